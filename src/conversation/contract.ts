@@ -1,0 +1,147 @@
+/** What crosses the border of a conversation, both ways (design section 3). Programs outside this repository rely on it. */
+import type { BodyRef, ImageSource, Usage } from './message.js';
+
+export type Delivery = 'queue' | 'steer' | 'interrupt';
+
+/** One message to a conversation. The same `id` twice is one message. */
+export interface Message {
+  readonly id?: string;
+  readonly text: string;
+  readonly images?: readonly ImageSource[];
+  readonly delivery?: Delivery;
+}
+
+export type StopReason =
+  'end' | 'interrupted' | 'tool-limit' | 'budget' | 'refused' | 'failed' | 'continues' | 'queued' | 'withdrawn' | 'reset';
+
+export interface TurnError {
+  /** Stable, for programs: `auth`, `rate-limit`, `unknown-agent`, … */
+  readonly type: string;
+  /** For people: what was attempted, on what, what to do. */
+  readonly message: string;
+}
+
+/** How a turn went. A failed turn is data: the update that asked for it succeeds. */
+export interface TurnResult {
+  /** null only for a reset. */
+  readonly turnId: string | null;
+  /** The final answer; its beginning, when `textRef` says where the whole lies. */
+  readonly text: string;
+  readonly textRef?: BodyRef;
+  readonly stopReason: StopReason;
+  readonly usage: Usage;
+  /** How many tools were called. */
+  readonly toolCalls: number;
+  readonly error?: TurnError;
+}
+
+export type Phase =
+  'idle' | 'thinking' | 'running-tools' | 'waiting-for-person' | 'waiting-to-retry' | 'compacting' | 'resetting' | 'stepping' | 'closing';
+
+export interface Status {
+  readonly phase: Phase;
+  /** In words, with a time where there is one: `rate-limit: 429 …; trying again at 2026-11-21T10:00:00.000Z`. */
+  readonly waitingFor?: string;
+  readonly session: number;
+  /** Number of the latest turn. */
+  readonly turn: number;
+  /** How many turns have ended. */
+  readonly turns: number;
+  readonly epoch: number;
+  readonly mode: 'auto' | 'stepping';
+  readonly stepLock: string | null;
+  readonly queued: number;
+  readonly context: {
+    readonly tokens: number;
+    readonly budget: number;
+    readonly chunks: number;
+    readonly prefixHash: string | null;
+    readonly prefixChanges: number;
+  };
+  readonly pendingApprovals: number;
+  readonly usage: Usage;
+  readonly historyEvents: number;
+  /** Beyond design section 3: what a client needs to find the conversation's traces, and what was refused. */
+  readonly agent: string;
+  readonly scope: string;
+  readonly model: string | null;
+  readonly title: string | null;
+  readonly life: string;
+  readonly rejectedInputs: { readonly count: number; readonly last: readonly RejectedInput[] };
+}
+
+export interface RejectedInput {
+  readonly name: string;
+  readonly reason: string;
+  /** Epoch milliseconds. */
+  readonly at: number;
+}
+
+/** Seed 004. `id` begins with `qevt_`; `queuedAt` is epoch milliseconds. */
+export interface QueuedEvent {
+  readonly id: string;
+  readonly event:
+    | { readonly kind: 'message'; readonly messageId: string; readonly turnId: string; readonly bytes: number; readonly delivery: Delivery }
+    | { readonly kind: 'reset'; readonly resetId: string };
+  readonly queuedAt: number;
+}
+
+export interface ResetResult {
+  readonly reply: 'Session cleared.';
+  /** Number of the session that begins. */
+  readonly session: number;
+  readonly consolidation: 'model' | 'raw-fallback' | 'nothing-to-do';
+}
+
+/** Argument of the workflow `conversation` at its start. */
+export interface StartOptions {
+  readonly agent?: string;
+  readonly scope?: string;
+  readonly title?: string;
+  readonly model?: string;
+}
+
+/** What the workflow completes with after `close`. */
+export interface ConversationOutcome {
+  readonly turns: number;
+  readonly sessions: number;
+  readonly usage: Usage;
+}
+
+/** Live events, as they lie in the feed. `attempt` is random per try of a model call: a new one means "forget what you drew of this call". */
+export type FeedEvent =
+  | { readonly kind: 'message'; readonly turn: string; readonly messageId: string; readonly preview: string; readonly ts: number }
+  | { readonly kind: 'thinking'; readonly turn: string; readonly call: string; readonly attempt: string; readonly text: string }
+  | { readonly kind: 'text'; readonly turn: string; readonly call: string; readonly attempt: string; readonly text: string }
+  | { readonly kind: 'reset'; readonly turn: string; readonly call: string; readonly attempt: string }
+  | { readonly kind: 'tool-started'; readonly turn: string; readonly callId: string; readonly name: string; readonly input: string }
+  | {
+      readonly kind: 'tool-finished';
+      readonly turn: string;
+      readonly callId: string;
+      readonly name: string;
+      readonly outcome: string;
+      readonly preview: string;
+    }
+  | { readonly kind: 'waiting'; readonly turn: string; readonly for: string; readonly until: number }
+  | { readonly kind: 'turn-finished'; readonly turn: string; readonly result: TurnResult }
+  | { readonly kind: 'session'; readonly session: number }
+  | { readonly kind: 'resync' };
+
+export const LIMITS = {
+  /** UTF-8 bytes of one message, images included; longer ones travel by reference. */
+  messageBytes: 1024 * 1024,
+  /** Levels of nesting in anything that comes in. */
+  depth: 64,
+  /** Message ids remembered in state; older ones are known to the store. */
+  rememberedIds: 256,
+  /** Turns that `turn` answers at once. */
+  rememberedTurns: 50,
+  /** Waiting `send`s after which the next is told `queued`; the server takes 10 updates in flight. */
+  waitingSends: 6,
+  idLength: 128,
+  imagesPerMessage: 20,
+} as const;
+
+/** Conversations, agents and scopes alike. */
+export const ID_PATTERN = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;

@@ -1,0 +1,106 @@
+/**
+ * The words of a conversation: ours, no provider's. Everything here is plain JSON, so it can lie in Temporal's history,
+ * in a store and in a test unchanged.
+ */
+
+export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;
+export interface JsonObject {
+  readonly [key: string]: JsonValue;
+}
+
+/** A long text that lies in the store's `bodies`; `preview` is its beginning, `bytes` its UTF-8 length. */
+export interface BodyRef {
+  readonly ref: string;
+  readonly sha256: string;
+  readonly bytes: number;
+  readonly preview: string;
+}
+
+/** A text: itself, or where it lies. */
+export type Body = string | BodyRef;
+
+export type ImageSource =
+  | { readonly mediaType: string; readonly url: string }
+  | { readonly mediaType: string; readonly base64: string }
+  | { readonly mediaType: string; readonly ref: string };
+
+/** What a person said. */
+export interface UserMessage {
+  readonly role: 'user';
+  readonly text: Body;
+  readonly images?: readonly ImageSource[];
+}
+
+/** Kept verbatim, in the provider's order: a signed thinking block that was edited is refused by its maker. */
+export type AssistantBlock =
+  | { readonly kind: 'text'; readonly text: Body }
+  | { readonly kind: 'thinking'; readonly text: string; readonly signature?: string; readonly provider: string }
+  | { readonly kind: 'opaque'; readonly provider: string; readonly value: JsonValue }
+  | { readonly kind: 'tool-call'; readonly callId: string; readonly name: string; readonly input: JsonValue | BodyRef };
+
+export interface AssistantMessage {
+  readonly role: 'assistant';
+  readonly blocks: readonly AssistantBlock[];
+  /** `provider/model` that said it: thinking goes back only to the provider that made it. */
+  readonly model: string;
+  readonly stop: ModelStop;
+}
+
+/**
+ * How a tool call ended. The model is told which: `rejected` never ran, `cancelled` was stopped before it started,
+ * `unknown` was interrupted and may or may not have had its effect.
+ */
+export type ToolOutcome = 'ok' | 'error' | 'rejected' | 'cancelled' | 'unknown';
+
+export interface ToolResultMessage {
+  readonly role: 'tool';
+  readonly callId: string;
+  readonly name: string;
+  readonly outcome: ToolOutcome;
+  readonly text: Body;
+}
+
+export type ConversationMessage = UserMessage | AssistantMessage | ToolResultMessage;
+
+/** Why the model stopped speaking, in one vocabulary for all providers. `interrupted` is ours: a person stopped it. */
+export type ModelStop = 'end' | 'tool-calls' | 'max-tokens' | 'refusal' | 'pause' | 'context-full' | 'interrupted';
+
+/** Tokens of one model call. `inputTokens` counts all of the prompt, `cachedTokens` the part of it read from a cache. */
+export interface Usage {
+  readonly inputTokens: number;
+  readonly cachedTokens: number;
+  readonly outputTokens: number;
+  /** US dollars; null where the model's price is not known. */
+  readonly costUsd: number | null;
+}
+
+/**
+ * One message as it is recorded: the unit that stores keep and from which traces and prompts are derived.
+ * Addressed by `slot`, which is dense in a life; `seq` counts inside the turn (seed 000), first trace of the entry.
+ */
+export interface Entry {
+  readonly v: 1;
+  readonly slot: number;
+  readonly session: number;
+  readonly turn: string;
+  readonly seq: number;
+  /** Epoch seconds, float (seed 000). */
+  readonly ts: number;
+  readonly message: ConversationMessage;
+  /** The id its sender gave it (user messages only). */
+  readonly messageId?: string;
+}
+
+export function isBodyRef(value: unknown): value is BodyRef {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    typeof (value as { ref?: unknown }).ref === 'string' &&
+    typeof (value as { sha256?: unknown }).sha256 === 'string'
+  );
+}
+
+/** The text itself where it is at hand, else its preview with a word on where the rest lies. */
+export function shownText(body: Body): string {
+  return typeof body === 'string' ? body : `${body.preview}… (${body.bytes} bytes in all: ${body.ref})`;
+}

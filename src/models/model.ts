@@ -1,0 +1,91 @@
+/** A language model, any provider's: a stateless function from a request to a stream. */
+import type { AssistantBlock, ConversationMessage, JsonObject, ModelStop, Usage } from '../conversation/message.js';
+
+export interface ToolDescription {
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema of the input, an object schema. */
+  readonly inputSchema: JsonObject;
+}
+
+/** What a model is asked. Messages come normalized (`normalize.ts`), with every body's text at hand. */
+export interface ModelRequest {
+  /** The provider's own name of the model, without the `provider/` prefix. */
+  readonly model: string;
+  readonly maxTokens: number;
+  readonly system: string;
+  readonly tools: readonly ToolDescription[];
+  readonly messages: readonly ConversationMessage[];
+}
+
+/** A piece of an answer, as it arrives. A new attempt starts over: readers are told by the feed, not here. */
+export type ModelDelta =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'thinking'; readonly text: string }
+  | { readonly kind: 'tool-call'; readonly name: string };
+
+/** Blocks as the provider gave them; tool calls carry the provider's id in `callId`, the activity replaces it by ours. */
+export interface ModelResponse {
+  readonly blocks: readonly AssistantBlock[];
+  readonly stop: ModelStop;
+  readonly usage: Omit<Usage, 'costUsd'>;
+}
+
+export interface StreamOptions {
+  /** Aborting it stops the request; the promise then rejects with ModelInterrupted, which has what was complete by then. */
+  readonly signal: AbortSignal;
+  readonly onDelta: (delta: ModelDelta) => void;
+  /** Milliseconds without a byte after which the call is given up; default 60,000. */
+  readonly idleMs?: number;
+  /** Milliseconds for the whole call; default 600,000. */
+  readonly totalMs?: number;
+}
+
+export interface Model {
+  readonly provider: string;
+  /** Resolves once the provider has said the whole answer; rejects with ModelFailure or ModelInterrupted, nothing else. */
+  stream(request: ModelRequest, options: StreamOptions): Promise<ModelResponse>;
+}
+
+/**
+ * What went wrong, in the words that decide what to do about it.
+ * `rate-limit`, `overloaded`, `server`, `connection`, `timeout`, `broken-stream` may pass; the others will not by themselves.
+ */
+export type ModelFailureKind =
+  | 'auth'
+  | 'billing'
+  | 'forbidden'
+  | 'not-found'
+  | 'invalid-request'
+  | 'too-large'
+  | 'context-full'
+  | 'rate-limit'
+  | 'overloaded'
+  | 'server'
+  | 'connection'
+  | 'timeout'
+  | 'broken-stream'
+  | 'missing-key';
+
+export class ModelFailure extends Error {
+  override readonly name = 'ModelFailure';
+  constructor(
+    readonly kind: ModelFailureKind,
+    message: string,
+    readonly options: { readonly retryAfterMs?: number; readonly status?: number; readonly cause?: unknown } = {},
+  ) {
+    super(message, { cause: options.cause });
+  }
+}
+
+/** The caller's signal stopped the call. */
+export class ModelInterrupted extends Error {
+  override readonly name = 'ModelInterrupted';
+  constructor(
+    /** Blocks that had ended before the stop; never half of one, and no tool call. */
+    readonly blocks: readonly AssistantBlock[],
+    readonly usage: Omit<Usage, 'costUsd'>,
+  ) {
+    super('the model call was stopped');
+  }
+}

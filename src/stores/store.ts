@@ -1,0 +1,98 @@
+/**
+ * Where bytes live. Narrow ports; Redis and files implement them under one contract test (`test/stores/contract.ts`).
+ *
+ * S1  Every write is idempotent by its own id: the same write again, at any time, changes nothing.
+ * S2  A rejected promise means *unknown outcome*: the write may have been applied. Callers write again.
+ * S3  `commit` is one atomic write: result and entries are both there or both not.
+ * S4  A fenced effect never gains entries.
+ * S5  What is foreign or damaged is skipped and counted, never thrown at a reader of something else.
+ */
+import type { BodyRef, Entry, JsonValue } from '../conversation/message.js';
+
+/** Names one life of one conversation. `life` is Temporal's `firstExecutionRunId`, the same over continue-as-new. */
+export interface ConversationKey {
+  readonly namespace: string;
+  readonly scope: string;
+  readonly conversation: string;
+  readonly life: string;
+}
+
+export interface Store {
+  readonly kind: 'redis' | 'file';
+  /** Where it is, for people: no password in it. */
+  readonly where: string;
+  readonly entries: Entries;
+  readonly bodies: Bodies;
+  readonly effects: Effects;
+  readonly feed: Feed;
+  /** What a person should know about this store's settings (AOF off, eviction on, …); throws StoreUnavailable when it does not answer. */
+  check(): Promise<string[]>;
+  close(): Promise<void>;
+}
+
+/** The conversation's messages, addressed by slot; writes may come out of order and more than once. */
+export interface Entries {
+  /**
+   * Writes one user message, once per `entry.messageId`. A second message with the same id (from another slot) writes
+   * nothing and answers with the turn of the first.
+   */
+  record(key: ConversationKey, entry: Entry): Promise<{ readonly duplicate?: { readonly turn: string; readonly slot: number } }>;
+  /** Writes entries whose slot is empty; what is already there stays. */
+  append(key: ConversationKey, entries: readonly Entry[]): Promise<void>;
+  /** In the order of `slots`; undefined where there is nothing, or nothing readable. */
+  read(key: ConversationKey, slots: readonly number[]): Promise<(Entry | undefined)[]>;
+  /** Entries with slot in `(after, after + limit]` that exist, ascending, and the highest slot of all; `skipped` counts unreadable records. */
+  page(
+    key: ConversationKey,
+    after: number,
+    limit: number,
+  ): Promise<{ readonly entries: Entry[]; readonly last: number; readonly skipped: number }>;
+}
+
+/** Long texts, content-addressed by the SHA-256 of their UTF-8 bytes. */
+export interface Bodies {
+  put(key: ConversationKey, text: string): Promise<BodyRef>;
+  get(key: ConversationKey, ref: string): Promise<string | undefined>;
+}
+
+/** What an effect is about to be, done under. `hash` is of its request: the same id with another hash is a conflict. */
+export interface EffectClaim {
+  readonly id: string;
+  readonly hash: string;
+}
+
+export type Reservation =
+  /** Nobody has done it. `earlier` attempts reserved it before and did not commit. */
+  | { readonly status: 'reserved'; readonly earlier: number }
+  | { readonly status: 'committed'; readonly result: JsonValue }
+  | { readonly status: 'fenced' }
+  | { readonly status: 'conflict' };
+
+export type Commitment =
+  /** `result` is what counts: ours, or that of the attempt which was first. */
+  { readonly status: 'committed'; readonly result: JsonValue } | { readonly status: 'fenced' } | { readonly status: 'conflict' };
+
+/** The ledger of model calls and tool runs: reserve, do, commit. */
+export interface Effects {
+  /** `attempt` makes the reservation itself idempotent: the same attempt twice counts once. */
+  reserve(key: ConversationKey, claim: EffectClaim, attempt: string): Promise<Reservation>;
+  /** `usage` is kept also when fenced: it was paid for. */
+  commit(key: ConversationKey, claim: EffectClaim, result: JsonValue, entries: readonly Entry[], usage?: JsonValue): Promise<Commitment>;
+  /** From now on these cannot commit. One that has already is left, and its result returned. */
+  fence(key: ConversationKey, ids: readonly string[]): Promise<({ readonly id: string } & Commitment)[]>;
+}
+
+/** Live events beside Temporal: lost with the store, bounded, never the truth. `cursor` is the feed's own, opaque and ordered. */
+export interface Feed {
+  publish(key: ConversationKey, events: readonly JsonValue[]): Promise<void>;
+  /**
+   * Events after `after` ("0" = from the oldest kept, "$" = from now on), then live ones, until `signal` aborts (then it ends
+   * without error). When events after `after` were trimmed it first yields `{ cursor, event: { kind: 'resync' } }`.
+   */
+  read(key: ConversationKey, after: string, signal: AbortSignal): AsyncIterable<{ readonly cursor: string; readonly event: JsonValue }>;
+}
+
+/** The store cannot be reached or does not take writes; trying again later may help. */
+export class StoreUnavailable extends Error {
+  override readonly name = 'StoreUnavailable';
+}

@@ -1,0 +1,48 @@
+/** What an agent can do, one tool at a time. */
+import type { z } from 'zod';
+import type { JsonObject, JsonValue } from '../conversation/message.js';
+
+/** Seed 002: failures are data that the model reads, never exceptions. */
+export type ToolResult = { readonly ok: true; readonly content: string } | { readonly ok: false; readonly error: string };
+
+export interface ToolContext {
+  /** Absolute real path that file tools stay inside. */
+  readonly workspace: string;
+  /** Aborted by an interrupt, the tool's timeout or the worker's end. */
+  readonly signal: AbortSignal;
+  readonly conversation: string;
+  readonly turn: string;
+  readonly callId: string;
+  /** The same for every attempt at this call; hand it to services that take one. */
+  readonly idempotencyKey: string;
+  readonly now: () => Date;
+}
+
+/** How the workflow runs a tool; travels with each call, so that settings never come from the workflow's bundle. */
+export interface ToolPolicy {
+  /** True: running it twice does no harm, so a crash repeats it. False: a crash leaves "outcome unknown". */
+  readonly repeatable: boolean;
+  /** True only for quick, repeatable tools without network: runs inside the workflow task. */
+  readonly local: boolean;
+  readonly timeoutMs: number;
+}
+
+export interface Tool {
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: JsonObject;
+  readonly policy: ToolPolicy;
+  /** Checks `input` against the schema first; never throws. */
+  readonly run: (input: JsonValue, context: ToolContext) => Promise<ToolResult>;
+}
+
+export interface ToolDefinition<Schema extends z.ZodObject> {
+  /** `^[a-zA-Z0-9_-]{1,64}$`, as providers ask. */
+  readonly name: string;
+  readonly description: string;
+  readonly input: Schema;
+  /** Defaults: repeatable false, local false, 60 s. */
+  readonly policy?: Partial<ToolPolicy>;
+  /** May throw: the message becomes the error the model reads. */
+  readonly run: (input: z.output<Schema>, context: ToolContext) => Promise<ToolResult | string> | ToolResult | string;
+}
