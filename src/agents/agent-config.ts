@@ -1,0 +1,44 @@
+/** What `agent.json` may say. Every field is optional: `{}` is an agent. */
+import { z } from 'zod';
+import { TOOL_NAME_PATTERN } from '../tools/define-tool.js';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+const timeoutMs = z.int().min(1).max(DAY_MS);
+
+const agentLimits = z.strictObject({
+  /** Rounds of tool calls in one turn, after which it ends with `tool-limit`. */
+  maxToolRounds: z.int().min(1).max(10_000).default(50),
+  /** Instead of each tool's own timeout. */
+  toolTimeoutMs: timeoutMs.optional(),
+  /** For one whole model call. */
+  modelTimeoutMs: timeoutMs.optional(),
+  /** When a run hands over to the next (continue-as-new), earlier than the product's own limits. */
+  handOver: z
+    .strictObject({
+      events: z.int().min(20).max(3_000).optional(),
+      updates: z.int().min(1).max(1_500).optional(),
+    })
+    .prefault({}),
+});
+
+export const agentConfigSchema = z.strictObject({
+  name: z.string().trim().min(1).max(200).optional(),
+  description: z.string().max(2_000).optional(),
+  /** Absent: the conversation's start or `PERDURA_MODEL` says. */
+  model: z
+    .string()
+    .max(200)
+    .regex(/^[a-z0-9][a-z0-9._-]*\/[^\s/][^\s]*$/i, 'expected `provider/model`, such as `anthropic/claude-sonnet-5-5`')
+    .optional(),
+  /** The most tokens of one answer. */
+  maxTokens: z.int().min(1).max(128_000).default(8_192),
+  /** Names of tools, in the order the model sees them. Absent: all built-in tools; `[]`: none. */
+  tools: z
+    .array(z.string().regex(TOOL_NAME_PATTERN, 'expected the name of a tool: 1 to 64 letters, digits, "_" or "-"'))
+    .max(200)
+    .optional(),
+  limits: agentLimits.prefault({}),
+});
+
+export type AgentConfig = Readonly<z.output<typeof agentConfigSchema>>;

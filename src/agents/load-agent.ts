@@ -1,0 +1,164 @@
+/** An agent as its folder describes it: `<agents folder>/<id>/agent.json`, and `SOUL.md` for the system prompt. */
+import { createHash } from 'node:crypto';
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ID_PATTERN } from '../conversation/contract.js';
+import { listIssues } from '../tools/schema-issues.js';
+import { enterWorkspace, PathRefused, type Workspace } from '../tools/workspace.js';
+import { agentConfigSchema, type AgentConfig } from './agent-config.js';
+
+export interface LoadedAgent {
+  readonly id: string;
+  readonly config: AgentConfig;
+  /** The system prompt. */
+  readonly system: string;
+  /** sha256, hex, of all of the above: it changes when the agent does. */
+  readonly hash: string;
+}
+
+export type AgentConfigErrorKind = 'unknown-agent' | 'bad-config' | 'bad-id';
+
+/** The fault lies in the id or the files, and the message says what to change. */
+export class AgentConfigError extends Error {
+  override readonly name = 'AgentConfigError';
+  constructor(
+    readonly kind: AgentConfigErrorKind,
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+export type AgentLoader = (id: string) => Promise<LoadedAgent>;
+
+const CONFIG_FILE = 'agent.json';
+const SOUL_FILE = 'SOUL.md';
+const CONFIG_BYTES = 64 * 1024;
+const SOUL_BYTES = 256 * 1024;
+const DEFAULT_SYSTEM = 'You are a helpful assistant. Answer clearly and honestly, and say so when you do not know.';
+/** A file that was changed so lately can change once more within its time stamp's grain, and look the same. */
+const FRESH_MS = 2_000;
+const MOST_KNOWN = 20;
+
+/** Reads an agent's folder again only after a file in it has changed, so that it can be asked on every turn. */
+export function createAgentLoader(agentsDir: string, now: () => number = Date.now): AgentLoader {
+  const loaded = new Map<string, { readonly agent: LoadedAgent; readonly stamp: string }>();
+  return async (id) => {
+    refuseBadId(id);
+    // Taken before reading: a change made meanwhile shows as another stamp next time.
+    const { stamp, changedAt } = await stampOf(agentsDir, id);
+    const known = loaded.get(id);
+    if (known?.stamp === stamp) return known.agent;
+    loaded.delete(id);
+    const agent = await loadAgent(agentsDir, id);
+    if (now() - changedAt > FRESH_MS) loaded.set(id, { agent, stamp });
+    return agent;
+  };
+}
+
+/** Rejects with AgentConfigError; other errors are the machine's. */
+export async function loadAgent(agentsDir: string, id: string): Promise<LoadedAgent> {
+  refuseBadId(id);
+  const place = await enterAgents(agentsDir);
+  const configText = await readOwn(place, agentsDir, id, CONFIG_FILE, CONFIG_BYTES);
+  if (configText === undefined) throw await unknownAgent(agentsDir, id);
+  const config = parseConfig(join(agentsDir, id, CONFIG_FILE), configText);
+  const soul = await readOwn(place, agentsDir, id, SOUL_FILE, SOUL_BYTES);
+  const system = soul?.trim() || DEFAULT_SYSTEM;
+  const hash = createHash('sha256')
+    .update(JSON.stringify([id, config, system]))
+    .digest('hex');
+  return { id, config, system, hash };
+}
+
+function refuseBadId(id: string): void {
+  if (ID_PATTERN.test(id)) return;
+  throw new AgentConfigError(
+    'bad-id',
+    `${JSON.stringify(id.slice(0, 100))} cannot be the id of an agent: it has 1 to 64 letters, digits, "_" or "-", the first a letter or digit`,
+  );
+}
+
+async function enterAgents(agentsDir: string): Promise<Workspace> {
+  return enterWorkspace(agentsDir).catch((cause: unknown) => {
+    throw new AgentConfigError('unknown-agent', `cannot enter the agents folder ${agentsDir}: create it, or set PERDURA_AGENTS_DIR`, {
+      cause,
+    });
+  });
+}
+
+/** Undefined where there is no such file. The workspace's guard serves here too: no link leads out of the agents folder, no pipe is waited for. */
+async function readOwn(place: Workspace, agentsDir: string, id: string, name: string, mostBytes: number): Promise<string | undefined> {
+  const file = join(agentsDir, id, name);
+  try {
+    const { handle, bytes } = await place.openFile(await place.resolve(join(id, name)));
+    try {
+      if (bytes > mostBytes) throw new AgentConfigError('bad-config', `${file} has ${bytes} bytes; at most ${mostBytes} are read`);
+      const { bytesRead, buffer } = await handle.read(Buffer.alloc(mostBytes), 0, mostBytes, 0);
+      return new TextDecoder().decode(buffer.subarray(0, bytesRead));
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    if (!(error instanceof PathRefused)) throw error;
+    if (error.kind === 'missing') return undefined;
+    throw new AgentConfigError('bad-config', `cannot read ${file}: ${REASONS[error.kind]}`, { cause: error });
+  }
+}
+
+/** The guard's own messages speak to a model about its workspace. */
+const REASONS: Record<Exclude<PathRefused['kind'], 'missing'>, string> = {
+  outside: 'it is a link that leads out of the agents folder, or nowhere',
+  'not-a-file': 'it is not a regular file',
+  'not-a-folder': 'a part of its path is not a folder',
+  'not-permitted': 'this process has no permission to',
+  'bad-path': 'the path cannot be used',
+};
+
+function parseConfig(file: string, text: string): AgentConfig {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch (cause) {
+    throw new AgentConfigError('bad-config', `${file} is not JSON: ${cause instanceof Error ? cause.message : 'it cannot be parsed'}`, {
+      cause,
+    });
+  }
+  const checked = agentConfigSchema.safeParse(json);
+  if (checked.success) return checked.data;
+  throw new AgentConfigError('bad-config', `${file}: ${listIssues(checked.error.issues).join('; ')}`);
+}
+
+async function unknownAgent(agentsDir: string, id: string): Promise<AgentConfigError> {
+  const known = await knownAgents(agentsDir);
+  const list =
+    known.length > MOST_KNOWN ? `${known.slice(0, MOST_KNOWN).join(', ')} and ${known.length - MOST_KNOWN} more` : known.join(', ');
+  return new AgentConfigError(
+    'unknown-agent',
+    `there is no agent ${id}: ${join(agentsDir, id, CONFIG_FILE)} does not exist. ${known.length > 0 ? `There are: ${list}.` : 'The agents folder has none; an agent.json of {} makes one.'}`,
+  );
+}
+
+async function knownAgents(agentsDir: string): Promise<string[]> {
+  const names = (await readdir(agentsDir).catch(() => [])).filter((name) => ID_PATTERN.test(name)).sort();
+  const has = await Promise.all(
+    names.map((name) =>
+      stat(join(agentsDir, name, CONFIG_FILE)).then(
+        (found) => found.isFile(),
+        () => false,
+      ),
+    ),
+  );
+  return names.filter((_, at) => has[at]);
+}
+
+async function stampOf(agentsDir: string, id: string): Promise<{ stamp: string; changedAt: number }> {
+  const stats = await Promise.all(
+    [CONFIG_FILE, SOUL_FILE].map((name) => stat(join(agentsDir, id, name), { bigint: true }).catch(() => undefined)),
+  );
+  return {
+    stamp: stats.map((found) => (found ? [found.dev, found.ino, found.size, found.mtimeNs, found.ctimeNs].join(':') : 'absent')).join(' '),
+    changedAt: Math.max(...stats.map((found) => (found ? Number(found.ctimeMs) : 0))),
+  };
+}

@@ -1,0 +1,8 @@
+/** The tools that every agent has unless its `agent.json` says otherwise. */
+import type { Tool } from '../tool.js';
+import { getTime } from './get-time.js';
+import { listFiles } from './list-files.js';
+import { readFile } from './read-file.js';
+import { searchFiles } from './search-files.js';
+
+export const builtinTools: Tool[] = [getTime, listFiles, readFile, searchFiles];

@@ -1,0 +1,93 @@
+/**
+ * From an author's definition to a tool that is safe to run on whatever a model sends.
+ *
+ * T1  A mistake of the author throws here, at definition, not in somebody's conversation.
+ * T2  `run` never throws: a bad input, a thrown error and a strange result are all text that the model reads.
+ * T3  Every text is bounded and well-formed Unicode, since it goes into history, into a store and to a provider.
+ */
+import { z } from 'zod';
+import type { JsonObject, JsonValue } from '../conversation/message.js';
+import { boundText, errorText, toText } from './result-text.js';
+import { listIssues } from './schema-issues.js';
+import type { Tool, ToolDefinition, ToolPolicy, ToolResult } from './tool.js';
+
+export const TOOL_NAME_PATTERN = /^[a-zA-Z0-9_-]{1,64}$/;
+
+const DEFAULT_POLICY: ToolPolicy = { repeatable: false, local: false, timeoutMs: 60_000 };
+const ECHO_BYTES = 600;
+
+export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinition<Schema>): Tool {
+  const { name, description } = definition;
+  if (!TOOL_NAME_PATTERN.test(name)) {
+    throw new Error(`cannot define the tool ${JSON.stringify(name)}: a name has 1 to 64 letters, digits, "_" or "-"`);
+  }
+  if (description.trim() === '')
+    throw new Error(`cannot define the tool ${name}: the description, which tells the model when to use it, is empty`);
+  const schema = refusingUnknown(definition.input);
+  return {
+    name,
+    description,
+    inputSchema: toInputSchema(name, schema),
+    policy: toPolicy(name, definition.policy),
+    async run(input, context) {
+      try {
+        const checked = await schema.safeParseAsync(input);
+        if (!checked.success) return { ok: false, error: invalidInput(name, schema, checked.error, input) };
+        return toResult(await definition.run(checked.data, context));
+      } catch (thrown) {
+        return { ok: false, error: errorText(thrown) };
+      }
+    },
+  };
+}
+
+/** A key that does nothing misleads the model that sent it. An author who wants extra keys says so by `catchall` or `looseObject`. */
+function refusingUnknown<Schema extends z.ZodObject>(schema: Schema): Schema {
+  // `strict` keeps shape and checks, so what comes out of it has the same type.
+  return schema.def.catchall ? schema : (schema.strict() as unknown as Schema);
+}
+
+function toInputSchema(name: string, schema: z.ZodObject): JsonObject {
+  try {
+    const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input' });
+    // Once through JSON: what is left is plain data that may go into history.
+    return JSON.parse(JSON.stringify(rest)) as JsonObject;
+  } catch (cause) {
+    throw new Error(`cannot define the tool ${name}: its input has no JSON Schema (${errorText(cause)})`, { cause });
+  }
+}
+
+function toPolicy(name: string, given: Partial<ToolPolicy> = {}): ToolPolicy {
+  const policy: ToolPolicy = {
+    repeatable: given.repeatable ?? DEFAULT_POLICY.repeatable,
+    local: given.local ?? DEFAULT_POLICY.local,
+    timeoutMs: given.timeoutMs ?? DEFAULT_POLICY.timeoutMs,
+  };
+  // A local activity runs again after a crash, without being asked.
+  if (policy.local && !policy.repeatable) throw new Error(`cannot define the tool ${name}: a local tool must be repeatable`);
+  if (!Number.isSafeInteger(policy.timeoutMs) || policy.timeoutMs <= 0) {
+    throw new Error(`cannot define the tool ${name}: timeoutMs must be a whole number of milliseconds above 0, not ${policy.timeoutMs}`);
+  }
+  return policy;
+}
+
+function invalidInput(name: string, schema: z.ZodObject, error: z.ZodError, input: JsonValue): string {
+  const fields = Object.keys(schema.shape);
+  return boundText(
+    [
+      `${name} did not run: its arguments do not fit its schema.`,
+      ...listIssues(error.issues).map((line) => `- ${line}`),
+      fields.length > 0 ? `Fields of ${name}: ${fields.join(', ')}.` : `${name} takes no fields; send {}.`,
+      `You sent: ${toText(input, ECHO_BYTES)}`,
+    ].join('\n'),
+  );
+}
+
+/** The type promises a text or a result; a tool written in plain JavaScript may hand back anything. */
+function toResult(value: unknown): ToolResult {
+  if (typeof value === 'object' && value !== null && 'ok' in value) {
+    if (value.ok === true && 'content' in value) return { ok: true, content: toText(value.content) };
+    if (value.ok === false && 'error' in value) return { ok: false, error: errorText(value.error) };
+  }
+  return { ok: true, content: toText(value) };
+}

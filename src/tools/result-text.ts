@@ -1,0 +1,137 @@
+/** Whatever a tool hands back, as text that a model can read: bounded, well-formed Unicode, and never an exception. */
+import { LIMITS } from '../conversation/contract.js';
+
+/** UTF-8 bytes of one result, the note about a cut included. */
+export const RESULT_BYTES = 256 * 1024;
+
+const NOTE_BYTES = 200;
+
+/** The text itself, or its beginning with a note that says how much is missing. */
+export function boundText(text: string, maxBytes = RESULT_BYTES): string {
+  const bytes = Buffer.byteLength(text);
+  // Encoding replaces lone surrogates, which providers refuse.
+  if (bytes <= maxBytes) return Buffer.from(text).toString();
+  const shown = firstBytes(text, Math.max(0, maxBytes - NOTE_BYTES));
+  return `${shown}\n[cut here: the first ${Buffer.byteLength(shown)} of ${bytes} bytes are shown]`;
+}
+
+/** As many whole characters as fit; never half an emoji. */
+export function firstBytes(text: string, maxBytes: number): string {
+  // A UTF-16 unit is at least one byte, so the slice holds enough; encoding it makes it well-formed.
+  const encoded = Buffer.from(text.slice(0, maxBytes + 1));
+  if (encoded.length <= maxBytes) return encoded.toString();
+  let end = maxBytes;
+  while (end > 0 && ((encoded[end] ?? 0) & 0xc0) === 0x80) end--;
+  return encoded.toString('utf8', 0, end);
+}
+
+/** Strings as they are, everything else as JSON with words in the places that JSON has none for. */
+export function toText(value: unknown, maxBytes = RESULT_BYTES): string {
+  if (typeof value === 'string') return boundText(value, maxBytes);
+  if (value === undefined) return '(the tool returned nothing)';
+  try {
+    return boundText(write(value, maxBytes), maxBytes);
+  } catch (error) {
+    // A getter, a proxy or a toJSON of the value threw.
+    return `(a result that cannot be shown: ${firstBytes(String(error instanceof Error ? error.message : 'no reason given'), 1000)})`;
+  }
+}
+
+/** The message of whatever was thrown, with the cause where there is one. */
+export function errorText(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return thrown === undefined ? 'the tool failed without saying why' : toText(thrown);
+  try {
+    const own = thrown.message || thrown.name;
+    const cause = thrown.cause instanceof Error && thrown.cause.message ? ` (cause: ${thrown.cause.message})` : '';
+    return boundText(`${own}${cause}`);
+  } catch {
+    return 'the tool failed with an error that cannot be read';
+  }
+}
+
+/**
+ * JSON.stringify that stops when the room is used up. It does not go on to count what is left out: a small value whose
+ * parts are shared (`b = [a, a]`, `c = [b, b]`, …) can stand for more text than any machine has time for.
+ */
+function write(root: unknown, room: number): string {
+  const pieces: string[] = [];
+  const above = new Set<object>();
+  let left = room;
+
+  const put = (piece: string): void => {
+    pieces.push(piece);
+    left -= piece.length;
+  };
+
+  const list = (open: string, parts: Iterable<() => void>, close: string): void => {
+    put(open);
+    let first = true;
+    for (const part of parts) {
+      if (left <= 0) return;
+      if (!first) put(',');
+      first = false;
+      part();
+    }
+    put(close);
+  };
+
+  const visit = (value: unknown): void => {
+    if (left <= 0) return;
+    if (typeof value === 'string') return put(JSON.stringify(value.length > left ? value.slice(0, left) : value));
+    if (typeof value !== 'object' || value === null) return put(plainWord(value));
+    const binary = binaryBytes(value);
+    if (binary !== undefined) return put(JSON.stringify(`[binary, ${binary} bytes]`));
+    if (above.has(value)) return put('"[circular]"');
+    if (above.size >= LIMITS.depth) return put('"[deeper levels left out]"');
+    above.add(value);
+    visitObject(value);
+    above.delete(value);
+  };
+
+  const visitObject = (value: object): void => {
+    if (value instanceof Error) return put(JSON.stringify(`${value.name}: ${value.message}`));
+    if ('toJSON' in value && typeof value.toJSON === 'function') return visit(value.toJSON());
+    if (Array.isArray(value) || value instanceof Set || value instanceof Map) {
+      return list('[', parts(value), ']');
+    }
+    return list('{', fields(value), '}');
+  };
+
+  function* parts(values: Iterable<unknown>): Iterable<() => void> {
+    for (const value of values) yield () => visit(value);
+  }
+
+  function* fields(value: object): Iterable<() => void> {
+    for (const key of Object.keys(value)) {
+      const field: unknown = (value as Record<string, unknown>)[key];
+      // As JSON does: an absent field is not written.
+      if (field === undefined) continue;
+      yield () => {
+        put(`${JSON.stringify(key)}:`);
+        visit(field);
+      };
+    }
+  }
+
+  visit(root);
+  const text = pieces.join('');
+  return left > 0 ? text : `${firstBytes(text, Math.max(0, room - NOTE_BYTES))}\n[cut here: the result is longer than ${room} bytes]`;
+}
+
+function plainWord(value: unknown): string {
+  switch (typeof value) {
+    case 'bigint':
+      return value.toString();
+    case 'undefined':
+    case 'function':
+    case 'symbol':
+      return `"[${typeof value}]"`;
+    default:
+      return String(value);
+  }
+}
+
+function binaryBytes(value: object): number | undefined {
+  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer || value instanceof SharedArrayBuffer) return value.byteLength;
+  return value instanceof Blob ? value.size : undefined;
+}

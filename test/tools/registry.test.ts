@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import { builtinTools } from '../../src/tools/builtin/index.js';
+import { defineTool } from '../../src/tools/define-tool.js';
+import { createToolRegistry, UnknownTools } from '../../src/tools/registry.js';
+import type { Tool } from '../../src/tools/tool.js';
+
+const named = (name: string): Tool => defineTool({ name, description: `Does ${name}.`, input: z.object({}), run: () => name });
+const [a, b, c] = [named('a'), named('b'), named('c')];
+
+describe('the registry', () => {
+  it('finds a tool by name, and nothing by the names that every object answers to', () => {
+    const registry = createToolRegistry([a]);
+
+    expect(registry.find('a')).toBe(a);
+    for (const name of ['', 'A', '__proto__', 'constructor', 'toString', 'hasOwnProperty']) expect(registry.find(name)).toBeUndefined();
+  });
+
+  it('can hold a tool named like such a name', () => {
+    expect(createToolRegistry([named('constructor'), named('__proto__')]).names).toEqual(['__proto__', 'constructor']);
+  });
+
+  it('refuses two tools of one name', () => {
+    expect(() => createToolRegistry([a, b, named('a')])).toThrow('two tools are named a');
+  });
+
+  it('describes all sorted by name, whatever the order they came in', () => {
+    expect(createToolRegistry([c, a, b]).describe()).toEqual(createToolRegistry([b, c, a]).describe());
+    expect(createToolRegistry([c, a, b]).describe()).toEqual(
+      ['a', 'b', 'c'].map((name) => ({
+        name,
+        description: `Does ${name}.`,
+        inputSchema: { type: 'object', properties: {}, additionalProperties: false },
+      })),
+    );
+  });
+
+  it('describes the named ones in the order given, each once', () => {
+    const registry = createToolRegistry([a, b, c]);
+
+    expect(registry.describe(['c', 'a', 'c']).map((tool) => tool.name)).toEqual(['c', 'a']);
+    expect(registry.select([])).toEqual([]);
+  });
+
+  it('names the tools that an agent asks for and that are not here', () => {
+    const registry = createToolRegistry([a, b]);
+
+    expect(() => registry.select(['a', 'serach', 'constructor'])).toThrow(new UnknownTools(['serach', 'constructor'], ['a', 'b']));
+    expect(() => registry.select(['serach'])).toThrow('no tool is named "serach"; there are: a, b');
+  });
+});
+
+it('every built-in may be repeated, and get_time alone is local', () => {
+  expect(builtinTools.map((tool) => [tool.name, tool.policy.repeatable, tool.policy.local])).toEqual([
+    ['get_time', true, true],
+    ['list_files', true, false],
+    ['read_file', true, false],
+    ['search_files', true, false],
+  ]);
+});

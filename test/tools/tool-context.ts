@@ -1,0 +1,43 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import type { ToolContext } from '../../src/tools/tool.js';
+
+export const CANARY = 'CANARY-5b1c';
+
+export function toolContext(given: Partial<ToolContext> = {}): ToolContext {
+  return {
+    workspace: '/nowhere',
+    signal: new AbortController().signal,
+    conversation: 'chat',
+    turn: 'turn_0001',
+    callId: 'turn_0001/c1',
+    idempotencyKey: 'chat/turn_0001/c1',
+    now: () => new Date('2026-11-21T14:45:00.000Z'),
+    ...given,
+  };
+}
+
+export interface Place {
+  /** What lies beside the workspace, and must not be seen. */
+  readonly outside: string;
+  readonly workspace: string;
+  /** Writes a file, and the folders above it. */
+  readonly write: (path: string, content: string | Buffer) => void;
+  readonly remove: () => void;
+}
+
+/** A workspace `ws` in a folder of its own, beside `ws-evil` and `secret.txt`, both with the canary. */
+export function createPlace(): Place {
+  const outside = realpathSync(mkdtempSync(join(tmpdir(), 'perdura-')));
+  const workspace = join(outside, 'ws');
+  const write = (path: string, content: string | Buffer): void => {
+    mkdirSync(dirname(join(workspace, path)), { recursive: true });
+    writeFileSync(join(workspace, path), content);
+  };
+  mkdirSync(workspace);
+  mkdirSync(join(outside, 'ws-evil'));
+  writeFileSync(join(outside, 'ws-evil', 'x'), CANARY);
+  writeFileSync(join(outside, 'secret.txt'), CANARY);
+  return { outside, workspace, write, remove: () => rmSync(outside, { recursive: true, force: true }) };
+}
