@@ -31,12 +31,15 @@ export interface UserMessage {
   readonly images?: readonly ImageSource[];
 }
 
-/** Kept verbatim, in the provider's order: a signed thinking block that was edited is refused by its maker. */
+/**
+ * Kept verbatim, in the provider's order: a signed thinking block that was edited is refused by its maker.
+ * A long tool input lies in the store as JSON text, `inputRef`, and `input` is null.
+ */
 export type AssistantBlock =
   | { readonly kind: 'text'; readonly text: Body }
   | { readonly kind: 'thinking'; readonly text: string; readonly signature?: string; readonly provider: string }
   | { readonly kind: 'opaque'; readonly provider: string; readonly value: JsonValue }
-  | { readonly kind: 'tool-call'; readonly callId: string; readonly name: string; readonly input: JsonValue | BodyRef };
+  | { readonly kind: 'tool-call'; readonly callId: string; readonly name: string; readonly input: JsonValue; readonly inputRef?: BodyRef };
 
 export interface AssistantMessage {
   readonly role: 'assistant';

@@ -1,0 +1,147 @@
+/** The `call-model` step: load the context, call, stream to the feed, commit answer and cost. */
+import { Context } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/common';
+import type { TurnResult } from '../conversation/contract.js';
+import type { CallModelInput, ModelAnswer, ToolPlan } from '../conversation/effects.js';
+import type { AssistantBlock, JsonValue, ModelStop, Usage } from '../conversation/message.js';
+import { addUsage } from '../conversation/state.js';
+import { ModelInterrupted, type ModelDelta, type ModelResponse } from '../models/model.js';
+import { normalize } from '../models/normalize.js';
+import { costUsd, splitModel } from '../models/registry.js';
+import { withLongBlocksStored } from '../memory/bodies.js';
+import { loadContext } from './context.js';
+import { performEffect, type Done } from './effect.js';
+import { createFeedWriter, type FeedWriter } from './feed-writer.js';
+import { startHeartbeat, wasStopped } from './heartbeat.js';
+import type { ActivityDependencies } from './index.js';
+import { hashOf, keyOf } from './key.js';
+
+export async function callModel(dependencies: ActivityDependencies, input: CallModelInput): Promise<ModelAnswer> {
+  const activity = Context.current();
+  const stopHeartbeat = startHeartbeat(activity);
+  const key = keyOf(input.identity);
+  const feed = createFeedWriter(dependencies.store.feed, key);
+  try {
+    const answer = await performEffect<ModelAnswer>(dependencies.store, {
+      key,
+      claim: { id: input.call, hash: hashOf(input) },
+      work: ({ id, earlier }) => {
+        if (earlier > 0) feed.publish({ kind: 'reset', turn: input.turn, call: input.call, attempt: id });
+        return ask(dependencies, input, activity, feed, id);
+      },
+      fenced: (done) => ({ ...(done?.result ?? answerOf(input, [], 'interrupted', NOTHING, 0)), fenced: true }),
+    });
+    if (answer.stop === 'end' && !answer.fenced && !activity.cancellationSignal.aborted) announceEnd(feed, input, answer);
+    await feed.drain();
+    return answer;
+  } finally {
+    stopHeartbeat();
+  }
+}
+
+async function ask(
+  { store, models, agents, tools, modelTimeouts }: ActivityDependencies,
+  input: CallModelInput,
+  activity: Context,
+  feed: FeedWriter,
+  attempt: string,
+): Promise<Done<ModelAnswer>> {
+  const key = keyOf(input.identity);
+  const [agent, context] = await Promise.all([agents(input.identity.agent), loadContext(store, key, input.context)]);
+  const { provider, model } = splitModel(input.model);
+  const offered = tools.select(agent.config.tools ?? tools.names);
+  const { turn, call } = input;
+
+  const response = await models(input.model)
+    .stream(
+      {
+        model,
+        maxTokens: agent.config.maxTokens,
+        system: agent.system,
+        tools: offered.map(({ name, description, inputSchema }) => ({ name, description, inputSchema })),
+        messages: normalize(context, { provider }),
+      },
+      {
+        signal: activity.cancellationSignal,
+        onDelta: (delta) => publishDelta(feed, delta, { turn, call, attempt }),
+        ...modelTimeouts,
+        ...(agent.config.limits.modelTimeoutMs === undefined ? {} : { totalMs: agent.config.limits.modelTimeoutMs }),
+      },
+    )
+    .catch((error: unknown) => keptOf(error, activity));
+
+  const usage: Usage = { ...response.usage, costUsd: costUsd(input.model, response.usage) };
+  const named = withOurCallIds(response.blocks, input);
+  const blocks = await withLongBlocksStored(store, key, named);
+  const result: ModelAnswer = {
+    ...answerOf(input, blocks, response.stop, usage, Date.now()),
+    plans: planCalls(named, (name) => offered.find((tool) => tool.name === name)?.policy, agent.config.limits.toolTimeoutMs),
+  };
+  return {
+    result,
+    ...(blocks.length > 0
+      ? {
+          entry: {
+            v: 1,
+            slot: input.slot,
+            session: input.session,
+            turn,
+            seq: input.seq,
+            ts: result.ts,
+            message: { role: 'assistant', blocks, model: input.model, stop: response.stop },
+          },
+        }
+      : {}),
+    usage: usage as unknown as JsonValue,
+  };
+}
+
+/** A person's stop keeps what was complete; the worker's own end is somebody else's chance. */
+function keptOf(error: unknown, activity: Context): ModelResponse {
+  if (!(error instanceof ModelInterrupted)) throw error;
+  if (wasStopped(activity)) return { blocks: error.blocks, stop: 'interrupted', usage: error.usage };
+  throw ApplicationFailure.retryable('the worker is shutting down; another attempt goes on', 'worker-shutdown');
+}
+
+/** Ids are ours; the provider's are its own business. Numbered through the turn. */
+function withOurCallIds(blocks: readonly AssistantBlock[], { turn, firstToolCall }: CallModelInput): AssistantBlock[] {
+  let number = firstToolCall;
+  return blocks.map((block) => (block.kind === 'tool-call' ? { ...block, callId: `${turn}/c${number++}` } : block));
+}
+
+/** A tool that is not there still gets a plan: its run answers that it is not there. */
+function planCalls(
+  blocks: readonly AssistantBlock[],
+  policyOf: (name: string) => ToolPlan | undefined,
+  timeoutMs: number | undefined,
+): ToolPlan[] {
+  return blocks.flatMap((block) => {
+    if (block.kind !== 'tool-call') return [];
+    const policy = policyOf(block.name) ?? { local: true, repeatable: true, timeoutMs: 1_000 };
+    return [{ local: policy.local, repeatable: policy.repeatable, timeoutMs: timeoutMs ?? policy.timeoutMs }];
+  });
+}
+
+function answerOf(input: CallModelInput, blocks: readonly AssistantBlock[], stop: ModelStop, usage: Usage, at: number): ModelAnswer {
+  const { session, turn, call, slot, model, identity } = input;
+  return { life: identity.life, session, turn, call, slot, ts: at / 1000, model, blocks, stop, usage, plans: [], persisted: true };
+}
+
+function publishDelta(feed: FeedWriter, delta: ModelDelta, ids: { turn: string; call: string; attempt: string }): void {
+  if (delta.kind !== 'tool-call') feed.publish({ kind: delta.kind, ...ids, text: delta.text });
+}
+
+/** The workflow ends the turn on this answer and needs no step for it, so the news is given here. */
+function announceEnd(feed: FeedWriter, { turn, soFar }: CallModelInput, answer: ModelAnswer): void {
+  const texts = answer.blocks.flatMap((block) => (block.kind === 'text' ? [block.text] : []));
+  const result: TurnResult = {
+    turnId: turn,
+    text: texts.map((text) => (typeof text === 'string' ? text : `${text.preview}…`)).join('\n\n'),
+    stopReason: 'end',
+    usage: addUsage(soFar.usage, answer.usage),
+    toolCalls: soFar.toolCalls,
+  };
+  feed.publish({ kind: 'turn-finished', turn, result });
+}
+
+const NOTHING: Usage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, costUsd: 0 };

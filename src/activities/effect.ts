@@ -1,0 +1,70 @@
+/**
+ * Reserve, do, commit: the way every paid or side-effecting piece of work goes (design section 2).
+ *
+ * E1  What has committed is returned and never done again.
+ * E2  Result and entry are one write. With the store away the result goes to Temporal all the same, marked `persisted: false`.
+ * E3  A fenced effect keeps its cost and writes nothing else.
+ */
+import { randomUUID } from 'node:crypto';
+import { ApplicationFailure } from '@temporalio/common';
+import type { Entry, JsonValue } from '../conversation/message.js';
+import { StoreUnavailable, type ConversationKey, type EffectClaim, type Store } from '../stores/store.js';
+
+export interface Effect<Result> {
+  readonly key: ConversationKey;
+  readonly claim: EffectClaim;
+  /** `earlier`: how many attempts reserved this before and did not commit. */
+  readonly work: (attempt: { readonly id: string; readonly earlier: number }) => Promise<Done<Result>>;
+  readonly fenced: (done?: Done<Result>) => Result;
+}
+
+export interface Done<Result> {
+  readonly result: Result;
+  /** None when there is nothing to remember. */
+  readonly entry?: Entry;
+  readonly usage?: JsonValue;
+}
+
+type Persistable = { readonly persisted: boolean };
+
+const COMMIT_TRIES = 4;
+const COMMIT_PAUSE_MS = 250;
+
+export async function performEffect<Result extends Persistable>(store: Store, effect: Effect<Result>): Promise<Result> {
+  const { key, claim } = effect;
+  const id = randomUUID();
+  const reservation = await store.effects.reserve(key, claim, id);
+  if (reservation.status === 'committed') return reservation.result as unknown as Result;
+  if (reservation.status === 'fenced') return effect.fenced();
+  if (reservation.status === 'conflict') throw conflict(claim);
+
+  const done = await effect.work({ id, earlier: reservation.earlier });
+  try {
+    const commitment = await commit(store, effect, done);
+    if (commitment.status === 'committed') return commitment.result as unknown as Result;
+    if (commitment.status === 'fenced') return effect.fenced(done);
+  } catch (error) {
+    if (error instanceof StoreUnavailable) return { ...done.result, persisted: false };
+    throw error;
+  }
+  throw conflict(claim);
+}
+
+/** Tried again in place: the work is done and paid for, and a store that blinks should not show. */
+async function commit<Result extends Persistable>(store: Store, { key, claim }: Effect<Result>, { result, entry, usage }: Done<Result>) {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await store.effects.commit(key, claim, result as unknown as JsonValue, entry ? [entry] : [], usage);
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable) || attempt === COMMIT_TRIES) throw error;
+      await new Promise((resolve) => setTimeout(resolve, COMMIT_PAUSE_MS));
+    }
+  }
+}
+
+function conflict({ id }: EffectClaim): ApplicationFailure {
+  return ApplicationFailure.nonRetryable(
+    `effect ${id} was already done for another request; the conversation's history and its store do not belong together`,
+    'effect-conflict',
+  );
+}

@@ -1,0 +1,40 @@
+/** The one place where an error of ours becomes Temporal's: its type, whether Temporal tries again, and when. */
+import { ApplicationFailure, TemporalFailure } from '@temporalio/common';
+import { isTransient, LONG_WAIT_MS } from '../conversation/failure-kinds.js';
+import { ModelFailure, ModelInterrupted } from '../models/model.js';
+import { StoreUnavailable } from '../stores/store.js';
+
+export { isTransient, LONG_WAIT_MS };
+
+/** In the details of a failure whose wait is too long to be spent out of sight. */
+export interface WaitDetails {
+  readonly retryAfterMs: number;
+}
+
+/** The server keeps 4 KiB of a failure's text. */
+const MAX_MESSAGE = 2_000;
+
+/** Temporal's own failures pass through as they are: a cancellation must stay one. */
+export function toApplicationFailure(error: unknown): TemporalFailure {
+  if (error instanceof TemporalFailure) return error;
+  if (error instanceof ModelFailure) return failure(error.kind, error.message, error.options.retryAfterMs);
+  if (error instanceof ModelInterrupted) return failure('interrupted', error.message);
+  if (error instanceof StoreUnavailable) return failure('StoreUnavailable', error.message);
+  return failure('internal', error instanceof Error ? error.message : String(error));
+}
+
+function failure(type: string, message: string, retryAfterMs?: number): ApplicationFailure {
+  const transient = isTransient(type);
+  const long = transient && retryAfterMs !== undefined && retryAfterMs > LONG_WAIT_MS;
+  const created = ApplicationFailure.create({
+    type,
+    message: message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE)}…` : message,
+    nonRetryable: !transient || long,
+    // 0 would mean at once and for ever: then the policy's own backoff is better.
+    ...(transient && !long && retryAfterMs && { nextRetryDelay: retryAfterMs }),
+    ...(long && { details: [{ retryAfterMs } satisfies WaitDetails] }),
+  });
+  // History is read by people and kept for long: it shows what went wrong, not where our files lie.
+  created.stack = '';
+  return created;
+}

@@ -1,0 +1,17 @@
+/** Signs of life for the whole of an activity, by a timer of their own: they also bring the news that it should stop. */
+import { Context } from '@temporalio/activity';
+
+const EVERY_MS = 500;
+
+/** Beats at once, then twice a second; answers with the way to end it. Local activities have no heartbeats and need none. */
+export function startHeartbeat(context: Context): () => void {
+  if (context.info.isLocal) return () => undefined;
+  context.heartbeat();
+  const timer = setInterval(() => context.heartbeat(), EVERY_MS);
+  return () => clearInterval(timer);
+}
+
+/** Whether the stop that `cancellationSignal` told of is a person's, and not the worker's end or a lost heartbeat. */
+export function wasStopped(context: Context): boolean {
+  return context.cancellationDetails?.cancelRequested === true;
+}

@@ -1,0 +1,62 @@
+/** The effects of a conversation. Dependencies come in once, here; the type is what workflows see. */
+import type { AgentLoader } from '../agents/load-agent.js';
+import type {
+  CallModelInput,
+  ModelAnswer,
+  Recalled,
+  RecallInput,
+  Recorded,
+  RecordInput,
+  RunToolInput,
+  ToolFinished,
+} from '../conversation/effects.js';
+import type { Model } from '../models/model.js';
+import type { Store } from '../stores/store.js';
+import type { ToolRegistry } from '../tools/registry.js';
+import { callModel } from './call-model.js';
+import { toApplicationFailure } from './failures.js';
+import { persist, type PersistInput } from './persist.js';
+import { recall } from './recall.js';
+import { record } from './record.js';
+import { runTool } from './run-tool.js';
+
+export interface ActivityDependencies {
+  readonly store: Store;
+  readonly models: (name: string) => Model;
+  readonly agents: AgentLoader;
+  readonly tools: ToolRegistry;
+  /** Real path that file tools stay inside. */
+  readonly workspace: string;
+  /** For conversations and agents that name none. */
+  readonly defaultModel: string;
+  /** Milliseconds; tests shorten them. */
+  readonly modelTimeouts?: { readonly idleMs?: number; readonly totalMs?: number };
+}
+
+export interface Activities {
+  record(input: RecordInput): Promise<Recorded>;
+  persist(input: PersistInput): Promise<void>;
+  recall(input: RecallInput): Promise<Recalled>;
+  'call-model'(input: CallModelInput): Promise<ModelAnswer>;
+  'run-tool'(input: RunToolInput): Promise<ToolFinished>;
+}
+
+export function createActivities(dependencies: ActivityDependencies): Activities {
+  const { store } = dependencies;
+  return {
+    record: (input) => classified(record(dependencies, input)),
+    persist: (input) => classified(persist(store, input)),
+    recall: (input) => classified(recall(store, input)),
+    'call-model': (input) => classified(callModel(dependencies, input)),
+    'run-tool': (input) => classified(runTool(dependencies, input)),
+  };
+}
+
+/** Every failure leaves an activity in the classifier's words. */
+async function classified<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    throw toApplicationFailure(error);
+  }
+}

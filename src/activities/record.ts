@@ -1,0 +1,103 @@
+/** The `record` step: messages, settlements and facts to the store, and the agent's settings back. All of it may be done again. */
+import { createHash } from 'node:crypto';
+import { AgentConfigError } from '../agents/load-agent.js';
+import type { AgentSettings, Configured, ConfigureRequest, MessageToRecord, Recorded, RecordInput } from '../conversation/effects.js';
+import type { FeedEvent } from '../conversation/contract.js';
+import type { Entry, JsonValue } from '../conversation/message.js';
+import { imageBytes } from '../conversation/input.js';
+import { beginningOf } from '../conversation/text.js';
+import { ModelFailure } from '../models/model.js';
+import { modelLimits, splitModel } from '../models/registry.js';
+import type { ConversationKey, Store } from '../stores/store.js';
+import { UnknownTools } from '../tools/registry.js';
+import { imageToRef, TEXT_INLINE, toBody } from '../memory/bodies.js';
+import type { ActivityDependencies } from './index.js';
+import { keyOf } from './key.js';
+
+/** Kept free of a prompt for what estimates miss (design section 4). */
+const SAFETY_MARGIN = 2_000;
+const HAND_OVER = { events: 3_000, bytes: 2 * 1024 * 1024, updates: 1_500 };
+
+export async function record(dependencies: ActivityDependencies, input: RecordInput): Promise<Recorded> {
+  const { store } = dependencies;
+  const key = keyOf(input.identity);
+  const [messages, configured] = await Promise.all([
+    Promise.all(input.messages.map((message) => recordMessage(store, key, message))),
+    input.configure ? configure(dependencies, input.configure) : null,
+    settle(store, key, input),
+    announce(store, key, input),
+  ]);
+  return { messages, configured };
+}
+
+async function recordMessage(store: Store, key: ConversationKey, message: MessageToRecord): Promise<Recorded['messages'][number]> {
+  const { messageId, slot, turn, seq, session, ts } = message;
+  const text = await toBody(store, key, message.text, TEXT_INLINE);
+  const images = message.images ? await Promise.all(message.images.map((image) => imageToRef(store, key, image))) : undefined;
+  const entry: Entry = {
+    v: 1,
+    slot,
+    session,
+    turn,
+    seq,
+    ts,
+    message: { role: 'user', text, ...(images ? { images } : {}) },
+    messageId,
+  };
+  const { duplicate } = await store.entries.record(key, entry);
+  const bytes = Buffer.byteLength(message.text) + imageBytes(message.images ?? []);
+  return { messageId, slot, turn, session, ts, bytes, ...(duplicate ? { duplicate: duplicate.turn } : {}) };
+}
+
+/** Fence first, then answer in the effect's place: an effect that has committed keeps its own entry. */
+async function settle(store: Store, key: ConversationKey, { settle: settlements }: RecordInput): Promise<void> {
+  if (settlements.length === 0) return;
+  await store.effects.fence(
+    key,
+    settlements.map(({ effect }) => effect),
+  );
+  const entries = settlements.flatMap(({ entry }) => (entry ? [entry] : []));
+  if (entries.length > 0) await store.entries.append(key, entries);
+}
+
+async function announce(store: Store, key: ConversationKey, { messages, facts }: RecordInput): Promise<void> {
+  const arrived = messages.map(({ turn, messageId, text, ts }): FeedEvent => ({
+    kind: 'message',
+    turn,
+    messageId,
+    preview: beginningOf(text, 200),
+    ts,
+  }));
+  const events = [...arrived, ...facts];
+  if (events.length > 0) await store.feed.publish(key, events as unknown as JsonValue[]).catch(() => undefined);
+}
+
+async function configure(dependencies: ActivityDependencies, request: ConfigureRequest): Promise<Configured> {
+  try {
+    const settings = await settingsOf(dependencies, request);
+    return settings.hash === request.knownHash ? { kind: 'unchanged' } : { kind: 'settings', settings };
+  } catch (error) {
+    if (error instanceof AgentConfigError) return { kind: 'unusable', type: error.kind, message: error.message };
+    if (error instanceof UnknownTools)
+      return { kind: 'unusable', type: 'bad-config', message: `agent "${request.agent}": ${error.message}` };
+    if (error instanceof ModelFailure) return { kind: 'unusable', type: error.kind, message: error.message };
+    throw error;
+  }
+}
+
+async function settingsOf({ agents, tools, defaultModel }: ActivityDependencies, request: ConfigureRequest): Promise<AgentSettings> {
+  const { config, hash } = await agents(request.agent);
+  const model = request.model ?? config.model ?? defaultModel;
+  splitModel(model);
+  if (config.tools) tools.select(config.tools);
+  const { handOver } = config.limits;
+  const settings = {
+    model,
+    maxTokens: config.maxTokens,
+    maxToolRounds: config.limits.maxToolRounds,
+    contextBudget: modelLimits(model).contextTokens - config.maxTokens - SAFETY_MARGIN,
+    handOver: { ...HAND_OVER, ...handOver },
+  };
+  const ofAll = createHash('sha256').update(hash).update(JSON.stringify(settings)).digest('hex').slice(0, 16);
+  return { hash: ofAll, ...settings };
+}

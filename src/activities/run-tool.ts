@@ -1,0 +1,124 @@
+/** The `run-tool` step: find, check, run within limits, commit. Whatever goes wrong inside a tool is a result that the model reads. */
+import { Context } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/common';
+import type { RunToolInput, ToolFinished } from '../conversation/effects.js';
+import { shownText, type Entry, type JsonValue, type ToolOutcome } from '../conversation/message.js';
+import { beginningOf } from '../conversation/text.js';
+import type { Tool, ToolResult } from '../tools/tool.js';
+import { inputOf, RESULT_INLINE, toBodyOrText } from '../memory/bodies.js';
+import { tracesLost } from './context.js';
+import { performEffect, type Done } from './effect.js';
+import { createFeedWriter } from './feed-writer.js';
+import { startHeartbeat, wasStopped } from './heartbeat.js';
+import type { ActivityDependencies } from './index.js';
+import { hashOf, keyOf } from './key.js';
+
+interface Ended {
+  readonly outcome: ToolOutcome;
+  readonly text: string;
+}
+
+const UNKNOWN: Ended = {
+  outcome: 'unknown',
+  text: 'An earlier attempt was interrupted and its outcome is unknown. It was not repeated, because running it twice could do harm.',
+};
+
+export async function runTool(dependencies: ActivityDependencies, input: RunToolInput): Promise<ToolFinished> {
+  const activity = Context.current();
+  const stopHeartbeat = startHeartbeat(activity);
+  const { store } = dependencies;
+  const key = keyOf(input.identity);
+  const feed = createFeedWriter(store.feed, key);
+  const { turn, callId, name } = input;
+
+  const work = async (earlier: number): Promise<Done<ToolFinished>> => {
+    const argument = await argumentsOf(dependencies, input);
+    feed.publish({ kind: 'tool-started', turn, callId, name, input: beginningOf(JSON.stringify(argument), 200) });
+    const ended = earlier > 0 && !input.plan.repeatable ? UNKNOWN : await run(dependencies, input, argument, activity);
+    const text = await toBodyOrText(store, key, ended.text, RESULT_INLINE);
+    const finished: ToolFinished = { ...finishedOf(input, ended.outcome, ''), ts: Date.now() / 1000, text };
+    return { result: finished, entry: entryOf(input, finished) };
+  };
+
+  try {
+    const finished = await performEffect<ToolFinished>(store, {
+      key,
+      claim: { id: callId, hash: hashOf(input) },
+      work: ({ earlier }) => work(earlier),
+      fenced: (done) => ({ ...(done?.result ?? finishedOf(input, 'unknown', '')), fenced: true }),
+    });
+    const preview = beginningOf(shownText(finished.text), 200);
+    feed.publish({ kind: 'tool-finished', turn, callId, name, outcome: finished.outcome, preview });
+    await feed.drain();
+    return finished;
+  } finally {
+    stopHeartbeat();
+  }
+}
+
+async function run(
+  { agents, tools, workspace }: ActivityDependencies,
+  input: RunToolInput,
+  argument: JsonValue,
+  activity: Context,
+): Promise<Ended> {
+  const agent = await agents(input.identity.agent);
+  const offered = agent.config.tools ?? tools.names;
+  const tool = offered.includes(input.name) ? tools.find(input.name) : undefined;
+  if (!tool) return { outcome: 'rejected', text: `There is no tool "${input.name}". Tools here: ${offered.join(', ') || 'none'}.` };
+
+  const timeout = AbortSignal.timeout(input.plan.timeoutMs);
+  const signal = AbortSignal.any([activity.cancellationSignal, timeout]);
+  const result = await untilAborted(signal, runWith(tool, input, argument, workspace, signal));
+  if (result) return result.ok ? { outcome: 'ok', text: result.content } : { outcome: 'error', text: result.error };
+  const harmless = input.plan.repeatable;
+  if (timeout.aborted) {
+    const text = `The tool did not finish within ${input.plan.timeoutMs} ms and was stopped.`;
+    return harmless ? { outcome: 'error', text } : { outcome: 'unknown', text: `${text} Its outcome is unknown.` };
+  }
+  if (!wasStopped(activity)) throw ApplicationFailure.retryable('the worker is shutting down; another attempt goes on', 'worker-shutdown');
+  return { outcome: harmless ? 'error' : 'unknown', text: 'Interrupted: the person stopped this turn while the tool ran.' };
+}
+
+function runWith(tool: Tool, input: RunToolInput, argument: JsonValue, workspace: string, signal: AbortSignal): Promise<ToolResult> {
+  const { identity, turn, callId } = input;
+  return tool.run(argument, {
+    workspace,
+    signal,
+    conversation: identity.conversation,
+    turn,
+    callId,
+    idempotencyKey: `${identity.namespace}/${identity.life}/${callId}`,
+    now: () => new Date(),
+  });
+}
+
+/** A tool that does not listen to its signal is not waited for. */
+function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T | undefined> {
+  return new Promise((resolve, reject) => {
+    const give = (): void => resolve(undefined);
+    if (signal.aborted) return give();
+    signal.addEventListener('abort', give, { once: true });
+    void work.then(resolve, reject).finally(() => signal.removeEventListener('abort', give));
+  });
+}
+
+/** Read where they were recorded, so that they travel through history once. */
+async function argumentsOf({ store }: ActivityDependencies, input: RunToolInput): Promise<JsonValue> {
+  const key = keyOf(input.identity);
+  const [entry] = await store.entries.read(key, [input.askedIn]);
+  const blocks = entry?.message.role === 'assistant' ? entry.message.blocks : [];
+  const block = blocks.find((candidate) => candidate.kind === 'tool-call' && candidate.callId === input.callId);
+  if (block?.kind !== 'tool-call') throw tracesLost(key, [input.askedIn]);
+  return inputOf(store, key, block);
+}
+
+function finishedOf(input: RunToolInput, outcome: ToolOutcome, text: string): ToolFinished {
+  const { identity, session, turn, callId, name, slot } = input;
+  return { life: identity.life, session, turn, callId, name, slot, ts: Date.now() / 1000, outcome, text, persisted: true };
+}
+
+function entryOf(input: RunToolInput, { ts, outcome, text }: ToolFinished): Entry {
+  const { slot, session, turn, seq, callId, name } = input;
+  return { v: 1, slot, session, turn, seq, ts, message: { role: 'tool', callId, name, outcome, text } };
+}

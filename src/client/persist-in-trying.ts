@@ -1,0 +1,41 @@
+/** Says something again, with the same id, for as long as another try can help. */
+import { ClientError, isWorthAnotherTry, toClientError } from './errors.js';
+
+export interface Tries {
+  readonly attempt: string;
+  readonly signal?: AbortSignal;
+  /** Milliseconds for which an unreachable server is put up with; default two minutes. */
+  readonly patienceMs?: number;
+}
+
+const FIRST_PAUSE_MS = 20;
+const LONGEST_PAUSE_MS = 2_000;
+
+export async function persistInTrying<T>({ attempt, signal, patienceMs = 120_000 }: Tries, say: () => Promise<T>): Promise<T> {
+  const since = Date.now();
+  for (let tries = 0; ; tries++) {
+    if (signal?.aborted) throw new ClientError('aborted', `${attempt}: stopped waiting`);
+    const began = Date.now();
+    try {
+      return await say();
+    } catch (error) {
+      if (signal?.aborted) throw new ClientError('aborted', `${attempt}: stopped waiting`, { cause: error });
+      // A wait that the server ended after a while is progress, not trouble.
+      const tired = Date.now() - since > patienceMs && Date.now() - began < 5_000;
+      if (!isWorthAnotherTry(error) || tired) throw toClientError(error, attempt);
+    }
+    await pause(Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(tries, 10)), signal);
+  }
+}
+
+function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal?.addEventListener('abort', done, { once: true });
+  });
+}

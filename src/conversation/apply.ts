@@ -1,0 +1,95 @@
+/**
+ * apply(state, event) -> state. Total: every event in every state, and never a throw.
+ *
+ * The rules are numbered where they are owned: A in arrivals.ts, R in recording.ts, T in turn.ts. Two belong to all:
+ * C1  Counters never go back within a life.
+ * C2  The state is plain JSON: it equals its own round trip.
+ */
+import { answerResets, receiveMessage, rejectInput, requestInterrupt, requestReset } from './arrivals.js';
+import type { ConversationEvent } from './event.js';
+import { acceptPersisted, acceptRecorded, failPersist, failRecord, startRecord } from './recording.js';
+import type { ConversationState } from './state.js';
+import {
+  acceptAnswer,
+  announce,
+  failModelCall,
+  failTool,
+  finishTool,
+  passTime,
+  sendStop,
+  startModelCall,
+  startTools,
+  stopTurn,
+} from './turn.js';
+
+export function apply(before: ConversationState, event: ConversationEvent): ConversationState {
+  const state = change({ ...before, now: Math.max(before.now, event.at) }, event);
+  // A reset keeps its place in the queue; when it is next and a turn runs, that turn is stopped.
+  return state.turn && state.queue[0]?.kind === 'reset' ? stopTurn(state, 'the session is being reset', event.at) : state;
+}
+
+function change(state: ConversationState, event: ConversationEvent): ConversationState {
+  switch (event.kind) {
+    case 'message-received':
+      return receiveMessage(state, event);
+    case 'reset-requested':
+      return requestReset(state, event);
+    case 'interrupt-requested':
+      return requestInterrupt(state, event);
+    case 'close-requested':
+      return state.closing === 'no' ? { ...state, closing: 'running-out' } : state;
+    case 'input-rejected':
+      return rejectInput(state, event);
+    case 'record-started':
+      return startRecord(state);
+    case 'recorded':
+      return acceptRecorded(state, event);
+    case 'record-failed':
+      return failRecord(state, event);
+    case 'persist-started':
+      return { ...state, persisting: true };
+    case 'persisted':
+      return acceptPersisted(state, event);
+    case 'persist-failed':
+      return failPersist(state, event);
+    case 'model-call-started':
+      return startModelCall(state, event);
+    case 'model-answered':
+      return acceptAnswer(state, event);
+    case 'model-call-failed':
+      return failModelCall(state, event);
+    case 'tools-started':
+      return startTools(state, event);
+    case 'tool-finished':
+      return finishTool(state, event);
+    case 'tool-run-failed':
+      return failTool(state, event);
+    case 'stop-sent':
+      return sendStop(state, event);
+    case 'consolidated':
+      return endSession(state, event.consolidation);
+    case 'time-passed':
+      return passTime(state);
+    case 'hand-over-due':
+      return { ...state, handOver: event.reason };
+    case 'run-continued':
+      return { ...state, handOver: null };
+    default:
+      return unknownEvent(state, event);
+  }
+}
+
+/** The reset at the head of the queue is done: a clean session, whose context is empty; the counters go on. */
+function endSession(state: ConversationState, consolidation: 'model' | 'raw-fallback' | 'nothing-to-do'): ConversationState {
+  const [head, ...rest] = state.queue;
+  if (head?.kind !== 'reset') return state.closing === 'running-out' ? { ...state, closing: 'consolidated' } : state;
+  const session = state.session + 1;
+  const fresh: ConversationState = { ...state, queue: rest, session, epoch: state.epoch + 1, context: [], contextTokens: 0 };
+  return announce(answerResets(fresh, head.resetIds, consolidation), { kind: 'session', session });
+}
+
+/** An event of a newer version: kept out, never a crash. */
+function unknownEvent(state: ConversationState, event: never): ConversationState {
+  const { kind, at } = event as { kind: string; at: number };
+  return rejectInput(state, { kind: 'input-rejected', name: kind, reason: 'an event this version does not know', at });
+}

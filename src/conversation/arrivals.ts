@@ -1,0 +1,108 @@
+/**
+ * What comes from outside and where it stands in the queue.
+ *
+ * A1  A message id is one message, a reset id one reset: the second arrival changes nothing.
+ * A2  A message has its turn, slot and session from its arrival on, but for a steering one, which gets its turn when
+ *     it joins a running one or becomes the next.
+ * A3  Adjacent resets are one. A reset of a session in which nothing was said is answered at once.
+ */
+import type { ConversationEvent } from './event.js';
+import { LIMITS } from './contract.js';
+import { turnId, type ConversationState, type QueuedMessage, type QueueItem } from './state.js';
+import { imageBytes } from './input.js';
+import { utf8Length } from './text.js';
+import { stopTurn } from './turn.js';
+
+type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
+
+const REMEMBERED_RESETS = 20;
+const REMEMBERED_REJECTIONS = 5;
+
+export function receiveMessage(state: ConversationState, event: Of<'message-received'>): ConversationState {
+  if (state.seen.some(([id]) => id === event.messageId)) return state;
+  if (state.closing !== 'no') {
+    return rejectInput(state, { kind: 'input-rejected', name: 'message', reason: 'the conversation is closing', at: event.at });
+  }
+  const steering = event.delivery === 'steer' && state.turn !== null;
+  const turn = steering ? 0 : state.counters.turn + 1;
+  const index = event.delivery === 'interrupt' ? state.queue.filter(isInterrupting).length : state.queue.length;
+  const item: QueuedMessage = {
+    kind: 'message',
+    number: state.counters.queued + 1,
+    messageId: event.messageId,
+    turn,
+    slot: state.counters.slot + 1,
+    session: state.session + state.queue.slice(0, index).filter((other) => other.kind === 'reset').length,
+    at: event.at,
+    bytes: utf8Length(event.text) + imageBytes(event.images ?? []),
+    delivery: event.delivery,
+    text: event.text,
+    ...(event.images && event.images.length > 0 ? { images: event.images } : {}),
+    recorded: false,
+  };
+  const queued: ConversationState = {
+    ...state,
+    counters: { turn: steering ? state.counters.turn : turn, slot: item.slot, queued: item.number },
+    queue: [...state.queue.slice(0, index), item, ...state.queue.slice(index)],
+    seen: remember(state.seen, event.messageId, turn),
+  };
+  return event.delivery === 'interrupt' && state.turn ? stopTurn(queued, 'a newer message', event.at) : queued;
+}
+
+export function requestReset(state: ConversationState, event: Of<'reset-requested'>): ConversationState {
+  if (state.seen.some(([id]) => id === event.resetId)) return state;
+  const known = { ...state, seen: remember(state.seen, event.resetId, 0) };
+  const last = state.queue[state.queue.length - 1];
+  if (last?.kind === 'reset') {
+    const joined: QueueItem = { ...last, resetIds: [...last.resetIds, event.resetId] };
+    return { ...known, queue: [...state.queue.slice(0, -1), joined] };
+  }
+  if (!last && !state.turn && state.context.length === 0) {
+    return answerResets(known, [event.resetId], 'nothing-to-do');
+  }
+  const number = state.counters.queued + 1;
+  return {
+    ...known,
+    counters: { ...state.counters, queued: number },
+    queue: [...state.queue, { kind: 'reset', number, resetIds: [event.resetId], at: event.at }],
+  };
+}
+
+export function answerResets(
+  state: ConversationState,
+  resetIds: readonly string[],
+  consolidation: Of<'consolidated'>['consolidation'],
+): ConversationState {
+  const result = { reply: 'Session cleared.', session: state.session, consolidation } as const;
+  const answered = resetIds.map((resetId) => ({ resetId, result }));
+  return { ...state, resets: [...state.resets, ...answered].slice(-REMEMBERED_RESETS) };
+}
+
+/** A person's stop. When the turn has not begun, because its message is still being recorded, it ends as it begins. */
+export function requestInterrupt(state: ConversationState, event: Of<'interrupt-requested'>): ConversationState {
+  if (state.turn) return stopTurn(state, event.reason, event.at);
+  const [head, ...rest] = state.queue;
+  return head?.kind === 'message' ? { ...state, queue: [{ ...head, stopped: true }, ...rest] } : state;
+}
+
+export function rejectInput(state: ConversationState, event: Of<'input-rejected'>): ConversationState {
+  const rejection = { name: event.name.slice(0, 64), reason: event.reason.slice(0, 200), at: event.at };
+  return {
+    ...state,
+    rejected: { count: state.rejected.count + 1, last: [...state.rejected.last, rejection].slice(-REMEMBERED_REJECTIONS) },
+  };
+}
+
+/** The turn that a message became or joined; undefined while that is open, or when the message is not remembered. */
+export function turnOfMessage(state: ConversationState, messageId: string): string | undefined {
+  const turn = state.seen.find(([id]) => id === messageId)?.[1];
+  return turn ? turnId(turn) : undefined;
+}
+
+export function remember(seen: ConversationState['seen'], messageId: string, turn: number): ConversationState['seen'] {
+  return [...seen.filter(([id]) => id !== messageId), [messageId, turn] as const].slice(-LIMITS.rememberedIds);
+}
+
+function isInterrupting(item: QueueItem): boolean {
+  return item.kind === 'message' && item.delivery === 'interrupt';
+}

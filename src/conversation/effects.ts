@@ -1,0 +1,167 @@
+/** What steps ask of activities and what activities answer: plain JSON, small, without what history has already. */
+import type { AssistantBlock, Body, Entry, ImageSource, ModelStop, ToolOutcome, Usage } from './message.js';
+import type { FeedEvent } from './contract.js';
+import type { SlotRange } from './slots.js';
+
+/** Who is asking. `life` is Temporal's first run id: a new start under a used id is a new life. */
+export interface ConversationIdentity {
+  readonly namespace: string;
+  readonly conversation: string;
+  readonly life: string;
+  readonly agent: string;
+  readonly scope: string;
+}
+
+/** What an agent's files and the worker's settings say, as of the start of a turn. */
+export interface AgentSettings {
+  /** Of everything below and of the files behind it: unchanged means nothing to tell. */
+  readonly hash: string;
+  readonly model: string;
+  readonly maxTokens: number;
+  readonly maxToolRounds: number;
+  /** Tokens that a prompt may have. */
+  readonly contextBudget: number;
+  readonly handOver: { readonly events: number; readonly bytes: number; readonly updates: number };
+}
+
+export interface ConfigureRequest {
+  readonly agent: string;
+  /** The start argument's model; it wins over agent.json and PERDURA_MODEL. */
+  readonly model: string | null;
+  readonly knownHash: string | null;
+}
+
+export type Configured =
+  | { readonly kind: 'unchanged' }
+  | { readonly kind: 'settings'; readonly settings: AgentSettings }
+  | { readonly kind: 'unusable'; readonly type: string; readonly message: string };
+
+export interface MessageToRecord {
+  readonly messageId: string;
+  readonly slot: number;
+  readonly turn: string;
+  readonly seq: number;
+  readonly session: number;
+  readonly ts: number;
+  readonly text: string;
+  readonly images?: readonly ImageSource[];
+}
+
+/**
+ * `record`: everything short that must reach the store, in one local activity. All of it may be done again.
+ * `settle` ends effects whose outcome nobody waits for any more: fence it, then write `entry` unless it has committed.
+ */
+export interface RecordInput {
+  readonly identity: ConversationIdentity;
+  readonly messages: readonly MessageToRecord[];
+  readonly settle: readonly Settlement[];
+  readonly facts: readonly FeedEvent[];
+  readonly configure: ConfigureRequest | null;
+}
+
+export interface Settlement {
+  readonly effect: string;
+  readonly entry: Entry | null;
+}
+
+export interface Recorded {
+  /** One for each message, with what healing needs: a local activity's input is not in history. */
+  readonly messages: readonly {
+    readonly messageId: string;
+    readonly slot: number;
+    readonly turn: string;
+    readonly session: number;
+    readonly ts: number;
+    readonly bytes: number;
+    /** Turn of an earlier message of that id: this one is the same message again. */
+    readonly duplicate?: string;
+  }[];
+  readonly configured: Configured | null;
+}
+
+export interface CallModelInput {
+  readonly identity: ConversationIdentity;
+  readonly session: number;
+  readonly turn: string;
+  readonly call: string;
+  readonly slot: number;
+  readonly seq: number;
+  readonly context: readonly SlotRange[];
+  readonly model: string;
+  /** Number of the first tool call that this answer may make: ids are `<turn>/c<n>`. */
+  readonly firstToolCall: number;
+  /** Of this turn before this call, for the announcement of its end. */
+  readonly soFar: { readonly usage: Usage; readonly toolCalls: number };
+}
+
+/** `recall`: the text that an ended turn answered with, when the workflow no longer has it at hand. */
+export interface RecallInput {
+  readonly identity: ConversationIdentity;
+  readonly slot: number;
+}
+
+export interface Recalled {
+  readonly text: Body;
+}
+
+/** How one tool call is to be run; comes with the call, so that a bundle's age does not matter. */
+export interface ToolPlan {
+  readonly local: boolean;
+  readonly repeatable: boolean;
+  readonly timeoutMs: number;
+}
+
+export interface ModelAnswer {
+  readonly life: string;
+  readonly session: number;
+  readonly turn: string;
+  readonly call: string;
+  readonly slot: number;
+  readonly ts: number;
+  readonly model: string;
+  readonly blocks: readonly AssistantBlock[];
+  readonly stop: ModelStop;
+  readonly usage: Usage;
+  /** One for each tool call of `blocks`, in their order. */
+  readonly plans: readonly ToolPlan[];
+  /** False: the store did not take it; a `persist` step must write it before the next model call. */
+  readonly persisted: boolean;
+  /** True: it was settled before it could commit, and counts for its cost only. */
+  readonly fenced?: boolean;
+}
+
+export interface RunToolInput {
+  readonly identity: ConversationIdentity;
+  readonly session: number;
+  readonly turn: string;
+  readonly callId: string;
+  readonly name: string;
+  readonly slot: number;
+  readonly seq: number;
+  /** The entry that asks for it: arguments are read there and travel once. */
+  readonly askedIn: number;
+  readonly plan: ToolPlan;
+}
+
+export interface ToolFinished {
+  readonly life: string;
+  readonly session: number;
+  readonly turn: string;
+  readonly callId: string;
+  readonly name: string;
+  readonly slot: number;
+  readonly ts: number;
+  readonly outcome: ToolOutcome;
+  readonly text: Body;
+  readonly persisted: boolean;
+  readonly fenced?: boolean;
+}
+
+/** Why a step did not succeed, in the classifier's words. */
+export interface StepFailure {
+  readonly type: string;
+  readonly message: string;
+  /** True: trying again later may help. */
+  readonly transient: boolean;
+  readonly retryAfterMs?: number;
+}

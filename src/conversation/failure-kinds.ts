@@ -1,0 +1,12 @@
+/** The failures that may pass by themselves, by the type an `ApplicationFailure` carries. The workflow retries these and shows the rest. */
+const TRANSIENT: readonly string[] = ['rate-limit', 'overloaded', 'server', 'connection', 'timeout', 'broken-stream', 'worker-shutdown', 'StoreUnavailable'];
+
+export function isTransient(type: string): boolean {
+  return TRANSIENT.includes(type);
+}
+
+/**
+ * The longest wait that a provider may ask for and get inside an activity's own retries, where nobody sees it.
+ * A longer one goes back to the workflow, which shows it and can be stopped.
+ */
+export const LONG_WAIT_MS = 5_000;

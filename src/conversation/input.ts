@@ -1,0 +1,167 @@
+/**
+ * What comes in, checked without a library, because it is checked inside the workflow. Refusals name the field and the limit.
+ * Nothing here throws: signals cannot be refused, so their problems become `input-rejected` events.
+ */
+import { ID_PATTERN, LIMITS, type Delivery, type Message, type StartOptions } from './contract.js';
+import type { ImageSource } from './message.js';
+import { utf8Length } from './text.js';
+
+export type Checked<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly reason: string };
+
+/** A message whose text is the reset command, or a message. */
+export type Said =
+  | { readonly kind: 'reset'; readonly id?: string }
+  | {
+      readonly kind: 'message';
+      readonly id?: string;
+      readonly text: string;
+      readonly images: readonly ImageSource[];
+      readonly delivery: Delivery;
+    };
+
+/** What the payload converter puts in the place of an argument that it could not read. */
+export const UNREADABLE = 'perdura/unreadable';
+
+const DELIVERIES: readonly string[] = ['queue', 'steer', 'interrupt'];
+const MESSAGE_FIELDS: readonly string[] = ['id', 'text', 'images', 'delivery'];
+const IMAGE_TYPES: readonly string[] = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
+
+/** `limitBytes` is for senders that can be refused; a signal was accepted before anyone could look at it. */
+export function readMessage(payload: unknown, limitBytes: number = LIMITS.messageBytes): Checked<Said> {
+  const fields = readFields(typeof payload === 'string' ? { text: payload } : payload, 'message', MESSAGE_FIELDS);
+  if (!fields.ok) return fields;
+  const { id, text, images, delivery } = fields.value;
+  const checkedId = readId(id);
+  if (!checkedId.ok) return checkedId;
+  if (typeof text !== 'string') return refuse(`message.text must be a string, got ${nameOf(text)}`);
+  if (delivery !== undefined && !DELIVERIES.includes(delivery as string)) {
+    return refuse(`message.delivery must be one of ${DELIVERIES.join(', ')}`);
+  }
+  const checkedImages = readImages(images);
+  if (!checkedImages.ok) return checkedImages;
+  const clean = text.toWellFormed();
+  if (clean.trim() === '/new' && checkedImages.value.length === 0) {
+    return { ok: true, value: { kind: 'reset', ...(checkedId.value === undefined ? {} : { id: checkedId.value }) } };
+  }
+  if (clean.trim() === '' && checkedImages.value.length === 0) return refuse('message.text is empty; say something');
+  const bytes = utf8Length(clean) + imageBytes(checkedImages.value);
+  if (bytes > limitBytes) return refuse(`message is ${bytes} bytes, the limit is ${limitBytes}; attach long content by reference`);
+  return {
+    ok: true,
+    value: {
+      kind: 'message',
+      ...(checkedId.value === undefined ? {} : { id: checkedId.value }),
+      text: clean,
+      images: checkedImages.value,
+      delivery: (delivery as Delivery | undefined) ?? 'queue',
+    },
+  };
+}
+
+export function messageSize(message: Message): number {
+  return utf8Length(message.text) + imageBytes(message.images ?? []);
+}
+
+export function imageBytes(images: readonly ImageSource[]): number {
+  return images.reduce((sum, image) => sum + ('base64' in image ? image.base64.length : 0), 0);
+}
+
+/** `{ id? }` of `new`, `reset`; `{ reason? }` of `interrupt`: one optional text, or nothing at all. */
+export function readOptionalText(payload: unknown, name: string, field: string): Checked<string | undefined> {
+  if (payload === undefined || payload === null) return { ok: true, value: undefined };
+  const fields = readFields(payload, name, [field]);
+  if (!fields.ok) return fields;
+  const value = fields.value[field];
+  if (value === undefined) return { ok: true, value: undefined };
+  if (typeof value !== 'string') return refuse(`${name}.${field} must be a string, got ${nameOf(value)}`);
+  if (field === 'id') return readId(value);
+  return { ok: true, value: value.toWellFormed().slice(0, 500) };
+}
+
+export function readTurnRequest(payload: unknown): Checked<string> {
+  const fields = readFields(payload, 'turn', ['turnId']);
+  if (!fields.ok) return fields;
+  const { turnId } = fields.value;
+  if (typeof turnId !== 'string' || !/^turn_\d{4,15}$/.test(turnId)) return refuse('turn.turnId must look like "turn_0001"');
+  return { ok: true, value: turnId };
+}
+
+/** Unknown fields are let through here: later versions add some, and a start cannot be asked again. */
+export function readStart(
+  payload: unknown,
+): Checked<Required<Pick<StartOptions, 'agent' | 'scope'>> & { title: string | null; model: string | null }> {
+  const fields = readFields(payload ?? {}, 'start', null);
+  if (!fields.ok) return fields;
+  const { agent = 'default', scope = agent, title = null, model = null } = fields.value;
+  if (typeof agent !== 'string' || !ID_PATTERN.test(agent)) return refuse(`start.agent must match ${ID_PATTERN.source}`);
+  if (typeof scope !== 'string' || !ID_PATTERN.test(scope)) return refuse(`start.scope must match ${ID_PATTERN.source}`);
+  if (title !== null && typeof title !== 'string') return refuse(`start.title must be a string, got ${nameOf(title)}`);
+  if (model !== null && (typeof model !== 'string' || !/^[^/\s]{1,64}\/\S{1,128}$/.test(model))) {
+    return refuse('start.model must look like "provider/model"');
+  }
+  return { ok: true, value: { agent, scope, title: title === null ? null : title.toWellFormed().slice(0, 200), model } };
+}
+
+function readFields(payload: unknown, name: string, known: readonly string[] | null): Checked<Record<string, unknown>> {
+  if (isUnreadable(payload)) return refuse(`${name} could not be decoded: ${payload[UNREADABLE]}`);
+  if (typeof payload !== 'object' || payload === null || Array.isArray(payload)) {
+    return refuse(`${name} must be an object${name === 'message' ? ' or a string' : ''}, got ${nameOf(payload)}`);
+  }
+  if (isDeeperThan(payload, LIMITS.depth)) return refuse(`${name} is nested deeper than ${LIMITS.depth} levels`);
+  const unknown = known ? Object.keys(payload).find((key) => !known.includes(key)) : undefined;
+  if (unknown !== undefined) return refuse(`${name}.${unknown.slice(0, 64)} is not a field; known are ${known?.join(', ')}`);
+  return { ok: true, value: payload as Record<string, unknown> };
+}
+
+function readId(id: unknown): Checked<string | undefined> {
+  if (id === undefined) return { ok: true, value: undefined };
+  if (typeof id !== 'string' || id === '' || id.length > LIMITS.idLength || !id.isWellFormed()) {
+    return refuse(`id must be a string of 1 to ${LIMITS.idLength} characters`);
+  }
+  return { ok: true, value: id };
+}
+
+function readImages(images: unknown): Checked<readonly ImageSource[]> {
+  if (images === undefined) return { ok: true, value: [] };
+  if (!Array.isArray(images) || images.length > LIMITS.imagesPerMessage) {
+    return refuse(`message.images must be a list of at most ${LIMITS.imagesPerMessage}`);
+  }
+  for (const [i, image] of (images as unknown[]).entries()) {
+    const where = `message.images[${i}]`;
+    if (typeof image !== 'object' || image === null) return refuse(`${where} must be an object`);
+    const { mediaType, url, base64, ref } = image as Record<string, unknown>;
+    if (typeof mediaType !== 'string' || !IMAGE_TYPES.includes(mediaType)) {
+      return refuse(`${where}.mediaType must be one of ${IMAGE_TYPES.join(', ')}`);
+    }
+    const sources = [url, base64, ref].filter((source) => source !== undefined);
+    if (sources.length !== 1 || typeof sources[0] !== 'string' || sources[0] === '') {
+      return refuse(`${where} must have one of url, base64, ref`);
+    }
+    if (typeof url === 'string' && !/^https?:\/\/\S+$/.test(url)) return refuse(`${where}.url must be an http(s) address`);
+    if (typeof base64 === 'string' && !/^[A-Za-z0-9+/]+={0,2}$/.test(base64)) return refuse(`${where}.base64 is not base64`);
+  }
+  return { ok: true, value: images as ImageSource[] };
+}
+
+/** Level by level, so that what is too deep cannot overflow the stack either. */
+export function isDeeperThan(value: unknown, levels: number): boolean {
+  let level: unknown[] = [value];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > levels) return true;
+    level = level.flatMap((item) => (typeof item === 'object' && item !== null ? (Object.values(item) as unknown[]) : []));
+  }
+  return false;
+}
+
+function isUnreadable(payload: unknown): payload is { [UNREADABLE]: string } {
+  return typeof payload === 'object' && payload !== null && UNREADABLE in payload;
+}
+
+function nameOf(value: unknown): string {
+  if (value === null) return 'null';
+  return Array.isArray(value) ? 'a list' : typeof value;
+}
+
+function refuse(reason: string): { readonly ok: false; readonly reason: string } {
+  return { ok: false, reason };
+}

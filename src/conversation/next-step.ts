@@ -1,0 +1,143 @@
+/**
+ * nextStep(state) -> Step: what to start now. It looks at what is in flight, so the loop asks after every event.
+ *
+ * N1  Nothing new starts once a hand-over is due; the run ends when nothing is in flight.
+ * N2  No model call while something is unpersisted or unsettled, or a steering message is not yet recorded.
+ * N3  Local runs are never started beside ordinary ones, and at most `PARALLEL_TOOLS` run at once.
+ */
+import type { ConversationOutcome } from './contract.js';
+import type { CallModelInput, ConversationIdentity, RecordInput, RunToolInput } from './effects.js';
+import type { Entry } from './message.js';
+import { recordInput } from './recording.js';
+import { turnId, type ConversationState, type ToolCall, type Turn } from './state.js';
+import { callsInFlight, STOP_GRACE_MS } from './turn.js';
+
+export type Step =
+  | { readonly kind: 'record'; readonly input: RecordInput }
+  | { readonly kind: 'persist'; readonly identity: ConversationIdentity; readonly entries: readonly Entry[] }
+  | { readonly kind: 'call-model'; readonly input: CallModelInput }
+  | { readonly kind: 'run-tools'; readonly local: boolean; readonly runs: readonly RunToolInput[] }
+  /** Tell what is in flight to stop. */
+  | { readonly kind: 'stop'; readonly calls: readonly string[] }
+  | { readonly kind: 'consolidate' }
+  | { readonly kind: 'hand-over'; readonly reason: string }
+  | { readonly kind: 'finish'; readonly outcome: ConversationOutcome }
+  /** Until something happens, or it is `until` (epoch milliseconds); `why` is for people. */
+  | { readonly kind: 'wait'; readonly until?: number; readonly why?: string };
+
+const PARALLEL_TOOLS = 16;
+/** Unrecorded text that may be carried through a hand-over; continue-as-new with 2 MiB of input kills the workflow. */
+const CARRIED_TEXT_BYTES = 128 * 1024;
+
+export function nextStep(state: ConversationState): Step {
+  const stop = stopStep(state);
+  if (stop) return stop;
+  if (state.handOver !== null) return handOverStep(state, state.handOver);
+  return storeStep(state) ?? turnStep(state) ?? sessionStep(state) ?? waitStep(state);
+}
+
+function stopStep(state: ConversationState): Step | undefined {
+  const { turn } = state;
+  if (!turn?.stopping || turn.stopping.sentAt !== null) return undefined;
+  const calls = callsInFlight(state);
+  return calls.length > 0 ? { kind: 'stop', calls } : undefined;
+}
+
+/** N1, but for texts and answers that are too much to carry: these go to the store first. */
+function handOverStep(state: ConversationState, reason: string): Step {
+  const busy = state.recording || state.persisting || callsInFlight(state).length > 0;
+  if (carriedText(state) > CARRIED_TEXT_BYTES) return storeStep(state) ?? waitStep(state);
+  return busy ? waitStep(state) : { kind: 'hand-over', reason };
+}
+
+function storeStep(state: ConversationState): Step | undefined {
+  if (state.recording || state.persisting || isStoreResting(state)) return undefined;
+  const input = recordInput(state);
+  if (input) return { kind: 'record', input };
+  return state.unpersisted.length > 0 ? { kind: 'persist', identity: state.identity, entries: state.unpersisted } : undefined;
+}
+
+function turnStep(state: ConversationState): Step | undefined {
+  const { turn } = state;
+  if (!turn || turn.stopping) return undefined;
+  return turn.doing.kind === 'model' ? modelStep(state, turn) : toolStep(state, turn, turn.doing.calls);
+}
+
+function modelStep(state: ConversationState, turn: Turn): Step | undefined {
+  if (turn.doing.kind !== 'model' || !state.settings) return undefined;
+  const { call } = turn.doing;
+  if (call.inFlight || (call.retry && state.now < call.retry.until)) return undefined;
+  if (state.recording || state.unpersisted.length > 0 || state.outbox.settle.length > 0 || hasJoining(state)) return undefined; // N2
+  return {
+    kind: 'call-model',
+    input: {
+      identity: state.identity,
+      session: state.session,
+      turn: turnId(turn.number),
+      call: call.id,
+      slot: call.slot,
+      seq: call.seq,
+      context: state.context,
+      model: state.settings.model,
+      firstToolCall: turn.toolCalls + 1,
+      soFar: { usage: turn.usage, toolCalls: turn.toolCalls },
+    },
+  };
+}
+
+function toolStep(state: ConversationState, turn: Turn, calls: readonly ToolCall[]): Step | undefined {
+  // A tool reads its arguments from the answer that asks for it, which the store must have.
+  if (state.unpersisted.some((entry) => calls.some((call) => call.askedIn === entry.slot))) return undefined;
+  const local = calls.every((call) => call.plan.local); // N3
+  const running = calls.filter((call) => call.status === 'running').length;
+  const waiting = calls.filter((call) => call.status === 'waiting').slice(0, PARALLEL_TOOLS - running);
+  if (waiting.length === 0) return undefined;
+  return {
+    kind: 'run-tools',
+    local,
+    runs: waiting.map((call) => ({
+      identity: state.identity,
+      session: state.session,
+      turn: turnId(turn.number),
+      callId: call.id,
+      name: call.name,
+      slot: call.slot,
+      seq: call.seq,
+      askedIn: call.askedIn,
+      plan: call.plan,
+    })),
+  };
+}
+
+function sessionStep(state: ConversationState): Step | undefined {
+  if (state.turn) return undefined;
+  if (state.queue[0]?.kind === 'reset') return { kind: 'consolidate' };
+  if (state.queue.length > 0 || state.closing === 'no') return undefined;
+  if (state.closing === 'running-out') return { kind: 'consolidate' };
+  if (state.recording || state.persisting || state.unpersisted.length > 0 || state.outbox.settle.length > 0) return undefined;
+  return { kind: 'finish', outcome: { turns: state.turnsEnded, sessions: state.session, usage: state.usage } };
+}
+
+function waitStep(state: ConversationState): Step {
+  const times: { until: number; why: string }[] = [];
+  const stopping = state.turn?.stopping;
+  if (stopping?.sentAt) times.push({ until: stopping.sentAt + STOP_GRACE_MS, why: 'what was told to stop' });
+  const call = state.turn?.doing.kind === 'model' ? state.turn.doing.call : undefined;
+  if (call?.retry && state.now < call.retry.until) times.push({ until: call.retry.until, why: `the model: ${call.retry.failure.type}` });
+  if (state.storeRetry && isStoreResting(state)) times.push({ until: state.storeRetry.until, why: 'the store' });
+  const [first] = times.sort((a, b) => a.until - b.until);
+  return first ? { kind: 'wait', ...first } : { kind: 'wait' };
+}
+
+function isStoreResting(state: ConversationState): boolean {
+  return state.storeRetry !== null && state.now < state.storeRetry.until;
+}
+
+function hasJoining(state: ConversationState): boolean {
+  return state.queue.some((item) => item.kind === 'message' && item.joinedAs !== undefined);
+}
+
+function carriedText(state: ConversationState): number {
+  const queued = state.queue.reduce((sum, item) => sum + (item.kind === 'message' && !item.recorded ? item.bytes : 0), 0);
+  return state.unpersisted.reduce((sum, entry) => sum + JSON.stringify(entry.message).length, queued);
+}

@@ -1,0 +1,132 @@
+/**
+ * What the store has taken, and what it owes.
+ *
+ * R1  A message leaves its text behind once it is recorded; until then state has it.
+ * R2  A turn begins only with a recorded message and fresh settings.
+ * R3  What the outbox gave to a `record` step stays in it until that step succeeded.
+ */
+import type { ConversationEvent } from './event.js';
+import type { Configured, MessageToRecord, RecordInput } from './effects.js';
+import { beginTurn, endTurn } from './turn.js';
+import { remember } from './arrivals.js';
+import { storeRetryAfter } from './retry.js';
+import { withSlot } from './slots.js';
+import { estimateTokens, turnId, turnNumber, type ConversationState, type QueuedMessage } from './state.js';
+
+type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
+
+/** Messages and bytes of one `record` step: a local activity has a second, and one message may be 2 MiB. */
+const BATCH_MESSAGES = 100;
+const BATCH_BYTES = 2 * 1024 * 1024;
+
+/** What a `record` step would write now; undefined when there is nothing. */
+export function recordInput(state: ConversationState): RecordInput | undefined {
+  const messages = messagesToRecord(state);
+  const configures = state.turn === null && state.queue[0]?.kind === 'message';
+  const { settle, facts } = state.outbox;
+  if (messages.length === 0 && settle.length === 0 && facts.length === 0 && !configures) return undefined;
+  return {
+    identity: state.identity,
+    messages,
+    settle,
+    facts,
+    configure: configures ? { agent: state.identity.agent, model: state.modelOverride, knownHash: state.settings?.hash ?? null } : null,
+  };
+}
+
+export function acceptRecorded(state: ConversationState, event: Of<'recorded'>): ConversationState {
+  const { recorded } = event;
+  const written: ConversationState = { ...clearOutbox(state), recording: false, storeRetry: null };
+  const after = recorded.messages.reduce((now, message) => {
+    const item = now.queue.find((other): other is QueuedMessage => other.kind === 'message' && other.slot === message.slot);
+    if (!item) return now;
+    if (message.duplicate !== undefined) return dropDuplicate(now, item, message.duplicate);
+    if (item.joinedAs !== undefined) return joinContext(now, item);
+    const { text: _text, images: _images, ...light } = item;
+    return { ...now, queue: now.queue.map((other) => (other === item ? { ...light, bytes: message.bytes, recorded: true } : other)) };
+  }, written);
+  return recorded.configured ? beginIfReady(after, recorded.configured) : after;
+}
+
+export function failRecord(state: ConversationState, event: Of<'record-failed'>): ConversationState {
+  const attempts = (state.storeRetry?.attempts ?? 0) + 1;
+  return { ...state, recording: false, storeRetry: storeRetryAfter(event.failure, attempts, event.at) };
+}
+
+export function acceptPersisted(state: ConversationState, event: Of<'persisted'>): ConversationState {
+  const unpersisted = state.unpersisted.filter((entry) => !event.slots.includes(entry.slot));
+  return { ...state, persisting: false, storeRetry: null, unpersisted };
+}
+
+export function failPersist(state: ConversationState, event: Of<'persist-failed'>): ConversationState {
+  const attempts = (state.storeRetry?.attempts ?? 0) + 1;
+  return { ...state, persisting: false, storeRetry: storeRetryAfter(event.failure, attempts, event.at) };
+}
+
+function messagesToRecord(state: ConversationState): MessageToRecord[] {
+  const batch: MessageToRecord[] = [];
+  let bytes = 0;
+  for (const item of state.queue) {
+    if (item.kind !== 'message' || item.recorded || item.turn === 0) continue;
+    if (batch.length > 0 && (batch.length === BATCH_MESSAGES || bytes + item.bytes > BATCH_BYTES)) break;
+    bytes += item.bytes;
+    batch.push({
+      messageId: item.messageId,
+      slot: item.slot,
+      turn: turnId(item.turn),
+      seq: item.joinedAs ?? 1,
+      session: item.session,
+      ts: item.at / 1000,
+      text: item.text ?? '',
+      ...(item.images ? { images: item.images } : {}),
+    });
+  }
+  return batch;
+}
+
+/** R2. A head that arrived while this step ran is not recorded yet: the next step has it. */
+function beginIfReady(state: ConversationState, configured: Configured): ConversationState {
+  const settled = configured.kind === 'settings' ? { ...state, settings: configured.settings } : state;
+  const head = settled.queue[0];
+  if (settled.turn || head?.kind !== 'message' || !head.recorded) return settled;
+  const begun = beginTurn(settled, head);
+  if (configured.kind !== 'unusable') return begun;
+  return endTurn(begun, 'failed', { type: configured.type, message: configured.message });
+}
+
+function joinContext(state: ConversationState, item: QueuedMessage): ConversationState {
+  const belongs = item.session === state.session;
+  return {
+    ...state,
+    queue: state.queue.filter((other) => other !== item),
+    context: belongs ? withSlot(state.context, item.slot) : state.context,
+    contextTokens: belongs ? state.contextTokens + estimateTokens(item.bytes) : state.contextTokens,
+  };
+}
+
+/** The store knows this id from before the ids that state remembers: the earlier turn answers for it. */
+function dropDuplicate(state: ConversationState, item: QueuedMessage, turn: string): ConversationState {
+  return {
+    ...state,
+    queue: state.queue.filter((other) => other !== item),
+    seen: remember(state.seen, item.messageId, turnNumber(turn)),
+  };
+}
+
+/** R3. What was added since the step began is still owed; facts and settlements are only ever appended. */
+function clearOutbox(state: ConversationState): ConversationState {
+  const { sent } = state.outbox;
+  return {
+    ...state,
+    outbox: {
+      settle: state.outbox.settle.slice(sent.settle),
+      facts: state.outbox.facts.slice(sent.facts),
+      sent: { settle: 0, facts: 0 },
+    },
+  };
+}
+
+export function startRecord(state: ConversationState): ConversationState {
+  const { settle, facts } = state.outbox;
+  return { ...state, recording: true, outbox: { ...state.outbox, sent: { settle: settle.length, facts: facts.length } } };
+}

@@ -1,0 +1,198 @@
+/**
+ * A conversation as a value: plain JSON, versioned, small, carried through continue-as-new. Indexes and counters only:
+ * a text is here from its arrival until it is recorded, or while the store cannot take it.
+ */
+import type { Delivery, FeedEvent, RejectedInput, ResetResult, StopReason, TurnError } from './contract.js';
+import type { AgentSettings, ConversationIdentity, Settlement, StepFailure, ToolPlan } from './effects.js';
+import type { Entry, ImageSource, Usage } from './message.js';
+import type { SlotRange } from './slots.js';
+
+export interface ConversationState {
+  readonly v: 1;
+  /** Which `nextStep` this run follows; a hand-over adopts the newest. */
+  readonly rules: number;
+  readonly identity: ConversationIdentity;
+  readonly title: string | null;
+  readonly modelOverride: string | null;
+  /** Epoch milliseconds of the latest event. */
+  readonly now: number;
+  readonly settings: AgentSettings | null;
+  readonly session: number;
+  readonly epoch: number;
+  /** The last numbers given out. They never go back within a life. */
+  readonly counters: { readonly turn: number; readonly slot: number; readonly queued: number };
+  readonly queue: readonly QueueItem[];
+  readonly turn: Turn | null;
+  /** Entries that the next model call sees, in order. */
+  readonly context: readonly SlotRange[];
+  /** The last reported prompt and answer, plus an estimate of what came since. */
+  readonly contextTokens: number;
+  readonly usage: Usage;
+  readonly turnsEnded: number;
+  /** Highest turn number begun. */
+  readonly latestTurn: number;
+  /** Message ids of the last arrivals and the turn that each became (0: none yet, or a reset). */
+  readonly seen: readonly (readonly [messageId: string, turn: number])[];
+  readonly ended: readonly EndedTurn[];
+  readonly resets: readonly { readonly resetId: string; readonly result: ResetResult }[];
+  /** What the next `record` step takes along; `sent` says how much of it a running step has. */
+  readonly outbox: {
+    readonly settle: readonly Settlement[];
+    readonly facts: readonly FeedEvent[];
+    readonly sent: { readonly settle: number; readonly facts: number };
+  };
+  readonly unpersisted: readonly Entry[];
+  readonly recording: boolean;
+  readonly persisting: boolean;
+  /** The store did not take a write: not tried again before `until`. */
+  readonly storeRetry: Retry | null;
+  readonly rejected: { readonly count: number; readonly last: readonly RejectedInput[] };
+  readonly closing: 'no' | 'running-out' | 'consolidated';
+  readonly handOver: string | null;
+}
+
+export type QueueItem =
+  | {
+      readonly kind: 'message';
+      readonly number: number;
+      readonly messageId: string;
+      /** 0 for a steering message until it is known which turn it joins or becomes. */
+      readonly turn: number;
+      readonly slot: number;
+      readonly session: number;
+      readonly at: number;
+      readonly bytes: number;
+      readonly delivery: Delivery;
+      /** Gone once recorded. */
+      readonly text?: string;
+      readonly images?: readonly ImageSource[];
+      readonly recorded: boolean;
+      /** Interrupted before it began: its turn ends as soon as it begins. */
+      readonly stopped?: boolean;
+      /** Steering: it has joined the running turn under this `seq`, and is here only until it is recorded. */
+      readonly joinedAs?: number;
+    }
+  | { readonly kind: 'reset'; readonly number: number; readonly resetIds: readonly string[]; readonly at: number };
+
+export type QueuedMessage = Extract<QueueItem, { kind: 'message' }>;
+
+export interface Turn {
+  readonly number: number;
+  readonly messageIds: readonly string[];
+  /** Traces of this turn so far (seed 000's `seq` of the last one). */
+  readonly seq: number;
+  readonly rounds: number;
+  readonly modelCalls: number;
+  readonly toolCalls: number;
+  readonly usage: Usage;
+  /** Slot of the last thing the assistant said. */
+  readonly answerSlot: number | null;
+  readonly doing: { readonly kind: 'model'; readonly call: ModelCall } | { readonly kind: 'tools'; readonly calls: readonly ToolCall[] };
+  readonly stopping: Stopping | null;
+}
+
+export interface ModelCall {
+  readonly id: string;
+  readonly slot: number;
+  readonly seq: number;
+  readonly inFlight: boolean;
+  readonly failures: number;
+  readonly retry: Retry | null;
+}
+
+export interface ToolCall {
+  readonly id: string;
+  readonly name: string;
+  readonly slot: number;
+  readonly seq: number;
+  readonly askedIn: number;
+  readonly plan: ToolPlan;
+  readonly status: 'waiting' | 'running' | 'done';
+}
+
+export interface Stopping {
+  readonly reason: string | null;
+  readonly at: number;
+  /** What is in flight was told to stop at this time; after a grace it is not waited for. */
+  readonly sentAt: number | null;
+}
+
+export interface Retry {
+  readonly until: number;
+  readonly attempts: number;
+  readonly failure: StepFailure;
+}
+
+export interface EndedTurn {
+  readonly number: number;
+  readonly stopReason: StopReason;
+  readonly usage: Usage;
+  readonly toolCalls: number;
+  readonly answerSlot: number | null;
+  readonly error?: TurnError;
+}
+
+export const NO_USAGE: Usage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, costUsd: 0 };
+
+export function openConversation(start: {
+  readonly identity: ConversationIdentity;
+  readonly title: string | null;
+  readonly model: string | null;
+  readonly rules: number;
+  readonly at: number;
+}): ConversationState {
+  return {
+    v: 1,
+    rules: start.rules,
+    identity: start.identity,
+    title: start.title,
+    modelOverride: start.model,
+    now: start.at,
+    settings: null,
+    session: 1,
+    epoch: 1,
+    counters: { turn: 0, slot: 0, queued: 0 },
+    queue: [],
+    turn: null,
+    context: [],
+    contextTokens: 0,
+    usage: NO_USAGE,
+    turnsEnded: 0,
+    latestTurn: 0,
+    seen: [],
+    ended: [],
+    resets: [],
+    outbox: { settle: [], facts: [], sent: { settle: 0, facts: 0 } },
+    unpersisted: [],
+    recording: false,
+    persisting: false,
+    storeRetry: null,
+    rejected: { count: 0, last: [] },
+    closing: 'no',
+    handOver: null,
+  };
+}
+
+/** `turn_0007` (seed 000, section 20). */
+export function turnId(number: number): string {
+  return `turn_${String(number).padStart(4, '0')}`;
+}
+
+export function turnNumber(id: string): number {
+  return Number(/^turn_(\d{4,})$/.exec(id)?.[1] ?? 0);
+}
+
+/** A price that is not known makes the sum unknown. */
+export function addUsage(a: Usage, b: Usage): Usage {
+  return {
+    inputTokens: a.inputTokens + b.inputTokens,
+    cachedTokens: a.cachedTokens + b.cachedTokens,
+    outputTokens: a.outputTokens + b.outputTokens,
+    costUsd: a.costUsd === null || b.costUsd === null ? null : a.costUsd + b.costUsd,
+  };
+}
+
+/** Characters over four (seed 002): a guard, never the driver. */
+export function estimateTokens(characters: number): number {
+  return Math.ceil(characters / 4);
+}

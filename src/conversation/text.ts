@@ -1,0 +1,30 @@
+/** Pure text measures that need no host. */
+
+/** Bytes of `text` in UTF-8; a lone surrogate counts as the three bytes of U+FFFD. */
+export function utf8Length(text: string): number {
+  let bytes = 0;
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit < 0x80) bytes += 1;
+    else if (unit < 0x800) bytes += 2;
+    else if (unit >= 0xd800 && unit < 0xdc00 && isLowSurrogate(text.charCodeAt(i + 1))) {
+      bytes += 4;
+      i++;
+    } else bytes += 3;
+  }
+  return bytes;
+}
+
+/** The beginning of `text` in at most `units` UTF-16 units, never half of a character. */
+export function beginningOf(text: string, units: number): string {
+  return text.length <= units
+    ? text
+    : text
+        .slice(0, units)
+        .toWellFormed()
+        .replace(/\uFFFD$/, '');
+}
+
+function isLowSurrogate(unit: number): boolean {
+  return unit >= 0xdc00 && unit < 0xe000;
+}

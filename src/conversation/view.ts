@@ -1,0 +1,100 @@
+/** What a conversation shows of itself: pure projections of its state. */
+import type { Phase, QueuedEvent, Status, TurnResult } from './contract.js';
+import { countSlots } from './slots.js';
+import { NO_USAGE, turnId, turnNumber, type ConversationState, type EndedTurn, type QueueItem } from './state.js';
+
+export function statusOf(state: ConversationState, historyEvents: number): Status {
+  const { title, session, epoch } = state;
+  const waitingFor = waitingOf(state);
+  return {
+    phase: phaseOf(state),
+    ...(waitingFor === undefined ? {} : { waitingFor }),
+    session,
+    turn: state.latestTurn,
+    turns: state.turnsEnded,
+    epoch,
+    mode: 'auto',
+    stepLock: null,
+    queued: state.queue.length,
+    context: {
+      tokens: state.contextTokens,
+      budget: state.settings?.contextBudget ?? 0,
+      chunks: countSlots(state.context),
+      prefixHash: null,
+      prefixChanges: 0,
+    },
+    pendingApprovals: 0,
+    usage: state.usage,
+    historyEvents,
+    agent: state.identity.agent,
+    scope: state.identity.scope,
+    model: state.settings?.model ?? state.modelOverride,
+    title,
+    life: state.identity.life,
+    rejectedInputs: state.rejected,
+  };
+}
+
+export function queueOf(state: ConversationState): QueuedEvent[] {
+  return state.queue.map((item) => ({ id: queuedId(item), event: queuedEvent(item), queuedAt: item.at }));
+}
+
+export function endedTurn(state: ConversationState, id: string): EndedTurn | undefined {
+  const number = turnNumber(id);
+  return state.ended.find((turn) => turn.number === number);
+}
+
+/** A turn that runs, or whose message waits in the queue. */
+export function isTurnOpen(state: ConversationState, id: string): boolean {
+  const number = turnNumber(id);
+  return state.turn?.number === number || state.queue.some((item) => item.kind === 'message' && item.turn === number);
+}
+
+export function resultOf(ended: EndedTurn, text: string, textRef?: TurnResult['textRef']): TurnResult {
+  const { stopReason, usage, toolCalls, error } = ended;
+  return {
+    turnId: turnId(ended.number),
+    text,
+    ...(textRef ? { textRef } : {}),
+    stopReason,
+    usage,
+    toolCalls,
+    ...(error ? { error } : {}),
+  };
+}
+
+/** A result for someone who is not kept waiting for the turn itself. */
+export function promiseOf(id: string | null, stopReason: 'continues' | 'queued' | 'reset', text = ''): TurnResult {
+  return { turnId: id, text, stopReason, usage: NO_USAGE, toolCalls: 0 };
+}
+
+function phaseOf(state: ConversationState): Phase {
+  const { turn } = state;
+  if (!turn) {
+    if (state.queue[0]?.kind === 'reset') return 'resetting';
+    if (state.storeRetry && state.queue.length > 0) return 'waiting-to-retry';
+    if (state.queue.length > 0) return 'thinking';
+    return state.closing === 'no' ? 'idle' : 'closing';
+  }
+  if (turn.doing.kind === 'tools') return 'running-tools';
+  const { call } = turn.doing;
+  if (call.inFlight) return 'thinking';
+  return call.retry || state.storeRetry ? 'waiting-to-retry' : 'thinking';
+}
+
+function waitingOf(state: ConversationState): string | undefined {
+  const call = state.turn?.doing.kind === 'model' ? state.turn.doing.call : undefined;
+  const retry = call?.inFlight ? null : (call?.retry ?? state.storeRetry);
+  if (!retry) return undefined;
+  return `${retry.failure.type}: ${retry.failure.message}; trying again at ${new Date(retry.until).toISOString()}`;
+}
+
+function queuedId(item: QueueItem): string {
+  return `qevt_${String(item.number).padStart(6, '0')}`;
+}
+
+function queuedEvent(item: QueueItem): QueuedEvent['event'] {
+  if (item.kind === 'reset') return { kind: 'reset', resetId: item.resetIds[0] ?? '' };
+  const { messageId, turn, bytes, delivery } = item;
+  return { kind: 'message', messageId, turnId: turnId(turn), bytes, delivery };
+}

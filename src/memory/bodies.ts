@@ -1,0 +1,91 @@
+/** Long texts travel by reference: to the store first, then as `{ ref, sha256, bytes, preview }` (design section 2). */
+import type { AssistantBlock, Body, ConversationMessage, Entry, ImageSource, JsonValue } from '../conversation/message.js';
+import { isBodyRef } from '../conversation/message.js';
+import type { ConversationKey, Store } from '../stores/store.js';
+
+/** UTF-8 bytes. */
+export const TEXT_INLINE = 16 * 1024;
+export const RESULT_INLINE = 4 * 1024;
+
+export async function toBody(store: Store, key: ConversationKey, text: string, inline: number): Promise<Body> {
+  return Buffer.byteLength(text) <= inline ? text : store.bodies.put(key, text);
+}
+
+/** Like `toBody`, but with the store away the text stays as it is and travels through history: an answer is never lost. */
+export async function toBodyOrText(store: Store, key: ConversationKey, text: string, inline: number): Promise<Body> {
+  try {
+    return await toBody(store, key, text, inline);
+  } catch {
+    return text;
+  }
+}
+
+export async function withLongBlocksStored(
+  store: Store,
+  key: ConversationKey,
+  blocks: readonly AssistantBlock[],
+): Promise<AssistantBlock[]> {
+  return Promise.all(
+    blocks.map(async (block): Promise<AssistantBlock> => {
+      if (block.kind === 'text' && typeof block.text === 'string') {
+        return { ...block, text: await toBodyOrText(store, key, block.text, TEXT_INLINE) };
+      }
+      if (block.kind !== 'tool-call') return block;
+      const body = await toBodyOrText(store, key, JSON.stringify(block.input), TEXT_INLINE);
+      return isBodyRef(body) ? { ...block, input: null, inputRef: body } : block;
+    }),
+  );
+}
+
+export async function imageToRef(store: Store, key: ConversationKey, image: ImageSource): Promise<ImageSource> {
+  if (!('base64' in image) || image.base64.length <= TEXT_INLINE) return image;
+  const { ref } = await store.bodies.put(key, image.base64);
+  return { mediaType: image.mediaType, ref };
+}
+
+/** The message as the model must see it, with every text at hand. A body that the store has lost is named in its place. */
+export async function withBodies(store: Store, key: ConversationKey, entry: Entry): Promise<ConversationMessage> {
+  const { message } = entry;
+  switch (message.role) {
+    case 'user': {
+      const images = message.images ? await Promise.all(message.images.map((image) => imageFromRef(store, key, image))) : undefined;
+      return { ...message, text: await textOf(store, key, message.text), ...(images ? { images: images.flat() } : {}) };
+    }
+    case 'tool':
+      return { ...message, text: await textOf(store, key, message.text) };
+    case 'assistant':
+      return {
+        ...message,
+        blocks: await Promise.all(
+          message.blocks.map(async (block): Promise<AssistantBlock> => {
+            if (block.kind === 'text') return { ...block, text: await textOf(store, key, block.text) };
+            return block.kind === 'tool-call' ? { ...block, input: await inputOf(store, key, block) } : block;
+          }),
+        ),
+      };
+  }
+}
+
+export async function inputOf(
+  store: Store,
+  key: ConversationKey,
+  block: Extract<AssistantBlock, { kind: 'tool-call' }>,
+): Promise<JsonValue> {
+  if (!block.inputRef) return block.input;
+  const text = await store.bodies.get(key, block.inputRef.ref);
+  return text === undefined
+    ? { _lost: `the arguments (${block.inputRef.bytes} bytes) are no longer in the store` }
+    : (JSON.parse(text) as JsonValue);
+}
+
+export async function textOf(store: Store, key: ConversationKey, body: Body): Promise<string> {
+  if (typeof body === 'string') return body;
+  const text = await store.bodies.get(key, body.ref);
+  return text ?? `${body.preview}\n[The rest of this text, ${body.bytes} bytes in all, is no longer in the store.]`;
+}
+
+async function imageFromRef(store: Store, key: ConversationKey, image: ImageSource): Promise<ImageSource[]> {
+  if (!('ref' in image)) return [image];
+  const base64 = await store.bodies.get(key, image.ref);
+  return base64 === undefined ? [] : [{ mediaType: image.mediaType, base64 }];
+}

@@ -1,0 +1,20 @@
+/** Which store the settings ask for: Redis where REDIS_URL is set, files otherwise; never one for the other. */
+import { createFileStore } from './file.js';
+import { createRedisStore } from './redis.js';
+import type { ConversationKey, Store } from './store.js';
+import type { Entry } from '../conversation/message.js';
+
+export interface StoreSettings {
+  readonly redisUrl?: string;
+  /** Absolute. */
+  readonly memoryDir: string;
+}
+
+export interface OpenOptions {
+  /** Lines of the readable trace file that stand for one entry (files only). */
+  readonly traceLines?: (entry: Entry, key: ConversationKey) => string[];
+}
+
+export function openStore({ redisUrl, memoryDir }: StoreSettings, { traceLines }: OpenOptions = {}): Store {
+  return redisUrl === undefined ? createFileStore({ dir: memoryDir, traceLines }) : createRedisStore({ url: redisUrl });
+}

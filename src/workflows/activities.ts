@@ -1,0 +1,46 @@
+/**
+ * Activities as workflows see them: timeouts and retries as one table. A retry here is the only retry layer; what should
+ * be seen or be stoppable while it waits comes back as a failure and waits in the conversation's state instead.
+ */
+import { ActivityCancellationType, proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
+import type { Activities } from '../activities/index.js';
+import type { CallModelInput, RunToolInput } from '../conversation/effects.js';
+
+/** A worker that is silent for this long is taken for dead. Activities beat twice a second. */
+const HEARTBEAT = '10s';
+
+/** Short, idempotent, no network beyond the store: no queue hop, and the input does not enter history. */
+const local = proxyLocalActivities<Activities>({
+  startToCloseTimeout: '1s',
+  localRetryThreshold: '1s',
+  retry: { maximumAttempts: 1 },
+});
+
+const model = proxyActivities<Activities>({
+  startToCloseTimeout: '11m',
+  heartbeatTimeout: HEARTBEAT,
+  retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '5s', maximumAttempts: 4 },
+  cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+});
+
+const TOOL_END_MS = 15_000;
+
+export const record = local.record;
+export const persist = local.persist;
+export const recall = local.recall;
+export const runLocalTool = local['run-tool'];
+
+export function callModel(input: CallModelInput): ReturnType<Activities['call-model']> {
+  return model['call-model'].executeWithOptions({ summary: `${input.model} · ${input.call}` }, [input]);
+}
+
+export function runTool(input: RunToolInput): ReturnType<Activities['run-tool']> {
+  const tools = proxyActivities<Activities>({
+    startToCloseTimeout: input.plan.timeoutMs + TOOL_END_MS,
+    heartbeatTimeout: HEARTBEAT,
+    // What must not run twice gets one attempt; its loss is told to the model as "outcome unknown".
+    retry: { initialInterval: '1s', maximumInterval: '5s', maximumAttempts: input.plan.repeatable ? 4 : 1 },
+    cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+  });
+  return tools['run-tool'].executeWithOptions({ summary: `${input.name} · ${input.callId}` }, [input]);
+}

@@ -1,0 +1,46 @@
+/**
+ * The texts of the last turns of this run, for the handlers that wait for them. Not state: they are in history already, and
+ * a replay gathers them again. After a hand-over they are read from the store.
+ */
+import type { ConversationEvent } from '../conversation/event.js';
+import { isBodyRef, type BodyRef } from '../conversation/message.js';
+
+export interface Answer {
+  readonly text: string;
+  readonly textRef?: BodyRef;
+}
+
+export interface Answers {
+  note(event: ConversationEvent): void;
+  /** What the turn said last; undefined when this run does not know. */
+  of(turn: string): Answer | undefined;
+}
+
+const MOST_TURNS = 50;
+const MOST_CHARACTERS = 256 * 1024;
+
+export function createAnswers(): Answers {
+  const answers = new Map<string, Answer>();
+  return {
+    note(event) {
+      if (event.kind !== 'model-answered') return;
+      const { turn, blocks } = event.answer;
+      const texts = blocks.flatMap((block) => (block.kind === 'text' ? [block.text] : []));
+      if (texts.length === 0) return;
+      answers.delete(turn);
+      answers.set(turn, joinTexts(texts));
+      let characters = 0;
+      for (const [index, [id, answer]] of [...answers].reverse().entries()) {
+        characters += answer.text.length;
+        if (index > 0 && (index >= MOST_TURNS || characters > MOST_CHARACTERS)) answers.delete(id);
+      }
+    },
+    of: (turn) => answers.get(turn),
+  };
+}
+
+export function joinTexts(texts: readonly (string | BodyRef)[]): Answer {
+  const textRef = texts.find(isBodyRef);
+  const text = texts.map((part) => (typeof part === 'string' ? part : `${part.preview}…`)).join('\n\n');
+  return textRef ? { text, textRef } : { text };
+}

@@ -1,0 +1,109 @@
+/**
+ * The workflow `conversation`: a loop that performs steps durably and feeds what came of them back as events. What to do is
+ * decided by `nextStep`; this file starts it, waits, and hands over.
+ *
+ * W1  Handlers check and apply an event, synchronously; the loop does the work.
+ * W2  A step is started and the loop goes on: what is in flight is in the state, and `nextStep` looks at it.
+ * W3  Before a hand-over every waiting handler has answered, and nothing happens between that and continue-as-new.
+ */
+import { allHandlersFinished, ApplicationFailure, condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
+import { apply } from '../conversation/apply.js';
+import { ID_PATTERN, type ConversationOutcome, type StartOptions } from '../conversation/contract.js';
+import type { ConversationEvent } from '../conversation/event.js';
+import { readStart } from '../conversation/input.js';
+import { nextStep } from '../conversation/next-step.js';
+import { openConversation, type ConversationState } from '../conversation/state.js';
+import { createAnswers } from './answers.js';
+import { now } from './clock.js';
+import { handleMessages } from './handlers.js';
+import { FAILURES } from './messages.js';
+import { createPerformer } from './perform.js';
+
+/** Which `nextStep` new runs follow. A change of its decisions raises it, behind `patched('rules-<n>')`. */
+const RULES = 1;
+/** State that a continue-as-new may carry; the server terminates the workflow at 2 MiB. */
+const LARGEST_STATE = 1_500_000;
+
+/** The start argument, or what a run hands to the next. */
+export type ConversationArgument = StartOptions & { readonly carried?: ConversationState };
+
+export async function conversation(argument?: ConversationArgument): Promise<ConversationOutcome> {
+  let state = begin(argument);
+  const answers = createAnswers();
+  let leaving = false;
+
+  const tell = (event: ConversationEvent): void => {
+    answers.note(event);
+    state = apply(state, event);
+  };
+  const updates = handleMessages({ state: () => state, tell, answers, isLeaving: () => leaving });
+  const performer = createPerformer(tell);
+
+  for (;;) {
+    const due = handOverReason(state, updates.count());
+    if (due !== undefined) tell({ kind: 'hand-over-due', reason: due, at: now() });
+
+    const step = nextStep(state);
+    switch (step.kind) {
+      case 'wait': {
+        const before = state;
+        const changed = (): boolean => state !== before;
+        if (step.until === undefined) await condition(changed);
+        else if (!(await condition(changed, Math.max(1, step.until - now()), { summary: `waiting for ${step.why ?? 'time'}` }))) {
+          tell({ kind: 'time-passed', at: now() });
+        }
+        break;
+      }
+      case 'hand-over':
+        leaving = true;
+        await condition(allHandlersFinished);
+        return continueAsNew<typeof conversation>({ carried: state });
+      case 'finish':
+        await condition(allHandlersFinished);
+        return step.outcome;
+      default:
+        performer.start(step);
+    }
+  }
+}
+
+function begin(argument: ConversationArgument | undefined): ConversationState {
+  const info = workflowInfo();
+  // Only a run of ours may carry a state in: a start argument that brings one is somebody else's.
+  if (argument?.carried && info.continuedFromExecutionRunId) {
+    return apply({ ...argument.carried, rules: RULES }, { kind: 'run-continued', at: now() });
+  }
+  if (!ID_PATTERN.test(info.workflowId)) throw refuseStart(`the workflow id must match ${ID_PATTERN.source}`);
+  const start = readStart(argument);
+  if (!start.ok) throw refuseStart(start.reason);
+  const { agent, scope, title, model } = start.value;
+  const identity = {
+    namespace: info.namespace,
+    conversation: info.workflowId,
+    life: info.firstExecutionRunId,
+    agent,
+    scope,
+  };
+  return openConversation({ identity, title, model, rules: RULES, at: now() });
+}
+
+function refuseStart(reason: string): ApplicationFailure {
+  return ApplicationFailure.nonRetryable(`cannot start a conversation: ${reason}`, FAILURES.invalidStart);
+}
+
+function handOverReason(state: ConversationState, updates: number): string | undefined {
+  if (state.handOver !== null) return undefined;
+  const { historyLength, historySize, continueAsNewSuggested } = workflowInfo();
+  const limits = state.settings?.handOver ?? { events: 3_000, bytes: 2 * 1024 * 1024, updates: 1_500 };
+  const reason =
+    historyLength >= limits.events
+      ? `${historyLength} events`
+      : historySize >= limits.bytes
+        ? `${historySize} bytes`
+        : updates >= limits.updates
+          ? `${updates} updates`
+          : continueAsNewSuggested
+            ? 'the server suggests it'
+            : undefined;
+  return reason !== undefined && JSON.stringify(state).length <= LARGEST_STATE ? reason : undefined;
+}

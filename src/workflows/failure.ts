@@ -1,0 +1,24 @@
+/** What an activity's failure means to the conversation. Compared by type, never by class. */
+import { ActivityFailure, ApplicationFailure, CancelledFailure, TimeoutFailure } from '@temporalio/workflow';
+import type { StepFailure } from '../conversation/effects.js';
+import { isTransient } from '../conversation/failure-kinds.js';
+
+export function failureOf(error: unknown): StepFailure {
+  const cause = error instanceof ActivityFailure ? error.cause : error;
+  if (cause instanceof ApplicationFailure) {
+    const type = cause.type ?? 'internal';
+    const retryAfterMs = retryAfterIn(cause.details);
+    return { type, message: cause.message, transient: isTransient(type), ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+  }
+  if (cause instanceof TimeoutFailure) {
+    return { type: 'timeout', message: `no sign of life from the worker (${cause.timeoutType}); it may have died`, transient: true };
+  }
+  if (cause instanceof CancelledFailure) return { type: 'cancelled', message: 'it was stopped', transient: false };
+  return { type: 'internal', message: cause instanceof Error ? cause.message : String(cause), transient: false };
+}
+
+function retryAfterIn(details: readonly unknown[] | null | undefined): number | undefined {
+  const [first] = details ?? [];
+  const value = typeof first === 'object' && first !== null ? (first as { retryAfterMs?: unknown }).retryAfterMs : undefined;
+  return typeof value === 'number' && value >= 0 ? value : undefined;
+}

@@ -1,0 +1,220 @@
+/** What a client may say (design section 3): checked here, turned into events, and answered when the state has the answer. */
+import {
+  ApplicationFailure,
+  condition,
+  defineQuery,
+  defineUpdate,
+  setDefaultSignalHandler,
+  setDefaultUpdateHandler,
+  setHandler,
+  uuid4,
+  workflowInfo,
+} from '@temporalio/workflow';
+import { turnOfMessage } from '../conversation/arrivals.js';
+import { LIMITS, type ResetResult, type TurnResult } from '../conversation/contract.js';
+import type { ConversationEvent } from '../conversation/event.js';
+import { readMessage, readOptionalText, readTurnRequest, type Checked, type Said } from '../conversation/input.js';
+import type { ConversationState, EndedTurn } from '../conversation/state.js';
+import { endedTurn, isTurnOpen, promiseOf, queueOf, resultOf, statusOf } from '../conversation/view.js';
+import { recall } from './activities.js';
+import { joinTexts, type Answers } from './answers.js';
+import { now } from './clock.js';
+import {
+  closeSignal,
+  FAILURES,
+  interruptSignal,
+  LATER,
+  messageSignal,
+  newSignal,
+  queueQuery,
+  resetUpdate,
+  sendUpdate,
+  statusQuery,
+  turnUpdate,
+} from './messages.js';
+
+interface Conversation {
+  readonly state: () => ConversationState;
+  readonly tell: (event: ConversationEvent) => void;
+  readonly answers: Answers;
+  /** True once the run is about to hand over: whoever waits is told `continues`. */
+  readonly isLeaving: () => boolean;
+}
+
+/** Signals are accepted before we see them; only Temporal's own 2 MiB holds them back. */
+const SIGNAL_BYTES = 4 * 1024 * 1024;
+
+export function handleMessages(conversation: Conversation): { readonly count: () => number } {
+  const { state, tell, answers, isLeaving } = conversation;
+  let updates = 0;
+  let waitingSends = 0;
+
+  const reject = (name: string, reason: string): void => tell({ kind: 'input-rejected', name, reason, at: now() });
+  const hear = (said: Said, id: string): void =>
+    said.kind === 'reset'
+      ? tell({ kind: 'reset-requested', resetId: id, at: now() })
+      : tell({ kind: 'message-received', messageId: id, text: said.text, images: said.images, delivery: said.delivery, at: now() });
+  /** An update after the last hand-over check would be lost with this run's results: it is counted, then served. */
+  const counted = <Args extends unknown[], Result>(handle: (...args: Args) => Promise<Result>) => {
+    return (...args: Args): Promise<Result> => {
+      updates += 1;
+      return handle(...args);
+    };
+  };
+
+  setHandler(messageSignal, (payload: unknown) => {
+    const said = readMessage(payload, SIGNAL_BYTES);
+    if (said.ok) hear(said.value, said.value.id ?? uuid4());
+    else reject('message', said.reason);
+  });
+  setHandler(newSignal, (payload: unknown) => {
+    const id = readOptionalText(payload, 'new', 'id');
+    if (id.ok) tell({ kind: 'reset-requested', resetId: id.value ?? uuid4(), at: now() });
+    else reject('new', id.reason);
+  });
+  setHandler(interruptSignal, (payload: unknown) => {
+    const reason = readOptionalText(payload, 'interrupt', 'reason');
+    // A stop is a stop, also when its reason cannot be read.
+    tell({ kind: 'interrupt-requested', reason: reason.ok ? (reason.value ?? null) : null, at: now() });
+  });
+  setHandler(closeSignal, () => tell({ kind: 'close-requested', at: now() }));
+  setDefaultSignalHandler((name) => {
+    const known = (LATER.signals as readonly string[]).includes(name);
+    reject(name, known ? FAILURES.notYetAvailable : 'no signal of that name');
+  });
+
+  setHandler(
+    sendUpdate,
+    counted(async (payload: unknown): Promise<TurnResult> => {
+      const said = accepted(readMessage(payload));
+      const id = said.id ?? uuid4();
+      hear(said, id);
+      if (said.kind === 'reset') {
+        await condition(() => isLeaving() || resetResult(state(), id) !== undefined);
+        const done = resetResult(state(), id);
+        return done ? promiseOf(null, 'reset', done.reply) : promiseOf(null, 'continues');
+      }
+      if (waitingSends >= LIMITS.waitingSends) return promiseOf(turnOfMessage(state(), id) ?? null, 'queued');
+      waitingSends += 1;
+      try {
+        await condition(() => isLeaving() || isAnswered(state(), id));
+      } finally {
+        waitingSends -= 1;
+      }
+      const turn = turnOfMessage(state(), id) ?? null;
+      if (turn === null || !isAnswered(state(), id)) return promiseOf(turn, 'continues');
+      const ended = endedTurn(state(), turn);
+      return ended ? answered(ended) : answeredLongAgo(turn);
+    }),
+    {
+      validator: (payload: unknown) => {
+        accepted(readMessage(payload));
+        refuseWhenClosing(state());
+      },
+    },
+  );
+  setHandler(
+    turnUpdate,
+    counted(async (payload: unknown): Promise<TurnResult> => {
+      const turn = accepted(readTurnRequest(payload));
+      await condition(() => isLeaving() || endedTurn(state(), turn) !== undefined || !isTurnOpen(state(), turn));
+      const ended = endedTurn(state(), turn);
+      if (ended) return answered(ended);
+      if (isTurnOpen(state(), turn)) return promiseOf(turn, 'continues');
+      throw unknownTurn(turn);
+    }),
+    {
+      validator: (payload: unknown) => {
+        const turn = accepted(readTurnRequest(payload));
+        if (!endedTurn(state(), turn) && !isTurnOpen(state(), turn)) throw unknownTurn(turn);
+      },
+    },
+  );
+  setHandler(
+    resetUpdate,
+    counted(async (payload?: unknown): Promise<ResetResult> => {
+      const id = accepted(readOptionalText(payload, 'reset', 'id')) ?? uuid4();
+      tell({ kind: 'reset-requested', resetId: id, at: now() });
+      await condition(() => isLeaving() || resetResult(state(), id) !== undefined);
+      const done = resetResult(state(), id);
+      if (done) return done;
+      throw ApplicationFailure.create({
+        message: 'the conversation hands over to its next run; ask again with the same id',
+        type: FAILURES.continues,
+      });
+    }),
+    {
+      validator: (payload?: unknown) => {
+        accepted(readOptionalText(payload, 'reset', 'id'));
+        refuseWhenClosing(state());
+      },
+    },
+  );
+  for (const name of LATER.updates) {
+    setHandler(defineUpdate<void>(name), () => undefined, {
+      validator: () => {
+        throw notYetAvailable(name);
+      },
+    });
+  }
+  setDefaultUpdateHandler((name) => {
+    throw ApplicationFailure.nonRetryable(`no update "${name}" in a conversation`, 'UnknownUpdate');
+  });
+
+  setHandler(statusQuery, () => statusOf(state(), workflowInfo().historyLength));
+  setHandler(queueQuery, () => queueOf(state()));
+  for (const name of LATER.queries) {
+    setHandler(defineQuery(name), () => {
+      throw notYetAvailable(name);
+    });
+  }
+
+  /** The text is at hand in the run that heard it; a later run reads it from the store. */
+  const answered = async (ended: EndedTurn): Promise<TurnResult> => {
+    const known = answers.of(resultOf(ended, '').turnId ?? '');
+    if (known) return resultOf(ended, known.text, known.textRef);
+    if (ended.answerSlot === null) return resultOf(ended, '');
+    const { text } = await recall({ identity: state().identity, slot: ended.answerSlot });
+    const answer = joinTexts([text]);
+    return resultOf(ended, answer.text, answer.textRef);
+  };
+
+  return { count: () => updates };
+}
+
+/** Its turn has ended, or is so long ago that only the store knows. */
+function isAnswered(state: ConversationState, messageId: string): boolean {
+  const turn = turnOfMessage(state, messageId);
+  return turn !== undefined && (endedTurn(state, turn) !== undefined || !isTurnOpen(state, turn));
+}
+
+/** The same message again, after its turn has left the state. */
+function answeredLongAgo(turn: string): TurnResult {
+  const message = `this message was ${turn}, which ended long ago; its answer is in the history`;
+  return { ...promiseOf(turn, 'queued'), stopReason: 'end', error: { type: 'answered-before', message } };
+}
+
+function resetResult(state: ConversationState, id: string): ResetResult | undefined {
+  return state.resets.find((reset) => reset.resetId === id)?.result;
+}
+
+function accepted<T>(checked: Checked<T>): T {
+  if (checked.ok) return checked.value;
+  throw ApplicationFailure.nonRetryable(checked.reason, FAILURES.invalidMessage);
+}
+
+function refuseWhenClosing(state: ConversationState): void {
+  if (state.closing === 'no') return;
+  throw ApplicationFailure.nonRetryable('the conversation is closing and takes no new messages; start another', FAILURES.closing);
+}
+
+function unknownTurn(turn: string): ApplicationFailure {
+  return ApplicationFailure.nonRetryable(
+    `${turn} is not running, waiting, or one of the last ${LIMITS.rememberedTurns}; older turns are in the history`,
+    FAILURES.unknownTurn,
+  );
+}
+
+function notYetAvailable(name: string): ApplicationFailure {
+  return ApplicationFailure.nonRetryable(`"${name}" is part of the contract but not built yet`, FAILURES.notYetAvailable);
+}

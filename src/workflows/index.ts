@@ -1,0 +1,2 @@
+/** Entry of the workflow bundle. */
+export { conversation } from './conversation.js';

@@ -1,0 +1,47 @@
+/** The names that a client may say to a conversation (design section 3). Light: the client imports these values. */
+import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
+import type { Message, QueuedEvent, ResetResult, Status, TurnResult } from '../conversation/contract.js';
+
+export const WORKFLOW_TYPE = 'conversation';
+
+export const messageSignal = defineSignal<[string | Message]>('message');
+export const newSignal = defineSignal<[{ id?: string }?]>('new');
+export const interruptSignal = defineSignal<[{ reason?: string }?]>('interrupt');
+export const closeSignal = defineSignal('close');
+
+export const sendUpdate = defineUpdate<TurnResult, [string | Message]>('send');
+export const turnUpdate = defineUpdate<TurnResult, [{ turnId: string }]>('turn');
+export const resetUpdate = defineUpdate<ResetResult, [{ id?: string }]>('reset');
+
+export const statusQuery = defineQuery<Status>('status');
+export const queueQuery = defineQuery<QueuedEvent[]>('queue');
+
+/** In the contract, not built yet: these fail with the type `NotYetAvailable`. */
+export const LATER = {
+  signals: ['decide', 'child'],
+  updates: [
+    'enqueue',
+    'withdraw',
+    'setMode',
+    'step',
+    'setBreakpoints',
+    'editQueue',
+    'decide',
+    'compact',
+    'undoCompaction',
+    'rewind',
+    'raiseBudget',
+  ],
+  queries: ['approvals', 'context'],
+} as const;
+
+/** Types of the failures that a client can meet. */
+export const FAILURES = {
+  invalidStart: 'InvalidStart',
+  invalidMessage: 'InvalidMessage',
+  unknownTurn: 'UnknownTurn',
+  notYetAvailable: 'NotYetAvailable',
+  closing: 'ConversationClosing',
+  /** The run hands over to the next: say it again, with the same id. */
+  continues: 'Continues',
+} as const;

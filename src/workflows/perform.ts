@@ -1,0 +1,93 @@
+/** Starts steps and turns what comes of them into events. Nothing here decides. */
+import { CancellationScope } from '@temporalio/workflow';
+import type { ConversationEvent } from '../conversation/event.js';
+import type { RunToolInput, ToolFinished } from '../conversation/effects.js';
+import type { Step } from '../conversation/next-step.js';
+import { callModel, persist, record, runLocalTool, runTool } from './activities.js';
+import { now } from './clock.js';
+import { failureOf } from './failure.js';
+
+type Performed = Exclude<Step, { kind: 'wait' | 'hand-over' | 'finish' }>;
+
+export interface Performer {
+  start(step: Performed): void;
+}
+
+export function createPerformer(tell: (event: ConversationEvent) => void): Performer {
+  /** What can be told to stop. */
+  const running = new Map<string, CancellationScope>();
+
+  /** Each call in a scope of its own, so that one can be stopped and the others not; never rejects. */
+  const stoppable = (id: string, work: () => Promise<ConversationEvent>): void => {
+    const scope = new CancellationScope();
+    running.set(id, scope);
+    void scope.run(work).then((event) => {
+      running.delete(id);
+      tell(event);
+    });
+  };
+  const later = (work: Promise<ConversationEvent>): void => void work.then(tell);
+
+  return {
+    start(step) {
+      const at = now();
+      switch (step.kind) {
+        case 'record':
+          tell({ kind: 'record-started', at });
+          return later(
+            record(step.input).then(
+              (recorded) => ({ kind: 'recorded', recorded, at: now() }),
+              (error: unknown) => ({ kind: 'record-failed', failure: failureOf(error), at: now() }),
+            ),
+          );
+        case 'persist':
+          tell({ kind: 'persist-started', at });
+          return later(
+            persist({ entries: step.entries, identity: step.identity }).then(
+              () => ({ kind: 'persisted', slots: step.entries.map((entry) => entry.slot), at: now() }),
+              (error: unknown) => ({ kind: 'persist-failed', failure: failureOf(error), at: now() }),
+            ),
+          );
+        case 'call-model': {
+          const { call } = step.input;
+          tell({ kind: 'model-call-started', call, at });
+          return stoppable(call, () =>
+            callModel(step.input).then(
+              (answer) => ({ kind: 'model-answered', answer, at: now() }),
+              (error: unknown) => ({ kind: 'model-call-failed', call, failure: failureOf(error), at: now() }),
+            ),
+          );
+        }
+        case 'run-tools':
+          tell({ kind: 'tools-started', callIds: step.runs.map((run) => run.callId), at });
+          for (const run of step.runs) {
+            stoppable(run.callId, () =>
+              (step.local ? runLocallyFirst(run) : runTool(run)).then(
+                (result) => ({ kind: 'tool-finished', result, at: now() }),
+                (error: unknown) => ({ kind: 'tool-run-failed', callId: run.callId, failure: failureOf(error), at: now() }),
+              ),
+            );
+          }
+          return;
+        case 'stop':
+          for (const call of step.calls) running.get(call)?.cancel();
+          return tell({ kind: 'stop-sent', at });
+        case 'consolidate':
+          // What a session leaves behind is written here once there is long-term memory; for now there is nothing to do.
+          return tell({ kind: 'consolidated', consolidation: 'nothing-to-do', at });
+        default:
+          return step satisfies never;
+      }
+    },
+  };
+}
+
+/** A local run has one second and no retries; when that is not enough, the ordinary way has both. */
+async function runLocallyFirst(run: RunToolInput): Promise<ToolFinished> {
+  try {
+    return await runLocalTool(run);
+  } catch (error) {
+    if (failureOf(error).transient) return runTool(run);
+    throw error;
+  }
+}

@@ -1,0 +1,149 @@
+/** The loop of the workflow with canned results: what a model and tools would answer is an argument, time is a counter. */
+import { apply } from '../../src/conversation/apply.js';
+import type {
+  AgentSettings,
+  CallModelInput,
+  ModelAnswer,
+  Recorded,
+  RecordInput,
+  RunToolInput,
+  ToolFinished,
+} from '../../src/conversation/effects.js';
+import type { ConversationEvent } from '../../src/conversation/event.js';
+import type { AssistantBlock } from '../../src/conversation/message.js';
+import { nextStep, type Step } from '../../src/conversation/next-step.js';
+import { openConversation, type ConversationState } from '../../src/conversation/state.js';
+
+export const SETTINGS: AgentSettings = {
+  hash: 'h1',
+  model: 'anthropic/claude-test',
+  maxTokens: 1000,
+  maxToolRounds: 50,
+  contextBudget: 100_000,
+  handOver: { events: 3000, bytes: 2_000_000, updates: 1500 },
+};
+
+export const USAGE = { inputTokens: 10, cachedTokens: 0, outputTokens: 5, costUsd: 0.001 };
+
+export function open(): ConversationState {
+  return openConversation({
+    identity: { namespace: 'default', conversation: 'c1', life: 'l1', agent: 'default', scope: 'default' },
+    title: null,
+    model: null,
+    rules: 1,
+    at: 1000,
+  });
+}
+
+export function applyAll(state: ConversationState, ...events: ConversationEvent[]): ConversationState {
+  return events.reduce(apply, state);
+}
+
+export function said(messageId: string, more: Partial<Extract<ConversationEvent, { kind: 'message-received' }>> = {}): ConversationEvent {
+  return { kind: 'message-received', messageId, text: `text of ${messageId}`, delivery: 'queue', at: 1000, ...more };
+}
+
+export function answer(input: CallModelInput, more: Partial<ModelAnswer> = {}): ModelAnswer {
+  const blocks: AssistantBlock[] = [{ kind: 'text', text: `answer of ${input.call}` }];
+  return {
+    life: 'l1',
+    session: input.session,
+    turn: input.turn,
+    call: input.call,
+    slot: input.slot,
+    ts: 1,
+    model: input.model,
+    blocks,
+    stop: 'end',
+    usage: USAGE,
+    plans: [],
+    persisted: true,
+    ...more,
+  };
+}
+
+export function asking(input: CallModelInput, tools: number, plan = { local: false, repeatable: true, timeoutMs: 1000 }): ModelAnswer {
+  const calls = Array.from({ length: tools }, (_, i) => ({
+    kind: 'tool-call' as const,
+    callId: `${input.turn}/c${input.firstToolCall + i}`,
+    name: 'tool',
+    input: {},
+  }));
+  return answer(input, { blocks: calls, stop: 'tool-calls', plans: calls.map(() => plan) });
+}
+
+export function finished(run: RunToolInput, more: Partial<ToolFinished> = {}): ToolFinished {
+  return {
+    life: 'l1',
+    session: run.session,
+    turn: run.turn,
+    callId: run.callId,
+    name: run.name,
+    slot: run.slot,
+    ts: 1,
+    outcome: 'ok',
+    text: `result of ${run.callId}`,
+    persisted: true,
+    ...more,
+  };
+}
+
+export function recorded(input: RecordInput, more: Partial<Recorded> = {}): Recorded {
+  return {
+    messages: input.messages.map(({ messageId, slot, turn, session, ts, text }) => ({
+      messageId,
+      slot,
+      turn,
+      session,
+      ts,
+      bytes: text.length,
+    })),
+    configured: input.configure ? { kind: 'settings', settings: SETTINGS } : null,
+    ...more,
+  };
+}
+
+/** What becomes of each kind of step; a step without an entry stops the loop, as the caller's turn to decide. */
+export interface Script {
+  readonly model?: (input: CallModelInput) => ModelAnswer;
+  readonly tool?: (run: RunToolInput) => ToolFinished;
+}
+
+/** Runs until nothing is left to do, performing every step at once. */
+export function settle(before: ConversationState, script: Script = {}, most = 10_000): { state: ConversationState; steps: Step[] } {
+  let state = before;
+  const steps: Step[] = [];
+  for (let i = 0; i < most; i++) {
+    const step = nextStep(state);
+    steps.push(step);
+    const at = state.now + 1;
+    switch (step.kind) {
+      case 'record':
+        state = applyAll(state, { kind: 'record-started', at }, { kind: 'recorded', recorded: recorded(step.input), at });
+        break;
+      case 'persist':
+        state = applyAll(state, { kind: 'persist-started', at }, { kind: 'persisted', slots: step.entries.map((entry) => entry.slot), at });
+        break;
+      case 'call-model':
+        state = applyAll(
+          state,
+          { kind: 'model-call-started', call: step.input.call, at },
+          { kind: 'model-answered', answer: (script.model ?? answer)(step.input), at },
+        );
+        break;
+      case 'run-tools':
+        state = applyAll(
+          state,
+          { kind: 'tools-started', callIds: step.runs.map((run) => run.callId), at },
+          ...step.runs.map((run) => ({ kind: 'tool-finished', result: (script.tool ?? finished)(run), at }) as const),
+        );
+        break;
+      case 'consolidate':
+        state = apply(state, { kind: 'consolidated', consolidation: 'nothing-to-do', at });
+        break;
+      default:
+        return { state, steps };
+    }
+  }
+  throw new Error(`still not settled after ${most} steps`);
+}
