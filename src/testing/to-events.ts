@@ -1,0 +1,163 @@
+/** From a scripted reply to the API's own words: the whole message, and the events it streams as. Pure. */
+import { randomBytes } from 'node:crypto';
+import type { ApiRequest } from './api-request.js';
+import type { Reply, ReplyUsage, ToolCall } from './reply.js';
+
+export type ContentBlock =
+  | { readonly type: 'thinking'; readonly thinking: string; readonly signature: string }
+  | { readonly type: 'text'; readonly text: string; readonly citations: null }
+  | {
+      readonly type: 'tool_use';
+      readonly id: string;
+      readonly name: string;
+      readonly input: unknown;
+      readonly caller: { readonly type: 'direct' };
+    };
+
+export interface ApiMessageBody {
+  readonly id: string;
+  readonly type: 'message';
+  readonly role: 'assistant';
+  readonly model: string;
+  readonly content: readonly ContentBlock[];
+  readonly stop_reason: string | null;
+  readonly stop_sequence: null;
+  readonly stop_details: Reply['stopDetails'] | null;
+  readonly usage: ReplyUsage;
+}
+
+export interface StreamEvent {
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
+const defaultPiece = 12;
+
+/** As a request without `stream` gets it. */
+export function toMessage(reply: Reply, request: ApiRequest): ApiMessageBody {
+  const calls = reply.toolCalls ?? [];
+  return {
+    id: freshId('msg'),
+    type: 'message',
+    role: 'assistant',
+    model: request.model,
+    content: [
+      ...(reply.thinking ? [{ type: 'thinking' as const, thinking: reply.thinking.text, signature: reply.thinking.signature }] : []),
+      ...textsOf(reply).map((text) => ({ type: 'text' as const, text, citations: null })),
+      ...calls.map(toToolUse),
+    ],
+    stop_reason: reply.stopReason ?? (calls.length > 0 ? 'tool_use' : 'end_turn'),
+    stop_sequence: null,
+    stop_details: reply.stopDetails ?? null,
+    usage: usageOf(reply, request),
+  };
+}
+
+/** As a request with `stream: true` gets it, one event after the other. */
+export function toEvents(reply: Reply, request: ApiRequest): readonly StreamEvent[] {
+  const message = toMessage(reply, request);
+  const begun = { ...message, content: [], stop_reason: null, stop_details: null, usage: { ...message.usage, output_tokens: 1 } };
+  const inputs = (reply.toolCalls ?? []).map(inputJsonOf);
+  const firstTool = message.content.length - inputs.length;
+  const blocks = message.content.map((block, index) => blockEvents(block, index, reply, inputs[index - firstTool]));
+  // The API sends one ping at once, after the first block has begun.
+  const [firstStart, ...firstRest] = blocks[0] ?? [];
+  return [
+    { type: 'message_start', message: begun },
+    ...(firstStart ? [firstStart] : []),
+    { type: 'ping' },
+    ...firstRest,
+    ...blocks.slice(1).flat(),
+    {
+      type: 'message_delta',
+      delta: { stop_reason: message.stop_reason, stop_sequence: null, stop_details: message.stop_details },
+      usage: message.usage,
+    },
+    { type: 'message_stop' },
+  ];
+}
+
+/** How much content an event carries, in characters. */
+export function charsOf(event: StreamEvent): number {
+  if (event.type !== 'content_block_delta') return 0;
+  const delta = event.delta as { text?: string; thinking?: string; partial_json?: string };
+  return (delta.text ?? delta.thinking ?? delta.partial_json ?? '').length;
+}
+
+/** `toolu_` and the like, fresh each time: ids must be unique in a conversation, over restarts too. */
+export function freshId(prefix: string): string {
+  return `${prefix}_01${randomBytes(11).toString('hex')}`;
+}
+
+/** Four characters to a token, as good as any. */
+export function estimateTokens(value: unknown): number {
+  return Math.max(1, Math.ceil((JSON.stringify(value) ?? '').length / 4));
+}
+
+function blockEvents(block: ContentBlock, index: number, reply: Reply, inputJson: string | undefined): StreamEvent[] {
+  const delta = (fields: object): StreamEvent => ({ type: 'content_block_delta', index, delta: fields });
+  const start = (content_block: object): StreamEvent => ({ type: 'content_block_start', index, content_block });
+  const stop: StreamEvent = { type: 'content_block_stop', index };
+  switch (block.type) {
+    case 'text':
+      return [start({ type: 'text', text: '' }), ...pieces(block.text, reply).map((text) => delta({ type: 'text_delta', text })), stop];
+    case 'thinking':
+      return [
+        start({ type: 'thinking', thinking: '', signature: '' }),
+        ...pieces(block.thinking, reply).map((thinking) => delta({ type: 'thinking_delta', thinking })),
+        delta({ type: 'signature_delta', signature: block.signature }),
+        stop,
+      ];
+    case 'tool_use': {
+      // An empty input streams as one empty piece, not as `{}`.
+      const json = inputJson === '{}' ? '' : (inputJson ?? '');
+      const parts = ['', ...pieces(json, reply)];
+      return [start({ ...block, input: {} }), ...parts.map((part) => delta({ type: 'input_json_delta', partial_json: part })), stop];
+    }
+    default:
+      return block satisfies never;
+  }
+}
+
+/** Cuts between characters, never within a surrogate pair. */
+function pieces(text: string, reply: Reply): string[] {
+  const characters = [...text];
+  const size =
+    typeof reply.chunks === 'number'
+      ? Math.max(1, Math.ceil(characters.length / reply.chunks))
+      : Math.max(1, reply.chunks?.size ?? defaultPiece);
+  const parts: string[] = [];
+  for (let at = 0; at < characters.length; at += size) parts.push(characters.slice(at, at + size).join(''));
+  return parts;
+}
+
+function textsOf(reply: Reply): readonly string[] {
+  return typeof reply.text === 'string' ? [reply.text] : (reply.text ?? []);
+}
+
+function toToolUse(call: ToolCall): ContentBlock {
+  const input = call.input ?? (call.inputJson === undefined ? {} : parsedOrEmpty(call.inputJson));
+  return { type: 'tool_use', id: call.id ?? freshId('toolu'), name: call.name, input, caller: { type: 'direct' } };
+}
+
+function inputJsonOf(call: ToolCall): string {
+  return call.inputJson ?? JSON.stringify(call.input ?? {});
+}
+
+function parsedOrEmpty(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return {};
+  }
+}
+
+function usageOf(reply: Reply, request: ApiRequest): ReplyUsage {
+  const { model: _model, max_tokens: _maxTokens, stream: _stream, ...prompt } = request;
+  return {
+    input_tokens: reply.usage?.input_tokens ?? estimateTokens(prompt),
+    cache_creation_input_tokens: reply.usage?.cache_creation_input_tokens ?? 0,
+    cache_read_input_tokens: reply.usage?.cache_read_input_tokens ?? 0,
+    output_tokens: reply.usage?.output_tokens ?? estimateTokens([reply.text, reply.thinking, reply.toolCalls]),
+  };
+}
