@@ -1,9 +1,13 @@
 import { createHash } from 'node:crypto';
+import { Context } from '@temporalio/activity';
 import type { ConversationIdentity } from '../conversation/effects.js';
 import type { ConversationKey } from '../stores/store.js';
 
-export function keyOf({ namespace, conversation, life, scope }: ConversationIdentity): ConversationKey {
-  return { namespace, conversation, life, scope };
+/** Whose traces the running activity writes: namespace and id as Temporal knows them, never from an argument. */
+export function keyOf({ life, scope }: ConversationIdentity): ConversationKey {
+  const { workflowNamespace, workflowExecution } = Context.current().info;
+  if (!workflowNamespace || !workflowExecution) throw new Error('this activity belongs to a conversation and was started outside of one');
+  return { namespace: workflowNamespace, conversation: workflowExecution.workflowId, life, scope };
 }
 
 /** Of an effect's request: the same id with another hash is a conflict, never an answer. */

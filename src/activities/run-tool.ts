@@ -81,14 +81,15 @@ async function run(
 }
 
 function runWith(tool: Tool, input: RunToolInput, argument: JsonValue, workspace: string, signal: AbortSignal): Promise<ToolResult> {
-  const { identity, turn, callId } = input;
+  const { namespace, conversation, life } = keyOf(input.identity);
+  const { turn, callId } = input;
   return tool.run(argument, {
     workspace,
     signal,
-    conversation: identity.conversation,
+    conversation,
     turn,
     callId,
-    idempotencyKey: `${identity.namespace}/${identity.life}/${callId}`,
+    idempotencyKey: `${namespace}/${life}/${callId}`,
     now: () => new Date(),
   });
 }

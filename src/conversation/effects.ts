@@ -3,10 +3,11 @@ import type { AssistantBlock, Body, Entry, ImageSource, ModelStop, ToolOutcome, 
 import type { FeedEvent } from './contract.js';
 import type { SlotRange } from './slots.js';
 
-/** Who is asking. `life` is Temporal's first run id: a new start under a used id is a new life. */
+/**
+ * Who is asking, beyond what Temporal tells an activity anyway (namespace and workflow id). `life` is the first run id: a new
+ * start under a used id is a new life.
+ */
 export interface ConversationIdentity {
-  readonly namespace: string;
-  readonly conversation: string;
   readonly life: string;
   readonly agent: string;
   readonly scope: string;

@@ -1,5 +1,14 @@
 /** The failures that may pass by themselves, by the type an `ApplicationFailure` carries. The workflow retries these and shows the rest. */
-const TRANSIENT: readonly string[] = ['rate-limit', 'overloaded', 'server', 'connection', 'timeout', 'broken-stream', 'worker-shutdown', 'StoreUnavailable'];
+const TRANSIENT: readonly string[] = [
+  'rate-limit',
+  'overloaded',
+  'server',
+  'connection',
+  'timeout',
+  'broken-stream',
+  'worker-shutdown',
+  'StoreUnavailable',
+];
 
 export function isTransient(type: string): boolean {
   return TRANSIENT.includes(type);

@@ -77,13 +77,7 @@ function begin(argument: ConversationArgument | undefined): ConversationState {
   const start = readStart(argument);
   if (!start.ok) throw refuseStart(start.reason);
   const { agent, scope, title, model } = start.value;
-  const identity = {
-    namespace: info.namespace,
-    conversation: info.workflowId,
-    life: info.firstExecutionRunId,
-    agent,
-    scope,
-  };
+  const identity = { life: info.firstExecutionRunId, agent, scope };
   return openConversation({ identity, title, model, rules: RULES, at: now() });
 }
 

@@ -27,7 +27,7 @@ export const USAGE = { inputTokens: 10, cachedTokens: 0, outputTokens: 5, costUs
 
 export function open(): ConversationState {
   return openConversation({
-    identity: { namespace: 'default', conversation: 'c1', life: 'l1', agent: 'default', scope: 'default' },
+    identity: { life: 'l1', agent: 'default', scope: 'default' },
     title: null,
     model: null,
     rules: 1,

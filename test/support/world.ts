@@ -1,0 +1,124 @@
+/** Everything a conversation needs, all of it real: Temporal, a store, a worker in this process, the SDK against our scripted API. */
+import { randomUUID } from 'node:crypto';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client, Connection } from '@temporalio/client';
+import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
+import { createActivities } from '../../src/activities/index.js';
+import { createAgentLoader } from '../../src/agents/load-agent.js';
+import { createClientWith, type PerduraClient } from '../../src/client.js';
+import { createModels } from '../../src/models/choose.js';
+import { createFileStore } from '../../src/stores/file.js';
+import { createRedisStore } from '../../src/stores/redis.js';
+import type { Store } from '../../src/stores/store.js';
+import { startMessagesApi, type MessagesApi, type MessagesApiOptions } from '../../src/testing/messages-api.js';
+import { builtinTools } from '../../src/tools/builtin/index.js';
+import { createToolRegistry } from '../../src/tools/registry.js';
+import type { Tool } from '../../src/tools/tool.js';
+import { workerOptions } from '../../src/worker.js';
+
+export interface WorldOptions extends MessagesApiOptions {
+  /** Redis at this address; files in a temp dir without it. */
+  readonly redisUrl?: string;
+  readonly address?: string;
+  readonly tools?: readonly Tool[];
+  /** Content of agents/default/agent.json. */
+  readonly agent?: object;
+  /** What the file tools find. */
+  readonly files?: Readonly<Record<string, string>>;
+  readonly idleMs?: number;
+  readonly totalMs?: number;
+  readonly worker?: boolean;
+}
+
+export interface World {
+  readonly dir: string;
+  readonly api: MessagesApi;
+  readonly client: PerduraClient;
+  readonly temporal: Client;
+  readonly store: Store;
+  readonly taskQueue: string;
+  /** A conversation id that nobody used. */
+  readonly id: () => string;
+  startWorker(): Promise<() => Promise<void>>;
+  close(): Promise<void>;
+}
+
+let bundle: Promise<WorkflowBundleWithSourceMap> | undefined;
+
+export async function startWorld(options: WorldOptions = {}): Promise<World> {
+  const address = options.address ?? process.env['PERDURA_TEST_ADDRESS'];
+  const dir = await mkdtemp(join(tmpdir(), 'perdura-world-'));
+  const workspace = join(dir, 'workspace');
+  await mkdir(join(dir, 'agents', 'default'), { recursive: true });
+  await mkdir(workspace);
+  await writeFile(join(dir, 'agents', 'default', 'agent.json'), JSON.stringify(options.agent ?? {}));
+  for (const [name, text] of Object.entries(options.files ?? {})) await writeFile(join(workspace, name), text);
+
+  const api = await startMessagesApi(options);
+  const makeStore = (): Store =>
+    options.redisUrl === undefined ? createFileStore({ dir: join(dir, 'memory') }) : createRedisStore({ url: options.redisUrl });
+  const store = makeStore();
+  const connection = await Connection.connect({ address });
+  const temporal = new Client({ connection });
+  const taskQueue = `test-${randomUUID()}`;
+  const client = createClientWith({ client: temporal, namespace: 'default', taskQueue, store: makeStore });
+
+  const startWorker = async (): Promise<() => Promise<void>> => {
+    quiet();
+    const native = await NativeConnection.connect({ address });
+    const activities = createActivities({
+      store,
+      models: createModels({ anthropic: { apiKey: 'test-key', baseURL: api.url } }),
+      agents: createAgentLoader(join(dir, 'agents')),
+      tools: createToolRegistry(options.tools ?? builtinTools),
+      workspace,
+      defaultModel: 'anthropic/claude-test',
+      modelTimeouts: { idleMs: options.idleMs, totalMs: options.totalMs },
+    });
+    const made = workerOptions({ connection: native, namespace: 'default', taskQueue, activities });
+    const { workflowsPath: _sources, workflowBundle: _built, ...rest } = made;
+    bundle ??= bundleWorkflowCode({
+      workflowsPath: require.resolve('../../src/workflows/index'),
+      payloadConverterPath: require.resolve('../../src/workflows/payload-converter'),
+      logger: new DefaultLogger('ERROR'),
+    });
+    const worker = await Worker.create({ ...rest, workflowBundle: await bundle, shutdownGraceTime: '1s' });
+    const running = worker.run();
+    return async () => {
+      worker.shutdown();
+      await running;
+      await native.close();
+    };
+  };
+  let stopWorker = options.worker === false ? undefined : await startWorker();
+
+  return {
+    dir,
+    api,
+    client,
+    temporal,
+    store,
+    taskQueue,
+    id: () => `c-${randomUUID()}`,
+    startWorker,
+    async close() {
+      await stopWorker?.();
+      stopWorker = undefined;
+      await client.close();
+      await connection.close();
+      await store.close();
+      await api.close();
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+let quieted = false;
+
+function quiet(): void {
+  if (quieted) return;
+  quieted = true;
+  Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { forward: {}, filter: 'ERROR' } } });
+}
