@@ -24,11 +24,17 @@ export type ModelDelta =
   | { readonly kind: 'thinking'; readonly text: string }
   | { readonly kind: 'tool-call'; readonly name: string };
 
+/** What a call took, in tokens; its price is the registry's to say. */
+export interface ModelUsage extends Omit<Usage, 'costUsd'> {
+  /** The part of `inputTokens` that was written to a cache, which costs more than plain input. Absent means none. */
+  readonly cacheWriteTokens?: number;
+}
+
 /** Blocks as the provider gave them; tool calls carry the provider's id in `callId`, the activity replaces it by ours. */
 export interface ModelResponse {
   readonly blocks: readonly AssistantBlock[];
   readonly stop: ModelStop;
-  readonly usage: Omit<Usage, 'costUsd'>;
+  readonly usage: ModelUsage;
 }
 
 export interface StreamOptions {
@@ -84,7 +90,7 @@ export class ModelInterrupted extends Error {
   constructor(
     /** Blocks that had ended before the stop; never half of one, and no tool call. */
     readonly blocks: readonly AssistantBlock[],
-    readonly usage: Omit<Usage, 'costUsd'>,
+    readonly usage: ModelUsage,
   ) {
     super('the model call was stopped');
   }

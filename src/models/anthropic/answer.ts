@@ -1,0 +1,254 @@
+/**
+ * Puts an answer together from the events of its stream.
+ *
+ * A1  Only `message_stop` ends an answer. A stream that ends without it has failed, however whole it looks.
+ * A2  Tool calls count only if the model stopped for them: cut off, their JSON may look whole and mean something else.
+ * A3  Events and blocks that we do not know do no harm: the first are passed over, the second are kept as they came.
+ */
+import type { AssistantBlock, JsonObject, JsonValue, ModelStop } from '../../conversation/message.js';
+import { ModelFailure, type ModelDelta, type ModelResponse, type ModelUsage } from '../model.js';
+import { isWellFormed, toWellFormed } from '../well-formed.js';
+import { isDeeperThan, parseToolInput, toToolInput } from './tool-input.js';
+
+export interface Answer {
+  /** Takes the next event. Throws ModelFailure `broken-stream` on one that cannot follow. */
+  take(event: StreamEvent): void;
+  /** Whether all of it has been said (A1). */
+  isWhole(): boolean;
+  /** Throws ModelFailure `broken-stream` unless it is whole. */
+  response(): ModelResponse;
+  /** What can be kept of an answer that was stopped: whole blocks, no tool calls. */
+  soFar(): { readonly blocks: readonly AssistantBlock[]; readonly usage: ModelUsage };
+}
+
+/** An event as it comes over the wire: `type` is sure, the rest is read with care. */
+export interface StreamEvent {
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
+/** A block while it streams; which of the fields grow depends on its kind. */
+interface OpenBlock {
+  readonly start: JsonObject;
+  text: string;
+  signature: string;
+  json: string;
+}
+
+/** A tool call whose JSON waits for the stop reason before it is read (A2). */
+interface UnreadCall {
+  readonly kind: 'unread-call';
+  readonly callId: string;
+  readonly name: string;
+  readonly json: string;
+  /** Some gateways send the whole input at once, with the block's start. */
+  readonly input: JsonValue;
+}
+
+type WholeBlock = AssistantBlock | UnreadCall;
+
+const STOPS: ReadonlyMap<string, ModelStop> = new Map([
+  ['end_turn', 'end'],
+  ['stop_sequence', 'end'],
+  ['tool_use', 'tool-calls'],
+  ['max_tokens', 'max-tokens'],
+  ['refusal', 'refusal'],
+  ['pause_turn', 'pause'],
+  ['model_context_window_exceeded', 'context-full'],
+]);
+
+/** What cannot come before `message_start`. */
+const IN_MESSAGE = ['content_block_start', 'content_block_delta', 'content_block_stop', 'message_delta', 'message_stop'];
+
+/** Deeper ones could not be written down again. */
+const MAX_OPAQUE_DEPTH = 64;
+
+export function createAnswer(provider: string, onDelta: (delta: ModelDelta) => void): Answer {
+  const open = new Map<number, OpenBlock>();
+  const blocks = new Map<number, WholeBlock>();
+  const tell = createTeller(onDelta);
+  let usage: WireUsage | undefined;
+  let stopReason: string | undefined;
+  let explanation: string | undefined;
+  let whole = false;
+
+  const openBlock = (event: StreamEvent): OpenBlock => {
+    const block = open.get(indexOf(event));
+    if (!block) throw broken(`${event.type} for a block that is not open`);
+    return block;
+  };
+
+  const takeDelta = (block: OpenBlock, delta: JsonObject): void => {
+    switch (asText(delta.type)) {
+      case 'text_delta':
+        block.text += asText(delta.text);
+        return tell('text', asText(delta.text));
+      case 'thinking_delta':
+        block.text += asText(delta.thinking);
+        return tell('thinking', asText(delta.thinking));
+      case 'signature_delta':
+        block.signature += asText(delta.signature);
+        return;
+      case 'input_json_delta':
+        block.json += asText(delta.partial_json);
+        return;
+    }
+  };
+
+  const wholeBlocks = (): WholeBlock[] => [...blocks.entries()].sort(([a], [b]) => a - b).map(([, block]) => block);
+
+  return {
+    take(event) {
+      if (whole) return;
+      if (event.type !== 'message_start' && usage === undefined && IN_MESSAGE.includes(event.type))
+        throw broken(`${event.type} before message_start`);
+      switch (event.type) {
+        case 'message_start':
+          usage = readUsage(asObject(asObject(event.message).usage), NO_USAGE);
+          return;
+        case 'content_block_start': {
+          const start = asObject(event.content_block);
+          open.set(indexOf(event), {
+            start,
+            text: asText(start.text) + asText(start.thinking),
+            signature: asText(start.signature),
+            json: '',
+          });
+          if (start.type === 'tool_use') onDelta({ kind: 'tool-call', name: toWellFormed(asText(start.name)) });
+          return;
+        }
+        case 'content_block_delta':
+          return takeDelta(openBlock(event), asObject(event.delta));
+        case 'content_block_stop':
+          closeBlock(openBlock(event), provider).forEach((block) => blocks.set(indexOf(event), block));
+          open.delete(indexOf(event));
+          tell.flush();
+          return;
+        case 'message_delta': {
+          const delta = asObject(event.delta);
+          usage = readUsage(asObject(event.usage), usage ?? NO_USAGE);
+          stopReason = typeof delta.stop_reason === 'string' ? delta.stop_reason : stopReason;
+          explanation = asText(asObject(delta.stop_details).explanation) || explanation;
+          return;
+        }
+        case 'message_stop':
+          if (open.size > 0) throw broken('message_stop with a block still open');
+          if (stopReason === undefined) throw broken('message_stop without a stop reason');
+          whole = true;
+          return;
+      }
+    },
+    isWhole: () => whole,
+    response() {
+      if (!whole || stopReason === undefined) throw broken('the stream ended before message_stop');
+      const calls = stopReason === 'tool_use';
+      const said = wholeBlocks().flatMap((block) => (block.kind !== 'unread-call' ? [block] : calls ? [readCall(block)] : []));
+      const hasText = said.some((block) => block.kind === 'text' && block.text !== '');
+      const stop = STOPS.get(stopReason) ?? (hasText ? 'end' : undefined);
+      if (stop === undefined) throw broken(`an unknown stop reason, ${JSON.stringify(toWellFormed(stopReason))}, and no text`);
+      if (stop === 'refusal' && !hasText && explanation) said.push({ kind: 'text', text: toWellFormed(explanation) });
+      const stoppedForNothing = stop === 'tool-calls' && !said.some((block) => block.kind === 'tool-call');
+      return { blocks: said, stop: stoppedForNothing ? 'end' : stop, usage: toUsage(usage ?? NO_USAGE) };
+    },
+    soFar: () => ({
+      blocks: wholeBlocks().filter((block) => block.kind !== 'unread-call'),
+      usage: toUsage(usage ?? NO_USAGE),
+    }),
+  };
+}
+
+/** One block, or none where an opaque one arrived in no state to be kept. */
+function closeBlock({ start, text, signature, json }: OpenBlock, provider: string): WholeBlock[] {
+  switch (start.type) {
+    case 'text':
+      return [{ kind: 'text', text: toWellFormed(text) }];
+    case 'thinking':
+      // A signature holds for the exact text; mended, it is for reading only.
+      return [{ kind: 'thinking', text: toWellFormed(text), ...(signature && isWellFormed(text) && { signature }), provider }];
+    case 'tool_use':
+      return [{ kind: 'unread-call', callId: asText(start.id), name: toWellFormed(asText(start.name)), json, input: start.input ?? {} }];
+    default: {
+      const value = json === '' ? start : { ...start, input: parsedOr(json, null) };
+      return isDeeperThan(value, MAX_OPAQUE_DEPTH) || value.input === null ? [] : [{ kind: 'opaque', provider, value }];
+    }
+  }
+}
+
+function readCall({ callId, name, json, input }: UnreadCall): AssistantBlock {
+  try {
+    return { kind: 'tool-call', callId, name, input: json.trim() === '' ? toToolInput(input) : parseToolInput(json) };
+  } catch (error) {
+    throw broken(`the input of ${name} is not whole JSON`, error);
+  }
+}
+
+function parsedOr(json: string, otherwise: JsonValue): JsonValue {
+  try {
+    return JSON.parse(json) as JsonValue;
+  } catch {
+    return otherwise;
+  }
+}
+
+/** Pieces may end between the halves of a surrogate pair: the first half waits for the second. */
+function createTeller(onDelta: (delta: ModelDelta) => void): { (kind: 'text' | 'thinking', piece: string): void; flush(): void } {
+  let held = '';
+  const tell = (kind: 'text' | 'thinking', piece: string): void => {
+    const text = held + piece;
+    held = /[\uD800-\uDBFF]$/.exec(text)?.[0] ?? '';
+    const ready = toWellFormed(text.slice(0, text.length - held.length));
+    if (ready !== '') onDelta({ kind, text: ready });
+  };
+  return Object.assign(tell, {
+    flush: () => {
+      held = '';
+    },
+  });
+}
+
+interface WireUsage {
+  readonly input: number;
+  readonly cacheWrite: number;
+  readonly cacheRead: number;
+  readonly output: number;
+}
+
+const NO_USAGE: WireUsage = { input: 0, cacheWrite: 0, cacheRead: 0, output: 0 };
+
+/** Numbers are totals, not increments; what an event leaves out stays as it was. */
+function readUsage(wire: JsonObject, before: WireUsage): WireUsage {
+  const count = (value: unknown, otherwise: number): number =>
+    Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : otherwise;
+  return {
+    input: count(wire.input_tokens, before.input),
+    cacheWrite: count(wire.cache_creation_input_tokens, before.cacheWrite),
+    cacheRead: count(wire.cache_read_input_tokens, before.cacheRead),
+    output: count(wire.output_tokens, before.output),
+  };
+}
+
+function toUsage({ input, cacheWrite, cacheRead, output }: WireUsage): ModelUsage {
+  return {
+    inputTokens: input + cacheWrite + cacheRead,
+    cachedTokens: cacheRead,
+    outputTokens: output,
+    ...(cacheWrite > 0 && { cacheWriteTokens: cacheWrite }),
+  };
+}
+
+function indexOf(event: StreamEvent): number {
+  if (typeof event.index !== 'number') throw broken(`${event.type} without an index`);
+  return event.index;
+}
+
+function asObject(value: unknown): JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
+}
+
+function asText(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function broken(what: string, cause?: unknown): ModelFailure {
+  return new ModelFailure('broken-stream', what, { cause });
+}

@@ -1,0 +1,164 @@
+/**
+ * From our words to the Messages API's. Pure, and the same bytes for the same request: the prompt cache goes by them, so
+ * every object is written in one fixed order of keys.
+ *
+ * R1  Messages come normalized. Neighbours on the person's side become one user message, tool results first.
+ * R2  Assistant blocks go back as they came, in their order.
+ * R3  History that speaks of tools is refused in a request without any: a stand-in is sent then, and may not be called.
+ * R4  At most four cache marks: the last tool, the system prompt, and the ends of the last two user messages.
+ */
+import type {
+  Base64ImageSource,
+  CacheControlEphemeral,
+  ContentBlockParam,
+  ImageBlockParam,
+  MessageCreateParamsStreaming,
+  MessageParam,
+  TextBlockParam,
+  Tool,
+  ToolResultBlockParam,
+} from '@anthropic-ai/sdk/resources/messages/messages.js';
+import {
+  isBodyRef,
+  shownText,
+  type AssistantBlock,
+  type Body,
+  type BodyRef,
+  type ConversationMessage,
+  type ImageSource,
+  type JsonValue,
+  type ToolResultMessage,
+  type UserMessage,
+} from '../../conversation/message.js';
+import type { ModelRequest, ToolDescription } from '../model.js';
+import { toolResultText } from '../tool-result-text.js';
+import { toWellFormed, toWellFormedJson } from '../well-formed.js';
+import { createWireIds, toWireName } from './wire-names.js';
+
+type WireId = (callId: string) => string;
+type UserSide = UserMessage | ToolResultMessage;
+/** What can stand in a user message of ours; each of them can carry a cache mark. */
+type UserBlock = TextBlockParam | ImageBlockParam | ToolResultBlockParam;
+
+const CACHE: CacheControlEphemeral = { type: 'ephemeral' };
+
+const NO_TOOLS: ToolDescription = {
+  name: 'no_tools',
+  description: 'There are no tools in this request.',
+  inputSchema: { type: 'object', properties: {} },
+};
+
+export function renderRequest(request: ModelRequest): MessageCreateParamsStreaming {
+  const system = toWellFormed(request.system);
+  return {
+    model: request.model,
+    max_tokens: request.maxTokens,
+    ...(system.trim() !== '' && { system: [{ type: 'text', text: system, cache_control: CACHE }] }),
+    ...renderTools(request),
+    messages: renderMessages(request.messages),
+    stream: true,
+  };
+}
+
+function renderTools({ tools, messages }: ModelRequest): Pick<MessageCreateParamsStreaming, 'tools' | 'tool_choice'> {
+  if (tools.length > 0) return { tools: tools.map((tool, at) => renderTool(tool, at === tools.length - 1)) };
+  return messages.some((message) => message.role === 'tool') ? { tools: [renderTool(NO_TOOLS, true)], tool_choice: { type: 'none' } } : {};
+}
+
+function renderTool(tool: ToolDescription, last: boolean): Tool {
+  return {
+    name: tool.name,
+    description: toWellFormed(tool.description),
+    input_schema: toWellFormedJson(tool.inputSchema) as unknown as Tool.InputSchema,
+    ...(last && { cache_control: CACHE }),
+  };
+}
+
+function renderMessages(messages: readonly ConversationMessage[]): MessageParam[] {
+  const wireId = createWireIds();
+  const groups = bySpeaker(messages);
+  // The end of the message before was the end of the last request: marked again, it is found however much came since
+  // (a cache looks back over 20 blocks only, fewer than one batch of tool calls may take).
+  const marked = groups.filter((group) => group.role === 'user').slice(-2);
+  return groups.map((group) =>
+    group.role === 'assistant'
+      ? { role: 'assistant', content: group.blocks.map((block) => renderBlock(block, wireId)) }
+      : { role: 'user', content: renderUserSide(group.messages, wireId, marked.includes(group)) },
+  );
+}
+
+type Group =
+  { readonly role: 'user'; readonly messages: UserSide[] } | { readonly role: 'assistant'; readonly blocks: readonly AssistantBlock[] };
+
+function bySpeaker(messages: readonly ConversationMessage[]): Group[] {
+  const groups: Group[] = [];
+  for (const message of messages) {
+    const last = groups.at(-1);
+    if (message.role === 'assistant') groups.push({ role: 'assistant', blocks: message.blocks });
+    else if (last?.role === 'user') last.messages.push(message);
+    else groups.push({ role: 'user', messages: [message] });
+  }
+  return groups;
+}
+
+function renderUserSide(messages: readonly UserSide[], wireId: WireId, marked: boolean): UserBlock[] {
+  const results = messages.filter((message) => message.role === 'tool');
+  const said = messages.filter((message) => message.role === 'user');
+  const blocks: UserBlock[] = [...results.map((result) => renderResult(result, wireId)), ...said.flatMap(renderUser)];
+  return marked ? blocks.map((block, at) => (at === blocks.length - 1 ? { ...block, cache_control: CACHE } : block)) : blocks;
+}
+
+function renderResult(result: ToolResultMessage, wireId: WireId): ToolResultBlockParam {
+  return {
+    type: 'tool_result',
+    tool_use_id: wireId(result.callId),
+    content: toolResultText(result),
+    ...(result.outcome !== 'ok' && { is_error: true }),
+  };
+}
+
+function renderUser(message: UserMessage): UserBlock[] {
+  const text = renderText(message.text);
+  return [...(message.images ?? []).map(renderImage), ...(text === '' ? [] : [{ type: 'text' as const, text }])];
+}
+
+/** A picture that the API would refuse becomes a word that it was there: one bad picture must not end a conversation. */
+function renderImage(image: ImageSource): UserBlock {
+  if ('base64' in image && isImageType(image.mediaType) && image.base64 !== '') {
+    return { type: 'image', source: { type: 'base64', media_type: image.mediaType, data: image.base64 } };
+  }
+  if ('url' in image && /^https?:\/\//i.test(image.url)) return { type: 'image', source: { type: 'url', url: toWellFormed(image.url) } };
+  const where = 'ref' in image ? ` It is kept as ${image.ref}.` : '';
+  return { type: 'text', text: toWellFormed(`[An image (${image.mediaType || 'unknown type'}) that cannot be shown here.${where}]`) };
+}
+
+function isImageType(mediaType: string): mediaType is Base64ImageSource['media_type'] {
+  return ['image/jpeg', 'image/png', 'image/gif', 'image/webp'].includes(mediaType);
+}
+
+function renderBlock(block: AssistantBlock, wireId: WireId): ContentBlockParam {
+  switch (block.kind) {
+    case 'text':
+      return { type: 'text', text: renderText(block.text) };
+    case 'thinking':
+      return { type: 'thinking', thinking: block.text, signature: block.signature ?? '' };
+    case 'opaque':
+      // The API's own block, kept verbatim since the response (R2).
+      return block.value as unknown as ContentBlockParam;
+    case 'tool-call':
+      return { type: 'tool_use', id: wireId(block.callId), name: toWireName(block.name), input: renderInput(block.input) };
+    default:
+      return block satisfies never;
+  }
+}
+
+/** The API takes objects only. */
+function renderInput(input: JsonValue | BodyRef): unknown {
+  if (isBodyRef(input)) return { _stored: shownText(input) };
+  return typeof input === 'object' && input !== null && !Array.isArray(input) ? input : { _value: input };
+}
+
+function renderText(body: Body): string {
+  const text = toWellFormed(shownText(body));
+  return text.trim() === '' ? '' : text;
+}

@@ -1,0 +1,33 @@
+/** A tool's input as a model wrote it: a stranger's JSON. What comes out is an object, shallow enough to store, without keys that reach prototypes. */
+import type { JsonObject, JsonValue } from '../../conversation/message.js';
+import { toWellFormedJson } from '../well-formed.js';
+
+/** Deeper JSON parses, but cannot be written again: it would break the payload, the store and the trace. */
+const MAX_DEPTH = 64;
+
+const PROTOTYPE_KEYS: readonly string[] = ['__proto__', 'constructor', 'prototype'];
+
+/** Throws SyntaxError where the JSON is not whole. */
+export function parseToolInput(json: string): JsonObject {
+  return toToolInput(JSON.parse(json) as JsonValue);
+}
+
+/** What no tool can take becomes `{ _invalid: why }`, which every schema refuses. */
+export function toToolInput(value: JsonValue): JsonObject {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { _invalid: 'not a JSON object' };
+  if (isDeeperThan(value, MAX_DEPTH)) return { _invalid: `nested deeper than ${MAX_DEPTH} levels` };
+  return toWellFormedJson(withoutPrototypeKeys(value) as JsonObject);
+}
+
+/** Goes no deeper than it asks about, so that no depth can overflow the stack. */
+export function isDeeperThan(value: JsonValue, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((inner) => isDeeperThan(inner as JsonValue, levels - 1));
+}
+
+function withoutPrototypeKeys(value: JsonValue): JsonValue {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(withoutPrototypeKeys);
+  const entries = Object.entries(value).filter(([key]) => !PROTOTYPE_KEYS.includes(key));
+  return Object.fromEntries(entries.map(([key, inner]) => [key, withoutPrototypeKeys(inner)]));
+}

@@ -1,0 +1,215 @@
+/**
+ * Makes any list of messages one that a model API takes, so that no crash, interrupt or lost trace can brick a
+ * conversation. A valid list comes out as it is, and what comes out is valid.
+ *
+ * N1  The first message is a user's; the last is a user's or a tool's.
+ * N2  Each tool call is answered exactly once, directly after its message, in the order of the calls.
+ *     A missing answer is made up, honestly; a second one, or one to no call, is dropped.
+ * N3  No two calls share an id.
+ * N4  No message is empty, no text is blank.
+ * N5  A block of an assistant message is kept or dropped whole: thinking is signed by its maker. (A lone surrogate in text
+ *     or input is the exception, as it cannot be sent at all.)
+ * N6  Thinking and opaque blocks go back only to the provider that made them.
+ * N7  An assistant message that calls no tool is followed by a user message; an interrupted one by a word that it was.
+ * N8  All text is well-formed.
+ *
+ * Two user messages in a row stay two: merging is the renderer's, as not every provider wants it.
+ */
+import {
+  isBodyRef,
+  type AssistantBlock,
+  type AssistantMessage,
+  type ConversationMessage,
+  type ImageSource,
+  type ToolResultMessage,
+  type UserMessage,
+} from '../conversation/message.js';
+import { isWellFormed, isWellFormedJson, toWellFormedBody, toWellFormedJson } from './well-formed.js';
+
+export interface NormalizeOptions {
+  /** The provider asked next. */
+  readonly provider: string;
+}
+
+export const CONTINUE: UserMessage = { role: 'user', text: 'Continue.' };
+export const INTERRUPTED: UserMessage = { role: 'user', text: '[The person interrupted the answer at this point.]' };
+
+export function normalize(messages: readonly ConversationMessage[], { provider }: NormalizeOptions): ConversationMessage[] {
+  const answers = matchAnswers(messages);
+  const freshId = createIdGiver(messages);
+  const first = messages.findIndex((message) => message.role === 'user' && !isBlankUser(message));
+  if (first === -1) return [CONTINUE];
+
+  const out: ConversationMessage[] = [];
+  messages.slice(first).forEach((message, offset) => {
+    switch (message.role) {
+      case 'tool':
+        return; // placed with its call
+      case 'user':
+        if (!isBlankUser(message)) out.push(soundUser(message));
+        return;
+      case 'assistant':
+        out.push(...soundAssistant(message, answers.get(first + offset) ?? [], provider, freshId));
+        return;
+      default:
+        throw new Error(`unknown role ${JSON.stringify(message satisfies never)}`);
+    }
+  });
+  return withUserAfterAssistant(out);
+}
+
+type ToolCall = Extract<AssistantBlock, { kind: 'tool-call' }>;
+
+/** For each assistant message, by its place in the list: the answer to each of its calls, in their order. */
+type Answers = ReadonlyMap<number, (ToolResultMessage | undefined)[]>;
+
+/**
+ * An answer belongs to the nearest message before it that calls its id, or, come too early, to the first one after it.
+ * Leading messages that will be dropped take part, so that their answers go with them and to nobody else.
+ */
+function matchAnswers(messages: readonly ConversationMessage[]): Answers {
+  const answers = new Map<number, (ToolResultMessage | undefined)[]>();
+  const callers = new Map<string, number[]>();
+  messages.forEach((message, at) => {
+    if (message.role !== 'assistant') return;
+    const calls = toolCalls(message);
+    answers.set(
+      at,
+      calls.map(() => undefined),
+    );
+    for (const callId of new Set(calls.map((call) => call.callId))) callers.set(callId, [...(callers.get(callId) ?? []), at]);
+  });
+  messages.forEach((message, at) => {
+    if (message.role !== 'tool') return;
+    const places = callers.get(message.callId) ?? [];
+    const caller = places.findLast((place) => place < at) ?? places[0];
+    if (caller === undefined) return;
+    const slots = answers.get(caller) ?? [];
+    const calls = toolCalls(messages[caller] as AssistantMessage);
+    const free = calls.findIndex((call, index) => call.callId === message.callId && slots[index] === undefined);
+    if (free !== -1) slots[free] = message; // else a duplicate: the first one counts
+  });
+  return answers;
+}
+
+/** Gives each occurrence of a call an id of its own: the first keeps it. */
+function createIdGiver(messages: readonly ConversationMessage[]): (callId: string) => string {
+  const reserved = new Set(
+    messages.flatMap((message) => (message.role === 'assistant' ? toolCalls(message).map((call) => call.callId) : [])),
+  );
+  const given = new Set<string>();
+  return (callId) => {
+    let id = callId;
+    for (let n = 2; given.has(id) || (id !== callId && reserved.has(id)); n++) id = `${callId}-${n}`;
+    given.add(id);
+    return id;
+  };
+}
+
+function soundAssistant(
+  message: AssistantMessage,
+  answers: readonly (ToolResultMessage | undefined)[],
+  provider: string,
+  freshId: (callId: string) => string,
+): ConversationMessage[] {
+  const results: ToolResultMessage[] = [];
+  const blocks = message.blocks.flatMap((block): AssistantBlock[] => {
+    if (block.kind !== 'tool-call') return soundBlock(block, provider);
+    const callId = freshId(block.callId);
+    const call = soundCall(block, callId);
+    results.push(soundResult(answers[results.length] ?? missingResult(message, call), callId));
+    return [call];
+  });
+  // Thinking that leads to nothing said is refused at the end of a message.
+  const said = blocks.slice(0, blocks.findLastIndex((block) => !isThinking(block)) + 1);
+  return [
+    ...(said.length === 0 ? [] : [sameBlocks(said, message.blocks) ? message : { ...message, blocks: said }]),
+    ...results,
+    ...(message.stop === 'interrupted' ? [INTERRUPTED] : []),
+  ];
+}
+
+function soundBlock(block: Exclude<AssistantBlock, ToolCall>, provider: string): AssistantBlock[] {
+  switch (block.kind) {
+    case 'text': {
+      const text = toWellFormedBody(block.text);
+      if (typeof text === 'string' && text.trim() === '') return [];
+      return [text === block.text ? block : { ...block, text }];
+    }
+    case 'thinking':
+      // Unsigned thinking is for people to read; no provider takes it back.
+      return block.provider === provider && block.signature && isWellFormed(block.text) ? [block] : [];
+    case 'opaque':
+      return block.provider === provider && typeOf(block.value) !== undefined && isWellFormedJson(block.value) ? [block] : [];
+    default:
+      throw new Error(`unknown block ${JSON.stringify(block satisfies never)}`);
+  }
+}
+
+function soundCall(call: ToolCall, callId: string): ToolCall {
+  const input = isBodyRef(call.input) ? (toWellFormedBody(call.input) as typeof call.input) : toWellFormedJson(call.input);
+  return callId === call.callId && input === call.input ? call : { ...call, callId, input };
+}
+
+function soundResult(result: ToolResultMessage, callId: string): ToolResultMessage {
+  const text = toWellFormedBody(result.text);
+  return callId === result.callId && text === result.text ? result : { ...result, callId, text };
+}
+
+/** Tools run only when the model stopped to have them run: a call in any other message has certainly not been made. */
+function missingResult(message: AssistantMessage, { callId, name }: ToolCall): ToolResultMessage {
+  const mayHaveRun = message.stop === 'tool-calls' || message.stop === 'interrupted';
+  return mayHaveRun
+    ? {
+        role: 'tool',
+        callId,
+        name,
+        outcome: 'unknown',
+        text: 'No result was recorded: the call was interrupted and its outcome is unknown.',
+      }
+    : { role: 'tool', callId, name, outcome: 'cancelled', text: 'The answer ended before the call could be made.' };
+}
+
+function soundUser(message: UserMessage): UserMessage {
+  const text = toWellFormedBody(message.text);
+  const images = message.images?.map(soundImage);
+  const same = text === message.text && (images ?? []).every((image, index) => image === message.images?.[index]);
+  return same ? message : { ...message, text, ...(images && { images }) };
+}
+
+function soundImage(image: ImageSource): ImageSource {
+  return toWellFormedJson(image as ImageSource & Record<string, string>);
+}
+
+function withUserAfterAssistant(messages: readonly ConversationMessage[]): ConversationMessage[] {
+  return messages.flatMap((message, at): ConversationMessage[] => {
+    const next = messages[at + 1];
+    if (message.role === 'assistant') return next?.role === 'user' || next?.role === 'tool' ? [message] : [message, CONTINUE];
+    // The word is there already where this list was normalized before.
+    if (message === INTERRUPTED && next?.role === 'user' && next.text === INTERRUPTED.text) return [];
+    return [message];
+  });
+}
+
+function isBlankUser(message: UserMessage): boolean {
+  return typeof message.text === 'string' && message.text.trim() === '' && !message.images?.length;
+}
+
+function isThinking(block: AssistantBlock): boolean {
+  return block.kind === 'thinking' || (block.kind === 'opaque' && typeOf(block.value) === 'redacted_thinking');
+}
+
+/** Whatever a provider sends as a block is an object that names its type; anything else is damage. */
+function typeOf(value: unknown): string | undefined {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+  const type = (value as { type?: unknown }).type;
+  return typeof type === 'string' ? type : undefined;
+}
+
+function toolCalls(message: AssistantMessage): ToolCall[] {
+  return message.blocks.filter((block) => block.kind === 'tool-call');
+}
+
+function sameBlocks(left: readonly AssistantBlock[], right: readonly AssistantBlock[]): boolean {
+  return left.length === right.length && left.every((block, index) => block === right[index]);
+}
