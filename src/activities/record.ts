@@ -1,7 +1,15 @@
 /** The `record` step: messages, settlements and facts to the store, and the agent's settings back. All of it may be done again. */
 import { createHash } from 'node:crypto';
 import { AgentConfigError } from '../agents/load-agent.js';
-import type { AgentSettings, Configured, ConfigureRequest, MessageToRecord, Recorded, RecordInput } from '../conversation/effects.js';
+import type {
+  AgentSettings,
+  Configured,
+  ConfigureRequest,
+  MessageToRecord,
+  QueuedAgain,
+  Recorded,
+  RecordInput,
+} from '../conversation/effects.js';
 import type { FeedEvent } from '../conversation/contract.js';
 import type { Entry, JsonValue } from '../conversation/message.js';
 import { imageBytes } from '../conversation/input.js';
@@ -21,13 +29,29 @@ const HAND_OVER = { events: 3_000, bytes: 2 * 1024 * 1024, updates: 1_500 };
 export async function record(dependencies: ActivityDependencies, input: RecordInput): Promise<Recorded> {
   const { store } = dependencies;
   const key = keyOf(input.identity);
-  const [messages, configured] = await Promise.all([
+  const [messages, configured, back] = await Promise.all([
     Promise.all(input.messages.map((message) => recordMessage(store, key, message))),
     input.configure ? configure(dependencies, input.configure) : null,
+    readBack(store, key, input.readBack),
     settle(store, key, input),
     announce(store, key, input),
   ]);
-  return { messages, configured };
+  return { messages, configured, ...(back.length > 0 ? { readBack: back } : {}) };
+}
+
+/** Queued messages that only the store has any more. */
+async function readBack(store: Store, key: ConversationKey, slots: readonly number[]): Promise<QueuedAgain[]> {
+  if (slots.length === 0) return [];
+  const entries = await store.entries.read(key, slots);
+  return entries.map((entry, i) => {
+    const slot = slots[i] ?? 0;
+    if (entry?.message.role !== 'user' || entry.messageId === undefined) {
+      return { slot, messageId: '', turn: '', session: 0, at: 0, bytes: 0, lost: true };
+    }
+    const { messageId, turn, session, ts, message } = entry;
+    const bytes = typeof message.text === 'string' ? Buffer.byteLength(message.text) : message.text.bytes;
+    return { slot, messageId, turn, session, at: Math.round(ts * 1000), bytes };
+  });
 }
 
 async function recordMessage(store: Store, key: ConversationKey, message: MessageToRecord): Promise<Recorded['messages'][number]> {

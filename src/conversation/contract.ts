@@ -82,7 +82,9 @@ export interface QueuedEvent {
   readonly id: string;
   readonly event:
     | { readonly kind: 'message'; readonly messageId: string; readonly turnId: string; readonly bytes: number; readonly delivery: Delivery }
-    | { readonly kind: 'reset'; readonly resetId: string };
+    | { readonly kind: 'reset'; readonly resetId: string }
+    /** Messages further back, which lie in the store. */
+    | { readonly kind: 'more'; readonly count: number };
   readonly queuedAt: number;
 }
 

@@ -57,7 +57,21 @@ export interface RecordInput {
   readonly messages: readonly MessageToRecord[];
   readonly settle: readonly Settlement[];
   readonly facts: readonly FeedEvent[];
+  /** Slots of queued messages to read back (spill.ts). */
+  readonly readBack: readonly number[];
   readonly configure: ConfigureRequest | null;
+}
+
+/** A queued message as the store has it; `lost` when it has not. */
+export interface QueuedAgain {
+  readonly slot: number;
+  readonly messageId: string;
+  readonly turn: string;
+  readonly session: number;
+  /** Epoch milliseconds. */
+  readonly at: number;
+  readonly bytes: number;
+  readonly lost?: boolean;
 }
 
 export interface Settlement {
@@ -77,6 +91,7 @@ export interface Recorded {
     /** Turn of an earlier message of that id: this one is the same message again. */
     readonly duplicate?: string;
   }[];
+  readonly readBack?: readonly QueuedAgain[];
   readonly configured: Configured | null;
 }
 

@@ -6,11 +6,12 @@
  * R3  What the outbox gave to a `record` step stays in it until that step succeeded.
  */
 import type { ConversationEvent } from './event.js';
-import type { Configured, MessageToRecord, RecordInput } from './effects.js';
+import type { Configured, MessageToRecord, QueuedAgain, RecordInput } from './effects.js';
 import { beginTurn, endTurn } from './turn.js';
-import { remember } from './arrivals.js';
+import { rejectInput, remember } from './arrivals.js';
 import { storeRetryAfter } from './retry.js';
 import { withSlot } from './slots.js';
+import { readBack, slotsToReadBack, spill } from './spill.js';
 import { estimateTokens, turnId, turnNumber, type ConversationState, type QueuedMessage } from './state.js';
 
 type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
@@ -24,12 +25,14 @@ export function recordInput(state: ConversationState): RecordInput | undefined {
   const messages = messagesToRecord(state);
   const configures = state.turn === null && state.queue[0]?.kind === 'message';
   const { settle, facts } = state.outbox;
-  if (messages.length === 0 && settle.length === 0 && facts.length === 0 && !configures) return undefined;
+  const readBack = slotsToReadBack(state.queue);
+  if (messages.length + settle.length + facts.length + readBack.length === 0 && !configures) return undefined;
   return {
     identity: state.identity,
     messages,
     settle,
     facts,
+    readBack,
     configure: configures ? { agent: state.identity.agent, model: state.modelOverride, knownHash: state.settings?.hash ?? null } : null,
   };
 }
@@ -45,7 +48,8 @@ export function acceptRecorded(state: ConversationState, event: Of<'recorded'>):
     const { text: _text, images: _images, ...light } = item;
     return { ...now, queue: now.queue.map((other) => (other === item ? { ...light, bytes: message.bytes, recorded: true } : other)) };
   }, written);
-  return recorded.configured ? beginIfReady(after, recorded.configured) : after;
+  const queued = withQueueInBounds(after, recorded.readBack ?? [], event.at);
+  return recorded.configured ? beginIfReady(queued, recorded.configured) : queued;
 }
 
 export function failRecord(state: ConversationState, event: Of<'record-failed'>): ConversationState {
@@ -82,6 +86,17 @@ function messagesToRecord(state: ConversationState): MessageToRecord[] {
     });
   }
   return batch;
+}
+
+function withQueueInBounds(state: ConversationState, back: readonly QueuedAgain[], at: number): ConversationState {
+  const queued = { ...state, queue: spill(readBack(state.queue, back)) };
+  return back
+    .filter((message) => message.lost)
+    .reduce(
+      (now, { slot }) =>
+        rejectInput(now, { kind: 'input-rejected', name: 'message', reason: `the store lost a queued message (slot ${slot})`, at }),
+      queued,
+    );
 }
 
 /** R2. A head that arrived while this step ran is not recorded yet: the next step has it. */

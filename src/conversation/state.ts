@@ -72,7 +72,17 @@ export type QueueItem =
       /** Steering: it has joined the running turn under this `seq`, and is here only until it is recorded. */
       readonly joinedAs?: number;
     }
-  | { readonly kind: 'reset'; readonly number: number; readonly resetIds: readonly string[]; readonly at: number };
+  | { readonly kind: 'reset'; readonly number: number; readonly resetIds: readonly string[]; readonly at: number }
+  | SpilledMessages;
+
+/** Recorded messages that lie in the store alone; `turns` are the lowest and the highest of their numbers. */
+export interface SpilledMessages {
+  readonly kind: 'spilled';
+  readonly number: number;
+  readonly at: number;
+  readonly slots: readonly SlotRange[];
+  readonly turns: readonly [lowest: number, highest: number];
+}
 
 export type QueuedMessage = Extract<QueueItem, { kind: 'message' }>;
 

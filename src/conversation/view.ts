@@ -1,6 +1,7 @@
 /** What a conversation shows of itself: pure projections of its state. */
 import type { Phase, QueuedEvent, Status, TurnResult } from './contract.js';
 import { countSlots } from './slots.js';
+import { queuedCount } from './spill.js';
 import { NO_USAGE, turnId, turnNumber, type ConversationState, type EndedTurn, type QueueItem } from './state.js';
 
 export function statusOf(state: ConversationState, historyEvents: number): Status {
@@ -15,7 +16,7 @@ export function statusOf(state: ConversationState, historyEvents: number): Statu
     epoch,
     mode: 'auto',
     stepLock: null,
-    queued: state.queue.length,
+    queued: queuedCount(state.queue),
     context: {
       tokens: state.contextTokens,
       budget: state.settings?.contextBudget ?? 0,
@@ -47,7 +48,7 @@ export function endedTurn(state: ConversationState, id: string): EndedTurn | und
 /** A turn that runs, or whose message waits in the queue. */
 export function isTurnOpen(state: ConversationState, id: string): boolean {
   const number = turnNumber(id);
-  return state.turn?.number === number || state.queue.some((item) => item.kind === 'message' && item.turn === number);
+  return state.turn?.number === number || state.queue.some((item) => isQueuedAs(item, number));
 }
 
 export function resultOf(ended: EndedTurn, text: string, textRef?: TurnResult['textRef']): TurnResult {
@@ -93,7 +94,14 @@ function queuedId(item: QueueItem): string {
   return `qevt_${String(item.number).padStart(6, '0')}`;
 }
 
+/** Of spilled messages only the bounds are known; one in between that ended is remembered as ended, or was asked for too late. */
+function isQueuedAs(item: QueueItem, turn: number): boolean {
+  if (item.kind === 'spilled') return item.turns[0] <= turn && turn <= item.turns[1];
+  return item.kind === 'message' && item.turn === turn;
+}
+
 function queuedEvent(item: QueueItem): QueuedEvent['event'] {
+  if (item.kind === 'spilled') return { kind: 'more', count: countSlots(item.slots) };
   if (item.kind === 'reset') return { kind: 'reset', resetId: item.resetIds[0] ?? '' };
   const { messageId, turn, bytes, delivery } = item;
   return { kind: 'message', messageId, turnId: turnId(turn), bytes, delivery };

@@ -1,0 +1,67 @@
+/**
+ * A long queue lies in the store: past `MOST_AT_HAND` messages the tail is only the slots of what is recorded there, in order,
+ * so that state stays small whatever is queued. Before the head runs out, the next ones are read back.
+ *
+ * S1  Spilling and reading back keep the order, and lose and double nothing.
+ * S2  Only recorded messages spill; steering ones stay at hand, since a running turn may want them.
+ */
+import type { QueuedAgain } from './effects.js';
+import { slotsOf, withSlot } from './slots.js';
+import { turnNumber, type QueuedMessage, type QueueItem, type SpilledMessages } from './state.js';
+
+const MOST_AT_HAND = 500;
+const FEWEST_AT_HAND = 50;
+const READ_BACK = 200;
+
+export function spill(queue: readonly QueueItem[]): readonly QueueItem[] {
+  if (queue.length <= MOST_AT_HAND) return queue;
+  const spilled: QueueItem[] = [...queue.slice(0, MOST_AT_HAND)];
+  for (const item of queue.slice(MOST_AT_HAND)) {
+    const last = spilled[spilled.length - 1];
+    if (item.kind === 'message' && isSpillable(item)) {
+      const open: SpilledMessages =
+        last?.kind === 'spilled' ? last : { kind: 'spilled', number: item.number, at: item.at, slots: [], turns: [item.turn, item.turn] };
+      const longer: SpilledMessages = {
+        ...open,
+        slots: withSlot(open.slots, item.slot),
+        turns: [Math.min(open.turns[0], item.turn), Math.max(open.turns[1], item.turn)],
+      };
+      if (open === last) spilled[spilled.length - 1] = longer;
+      else spilled.push(longer);
+    } else spilled.push(item);
+  }
+  return spilled;
+}
+
+/** Slots to read back now; empty while enough is at hand. */
+export function slotsToReadBack(queue: readonly QueueItem[]): number[] {
+  const at = queue.findIndex((item) => item.kind === 'spilled');
+  const item = queue[at];
+  return item?.kind === 'spilled' && at < FEWEST_AT_HAND ? slotsOf(item.slots).slice(0, READ_BACK) : [];
+}
+
+/** Puts what was read back in its place. A message that the store has lost is left out: the caller says so. */
+export function readBack(queue: readonly QueueItem[], messages: readonly QueuedAgain[]): readonly QueueItem[] {
+  const at = queue.findIndex((item) => item.kind === 'spilled');
+  const item = queue[at];
+  if (item?.kind !== 'spilled' || messages.length === 0) return queue;
+  const slots = slotsOf(item.slots);
+  const back = messages.filter((message) => slots.includes(message.slot));
+  const left = slots.slice(back.length);
+  const full = back.flatMap((message, i): QueuedMessage[] => (message.lost ? [] : [fromStore(message, item.number + i)]));
+  const rest: QueueItem[] =
+    left.length === 0 ? [] : [{ ...item, number: item.number + back.length, slots: left.reduce(withSlot, [] as SpilledMessages['slots']) }];
+  return [...queue.slice(0, at), ...full, ...rest, ...queue.slice(at + 1)];
+}
+
+export function queuedCount(queue: readonly QueueItem[]): number {
+  return queue.reduce((sum, item) => sum + (item.kind === 'spilled' ? slotsOf(item.slots).length : 1), 0);
+}
+
+function isSpillable(item: QueuedMessage): boolean {
+  return item.recorded && item.turn !== 0 && item.joinedAs === undefined && item.stopped !== true;
+}
+
+function fromStore({ messageId, slot, turn, session, at, bytes }: QueuedAgain, number: number): QueuedMessage {
+  return { kind: 'message', number, messageId, turn: turnNumber(turn), slot, session, at, bytes, delivery: 'queue', recorded: true };
+}
