@@ -24,7 +24,7 @@ export async function callModel(dependencies: ActivityDependencies, input: CallM
   try {
     const answer = await performEffect<ModelAnswer>(dependencies.store, {
       key,
-      claim: { id: input.call, hash: hashOf(input) },
+      claim: { id: input.call, hash: hashOf([input.turn, input.slot, input.context, input.model]) },
       work: ({ id, earlier }) => {
         if (earlier > 0) feed.publish({ kind: 'reset', turn: input.turn, call: input.call, attempt: id });
         return ask(dependencies, input, activity, feed, id);

@@ -10,7 +10,10 @@ export function keyOf({ life, scope }: ConversationIdentity): ConversationKey {
   return { namespace: workflowNamespace, conversation: workflowExecution.workflowId, life, scope };
 }
 
-/** Of an effect's request: the same id with another hash is a conflict, never an answer. */
+/**
+ * Of what an effect is asked to do: the same id with another hash is a conflict, never an answer. Callers name what counts,
+ * since a field that a later version adds to an input must not make a conflict of an attempt that began before it.
+ */
 export function hashOf(request: unknown): string {
   return createHash('sha256').update(JSON.stringify(request)).digest('hex');
 }

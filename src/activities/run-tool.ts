@@ -43,7 +43,7 @@ export async function runTool(dependencies: ActivityDependencies, input: RunTool
   try {
     const finished = await performEffect<ToolFinished>(store, {
       key,
-      claim: { id: callId, hash: hashOf(input) },
+      claim: { id: callId, hash: hashOf([turn, input.slot, input.askedIn, name]) },
       work: ({ earlier }) => work(earlier),
       fenced: (done) => ({ ...(done?.result ?? finishedOf(input, 'unknown', '')), fenced: true }),
     });
