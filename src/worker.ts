@@ -5,17 +5,19 @@
 import { existsSync } from 'node:fs';
 import { mkdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
-import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
+import { NativeConnection, Worker, type InjectedSinks, type WorkerOptions } from '@temporalio/worker';
 import { createActivities, type Activities } from './activities/index.js';
 import { createAgentLoader } from './agents/load-agent.js';
 import { temporalConnection, type Config } from './config.js';
 import { createModels } from './models/choose.js';
 import { installLog } from './observability.js';
+import { createAttributeCheck } from './registered-attributes.js';
 import { openStore } from './stores/open.js';
 import type { Store } from './stores/store.js';
 import { startOfflineModel } from './testing/offline-model.js';
 import { builtinTools } from './tools/builtin/index.js';
 import { createToolRegistry } from './tools/registry.js';
+import type { ConversationSinks } from './workflows/observe.js';
 
 /** What a SIGTERM leaves running activities to finish by themselves; after it they move to another worker. */
 const SHUTDOWN_GRACE = '10s';
@@ -33,7 +35,7 @@ export async function runWorker(config: Config, { onReady }: RunOptions = {}): P
   const store = openStore(config);
   const offline = config.anthropicApiKey === undefined && config.anthropicBaseUrl === undefined ? await startOfflineModel() : undefined;
   try {
-    const activities = await activitiesOf(config, store, offline?.url);
+    const activities = await activitiesOf(config, store, offline?.url, createAttributeCheck(connection, namespace));
     const worker = await Worker.create(workerOptions({ connection, namespace, taskQueue: config.taskQueue, activities }));
     const running = worker.run();
     onReady?.();
@@ -45,7 +47,12 @@ export async function runWorker(config: Config, { onReady }: RunOptions = {}): P
   }
 }
 
-async function activitiesOf(config: Config, store: Store, offlineUrl: string | undefined): Promise<Activities> {
+async function activitiesOf(
+  config: Config,
+  store: Store,
+  offlineUrl: string | undefined,
+  hasSearchAttributes: () => Promise<boolean>,
+): Promise<Activities> {
   await mkdir(config.workspace, { recursive: true });
   return createActivities({
     store,
@@ -58,6 +65,7 @@ async function activitiesOf(config: Config, store: Store, offlineUrl: string | u
     tools: createToolRegistry(builtinTools),
     workspace: await realpath(config.workspace),
     defaultModel: config.model,
+    hasSearchAttributes,
   });
 }
 
@@ -73,6 +81,7 @@ export function workerOptions(own: {
     activities: own.activities,
     ...workflowCode(),
     dataConverter: { payloadConverterPath: require.resolve('./workflows/payload-converter') },
+    sinks: noObservers,
     shutdownGraceTime: SHUTDOWN_GRACE,
     // Cancellation is heard with a heartbeat's answer: at the default of up to 30 s a stop would take that long.
     maxHeartbeatThrottleInterval: '1s',
@@ -80,6 +89,10 @@ export function workerOptions(own: {
     stickyQueueScheduleToStartTimeout: '5s',
   };
 }
+
+/** Conversations tell what happens to them (workflows/observe.ts); without observers nobody listens. */
+const nobody = { fn: () => undefined, callDuringReplay: false };
+const noObservers: InjectedSinks<ConversationSinks> = { conversation: { opened: nobody, event: nobody } };
 
 /** The bundle that the build made, or the sources when there was none. */
 function workflowCode(): Pick<WorkerOptions, 'workflowBundle' | 'workflowsPath'> {

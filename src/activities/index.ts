@@ -29,6 +29,8 @@ export interface ActivityDependencies {
   readonly workspace: string;
   /** For conversations and agents that name none. */
   readonly defaultModel: string;
+  /** Whether our search attributes are registered where the worker works. Quick: asked inside a local activity. */
+  readonly hasSearchAttributes?: () => Promise<boolean>;
   /** Milliseconds; tests shorten them. */
   readonly modelTimeouts?: { readonly idleMs?: number; readonly totalMs?: number };
 }

@@ -36,7 +36,12 @@ export async function record(dependencies: ActivityDependencies, input: RecordIn
     settle(store, key, input),
     announce(store, key, input),
   ]);
-  return { messages, configured, ...(back.length > 0 ? { readBack: back } : {}) };
+  return {
+    messages,
+    configured,
+    ...(back.length > 0 ? { readBack: back } : {}),
+    ...(input.asksAttributes ? { attributes: (await dependencies.hasSearchAttributes?.()) ? 'registered' : 'missing' } : {}),
+  };
 }
 
 /** Queued messages that only the store has any more. */

@@ -73,7 +73,9 @@ function change(state: ConversationState, event: ConversationEvent): Conversatio
     case 'hand-over-due':
       return { ...state, handOver: event.reason };
     case 'run-continued':
-      return { ...state, handOver: null };
+      return { ...state, handOver: null, attributes: { ...state.attributes, known: 'unknown' } };
+    case 'attributes-told':
+      return { ...state, attributes: { ...state.attributes, told: { status: event.status, turns: event.turns } } };
     default:
       return unknownEvent(state, event);
   }

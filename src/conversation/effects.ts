@@ -59,6 +59,8 @@ export interface RecordInput {
   readonly facts: readonly FeedEvent[];
   /** Slots of queued messages to read back (spill.ts). */
   readonly readBack: readonly number[];
+  /** True in the first one of each run: are our search attributes registered? */
+  readonly asksAttributes: boolean;
   readonly configure: ConfigureRequest | null;
 }
 
@@ -92,6 +94,7 @@ export interface Recorded {
     readonly duplicate?: string;
   }[];
   readonly readBack?: readonly QueuedAgain[];
+  readonly attributes?: 'registered' | 'missing';
   readonly configured: Configured | null;
 }
 

@@ -1,4 +1,5 @@
 /** What happens to a conversation: past tense, plain JSON. Times are epoch milliseconds and come from outside. */
+import type { AgentStatus } from './attributes.js';
 import type { Delivery } from './contract.js';
 import type { ModelAnswer, Recorded, StepFailure, ToolFinished } from './effects.js';
 import type { ImageSource } from './message.js';
@@ -36,6 +37,7 @@ export type ConversationEvent =
   | { readonly kind: 'stop-sent'; readonly at: number }
   | { readonly kind: 'consolidated'; readonly consolidation: 'model' | 'raw-fallback' | 'nothing-to-do'; readonly at: number }
   // The run itself.
+  | { readonly kind: 'attributes-told'; readonly status: AgentStatus; readonly turns: number; readonly at: number }
   | { readonly kind: 'time-passed'; readonly at: number }
   | { readonly kind: 'hand-over-due'; readonly reason: string; readonly at: number }
   | { readonly kind: 'run-continued'; readonly at: number };

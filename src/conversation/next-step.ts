@@ -5,6 +5,7 @@
  * N2  No model call while something is unpersisted or unsettled, or a steering message is not yet recorded.
  * N3  Local runs are never started beside ordinary ones, and at most `PARALLEL_TOOLS` run at once.
  */
+import { attributesDue, type SearchAttributes } from './attributes.js';
 import type { ConversationOutcome } from './contract.js';
 import type { CallModelInput, ConversationIdentity, RecordInput, RunToolInput } from './effects.js';
 import type { Entry } from './message.js';
@@ -13,10 +14,12 @@ import { turnId, type ConversationState, type ToolCall, type Turn } from './stat
 import { callsInFlight, STOP_GRACE_MS } from './turn.js';
 
 export type Step =
+  | { readonly kind: 'tell-attributes'; readonly attributes: SearchAttributes }
   | { readonly kind: 'record'; readonly input: RecordInput }
   | { readonly kind: 'persist'; readonly identity: ConversationIdentity; readonly entries: readonly Entry[] }
-  | { readonly kind: 'call-model'; readonly input: CallModelInput }
-  | { readonly kind: 'run-tools'; readonly local: boolean; readonly runs: readonly RunToolInput[] }
+  /** `summary` is for the Temporal UI. */
+  | { readonly kind: 'call-model'; readonly input: CallModelInput; readonly summary: string }
+  | { readonly kind: 'run-tools'; readonly local: boolean; readonly runs: readonly ToolRun[] }
   /** Tell what is in flight to stop. */
   | { readonly kind: 'stop'; readonly calls: readonly string[] }
   | { readonly kind: 'consolidate' }
@@ -24,6 +27,11 @@ export type Step =
   | { readonly kind: 'finish'; readonly outcome: ConversationOutcome }
   /** Until something happens, or it is `until` (epoch milliseconds); `why` is for people. */
   | { readonly kind: 'wait'; readonly until?: number; readonly why?: string };
+
+export interface ToolRun {
+  readonly input: RunToolInput;
+  readonly summary: string;
+}
 
 const PARALLEL_TOOLS = 16;
 /** Unrecorded text that may be carried through a hand-over; continue-as-new with 2 MiB of input kills the workflow. */
@@ -33,7 +41,7 @@ export function nextStep(state: ConversationState): Step {
   const stop = stopStep(state);
   if (stop) return stop;
   if (state.handOver !== null) return handOverStep(state, state.handOver);
-  return storeStep(state) ?? turnStep(state) ?? sessionStep(state) ?? waitStep(state);
+  return attributesStep(state) ?? storeStep(state) ?? turnStep(state) ?? sessionStep(state) ?? waitStep(state);
 }
 
 function stopStep(state: ConversationState): Step | undefined {
@@ -41,6 +49,11 @@ function stopStep(state: ConversationState): Step | undefined {
   if (!turn?.stopping || turn.stopping.sentAt !== null) return undefined;
   const calls = callsInFlight(state);
   return calls.length > 0 ? { kind: 'stop', calls } : undefined;
+}
+
+function attributesStep(state: ConversationState): Step | undefined {
+  const attributes = attributesDue(state);
+  return attributes ? { kind: 'tell-attributes', attributes } : undefined;
 }
 
 /** N1, but for texts and answers that are too much to carry: these go to the store first. */
@@ -82,6 +95,7 @@ function modelStep(state: ConversationState, turn: Turn): Step | undefined {
       firstToolCall: turn.toolCalls + 1,
       soFar: { usage: turn.usage, toolCalls: turn.toolCalls },
     },
+    summary: `${state.settings.model} · turn ${turn.number} step ${turn.modelCalls} · ~${Math.ceil(state.contextTokens / 1000)}k in`,
   };
 }
 
@@ -96,15 +110,18 @@ function toolStep(state: ConversationState, turn: Turn, calls: readonly ToolCall
     kind: 'run-tools',
     local,
     runs: waiting.map((call) => ({
-      identity: state.identity,
-      session: state.session,
-      turn: turnId(turn.number),
-      callId: call.id,
-      name: call.name,
-      slot: call.slot,
-      seq: call.seq,
-      askedIn: call.askedIn,
-      plan: call.plan,
+      input: {
+        identity: state.identity,
+        session: state.session,
+        turn: turnId(turn.number),
+        callId: call.id,
+        name: call.name,
+        slot: call.slot,
+        seq: call.seq,
+        askedIn: call.askedIn,
+        plan: call.plan,
+      },
+      summary: call.target === '' ? call.name : `${call.name}: ${call.target}`,
     })),
   };
 }

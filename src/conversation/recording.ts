@@ -33,13 +33,20 @@ export function recordInput(state: ConversationState): RecordInput | undefined {
     settle,
     facts,
     readBack,
+    asksAttributes: state.attributes.known === 'unknown',
     configure: configures ? { agent: state.identity.agent, model: state.modelOverride, knownHash: state.settings?.hash ?? null } : null,
   };
 }
 
 export function acceptRecorded(state: ConversationState, event: Of<'recorded'>): ConversationState {
   const { recorded } = event;
-  const written: ConversationState = { ...clearOutbox(state), recording: false, storeRetry: null };
+  const { attributes } = recorded;
+  const written: ConversationState = {
+    ...clearOutbox(state),
+    recording: false,
+    storeRetry: null,
+    ...(attributes ? { attributes: { ...state.attributes, known: attributes } } : {}),
+  };
   const after = recorded.messages.reduce((now, message) => {
     const item = now.queue.find((other): other is QueuedMessage => other.kind === 'message' && other.slot === message.slot);
     if (!item) return now;

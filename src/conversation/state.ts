@@ -2,6 +2,7 @@
  * A conversation as a value: plain JSON, versioned, small, carried through continue-as-new. Indexes and counters only:
  * a text is here from its arrival until it is recorded, or while the store cannot take it.
  */
+import type { AgentStatus } from './attributes.js';
 import type { Delivery, FeedEvent, RejectedInput, ResetResult, StopReason, TurnError } from './contract.js';
 import type { AgentSettings, ConversationIdentity, Settlement, StepFailure, ToolPlan } from './effects.js';
 import type { Entry, ImageSource, Usage } from './message.js';
@@ -49,6 +50,13 @@ export interface ConversationState {
   readonly rejected: { readonly count: number; readonly last: readonly RejectedInput[] };
   readonly closing: 'no' | 'running-out' | 'consolidated';
   readonly handOver: string | null;
+  /** Name of the last tool that was asked for, for people. */
+  readonly lastTool: string | null;
+  /** Whether this run may tell search attributes, and what any run told last. */
+  readonly attributes: {
+    readonly known: 'unknown' | 'registered' | 'missing';
+    readonly told: { readonly status: AgentStatus; readonly turns: number } | null;
+  };
 }
 
 export type QueueItem =
@@ -116,6 +124,8 @@ export interface ToolCall {
   readonly slot: number;
   readonly seq: number;
   readonly askedIn: number;
+  /** What it is about, in a few words, for people. */
+  readonly target: string;
   readonly plan: ToolPlan;
   readonly status: 'waiting' | 'running' | 'done';
 }
@@ -180,6 +190,8 @@ export function openConversation(start: {
     rejected: { count: 0, last: [] },
     closing: 'no',
     handOver: null,
+    lastTool: null,
+    attributes: { known: 'unknown', told: null },
   };
 }
 

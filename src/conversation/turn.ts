@@ -10,7 +10,7 @@
 import { LIMITS, type StopReason, type TurnError } from './contract.js';
 import type { ConversationEvent } from './event.js';
 import type { Settlement, StepFailure } from './effects.js';
-import type { AssistantBlock, Entry, ToolOutcome } from './message.js';
+import type { AssistantBlock, Entry, JsonValue, ToolOutcome } from './message.js';
 import { retryAfter } from './retry.js';
 import { withSlot } from './slots.js';
 import {
@@ -24,6 +24,7 @@ import {
   type ToolCall,
   type Turn,
 } from './state.js';
+import { beginningOf } from './text.js';
 
 type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
 
@@ -275,10 +276,16 @@ function startRound(
     slot: state.counters.slot + 1 + i,
     seq: turn.seq + 1 + i,
     askedIn,
+    target: targetOf(block.input),
     plan: plans[i] ?? { local: false, repeatable: false, timeoutMs: 60_000 },
     status: 'waiting',
   }));
-  const asked = withTurn({ ...state, counters: { ...state.counters, slot: state.counters.slot + calls.length } }, (now) => ({
+  const numbered: ConversationState = {
+    ...state,
+    counters: { ...state.counters, slot: state.counters.slot + calls.length },
+    lastTool: calls[calls.length - 1]?.name ?? state.lastTool,
+  };
+  const asked = withTurn(numbered, (now) => ({
     ...now,
     seq: now.seq + calls.length,
     doing: { kind: 'tools', calls },
@@ -412,6 +419,13 @@ function withToolCalls(state: ConversationState, change: (call: ToolCall) => Too
   return withTurn(state, (turn) =>
     turn.doing.kind === 'tools' ? { ...turn, doing: { kind: 'tools', calls: turn.doing.calls.map(change) } } : turn,
   );
+}
+
+/** The first text among the arguments: a path, a query, an address. */
+function targetOf(input: JsonValue): string {
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) return '';
+  const text = Object.values(input).find((value) => typeof value === 'string');
+  return text === undefined ? '' : beginningOf(text.replace(/[\p{C}\s]+/gu, ' ').trim(), 60);
 }
 
 function hasText(blocks: readonly AssistantBlock[]): boolean {

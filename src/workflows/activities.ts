@@ -4,7 +4,8 @@
  */
 import { ActivityCancellationType, proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
 import type { Activities } from '../activities/index.js';
-import type { CallModelInput, RunToolInput } from '../conversation/effects.js';
+import type { CallModelInput } from '../conversation/effects.js';
+import type { ToolRun } from '../conversation/next-step.js';
 
 /** A worker that is silent for this long is taken for dead. Activities beat twice a second. */
 const HEARTBEAT = '10s';
@@ -30,11 +31,11 @@ export const persist = local.persist;
 export const recall = local.recall;
 export const runLocalTool = local['run-tool'];
 
-export function callModel(input: CallModelInput): ReturnType<Activities['call-model']> {
-  return model['call-model'].executeWithOptions({ summary: `${input.model} · ${input.call}` }, [input]);
+export function callModel(input: CallModelInput, summary: string): ReturnType<Activities['call-model']> {
+  return model['call-model'].executeWithOptions({ summary }, [input]);
 }
 
-export function runTool(input: RunToolInput): ReturnType<Activities['run-tool']> {
+export function runTool({ input, summary }: ToolRun): ReturnType<Activities['run-tool']> {
   const tools = proxyActivities<Activities>({
     startToCloseTimeout: input.plan.timeoutMs + TOOL_END_MS,
     heartbeatTimeout: HEARTBEAT,
@@ -42,5 +43,5 @@ export function runTool(input: RunToolInput): ReturnType<Activities['run-tool']>
     retry: { initialInterval: '1s', maximumInterval: '5s', maximumAttempts: input.plan.repeatable ? 4 : 1 },
     cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
   });
-  return tools['run-tool'].executeWithOptions({ summary: `${input.name} · ${input.callId}` }, [input]);
+  return tools['run-tool'].executeWithOptions({ summary }, [input]);
 }

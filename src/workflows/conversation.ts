@@ -6,9 +6,18 @@
  * W2  A step is started and the loop goes on: what is in flight is in the state, and `nextStep` looks at it.
  * W3  Before a hand-over every waiting handler has answered, and nothing happens between that and continue-as-new.
  */
-import { allHandlersFinished, ApplicationFailure, condition, continueAsNew, workflowInfo } from '@temporalio/workflow';
+import {
+  allHandlersFinished,
+  ApplicationFailure,
+  condition,
+  continueAsNew,
+  setCurrentDetails,
+  upsertMemo,
+  workflowInfo,
+} from '@temporalio/workflow';
 import { apply } from '../conversation/apply.js';
 import { ID_PATTERN, type ConversationOutcome, type StartOptions } from '../conversation/contract.js';
+import { detailsOf } from '../conversation/details.js';
 import type { ConversationEvent } from '../conversation/event.js';
 import { readStart } from '../conversation/input.js';
 import { nextStep } from '../conversation/next-step.js';
@@ -17,6 +26,7 @@ import { createAnswers } from './answers.js';
 import { now } from './clock.js';
 import { handleMessages } from './handlers.js';
 import { FAILURES } from './messages.js';
+import { observer } from './observe.js';
 import { createPerformer } from './perform.js';
 
 /** Which `nextStep` new runs follow. A change of its decisions raises it, behind `patched('rules-<n>')`. */
@@ -35,7 +45,10 @@ export async function conversation(argument?: ConversationArgument): Promise<Con
   const tell = (event: ConversationEvent): void => {
     answers.note(event);
     state = apply(state, event);
+    observer.event(event);
   };
+  observer.opened(state);
+  remindOfAgent(state);
   const updates = handleMessages({ state: () => state, tell, answers, isLeaving: () => leaving });
   const performer = createPerformer(tell);
 
@@ -48,6 +61,7 @@ export async function conversation(argument?: ConversationArgument): Promise<Con
       case 'wait': {
         const before = state;
         const changed = (): boolean => state !== before;
+        setCurrentDetails(detailsOf(state));
         if (step.until === undefined) await condition(changed);
         else if (!(await condition(changed, Math.max(1, step.until - now()), { summary: `waiting for ${step.why ?? 'time'}` }))) {
           tell({ kind: 'time-passed', at: now() });
@@ -79,6 +93,12 @@ function begin(argument: ConversationArgument | undefined): ConversationState {
   const { agent, scope, title, model } = start.value;
   const identity = { life: info.firstExecutionRunId, agent, scope };
   return openConversation({ identity, title, model, rules: RULES, at: now() });
+}
+
+/** Who started it without our client gave no memo; lists and the UI read the agent there. */
+function remindOfAgent({ identity, title }: ConversationState): void {
+  if (workflowInfo().memo?.['agent'] !== undefined) return;
+  upsertMemo({ agent: identity.agent, scope: identity.scope, ...(title === null ? {} : { title }) });
 }
 
 function refuseStart(reason: string): ApplicationFailure {

@@ -1,11 +1,12 @@
 /** Starts steps and turns what comes of them into events. Nothing here decides. */
-import { CancellationScope } from '@temporalio/workflow';
+import { CancellationScope, upsertSearchAttributes } from '@temporalio/workflow';
 import type { ConversationEvent } from '../conversation/event.js';
-import type { RunToolInput, ToolFinished } from '../conversation/effects.js';
-import type { Step } from '../conversation/next-step.js';
+import type { ToolFinished } from '../conversation/effects.js';
+import type { Step, ToolRun } from '../conversation/next-step.js';
 import { callModel, persist, record, runLocalTool, runTool } from './activities.js';
 import { now } from './clock.js';
 import { failureOf } from './failure.js';
+import { toPairs } from './search-attributes.js';
 
 type Performed = Exclude<Step, { kind: 'wait' | 'hand-over' | 'finish' }>;
 
@@ -52,19 +53,20 @@ export function createPerformer(tell: (event: ConversationEvent) => void): Perfo
           const { call } = step.input;
           tell({ kind: 'model-call-started', call, at });
           return stoppable(call, () =>
-            callModel(step.input).then(
+            callModel(step.input, step.summary).then(
               (answer) => ({ kind: 'model-answered', answer, at: now() }),
               (error: unknown) => ({ kind: 'model-call-failed', call, failure: failureOf(error), at: now() }),
             ),
           );
         }
         case 'run-tools':
-          tell({ kind: 'tools-started', callIds: step.runs.map((run) => run.callId), at });
+          tell({ kind: 'tools-started', callIds: step.runs.map(({ input }) => input.callId), at });
           for (const run of step.runs) {
-            stoppable(run.callId, () =>
+            const { callId } = run.input;
+            stoppable(callId, () =>
               (step.local ? runLocallyFirst(run) : runTool(run)).then(
                 (result) => ({ kind: 'tool-finished', result, at: now() }),
-                (error: unknown) => ({ kind: 'tool-run-failed', callId: run.callId, failure: failureOf(error), at: now() }),
+                (error: unknown) => ({ kind: 'tool-run-failed', callId, failure: failureOf(error), at: now() }),
               ),
             );
           }
@@ -72,6 +74,11 @@ export function createPerformer(tell: (event: ConversationEvent) => void): Perfo
         case 'stop':
           for (const call of step.calls) running.get(call)?.cancel();
           return tell({ kind: 'stop-sent', at });
+        case 'tell-attributes': {
+          const { AgentStatus: status, AgentTurns: turns } = step.attributes;
+          upsertSearchAttributes(toPairs(step.attributes));
+          return tell({ kind: 'attributes-told', status, turns, at });
+        }
         case 'consolidate':
           // What a session leaves behind is written here once there is long-term memory; for now there is nothing to do.
           return tell({ kind: 'consolidated', consolidation: 'nothing-to-do', at });
@@ -83,9 +90,9 @@ export function createPerformer(tell: (event: ConversationEvent) => void): Perfo
 }
 
 /** A local run has one second and no retries; when that is not enough, the ordinary way has both. */
-async function runLocallyFirst(run: RunToolInput): Promise<ToolFinished> {
+async function runLocallyFirst(run: ToolRun): Promise<ToolFinished> {
   try {
-    return await runLocalTool(run);
+    return await runLocalTool(run.input);
   } catch (error) {
     if (failureOf(error).transient) return runTool(run);
     throw error;

@@ -134,8 +134,8 @@ export function settle(before: ConversationState, script: Script = {}, most = 10
       case 'run-tools':
         state = applyAll(
           state,
-          { kind: 'tools-started', callIds: step.runs.map((run) => run.callId), at },
-          ...step.runs.map((run) => ({ kind: 'tool-finished', result: (script.tool ?? finished)(run), at }) as const),
+          { kind: 'tools-started', callIds: step.runs.map(({ input }) => input.callId), at },
+          ...step.runs.map(({ input }) => ({ kind: 'tool-finished', result: (script.tool ?? finished)(input), at }) as const),
         );
         break;
       case 'consolidate':

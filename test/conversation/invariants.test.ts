@@ -107,8 +107,8 @@ function start(world: World, step: Step): boolean {
       return true;
     }
     case 'run-tools':
-      tell({ kind: 'tools-started', callIds: step.runs.map((run) => run.callId), at });
-      for (const run of step.runs) {
+      tell({ kind: 'tools-started', callIds: step.runs.map(({ input }) => input.callId), at });
+      for (const { input: run } of step.runs) {
         write(run.slot, run.callId);
         world.flying.push({
           id: run.callId,

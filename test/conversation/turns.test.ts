@@ -125,8 +125,8 @@ test('an interrupt among tools tells the model which were cancelled before they 
   if (step.kind !== 'run-tools') throw new Error(step.kind);
   now = applyAll(
     now,
-    { kind: 'tools-started', callIds: step.runs.map((run) => run.callId), at: 1004 },
-    { kind: 'tool-finished', result: finished(step.runs[0]!), at: 1005 },
+    { kind: 'tools-started', callIds: step.runs.map(({ input }) => input.callId), at: 1004 },
+    { kind: 'tool-finished', result: finished(step.runs[0]!.input), at: 1005 },
     { kind: 'interrupt-requested', reason: null, at: 1006 },
     { kind: 'stop-sent', at: 1006 },
     { kind: 'time-passed', at: 2600 },

@@ -1,0 +1,22 @@
+/** Our search attributes as Temporal types them; registered by `perdura dev`, `perdura setup` and `npm start`. */
+import { defineSearchAttributeKey, SearchAttributeType, type SearchAttributeUpdatePair } from '@temporalio/common';
+import type { SearchAttributes } from '../conversation/attributes.js';
+
+export const SEARCH_ATTRIBUTES = {
+  AgentName: defineSearchAttributeKey('AgentName', SearchAttributeType.KEYWORD),
+  AgentStatus: defineSearchAttributeKey('AgentStatus', SearchAttributeType.KEYWORD),
+  AgentModel: defineSearchAttributeKey('AgentModel', SearchAttributeType.KEYWORD),
+  AgentParent: defineSearchAttributeKey('AgentParent', SearchAttributeType.KEYWORD),
+  AgentTurns: defineSearchAttributeKey('AgentTurns', SearchAttributeType.INT),
+  AgentCostUsd: defineSearchAttributeKey('AgentCostUsd', SearchAttributeType.DOUBLE),
+} as const;
+
+export function toPairs(attributes: SearchAttributes): SearchAttributeUpdatePair[] {
+  return [
+    { key: SEARCH_ATTRIBUTES.AgentName, value: attributes.AgentName },
+    { key: SEARCH_ATTRIBUTES.AgentStatus, value: attributes.AgentStatus },
+    { key: SEARCH_ATTRIBUTES.AgentModel, value: attributes.AgentModel },
+    { key: SEARCH_ATTRIBUTES.AgentTurns, value: attributes.AgentTurns },
+    { key: SEARCH_ATTRIBUTES.AgentCostUsd, value: attributes.AgentCostUsd },
+  ];
+}
