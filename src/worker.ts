@@ -6,9 +6,11 @@ import { existsSync } from 'node:fs';
 import { mkdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { NativeConnection, Worker, type InjectedSinks, type WorkerOptions } from '@temporalio/worker';
-import { createActivities, type Activities } from './activities/index.js';
+import { createActivities, type Activities, type ActivityDependencies } from './activities/index.js';
 import { createAgentLoader } from './agents/load-agent.js';
 import { temporalConnection, type Config } from './config.js';
+import { heal } from './heal/heal.js';
+import type { WorkflowCode } from './heal/replay-runs.js';
 import { createModels } from './models/choose.js';
 import { installLog } from './observability.js';
 import { createAttributeCheck } from './registered-attributes.js';
@@ -35,7 +37,11 @@ export async function runWorker(config: Config, { onReady }: RunOptions = {}): P
   const store = openStore(config);
   const offline = config.anthropicApiKey === undefined && config.anthropicBaseUrl === undefined ? await startOfflineModel() : undefined;
   try {
-    const activities = await activitiesOf(config, store, offline?.url, createAttributeCheck(connection, namespace));
+    const activities = await activitiesOf(config, store, {
+      offlineUrl: offline?.url,
+      hasSearchAttributes: createAttributeCheck(connection, namespace),
+      heal: (key) => heal({ service: connection.workflowService, code: workflowCode(), store }, key),
+    });
     const worker = await Worker.create(workerOptions({ connection, namespace, taskQueue: config.taskQueue, activities }));
     const running = worker.run();
     onReady?.();
@@ -50,8 +56,7 @@ export async function runWorker(config: Config, { onReady }: RunOptions = {}): P
 async function activitiesOf(
   config: Config,
   store: Store,
-  offlineUrl: string | undefined,
-  hasSearchAttributes: () => Promise<boolean>,
+  { offlineUrl, ...more }: Pick<ActivityDependencies, 'heal' | 'hasSearchAttributes'> & { readonly offlineUrl: string | undefined },
 ): Promise<Activities> {
   await mkdir(config.workspace, { recursive: true });
   return createActivities({
@@ -65,7 +70,7 @@ async function activitiesOf(
     tools: createToolRegistry(builtinTools),
     workspace: await realpath(config.workspace),
     defaultModel: config.model,
-    hasSearchAttributes,
+    ...more,
   });
 }
 
@@ -80,7 +85,6 @@ export function workerOptions(own: {
     ...own,
     activities: own.activities,
     ...workflowCode(),
-    dataConverter: { payloadConverterPath: require.resolve('./workflows/payload-converter') },
     sinks: noObservers,
     shutdownGraceTime: SHUTDOWN_GRACE,
     // Cancellation is heard with a heartbeat's answer: at the default of up to 30 s a stop would take that long.
@@ -94,8 +98,9 @@ export function workerOptions(own: {
 const nobody = { fn: () => undefined, callDuringReplay: false };
 const noObservers: InjectedSinks<ConversationSinks> = { conversation: { opened: nobody, event: nobody } };
 
-/** The bundle that the build made, or the sources when there was none. */
-function workflowCode(): Pick<WorkerOptions, 'workflowBundle' | 'workflowsPath'> {
+/** The bundle that the build made, or the sources when there was none; to run it and to replay it. */
+export function workflowCode(): WorkflowCode {
   const codePath = join(__dirname, 'workflow-bundle.js');
-  return existsSync(codePath) ? { workflowBundle: { codePath } } : { workflowsPath: require.resolve('./workflows/index') };
+  const code = existsSync(codePath) ? { workflowBundle: { codePath } } : { workflowsPath: require.resolve('./workflows/index') };
+  return { ...code, dataConverter: { payloadConverterPath: require.resolve('./workflows/payload-converter') } };
 }

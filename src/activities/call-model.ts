@@ -3,6 +3,7 @@ import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { TurnResult } from '../conversation/contract.js';
 import type { CallModelInput, ModelAnswer, ToolPlan } from '../conversation/effects.js';
+import { assistantEntry } from '../conversation/entries.js';
 import type { AssistantBlock, JsonValue, ModelStop, Usage } from '../conversation/message.js';
 import { addUsage } from '../conversation/state.js';
 import { ModelInterrupted, type ModelDelta, type ModelResponse } from '../models/model.js';
@@ -40,14 +41,15 @@ export async function callModel(dependencies: ActivityDependencies, input: CallM
 }
 
 async function ask(
-  { store, models, agents, tools, modelTimeouts }: ActivityDependencies,
+  dependencies: ActivityDependencies,
   input: CallModelInput,
   activity: Context,
   feed: FeedWriter,
   attempt: string,
 ): Promise<Done<ModelAnswer>> {
+  const { store, models, agents, tools, modelTimeouts } = dependencies;
   const key = keyOf(input.identity);
-  const [agent, context] = await Promise.all([agents(input.identity.agent), loadContext(store, key, input.context)]);
+  const [agent, context] = await Promise.all([agents(input.identity.agent), loadContext(dependencies, key, input.context)]);
   const { provider, model } = splitModel(input.model);
   const offered = tools.select(agent.config.tools ?? tools.names);
   const { turn, call } = input;
@@ -77,23 +79,8 @@ async function ask(
     ...answerOf(input, blocks, response.stop, usage, Date.now()),
     plans: planCalls(named, (name) => offered.find((tool) => tool.name === name)?.policy, agent.config.limits.toolTimeoutMs),
   };
-  return {
-    result,
-    ...(blocks.length > 0
-      ? {
-          entry: {
-            v: 1,
-            slot: input.slot,
-            session: input.session,
-            turn,
-            seq: input.seq,
-            ts: result.ts,
-            message: { role: 'assistant', blocks, model: input.model, stop: response.stop },
-          },
-        }
-      : {}),
-    usage: usage as unknown as JsonValue,
-  };
+  const entry = assistantEntry(result, input.seq);
+  return { result, ...(entry ? { entry } : {}), usage: usage as unknown as JsonValue };
 }
 
 /** A person's stop keeps what was complete; the worker's own end is somebody else's chance. */

@@ -1,26 +1,37 @@
 /** What a model call sees: the entries of the context, in order, with every text at hand. */
-import { ApplicationFailure } from '@temporalio/common';
-import type { ConversationMessage } from '../conversation/message.js';
+import { log } from '@temporalio/activity';
+import type { ConversationMessage, Entry } from '../conversation/message.js';
 import { slotsOf, type SlotRange } from '../conversation/slots.js';
-import type { ConversationKey, Store } from '../stores/store.js';
 import { withBodies } from '../memory/bodies.js';
+import type { ConversationKey } from '../stores/store.js';
+import type { ActivityDependencies } from './index.js';
 
-export async function loadContext(store: Store, key: ConversationKey, ranges: readonly SlotRange[]): Promise<ConversationMessage[]> {
+/** A gap is healed from history. What cannot be is named in its place, in words that the model can read. */
+export async function loadContext(
+  dependencies: ActivityDependencies,
+  key: ConversationKey,
+  ranges: readonly SlotRange[],
+): Promise<ConversationMessage[]> {
   const slots = slotsOf(ranges);
-  const entries = await store.entries.read(key, slots);
-  const found = entries.flatMap((entry) => (entry ? [entry] : []));
-  if (found.length < slots.length)
-    throw tracesLost(
-      key,
-      slots.filter((_, i) => !entries[i]),
-    );
-  return Promise.all(found.map((entry) => withBodies(store, key, entry)));
+  const entries = await readHealed(dependencies, key, slots);
+  return Promise.all(entries.map((entry, i) => (entry ? withBodies(dependencies.store, key, entry) : placeholder(slots[i] ?? 0))));
 }
 
-export function tracesLost({ conversation }: ConversationKey, slots: readonly number[]): ApplicationFailure {
-  const shown = slots.slice(0, 10).join(', ');
-  return ApplicationFailure.nonRetryable(
-    `the store has lost ${slots.length} of the messages of ${conversation} (slots ${shown}${slots.length > 10 ? ', …' : ''}); restore it, or start a new session with /new`,
-    'traces-lost',
-  );
+/** Entries as they are, after healing when one is missing. */
+export async function readHealed(
+  { store, heal }: ActivityDependencies,
+  key: ConversationKey,
+  slots: readonly number[],
+): Promise<(Entry | undefined)[]> {
+  const entries = await store.entries.read(key, slots);
+  const missing = slots.filter((_, i) => !entries[i]);
+  if (missing.length === 0 || !heal) return entries;
+  log.warn('the store has lost traces: healing from history', { conversation: key.conversation, missing: missing.length });
+  const healed = await heal(key);
+  log.info('healed from history', { conversation: key.conversation, ...healed });
+  return store.entries.read(key, slots);
+}
+
+function placeholder(slot: number): ConversationMessage {
+  return { role: 'user', text: `[Message ${slot} of this conversation was lost by the store and could not be rebuilt from its history.]` };
 }

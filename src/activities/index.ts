@@ -1,7 +1,9 @@
 /** The effects of a conversation. Dependencies come in once, here; the type is what workflows see. */
+import { Context } from '@temporalio/activity';
 import type { AgentLoader } from '../agents/load-agent.js';
 import type {
   CallModelInput,
+  HealInput,
   ModelAnswer,
   Recalled,
   RecallInput,
@@ -11,10 +13,14 @@ import type {
   ToolFinished,
 } from '../conversation/effects.js';
 import type { Model } from '../models/model.js';
-import type { Store } from '../stores/store.js';
+import type { Healed } from '../heal/heal.js';
+import type { ConversationKey, Store } from '../stores/store.js';
 import type { ToolRegistry } from '../tools/registry.js';
 import { callModel } from './call-model.js';
+import { readHealed } from './context.js';
 import { toApplicationFailure } from './failures.js';
+import { startHeartbeat } from './heartbeat.js';
+import { keyOf } from './key.js';
 import { persist, type PersistInput } from './persist.js';
 import { recall } from './recall.js';
 import { record } from './record.js';
@@ -29,6 +35,8 @@ export interface ActivityDependencies {
   readonly workspace: string;
   /** For conversations and agents that name none. */
   readonly defaultModel: string;
+  /** Rebuilds from history what the store has lost. Without it a gap stays one. */
+  readonly heal?: (key: ConversationKey) => Promise<Healed>;
   /** Whether our search attributes are registered where the worker works. Quick: asked inside a local activity. */
   readonly hasSearchAttributes?: () => Promise<boolean>;
   /** Milliseconds; tests shorten them. */
@@ -39,6 +47,7 @@ export interface Activities {
   record(input: RecordInput): Promise<Recorded>;
   persist(input: PersistInput): Promise<void>;
   recall(input: RecallInput): Promise<Recalled>;
+  heal(input: HealInput): Promise<void>;
   'call-model'(input: CallModelInput): Promise<ModelAnswer>;
   'run-tool'(input: RunToolInput): Promise<ToolFinished>;
 }
@@ -49,9 +58,20 @@ export function createActivities(dependencies: ActivityDependencies): Activities
     record: (input) => classified(record(dependencies, input)),
     persist: (input) => classified(persist(store, input)),
     recall: (input) => classified(recall(store, input)),
+    heal: (input) => classified(healBySlots(dependencies, input)),
     'call-model': (input) => classified(callModel(dependencies, input)),
     'run-tool': (input) => classified(runTool(dependencies, input)),
   };
+}
+
+/** Reading what is missing heals it; the workflow looks again afterwards. */
+async function healBySlots(dependencies: ActivityDependencies, { identity, slots }: HealInput): Promise<void> {
+  const stopHeartbeat = startHeartbeat(Context.current());
+  try {
+    await readHealed(dependencies, keyOf(identity), slots);
+  } finally {
+    stopHeartbeat();
+  }
 }
 
 /** Every failure leaves an activity in the classifier's words. */

@@ -11,7 +11,8 @@ import type {
   RecordInput,
 } from '../conversation/effects.js';
 import type { FeedEvent } from '../conversation/contract.js';
-import type { Entry, JsonValue } from '../conversation/message.js';
+import { userEntry } from '../conversation/entries.js';
+import type { JsonValue } from '../conversation/message.js';
 import { imageBytes } from '../conversation/input.js';
 import { beginningOf } from '../conversation/text.js';
 import { ModelFailure } from '../models/model.js';
@@ -60,20 +61,10 @@ async function readBack(store: Store, key: ConversationKey, slots: readonly numb
 }
 
 async function recordMessage(store: Store, key: ConversationKey, message: MessageToRecord): Promise<Recorded['messages'][number]> {
-  const { messageId, slot, turn, seq, session, ts } = message;
+  const { messageId, slot, turn, session, ts } = message;
   const text = await toBody(store, key, message.text, TEXT_INLINE);
   const images = message.images ? await Promise.all(message.images.map((image) => imageToRef(store, key, image))) : undefined;
-  const entry: Entry = {
-    v: 1,
-    slot,
-    session,
-    turn,
-    seq,
-    ts,
-    message: { role: 'user', text, ...(images ? { images } : {}) },
-    messageId,
-  };
-  const { duplicate } = await store.entries.record(key, entry);
+  const { duplicate } = await store.entries.record(key, userEntry(message, text, images));
   const bytes = Buffer.byteLength(message.text) + imageBytes(message.images ?? []);
   return { messageId, slot, turn, session, ts, bytes, ...(duplicate ? { duplicate: duplicate.turn } : {}) };
 }

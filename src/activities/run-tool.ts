@@ -2,11 +2,13 @@
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { RunToolInput, ToolFinished } from '../conversation/effects.js';
+import { toolEntry } from '../conversation/entries.js';
 import { shownText, type Entry, type JsonValue, type ToolOutcome } from '../conversation/message.js';
 import { beginningOf } from '../conversation/text.js';
+import type { ConversationKey } from '../stores/store.js';
 import type { Tool, ToolResult } from '../tools/tool.js';
 import { inputOf, RESULT_INLINE, toBodyOrText } from '../memory/bodies.js';
-import { tracesLost } from './context.js';
+import { readHealed } from './context.js';
 import { performEffect, type Done } from './effect.js';
 import { createFeedWriter } from './feed-writer.js';
 import { startHeartbeat, wasStopped } from './heartbeat.js';
@@ -37,7 +39,7 @@ export async function runTool(dependencies: ActivityDependencies, input: RunTool
     const ended = earlier > 0 && !input.plan.repeatable ? UNKNOWN : await run(dependencies, input, argument, activity);
     const text = await toBodyOrText(store, key, ended.text, RESULT_INLINE);
     const finished: ToolFinished = { ...finishedOf(input, ended.outcome, ''), ts: Date.now() / 1000, text };
-    return { result: finished, entry: entryOf(input, finished) };
+    return { result: finished, entry: toolEntry(finished, input.seq) };
   };
 
   try {
@@ -105,21 +107,25 @@ function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T | und
 }
 
 /** Read where they were recorded, so that they travel through history once. */
-async function argumentsOf({ store }: ActivityDependencies, input: RunToolInput): Promise<JsonValue> {
+async function argumentsOf(dependencies: ActivityDependencies, input: RunToolInput): Promise<JsonValue> {
   const key = keyOf(input.identity);
-  const [entry] = await store.entries.read(key, [input.askedIn]);
+  const [entry] = await readEntry(dependencies, key, input.askedIn);
   const blocks = entry?.message.role === 'assistant' ? entry.message.blocks : [];
   const block = blocks.find((candidate) => candidate.kind === 'tool-call' && candidate.callId === input.callId);
-  if (block?.kind !== 'tool-call') throw tracesLost(key, [input.askedIn]);
-  return inputOf(store, key, block);
+  if (block?.kind !== 'tool-call') throw tracesLost(input);
+  return inputOf(dependencies.store, key, block);
+}
+
+/** Healing takes longer than a local activity may: there the failure sends the workflow the ordinary way. */
+function readEntry(dependencies: ActivityDependencies, key: ConversationKey, slot: number): Promise<(Entry | undefined)[]> {
+  return Context.current().info.isLocal ? dependencies.store.entries.read(key, [slot]) : readHealed(dependencies, key, [slot]);
+}
+
+function tracesLost({ callId, askedIn }: RunToolInput): ApplicationFailure {
+  return ApplicationFailure.nonRetryable(`the arguments of ${callId} (slot ${askedIn}) are not in the store`, 'traces-lost');
 }
 
 function finishedOf(input: RunToolInput, outcome: ToolOutcome, text: string): ToolFinished {
   const { identity, session, turn, callId, name, slot } = input;
   return { life: identity.life, session, turn, callId, name, slot, ts: Date.now() / 1000, outcome, text, persisted: true };
-}
-
-function entryOf(input: RunToolInput, { ts, outcome, text }: ToolFinished): Entry {
-  const { slot, session, turn, seq, callId, name } = input;
-  return { v: 1, slot, session, turn, seq, ts, message: { role: 'tool', callId, name, outcome, text } };
 }

@@ -46,6 +46,10 @@ function change(state: ConversationState, event: ConversationEvent): Conversatio
       return acceptRecorded(state, event);
     case 'record-failed':
       return failRecord(state, event);
+    case 'heal-started':
+      return { ...state, heal: state.heal && { ...state.heal, doing: 'running' } };
+    case 'heal-ended':
+      return { ...state, heal: state.heal && { ...state.heal, doing: 'tried' } };
     case 'persist-started':
       return { ...state, persisting: true };
     case 'persisted':

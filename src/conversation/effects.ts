@@ -113,6 +113,12 @@ export interface CallModelInput {
   readonly soFar: { readonly usage: Usage; readonly toolCalls: number };
 }
 
+/** `heal`: queued messages that the store has lost, to be rebuilt from history. */
+export interface HealInput {
+  readonly identity: ConversationIdentity;
+  readonly slots: readonly number[];
+}
+
 /** `recall`: the text that an ended turn answered with, when the workflow no longer has it at hand. */
 export interface RecallInput {
   readonly identity: ConversationIdentity;

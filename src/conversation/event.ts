@@ -22,6 +22,8 @@ export type ConversationEvent =
   | { readonly kind: 'record-started'; readonly at: number }
   | { readonly kind: 'recorded'; readonly recorded: Recorded; readonly at: number }
   | { readonly kind: 'record-failed'; readonly failure: StepFailure; readonly at: number }
+  | { readonly kind: 'heal-started'; readonly at: number }
+  | { readonly kind: 'heal-ended'; readonly at: number }
   | { readonly kind: 'persist-started'; readonly at: number }
   | { readonly kind: 'persisted'; readonly slots: readonly number[]; readonly at: number }
   | { readonly kind: 'persist-failed'; readonly failure: StepFailure; readonly at: number }

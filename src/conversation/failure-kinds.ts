@@ -7,6 +7,7 @@ const TRANSIENT: readonly string[] = [
   'timeout',
   'broken-stream',
   'worker-shutdown',
+  'traces-lost',
   'StoreUnavailable',
 ];
 

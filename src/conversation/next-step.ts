@@ -7,7 +7,7 @@
  */
 import { attributesDue, type SearchAttributes } from './attributes.js';
 import type { ConversationOutcome } from './contract.js';
-import type { CallModelInput, ConversationIdentity, RecordInput, RunToolInput } from './effects.js';
+import type { CallModelInput, ConversationIdentity, HealInput, RecordInput, RunToolInput } from './effects.js';
 import type { Entry } from './message.js';
 import { recordInput } from './recording.js';
 import { turnId, type ConversationState, type ToolCall, type Turn } from './state.js';
@@ -23,6 +23,7 @@ export type Step =
   /** Tell what is in flight to stop. */
   | { readonly kind: 'stop'; readonly calls: readonly string[] }
   | { readonly kind: 'consolidate' }
+  | { readonly kind: 'heal'; readonly input: HealInput }
   | { readonly kind: 'hand-over'; readonly reason: string }
   | { readonly kind: 'finish'; readonly outcome: ConversationOutcome }
   /** Until something happens, or it is `until` (epoch milliseconds); `why` is for people. */
@@ -58,13 +59,14 @@ function attributesStep(state: ConversationState): Step | undefined {
 
 /** N1, but for texts and answers that are too much to carry: these go to the store first. */
 function handOverStep(state: ConversationState, reason: string): Step {
-  const busy = state.recording || state.persisting || callsInFlight(state).length > 0;
+  const busy = state.recording || state.persisting || state.heal?.doing === 'running' || callsInFlight(state).length > 0;
   if (carriedText(state) > CARRIED_TEXT_BYTES) return storeStep(state) ?? waitStep(state);
   return busy ? waitStep(state) : { kind: 'hand-over', reason };
 }
 
 function storeStep(state: ConversationState): Step | undefined {
-  if (state.recording || state.persisting || isStoreResting(state)) return undefined;
+  if (state.recording || state.persisting || state.heal?.doing === 'running' || isStoreResting(state)) return undefined;
+  if (state.heal?.doing === 'due') return { kind: 'heal', input: { identity: state.identity, slots: state.heal.slots } };
   const input = recordInput(state);
   if (input) return { kind: 'record', input };
   return state.unpersisted.length > 0 ? { kind: 'persist', identity: state.identity, entries: state.unpersisted } : undefined;

@@ -95,15 +95,15 @@ function messagesToRecord(state: ConversationState): MessageToRecord[] {
   return batch;
 }
 
+/** What the store has lost is healed once and read again; what is lost still is left out, and said. */
 function withQueueInBounds(state: ConversationState, back: readonly QueuedAgain[], at: number): ConversationState {
-  const queued = { ...state, queue: spill(readBack(state.queue, back)) };
-  return back
-    .filter((message) => message.lost)
-    .reduce(
-      (now, { slot }) =>
-        rejectInput(now, { kind: 'input-rejected', name: 'message', reason: `the store lost a queued message (slot ${slot})`, at }),
-      queued,
-    );
+  const lost = back.filter((message) => message.lost).map(({ slot }) => slot);
+  if (lost.length > 0 && state.heal?.doing !== 'tried') return { ...state, heal: { slots: lost, doing: 'due' } };
+  const queued: ConversationState = { ...state, heal: null, queue: spill(readBack(state.queue, back)) };
+  return lost.reduce((now, slot) => {
+    const reason = `a queued message was lost by the store and could not be rebuilt (slot ${slot})`;
+    return rejectInput(now, { kind: 'input-rejected', name: 'message', reason, at });
+  }, queued);
 }
 
 /** R2. A head that arrived while this step ran is not recorded yet: the next step has it. */

@@ -50,6 +50,8 @@ export interface ConversationState {
   readonly rejected: { readonly count: number; readonly last: readonly RejectedInput[] };
   readonly closing: 'no' | 'running-out' | 'consolidated';
   readonly handOver: string | null;
+  /** Slots of queued messages that the store has lost; `tried` once healing has not brought them back. */
+  readonly heal: { readonly slots: readonly number[]; readonly doing: 'due' | 'running' | 'tried' } | null;
   /** Name of the last tool that was asked for, for people. */
   readonly lastTool: string | null;
   /** Whether this run may tell search attributes, and what any run told last. */
@@ -190,6 +192,7 @@ export function openConversation(start: {
     rejected: { count: 0, last: [] },
     closing: 'no',
     handOver: null,
+    heal: null,
     lastTool: null,
     attributes: { known: 'unknown', told: null },
   };

@@ -10,6 +10,7 @@
 import { LIMITS, type StopReason, type TurnError } from './contract.js';
 import type { ConversationEvent } from './event.js';
 import type { Settlement, StepFailure } from './effects.js';
+import { assistantEntry, toolEntry } from './entries.js';
 import type { AssistantBlock, Entry, JsonValue, ToolOutcome } from './message.js';
 import { retryAfter } from './retry.js';
 import { withSlot } from './slots.js';
@@ -128,18 +129,12 @@ export function acceptAnswer(state: ConversationState, event: Of<'model-answered
 
   const calls = answer.blocks.filter((block) => block.kind === 'tool-call');
   const said = hasText(answer.blocks);
-  const kept = answer.blocks.length > 0;
+  const entry = assistantEntry(answer, call.seq);
   const heard: ConversationState = {
     ...spend(paid, answer.usage),
-    context: kept ? withSlot(paid.context, answer.slot) : paid.context,
+    context: entry ? withSlot(paid.context, answer.slot) : paid.context,
     contextTokens: answer.usage.inputTokens > 0 ? answer.usage.inputTokens + answer.usage.outputTokens : paid.contextTokens,
-    unpersisted:
-      kept && !answer.persisted
-        ? [
-            ...paid.unpersisted,
-            entryOf(paid, turn, answer, { role: 'assistant', blocks: answer.blocks, model: answer.model, stop: answer.stop }, call.seq),
-          ]
-        : paid.unpersisted,
+    unpersisted: entry && !answer.persisted ? [...paid.unpersisted, entry] : paid.unpersisted,
   };
   const spoken = withTurn(heard, (now) => ({
     ...now,
@@ -203,13 +198,11 @@ export function finishTool(state: ConversationState, event: Of<'tool-finished'>)
   const { turn } = state;
   const call = runningTool(state, result.callId);
   if (!turn || !call) return state; // T2
-  const { callId, name, outcome, text } = result;
+  const { text } = result;
   const done: ConversationState = {
     ...state,
     contextTokens: state.contextTokens + estimateTokens(typeof text === 'string' ? text.length : text.bytes),
-    unpersisted: result.persisted
-      ? state.unpersisted
-      : [...state.unpersisted, entryOf(state, turn, result, { role: 'tool', callId, name, outcome, text }, call.seq)],
+    unpersisted: result.persisted ? state.unpersisted : [...state.unpersisted, toolEntry(result, call.seq)],
   };
   return endRoundIfDone(withToolCalls(done, (other) => (other === call ? { ...call, status: 'done' } : other)));
 }
@@ -362,23 +355,10 @@ function answerFor(state: ConversationState, turn: Turn, call: ToolCall, failure
 }
 
 function resultEntry(state: ConversationState, turn: Turn, call: ToolCall, outcome: ToolOutcome, text: string): Entry {
-  return entryOf(
-    state,
-    turn,
-    { slot: call.slot, ts: state.now / 1000 },
-    { role: 'tool', callId: call.id, name: call.name, outcome, text },
-    call.seq,
-  );
-}
-
-function entryOf(
-  state: ConversationState,
-  turn: Turn,
-  at: { readonly slot: number; readonly ts: number },
-  message: Entry['message'],
-  seq: number,
-): Entry {
-  return { v: 1, slot: at.slot, session: state.session, turn: turnId(turn.number), seq, ts: at.ts, message };
+  const { id: callId, name, slot, seq } = call;
+  const { session, now } = state;
+  const message = { role: 'tool', callId, name, outcome, text } as const;
+  return { v: 1, slot, session, turn: turnId(turn.number), seq, ts: now / 1000, message };
 }
 
 function settle(state: ConversationState, settlements: readonly Settlement[]): ConversationState {

@@ -24,6 +24,15 @@ const model = proxyActivities<Activities>({
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
 });
 
+const ordinary = proxyActivities<Activities>({
+  startToCloseTimeout: '2m',
+  heartbeatTimeout: HEARTBEAT,
+  retry: { maximumAttempts: 3 },
+  summary: 'rebuild from history what the store has lost',
+});
+
+export const heal = ordinary.heal;
+
 const TOOL_END_MS = 15_000;
 
 export const record = local.record;

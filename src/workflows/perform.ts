@@ -3,7 +3,7 @@ import { CancellationScope, upsertSearchAttributes } from '@temporalio/workflow'
 import type { ConversationEvent } from '../conversation/event.js';
 import type { ToolFinished } from '../conversation/effects.js';
 import type { Step, ToolRun } from '../conversation/next-step.js';
-import { callModel, persist, record, runLocalTool, runTool } from './activities.js';
+import { callModel, heal, persist, record, runLocalTool, runTool } from './activities.js';
 import { now } from './clock.js';
 import { failureOf } from './failure.js';
 import { toPairs } from './search-attributes.js';
@@ -49,6 +49,10 @@ export function createPerformer(tell: (event: ConversationEvent) => void): Perfo
               (error: unknown) => ({ kind: 'persist-failed', failure: failureOf(error), at: now() }),
             ),
           );
+        case 'heal':
+          tell({ kind: 'heal-started', at });
+          // Whether it helped shows when the store is read again.
+          return later(heal(step.input).then(healEnded, healEnded));
         case 'call-model': {
           const { call } = step.input;
           tell({ kind: 'model-call-started', call, at });
@@ -87,6 +91,10 @@ export function createPerformer(tell: (event: ConversationEvent) => void): Perfo
       }
     },
   };
+}
+
+function healEnded(): ConversationEvent {
+  return { kind: 'heal-ended', at: now() };
 }
 
 /** A local run has one second and no retries; when that is not enough, the ordinary way has both. */

@@ -83,7 +83,7 @@ test('a reset among spilled messages keeps its place', () => {
   expect(harness.state()).toMatchObject({ session: 2, turnsEnded: 1002, queue: [] });
 });
 
-test('a queued message that the store has lost is said, and the others go on', () => {
+test('a queued message that the store has lost is healed; one that stays lost is said, and the others go on', () => {
   const harness = createHarness();
   harness.tell(said('m0'));
   harness.run(true);
@@ -92,11 +92,12 @@ test('a queued message that the store has lost is said, and the others go on', (
   const spilled = harness.state().queue.at(-1)!;
   const state = { ...harness.state(), queue: [spilled] };
   const lost = { slot: 503, messageId: '', turn: '', session: 0, at: 0, bytes: 0, lost: true };
-  const back = apply(apply(state, { kind: 'record-started', at: 1 }), {
-    kind: 'recorded',
-    recorded: { messages: [], readBack: [lost], configured: null },
-    at: 1,
-  });
-  expect(back.rejected.last).toMatchObject([{ reason: 'the store lost a queued message (slot 503)' }]);
-  expect(statusOf(back, 0).queued).toBe(59);
+  const readBack = { kind: 'recorded', recorded: { messages: [], readBack: [lost], configured: null }, at: 1 } as const;
+  const gap = applyAll(state, { kind: 'record-started', at: 1 }, readBack);
+  expect(nextStep(gap)).toMatchObject({ kind: 'heal', input: { slots: [503] } });
+  const healed = applyAll(gap, { kind: 'heal-started', at: 2 }, { kind: 'heal-ended', at: 2 });
+  expect(nextStep(healed)).toMatchObject({ kind: 'record' });
+  const still = applyAll(healed, { kind: 'record-started', at: 3 }, readBack);
+  expect(still.rejected.last).toMatchObject([{ reason: expect.stringContaining('(slot 503)') as string }]);
+  expect(statusOf(still, 0).queued).toBe(59);
 });

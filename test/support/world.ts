@@ -8,6 +8,7 @@ import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker, t
 import { createActivities } from '../../src/activities/index.js';
 import { createAgentLoader } from '../../src/agents/load-agent.js';
 import { createClientWith, type PerduraClient } from '../../src/client.js';
+import { heal } from '../../src/heal/heal.js';
 import { createModels } from '../../src/models/choose.js';
 import { createFileStore } from '../../src/stores/file.js';
 import { createRedisStore } from '../../src/stores/redis.js';
@@ -29,6 +30,8 @@ export interface WorldOptions extends MessagesApiOptions {
   readonly files?: Readonly<Record<string, string>>;
   readonly idleMs?: number;
   readonly totalMs?: number;
+  /** The worker has no API key. */
+  readonly withoutKey?: boolean;
   readonly worker?: boolean;
 }
 
@@ -45,7 +48,18 @@ export interface World {
   close(): Promise<void>;
 }
 
+const PAYLOAD_CONVERTER = require.resolve('../../src/workflows/payload-converter');
+
 let bundle: Promise<WorkflowBundleWithSourceMap> | undefined;
+
+/** Made once per test file: it takes a second. */
+export function workflowBundle(): Promise<WorkflowBundleWithSourceMap> {
+  return (bundle ??= bundleWorkflowCode({
+    workflowsPath: require.resolve('../../src/workflows/index'),
+    payloadConverterPath: PAYLOAD_CONVERTER,
+    logger: new DefaultLogger('ERROR'),
+  }));
+}
 
 export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const address = options.address ?? process.env['PERDURA_TEST_ADDRESS'];
@@ -68,9 +82,11 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const startWorker = async (): Promise<() => Promise<void>> => {
     quiet();
     const native = await NativeConnection.connect({ address });
+    const code = { workflowBundle: await workflowBundle(), dataConverter: { payloadConverterPath: PAYLOAD_CONVERTER } };
     const activities = createActivities({
+      heal: (key) => heal({ service: native.workflowService, code, store }, key),
       store,
-      models: createModels({ anthropic: { apiKey: 'test-key', baseURL: api.url } }),
+      models: createModels({ anthropic: { ...(options.withoutKey ? {} : { apiKey: 'test-key' }), baseURL: api.url } }),
       agents: createAgentLoader(join(dir, 'agents')),
       tools: createToolRegistry(options.tools ?? builtinTools),
       workspace,
@@ -79,12 +95,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     });
     const made = workerOptions({ connection: native, namespace: 'default', taskQueue, activities });
     const { workflowsPath: _sources, workflowBundle: _built, ...rest } = made;
-    bundle ??= bundleWorkflowCode({
-      workflowsPath: require.resolve('../../src/workflows/index'),
-      payloadConverterPath: require.resolve('../../src/workflows/payload-converter'),
-      logger: new DefaultLogger('ERROR'),
-    });
-    const worker = await Worker.create({ ...rest, workflowBundle: await bundle, shutdownGraceTime: '1s' });
+    const worker = await Worker.create({ ...rest, ...code, shutdownGraceTime: '1s' });
     const running = worker.run();
     return async () => {
       worker.shutdown();

@@ -1,0 +1,51 @@
+/** A conversation's histories as Temporal has them: every run of the chain that is still retained, oldest first. */
+import type { WorkflowService } from '@temporalio/client';
+import type { temporal } from '@temporalio/proto';
+
+export type History = temporal.api.history.v1.IHistory;
+
+export interface FetchedRuns {
+  readonly histories: readonly History[];
+  /** False when earlier runs are no longer retained. */
+  readonly complete: boolean;
+}
+
+/** Events of one page: the default of a thousand can pass the 4 MiB that a gRPC message may have. */
+const PAGE = 100;
+
+export async function fetchRuns(
+  service: Pick<WorkflowService, 'getWorkflowExecutionHistory'>,
+  execution: { readonly namespace: string; readonly workflowId: string; readonly runId?: string },
+): Promise<FetchedRuns> {
+  const histories: History[] = [];
+  for (let runId = execution.runId; ;) {
+    const history = await fetchRun(service, { ...execution, runId }).catch((error: unknown) => {
+      // The first one must be there; an older one may have passed its retention.
+      if (histories.length === 0) throw error;
+      return undefined;
+    });
+    if (!history) return { histories, complete: false };
+    histories.unshift(history);
+    const before = history.events?.[0]?.workflowExecutionStartedEventAttributes?.continuedExecutionRunId;
+    if (!before) return { histories, complete: true };
+    runId = before;
+  }
+}
+
+async function fetchRun(
+  service: Pick<WorkflowService, 'getWorkflowExecutionHistory'>,
+  { namespace, workflowId, runId }: { readonly namespace: string; readonly workflowId: string; readonly runId?: string },
+): Promise<History> {
+  const events: NonNullable<History['events']> = [];
+  for (let nextPageToken: Uint8Array | undefined; ;) {
+    const page = await service.getWorkflowExecutionHistory({
+      namespace,
+      execution: { workflowId, runId: runId ?? '' },
+      maximumPageSize: PAGE,
+      ...(nextPageToken ? { nextPageToken } : {}),
+    });
+    events.push(...(page.history?.events ?? []));
+    if (!page.nextPageToken || page.nextPageToken.length === 0) return { events };
+    nextPageToken = page.nextPageToken;
+  }
+}

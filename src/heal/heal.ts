@@ -1,0 +1,99 @@
+/**
+ * Heal from history (design section 2): what a store has lost is rebuilt from the workflow's own event history and written
+ * again. Writing is idempotent, so healing may run beside the conversation, twice, or be cut off.
+ */
+import type { WorkflowService } from '@temporalio/client';
+import { rebuild } from '../conversation/rebuild.js';
+import { userEntry } from '../conversation/entries.js';
+import type { Entry } from '../conversation/message.js';
+import { imageToRef, TEXT_INLINE, toBody } from '../memory/bodies.js';
+import type { ConversationKey, Store } from '../stores/store.js';
+import { fetchRuns } from './fetch-runs.js';
+import { replayRuns, type WorkflowCode } from './replay-runs.js';
+
+export interface Healed {
+  /** Runs of the conversation that history still has, and how many events of the conversation they told. */
+  readonly runs: number;
+  readonly events: number;
+  /** Entries that history knows of, those that were missing, and those that are back. */
+  readonly known: number;
+  readonly missing: number;
+  readonly restored: number;
+  /** Bodies that were only references and are gone: named in their place. */
+  readonly lostBodies: readonly string[];
+  /** False when earlier runs have passed their retention. */
+  readonly complete: boolean;
+  readonly problems: readonly string[];
+}
+
+export interface HealDependencies {
+  readonly service: Pick<WorkflowService, 'getWorkflowExecutionHistory'>;
+  readonly code: WorkflowCode;
+  readonly store: Store;
+}
+
+export async function heal({ service, code, store }: HealDependencies, key: ConversationKey): Promise<Healed> {
+  const { histories, complete } = await fetchRuns(service, { namespace: key.namespace, workflowId: key.conversation });
+  const { runs, problems } = await replayRuns(code, key.conversation, histories);
+  const entries = new Map<number, Entry>();
+  for (const run of runs) {
+    if (!run) continue;
+    const { messages, entries: said } = rebuild(run);
+    for (const message of messages) {
+      const text = await toBody(store, key, message.text, TEXT_INLINE);
+      const images = message.images ? await Promise.all(message.images.map((image) => imageToRef(store, key, image))) : undefined;
+      entries.set(message.slot, userEntry(message, text, images));
+    }
+    // First come, first kept, as in the store: an effect's own entry was there before it could be settled.
+    for (const entry of said) if (!entries.has(entry.slot)) entries.set(entry.slot, entry);
+  }
+  const missing = await missingOf(store, key, [...entries.values()]);
+  await writeBack(store, key, [...entries.values()], missing);
+  return {
+    runs: histories.length,
+    events: runs.reduce((sum, run) => sum + (run?.events.length ?? 0), 0),
+    known: entries.size,
+    missing: missing.length,
+    restored: missing.length - (await missingOf(store, key, missing)).length,
+    lostBodies: await lostBodies(store, key, [...entries.values()]),
+    complete,
+    problems,
+  };
+}
+
+async function missingOf(store: Store, key: ConversationKey, entries: readonly Entry[]): Promise<Entry[]> {
+  const found = await store.entries.read(
+    key,
+    entries.map(({ slot }) => slot),
+  );
+  return entries.filter((_, i) => !found[i]);
+}
+
+/** Every message by `record`, also those that are there: the index of their ids may be what was lost. */
+async function writeBack(store: Store, key: ConversationKey, all: readonly Entry[], missing: readonly Entry[]): Promise<void> {
+  for (const entry of all) if (entry.messageId !== undefined) await store.entries.record(key, entry);
+  const others = missing.filter((entry) => entry.messageId === undefined);
+  if (others.length > 0) await store.entries.append(key, others);
+}
+
+async function lostBodies(store: Store, key: ConversationKey, entries: readonly Entry[]): Promise<string[]> {
+  const refs = entries.flatMap(({ message }) => refsIn(message));
+  const lost: string[] = [];
+  for (const ref of new Set(refs)) if ((await store.bodies.get(key, ref)) === undefined) lost.push(ref);
+  return lost;
+}
+
+function refsIn(message: Entry['message']): string[] {
+  const refOf = (body: unknown): string[] =>
+    typeof body === 'object' && body !== null && 'ref' in body && typeof body.ref === 'string' ? [body.ref] : [];
+  switch (message.role) {
+    case 'user':
+      return [...refOf(message.text), ...(message.images ?? []).flatMap(refOf)];
+    case 'tool':
+      return refOf(message.text);
+    case 'assistant':
+      return message.blocks.flatMap((block) =>
+        block.kind === 'text' ? refOf(block.text) : block.kind === 'tool-call' ? refOf(block.inputRef) : [],
+      );
+  }
+}

@@ -1,0 +1,124 @@
+import { Redis } from 'ioredis';
+import { callTool, callTools, gate, text } from '../../src/testing/reply.js';
+import { startRedis, type RedisServer } from '../support/redis-server.js';
+import { startWorld, type World } from '../support/world.js';
+
+let server: RedisServer;
+let redis: Redis;
+let world: World;
+
+beforeAll(async () => {
+  server = await startRedis();
+  redis = new Redis(server.url);
+});
+afterAll(async () => {
+  redis.disconnect();
+  await server.stop();
+});
+afterEach(() => world.close());
+
+const long = 'a long text, '.repeat(2_000);
+
+/** A life with something of everything, over several runs. */
+async function live(id: string): Promise<void> {
+  const { client, api } = world;
+  api.play(
+    { reply: text('first answer') },
+    {
+      reply: callTools(
+        { name: 'read_file', input: { path: 'README.md' } },
+        { name: 'get_time', input: {} },
+        { name: 'nothing_here', input: {} },
+      ),
+    },
+    { reply: { text: ['two', 'blocks'] } },
+  );
+  await client.send(id, { id: 'm1', text: 'first' }, { start: {} });
+  await client.send(id, 'second, with tools');
+  const hold = gate();
+  api.play({ reply: { text: ['complete block', 'never finished'], hold: hold } });
+  const stopped = client.send(id, 'stop this one');
+  await hold.reached;
+  await client.interrupt(id);
+  await stopped;
+  hold.release();
+  api.play({ reply: text('short') }, { reply: text('x'.repeat(300)) });
+  await client.send(id, `a very long message: ${long}`);
+  await client.message(id, 'by signal, without an id');
+  await client.send(id, { id: 'm1', text: 'the same id again' });
+  await expectIdle(id);
+}
+
+async function expectIdle(id: string): Promise<void> {
+  for (let i = 0; i < 200; i++) {
+    const status = await world.client.status(id);
+    if (status.phase === 'idle' && status.queued === 0) return;
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+  throw new Error('never idle');
+}
+
+async function keysOf(id: string, what: string): Promise<string[]> {
+  return (await redis.keys(`*${id}*`)).filter((key) => key.endsWith(`:${what}`));
+}
+
+const agent = { limits: { handOver: { events: 40 } } };
+const files = { 'README.md': 'the content of the file' };
+
+test('a store that was flushed is noticed at the next turn and rebuilt from history, byte for byte', async () => {
+  world = await startWorld({ redisUrl: server.url, agent, files });
+  const id = world.id();
+  await live(id);
+  const before = await world.client.history(id);
+  expect(before.length).toBeGreaterThan(10);
+  await redis.flushall();
+  expect(await world.client.history(id)).toEqual([]);
+  world.api.play({ reply: text('and on it goes') });
+  expect(await world.client.send(id, 'are you still there?')).toMatchObject({ text: 'and on it goes', stopReason: 'end' });
+  const after = await world.client.history(id);
+  expect(after.slice(0, before.length)).toEqual(before);
+  expect(JSON.stringify(world.api.hits.at(-1)?.body?.messages)).toContain('first answer');
+  expect(world.api.problems).toEqual([]);
+});
+
+test('single lost records come back, and the message ids with them', async () => {
+  world = await startWorld({ redisUrl: server.url, agent, files });
+  const id = world.id();
+  await live(id);
+  const before = await world.client.history(id);
+  const [entries] = await keysOf(id, 'entries');
+  const [messages] = await keysOf(id, 'messages');
+  await redis.hdel(entries!, ...(await redis.hkeys(entries!)).filter((_, i) => i % 2 === 0));
+  await redis.del(messages!);
+  world.api.play({ reply: text('fine') });
+  await world.client.send(id, 'go on');
+  expect((await world.client.history(id)).slice(0, before.length)).toEqual(before);
+  expect(await redis.hget(messages!, 'm1')).not.toBeNull();
+});
+
+test('what was only a reference is named in its place, in words for the model', async () => {
+  world = await startWorld({ redisUrl: server.url, files: { 'big.txt': 'line of a big file\n'.repeat(1_000) } });
+  const id = world.id();
+  world.api.play({ reply: callTool('read_file', { path: 'big.txt' }) }, { reply: text('read') });
+  await world.client.send(id, 'read big.txt', { start: {} });
+  await redis.flushall();
+  world.api.play({ reply: text('ok') });
+  await world.client.send(id, 'and now?');
+  const shown = JSON.stringify(world.api.hits.at(-1)?.body?.messages);
+  expect(shown).toContain('is no longer in the store');
+  expect(shown).toContain('line of a big file');
+  expect(world.api.problems).toEqual([]);
+});
+
+test('a flush in the middle of a tool round is healed before the tool reads its arguments', async () => {
+  world = await startWorld({ redisUrl: server.url, files });
+  const id = world.id();
+  const hold = gate();
+  world.api.play({ reply: { ...callTool('read_file', { path: 'README.md' }), hold } }, { reply: text('done') });
+  const answer = world.client.send(id, 'read it', { start: {} });
+  await hold.reached;
+  await redis.flushall();
+  hold.release();
+  expect(await answer).toMatchObject({ text: 'done', toolCalls: 1 });
+  expect(world.api.problems).toEqual([]);
+});
