@@ -1,0 +1,124 @@
+/**
+ * Raw traces: what was said and done, in the seed's format (seed 000, RAW_TRACE), derived from entries. Every entry leaves at
+ * least one, so that a gap in the slots is a loss and never an answer without words.
+ */
+import { isBodyRef, shownText, type AssistantMessage, type Body, type Entry } from '../conversation/message.js';
+import type { ImageSource, JsonValue, ToolResultMessage, UserMessage } from '../conversation/message.js';
+
+export interface RawTrace {
+  readonly id: string;
+  /** Epoch seconds. */
+  readonly ts: number;
+  readonly turn_id: string;
+  readonly seq: number;
+  readonly trace_type: 'user' | 'assistant' | 'tool_call' | 'tool_result';
+  readonly content: string;
+  readonly source_event: 'LLMUserMessageReadyEvent' | 'LLMCompleteResponseReceivedEvent' | 'PendingToolInvocationEvent' | 'ToolResultEvent';
+  readonly media?: { readonly images: readonly string[]; readonly audio: readonly string[]; readonly video: readonly string[] };
+  readonly tool_name?: string;
+  readonly tool_call_id?: string;
+  readonly tool_args?: JsonValue;
+  readonly tool_result?: JsonValue;
+  readonly tool_error?: string;
+  /** Where the whole of a long text lies, whose beginning stands in the trace. */
+  readonly tool_result_ref?: string;
+  readonly tags?: readonly string[];
+  readonly conversation_id: string;
+  readonly slot: number;
+}
+
+/** What differs from trace to trace of one entry. */
+type Told = Omit<RawTrace, 'id' | 'ts' | 'turn_id' | 'seq' | 'conversation_id' | 'slot'>;
+
+export function toTraces(entry: Entry, conversationId: string): RawTrace[] {
+  return tell(entry).map(({ trace_type, content, source_event, ...more }, i) => ({
+    id: traceId(entry.slot, i),
+    ts: entry.ts,
+    turn_id: entry.turn,
+    seq: entry.seq + i,
+    trace_type,
+    content,
+    source_event,
+    ...more,
+    conversation_id: conversationId,
+    slot: entry.slot,
+  }));
+}
+
+function traceId(slot: number, i: number): string {
+  const id = `rt_${String(slot).padStart(3, '0')}`;
+  return i === 0 ? id : `${id}_${i}`;
+}
+
+function tell({ message }: Entry): Told[] {
+  switch (message.role) {
+    case 'user':
+      return [tellUser(message)];
+    case 'assistant':
+      return tellAssistant(message);
+    case 'tool':
+      return [tellResult(message)];
+    default:
+      return message satisfies never;
+  }
+}
+
+function tellUser({ text, images = [] }: UserMessage): Told {
+  return {
+    trace_type: 'user',
+    content: shownText(text),
+    source_event: 'LLMUserMessageReadyEvent',
+    ...(images.length > 0 && { media: { images: images.map(toAddress), audio: [], video: [] } }),
+    tags: ['processed'],
+  };
+}
+
+function tellAssistant({ blocks, stop }: AssistantMessage): Told[] {
+  const text = blocks.flatMap((block) => (block.kind === 'text' ? [shownText(block.text)] : [])).join('');
+  const calls = blocks.flatMap((block): Told[] =>
+    block.kind === 'tool-call'
+      ? [
+          {
+            trace_type: 'tool_call',
+            content: '',
+            source_event: 'PendingToolInvocationEvent',
+            tool_name: block.name,
+            tool_call_id: block.callId,
+            tool_args: block.inputRef === undefined ? block.input : { ...block.inputRef },
+          },
+        ]
+      : [],
+  );
+  if (text === '' && calls.length > 0) return calls;
+  const tags = stop === 'interrupted' ? ['interrupted'] : calls.length === 0 ? ['final'] : [];
+  const said: Told = {
+    trace_type: 'assistant',
+    content: text,
+    source_event: 'LLMCompleteResponseReceivedEvent',
+    ...(tags.length > 0 && { tags }),
+  };
+  return [said, ...calls];
+}
+
+function tellResult({ callId, name, outcome, text }: ToolResultMessage): Told {
+  return {
+    trace_type: 'tool_result',
+    content: '',
+    source_event: 'ToolResultEvent',
+    tool_name: name,
+    tool_call_id: callId,
+    ...(outcome === 'ok' ? { tool_result: shownText(text) } : { tool_error: shownText(text) }),
+    ...refOf(text),
+    // The seed knows results and errors; the three other ends are told apart by their tag.
+    ...(outcome !== 'ok' && outcome !== 'error' && { tags: [outcome] }),
+  };
+}
+
+function refOf(text: Body): { readonly tool_result_ref?: string } {
+  return isBodyRef(text) ? { tool_result_ref: text.ref } : {};
+}
+
+function toAddress(image: ImageSource): string {
+  if ('url' in image) return image.url;
+  return 'ref' in image ? image.ref : `data:${image.mediaType};base64,${image.base64}`;
+}

@@ -1,0 +1,80 @@
+/**
+ * Cursors of feeds, the same in every store: `<birth>-<n>`.
+ *
+ * C1  `birth` is the epoch milliseconds of the feed's first event; a feed that was lost and begun anew has another one.
+ * C2  `n` is dense: after `b-n` comes `b-(n+1)`. Any other successor means that events between were trimmed or lost.
+ * C3  A reader whose cursor lies beyond the feed's last event holds one of a feed that is gone.
+ *
+ * From these a reader knows without a look at what was deleted whether it missed something (`resync`), at its start and
+ * also when it falls behind later.
+ */
+interface Cursor {
+  readonly birth: number;
+  readonly n: number;
+}
+
+export const RESYNC = { kind: 'resync' } as const;
+/** Where everything that is kept begins. */
+export const OLDEST = '0';
+/** From now on. */
+export const NEWEST = '$';
+
+export function toCursor(birth: number, n: number): string {
+  return `${birth}-${n}`;
+}
+
+export function parseCursor(text: string): Cursor | undefined {
+  const match = /^(\d{1,15})-(\d{1,15})$/.exec(text);
+  return match === null ? undefined : { birth: Number(match[1]), n: Number(match[2]) };
+}
+
+/** Where one reader is in one feed. */
+export interface FeedPosition {
+  /** The cursor to read on from. */
+  from(): string;
+  /** Compares itself with the feed's last event. True when what it held is gone (C3): it then starts at the oldest, after a resync. */
+  settle(last: string | undefined): boolean;
+  /** Goes on to the next event; `gap` means that a resync stands before it (C2), `seen` that it was delivered already. */
+  step(cursor: string): 'next' | 'gap' | 'seen';
+}
+
+export function createFeedPosition(after: string): FeedPosition {
+  let at = after;
+  return {
+    from: () => at,
+    settle(last) {
+      if (at === NEWEST) at = last ?? OLDEST;
+      if (at === OLDEST || (last !== undefined && compare(at, last) <= 0)) return false;
+      at = OLDEST;
+      return true;
+    },
+    step(cursor) {
+      const before = at;
+      if (before === OLDEST) {
+        at = cursor;
+        return 'next';
+      }
+      if (compare(cursor, before) <= 0) return 'seen';
+      at = cursor;
+      return follows(before, cursor) ? 'next' : 'gap';
+    },
+  };
+}
+
+/** The cursor of a resync that stands before `cursor`: reading on from it delivers `cursor`. */
+export function cursorBefore(cursor: string): string {
+  const parsed = parseCursor(cursor);
+  return parsed === undefined ? OLDEST : toCursor(parsed.birth, Math.max(0, parsed.n - 1));
+}
+
+function follows(before: string, cursor: string): boolean {
+  return cursorBefore(cursor) === before;
+}
+
+/** What is no cursor of ours lies beyond everything. */
+function compare(a: string, b: string): number {
+  const [left, right] = [parseCursor(a), parseCursor(b)];
+  if (left === undefined) return 1;
+  if (right === undefined) return -1;
+  return left.birth - right.birth || left.n - right.n;
+}

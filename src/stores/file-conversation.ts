@@ -1,0 +1,145 @@
+/**
+ * One conversation's journal, held open as an index in memory.
+ *
+ * O1  A reader looks at the size of the journal first and folds what others have appended; nothing new costs one `stat`.
+ * O2  A writer holds the lock, folds, decides, appends one line, waits for the disk, and folds its own line: the answer is what
+ *     the journal says, not what the writer meant.
+ * O3  `raw_traces.jsonl` is derived: appended after the journal, not synced, and written anew whenever its size is not that of
+ *     the journal's traces (a worker died in between, a line is torn, somebody edited it).
+ */
+import { open, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import writeFileAtomic from 'write-file-atomic';
+import type { Entry } from '../conversation/message.js';
+import { isAbsent, isForeign } from './file-errors.js';
+import { emptyIndex, foldLine, type JournalIndex, type JournalLine } from './file-journal.js';
+import { appendLines, isTorn, readNewLines, UNREAD } from './file-lines.js';
+import { withLock } from './file-lock.js';
+import { createTurns } from './turns.js';
+
+export interface OpenConversation {
+  /** Fresh, also when another process has written. */
+  read(): Promise<JournalIndex>;
+  /** Appends the line that `decide` returns, if any, and answers with the index after it. */
+  write(decide: (index: JournalIndex) => JournalLine | undefined | Promise<JournalLine | undefined>): Promise<JournalIndex>;
+  /** Bytes of the journal, about what the index takes. */
+  size(): number;
+}
+
+export interface ConversationFiles {
+  readonly dir: string;
+  readonly traceLines?: (entry: Entry) => readonly string[];
+  readonly log?: (line: string) => void;
+}
+
+export function openConversation({ dir, traceLines, log }: ConversationFiles): OpenConversation {
+  const journal = join(dir, 'journal.jsonl');
+  const traces = join(dir, 'raw_traces.jsonl');
+  let index = emptyIndex();
+  let reading = UNREAD;
+  let traceBytes = 0;
+  let checked = false;
+
+  const toTraceText = (entries: Iterable<Entry>): string =>
+    traceLines === undefined
+      ? ''
+      : Array.from(entries, (entry) =>
+          traceLines(entry)
+            .map((line) => `${line}\n`)
+            .join(''),
+        ).join('');
+
+  async function fold(): Promise<string> {
+    let added = '';
+    reading = await readNewLines(
+      journal,
+      reading,
+      (line) => {
+        const text = toTraceText(foldLine(index, line));
+        added += text;
+        traceBytes += Buffer.byteLength(text);
+      },
+      () => {
+        index = emptyIndex();
+        traceBytes = 0;
+      },
+    );
+    return added;
+  }
+
+  /** Never fails a write that the journal has: what is derived is derived again next time. */
+  async function followTraces(added: string): Promise<void> {
+    if (traceLines === undefined) return;
+    try {
+      const size = await sizeOf(traces);
+      if (size === traceBytes) return;
+      if (size === traceBytes - Buffer.byteLength(added)) await appendLines(traces, added, { torn: false, sync: false });
+      else await writeFileAtomic(traces, toTraceText(index.entries.values()), { fsync: false });
+    } catch (error) {
+      log?.(`cannot bring ${traces} up to date: ${String(error)}; the next write to this conversation tries again`);
+    }
+  }
+
+  // Within a process waiting in line is cheaper than contending for the lock, and folds never overlap.
+  const inTurn = createTurns();
+  return {
+    size: () => reading.size,
+
+    read: () =>
+      inTurn(async () => {
+        try {
+          await fold();
+        } catch (error) {
+          if (!isForeign(error)) throw error;
+          return { ...emptyIndex(), skipped: 1 };
+        }
+        if (!checked && reading.ino !== 0 && traceLines !== undefined) {
+          if ((await sizeOf(traces)) !== traceBytes) {
+            await withLock(join(dir, 'lock'), async () => followTraces(await fold())).catch((error: unknown) =>
+              log?.(`cannot rebuild ${traces}: ${String(error)}; the next write to this conversation tries again`),
+            );
+          }
+          checked = true;
+        }
+        return index;
+      }),
+
+    write: (decide) =>
+      inTurn(() =>
+        withLock(join(dir, 'lock'), async () => {
+          await fold();
+          const line = await decide(index);
+          if (line === undefined) return index;
+          const begins = reading.ino === 0;
+          await appendLines(journal, `${JSON.stringify(line)}\n`, { torn: isTorn(reading), sync: true });
+          if (begins) await syncUpwards(dir);
+          await followTraces(await fold());
+          return index;
+        }),
+      ),
+  };
+}
+
+async function sizeOf(path: string): Promise<number> {
+  return stat(path).then(
+    ({ size }) => size,
+    (error: unknown) => {
+      if (isAbsent(error)) return 0;
+      throw error;
+    },
+  );
+}
+
+/** A new file survives a power cut only when the folders that name it are on the disk too: life, conversation, conversations, scope, agents. */
+async function syncUpwards(dir: string): Promise<void> {
+  let folder = dir;
+  for (let level = 0; level < 6; level += 1) {
+    const handle = await open(folder, 'r');
+    try {
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    folder = dirname(folder);
+  }
+}

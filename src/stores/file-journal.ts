@@ -1,0 +1,106 @@
+/**
+ * The truth of one conversation: what was written, one line each, folded into an index.
+ *
+ * J1  One line is one atomic write: a commit's result and entries stand in the same one.
+ * J2  The first line in the file wins; a later one that contradicts it (a second commit, a commit after a fence, a taken slot)
+ *     changes nothing. So the fold gives every process the same answer.
+ * J3  A line that cannot be read is counted and skipped.
+ */
+import type { Entry, JsonValue } from '../conversation/message.js';
+import { decodeJson, isEntry } from './entry-codec.js';
+
+export type JournalLine =
+  | { readonly v: 1; readonly kind: 'recorded'; readonly entry: Entry }
+  | { readonly v: 1; readonly kind: 'appended'; readonly entries: readonly Entry[] }
+  | {
+      readonly v: 1;
+      readonly kind: 'committed';
+      readonly id: string;
+      readonly hash: string;
+      readonly result: JsonValue;
+      readonly entries: readonly Entry[];
+      readonly usage?: JsonValue;
+    }
+  | { readonly v: 1; readonly kind: 'fenced'; readonly ids: readonly string[] }
+  /** A fenced effect's usage. */
+  | { readonly v: 1; readonly kind: 'paid'; readonly id: string; readonly usage: JsonValue };
+
+export interface JournalIndex {
+  /** In the order in which they were written, not of slots. */
+  readonly entries: Map<number, Entry>;
+  readonly messages: Map<string, { readonly turn: string; readonly slot: number }>;
+  readonly committed: Map<string, { readonly hash: string; readonly result: JsonValue }>;
+  readonly fenced: Set<string>;
+  readonly paid: Set<string>;
+  last: number;
+  skipped: number;
+}
+
+export function emptyIndex(): JournalIndex {
+  return { entries: new Map(), messages: new Map(), committed: new Map(), fenced: new Set(), paid: new Set(), last: 0, skipped: 0 };
+}
+
+/** Adds a line of the file to the index and returns the entries that it brought. */
+export function foldLine(index: JournalIndex, text: string): readonly Entry[] {
+  const line = decodeLine(text);
+  if (line === undefined) {
+    index.skipped += 1;
+    return [];
+  }
+  switch (line.kind) {
+    case 'recorded':
+      return duplicateOf(index, line.entry) === undefined ? put(index, [line.entry]) : [];
+    case 'appended':
+      return put(index, line.entries);
+    case 'committed':
+      if (line.usage !== undefined) index.paid.add(line.id);
+      if (index.fenced.has(line.id) || index.committed.has(line.id)) return [];
+      index.committed.set(line.id, { hash: line.hash, result: line.result });
+      return put(index, line.entries);
+    case 'fenced':
+      for (const id of line.ids) if (!index.committed.has(id)) index.fenced.add(id);
+      return [];
+    case 'paid':
+      index.paid.add(line.id);
+      return [];
+    default:
+      return line satisfies never;
+  }
+}
+
+/** The first message with this entry's id, if it lies in another slot. */
+export function duplicateOf(index: JournalIndex, entry: Entry): { readonly turn: string; readonly slot: number } | undefined {
+  const first = entry.messageId === undefined ? undefined : index.messages.get(entry.messageId);
+  return first === undefined || first.slot === entry.slot ? undefined : first;
+}
+
+function put(index: JournalIndex, entries: readonly Entry[]): readonly Entry[] {
+  const added = entries.filter((entry) => {
+    if (index.entries.has(entry.slot)) return false;
+    index.entries.set(entry.slot, entry);
+    return true;
+  });
+  for (const { slot, turn, messageId } of added) {
+    if (messageId !== undefined && !index.messages.has(messageId)) index.messages.set(messageId, { turn, slot });
+    index.last = Math.max(index.last, slot);
+  }
+  return added;
+}
+
+function decodeLine(text: string): JournalLine | undefined {
+  const value = decodeJson(text);
+  if (typeof value !== 'object' || value === null) return undefined;
+  const line = value as { readonly [field: string]: unknown };
+  if (line.v !== 1) return undefined;
+  const entries = line.kind === 'recorded' ? [line.entry] : (line.entries ?? []);
+  const hasItsFields =
+    Array.isArray(entries) &&
+    entries.every(isEntry) &&
+    (line.kind === 'recorded' ||
+      (line.kind === 'appended' && Array.isArray(line.entries)) ||
+      (line.kind === 'committed' && typeof line.id === 'string' && typeof line.hash === 'string' && line.result !== undefined) ||
+      (line.kind === 'fenced' && Array.isArray(line.ids)) ||
+      (line.kind === 'paid' && typeof line.id === 'string'));
+  // The check above is the one place where a line becomes ours.
+  return hasItsFields ? (value as JournalLine) : undefined;
+}

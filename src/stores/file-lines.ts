@@ -1,0 +1,82 @@
+/**
+ * Files of lines that grow at their end, read while others write them.
+ *
+ * N1  A line counts once its newline is there. What follows the last newline is a line being written, or torn by a crash.
+ * N2  Whoever appends after a torn line ends it first; it then is one unreadable line, and ours begins on its own.
+ * N3  A file that was replaced or cut is read again from its start.
+ */
+import { open, stat, type FileHandle } from 'node:fs/promises';
+import { isAbsent } from './file-errors.js';
+
+/** How far a file has been read: `end` is after its last newline; bytes from there to `size` are torn or just being written. */
+export interface Reading {
+  readonly ino: number;
+  readonly end: number;
+  readonly size: number;
+}
+
+export const UNREAD: Reading = { ino: 0, end: 0, size: 0 };
+
+const CHUNK = 1 << 20;
+
+/** Reads the whole lines after `from`; `restart` is called before the first one when the file is another than before (N3). */
+export async function readNewLines(path: string, from: Reading, take: (line: string) => void, restart: () => void): Promise<Reading> {
+  const now = await stat(path).catch((error: unknown) => {
+    if (isAbsent(error)) return undefined;
+    throw error;
+  });
+  if (now !== undefined && now.ino === from.ino && now.size === from.size) return from;
+  const replaced = from.ino !== 0 && (now === undefined || now.ino !== from.ino || now.size < from.end);
+  if (replaced) restart();
+  if (now === undefined) return UNREAD;
+
+  const file = await open(path, 'r');
+  try {
+    // Of the opened file, not of the path: it may have been replaced since.
+    const { ino } = await file.stat();
+    if (!replaced && from.ino !== 0 && ino !== from.ino) restart();
+    return { ino, ...(await readLines(file, ino === from.ino && !replaced ? from.end : 0, take)) };
+  } finally {
+    await file.close();
+  }
+}
+
+async function readLines(file: FileHandle, start: number, take: (line: string) => void): Promise<{ end: number; size: number }> {
+  let end = start;
+  let begun: Buffer[] = [];
+  for (let at = start; ;) {
+    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(CHUNK), 0, CHUNK, at);
+    if (bytesRead === 0) return { end, size: at };
+    let from = 0;
+    for (let newline = indexOfNewline(buffer, from, bytesRead); newline >= 0; newline = indexOfNewline(buffer, from, bytesRead)) {
+      const rest = buffer.subarray(from, newline);
+      const line = begun.length === 0 ? rest : Buffer.concat([...begun, rest]);
+      begun = [];
+      from = newline + 1;
+      end = at + from;
+      if (line.length > 0) take(line.toString('utf8'));
+    }
+    if (from < bytesRead) begun.push(buffer.subarray(from, bytesRead));
+    at += bytesRead;
+  }
+}
+
+function indexOfNewline(buffer: Buffer, from: number, until: number): number {
+  const at = buffer.indexOf(0x0a, from);
+  return at < until ? at : -1;
+}
+
+/** Appends whole lines; `sync` waits until they are on the disk. */
+export async function appendLines(path: string, lines: string, { torn, sync }: { torn: boolean; sync: boolean }): Promise<void> {
+  const file = await open(path, 'a');
+  try {
+    await file.appendFile(torn ? `\n${lines}` : lines);
+    if (sync) await file.datasync();
+  } finally {
+    await file.close();
+  }
+}
+
+export function isTorn(reading: Reading): boolean {
+  return reading.size > reading.end;
+}

@@ -1,0 +1,26 @@
+/** Where the files of a conversation lie: `<dir>/agents/<scope>/conversations/<conversation>/<life>/`. */
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import type { ConversationKey } from './store.js';
+
+const LONGEST = 160;
+
+export function conversationDir(dir: string, key: ConversationKey): string {
+  return join(dir, 'agents', toFileName(key.scope), 'conversations', toFileName(key.conversation), toFileName(key.life));
+}
+
+/**
+ * Any id as one file name, two ids never as the same: what is not plain becomes %XX per UTF-8 byte. A name that would be too
+ * long for a file system ends in its hash; `~` stands in no other.
+ */
+export function toFileName(id: string): string {
+  const name = Array.from(Buffer.from(id), toPlain).join('').replace(/^\./, '%2E');
+  if (name.length === 0) return '%';
+  if (name.length <= LONGEST) return name;
+  return `${name.slice(0, LONGEST - 65)}~${createHash('sha256').update(id).digest('hex')}`;
+}
+
+function toPlain(byte: number): string {
+  const character = String.fromCharCode(byte);
+  return /[A-Za-z0-9._-]/.test(character) ? character : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+}

@@ -1,0 +1,190 @@
+/**
+ * The store in files, for one machine. Below `<dir>/agents/<scope>/conversations/<conversation>/<life>/` lie
+ *
+ *   journal.jsonl     the truth: one line per write (file-journal.ts)
+ *   raw_traces.jsonl  derived from it, in the seed's format, for people and grep
+ *   bodies/           long texts by their SHA-256
+ *   effects/          who began an effect, one file per attempt
+ *   feed.jsonl        live events, bounded, not synced
+ *   lock, feed.lock   who writes just now
+ */
+import { constants } from 'node:fs';
+import { access, mkdir, statfs } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import type { Entry } from '../conversation/message.js';
+import { createFileBodies } from './file-bodies.js';
+import { openConversation, type OpenConversation } from './file-conversation.js';
+import { toUnavailable } from './file-errors.js';
+import { createFileFeed } from './file-feed.js';
+import { duplicateOf, type JournalIndex } from './file-journal.js';
+import { conversationDir } from './file-paths.js';
+import { reserveAttempt, reservedHash } from './file-reservations.js';
+import type { Commitment, ConversationKey, EffectClaim, Effects, Entries, Store } from './store.js';
+
+export interface FileStoreOptions {
+  readonly dir: string;
+  /** How an entry reads in `raw_traces.jsonl`; without it there is no such file. */
+  readonly traceLines?: (entry: Entry, key: ConversationKey) => readonly string[];
+  /** Live events kept per conversation, at least. */
+  readonly feedMaxLength?: number;
+  readonly log?: (line: string) => void;
+}
+
+/** How many conversations are kept open, and the bytes of their journals together, before the longest unused is let go. */
+const OPEN_CONVERSATIONS = 256;
+const OPEN_BYTES = 64 * 1024 * 1024;
+
+type Open = (key: ConversationKey) => OpenConversation;
+
+export function createFileStore(options: FileStoreOptions): Store {
+  const dir = resolve(options.dir);
+  const open = createOpenConversations(dir, options);
+  const feed = createFileFeed(dir, { maxLength: options.feedMaxLength ?? 10_000 });
+  return {
+    kind: 'file',
+    where: dir,
+    entries: createEntries(dir, open),
+    bodies: createFileBodies(dir),
+    effects: createEffects(dir, open),
+    feed,
+    check: () => checkDirectory(dir),
+    close: async () => feed.close(),
+  };
+}
+
+function createOpenConversations(dir: string, { traceLines, log }: FileStoreOptions): Open {
+  const byDir = new Map<string, OpenConversation>();
+  return (key) => {
+    const path = conversationDir(dir, key);
+    const conversation =
+      byDir.get(path) ?? openConversation({ dir: path, log, ...(traceLines && { traceLines: (entry: Entry) => traceLines(entry, key) }) });
+    // A Map keeps the order of insertion: the first is the longest unused.
+    byDir.delete(path);
+    byDir.set(path, conversation);
+    let bytes = [...byDir.values()].reduce((sum, { size }) => sum + size(), 0);
+    for (const [oldest, { size }] of byDir) {
+      if ((bytes <= OPEN_BYTES && byDir.size <= OPEN_CONVERSATIONS) || oldest === path) break;
+      bytes -= size();
+      byDir.delete(oldest);
+    }
+    return conversation;
+  };
+}
+
+function createEntries(dir: string, open: Open): Entries {
+  return {
+    async record(key, entry) {
+      const attempt = `record message ${entry.messageId ?? '(without id)'} in slot ${entry.slot} of ${key.conversation}`;
+      const index = await inWords(dir, key, attempt, () =>
+        open(key).write((before) =>
+          duplicateOf(before, entry) !== undefined || before.entries.has(entry.slot) ? undefined : { v: 1, kind: 'recorded', entry },
+        ),
+      );
+      const duplicate = duplicateOf(index, entry);
+      if (duplicate !== undefined) return { duplicate };
+      if (index.entries.get(entry.slot)?.messageId === entry.messageId) return {};
+      throw new Error(`cannot ${attempt}: another message lies there; see whether two workflows write one life`);
+    },
+
+    async append(key, entries) {
+      if (entries.length === 0) return;
+      await inWords(dir, key, `append ${entries.length} entries from slot ${entries[0]?.slot} to ${key.conversation}`, () =>
+        open(key).write((before) => {
+          const missing = entries.filter(({ slot }) => !before.entries.has(slot));
+          return missing.length === 0 ? undefined : { v: 1, kind: 'appended', entries: missing };
+        }),
+      );
+    },
+
+    async read(key, slots) {
+      const { entries } = await inWords(dir, key, `read ${slots.length} entries of ${key.conversation}`, () => open(key).read());
+      return slots.map((slot) => entries.get(slot));
+    },
+
+    async page(key, after, limit) {
+      const { entries, last, skipped } = await inWords(dir, key, `read entries after slot ${after} of ${key.conversation}`, () =>
+        open(key).read(),
+      );
+      const found: Entry[] = [];
+      for (let slot = after + 1; slot <= Math.min(after + limit, last); slot += 1) {
+        const entry = entries.get(slot);
+        if (entry !== undefined) found.push(entry);
+      }
+      return { entries: found, last, skipped };
+    },
+  };
+}
+
+function createEffects(dir: string, open: Open): Effects {
+  return {
+    reserve: (key, claim, attempt) =>
+      inWords(dir, key, `reserve effect ${claim.id} of ${key.conversation}`, async () => {
+        const settled = settlement(await open(key).read(), claim);
+        if (settled !== undefined) return settled;
+        const earlier = await reserveAttempt(conversationDir(dir, key), claim, attempt);
+        return earlier === undefined ? { status: 'conflict' } : { status: 'reserved', earlier };
+      }),
+
+    commit: (key, claim, result, entries, usage) =>
+      inWords(dir, key, `commit effect ${claim.id} of ${key.conversation}`, async () => {
+        const { id, hash } = claim;
+        let conflict = false;
+        const index = await open(key).write(async (before) => {
+          if (before.fenced.has(id)) return usage === undefined || before.paid.has(id) ? undefined : { v: 1, kind: 'paid', id, usage };
+          if (before.committed.has(id)) return undefined;
+          conflict = ![undefined, hash].includes(await reservedHash(conversationDir(dir, key), id));
+          return conflict ? undefined : { v: 1, kind: 'committed', id, hash, result, entries, usage };
+        });
+        return conflict ? { status: 'conflict' } : (settlement(index, claim) ?? { status: 'conflict' });
+      }),
+
+    async fence(key, ids) {
+      if (ids.length === 0) return [];
+      const index = await inWords(dir, key, `fence ${ids.length} effects of ${key.conversation}`, () =>
+        open(key).write((before) => {
+          const open = ids.filter((id) => !before.committed.has(id) && !before.fenced.has(id));
+          return open.length === 0 ? undefined : { v: 1, kind: 'fenced', ids: open };
+        }),
+      );
+      return ids.map((id) => {
+        const committed = index.committed.get(id);
+        return committed === undefined ? { id, status: 'fenced' } : { id, status: 'committed', result: committed.result };
+      });
+    },
+  };
+}
+
+/** How an effect ended; undefined while nothing is settled. */
+function settlement(index: JournalIndex, { id, hash }: EffectClaim): Commitment | undefined {
+  if (index.fenced.has(id)) return { status: 'fenced' };
+  const committed = index.committed.get(id);
+  if (committed === undefined) return undefined;
+  return committed.hash === hash ? { status: 'committed', result: committed.result } : { status: 'conflict' };
+}
+
+async function inWords<T>(dir: string, key: ConversationKey, attempt: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw toUnavailable(attempt, conversationDir(dir, key), error);
+  }
+}
+
+/** By the magic numbers of Linux' statfs. */
+const NETWORK_FILE_SYSTEMS: ReadonlyMap<number, string> = new Map([
+  [0x6969, 'NFS'],
+  [0xff534d42, 'CIFS'],
+  [0xfe534d42, 'SMB2'],
+]);
+
+async function checkDirectory(dir: string): Promise<string[]> {
+  try {
+    await mkdir(join(dir, 'agents'), { recursive: true });
+    await access(join(dir, 'agents'), constants.R_OK | constants.W_OK);
+    const network = NETWORK_FILE_SYSTEMS.get((await statfs(dir)).type);
+    if (network === undefined) return [];
+    return [`${dir} lies on a network file system (${network}): the file store is for one machine and a local disk; use Redis (REDIS_URL)`];
+  } catch (error) {
+    throw toUnavailable('use the memory directory', dir, error);
+  }
+}

@@ -1,0 +1,13 @@
+/** Names of Redis keys. */
+import type { ConversationKey } from './store.js';
+
+export type KeyName = 'entries' | 'messages' | 'effects' | 'bodies' | 'feed' | 'feed-batches';
+
+/** Only the conversation may hold colons (ids of children do), so that no two keys have one name. */
+export function keyOf(key: ConversationKey, what: KeyName): string {
+  return `perdura:{c:${escaped(key.namespace, /[%{}:\s]/g)}:${escaped(key.conversation, /[%{}\s]/g)}}:${escaped(key.life, /[%{}:\s]/g)}:${what}`;
+}
+
+function escaped(part: string, unwanted: RegExp): string {
+  return part.replace(unwanted, (character) => encodeURIComponent(character));
+}

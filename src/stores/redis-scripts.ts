@@ -1,0 +1,135 @@
+/**
+ * What Redis runs in one step. Each script is one port call and one round trip.
+ *
+ * L1  Applying a script twice with the same arguments equals applying it once: ioredis sends a command again when its reply
+ *     was lost (measured: RPUSH, XADD, INCR, MULTI all doubled).
+ * L2  Lua is isolated but not rolled back, so a script touches every key by a read first: a wrong type speaks before
+ *     anything has been written.
+ * L3  Results and entries go through as text; `cjson` would turn `[]` into `{}`.
+ */
+
+/** KEYS[1] entries, KEYS[2] messages. Entries come as slot, JSON, message id, turn; the last two are '' where there is none. */
+const PUT_ENTRIES = `
+local function readable(text)
+  local ok, entry = pcall(cjson.decode, text)
+  return ok and type(entry) == 'table' and entry.v ~= nil and entry.message ~= nil and entry
+end
+
+local function put(from)
+  local last = tonumber(redis.call('HGET', KEYS[1], 'last') or 0) or 0
+  redis.call('HLEN', KEYS[2])
+  for i = from, #ARGV, 4 do
+    local slot, json, id, turn = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
+    -- What nobody can read counts as empty.
+    if redis.call('HSETNX', KEYS[1], slot, json) == 0 and not readable(redis.call('HGET', KEYS[1], slot)) then
+      redis.call('HSET', KEYS[1], slot, json)
+    end
+    if id ~= '' then redis.call('HSETNX', KEYS[2], id, slot .. ' ' .. turn) end
+    if tonumber(slot) > last then last = tonumber(slot) end
+  end
+  redis.call('HSET', KEYS[1], 'last', string.format('%d', last))
+end
+`;
+
+/** ARGV: one entry. Answers '' when it is written, the first one's "slot turn" for a duplicate, an error when the slot is another's. */
+const RECORD = `${PUT_ENTRIES}
+local slot, id = ARGV[1], ARGV[3]
+local there = redis.call('HGET', KEYS[1], slot)
+local first = id ~= '' and redis.call('HGET', KEYS[2], id)
+if first and string.match(first, '^(%d+) ') ~= slot then return first end
+local entry = there and not first and readable(there)
+if entry and (entry.messageId or '') ~= id then return redis.error_reply('SLOTTAKEN by another message') end
+put(1)
+return ''
+`;
+
+const APPEND = `${PUT_ENTRIES}
+put(1)
+return ''
+`;
+
+/** KEYS[1] effects. ARGV: id, hash, attempt. The ordinal of an attempt is its place among all that reserved, so it never changes. */
+const RESERVE = `
+local id, hash, attempt = ARGV[1], ARGV[2], ARGV[3]
+local known = redis.call('HMGET', KEYS[1], 'fenced:' .. id, 'hash:' .. id, 'result:' .. id, 'attempts:' .. id)
+if known[1] then return {'fenced'} end
+if known[2] and known[2] ~= hash then return {'conflict'} end
+if known[3] then return {'committed', known[3]} end
+local earlier = 0
+for other in string.gmatch(known[4] or '', '[^\\n]+') do
+  if other == attempt then return {'reserved', tostring(earlier)} end
+  earlier = earlier + 1
+end
+redis.call('HSET', KEYS[1], 'hash:' .. id, hash, 'attempts:' .. id, (known[4] or '') .. attempt .. '\\n')
+return {'reserved', tostring(earlier)}
+`;
+
+/** KEYS[1] entries, KEYS[2] messages, KEYS[3] effects. ARGV: id, hash, result, usage or '', entries. A result that is ours is not sent back. */
+const COMMIT = `${PUT_ENTRIES}
+local id, hash, result, usage = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local known = redis.call('HMGET', KEYS[3], 'fenced:' .. id, 'hash:' .. id, 'result:' .. id)
+if known[1] then
+  if usage ~= '' then redis.call('HSETNX', KEYS[3], 'usage:' .. id, usage) end
+  return {'fenced'}
+end
+if known[2] and known[2] ~= hash then return {'conflict'} end
+if known[3] then return {'committed', known[3]} end
+if #ARGV > 4 then put(5) end
+redis.call('HSET', KEYS[3], 'hash:' .. id, hash, 'result:' .. id, result)
+if usage ~= '' then redis.call('HSETNX', KEYS[3], 'usage:' .. id, usage) end
+return {'committed'}
+`;
+
+/** KEYS[1] effects. ARGV: ids. Answers, in their order, the committed result or ''. */
+const FENCE = `
+local answers = {}
+for i, id in ipairs(ARGV) do
+  local result = redis.call('HGET', KEYS[1], 'result:' .. id)
+  if not result then redis.call('HSETNX', KEYS[1], 'fenced:' .. id, '1') end
+  answers[i] = result or ''
+end
+return answers
+`;
+
+/**
+ * KEYS[1] feed, KEYS[2] batches. ARGV: batch id, now, most events kept, seconds to live, events. The last batch ids are remembered,
+ * because a batch has no other name by which its resending could be known (L1). Cursors: C1, C2 in feed-cursor.ts.
+ */
+const PUBLISH = `
+local batch, now, most, ttl = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
+if redis.call('LPOS', KEYS[2], batch) then return '' end
+local birth, n = now, 0
+if last then
+  birth, n = string.match(last[1], '^(%d+)%-(%d+)$')
+end
+for i = 5, #ARGV do
+  n = n + 1
+  redis.call('XADD', KEYS[1], 'MAXLEN', '~', most, string.format('%s-%d', birth, n), 'event', ARGV[i])
+end
+redis.call('LPUSH', KEYS[2], batch)
+redis.call('LTRIM', KEYS[2], 0, 127)
+redis.call('EXPIRE', KEYS[1], ttl)
+redis.call('EXPIRE', KEYS[2], ttl)
+return ''
+`;
+
+/** In the shape of ioredis' option `scripts`. */
+export const SCRIPTS = {
+  perduraRecord: { lua: RECORD, numberOfKeys: 2 },
+  perduraAppend: { lua: APPEND, numberOfKeys: 2 },
+  perduraReserve: { lua: RESERVE, numberOfKeys: 1 },
+  perduraCommit: { lua: COMMIT, numberOfKeys: 3 },
+  perduraFence: { lua: FENCE, numberOfKeys: 1 },
+  perduraPublish: { lua: PUBLISH, numberOfKeys: 2 },
+} as const;
+
+/** What they answer. */
+export interface ScriptAnswers {
+  readonly perduraRecord: string;
+  readonly perduraAppend: string;
+  readonly perduraReserve: readonly ['fenced' | 'conflict'] | readonly ['committed' | 'reserved', string];
+  readonly perduraCommit: readonly ['fenced' | 'conflict' | 'committed', string?];
+  readonly perduraFence: readonly string[];
+  readonly perduraPublish: string;
+}

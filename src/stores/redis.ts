@@ -1,0 +1,185 @@
+/**
+ * The store in Redis. Keys are `perdura:{c:<namespace>:<conversation>}:<life>:<what>`; the hash tag keeps one conversation in
+ * one cluster slot. `<what>` is
+ *
+ *   entries   hash, slot -> entry; field `last` is the highest slot
+ *   messages  hash, message id -> "slot turn" of the first with that id
+ *   effects   hash, `hash:<id>`, `attempts:<id>`, `result:<id>`, `usage:<id>`, `fenced:<id>`
+ *   bodies    hash, SHA-256 -> text
+ *   feed      stream of live events; `feed-batches` remembers what was published last
+ */
+import type { Entry, JsonValue } from '../conversation/message.js';
+import { hashInRef, toBodyRef, verified } from './body-ref.js';
+import { decodeEntry, decodeJson, encodeEntry } from './entry-codec.js';
+import { checkRedis } from './redis-check.js';
+import { codeOf, isReply } from './redis-errors.js';
+import { createRedisFeed } from './redis-feed.js';
+import { keyOf } from './redis-keys.js';
+import { openRedisLink, type RedisLink } from './redis-link.js';
+import type { Bodies, Commitment, Effects, Entries, Reservation, Store } from './store.js';
+
+export interface RedisStoreOptions {
+  readonly url: string;
+  /** Milliseconds after which a call is given up, its outcome unknown. */
+  readonly commandTimeoutMs?: number;
+  /** Live events kept per conversation, about. */
+  readonly feedMaxLength?: number;
+  readonly log?: (line: string) => void;
+}
+
+const PAGE_STEP = 500;
+
+export function createRedisStore(options: RedisStoreOptions): Store {
+  const link = openRedisLink({ url: options.url, commandTimeoutMs: options.commandTimeoutMs ?? 2000, log: options.log });
+  const feed = createRedisFeed(link, { maxLength: options.feedMaxLength ?? 10_000, log: options.log });
+  return {
+    kind: 'redis',
+    where: link.where,
+    entries: createEntries(link),
+    bodies: createBodies(link),
+    effects: createEffects(link),
+    feed,
+    check: () => checkRedis(link),
+    async close() {
+      feed.close();
+      await link.close();
+    },
+  };
+}
+
+function createEntries(link: RedisLink): Entries {
+  return {
+    async record(key, entry) {
+      const attempt = `record message ${entry.messageId ?? '(without id)'} in slot ${entry.slot} of ${key.conversation}`;
+      try {
+        const first = await link.redis.perduraRecord(keyOf(key, 'entries'), keyOf(key, 'messages'), ...toArguments([entry]));
+        if (first === '') return {};
+        const [slot = '', turn = ''] = first.split(' ');
+        return { duplicate: { slot: Number(slot), turn } };
+      } catch (error) {
+        if (!isReply(error) || codeOf(error) !== 'SLOTTAKEN') throw link.unavailable(attempt, error);
+        throw new Error(`cannot ${attempt}: another message lies there; see whether two workflows write one life`);
+      }
+    },
+
+    async append(key, entries) {
+      if (entries.length === 0) return;
+      const attempt = `append ${entries.length} entries from slot ${entries[0]?.slot} to ${key.conversation}`;
+      await link.ask(attempt, (redis) => redis.perduraAppend(keyOf(key, 'entries'), keyOf(key, 'messages'), ...toArguments(entries)));
+    },
+
+    async read(key, slots) {
+      const records = await readFields(link, `read ${slots.length} entries of ${key.conversation}`, keyOf(key, 'entries'), slots);
+      return slots.map((_, i) => decodeEntry(records?.[i]));
+    },
+
+    async page(key, after, limit) {
+      const attempt = `read entries after slot ${after} of ${key.conversation}`;
+      const entries: Entry[] = [];
+      let skipped = 0;
+      let last = 0;
+      for (let from = after; from < after + limit; from += PAGE_STEP) {
+        const slots = Array.from({ length: Math.min(PAGE_STEP, after + limit - from) }, (_, i) => from + 1 + i);
+        const records = await readFields(link, attempt, keyOf(key, 'entries'), ['last', ...slots]);
+        if (records === undefined) return { entries: [], last: 0, skipped: 1 };
+        const [highest, ...texts] = records;
+        last = Number(highest ?? 0) || 0;
+        for (const text of texts) {
+          const entry = decodeEntry(text);
+          if (entry !== undefined) entries.push(entry);
+          else if (text !== null) skipped += 1;
+        }
+        if (from + PAGE_STEP >= last) break;
+      }
+      return { entries, last: Math.max(last, entries.at(-1)?.slot ?? 0), skipped };
+    },
+  };
+}
+
+function createBodies(link: RedisLink): Bodies {
+  return {
+    async put(key, text) {
+      const ref = toBodyRef(text);
+      await link.ask(`store a body of ${ref.bytes} bytes of ${key.conversation}`, (redis) =>
+        redis.hset(keyOf(key, 'bodies'), ref.sha256, text),
+      );
+      return ref;
+    },
+    async get(key, ref) {
+      const sha256 = hashInRef(ref);
+      if (sha256 === undefined) return undefined;
+      const texts = await readFields(link, `read body ${ref} of ${key.conversation}`, keyOf(key, 'bodies'), [sha256]);
+      return verified(texts?.[0], sha256);
+    },
+  };
+}
+
+function createEffects(link: RedisLink): Effects {
+  return {
+    async reserve(key, claim, attempt): Promise<Reservation> {
+      const attempted = `reserve effect ${claim.id} of ${key.conversation}`;
+      const [status, detail] = await link.ask(attempted, (redis) =>
+        redis.perduraReserve(keyOf(key, 'effects'), claim.id, claim.hash, encodeURIComponent(attempt)),
+      );
+      if (status === 'reserved') return { status, earlier: Number(detail) };
+      return status === 'committed' ? { status, result: decodeResult(link, attempted, claim.id, detail) } : { status };
+    },
+
+    async commit(key, claim, result, entries, usage): Promise<Commitment> {
+      const attempted = `commit effect ${claim.id} of ${key.conversation}`;
+      const [status, first] = await link.ask(attempted, (redis) =>
+        redis.perduraCommit(
+          keyOf(key, 'entries'),
+          keyOf(key, 'messages'),
+          keyOf(key, 'effects'),
+          claim.id,
+          claim.hash,
+          JSON.stringify(result),
+          usage === undefined ? '' : JSON.stringify(usage),
+          ...toArguments(entries),
+        ),
+      );
+      if (status !== 'committed') return { status };
+      return { status, result: first === undefined ? result : decodeResult(link, attempted, claim.id, first) };
+    },
+
+    async fence(key, ids) {
+      if (ids.length === 0) return [];
+      const attempted = `fence ${ids.length} effects of ${key.conversation}`;
+      const results = await link.ask(attempted, (redis) => redis.perduraFence(keyOf(key, 'effects'), ...ids));
+      return ids.map((id, i) =>
+        results[i] === ''
+          ? { id, status: 'fenced' as const }
+          : { id, status: 'committed' as const, result: decodeResult(link, attempted, id, results[i]) },
+      );
+    },
+  };
+}
+
+/** One HMGET; undefined when the key holds another type (S5). */
+async function readFields(
+  link: RedisLink,
+  attempt: string,
+  key: string,
+  fields: readonly (string | number)[],
+): Promise<(string | null)[] | undefined> {
+  if (fields.length === 0) return [];
+  try {
+    return await link.redis.hmget(key, ...fields.map(String));
+  } catch (error) {
+    if (isReply(error) && codeOf(error) === 'WRONGTYPE') return undefined;
+    throw link.unavailable(attempt, error);
+  }
+}
+
+/** As the scripts take them: slot, JSON, message id, turn. */
+function toArguments(entries: readonly Entry[]): string[] {
+  return entries.flatMap((entry) => [String(entry.slot), encodeEntry(entry), entry.messageId ?? '', entry.turn]);
+}
+
+/** A result that is there and cannot be read must not pass for "never done". */
+function decodeResult(link: RedisLink, attempt: string, id: string, text: string | undefined): JsonValue {
+  const result = decodeJson(text);
+  if (result !== undefined) return result as JsonValue;
+  throw link.unavailable(attempt, new Error(`the field result:${id} of its effects is no JSON, look at it with HGET`));
+}

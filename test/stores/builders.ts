@@ -1,0 +1,63 @@
+/** Small real things to write. */
+import { randomUUID } from 'node:crypto';
+import type { Entry, JsonValue } from '../../src/conversation/message.js';
+import type { ConversationKey, Feed } from '../../src/stores/store.js';
+
+/** A conversation that nobody else uses. */
+export function aConversation(over: Partial<ConversationKey> = {}): ConversationKey {
+  return { namespace: 'default', scope: 'default', conversation: 'conv_8', life: randomUUID(), ...over };
+}
+
+export function userEntry(slot: number, text = `message ${slot}`, messageId = `m${slot}`): Entry {
+  return { v: 1, slot, session: 1, turn: turnOf(slot), seq: 1, ts: 1738100000.5 + slot, message: { role: 'user', text }, messageId };
+}
+
+export function answerEntry(slot: number, text = `answer ${slot}`): Entry {
+  return {
+    v: 1,
+    slot,
+    session: 1,
+    turn: turnOf(slot),
+    seq: 2,
+    ts: 1738100000.5 + slot,
+    message: { role: 'assistant', blocks: [{ kind: 'text', text }], model: 'scripted/one', stop: 'end' },
+  };
+}
+
+export function turnOf(slot: number): string {
+  return `turn_${String(slot).padStart(4, '0')}`;
+}
+
+export interface Read {
+  readonly cursor: string;
+  readonly event: JsonValue;
+}
+
+/** Reads until `enough` says so, then lets the reader go. */
+export async function readUntil(
+  feed: Feed,
+  key: ConversationKey,
+  after: string,
+  enough: (read: readonly Read[]) => boolean,
+): Promise<Read[]> {
+  const stop = new AbortController();
+  const read: Read[] = [];
+  for await (const item of feed.read(key, after, stop.signal)) {
+    read.push(item);
+    if (enough(read)) break;
+  }
+  stop.abort();
+  return read;
+}
+
+export function readCount(feed: Feed, key: ConversationKey, after: string, count: number): Promise<Read[]> {
+  return readUntil(feed, key, after, ({ length }) => length === count);
+}
+
+export function eventsOf(read: readonly Read[]): JsonValue[] {
+  return read.map(({ event }) => event);
+}
+
+export function numbered(from: number, to: number): { readonly n: number }[] {
+  return Array.from({ length: to - from + 1 }, (_, i) => ({ n: from + i }));
+}

@@ -1,0 +1,426 @@
+/** What every store must do: the ports' contract (S1–S5 in store.ts), as facts. */
+import type { JsonValue } from '../../src/conversation/message.js';
+import { StoreUnavailable, type Store } from '../../src/stores/store.js';
+import { aConversation, answerEntry, eventsOf, numbered, readCount, readUntil, turnOf, userEntry } from './builders.js';
+
+/** Opens a store; every store that one test opens lies on the same bytes, as two processes would have it. */
+export type OpenStore = (options?: { readonly feedMaxLength?: number }) => Store;
+
+export interface Subject {
+  readonly open: OpenStore;
+  /** Makes the conversation's feed vanish, as a flush of the store would. */
+  loseFeed(key: ReturnType<typeof aConversation>): Promise<void>;
+  end(): Promise<void>;
+}
+
+export function storeContract(name: string, make: () => Promise<Subject>): void {
+  describe(name, () => {
+    let subject: Subject;
+    let opened: Store[];
+    let store: Store;
+    const open: OpenStore = (options) => {
+      const another = subject.open(options);
+      opened.push(another);
+      return another;
+    };
+
+    beforeAll(async () => {
+      subject = await make();
+    });
+    beforeEach(() => {
+      opened = [];
+      store = open();
+    });
+    afterEach(async () => {
+      await Promise.all(opened.map((each) => each.close()));
+    });
+    afterAll(() => subject.end());
+
+    describe('entries', () => {
+      test('a message recorded twice is there once', async () => {
+        const key = aConversation();
+        expect(await store.entries.record(key, userEntry(1))).toEqual({});
+        expect(await store.entries.record(key, userEntry(1))).toEqual({});
+        expect(await store.entries.page(key, 0, 10)).toEqual({ entries: [userEntry(1)], last: 1, skipped: 0 });
+      });
+
+      test('a second message with the same id writes nothing and answers with the first one’s turn', async () => {
+        const key = aConversation();
+        await store.entries.record(key, userEntry(3, 'hello', 'm-hello'));
+        const second = await store.entries.record(key, userEntry(7, 'hello', 'm-hello'));
+        expect(second).toEqual({ duplicate: { turn: turnOf(3), slot: 3 } });
+        expect(await store.entries.page(key, 0, 10)).toEqual({ entries: [userEntry(3, 'hello', 'm-hello')], last: 3, skipped: 0 });
+      });
+
+      test('a message that was appended (by heal) is known by its id', async () => {
+        const key = aConversation();
+        await store.entries.append(key, [userEntry(1, 'hello', 'm-hello'), answerEntry(2)]);
+        expect(await store.entries.record(key, userEntry(1, 'hello', 'm-hello'))).toEqual({});
+        expect(await store.entries.record(key, userEntry(5, 'hello', 'm-hello'))).toEqual({ duplicate: { turn: turnOf(1), slot: 1 } });
+      });
+
+      test('a message without an id is recorded once by its slot', async () => {
+        const key = aConversation();
+        const entry = { ...userEntry(1), messageId: undefined };
+        await store.entries.record(key, entry);
+        await store.entries.record(key, entry);
+        expect((await store.entries.page(key, 0, 10)).entries).toEqual([JSON.parse(JSON.stringify(entry))]);
+      });
+
+      test('recording into another message’s slot is refused in words, and leaves it', async () => {
+        const key = aConversation();
+        await store.entries.record(key, userEntry(1, 'first', 'm-first'));
+        await expect(store.entries.record(key, userEntry(1, 'second', 'm-second'))).rejects.toThrow(
+          'cannot record message m-second in slot 1 of conv_8: another message lies there',
+        );
+        expect(await store.entries.read(key, [1])).toEqual([userEntry(1, 'first', 'm-first')]);
+      });
+
+      test('what lies in a slot stays, and the rest of the append is written', async () => {
+        const key = aConversation();
+        await store.entries.append(key, [answerEntry(1, 'first')]);
+        await store.entries.append(key, [answerEntry(1, 'other'), answerEntry(2)]);
+        await store.entries.append(key, [answerEntry(1, 'other'), answerEntry(2)]);
+        expect((await store.entries.page(key, 0, 10)).entries).toEqual([answerEntry(1, 'first'), answerEntry(2)]);
+      });
+
+      test('slots written out of order are read in order', async () => {
+        const key = aConversation();
+        for (const slot of [4, 1, 12, 3, 2]) await store.entries.append(key, [answerEntry(slot)]);
+        const { entries, last } = await store.entries.page(key, 0, 100);
+        expect(entries.map(({ slot }) => slot)).toEqual([1, 2, 3, 4, 12]);
+        expect(last).toBe(12);
+      });
+
+      test('a page begins after its slot, ends at its limit, and tells the highest slot of all', async () => {
+        const key = aConversation();
+        await store.entries.append(
+          key,
+          [1, 2, 3, 4, 6].map((slot) => answerEntry(slot)),
+        );
+        expect(await store.entries.page(key, 1, 3)).toEqual({ entries: [2, 3, 4].map((slot) => answerEntry(slot)), last: 6, skipped: 0 });
+        expect(await store.entries.page(key, 6, 3)).toEqual({ entries: [], last: 6, skipped: 0 });
+        expect(await store.entries.page(key, -1, 2)).toEqual({ entries: [answerEntry(1)], last: 6, skipped: 0 });
+      });
+
+      test('entries are read in the order of the slots asked for; undefined stands for nothing', async () => {
+        const key = aConversation();
+        await store.entries.append(key, [answerEntry(1), answerEntry(2)]);
+        expect(await store.entries.read(key, [2, 9, 1])).toEqual([answerEntry(2), undefined, answerEntry(1)]);
+        expect(await store.entries.read(key, [])).toEqual([]);
+      });
+
+      test('a conversation that nobody wrote is empty', async () => {
+        const key = aConversation();
+        expect(await store.entries.page(key, 0, 10)).toEqual({ entries: [], last: 0, skipped: 0 });
+        expect(await store.entries.read(key, [1])).toEqual([undefined]);
+      });
+
+      test('another life of the same conversation sees nothing of it', async () => {
+        const key = aConversation();
+        const later = { ...key, life: 'another-life' };
+        await store.entries.record(key, userEntry(1));
+        await store.effects.commit(key, { id: 'turn_0001/m1', hash: 'h' }, 'done', []);
+        expect(await store.entries.record(later, userEntry(2, 'hello', 'm1'))).toEqual({});
+        expect(await store.effects.reserve(later, { id: 'turn_0001/m1', hash: 'h' }, 'a')).toEqual({ status: 'reserved', earlier: 0 });
+      });
+
+      test('a store opened beside sees at once what is written, and neither undoes the other', async () => {
+        const key = aConversation({ conversation: 'conv_8:turn_0002:1' });
+        const beside = open();
+        for (let slot = 1; slot <= 20; slot += 2) {
+          await Promise.all([store.entries.append(key, [answerEntry(slot)]), beside.entries.append(key, [answerEntry(slot + 1)])]);
+          expect(await beside.entries.read(key, [slot])).toEqual([answerEntry(slot)]);
+          expect(await store.entries.read(key, [slot + 1])).toEqual([answerEntry(slot + 1)]);
+        }
+        expect(await open().entries.page(key, 0, 100)).toMatchObject({ last: 20, skipped: 0 });
+      });
+
+      test('10,000 entries are all there, in pages', async () => {
+        const key = aConversation();
+        for (let from = 1; from <= 10_000; from += 250) {
+          await store.entries.append(
+            key,
+            Array.from({ length: 250 }, (_, i) => answerEntry(from + i)),
+          );
+        }
+        const slots: number[] = [];
+        const fresh = open();
+        for (let after = 0; ;) {
+          const { entries, last, skipped } = await fresh.entries.page(key, after, 1700);
+          slots.push(...entries.map(({ slot }) => slot));
+          expect(skipped).toBe(0);
+          after += 1700;
+          if (after >= last) break;
+        }
+        expect(slots).toEqual(numbered(1, 10_000).map(({ n }) => n));
+        expect((await fresh.entries.page(key, 0, 1_000_000)).entries).toHaveLength(10_000);
+      });
+    });
+
+    describe('bodies', () => {
+      test('a text comes back as it was, and twice the same is one body', async () => {
+        const key = aConversation();
+        const text = `größer 🎈 ${'x'.repeat(1 << 20)}`;
+        const ref = await store.bodies.put(key, text);
+        expect(await store.bodies.put(key, text)).toEqual(ref);
+        expect(await open().bodies.get(key, ref.ref)).toBe(text);
+        expect(ref.bytes).toBe(Buffer.byteLength(text));
+        expect(text.startsWith(ref.preview)).toBe(true);
+      });
+
+      test('an unknown reference is undefined, also one that looks like a path', async () => {
+        const key = aConversation();
+        await store.bodies.put(key, 'something');
+        for (const ref of [`sha256:${'0'.repeat(64)}`, '../journal.jsonl', 'sha256:../../x', '']) {
+          expect(await store.bodies.get(key, ref)).toBeUndefined();
+        }
+      });
+    });
+
+    describe('effects', () => {
+      const claim = { id: 'turn_0001/c1', hash: 'h1' };
+
+      test('a reservation tells how many attempts came before, the same attempt always the same', async () => {
+        const key = aConversation();
+        expect(await store.effects.reserve(key, claim, 'attempt a')).toEqual({ status: 'reserved', earlier: 0 });
+        expect(await store.effects.reserve(key, claim, 'attempt a')).toEqual({ status: 'reserved', earlier: 0 });
+        expect(await store.effects.reserve(key, claim, 'b')).toEqual({ status: 'reserved', earlier: 1 });
+        expect(await open().effects.reserve(key, claim, 'c')).toEqual({ status: 'reserved', earlier: 2 });
+        expect(await store.effects.reserve(key, claim, 'attempt a')).toEqual({ status: 'reserved', earlier: 0 });
+      });
+
+      test('of attempts that reserve at once each has a number of its own', async () => {
+        const key = aConversation();
+        const stores = [store, open(), open()];
+        const reservations = await Promise.all(
+          stores.flatMap((each, s) => [1, 2, 3, 4].map((n) => each.effects.reserve(key, claim, `attempt-${s}-${n}`))),
+        );
+        const numbers = reservations.map((reservation) => (reservation.status === 'reserved' ? reservation.earlier : -1));
+        expect(numbers.sort((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+      });
+
+      test('a commit writes result and entries; again it changes nothing', async () => {
+        const key = aConversation();
+        await store.effects.reserve(key, claim, 'a');
+        const result = { text: 'four', empty: [], nothing: null, deep: { list: [1, 2.5, {}] } };
+        for (const each of [store, store, open()]) {
+          expect(await each.effects.commit(key, claim, result, [answerEntry(2)])).toEqual({ status: 'committed', result });
+        }
+        expect(await store.effects.reserve(key, claim, 'b')).toEqual({ status: 'committed', result });
+        expect(await store.entries.page(key, 0, 10)).toEqual({ entries: [answerEntry(2)], last: 2, skipped: 0 });
+      });
+
+      test.each<[string, JsonValue]>([
+        ['null', null],
+        ['false', false],
+        ['an empty text', ''],
+        ['an empty list', []],
+      ])('%s is a result', async (_, result) => {
+        const key = aConversation();
+        await store.effects.commit(key, claim, result, []);
+        expect(await open().effects.reserve(key, claim, 'a')).toEqual({ status: 'committed', result });
+      });
+
+      test('of two attempts that commit, the first one’s result and entries count, whole', async () => {
+        const key = aConversation();
+        const beside = open();
+        const [one, two] = await Promise.all([
+          store.effects.commit(key, claim, 'of one', [answerEntry(2, 'of one'), answerEntry(3, 'of one')]),
+          beside.effects.commit(key, claim, 'of two', [answerEntry(2, 'of two'), answerEntry(4, 'of two')]),
+        ]);
+        expect(one).toEqual(two);
+        const { entries } = await store.entries.page(key, 0, 10);
+        const winner = one.status === 'committed' ? String(one.result) : '';
+        expect(entries).toEqual([answerEntry(2, winner), answerEntry(winner === 'of one' ? 3 : 4, winner)]);
+      });
+
+      test('the same id with another hash is a conflict, before the commit and after it', async () => {
+        const key = aConversation();
+        const other = { ...claim, hash: 'h2' };
+        await store.effects.reserve(key, claim, 'a');
+        expect(await store.effects.reserve(key, other, 'b')).toEqual({ status: 'conflict' });
+        expect(await store.effects.commit(key, other, 'x', [answerEntry(2)])).toEqual({ status: 'conflict' });
+        await store.effects.commit(key, claim, 'done', []);
+        expect(await store.effects.reserve(key, other, 'b')).toEqual({ status: 'conflict' });
+        expect(await store.effects.commit(key, other, 'x', [answerEntry(2)])).toEqual({ status: 'conflict' });
+        expect((await store.entries.page(key, 0, 10)).entries).toEqual([]);
+      });
+
+      test('a fenced effect cannot commit, and never gains entries', async () => {
+        const key = aConversation();
+        await store.effects.reserve(key, claim, 'a');
+        expect(await store.effects.fence(key, [claim.id])).toEqual([{ id: claim.id, status: 'fenced' }]);
+        expect(await open().effects.commit(key, claim, 'late', [answerEntry(2)], { cost: 1 })).toEqual({ status: 'fenced' });
+        expect(await store.effects.commit(key, claim, 'late', [answerEntry(2)], { cost: 1 })).toEqual({ status: 'fenced' });
+        expect(await store.effects.reserve(key, claim, 'b')).toEqual({ status: 'fenced' });
+        expect(await store.entries.page(key, 0, 10)).toEqual({ entries: [], last: 0, skipped: 0 });
+      });
+
+      test('a fence leaves what has committed and returns its result; the same fence again says the same', async () => {
+        const key = aConversation();
+        await store.effects.commit(key, claim, ['done'], [answerEntry(2)]);
+        for (const each of [store, open()]) {
+          expect(await each.effects.fence(key, ['never-begun', claim.id])).toEqual([
+            { id: 'never-begun', status: 'fenced' },
+            { id: claim.id, status: 'committed', result: ['done'] },
+          ]);
+        }
+        expect(await store.effects.fence(key, [])).toEqual([]);
+        expect(await store.entries.read(key, [2])).toEqual([answerEntry(2)]);
+      });
+
+      test('ids that look alike are different effects', async () => {
+        const key = aConversation();
+        const ids = [
+          'a/b',
+          'a%2Fb',
+          'a_b',
+          'a:b',
+          'a b',
+          '..',
+          '.',
+          '.hidden',
+          'ä',
+          'x'.repeat(300),
+          `${'x'.repeat(300)}y`,
+          'a/b.0',
+          'a\nb',
+        ];
+        for (const id of ids) {
+          expect(await store.effects.reserve(key, { id, hash: id }, 'a')).toEqual({ status: 'reserved', earlier: 0 });
+        }
+        for (const id of ids) await store.effects.commit(key, { id, hash: id }, id, []);
+        for (const id of ids) {
+          expect(await open().effects.reserve(key, { id, hash: id }, 'b')).toEqual({ status: 'committed', result: id });
+        }
+      });
+    });
+
+    describe('feed', () => {
+      test('events are read in order, from the oldest and from a cursor', async () => {
+        const key = aConversation();
+        await store.feed.publish(key, numbered(1, 3));
+        await store.feed.publish(key, []);
+        await store.feed.publish(key, numbered(4, 5));
+        const all = await readCount(open().feed, key, '0', 5);
+        expect(eventsOf(all)).toEqual(numbered(1, 5));
+        expect(eventsOf(await readCount(store.feed, key, all[1]?.cursor ?? '', 3))).toEqual(numbered(3, 5));
+      });
+
+      test('a reader gets what is published while it reads, also from a store beside', async () => {
+        const key = aConversation();
+        const reading = readCount(open().feed, key, '0', 30);
+        for (let n = 1; n <= 30; n += 1) await (n % 2 === 0 ? store : open()).feed.publish(key, [{ n }]);
+        expect(eventsOf(await reading)).toEqual(numbered(1, 30));
+      });
+
+      test('a reader from now on sees nothing older, and then misses nothing', async () => {
+        const key = aConversation();
+        await store.feed.publish(key, [{ n: 0 }]);
+        let begun = false;
+        const reading = readUntil(open().feed, key, '$', (read) => (begun = true) && read.length === 5);
+        let n = 0;
+        while (!begun) await store.feed.publish(key, [{ n: (n += 1) }]);
+        await store.feed.publish(key, numbered(n + 1, n + 5));
+        const seen = eventsOf(await reading) as { n: number }[];
+        const first = seen[0]?.n ?? 0;
+        expect(first).toBeGreaterThan(0);
+        expect(seen).toEqual(numbered(first, first + 4));
+      });
+
+      test('a cursor whose successors were trimmed gets a resync first, then what is kept', async () => {
+        const key = aConversation();
+        const small = open({ feedMaxLength: 100 });
+        await small.feed.publish(key, [{ n: 1 }]);
+        const [first] = await readCount(small.feed, key, '0', 1);
+        for (let n = 2; n <= 700; n += 20) await small.feed.publish(key, numbered(n, n + 19));
+        const read = await readUntil(small.feed, key, first?.cursor ?? '', (soFar) => (soFar.at(-1)?.event as { n?: number }).n === 701);
+        const [resync, ...kept] = eventsOf(read);
+        expect(resync).toEqual({ kind: 'resync' });
+        expect(kept.length).toBeGreaterThanOrEqual(100);
+        expect(kept.length).toBeLessThan(400);
+        expect(kept).toEqual(numbered(702 - kept.length, 701));
+        // From the resync's own cursor the rest follows without another one.
+        expect(eventsOf(await readCount(small.feed, key, read[0]?.cursor ?? '', kept.length))).toEqual(kept);
+      });
+
+      test('a reader that falls behind the trimming is told by a resync between the events', async () => {
+        const key = aConversation();
+        const small = open({ feedMaxLength: 100 });
+        const stop = new AbortController();
+        const reader = small.feed.read(key, '0', stop.signal)[Symbol.asyncIterator]();
+        await small.feed.publish(key, [{ n: 1 }]);
+        expect((await reader.next()).value).toMatchObject({ event: { n: 1 } });
+        for (let n = 2; n <= 700; n += 20) await small.feed.publish(key, numbered(n, n + 19));
+        const seen: JsonValue[] = [];
+        while ((seen.at(-1) as { n?: number } | undefined)?.n !== 701) {
+          seen.push(((await reader.next()).value as { event: JsonValue }).event);
+        }
+        stop.abort();
+        expect(seen[0]).toEqual({ kind: 'resync' });
+        expect(seen.slice(1)).toEqual(numbered(703 - seen.length, 701));
+      });
+
+      test('a cursor of a feed that is lost, or of none, gets a resync at once', async () => {
+        const key = aConversation();
+        await store.feed.publish(key, numbered(1, 3));
+        const cursor = (await readCount(store.feed, key, '0', 3))[2]?.cursor ?? '';
+        await subject.loseFeed(key);
+        expect(eventsOf(await readCount(open().feed, key, cursor, 1))).toEqual([{ kind: 'resync' }]);
+        await store.feed.publish(key, numbered(4, 5));
+        for (const unknown of [cursor, 'no cursor of ours']) {
+          expect(eventsOf(await readCount(open().feed, key, unknown, 3))).toEqual([{ kind: 'resync' }, ...numbered(4, 5)]);
+        }
+      });
+
+      test('aborting ends a waiting reader without an error', async () => {
+        const key = aConversation();
+        await store.feed.publish(key, [{ n: 1 }]);
+        const stop = new AbortController();
+        const seen: JsonValue[] = [];
+        for await (const { event } of store.feed.read(key, '0', stop.signal)) {
+          seen.push(event);
+          setImmediate(() => stop.abort());
+        }
+        expect(seen).toEqual([{ n: 1 }]);
+        for await (const { event } of store.feed.read(key, '0', stop.signal)) seen.push(event);
+        expect(seen).toEqual([{ n: 1 }]);
+      });
+
+      test('aborting and closing end readers that have waited for a while, at once', async () => {
+        const key = aConversation();
+        const closing = open();
+        await store.feed.publish(key, [{ n: 1 }]);
+        const stop = new AbortController();
+        const readers = [store.feed.read(key, '0', stop.signal), closing.feed.read(key, '0', new AbortController().signal)].map((each) =>
+          each[Symbol.asyncIterator](),
+        );
+        for (const reader of readers) await reader.next();
+        const ends = readers.map((reader) => reader.next());
+        // Both readers have waited for as long as a third one needed to see something new.
+        await readCount(open().feed, key, '0', 1);
+        const begun = Date.now();
+        stop.abort();
+        await closing.close();
+        expect(await Promise.all(ends)).toEqual(ends.map(() => ({ done: true, value: undefined })));
+        expect(Date.now() - begun).toBeLessThan(1000);
+      });
+
+      test('closing the store ends its readers', async () => {
+        const key = aConversation();
+        const closing = open();
+        await closing.feed.publish(key, [{ n: 1 }]);
+        const reader = closing.feed.read(key, '0', new AbortController().signal)[Symbol.asyncIterator]();
+        await reader.next();
+        const waiting = reader.next();
+        await closing.close();
+        expect(await waiting).toEqual({ done: true, value: undefined });
+      });
+    });
+
+    test('a refused write is StoreUnavailable by its name too', () => {
+      expect(new StoreUnavailable('x').name).toBe('StoreUnavailable');
+    });
+  });
+}

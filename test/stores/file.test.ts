@@ -1,0 +1,279 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { appendFile, mkdir, mkdtemp, readFile, readdir, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { toTraces } from '../../src/memory/traces.js';
+import { createFileStore } from '../../src/stores/file.js';
+import { conversationDir, toFileName } from '../../src/stores/file-paths.js';
+import type { ConversationKey, Store } from '../../src/stores/store.js';
+import type { Entry } from '../../src/conversation/message.js';
+import { aConversation, answerEntry, eventsOf, numbered, readCount, userEntry } from './builders.js';
+import { startWriter } from './child.js';
+import { storeContract } from './contract.js';
+
+storeContract('the file store', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'perdura-files-'));
+  return {
+    open: (options) => createFileStore({ dir, ...options }),
+    loseFeed: (key) => rm(join(conversationDir(dir, key), 'feed.jsonl')),
+    end: () => rm(dir, { recursive: true }),
+  };
+});
+
+describe('the files', () => {
+  let dir: string;
+  let key: ConversationKey;
+  let said: string[];
+  const opened: Store[] = [];
+  const traceLines = (entry: Entry, { conversation }: ConversationKey) =>
+    toTraces(entry, conversation).map((trace) => JSON.stringify(trace));
+  const open = () => {
+    const store = createFileStore({ dir, traceLines, log: (line) => said.push(line) });
+    opened.push(store);
+    return store;
+  };
+  const fileOf = (name: string) => join(conversationDir(dir, key), name);
+  const tracesOf = (...entries: Entry[]) => entries.flatMap((entry) => traceLines(entry, key)).map((line) => `${line}\n`);
+
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'perdura-files-'));
+    key = aConversation();
+    said = [];
+  });
+  afterEach(async () => {
+    await Promise.all(opened.splice(0).map((store) => store.close()));
+    await rm(dir, { recursive: true });
+  });
+
+  test('lie by scope, conversation and life; reading makes none', async () => {
+    const store = open();
+    await store.entries.page(key, 0, 1);
+    expect(await readdir(dir)).toEqual([]);
+    await store.entries.record(key, userEntry(1));
+    expect((await readdir(join(dir, 'agents', key.scope, 'conversations', 'conv_8', key.life))).sort()).toEqual([
+      'journal.jsonl',
+      'raw_traces.jsonl',
+    ]);
+  });
+
+  test('a commit is one line of the journal, result and entries together', async () => {
+    await open().effects.commit(key, { id: 'turn_0001/m1', hash: 'h' }, 'four', [answerEntry(2)], { costUsd: 0.1 });
+    expect((await readFile(fileOf('journal.jsonl'), 'utf8')).split('\n').map((line) => (line === '' ? '' : JSON.parse(line)))).toEqual([
+      { v: 1, kind: 'committed', id: 'turn_0001/m1', hash: 'h', result: 'four', entries: [answerEntry(2)], usage: { costUsd: 0.1 } },
+      '',
+    ]);
+  });
+
+  test('a fenced commit leaves its usage, once, and nothing else', async () => {
+    const store = open();
+    await store.effects.fence(key, ['c1']);
+    for (const each of [store, open()]) await each.effects.commit(key, { id: 'c1', hash: 'h' }, 'late', [answerEntry(2)], { costUsd: 0.1 });
+    const lines = (await readFile(fileOf('journal.jsonl'), 'utf8')).trim().split('\n');
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
+      { v: 1, kind: 'fenced', ids: ['c1'] },
+      { v: 1, kind: 'paid', id: 'c1', usage: { costUsd: 0.1 } },
+    ]);
+  });
+
+  test('a commit cut at any byte leaves neither result nor entries, and what follows is whole', async () => {
+    const claim = { id: 'c1', hash: 'h' };
+    await open().entries.record(key, userEntry(1));
+    const { size: before } = await stat(fileOf('journal.jsonl'));
+    await open().effects.commit(key, claim, 'first', [answerEntry(2, 'first')]);
+    const whole = await readFile(fileOf('journal.jsonl'));
+    for (let cut = before + 1; cut < whole.length - 1; cut += 13) {
+      await writeFile(fileOf('journal.jsonl'), whole.subarray(0, cut));
+      expect(await open().entries.page(key, 0, 10)).toEqual({ entries: [userEntry(1)], last: 1, skipped: 0 });
+      const store = open();
+      expect(await store.effects.commit(key, claim, 'again', [answerEntry(2, 'again')])).toEqual({ status: 'committed', result: 'again' });
+      for (const each of [store, open()]) {
+        expect(await each.entries.page(key, 0, 10)).toEqual({ entries: [userEntry(1), answerEntry(2, 'again')], last: 2, skipped: 1 });
+      }
+    }
+  });
+
+  test('lines that are not ours are skipped and counted; the rest is read', async () => {
+    await open().entries.append(key, [answerEntry(1)]);
+    await appendFile(
+      fileOf('journal.jsonl'),
+      ['nonsense', '{"v":1,"kind":"appended","entries":[{"v":1}]}', '{"v":2,"kind":"appended","entries":[]}', '[]', 'null', '\u0000'].join(
+        '\n',
+      ) + '\n',
+    );
+    await open().entries.append(key, [answerEntry(2)]);
+    expect(await open().entries.page(key, 0, 10)).toEqual({ entries: [answerEntry(1), answerEntry(2)], last: 2, skipped: 6 });
+  });
+
+  test('a directory in the journal’s place: reads find nothing, writes name it, other conversations go on', async () => {
+    await mkdir(fileOf('journal.jsonl'), { recursive: true });
+    const store = open();
+    expect(await store.entries.page(key, 0, 10)).toEqual({ entries: [], last: 0, skipped: 1 });
+    expect(await store.entries.read(key, [1])).toEqual([undefined]);
+    await expect(store.entries.append(key, [answerEntry(1)])).rejects.toThrow(
+      /^cannot append 1 entries from slot 1 to conv_8 in .*; a directory lies where a file of ours belongs: move it away$/,
+    );
+    const other = aConversation();
+    await store.entries.append(other, [answerEntry(1)]);
+    expect(await store.entries.read(other, [1])).toEqual([answerEntry(1)]);
+  });
+
+  test('a damaged body is no body, and putting the text again heals it', async () => {
+    const store = open();
+    const { ref, sha256 } = await store.bodies.put(key, 'a long text');
+    await writeFile(fileOf(`bodies/${sha256}`), 'a bent text');
+    expect(await store.bodies.get(key, ref)).toBeUndefined();
+    await store.bodies.put(key, 'a long text');
+    expect(await store.bodies.get(key, ref)).toBe('a long text');
+  });
+
+  test('a journal put back from an older copy is what counts', async () => {
+    const store = open();
+    await store.entries.append(key, [answerEntry(1)]);
+    const older = await readFile(fileOf('journal.jsonl'));
+    await store.entries.append(key, [answerEntry(2)]);
+    await writeFile(fileOf('journal.jsonl'), older);
+    expect(await store.entries.page(key, 0, 10)).toEqual({ entries: [answerEntry(1)], last: 1, skipped: 0 });
+    await store.entries.append(key, [answerEntry(2, 'again')]);
+    expect(await store.entries.read(key, [2])).toEqual([answerEntry(2, 'again')]);
+  });
+
+  test('file names are injective and stay inside their folder', () => {
+    const ids = ['a/b', 'a%2Fb', 'a_b', 'A/b', '..', '.', '', '%', '~', 'x'.repeat(400), `${'x'.repeat(400)}y`, 'ä', '\n', 'a.b', '.a.b'];
+    const names = ids.map(toFileName);
+    expect(new Set(names).size).toBe(ids.length);
+    for (const name of names) expect(name).toMatch(/^[A-Za-z0-9_%~-][A-Za-z0-9._%~-]{0,199}$/);
+  });
+
+  describe('raw_traces.jsonl', () => {
+    test('holds the traces in the order of writing, once each', async () => {
+      const store = open();
+      await store.entries.record(key, userEntry(1));
+      await store.entries.append(key, [answerEntry(2)]);
+      await store.entries.append(key, [answerEntry(2, 'other')]);
+      await open().entries.append(key, [answerEntry(3)]);
+      expect(await readFile(fileOf('raw_traces.jsonl'), 'utf8')).toBe(tracesOf(userEntry(1), answerEntry(2), answerEntry(3)).join(''));
+      expect(said).toEqual([]);
+    });
+
+    test.each([
+      ['missing', () => rm(fileOf('raw_traces.jsonl'))],
+      ['lagging', () => writeFile(fileOf('raw_traces.jsonl'), tracesOf(userEntry(1)).join(''))],
+      ['torn', async () => truncate(fileOf('raw_traces.jsonl'), (await stat(fileOf('raw_traces.jsonl'))).size - 5)],
+    ])('is rebuilt when it is %s, by the first who opens it and by the next write', async (_, damage) => {
+      const store = open();
+      await store.entries.append(key, [userEntry(1), answerEntry(2)]);
+      await damage();
+      await open().entries.page(key, 0, 1);
+      expect(await readFile(fileOf('raw_traces.jsonl'), 'utf8')).toBe(tracesOf(userEntry(1), answerEntry(2)).join(''));
+      await damage();
+      await store.entries.append(key, [answerEntry(3)]);
+      expect(await readFile(fileOf('raw_traces.jsonl'), 'utf8')).toBe(tracesOf(userEntry(1), answerEntry(2), answerEntry(3)).join(''));
+    });
+
+    test('that cannot be written costs no message', async () => {
+      await mkdir(fileOf('raw_traces.jsonl'), { recursive: true });
+      const store = open();
+      await store.entries.record(key, userEntry(1));
+      expect(await store.entries.read(key, [1])).toEqual([userEntry(1)]);
+      expect(said.join()).toContain('raw_traces.jsonl');
+    });
+  });
+
+  describe('the lock', () => {
+    const holder = (over: object) => JSON.stringify({ pid: process.pid, host: hostname(), boot: 'another boot', started: 1, ...over });
+
+    test('of a dead process is taken over at once', async () => {
+      const child = spawn(process.execPath, ['-e', '']);
+      await once(child, 'exit');
+      const boot = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').then(
+        (text) => text.trim(),
+        () => '',
+      );
+      await mkdir(conversationDir(dir, key), { recursive: true });
+      await symlink(holder({ pid: child.pid, boot }), fileOf('lock'));
+      const begun = Date.now();
+      await open().entries.record(key, userEntry(1));
+      expect(Date.now() - begun).toBeLessThan(1000);
+    });
+
+    test('of an earlier boot is taken over at once, also by many', async () => {
+      await mkdir(conversationDir(dir, key), { recursive: true });
+      await symlink(holder({}), fileOf('lock'));
+      await Promise.all(numbered(1, 8).map(({ n }) => open().entries.append(key, [answerEntry(n)])));
+      expect(await open().entries.page(key, 0, 10)).toMatchObject({ last: 8, skipped: 0 });
+      expect((await readdir(conversationDir(dir, key))).filter((name) => name.includes('lock'))).toEqual([]);
+    });
+
+    test('of another machine is refused in a sentence', async () => {
+      await mkdir(conversationDir(dir, key), { recursive: true });
+      await symlink(holder({ host: 'elsewhere' }), fileOf('lock'));
+      await expect(open().entries.record(key, userEntry(1))).rejects.toMatchObject({
+        name: 'StoreUnavailable',
+        message: expect.stringContaining('elsewhere') as string,
+      });
+      await expect(open().entries.record(key, userEntry(1))).rejects.toThrow('the file store is for one machine');
+      expect(await open().entries.page(key, 0, 10)).toEqual({ entries: [], last: 0, skipped: 0 });
+    });
+  });
+
+  describe('processes', () => {
+    const writer = (over: Partial<Parameters<typeof startWriter>[0]>) =>
+      startWriter({ kind: 'file', where: dir, key, what: 'entries', from: 1, step: 1, to: 1_000_000, ...over });
+
+    test('kill -9 at any moment: what was acknowledged is there, and the next writer goes on at once', async () => {
+      let from = 1;
+      for (const count of [1, 20, 45]) {
+        const killed = writer({ what: 'commits', from });
+        await killed.reached(count);
+        await killed.kill();
+        const store = open();
+        expect((await store.entries.read(key, killed.acknowledged)).map((entry) => entry?.slot)).toEqual(killed.acknowledged);
+        for (const n of killed.acknowledged) {
+          expect(await store.effects.reserve(key, { id: `turn_0001/c${n}`, hash: 'h' }, 'x')).toEqual({
+            status: 'committed',
+            result: { n },
+          });
+        }
+        const begun = Date.now();
+        from = killed.acknowledged.length + from + 2;
+        await store.entries.append(key, [answerEntry(from - 1)]);
+        expect(Date.now() - begun).toBeLessThan(1000);
+        const { entries } = await store.entries.page(key, 0, 10_000);
+        const traces = (await readFile(fileOf('raw_traces.jsonl'), 'utf8')).trim().split('\n');
+        expect(traces.map((line) => (JSON.parse(line) as { slot: number }).slot).sort((a, b) => a - b)).toEqual(
+          entries.map(({ slot }) => slot),
+        );
+      }
+    });
+
+    test('two writers on one conversation lose and double nothing', async () => {
+      const writers = [writer({ from: 1, step: 2, to: 300 }), writer({ from: 2, step: 2, to: 300 })];
+      await Promise.all(writers.map((each) => each.finished()));
+      expect(await open().entries.page(key, 0, 1000)).toEqual({
+        entries: numbered(1, 300).map(({ n }) => answerEntry(n)),
+        last: 300,
+        skipped: 0,
+      });
+      expect((await readFile(fileOf('raw_traces.jsonl'), 'utf8')).trim().split('\n')).toHaveLength(300);
+    });
+
+    test('a reader of the feed gets what another process publishes, all of it, once, in order', async () => {
+      const reading = readCount(open().feed, key, '0', 1000);
+      const publisher = writer({ what: 'events', to: 1000 });
+      expect(eventsOf(await reading)).toEqual(numbered(1, 1000));
+      await publisher.finished();
+    });
+  });
+
+  describe('check', () => {
+    test('is content with a directory that can be written', async () => {
+      expect(await open().check()).toEqual([]);
+    });
+
+    test('names the directory when it is none', async () => {
+      await writeFile(join(dir, 'agents'), '');
+      await expect(open().check()).rejects.toThrow(`cannot use the memory directory in ${dir}`);
+    });
+  });
+});

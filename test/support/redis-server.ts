@@ -1,0 +1,88 @@
+/** A real redis-server of its own, on a free port, in a temp dir. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export interface RedisServer {
+  readonly url: string;
+  readonly port: number;
+  readonly pid: number;
+  /** Ends it in order, and removes the temp dir that it made. */
+  stop(): Promise<void>;
+  /** SIGKILL; the dir stays, so that another can start on it. */
+  kill(): Promise<void>;
+}
+
+export interface RedisServerOptions {
+  /** Where its files lie; without it a temp dir, removed by `stop`. */
+  readonly dir?: string;
+  readonly port?: number;
+  readonly appendonly?: boolean;
+  /** Further arguments, such as `['--maxmemory', '2mb']`. */
+  readonly args?: readonly string[];
+}
+
+export async function startRedis(options: RedisServerOptions = {}): Promise<RedisServer> {
+  const dir = options.dir ?? (await mkdtemp(join(tmpdir(), 'perdura-redis-')));
+  const removeDir = async () => (options.dir === undefined ? rm(dir, { recursive: true, force: true }) : undefined);
+  // Somebody else may take a free port before redis does: then another one.
+  for (let attempt = 1; ; attempt += 1) {
+    const port = options.port ?? (await freePort());
+    const process = spawn(
+      'redis-server',
+      [
+        ...['--port', String(port), '--bind', '127.0.0.1', '--dir', dir, '--save', '', '--daemonize', 'no'],
+        ...['--appendonly', options.appendonly === true ? 'yes' : 'no', ...(options.args ?? [])],
+      ],
+      { stdio: ['ignore', 'pipe', 'inherit'] },
+    );
+    try {
+      await answering(process);
+    } catch (error) {
+      if (attempt < 3 && options.port === undefined) continue;
+      await removeDir();
+      throw error;
+    }
+    return {
+      url: `redis://127.0.0.1:${port}`,
+      port,
+      pid: process.pid ?? 0,
+      async stop() {
+        await end(process, 'SIGTERM');
+        await removeDir();
+      },
+      kill: () => end(process, 'SIGKILL'),
+    };
+  }
+}
+
+async function answering(process: ChildProcess): Promise<void> {
+  let output = '';
+  await new Promise<void>((resolve, reject) => {
+    process.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+      if (output.includes('Ready to accept connections')) resolve();
+    });
+    process.once('error', (error) => reject(new Error(`cannot start redis-server: ${error.message}; is it installed?`)));
+    process.once('exit', (code) => reject(new Error(`redis-server ended with ${code}:\n${output}`)));
+  });
+}
+
+async function end(process: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (process.exitCode !== null || process.signalCode !== null) return;
+  const exited = once(process, 'exit');
+  process.kill(signal);
+  await exited;
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
