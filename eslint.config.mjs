@@ -1,0 +1,105 @@
+import { builtinModules } from 'node:module';
+import tseslint from 'typescript-eslint';
+
+const rules = {
+  '@typescript-eslint/no-floating-promises': 'error',
+  '@typescript-eslint/no-misused-promises': 'error',
+  '@typescript-eslint/await-thenable': 'error',
+  '@typescript-eslint/return-await': ['error', 'error-handling-correctness-only'],
+  '@typescript-eslint/consistent-type-imports': ['error', { fixStyle: 'separate-type-imports' }],
+  '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_', caughtErrorsIgnorePattern: '^_' }],
+  '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
+  '@typescript-eslint/only-throw-error': 'error',
+  '@typescript-eslint/prefer-promise-reject-errors': 'error',
+  '@typescript-eslint/no-explicit-any': 'error',
+  eqeqeq: 'error',
+  'no-constant-condition': ['error', { checkLoops: false }],
+  'no-var': 'error',
+  'prefer-const': 'error',
+};
+
+const readsEnvironment = {
+  object: 'process',
+  property: 'env',
+  message: 'Only src/config.ts reads the environment: add a setting there and take a Config.',
+};
+
+const noModuleState = [
+  {
+    selector: ':matches(Program, Program > ExportNamedDeclaration) > VariableDeclaration[kind=/let|var/]',
+    message: 'No module-level variables that change: state arrives as an argument.',
+  },
+];
+
+/** What a pure function must be given instead of asking the machine. */
+const impure = ['process', 'Buffer', 'fetch', 'setTimeout', 'setInterval', 'setImmediate', 'queueMicrotask', 'performance', 'crypto'];
+
+export default tseslint.config(
+  { ignores: ['dist/', 'node_modules/', 'coverage/', '.perdura/', 'memory/', 'workspace/', 'test/replay/histories/'] },
+  {
+    files: ['**/*.ts'],
+    plugins: { '@typescript-eslint': tseslint.plugin },
+    languageOptions: { parser: tseslint.parser, parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } },
+    linterOptions: { reportUnusedDisableDirectives: 'error' },
+    rules,
+  },
+  {
+    files: ['**/*.{mjs,cjs}'],
+    languageOptions: { ecmaVersion: 2023 },
+    linterOptions: { reportUnusedDisableDirectives: 'error' },
+    rules: { eqeqeq: 'error', 'no-var': 'error', 'prefer-const': 'error', 'no-unused-vars': ['error', { argsIgnorePattern: '^_' }] },
+  },
+  {
+    files: ['src/**/*.ts'],
+    ignores: ['src/config.ts'],
+    rules: { 'no-restricted-properties': ['error', readsEnvironment] },
+  },
+  {
+    // Pure: no import but its own neighbours, no clock, no chance, no machine.
+    files: ['src/conversation/**/*.ts'],
+    rules: {
+      '@typescript-eslint/no-restricted-imports': [
+        'error',
+        { patterns: [{ regex: '^(?!\\./)', message: 'src/conversation imports nothing from outside, not even a type.' }] },
+      ],
+      'no-restricted-globals': ['error', ...impure],
+      'no-restricted-properties': [
+        'error',
+        readsEnvironment,
+        { object: 'Date', property: 'now', message: 'Time arrives in an event.' },
+        { object: 'Math', property: 'random', message: 'Chance arrives in an event.' },
+      ],
+      'no-restricted-syntax': [
+        'error',
+        ...noModuleState,
+        { selector: 'NewExpression[callee.name="Date"][arguments.length=0]', message: 'Time arrives in an event.' },
+      ],
+    },
+  },
+  {
+    // The sandbox: Date and Math.random are Temporal's there and may be used; the host is out of reach.
+    files: ['src/workflows/**/*.ts'],
+    rules: {
+      '@typescript-eslint/no-restricted-imports': [
+        'error',
+        {
+          patterns: [
+            {
+              regex: `^(node:.*|(${builtinModules.filter((name) => !name.startsWith('_')).join('|')})(/.*)?)$`,
+              message: 'No host modules in workflows.',
+              allowTypeImports: true,
+            },
+            { regex: '^zod(/.*)?$', message: 'zod stays out of the sandbox: what comes in is checked by hand.', allowTypeImports: true },
+            {
+              regex: '^(\\.\\./)+(activities|stores|models|tools|agents|cli|testing|client|worker|config|observability)(/|\\.js$|$)',
+              message: 'Across the border of the sandbox: `import type` only.',
+              allowTypeImports: true,
+            },
+          ],
+        },
+      ],
+      'no-restricted-globals': ['error', 'process', 'Buffer', 'fetch', 'setInterval', 'setImmediate', 'performance', 'crypto'],
+      'no-restricted-syntax': ['error', ...noModuleState],
+    },
+  },
+);

@@ -1,0 +1,26 @@
+/** `npm run check`: format, lint and types, side by side. */
+import { join } from 'node:path';
+import { prepare, root } from './prepare.mjs';
+import { runProgram } from './programs.mjs';
+import { report, run, seconds } from './report.mjs';
+
+const bin = (name) => join(root, 'node_modules', ...name);
+export const FORMATTED = '**/*.{ts,mjs,cjs,js,json,yml,yaml}';
+
+await run(async () => {
+  await prepare({ build: false, quiet: true });
+  const results = await Promise.all([
+    check('Format', '`npm run format` repairs it', [bin(['prettier', 'bin', 'prettier.cjs']), '--check', '--log-level', 'warn', FORMATTED]),
+    check('Lint', 'each line above names its rule', [bin(['eslint', 'bin', 'eslint.js']), '.', '--max-warnings', '0']),
+    check('Types', 'each line above names its place', [bin(['typescript', 'bin', 'tsc']), '-p', '.']),
+  ]);
+  return results.every(Boolean) ? 0 : 1;
+});
+
+async function check(what, advice, nodeArguments) {
+  const begin = Date.now();
+  const result = await runProgram(process.execPath, nodeArguments, { cwd: root });
+  if (result.code === 0) report(what, `in order, ${seconds(begin)}`);
+  else process.stderr.write(`${result.output.trim()}\n  ✘ ${what.padEnd(9)}  not in order: ${advice}\n`);
+  return result.code === 0;
+}

@@ -1,0 +1,161 @@
+/**
+ * Makes a clone ready to run: Node, packages, build. Without dependencies of its own, since there may be none yet. Looks first
+ * and does only what is missing, so it can be run again at any time, also twice at once.
+ */
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { withLock } from './lock.mjs';
+import { runProgram } from './programs.mjs';
+import { Missing, report, run, seconds } from './report.mjs';
+
+export const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const modules = join(root, 'node_modules');
+const modulesStamp = join(modules, '.perdura-stamp');
+const dist = join(root, 'dist');
+const distStamp = join(dist, '.perdura-stamp');
+
+/** Lowest Node that has what we use (`util.parseEnv`). */
+const MINIMUM_NODE = [20, 12];
+
+/** Everything in order. `build: false` leaves `dist` alone; `quiet` says only what had to be done. */
+export async function prepare({ build = true, quiet = false } = {}) {
+  checkNode(process.versions.node);
+  const onWait = (pid) => report('Waiting', `another process (${pid ?? 'unknown'}) is preparing this folder`);
+  await withLock(
+    join(root, '.perdura', 'prepare.lock'),
+    async () => {
+      await installPackages({ quiet });
+      if (build) await buildSources({ quiet });
+    },
+    { onWait },
+  );
+}
+
+export function checkNode(version) {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  if (major > MINIMUM_NODE[0] || (major === MINIMUM_NODE[0] && minor >= MINIMUM_NODE[1])) return;
+  throw new Missing(
+    `Perdura needs Node ${MINIMUM_NODE.join('.')} or newer, and this is ${version}: install one from https://nodejs.org, or run \`nvm install 22\`.`,
+  );
+}
+
+async function installPackages({ quiet }) {
+  const wanted = hash([readFileSync(join(root, 'package-lock.json')), process.platform, process.arch, process.versions.modules]);
+  const reason = whyInstall(wanted);
+  if (reason === undefined) {
+    if (!quiet) report('Packages', 'as in package-lock.json');
+    return;
+  }
+  const begin = Date.now();
+  report('Packages', `running npm ci, since ${reason} …`);
+  const result = await runProgram('npm', ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'], { cwd: root });
+  if (result.signal) throw Object.assign(new Error('npm ci was interrupted; run the command again.'), { exitCode: 130 });
+  if (result.code !== 0) {
+    throw new Missing(
+      `${result.output.trim().split('\n').slice(0, 12).join('\n')}\n\nPackages could not be installed: \`npm ci\` in ${root} ended with code ${result.code}.\n` +
+        'Check that this machine reaches an npm registry (`npm ping`), then run the command again.',
+    );
+  }
+  writeFileSync(modulesStamp, wanted);
+  report('Packages', `installed in ${seconds(begin)}`);
+}
+
+function whyInstall(wanted) {
+  if (!existsSync(modules)) return 'node_modules is missing';
+  if (readText(modulesStamp) === wanted) return undefined;
+  if (existsSync(modulesStamp)) return 'package-lock.json or Node has changed';
+  const difference = differenceToLock();
+  if (difference === undefined) writeFileSync(modulesStamp, wanted);
+  return difference;
+}
+
+/** For a node_modules that npm filled without us: what npm says it put there, against what the lock file wants. */
+function differenceToLock() {
+  const installed = readJson(join(modules, '.package-lock.json'))?.packages;
+  if (installed === undefined) return 'node_modules is not complete';
+  const wanted = readJson(join(root, 'package-lock.json'))?.packages ?? {};
+  const missing = Object.entries(wanted).find(
+    ([path, entry]) => path !== '' && !entry.optional && installed[path]?.version !== entry.version,
+  );
+  return missing && `${missing[0]} is not there in version ${missing[1].version}`;
+}
+
+async function buildSources({ quiet }) {
+  const sources = [...listFiles(join(root, 'src')), join(root, 'tsconfig.json'), join(root, 'tsconfig.build.json')].sort();
+  const wanted = hash([
+    ...sources.flatMap((file) => [relative(root, file), readFileSync(file)]),
+    readFileSync(join(root, 'scripts', 'bundle-workflows.mjs')),
+    readText(modulesStamp) ?? '',
+  ]);
+  if (readText(distStamp) === wanted) {
+    if (!quiet) report('Build', 'as the sources');
+    return;
+  }
+  const begin = Date.now();
+  report('Build', `compiling, since ${existsSync(dist) ? 'the sources have changed' : 'dist is missing'} …`);
+  // Built beside and then exchanged: a build that fails leaves the old one, and nobody sees half of one.
+  const fresh = join(root, '.perdura', 'build');
+  rmSync(fresh, { recursive: true, force: true });
+  mkdirSync(fresh, { recursive: true });
+  // Unused names are for `npm run check` to say; they stop nobody from running the program.
+  const tsc = [
+    join(modules, 'typescript', 'bin', 'tsc'),
+    '-p',
+    'tsconfig.build.json',
+    '--noUnusedLocals',
+    'false',
+    '--noUnusedParameters',
+    'false',
+  ];
+  await must('the sources do not compile', [...tsc, '--outDir', fresh]);
+  await must('the workflows cannot be bundled', [join(root, 'scripts', 'bundle-workflows.mjs'), fresh]);
+  writeFileSync(join(fresh, '.perdura-stamp'), wanted);
+  const old = join(root, '.perdura', 'build.old');
+  rmSync(old, { recursive: true, force: true });
+  if (existsSync(dist)) renameSync(dist, old);
+  renameSync(fresh, dist);
+  rmSync(old, { recursive: true, force: true });
+  report('Build', `done in ${seconds(begin)}`);
+}
+
+async function must(failure, nodeArguments) {
+  const result = await runProgram(process.execPath, nodeArguments, { cwd: root });
+  if (result.signal) throw Object.assign(new Error('The build was interrupted; run the command again.'), { exitCode: 130 });
+  if (result.code !== 0) throw Object.assign(new Error(`${result.output.trim()}\n\nThe build stopped: ${failure}.`), { exitCode: 1 });
+}
+
+function listFiles(dir) {
+  return readdirSync(dir, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(dir, entry.name);
+    return entry.isDirectory() ? listFiles(path) : [path];
+  });
+}
+
+/** Each part is hashed with its length, so that no two lists of parts look the same. */
+function hash(parts) {
+  const sum = createHash('sha256');
+  for (const part of parts) sum.update(`${part.length}:`).update(part);
+  return sum.digest('hex');
+}
+
+function readText(file) {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+function readJson(file) {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  await run(() => prepare({ build: !process.argv.includes('--no-build'), quiet: process.argv.includes('--quiet') }));
+}

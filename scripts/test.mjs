@@ -1,0 +1,61 @@
+/**
+ * `npm test`: every test that needs no account, against a real Temporal server and a real redis-server that the tests start
+ * themselves on free ports. Arguments after `--` go to jest. Closes with the line `N passed, N failed`.
+ */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { prepare, root } from './prepare.mjs';
+import { runProgram } from './programs.mjs';
+import { findRedisServer } from './redis-server.mjs';
+import { report, run } from './report.mjs';
+
+await run(async () => {
+  await prepare();
+  const { findTemporalBinary } = createRequire(import.meta.url)(join(root, 'dist', 'cli', 'services', 'temporal-binary.js'));
+  const temporal = await findTemporalBinary((text) => report('Temporal', text));
+  report('Temporal', `${temporal.path} (${temporal.reason})`);
+  const redis = await findRedisServer();
+  report('Redis', `${redis.path} (${redis.reason})`);
+
+  const folder = mkdtempSync(join(tmpdir(), 'perdura-test-'));
+  try {
+    const outputFile = join(folder, 'jest.json');
+    const result = await runProgram(
+      process.execPath,
+      [join(root, 'node_modules', 'jest', 'bin', 'jest.js'), '--json', `--outputFile=${outputFile}`, ...process.argv.slice(2)],
+      { cwd: root, env: testEnvironment({ PERDURA_TEST_TEMPORAL: temporal.path, PERDURA_TEST_REDIS: redis.path }), show: true },
+    );
+    return close(readResults(outputFile), result.code);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+/** A developer's own server, key and settings are no part of a test: tests say what they need. */
+function testEnvironment(extra) {
+  const kept = Object.entries(process.env).filter(
+    ([name]) => !/^(TEMPORAL_|PERDURA_|REDIS_URL$|ANTHROPIC_|OPENAI_|GEMINI_|OLLAMA_)/.test(name),
+  );
+  return { ...Object.fromEntries(kept), ...extra };
+}
+
+function readResults(file) {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+/** A file that could not even be loaded counts as one failed test; no test at all is a failure too. */
+function close(results, code) {
+  const passed = results?.numPassedTests ?? 0;
+  const failed = (results?.numFailedTests ?? 0) + (results?.numRuntimeErrorTestSuites ?? 0);
+  const skipped = (results?.numPendingTests ?? 0) + (results?.numTodoTests ?? 0);
+  if (results === undefined) process.stderr.write(`\njest ended with code ${code} before it wrote results.\n`);
+  else if (passed + failed === 0) process.stderr.write('\nNo test ran.\n');
+  process.stdout.write(`\n${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`);
+  return code !== 0 || failed > 0 || passed === 0 ? Math.max(code, 1) : 0;
+}

@@ -1,0 +1,60 @@
+/** The chat when lines are piped in: one message after another, each answer on stdout before the next line is taken. */
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import type { TurnResult } from '../conversation/contract.js';
+import { helpText, readChatLine } from './chat-commands.js';
+import type { ChatSession } from './chat-session.js';
+import { CliError, EXIT, messageOf } from './exit.js';
+import { onInterrupt } from './interrupts.js';
+import { answerExitCode, explainEnd } from './turn-end.js';
+import { untilEnd, wholeAnswer } from './whole-answer.js';
+
+/** Answers the exit code: that of the last answer that was not a good one. */
+export async function chatInLines(
+  session: ChatSession,
+  options: { readonly input: Readable; readonly firstMessage?: string; readonly leave: AbortController },
+): Promise<number> {
+  const { client, output, id } = session;
+  const { signal } = options.leave;
+  let exitCode: number = EXIT.ok;
+  let presses = 0;
+  const stopListening = onInterrupt(() => {
+    presses += 1;
+    exitCode = EXIT.interrupted;
+    if (presses > 1) return options.leave.abort(new CliError('left', EXIT.interrupted));
+    output.note('(stopping; Ctrl+C again leaves)');
+    client.interrupt(id, 'Ctrl+C').catch((error: unknown) => output.problem(`cannot stop the answer: ${messageOf(error)}`));
+  });
+
+  const print = async (first: TurnResult): Promise<void> => {
+    const result = await untilEnd(client, id, first, signal);
+    const text = await wholeAnswer(client, id, result);
+    if (text !== '') output.line(text);
+    explainEnd(result, output);
+    exitCode = answerExitCode(result) || exitCode;
+  };
+  const say = async (text: string): Promise<void> => {
+    session.noteSpoken();
+    await print(await client.send(id, { text }, { signal }));
+  };
+
+  try {
+    for (const turn of session.openTurns) await print(await client.turn(id, turn, { signal }));
+    if (options.firstMessage !== undefined) await say(options.firstMessage);
+    for await (const text of createInterface({ input: options.input, crlfDelay: Infinity, signal })) {
+      if (signal.aborted) break;
+      const line = readChatLine(text);
+      if (line.kind === 'message') await say(line.text);
+      else if (line.kind === 'unknown-command') {
+        throw new CliError(`there is no ${line.name}; the nearest is ${line.nearest}`, EXIT.usage);
+      } else if (line.kind === 'command') {
+        if (line.name === '/exit') break;
+        if (line.name === '/help') output.say(helpText());
+        else output.line((await client.reset(id)).reply);
+      }
+    }
+    return exitCode;
+  } finally {
+    stopListening();
+  }
+}

@@ -1,0 +1,108 @@
+/** `perdura chat`: finds or starts what is needed, opens the conversation, and hands over to a terminal, a pipe or one answer. */
+import type { ReadStream, WriteStream } from 'node:tty';
+import type { PerduraClient } from '../client.js';
+import { loadConfig } from '../config.js';
+import { ID_PATTERN } from '../conversation/contract.js';
+import type { ChatSession } from './chat-session.js';
+import { CliError, EXIT } from './exit.js';
+import { onInterrupt, onTermination } from './interrupts.js';
+import { readLastConversation } from './last-conversation.js';
+import type { Output } from './output.js';
+import type { Services } from './services/services.js';
+
+export interface ChatOptions {
+  readonly continue?: boolean;
+  readonly resume?: string;
+  readonly agent?: string;
+  readonly model?: string;
+  /** A message, or true when it comes from stdin. */
+  readonly print?: string | true;
+  readonly outputFormat: 'text' | 'json';
+  readonly startServices?: boolean;
+}
+
+export async function chat(words: readonly string[], options: ChatOptions, output: Output, closed: AbortSignal): Promise<number> {
+  const config = loadConfig();
+  const resume = options.continue === true ? readLastConversation(config.cwd) : options.resume;
+  if (resume !== undefined && !ID_PATTERN.test(resume)) {
+    throw new CliError(`${JSON.stringify(resume)} is not an id of a conversation: up to 64 letters, digits, - and _`, EXIT.usage);
+  }
+
+  const leave = new AbortController();
+  const stopListening = onTermination((exitCode) => leave.abort(new CliError('ended from outside', exitCode)));
+  closed.addEventListener('abort', () => leave.abort(new CliError('the reader is gone', EXIT.ok)), { once: true });
+  // Until the chat itself answers to Ctrl+C, it means: give up.
+  const stopGivingUp = onInterrupt(() =>
+    leave.abort(new CliError('interrupted while starting; nothing is left running', EXIT.interrupted)),
+  );
+
+  let services: Services | undefined;
+  let client: PerduraClient | undefined;
+  try {
+    if (options.startServices === true) {
+      const { startServices } = await import('./services/services.js');
+      services = await startServices(config, output, leave.signal);
+    }
+    const { connectClient } = await import('./connect.js');
+    client = await connectClient(config, output, { needsWorker: services === undefined });
+    leave.signal.throwIfAborted();
+
+    const { openSession } = await import('./chat-session.js');
+    const session = await openSession(client, config, output, { resume, agent: options.agent, model: options.model });
+    const link = services?.uiLink(session.id);
+    output.say(`\n  conversation ${session.id}${link === undefined ? '' : `  ·  ${link}`}`);
+    stopGivingUp();
+    const exitCode = await talk(session, words, options, leave);
+    await tidyUp(session);
+    if (leave.signal.aborted) return exitCodeOfLeaving(leave.signal) ?? exitCode;
+    return exitCode;
+  } finally {
+    stopGivingUp();
+    const hurry = new AbortController();
+    const stopHurrying = onInterrupt(() => hurry.abort());
+    await client?.close();
+    if (services !== undefined && !leave.signal.aborted) output.note('ending what was started …');
+    await services?.stop(hurry.signal);
+    stopHurrying();
+    stopListening();
+  }
+}
+
+async function talk(session: ChatSession, words: readonly string[], options: ChatOptions, leave: AbortController): Promise<number> {
+  const firstMessage = words.length > 0 ? words.join(' ') : undefined;
+  const input: ReadStream = process.stdin;
+  const screen: WriteStream = process.stderr as WriteStream;
+  if (options.print !== undefined) {
+    const { printOneAnswer } = await import('./one-shot.js');
+    const message = options.print === true ? firstMessage : [options.print, ...words].join(' ');
+    return printOneAnswer(session, { message, format: options.outputFormat, leave });
+  }
+  if (input.isTTY && screen.isTTY) {
+    const { chatInTerminal } = await import('./chat-terminal.js');
+    if (!session.isNew) await recapOf(session);
+    session.output.note('  /help lists what else there is\n');
+    await chatInTerminal(session, { input, screen, firstMessage, leave: leave.signal });
+    if (session.wasSpoken() || !session.isNew) session.output.say(`go on with this conversation: ${comeBack(options)}`);
+    return EXIT.ok;
+  }
+  const { chatInLines } = await import('./chat-lines.js');
+  return chatInLines(session, { input, firstMessage, leave });
+}
+
+async function recapOf(session: ChatSession): Promise<void> {
+  const { recap } = await import('./chat-session.js');
+  await recap(session);
+}
+
+/** A conversation in which nothing was said leaves no trace. */
+async function tidyUp(session: ChatSession): Promise<void> {
+  if (session.isNew && !session.wasSpoken()) await session.client.closeConversation(session.id);
+}
+
+function comeBack(options: ChatOptions): string {
+  return options.startServices === true ? 'npm start -- -c' : 'perdura chat -c';
+}
+
+function exitCodeOfLeaving(signal: AbortSignal): number | undefined {
+  return signal.reason instanceof CliError ? signal.reason.exitCode : undefined;
+}

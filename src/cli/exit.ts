@@ -1,0 +1,46 @@
+/** How a command ends: exit codes, and the one place where an error becomes a sentence. */
+export const EXIT = { ok: 0, failed: 1, usage: 2, unreachable: 3, notFound: 4, interrupted: 130 } as const;
+
+/** Said to the person as it is, without a stack. */
+export class CliError extends Error {
+  override readonly name = 'CliError';
+  constructor(
+    message: string,
+    readonly exitCode: number,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+/** Errors come from several libraries: told apart by name and code, since two copies of a class are never `instanceof`. */
+export function exitCodeOf(error: unknown): number {
+  const { name, code, kind, exitCode, cause } = fieldsOf(error);
+  if (typeof exitCode === 'number') return exitCode;
+  if (name === 'ClientError') return CLIENT_ERRORS[String(kind)] ?? EXIT.failed;
+  if (name === 'ConfigError') return EXIT.usage;
+  if (name === 'StoreUnavailable' || code === GRPC_UNAVAILABLE || code === GRPC_DEADLINE) return EXIT.unreachable;
+  if (UNREACHABLE_CODES.has(String(code))) return EXIT.unreachable;
+  if (name === 'WorkflowNotFoundError' || name === 'NamespaceNotFoundError' || code === GRPC_NOT_FOUND) return EXIT.notFound;
+  return cause === undefined || cause === null ? EXIT.failed : exitCodeOf(cause);
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message || error.name : String(error);
+}
+
+const CLIENT_ERRORS: Readonly<Record<string, number>> = {
+  'not-found': EXIT.notFound,
+  invalid: EXIT.usage,
+  unreachable: EXIT.unreachable,
+  aborted: EXIT.interrupted,
+};
+
+const GRPC_DEADLINE = 4;
+const GRPC_NOT_FOUND = 5;
+const GRPC_UNAVAILABLE = 14;
+const UNREACHABLE_CODES = new Set(['ECONNREFUSED', 'ENOTFOUND', 'ETIMEDOUT', 'ECONNRESET', 'EHOSTUNREACH']);
+
+function fieldsOf(error: unknown): { name?: unknown; code?: unknown; kind?: unknown; exitCode?: unknown; cause?: unknown } {
+  return typeof error === 'object' && error !== null ? error : {};
+}

@@ -1,0 +1,104 @@
+/** Questions to a Temporal server that the CLI has itself, beside those of `PerduraClient`. */
+import { connect } from 'node:net';
+import type { Connection } from '@temporalio/client';
+import type { TemporalConnection } from '../../config.js';
+import { DEFAULT_TEMPORAL_ADDRESS } from '../../config.js';
+import { CliError, EXIT, messageOf } from '../exit.js';
+
+export type Answer = 'temporal' | 'nothing' | 'something-else';
+
+/** Who answers on the address where a dev server listens. */
+export async function probeTemporal(timeout = 3000): Promise<Answer> {
+  if (!(await isListening(DEFAULT_TEMPORAL_ADDRESS))) return 'nothing';
+  const connection = await openConnection({ address: DEFAULT_TEMPORAL_ADDRESS }, timeout).catch(() => undefined);
+  await connection?.close();
+  return connection === undefined ? 'something-else' : 'temporal';
+}
+
+export function isListening(address: string): Promise<boolean> {
+  const [host, port] = address.split(':');
+  return new Promise((resolve) => {
+    const socket = connect({ host, port: Number(port), timeout: 1000 });
+    const end = (answer: boolean) => (): void => {
+      socket.destroy();
+      resolve(answer);
+    };
+    socket.once('connect', end(true)).once('error', end(false)).once('timeout', end(false));
+  });
+}
+
+/** Throws a sentence when the server or the namespace is not there. */
+export async function checkTemporal(temporal: TemporalConnection): Promise<void> {
+  const { address } = temporal.connectionOptions;
+  let connection: Connection;
+  try {
+    // The usual case on one's own machine, and it need not take the five seconds of a connection that may still come up.
+    if (!temporal.named && !(await isListening(address))) throw new Error('nothing listens there');
+    connection = await openConnection(temporal.connectionOptions, 5000);
+  } catch (cause) {
+    const advice = temporal.named
+      ? 'check TEMPORAL_ADDRESS, TEMPORAL_API_KEY and TEMPORAL_TLS_*, or unset them'
+      : '`npm start` starts one, or set TEMPORAL_ADDRESS';
+    throw new CliError(`cannot reach Temporal at ${address}: ${messageOf(cause)}; ${advice}`, EXIT.unreachable, { cause });
+  }
+  try {
+    await connection.workflowService.describeNamespace({ namespace: temporal.namespace });
+  } catch (cause) {
+    const missing = (cause as { code?: unknown }).code === 5;
+    const advice = missing ? `create it with \`temporal operator namespace create -n ${temporal.namespace}\`` : 'check your access to it';
+    throw new CliError(
+      `Temporal at ${address} does not open namespace ${temporal.namespace}: ${missing ? 'it does not exist' : messageOf(cause)}; ${advice}`,
+      EXIT.unreachable,
+      { cause },
+    );
+  } finally {
+    await connection.close();
+  }
+}
+
+/** Whether a worker has asked for work lately. Without one a message waits, which a person should know. */
+export async function hasWorker(temporal: TemporalConnection, taskQueue: string): Promise<boolean> {
+  const connection = await openConnection(temporal.connectionOptions, 5000);
+  try {
+    const { pollers } = await connection.workflowService.describeTaskQueue({
+      namespace: temporal.namespace,
+      taskQueue: { name: taskQueue },
+      taskQueueType: 1,
+    });
+    return (pollers?.length ?? 0) > 0;
+  } finally {
+    await connection.close();
+  }
+}
+
+export async function setRetention(temporal: TemporalConnection, days: number): Promise<void> {
+  const { msToTs } = await import('@temporalio/common/lib/time.js');
+  const connection = await openConnection(temporal.connectionOptions, 5000);
+  try {
+    await connection.workflowService.updateNamespace({
+      namespace: temporal.namespace,
+      config: { workflowExecutionRetentionTtl: msToTs(days * 24 * 60 * 60 * 1000) },
+    });
+  } finally {
+    await connection.close();
+  }
+}
+
+/** Where a person sees a conversation in Temporal's own page, if we can tell. */
+export function uiLink(temporal: TemporalConnection, uiPort: number | undefined, id: string): string | undefined {
+  const { address } = temporal.connectionOptions;
+  const path = `/namespaces/${temporal.namespace}/workflows/${id}`;
+  if (address.includes('.tmprl.cloud') || address.includes('.api.temporal.io')) return `https://cloud.temporal.io${path}`;
+  return uiPort === undefined ? undefined : `http://127.0.0.1:${uiPort}${path}`;
+}
+
+async function openConnection(options: TemporalConnection['connectionOptions'], timeout: number): Promise<Connection> {
+  const { Connection: Connections } = await import('@temporalio/client');
+  return Connections.connect({
+    address: options.address,
+    apiKey: options.apiKey,
+    tls: options.tls,
+    metadata: options.metadata,
+    connectTimeout: timeout,
+  });
+}

@@ -1,0 +1,236 @@
+/**
+ * Our own dev server, shared by the chats of one folder.
+ *
+ * 1. It runs detached: Ctrl+C in a chat does not reach it, and it outlives a chat that was killed.
+ * 2. `.perdura/temporal.pid` says which process it is; a later start finds it there and takes it over.
+ * 3. Each chat leaves its pid in `.perdura/chats/`; the last one to leave stops the server.
+ * 4. All of that happens under one lock, so that two starts make one server.
+ */
+import { spawn } from 'node:child_process';
+import { mkdirSync, openSync, closeSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Config, TemporalConnection } from '../../config.js';
+import { DEFAULT_TEMPORAL_ADDRESS } from '../../config.js';
+import { CliError, EXIT } from '../exit.js';
+import { withLock } from './lock.js';
+import { commandOf, endProcess, isAlive, lastLines } from './programs.js';
+import { findTemporalBinary } from './temporal-binary.js';
+import { checkTemporal, isListening, probeTemporal, setRetention } from './temporal-connection.js';
+
+export interface TemporalServer {
+  /** Where its page is, if it has one. */
+  readonly uiPort: number | undefined;
+  /** Stops the server if it is ours and no other chat of this folder uses it. */
+  leave(hurry: AbortSignal): Promise<void>;
+}
+
+export type Say = (text: string) => void;
+
+const GRPC_PORT = 7233;
+const UI_PORT = 8233;
+const RETENTION_DAYS = 30;
+
+/** Measured: without these two each queue hop costs 50 ms more. */
+const DYNAMIC_CONFIG = ['system.enableActivityEagerExecution=true', 'history.transferProcessorMaxPollRPS=2000'];
+
+const SEARCH_ATTRIBUTES = [
+  'AgentName=Keyword',
+  'AgentStatus=Keyword',
+  'AgentModel=Keyword',
+  'AgentParent=Keyword',
+  'AgentTurns=Int',
+  'AgentCostUsd=Double',
+];
+
+/** Finds a server or starts one. What it started does not outlive a failure. */
+export async function useTemporalServer(
+  config: Config,
+  temporal: TemporalConnection,
+  say: Say,
+  signal: AbortSignal,
+): Promise<TemporalServer> {
+  if (temporal.named) {
+    await checkTemporal(temporal);
+    say(`${temporal.connectionOptions.address}, namespace ${temporal.namespace}, since TEMPORAL_* or its profile says so`);
+    return { uiPort: undefined, leave: async () => {} };
+  }
+  const files = filesOf(config);
+  mkdirSync(files.chats, { recursive: true });
+  const uiPort = await withLock(files.lock, async () => {
+    const port = await findOrStart(files, temporal, say, signal);
+    writeFileSync(join(files.chats, String(process.pid)), '');
+    return port;
+  });
+
+  let leaving = false;
+  const watching = watchServer(
+    files,
+    () => leaving,
+    async () => {
+      say('the server has ended: starting it again …');
+      await withLock(files.lock, () => findOrStart(files, temporal, say, signal));
+    },
+  );
+  return {
+    uiPort,
+    async leave(hurry) {
+      leaving = true;
+      clearInterval(watching);
+      await withLock(files.lock, async () => {
+        rmSync(join(files.chats, String(process.pid)), { force: true });
+        if (otherChats(files).length > 0) return;
+        const pid = await ownServer(files);
+        if (pid !== undefined) await endProcess(pid, 10_000, hurry);
+        rmSync(files.pid, { force: true });
+      });
+    },
+  };
+}
+
+interface Files {
+  readonly lock: string;
+  readonly pid: string;
+  readonly chats: string;
+  readonly log: string;
+  readonly database: string;
+}
+
+function filesOf(config: Config): Files {
+  const folder = join(config.cwd, '.perdura');
+  return {
+    lock: join(folder, 'services.lock'),
+    pid: join(folder, 'temporal.pid'),
+    chats: join(folder, 'chats'),
+    log: join(folder, 'temporal.log'),
+    database: join(folder, 'temporal.db'),
+  };
+}
+
+async function findOrStart(files: Files, temporal: TemporalConnection, say: Say, signal: AbortSignal): Promise<number | undefined> {
+  const own = await ownServer(files);
+  const answer = await probeTemporal();
+  if (answer === 'temporal') {
+    await checkTemporal(temporal);
+    const whose =
+      own === undefined
+        ? 'not started by us, so it is left running'
+        : otherChats(files).length > 0
+          ? 'another chat of this folder started it'
+          : `left by an earlier start (process ${own}), which this one takes over`;
+    say(`found on ${DEFAULT_TEMPORAL_ADDRESS}: ${whose}`);
+    return (await isListening(`127.0.0.1:${UI_PORT}`)) ? UI_PORT : undefined;
+  }
+  // Ours, but silent: it hangs, or its start was cut off.
+  if (own !== undefined) await endProcess(own, 2000);
+  if (answer === 'something-else' && (await isListening(DEFAULT_TEMPORAL_ADDRESS))) {
+    throw new CliError(
+      `cannot start Temporal on ${DEFAULT_TEMPORAL_ADDRESS}: a program that is not Temporal has that port; stop it, or set TEMPORAL_ADDRESS`,
+      EXIT.unreachable,
+    );
+  }
+  return startServer(files, temporal, say, signal);
+}
+
+async function startServer(files: Files, temporal: TemporalConnection, say: Say, signal: AbortSignal): Promise<number> {
+  const binary = await findTemporalBinary(say, { signal });
+  signal.throwIfAborted();
+  const begin = Date.now();
+  const uiPort = (await isListening(`127.0.0.1:${UI_PORT}`)) ? UI_PORT + 1 : UI_PORT;
+  const pid = spawnServer(files, binary.path, uiPort);
+  try {
+    await waitUntilReady(files, pid, temporal, signal);
+    await setRetention(temporal, RETENTION_DAYS);
+  } catch (error) {
+    await endProcess(pid, 2000);
+    rmSync(files.pid, { force: true });
+    throw error;
+  }
+  const seconds = ((Date.now() - begin) / 1000).toFixed(1);
+  say(`started on ${DEFAULT_TEMPORAL_ADDRESS} in ${seconds} s, since none answered there (${binary.path}, ${binary.reason})`);
+  return uiPort;
+}
+
+function spawnServer(files: Files, program: string, uiPort: number): number {
+  const flags = [
+    ...['--ip', '127.0.0.1', '--port', String(GRPC_PORT), '--ui-port', String(uiPort), '--db-filename', files.database],
+    ...['--log-level', 'warn'],
+    ...DYNAMIC_CONFIG.flatMap((entry) => ['--dynamic-config-value', entry]),
+    ...SEARCH_ATTRIBUTES.flatMap((entry) => ['--search-attribute', entry]),
+  ];
+  try {
+    renameSync(files.log, `${files.log}.old`);
+  } catch {
+    // There was none.
+  }
+  const log = openSync(files.log, 'a');
+  const child = spawn(program, ['server', 'start-dev', ...flags], { detached: true, stdio: ['ignore', log, log] });
+  closeSync(log);
+  // Without a listener a program that cannot be started would end us; waitUntilReady sees that it is not alive.
+  child.on('error', () => {});
+  child.unref();
+  if (child.pid === undefined) throw new CliError(`cannot start ${program}: check that it may be executed`, EXIT.unreachable);
+  writeFileSync(files.pid, `${child.pid}\n`);
+  return child.pid;
+}
+
+async function waitUntilReady(files: Files, pid: number, temporal: TemporalConnection, signal: AbortSignal): Promise<void> {
+  for (const deadline = Date.now() + 60_000; Date.now() < deadline; await sleep(50)) {
+    signal.throwIfAborted();
+    if (!isAlive(pid)) break;
+    if (!(await isListening(DEFAULT_TEMPORAL_ADDRESS))) continue;
+    const isReady = await checkTemporal(temporal).then(
+      () => true,
+      () => false,
+    );
+    if (isReady) return;
+  }
+  const what = isAlive(pid) ? 'was not ready within 60 s' : 'ended at once';
+  throw new CliError(
+    `Temporal was started and ${what}. The end of ${files.log}:\n${lastLines(files.log, 5)}\nRepair what it says, or set TEMPORAL_ADDRESS to another server.`,
+    EXIT.unreachable,
+  );
+}
+
+/** Pid of the server that a chat of this folder started and that is still alive. */
+async function ownServer(files: Files): Promise<number | undefined> {
+  const pid = Number(readText(files.pid)) || undefined;
+  if (pid === undefined || !isAlive(pid)) return undefined;
+  return (await commandOf(pid))?.includes(files.database) ? pid : undefined;
+}
+
+function otherChats(files: Files): number[] {
+  return readdirSync(files.chats)
+    .map(Number)
+    .filter((pid) => {
+      if (pid === process.pid) return false;
+      if (isAlive(pid)) return true;
+      rmSync(join(files.chats, String(pid)), { force: true });
+      return false;
+    });
+}
+
+/** Our server is not our child when another chat started it, so it is looked at rather than listened to. */
+function watchServer(files: Files, isLeaving: () => boolean, restart: () => Promise<void>): NodeJS.Timeout {
+  let busy = false;
+  const look = async (): Promise<void> => {
+    const pid = Number(readText(files.pid)) || undefined;
+    if (busy || isLeaving() || pid === undefined || isAlive(pid)) return;
+    busy = true;
+    try {
+      await restart();
+    } finally {
+      busy = false;
+    }
+  };
+  // A failed restart is tried again at the next look; clients meanwhile retry on their own.
+  return setInterval(() => void look().catch(() => {}), 1000).unref();
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,98 @@
+/** The worker as a child process: kept alive while we are, gone when we are gone. */
+import type { ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { closeSync, mkdirSync, openSync, renameSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { CliError, EXIT } from '../exit.js';
+import { endProcess, lastLines } from './programs.js';
+
+export interface WorkerProcess {
+  /** Settles when the first worker takes work, or when none can be started. */
+  readonly ready: Promise<void>;
+  /** Lets a running answer end or move, within the worker's own grace; `hurry` does not wait for that. */
+  stop(hurry: AbortSignal): Promise<void>;
+}
+
+export interface WorkerOptions {
+  /** Node's arguments: the script and what it is given. */
+  readonly command: readonly string[];
+  readonly cwd: string;
+  readonly logFile: string;
+  readonly say: (text: string) => void;
+}
+
+/** What a worker says to its parent, over IPC. */
+export interface WorkerReady {
+  readonly kind: 'ready';
+}
+
+/** A worker that dies sooner than this is not started again at once: something is wrong with more than its luck. */
+const SHORT_LIFE = 5000;
+const LONGEST_PAUSE = 10_000;
+/** The worker's grace of 10 s and a little. */
+const LONGEST_SHUTDOWN = 12_000;
+
+export function startWorkerProcess(options: WorkerOptions): WorkerProcess {
+  let child: ChildProcess | undefined;
+  let stopping = false;
+  let wasReady = false;
+  let shortLives = 0;
+  let pause: NodeJS.Timeout | undefined;
+  let settle!: { resolve: () => void; reject: (error: Error) => void };
+  const ready = new Promise<void>((resolve, reject) => (settle = { resolve, reject }));
+
+  // Who stops us before it settled no longer asks.
+  ready.catch(() => {});
+
+  const start = (): void => {
+    const begin = Date.now();
+    child = spawnWorker(options);
+    child.on('message', (message: WorkerReady) => {
+      if (message.kind !== 'ready') return;
+      if (wasReady) options.say('the new worker has taken over');
+      wasReady = true;
+      settle.resolve();
+    });
+    child.on('exit', (code, signal) => {
+      child = undefined;
+      if (stopping) return;
+      shortLives = Date.now() - begin < SHORT_LIFE ? shortLives + 1 : 0;
+      const how = signal === null ? `with code ${code}` : `by ${signal}`;
+      if (!wasReady && (code === EXIT.unreachable || code === EXIT.usage || shortLives >= 3)) {
+        return settle.reject(new CliError(`the worker ended ${how} before it was ready. ${tail(options.logFile)}`, code || EXIT.failed));
+      }
+      options.say(`the worker was ended ${how}: starting another (${options.logFile})`);
+      if (shortLives < 2) return start();
+      pause = setTimeout(start, Math.min(1000 * 2 ** (shortLives - 2), LONGEST_PAUSE));
+    });
+  };
+  start();
+
+  return {
+    ready,
+    async stop(hurry) {
+      stopping = true;
+      clearTimeout(pause);
+      if (child?.pid !== undefined) await endProcess(child.pid, LONGEST_SHUTDOWN, hurry);
+    },
+  };
+}
+
+/** Detached, so that Ctrl+C in the terminal is ours alone to answer; IPC, so that it notices our end however we ended. */
+function spawnWorker(options: WorkerOptions): ChildProcess {
+  mkdirSync(dirname(options.logFile), { recursive: true });
+  keepLogShort(options.logFile);
+  const log = openSync(options.logFile, 'a');
+  const child = spawn(process.execPath, options.command, { cwd: options.cwd, detached: true, stdio: ['ignore', log, log, 'ipc'] });
+  closeSync(log);
+  return child;
+}
+
+function keepLogShort(file: string): void {
+  const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+  if (size > 10 * 1024 * 1024) renameSync(file, `${file}.old`);
+}
+
+function tail(logFile: string): string {
+  return `The end of ${logFile}:\n${lastLines(logFile, 16)}`;
+}

@@ -1,0 +1,47 @@
+/**
+ * What may reach a terminal. Text of models, tools and servers can carry sequences that move the cursor, write the
+ * clipboard, draw false links or hide words.
+ *
+ * 1. Each character is judged alone, without memory: a sequence that is split over two chunks meets the same rule, because
+ *    its first character, the one that makes it a sequence, never gets through.
+ * 2. Of the control characters only `\n` and `\t` pass. The others are shown as their pictures (␛), C1 as U+FFFD; `\r` is
+ *    dropped, so that `\r\n` stays a line end and a lone one overwrites nothing.
+ * 3. What cannot be seen but changes what is seen is dropped: bidi overrides, zero-width characters, tags, fillers.
+ */
+export function toTerminalText(text: string): string {
+  return text.replace(UNSAFE, shown);
+}
+
+/** The same on one line, at most `width` characters. */
+export function toTerminalLine(text: string, width: number): string {
+  // The cut comes first, so that a megabyte is not walked for eighty characters; the rules only shorten or keep.
+  const characters = Array.from(
+    toTerminalText(text.slice(0, width * 4))
+      .replace(/\s+/g, ' ')
+      .trim(),
+  );
+  const whole = text.length <= width * 4 && characters.length <= width;
+  return whole ? characters.join('') : `${characters.slice(0, Math.max(width - 1, 0)).join('')}…`;
+}
+
+/** JSON that means the same and holds no character that rule 2 or 3 would touch. */
+export function toTerminalJson(value: unknown, indent?: number): string {
+  return JSON.stringify(value, null, indent).replace(UNSAFE, (character) =>
+    Array.from({ length: character.length }, (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`).join(''),
+  );
+}
+
+// Variation selectors 15 and 16 stay: they choose between text and emoji. Lone surrogates are half characters.
+const CONTROL = '[\\p{Cc}--[\\n\\t]]\\p{Surrogate}\\u{2028}\\u{2029}';
+const INVISIBLE = '[[\\p{Default_Ignorable_Code_Point}\\p{Bidi_Control}\\u{fff9}-\\u{fffb}]--[\\u{fe0e}\\u{fe0f}]]';
+const UNSAFE = new RegExp(`[${CONTROL}${INVISIBLE}]`, 'gv');
+
+function shown(character: string): string {
+  const code = character.codePointAt(0) ?? 0;
+  if (character === '\r') return '';
+  if (code < 0x20) return String.fromCodePoint(0x2400 + code);
+  if (code === 0x7f) return '\u2421';
+  if (code < 0xa0) return '\ufffd';
+  if (code === 0x2028 || code === 0x2029) return '\n';
+  return code >= 0xd800 && code <= 0xdfff ? '\ufffd' : '';
+}

@@ -1,0 +1,26 @@
+/** `perdura worker`: takes work until it is told to end. */
+import { loadConfig } from '../config.js';
+import { EXIT } from './exit.js';
+import type { Output } from './output.js';
+import type { WorkerReady } from './services/worker-process.js';
+
+/** A worker that does not end in this time after its parent's death is not waited for. */
+const ORPHAN_PATIENCE = 15_000;
+
+export async function worker(output: Output): Promise<number> {
+  const config = loadConfig();
+  // Started by a chat: when that ends, however it ended, so do we, the way SIGTERM ends us.
+  process.once('disconnect', () => {
+    process.kill(process.pid, 'SIGTERM');
+    setTimeout(() => process.exit(EXIT.failed), ORPHAN_PATIENCE).unref();
+  });
+  const { runWorker } = await import('../worker.js');
+  await runWorker(config, {
+    onReady() {
+      output.report('Worker', `takes work from task queue ${config.taskQueue}; Ctrl+C ends it`);
+      process.send?.({ kind: 'ready' } satisfies WorkerReady);
+    },
+  });
+  if (process.connected) process.disconnect();
+  return EXIT.ok;
+}

@@ -1,0 +1,201 @@
+/**
+ * Settings (design section 7). The only file that reads the environment: `.env` in the working directory, the real
+ * environment wins. An empty value counts as not set, so `ANTHROPIC_API_KEY= npm start` leaves out the one in `.env`.
+ */
+import { readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { delimiter, join, resolve } from 'node:path';
+import { parseEnv } from 'node:util';
+import type { ClientConnectConfig } from '@temporalio/envconfig';
+
+export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface Config {
+  /** Redis keeps traces and memory when set; files under `memoryDir` otherwise. */
+  readonly redisUrl?: string;
+  /** Without it the scripted model answers, labelled as such. */
+  readonly anthropicApiKey?: string;
+  readonly anthropicBaseUrl?: string;
+  readonly taskQueue: string;
+  /** `provider/name`. */
+  readonly model: string;
+  /** Directories are absolute. */
+  readonly agentsDir: string;
+  readonly memoryDir: string;
+  readonly workspace: string;
+  readonly logLevel: LogLevel;
+  /** The working directory that `.env` and `.perdura/` belong to. */
+  readonly cwd: string;
+  /** What `@temporalio/envconfig` is given to read; `temporalConnection` is the way to use it. */
+  readonly temporalEnv: Readonly<Record<string, string>>;
+}
+
+export interface Setting {
+  readonly name: string;
+  readonly default?: string;
+  readonly meaning: string;
+  /** Never printed, neither in full nor in an error. */
+  readonly secret: boolean;
+}
+
+/** Every setting of ours, in the order in which people meet them. `TEMPORAL_*` stands for those of `@temporalio/envconfig`. */
+export const SETTINGS = [
+  {
+    name: 'TEMPORAL_*',
+    default: '127.0.0.1:7233, namespace default',
+    meaning: 'which Temporal server to use: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_API_KEY, TEMPORAL_TLS_…, TEMPORAL_PROFILE',
+    secret: true,
+  },
+  { name: 'REDIS_URL', meaning: 'Redis that keeps traces and memory; without it they are files', secret: true },
+  { name: 'ANTHROPIC_API_KEY', meaning: 'key for Claude; without it a scripted model answers, which is not a model', secret: true },
+  { name: 'ANTHROPIC_BASE_URL', meaning: 'another address that speaks the Messages API', secret: false },
+  { name: 'PERDURA_TASK_QUEUE', default: 'perdura', meaning: 'task queue of workers and conversations', secret: false },
+  {
+    name: 'PERDURA_MODEL',
+    default: 'anthropic/claude-sonnet-5-5',
+    meaning: 'model of conversations and agents that name none, as provider/name',
+    secret: false,
+  },
+  { name: 'PERDURA_AGENTS_DIR', default: './agents', meaning: 'folder of agents: agent.json, SOUL.md and the rest', secret: false },
+  { name: 'PERDURA_MEMORY_DIR', default: './memory', meaning: 'where memory lies when it is files', secret: false },
+  { name: 'PERDURA_WORKSPACE', default: './workspace', meaning: 'the folder that file tools stay in', secret: false },
+  { name: 'PERDURA_LOG_LEVEL', default: 'info', meaning: `what the worker logs: ${LOG_LEVELS.join(', ')}`, secret: false },
+] as const satisfies readonly Setting[];
+
+type SettingName = (typeof SETTINGS)[number]['name'];
+
+/** A setting has a value that cannot be used; the message names it and says what to write instead. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
+
+/** Throws `ConfigError`. */
+export function loadConfig(env: Environment = process.env, cwd: string = process.cwd()): Config {
+  const all = withoutEmpty({ ...readDotEnv(cwd), ...env });
+  const read = (name: SettingName): string | undefined => all[name]?.trim() || undefined;
+  const readOr = (name: SettingName): string => {
+    const setting: Setting | undefined = SETTINGS.find((known) => known.name === name);
+    return read(name) ?? setting?.default ?? '';
+  };
+
+  return Object.freeze({
+    redisUrl: checkedUrl('REDIS_URL', read('REDIS_URL'), ['redis:', 'rediss:']),
+    anthropicApiKey: checkedKey('ANTHROPIC_API_KEY', read('ANTHROPIC_API_KEY')),
+    anthropicBaseUrl: checkedUrl('ANTHROPIC_BASE_URL', read('ANTHROPIC_BASE_URL'), ['http:', 'https:']),
+    taskQueue: checked('PERDURA_TASK_QUEUE', readOr('PERDURA_TASK_QUEUE'), /^[\x21-\x7e]{1,200}$/, 'up to 200 visible ASCII characters'),
+    model: checked('PERDURA_MODEL', readOr('PERDURA_MODEL'), /^[a-z0-9-]+\/\S+$/, 'provider/name, such as anthropic/claude-sonnet-5-5'),
+    agentsDir: resolve(cwd, readOr('PERDURA_AGENTS_DIR')),
+    memoryDir: resolve(cwd, readOr('PERDURA_MEMORY_DIR')),
+    workspace: resolve(cwd, readOr('PERDURA_WORKSPACE')),
+    logLevel: checkedLogLevel(readOr('PERDURA_LOG_LEVEL')),
+    cwd: resolve(cwd),
+    temporalEnv: Object.freeze(Object.fromEntries(Object.entries(all).filter(isTemporalEntry))),
+  });
+}
+
+export const DEFAULT_TEMPORAL_ADDRESS = '127.0.0.1:7233';
+
+export interface TemporalConnection {
+  readonly connectionOptions: ClientConnectConfig['connectionOptions'] & { readonly address: string };
+  readonly namespace: string;
+  /** True when a person said which server to use, by `TEMPORAL_*` or by Temporal's own profile file. */
+  readonly named: boolean;
+}
+
+/** What `Connection.connect` and `NativeConnection.connect` take, and the namespace, by Temporal's own rules. Throws `ConfigError`. */
+export async function temporalConnection(config: Config): Promise<TemporalConnection> {
+  const { loadClientConnectConfig } = await import('@temporalio/envconfig');
+  try {
+    const { connectionOptions, namespace } = loadClientConnectConfig({ overrideEnvVars: { ...config.temporalEnv } });
+    return {
+      connectionOptions: { ...connectionOptions, address: connectionOptions.address ?? DEFAULT_TEMPORAL_ADDRESS },
+      namespace: namespace ?? 'default',
+      named: connectionOptions.address !== undefined || Object.keys(config.temporalEnv).some((name) => name.startsWith('TEMPORAL_')),
+    };
+  } catch (cause) {
+    throw new ConfigError(`cannot use TEMPORAL_* or the profile they name: ${cause instanceof Error ? cause.message : String(cause)}`, {
+      cause,
+    });
+  }
+}
+
+/** What the machine offers to the programs that we look for and start. */
+export interface Machine {
+  readonly path: readonly string[];
+  readonly cacheDir: string;
+  readonly home: string;
+  readonly platform: NodeJS.Platform;
+  readonly arch: string;
+}
+
+export function loadMachine(env: Environment = process.env): Machine {
+  const home = env['HOME'] || homedir();
+  return Object.freeze({
+    path: Object.freeze((env['PATH'] ?? '').split(delimiter).filter((dir) => dir !== '')),
+    cacheDir: join(env['XDG_CACHE_HOME'] || join(home, '.cache'), 'perdura'),
+    home,
+    platform: process.platform,
+    arch: process.arch,
+  });
+}
+
+/** Our own environment with a few more variables, for a child process. */
+export function childEnvironment(extra: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
+  return { ...process.env, ...extra };
+}
+
+const TEMPORAL_NAMES = /^TEMPORAL_(ADDRESS|NAMESPACE|API_KEY|TLS(_.+)?|CODEC_.+|GRPC_META_.+|PROFILE|CONFIG_FILE)$/;
+/** Where envconfig looks for `temporalio/temporal.toml`. */
+const TEMPORAL_FILE_NAMES = new Set(['HOME', 'XDG_CONFIG_HOME', 'APPDATA', 'USERPROFILE']);
+
+function isTemporalEntry(entry: [string, string | undefined]): entry is [string, string] {
+  return entry[1] !== undefined && (TEMPORAL_NAMES.test(entry[0]) || TEMPORAL_FILE_NAMES.has(entry[0]));
+}
+
+function readDotEnv(cwd: string): Environment {
+  let text: string;
+  try {
+    text = readFileSync(join(cwd, '.env'), 'utf8');
+  } catch (cause) {
+    const code = (cause as NodeJS.ErrnoException).code;
+    if (code === 'ENOENT' || code === 'EISDIR') return {};
+    throw new ConfigError(`cannot read ${join(cwd, '.env')}: ${code ?? String(cause)}; make it readable or remove it`, { cause });
+  }
+  return parseEnv(text);
+}
+
+function withoutEmpty(env: Environment): Environment {
+  return Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''));
+}
+
+function refuse(name: SettingName, value: string, wanted: string): never {
+  const secret = SETTINGS.some((setting) => setting.name === name && setting.secret);
+  throw new ConfigError(`${name}${secret ? '' : ` is ${JSON.stringify(value)}, which`} cannot be used: write ${wanted}, or remove it`);
+}
+
+function checked(name: SettingName, value: string, pattern: RegExp, wanted: string): string {
+  return pattern.test(value) ? value : refuse(name, value, wanted);
+}
+
+/** A header cannot carry blanks and control characters: better said here than by a stack trace at the first call. */
+function checkedKey(name: SettingName, value: string | undefined): string | undefined {
+  return value === undefined ? undefined : checked(name, value, /^[\x21-\x7e]+$/, 'the key alone, without blanks or quotes');
+}
+
+function checkedUrl(name: SettingName, value: string | undefined, protocols: readonly string[]): string | undefined {
+  if (value === undefined) return undefined;
+  const wanted = `a URL that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`;
+  if (!URL.canParse(value)) return refuse(name, value, wanted);
+  const url = new URL(value);
+  return protocols.includes(url.protocol) && (url.hostname !== '' || url.protocol.startsWith('redis'))
+    ? value
+    : refuse(name, value, wanted);
+}
+
+function checkedLogLevel(value: string): LogLevel {
+  const level = value.toLowerCase();
+  return LOG_LEVELS.find((known) => known === level) ?? refuse('PERDURA_LOG_LEVEL', value, `one of ${LOG_LEVELS.join(', ')}`);
+}

@@ -1,0 +1,78 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const PERDURA = join(__dirname, '..', '..', 'bin', 'perdura');
+
+let cwd: string;
+
+beforeAll(() => {
+  cwd = mkdtempSync(join(tmpdir(), 'perdura-cli-'));
+});
+
+afterAll(() => {
+  rmSync(cwd, { recursive: true });
+});
+
+/** Runs the CLI in an empty folder, on a Temporal address where nobody listens. */
+function perdura(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): { code: number | null; stdout: string; stderr: string } {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [PERDURA, ...args], {
+    cwd,
+    env: { PATH: '', HOME: cwd, TEMPORAL_ADDRESS: '127.0.0.1:1', ...env },
+    input: '',
+    encoding: 'utf8',
+  });
+  return { code: status, stdout, stderr };
+}
+
+test.each([[['--help']], [['chat', '--help']], [['worker', '--help']], [['send', '--help']], [['show', '--help']]])(
+  '%j prints help on stdout',
+  (args) => {
+    const { code, stdout, stderr } = perdura(args);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(/^Usage: perdura/);
+  },
+);
+
+test.each([
+  ['a command that does not exist is not sent to the model', ['shwo', 'conv_1'], /^there is no command shwo/],
+  ['an unknown option', ['chat', '--loud'], /unknown option '--loud'/],
+  ['a format that does not exist', ['chat', '--output-format', 'xml'], /Allowed choices are text, json/],
+  ['-c and -r together', ['chat', '-c', '-r', 'conv_1'], /cannot be used with/],
+  ['an id that cannot be one', ['chat', '-r', 'a b'], /"a b" is not an id of a conversation/],
+  ['a missing argument', ['send', 'conv_1'], /missing required argument 'message'/],
+  ['an empty message', ['send', 'conv_1', ' '], /the message is empty/],
+])('%s is wrong usage: exit code 2', (_name, args, message) => {
+  const { code, stdout, stderr } = perdura(args);
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect(stderr).toMatch(message);
+});
+
+test('a setting with a wrong value is refused by name: exit code 2', () => {
+  const { code, stderr } = perdura(['show', 'conv_1'], { PERDURA_LOG_LEVEL: 'loud' });
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/^PERDURA_LOG_LEVEL is "loud", which cannot be used/);
+});
+
+test('-c in a folder without a conversation: exit code 4', () => {
+  const { code, stderr } = perdura(['chat', '-c']);
+  expect(code).toBe(4);
+  expect(stderr).toMatch(/there is none in this folder/);
+});
+
+test('a Temporal that was named and does not answer is said, and nothing is started instead: exit code 3', () => {
+  const { code, stdout, stderr } = perdura(['chat', '--start-services']);
+  expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
+  expect(stderr).toMatch(/cannot reach Temporal at 127\.0\.0\.1:1: .*; check TEMPORAL_ADDRESS/);
+});
+
+test('a Redis that was named and is down is said, without its password, and files are no substitute: exit code 3', () => {
+  const { code, stderr } = perdura(['chat', '--start-services'], { REDIS_URL: 'redis://:hunter2@127.0.0.1:1/0' });
+  expect(code).toBe(3);
+  expect(stderr).toMatch(/^cannot reach Redis at redis:\/\/127\.0\.0\.1:1\/0, which REDIS_URL names: .*ECONNREFUSED/);
+  expect(stderr).not.toContain('hunter2');
+});

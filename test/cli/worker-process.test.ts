@@ -1,0 +1,101 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isAlive } from '../../src/cli/services/programs.js';
+import { startWorkerProcess } from '../../src/cli/services/worker-process.js';
+
+const NOW = AbortSignal.abort();
+
+let folder: string;
+let said: string[];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'perdura-worker-'));
+  said = [];
+});
+
+afterEach(() => {
+  rmSync(folder, { recursive: true });
+});
+
+/** Something that behaves like a worker: writes its pid, says that it is ready, stays until SIGTERM. */
+function start(script: string): ReturnType<typeof startWorkerProcess> {
+  const file = join(folder, 'worker.cjs');
+  writeFileSync(file, script);
+  return startWorkerProcess({ command: [file], cwd: folder, logFile: join(folder, 'log'), say: (text) => said.push(text) });
+}
+
+const GOOD = `require('fs').appendFileSync('pids', process.pid + '\\n'); process.send({ kind: 'ready' }); setInterval(() => {}, 1000);`;
+
+function pids(): number[] {
+  return readFileSync(join(folder, 'pids'), 'utf8').trim().split('\n').map(Number);
+}
+
+async function until(isTrue: () => boolean): Promise<void> {
+  for (const deadline = Date.now() + 10_000; !isTrue(); await sleep(10)) {
+    if (Date.now() > deadline) throw new Error('waited 10 s in vain');
+  }
+}
+
+test('a worker that is killed is replaced at once, and that is said', async () => {
+  const worker = start(GOOD);
+  await worker.ready;
+  process.kill(pids()[0] ?? 0, 'SIGKILL');
+  await until(() => said.includes('the new worker has taken over'));
+  expect(said[0]).toMatch(/^the worker was ended by SIGKILL: starting another/);
+  expect(pids()).toHaveLength(2);
+  await worker.stop(NOW);
+});
+
+test('a stopped worker is gone and is not replaced', async () => {
+  const worker = start(GOOD);
+  await worker.ready;
+  await worker.stop(AbortSignal.timeout(5000));
+  expect(pids().map(isAlive)).toEqual([false]);
+  expect(said).toEqual([]);
+});
+
+test('a worker that is deaf to SIGTERM is killed when there is no time', async () => {
+  const worker = start(`process.on('SIGTERM', () => {}); ${GOOD}`);
+  await worker.ready;
+  await worker.stop(NOW);
+  expect(pids().map(isAlive)).toEqual([false]);
+});
+
+test('a worker that says that something is unreachable is not tried again: its exit code and the end of its log are told', async () => {
+  const worker = start(`console.error('redis is down'); process.exitCode = 3;`);
+  await expect(worker.ready).rejects.toMatchObject({ exitCode: 3, message: expect.stringContaining('redis is down') });
+  await worker.stop(NOW);
+});
+
+test('a worker that never gets ready is tried three times', async () => {
+  const worker = start(`require('fs').appendFileSync('pids', process.pid + '\\n'); throw new Error('broken');`);
+  await expect(worker.ready).rejects.toMatchObject({ exitCode: 1, message: expect.stringContaining('broken') });
+  expect(pids()).toHaveLength(3);
+  await worker.stop(NOW);
+});
+
+test('a worker whose parent was killed ends by itself', async () => {
+  const cli = join(__dirname, '..', '..', 'dist', 'cli', 'services', 'worker-process.js');
+  const script = join(folder, 'worker.cjs');
+  writeFileSync(script, `process.once('disconnect', () => process.kill(process.pid, 'SIGTERM')); ${GOOD}`);
+  const parent = spawn(
+    process.execPath,
+    [
+      '-e',
+      `require(${JSON.stringify(cli)}).startWorkerProcess({ command: [${JSON.stringify(script)}], cwd: '.', logFile: 'log', say() {} })`,
+    ],
+    { cwd: folder, stdio: 'ignore' },
+  );
+  await until(() => {
+    try {
+      return pids().length === 1;
+    } catch {
+      return false;
+    }
+  });
+  parent.kill('SIGKILL');
+  await until(() => !pids().some(isAlive));
+});

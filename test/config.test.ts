@@ -1,0 +1,97 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Environment } from '../src/config.js';
+import { ConfigError, loadConfig, loadMachine, SETTINGS, temporalConnection } from '../src/config.js';
+
+let cwd: string;
+
+beforeEach(() => {
+  cwd = mkdtempSync(join(tmpdir(), 'perdura-config-'));
+});
+
+afterEach(() => {
+  rmSync(cwd, { recursive: true });
+});
+
+test('without any setting everything has its default', () => {
+  expect(loadConfig({}, cwd)).toEqual({
+    redisUrl: undefined,
+    anthropicApiKey: undefined,
+    anthropicBaseUrl: undefined,
+    taskQueue: 'perdura',
+    model: 'anthropic/claude-sonnet-5-5',
+    agentsDir: join(cwd, 'agents'),
+    memoryDir: join(cwd, 'memory'),
+    workspace: join(cwd, 'workspace'),
+    logLevel: 'info',
+    cwd,
+    temporalEnv: {},
+  });
+});
+
+test('a config cannot be changed', () => {
+  expect(Object.isFrozen(loadConfig({}, cwd))).toBe(true);
+});
+
+test('.env is read, and the real environment wins', () => {
+  writeFileSync(join(cwd, '.env'), 'PERDURA_TASK_QUEUE=from-file\nPERDURA_LOG_LEVEL=debug\n');
+  expect(loadConfig({ PERDURA_TASK_QUEUE: 'from-env' }, cwd)).toMatchObject({ taskQueue: 'from-env', logLevel: 'debug' });
+});
+
+test('an empty variable leaves out what .env says', () => {
+  writeFileSync(join(cwd, '.env'), 'ANTHROPIC_API_KEY=sk-file\n');
+  expect(loadConfig({ ANTHROPIC_API_KEY: '' }, cwd).anthropicApiKey).toBeUndefined();
+});
+
+test.each<[string, Environment]>([
+  ['REDIS_URL', { REDIS_URL: 'localhost:6379' }],
+  ['REDIS_URL', { REDIS_URL: 'http://localhost:6379' }],
+  ['ANTHROPIC_BASE_URL', { ANTHROPIC_BASE_URL: 'api.example.com' }],
+  ['ANTHROPIC_API_KEY', { ANTHROPIC_API_KEY: 'sk with blanks' }],
+  ['PERDURA_LOG_LEVEL', { PERDURA_LOG_LEVEL: 'loud' }],
+  ['PERDURA_MODEL', { PERDURA_MODEL: 'claude' }],
+  ['PERDURA_TASK_QUEUE', { PERDURA_TASK_QUEUE: 'two words' }],
+])('a wrong %s is refused by name', (name, env) => {
+  expect(() => loadConfig(env, cwd)).toThrow(ConfigError);
+  expect(() => loadConfig(env, cwd)).toThrow(new RegExp(`^${name} .*cannot be used: write .*, or remove it$`));
+});
+
+test('the refusal of a secret does not print it', () => {
+  expect(() => loadConfig({ REDIS_URL: 'http://user:hunter2@host' }, cwd)).toThrow(/^(?!.*hunter2)/);
+  expect(() => loadConfig({ ANTHROPIC_API_KEY: 'sk hunter2' }, cwd)).toThrow(/^(?!.*hunter2)/);
+});
+
+test('every setting has a name, a meaning, and says whether it is a secret', () => {
+  expect(new Set(SETTINGS.map(({ name }) => name)).size).toBe(SETTINGS.length);
+  expect(SETTINGS.filter(({ secret }) => secret).map(({ name }) => name)).toEqual(['TEMPORAL_*', 'REDIS_URL', 'ANTHROPIC_API_KEY']);
+});
+
+test('TEMPORAL_* go to envconfig, also from .env, and nothing else does', async () => {
+  writeFileSync(join(cwd, '.env'), 'TEMPORAL_NAMESPACE=agents\nSECRET=1\n');
+  const config = loadConfig({ TEMPORAL_ADDRESS: 'temporal.example:7233', OTHER: 'x' }, cwd);
+  expect(config.temporalEnv).toEqual({ TEMPORAL_ADDRESS: 'temporal.example:7233', TEMPORAL_NAMESPACE: 'agents' });
+  expect(await temporalConnection(config)).toMatchObject({
+    connectionOptions: { address: 'temporal.example:7233' },
+    namespace: 'agents',
+    named: true,
+  });
+});
+
+test('without TEMPORAL_* the server is the dev server of this machine, and nobody named it', async () => {
+  expect(await temporalConnection(loadConfig({}, cwd))).toMatchObject({
+    connectionOptions: { address: '127.0.0.1:7233' },
+    namespace: 'default',
+    named: false,
+  });
+});
+
+test('a profile that is not there is said in words', async () => {
+  const config = loadConfig({ TEMPORAL_PROFILE: 'nowhere', HOME: cwd }, cwd);
+  await expect(temporalConnection(config)).rejects.toThrow(/^cannot use TEMPORAL_\* or the profile they name: .*nowhere/);
+});
+
+test('the cache follows XDG_CACHE_HOME', () => {
+  expect(loadMachine({ XDG_CACHE_HOME: '/x/cache', PATH: '/a:/b' })).toMatchObject({ cacheDir: '/x/cache/perdura', path: ['/a', '/b'] });
+  expect(loadMachine({ HOME: '/home/ada' }).cacheDir).toBe('/home/ada/.cache/perdura');
+});
