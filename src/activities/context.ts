@@ -14,7 +14,7 @@ export async function loadContext(
 ): Promise<ConversationMessage[]> {
   const slots = slotsOf(ranges);
   const entries = await readHealed(dependencies, key, slots);
-  return Promise.all(entries.map((entry, i) => (entry ? withBodies(dependencies.store, key, entry) : placeholder(slots[i] ?? 0))));
+  return Promise.all(entries.map(async (entry, i) => (entry ? withBodies(dependencies.store, key, entry) : placeholder(slots[i] ?? 0))));
 }
 
 /** Entries as they are, after healing when one is missing. */

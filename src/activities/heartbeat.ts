@@ -1,5 +1,5 @@
 /** Signs of life for the whole of an activity, by a timer of their own: they also bring the news that it should stop. */
-import { Context } from '@temporalio/activity';
+import type { Context } from '@temporalio/activity';
 
 const EVERY_MS = 500;
 

@@ -43,7 +43,7 @@ export async function startTemporal({ port, dbFile }: TemporalServerOptions = {}
   return { address, pid: program.pid ?? 0, stop: end('SIGTERM'), kill: end('SIGKILL') };
 }
 
-function temporalProgram(): string {
+export function temporalProgram(): string {
   const named = process.env['PERDURA_TEST_TEMPORAL'];
   const built = join(homedir(), 'go', 'bin', 'temporal');
   return named ?? (existsSync(built) ? built : 'temporal');

@@ -44,6 +44,8 @@ export interface World {
   readonly taskQueue: string;
   /** A conversation id that nobody used. */
   readonly id: () => string;
+  /** Makes an agent of that name, with this for its agent.json. */
+  writeAgent(name: string, config: object): Promise<void>;
   startWorker(): Promise<() => Promise<void>>;
   close(): Promise<void>;
 }
@@ -113,6 +115,10 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     store,
     taskQueue,
     id: () => `c-${randomUUID()}`,
+    async writeAgent(name, config) {
+      await mkdir(join(dir, 'agents', name), { recursive: true });
+      await writeFile(join(dir, 'agents', name, 'agent.json'), JSON.stringify(config));
+    },
     startWorker,
     async close() {
       await stopWorker?.();
