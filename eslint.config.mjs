@@ -15,7 +15,7 @@ const rules = {
   eqeqeq: 'error',
   'no-constant-condition': ['error', { checkLoops: false }],
   'no-var': 'error',
-  'prefer-const': 'error',
+  'prefer-const': ['error', { destructuring: 'all' }],
 };
 
 const readsEnvironment = {
