@@ -21,6 +21,8 @@ import { builtinTools } from './tools/builtin/index.js';
 import { createToolRegistry } from './tools/registry.js';
 import type { ConversationSinks } from './workflows/observe.js';
 
+const OFFLINE_MODEL = 'offline/scripted';
+
 /** What a SIGTERM leaves running activities to finish by themselves; after it they move to another worker. */
 const SHUTDOWN_GRACE = '10s';
 
@@ -61,15 +63,12 @@ async function activitiesOf(
   await mkdir(config.workspace, { recursive: true });
   return createActivities({
     store,
-    models: createModels({
-      anthropic: offlineUrl
-        ? { apiKey: 'offline', baseURL: offlineUrl }
-        : { apiKey: config.anthropicApiKey, baseURL: config.anthropicBaseUrl },
-    }),
+    models: createModels({ anthropic: { apiKey: config.anthropicApiKey, baseURL: config.anthropicBaseUrl }, offlineUrl }),
     agents: createAgentLoader(config.agentsDir),
     tools: createToolRegistry(builtinTools),
     workspace: await realpath(config.workspace),
-    defaultModel: config.model,
+    // Who names a model gets that one or the reason why not; who names none, and has no key, gets the stand-in.
+    defaultModel: offlineUrl === undefined ? config.model : OFFLINE_MODEL,
     ...more,
   });
 }

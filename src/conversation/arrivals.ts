@@ -15,7 +15,7 @@ import { stopTurn } from './turn.js';
 
 type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
 
-const REMEMBERED_RESETS = 20;
+const REMEMBERED_RESETS = 50;
 const REMEMBERED_REJECTIONS = 5;
 
 export function receiveMessage(state: ConversationState, event: Of<'message-received'>): ConversationState {
@@ -50,19 +50,18 @@ export function receiveMessage(state: ConversationState, event: Of<'message-rece
 }
 
 export function requestReset(state: ConversationState, event: Of<'reset-requested'>): ConversationState {
-  if (state.seen.some(([id]) => id === event.resetId)) return state;
-  const known = { ...state, seen: remember(state.seen, event.resetId, 0) };
+  if (isKnownReset(state, event.resetId)) return state;
   const last = state.queue[state.queue.length - 1];
   if (last?.kind === 'reset') {
     const joined: QueueItem = { ...last, resetIds: [...last.resetIds, event.resetId] };
-    return { ...known, queue: [...state.queue.slice(0, -1), joined] };
+    return { ...state, queue: [...state.queue.slice(0, -1), joined] };
   }
   if (!last && !state.turn && state.context.length === 0) {
-    return answerResets(known, [event.resetId], 'nothing-to-do');
+    return answerResets(state, [event.resetId], 'nothing-to-do');
   }
   const number = state.counters.queued + 1;
   return {
-    ...known,
+    ...state,
     counters: { ...state.counters, queued: number },
     queue: [...state.queue, { kind: 'reset', number, resetIds: [event.resetId], at: event.at }],
   };
@@ -75,7 +74,7 @@ export function answerResets(
 ): ConversationState {
   const result = { reply: 'Session cleared.', session: state.session, consolidation } as const;
   const answered = resetIds.map((resetId) => ({ resetId, result }));
-  return { ...state, resets: [...state.resets, ...answered].slice(-REMEMBERED_RESETS) };
+  return { ...state, resets: [...state.resets, ...answered].slice(-Math.max(REMEMBERED_RESETS, answered.length)) };
 }
 
 /** A person's stop. When the turn has not begun, because its message is still being recorded, it ends as it begins. */
@@ -101,6 +100,10 @@ export function turnOfMessage(state: ConversationState, messageId: string): stri
 
 export function remember(seen: ConversationState['seen'], messageId: string, turn: number): ConversationState['seen'] {
   return [...seen.filter(([id]) => id !== messageId), [messageId, turn] as const].slice(-LIMITS.rememberedIds);
+}
+
+function isKnownReset({ resets, queue }: ConversationState, id: string): boolean {
+  return resets.some(({ resetId }) => resetId === id) || queue.some((item) => item.kind === 'reset' && item.resetIds.includes(id));
 }
 
 function isInterrupting(item: QueueItem): boolean {

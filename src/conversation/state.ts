@@ -32,7 +32,7 @@ export interface ConversationState {
   readonly turnsEnded: number;
   /** Highest turn number begun. */
   readonly latestTurn: number;
-  /** Message ids of the last arrivals and the turn that each became (0: none yet, or a reset). */
+  /** Message ids of the last arrivals and the turn that each became (0: none yet). */
   readonly seen: readonly (readonly [messageId: string, turn: number])[];
   readonly ended: readonly EndedTurn[];
   readonly resets: readonly { readonly resetId: string; readonly result: ResetResult }[];

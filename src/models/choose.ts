@@ -4,11 +4,14 @@ import { splitModel } from './registry.js';
 
 export interface ProviderOptions {
   readonly anthropic?: AnthropicOptions;
+  /** Address of the scripted stand-in, which speaks the Messages API. Its "models" have no price, because they are none. */
+  readonly offlineUrl?: string;
 }
 
 /** Finds the provider of a `provider/model`. Each has one client, and with it one pool of connections. */
 export function createModels(options: ProviderOptions): (name: string) => Model {
   const providers = new Map<string, Model>([['anthropic', createAnthropicModel(options.anthropic ?? {})]]);
+  if (options.offlineUrl !== undefined) providers.set('offline', createAnthropicModel({ apiKey: 'offline', baseURL: options.offlineUrl }));
   return (name) => {
     const { provider } = splitModel(name);
     const model = providers.get(provider);

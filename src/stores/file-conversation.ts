@@ -2,8 +2,8 @@
  * One conversation's journal, held open as an index in memory.
  *
  * O1  A reader looks at the size of the journal first and folds what others have appended; nothing new costs one `stat`.
- * O2  A writer holds the lock, folds, decides, appends one line, waits for the disk, and folds its own line: the answer is what
- *     the journal says, not what the writer meant.
+ * O2  A writer holds the lock, folds, decides, appends one line, waits for the disk, and folds that line as anybody would: the
+ *     answer is what the journal says, not what the writer meant.
  * O3  `raw_traces.jsonl` is derived: appended after the journal, not synced, and written anew whenever its size is not that of
  *     the journal's traces (a worker died in between, a line is torn, somebody edited it).
  */
@@ -13,7 +13,7 @@ import writeFileAtomic from 'write-file-atomic';
 import type { Entry } from '../conversation/message.js';
 import { isAbsent, isForeign } from './file-errors.js';
 import { emptyIndex, foldLine, type JournalIndex, type JournalLine } from './file-journal.js';
-import { appendLines, isTorn, readNewLines, UNREAD } from './file-lines.js';
+import { appendLines, readNewLines, UNREAD } from './file-lines.js';
 import { withLock } from './file-lock.js';
 import { createTurns } from './turns.js';
 
@@ -49,16 +49,19 @@ export function openConversation({ dir, traceLines, log }: ConversationFiles): O
             .join(''),
         ).join('');
 
+  /** Answers with the traces that came with the line. */
+  function foldOne(line: string): string {
+    const text = toTraceText(foldLine(index, line));
+    traceBytes += Buffer.byteLength(text);
+    return text;
+  }
+
   async function fold(): Promise<string> {
     let added = '';
     reading = await readNewLines(
       journal,
       reading,
-      (line) => {
-        const text = toTraceText(foldLine(index, line));
-        added += text;
-        traceBytes += Buffer.byteLength(text);
-      },
+      (line) => (added += foldOne(line)),
       () => {
         index = emptyIndex();
         traceBytes = 0;
@@ -67,13 +70,22 @@ export function openConversation({ dir, traceLines, log }: ConversationFiles): O
     return added;
   }
 
+  async function append(line: string): Promise<string> {
+    const begins = reading.ino === 0;
+    const after = await appendLines(journal, `${line}\n`, reading, { sync: true });
+    if (begins) await syncUpwards(dir);
+    if (after === undefined) return fold();
+    reading = after;
+    return foldOne(line);
+  }
+
   /** Never fails a write that the journal has: what is derived is derived again next time. */
   async function followTraces(added: string): Promise<void> {
     if (traceLines === undefined) return;
     try {
       const size = await sizeOf(traces);
       if (size === traceBytes) return;
-      if (size === traceBytes - Buffer.byteLength(added)) await appendLines(traces, added, { torn: false, sync: false });
+      if (size === traceBytes - Buffer.byteLength(added)) await appendLines(traces, added, UNREAD, { sync: false });
       else await writeFileAtomic(traces, toTraceText(index.entries.values()), { fsync: false });
     } catch (error) {
       log?.(`cannot bring ${traces} up to date: ${String(error)}; the next write to this conversation tries again`);
@@ -109,11 +121,7 @@ export function openConversation({ dir, traceLines, log }: ConversationFiles): O
         withLock(join(dir, 'lock'), async () => {
           await fold();
           const line = await decide(index);
-          if (line === undefined) return index;
-          const begins = reading.ino === 0;
-          await appendLines(journal, `${JSON.stringify(line)}\n`, { torn: isTorn(reading), sync: true });
-          if (begins) await syncUpwards(dir);
-          await followTraces(await fold());
+          if (line !== undefined) await followTraces(await append(JSON.stringify(line)));
           return index;
         }),
       ),

@@ -10,7 +10,7 @@ import type { JsonValue } from '../conversation/message.js';
 import { decodeJson } from './entry-codec.js';
 import { createFeedPosition, cursorBefore, OLDEST, parseCursor, RESYNC, toCursor } from './feed-cursor.js';
 import { toUnavailable } from './file-errors.js';
-import { appendLines, isTorn, readNewLines, UNREAD, type Reading } from './file-lines.js';
+import { appendLines, readNewLines, UNREAD, type Reading } from './file-lines.js';
 import { withLock } from './file-lock.js';
 import { conversationDir } from './file-paths.js';
 import { watchFolder } from './file-watch.js';
@@ -60,7 +60,9 @@ export function createFileFeed(dir: string, { maxLength }: { readonly maxLength:
             await readEnd(path, end);
             if (end.last - end.first + 1 >= 2 * maxLength) await cut(path, end, maxLength);
             const lines = events.map((event, i) => `${JSON.stringify({ cursor: toCursor(end.birth, end.last + 1 + i), event })}\n`);
-            await appendLines(path, lines.join(''), { torn: isTorn(end.reading), sync: false });
+            const after = await appendLines(path, lines.join(''), end.reading, { sync: false });
+            // Otherwise the next one reads what lies there.
+            if (after !== undefined) Object.assign(end, { reading: after, last: end.last + events.length });
           }),
         );
       } catch (error) {

@@ -66,17 +66,26 @@ function indexOfNewline(buffer: Buffer, from: number, until: number): number {
   return at < until ? at : -1;
 }
 
-/** Appends whole lines; `sync` waits until they are on the disk. */
-export async function appendLines(path: string, lines: string, { torn, sync }: { torn: boolean; sync: boolean }): Promise<void> {
+/**
+ * Appends whole lines after what was read; `sync` waits until they are on the disk. Answers with the reading that includes them,
+ * or undefined when there is more to read: a torn line that is now ended, or what somebody else has written in between.
+ */
+export async function appendLines(
+  path: string,
+  lines: string,
+  before: Reading,
+  { sync }: { readonly sync: boolean },
+): Promise<Reading | undefined> {
+  const torn = before.size > before.end;
+  const bytes = Buffer.from(torn ? `\n${lines}` : lines);
   const file = await open(path, 'a');
   try {
-    await file.appendFile(torn ? `\n${lines}` : lines);
+    await file.appendFile(bytes);
     if (sync) await file.datasync();
+    const { ino, size } = await file.stat();
+    const alone = !torn && size === before.size + bytes.length && (before.ino === 0 || before.ino === ino);
+    return alone ? { ino, end: size, size } : undefined;
   } finally {
     await file.close();
   }
-}
-
-export function isTorn(reading: Reading): boolean {
-  return reading.size > reading.end;
 }

@@ -30,11 +30,12 @@ interface Holder {
 export async function withLock<T>(path: string, work: () => Promise<T>): Promise<T> {
   const mine = JSON.stringify(self());
   await acquire(path, mine);
+  const since = Date.now();
   try {
     return await work();
   } finally {
-    // Only ours: it may have been taken over meanwhile (K2).
-    if ((await holderAt(path)) === mine) await removeIfThere(path);
+    // Only ours: held that long, it may have been taken over (K2).
+    if (Date.now() - since < STALE_AFTER_MS / 2 || (await holderAt(path)) === mine) await removeIfThere(path);
   }
 }
 

@@ -12,6 +12,7 @@ import {
   condition,
   continueAsNew,
   setCurrentDetails,
+  setDefaultUpdateHandler,
   upsertMemo,
   workflowInfo,
 } from '@temporalio/workflow';
@@ -102,7 +103,12 @@ function remindOfAgent({ identity, title }: ConversationState): void {
 }
 
 function refuseStart(reason: string): ApplicationFailure {
-  return ApplicationFailure.nonRetryable(`cannot start a conversation: ${reason}`, FAILURES.invalidStart);
+  const refusal = ApplicationFailure.nonRetryable(`cannot start a conversation: ${reason}`, FAILURES.invalidStart);
+  // An update that came together with the start is told the same.
+  setDefaultUpdateHandler(() => {
+    throw refusal;
+  });
+  return refusal;
 }
 
 function handOverReason(state: ConversationState, updates: number): string | undefined {

@@ -126,7 +126,7 @@ function start(world: World, step: Step): boolean {
       tell({ kind: 'consolidated', consolidation: 'nothing-to-do', at });
       return true;
     case 'hand-over':
-      if (world.flying.some((one) => !one.id.startsWith('ghost'))) world.problems.push('hand-over with something in flight');
+      if (world.flying.some((one) => isAwaited(world.state, one.id))) world.problems.push('hand-over with something in flight');
       world.state = JSON.parse(JSON.stringify(world.state)) as ConversationState;
       tell({ kind: 'run-continued', at });
       return true;

@@ -194,7 +194,7 @@ describe('the files', () => {
       await symlink(holder({ pid: child.pid, boot }), fileOf('lock'));
       const begun = Date.now();
       await open().entries.record(key, userEntry(1));
-      expect(Date.now() - begun).toBeLessThan(1000);
+      expect(Date.now() - begun).toBeLessThan(4000);
     });
 
     test('of an earlier boot is taken over at once, also by many', async () => {
@@ -238,7 +238,7 @@ describe('the files', () => {
         const begun = Date.now();
         from = killed.acknowledged.length + from + 2;
         await store.entries.append(key, [answerEntry(from - 1)]);
-        expect(Date.now() - begun).toBeLessThan(1000);
+        expect(Date.now() - begun).toBeLessThan(4000);
         const { entries } = await store.entries.page(key, 0, 10_000);
         const traces = (await readFile(fileOf('raw_traces.jsonl'), 'utf8')).trim().split('\n');
         expect(traces.map((line) => (JSON.parse(line) as { slot: number }).slot).sort((a, b) => a - b)).toEqual(

@@ -288,7 +288,7 @@ describe('when a reply is lost after redis has applied the command', () => {
 describe('when redis is away', () => {
   const TIMEOUT = 400;
   /** For the event loop of a busy machine. */
-  const GRACE = 400;
+  const GRACE = 1500;
 
   async function settledIn(promise: Promise<unknown>): Promise<number> {
     const begun = Date.now();
