@@ -31,6 +31,7 @@ import {
   interruptSignal,
   messageSignal,
   queueQuery,
+  renameSignal,
   resetUpdate,
   sendUpdate,
   statusQuery,
@@ -67,6 +68,7 @@ export interface PerduraClient {
   reset(id: string): Promise<ResetResult>;
   /** No new messages; what is queued is run out, then the workflow completes. */
   closeConversation(id: string): Promise<void>;
+  rename(id: string, title: string): Promise<void>;
   status(id: string): Promise<Status>;
   queue(id: string): Promise<QueuedEvent[]>;
   /** Live events after `after` (default: from now on), until `signal` aborts. A retried attempt begins with `reset`. */
@@ -227,6 +229,8 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
         handleOf(id).executeUpdate(resetUpdate, { args: [{ id: resetId }], updateId: `reset-${resetId}` }),
       );
     },
+
+    rename: (id, title) => signalled(`cannot rename ${id}`, () => handleOf(id).signal(renameSignal, { title })),
 
     closeConversation: (id) => signalled(`cannot close ${id}`, () => handleOf(id).signal(closeSignal)),
 

@@ -38,6 +38,8 @@ function change(state: ConversationState, event: ConversationEvent): Conversatio
       return requestInterrupt(state, event);
     case 'close-requested':
       return state.closing === 'no' ? { ...state, closing: 'running-out' } : state;
+    case 'renamed':
+      return { ...state, title: event.title };
     case 'input-rejected':
       return rejectInput(state, event);
     case 'record-started':

@@ -17,6 +17,7 @@ export type ConversationEvent =
   | { readonly kind: 'reset-requested'; readonly resetId: string; readonly at: number }
   | { readonly kind: 'interrupt-requested'; readonly reason: string | null; readonly at: number }
   | { readonly kind: 'close-requested'; readonly at: number }
+  | { readonly kind: 'renamed'; readonly title: string; readonly at: number }
   | { readonly kind: 'input-rejected'; readonly name: string; readonly reason: string; readonly at: number }
   // The store.
   | { readonly kind: 'record-started'; readonly at: number }

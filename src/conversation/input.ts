@@ -78,6 +78,14 @@ export function readOptionalText(payload: unknown, name: string, field: string):
   return { ok: true, value: value.toWellFormed().slice(0, 500) };
 }
 
+export function readTitle(payload: unknown): Checked<string> {
+  const fields = readFields(payload, 'rename', ['title']);
+  if (!fields.ok) return fields;
+  const { title } = fields.value;
+  if (typeof title !== 'string' || title.trim() === '') return refuse('rename.title must be a text that is not empty');
+  return { ok: true, value: title.toWellFormed().trim().slice(0, 200) };
+}
+
 export function readTurnRequest(payload: unknown): Checked<string> {
   const fields = readFields(payload, 'turn', ['turnId']);
   if (!fields.ok) return fields;

@@ -7,13 +7,14 @@ import {
   setDefaultSignalHandler,
   setDefaultUpdateHandler,
   setHandler,
+  upsertMemo,
   uuid4,
   workflowInfo,
 } from '@temporalio/workflow';
 import { turnOfMessage } from '../conversation/arrivals.js';
 import { LIMITS, type ResetResult, type TurnResult } from '../conversation/contract.js';
 import type { ConversationEvent } from '../conversation/event.js';
-import { readMessage, readOptionalText, readTurnRequest, type Checked, type Said } from '../conversation/input.js';
+import { readMessage, readOptionalText, readTitle, readTurnRequest, type Checked, type Said } from '../conversation/input.js';
 import type { ConversationState, EndedTurn } from '../conversation/state.js';
 import { endedTurn, isTurnOpen, promiseOf, queueOf, resultOf, statusOf } from '../conversation/view.js';
 import { recall } from './activities.js';
@@ -27,6 +28,7 @@ import {
   messageSignal,
   newSignal,
   queueQuery,
+  renameSignal,
   resetUpdate,
   sendUpdate,
   statusQuery,
@@ -76,6 +78,12 @@ export function handleMessages(conversation: Conversation): { readonly count: ()
     const reason = readOptionalText(payload, 'interrupt', 'reason');
     // A stop is a stop, also when its reason cannot be read.
     tell({ kind: 'interrupt-requested', reason: reason.ok ? (reason.value ?? null) : null, at: now() });
+  });
+  setHandler(renameSignal, (payload: unknown) => {
+    const title = readTitle(payload);
+    if (!title.ok) return reject('rename', title.reason);
+    tell({ kind: 'renamed', title: title.value, at: now() });
+    upsertMemo({ title: title.value });
   });
   setHandler(closeSignal, () => tell({ kind: 'close-requested', at: now() }));
   setDefaultSignalHandler((name) => {

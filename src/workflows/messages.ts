@@ -8,6 +8,8 @@ export const messageSignal = defineSignal<[string | Message]>('message');
 export const newSignal = defineSignal<[{ id?: string }?]>('new');
 export const interruptSignal = defineSignal<[{ reason?: string }?]>('interrupt');
 export const closeSignal = defineSignal('close');
+/** Beyond design section 3: a new title, for lists and the UI. */
+export const renameSignal = defineSignal<[{ title: string }]>('rename');
 
 export const sendUpdate = defineUpdate<TurnResult, [string | Message]>('send');
 export const turnUpdate = defineUpdate<TurnResult, [{ turnId: string }]>('turn');
