@@ -1,24 +1,34 @@
 /**
  * `node scripts/record-histories.mjs [name …]`: records anew what test/replay replays (all of it, or the named scenarios), on the
- * real stack. A history of a released version is not recorded anew: a change that it does not survive needs `patched`.
+ * real stack, from the sources as they are; it needs what `npm test` has prepared. A history of a released version is not
+ * recorded anew: a change that it does not survive needs `patched`.
  */
+import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
-import { prepare, root } from './prepare.mjs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { runProgram } from './programs.mjs';
 import { findRedisServer } from './redis-server.mjs';
 import { report, run } from './report.mjs';
 
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const inTest = (...path) => join(root, 'test', ...path);
+
 await run(async () => {
-  await prepare();
-  const { findTemporalBinary } = createRequire(import.meta.url)(join(root, 'dist', 'cli', 'services', 'temporal-binary.js'));
-  const temporal = await findTemporalBinary((text) => report('Temporal', text));
-  const redis = await findRedisServer();
-  const inTest = (...path) => join(root, 'test', ...path);
+  await findRedisServer();
   const result = await runProgram(
     process.execPath,
     ['--require', inTest('stores', 'register-swc.cjs'), inTest('replay', 'record.ts'), ...process.argv.slice(2)],
-    { cwd: root, env: { ...process.env, PERDURA_TEST_TEMPORAL: temporal.path, PERDURA_TEST_REDIS: redis.path }, show: true },
+    { cwd: root, env: { ...process.env, ...(await temporalProgram()) }, show: true },
   );
   return result.code;
 });
+
+/** As `npm test` finds it; without a build the tests' own server looks for one. */
+async function temporalProgram() {
+  const finder = join(root, 'dist', 'cli', 'services', 'temporal-binary.js');
+  if (!existsSync(finder)) return {};
+  const { findTemporalBinary } = createRequire(import.meta.url)(finder);
+  const { path } = await findTemporalBinary((text) => report('Temporal', text));
+  return { PERDURA_TEST_TEMPORAL: path };
+}

@@ -94,8 +94,14 @@ export function rejectInput(state: ConversationState, event: Of<'input-rejected'
 
 /** The turn that a message became or joined; undefined while that is open, or when the message is not remembered. */
 export function turnOfMessage(state: ConversationState, messageId: string): string | undefined {
-  const turn = state.seen.find(([id]) => id === messageId)?.[1];
+  const turn = state.seen.find(([id]) => id === messageId)?.[1] ?? openTurnOf(state, messageId);
   return turn ? turnId(turn) : undefined;
+}
+
+/** More than `seen` remembers may arrive while a message waits. */
+function openTurnOf({ turn, queue }: ConversationState, messageId: string): number | undefined {
+  if (turn?.messageIds.includes(messageId)) return turn.number;
+  return queue.find((item): item is QueuedMessage => item.kind === 'message' && item.messageId === messageId)?.turn;
 }
 
 export function remember(seen: ConversationState['seen'], messageId: string, turn: number): ConversationState['seen'] {

@@ -102,15 +102,18 @@ export function handleMessages(conversation: Conversation): { readonly count: ()
         const done = resetResult(state(), id);
         return done ? promiseOf(null, 'reset', done.reply) : promiseOf(null, 'continues');
       }
-      if (waitingSends >= LIMITS.waitingSends) return promiseOf(turnOfMessage(state(), id) ?? null, 'queued');
+      // Kept here too: by the time the turn ends, the state may have heard too many others to remember this id.
+      let known: string | undefined;
+      const turnOf = (): string | undefined => (known = turnOfMessage(state(), id) ?? known);
+      if (!isOver(state(), turnOf()) && waitingSends >= LIMITS.waitingSends) return promiseOf(turnOf() ?? null, 'queued');
       waitingSends += 1;
       try {
-        await condition(() => isLeaving() || isAnswered(state(), id));
+        await condition(() => isLeaving() || isOver(state(), turnOf()));
       } finally {
         waitingSends -= 1;
       }
-      const turn = turnOfMessage(state(), id) ?? null;
-      if (turn === null || !isAnswered(state(), id)) return promiseOf(turn, 'continues');
+      const turn = turnOf();
+      if (turn === undefined || !isOver(state(), turn)) return promiseOf(turn ?? null, 'continues');
       const ended = endedTurn(state(), turn);
       return ended ? answered(ended) : answeredLongAgo(turn);
     }),
@@ -190,9 +193,8 @@ export function handleMessages(conversation: Conversation): { readonly count: ()
   return { count: () => updates };
 }
 
-/** Its turn has ended, or is so long ago that only the store knows. */
-function isAnswered(state: ConversationState, messageId: string): boolean {
-  const turn = turnOfMessage(state, messageId);
+/** It has ended, or is so long ago that only the store knows. */
+function isOver(state: ConversationState, turn: string | undefined): boolean {
   return turn !== undefined && (endedTurn(state, turn) !== undefined || !isTurnOpen(state, turn));
 }
 

@@ -319,3 +319,12 @@ test('a store that is away is tried again with growing pauses and loses nothing'
   expect(statusOf(state, 0).phase).toBe('waiting-to-retry');
   expect(settle(apply(state, { kind: 'time-passed', at: 100_000 })).state.turnsEnded).toBe(1);
 });
+
+test('a message that waits behind hundreds of others is still known by its id', () => {
+  const { state } = thinking('first');
+  const many = Array.from({ length: 300 }, (_, i) => said(`other-${i}`));
+  const crowded = applyAll(state, said('mine'), said('steering', { delivery: 'steer' }), ...many);
+  expect(crowded.seen.some(([id]) => id === 'mine')).toBe(false);
+  expect(turnOfMessage(crowded, 'first')).toBe('turn_0001');
+  expect(turnOfMessage(crowded, 'mine')).toBe('turn_0002');
+});

@@ -1,6 +1,6 @@
 /** Everything a conversation needs, all of it real: Temporal, a store, a worker in this process, the SDK against our scripted API. */
 import { randomUUID } from 'node:crypto';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
@@ -54,13 +54,26 @@ const PAYLOAD_CONVERTER = require.resolve('../../src/workflows/payload-converter
 
 let bundle: Promise<WorkflowBundleWithSourceMap> | undefined;
 
-/** Made once per test file: it takes a second. */
+/** Made once per run of jest, by the test file that wants it first: it takes seconds. */
 export function workflowBundle(): Promise<WorkflowBundleWithSourceMap> {
-  return (bundle ??= bundleWorkflowCode({
+  return (bundle ??= bundleOnce(process.env['PERDURA_TEST_DIR']));
+}
+
+async function bundleOnce(dir: string | undefined): Promise<WorkflowBundleWithSourceMap> {
+  const file = dir === undefined ? undefined : join(dir, 'workflow-bundle.js');
+  const made = file === undefined ? undefined : await readFile(file, 'utf8').catch(() => undefined);
+  if (made !== undefined) return { code: made, sourceMap: '' };
+  const fresh = await bundleWorkflowCode({
     workflowsPath: require.resolve('../../src/workflows/index'),
     payloadConverterPath: PAYLOAD_CONVERTER,
     logger: new DefaultLogger('ERROR'),
-  }));
+  });
+  if (file !== undefined) {
+    const own = `${file}.${randomUUID()}`;
+    await writeFile(own, fresh.code);
+    await rename(own, file);
+  }
+  return fresh;
 }
 
 export async function startWorld(options: WorldOptions = {}): Promise<World> {

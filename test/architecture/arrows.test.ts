@@ -1,0 +1,234 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, relative, resolve, sep } from 'node:path';
+import { ARROWS, checkTree, describeViolation, type Tree } from './arrows.js';
+import { readModule } from './read-module.js';
+
+const src = resolve(__dirname, '../../src');
+
+test('src keeps to the table of imports, reads its environment in one place, and is pure where it must be', () => {
+  const tree: Tree = new Map(
+    readdirSync(src, { recursive: true, encoding: 'utf8' })
+      .filter((path) => path.endsWith('.ts'))
+      .map((path) => [relative(src, join(src, path)).split(sep).join('/'), readFileSync(join(src, path), 'utf8')]),
+  );
+  expect(tree.size).toBeGreaterThan(80);
+  expect(checkTree(tree).map(describeViolation)).toEqual([]);
+});
+
+test('in the table values come only from places above, so the picture has no cycle', () => {
+  const places = ARROWS.map(({ place }) => place);
+  for (const [index, { place, may }] of ARROWS.entries()) {
+    for (const allowed of may) {
+      const at = places.findIndex((other) => allowed.startsWith(other));
+      expect({ place, allowed, named: at >= 0 && at < index }).toEqual({ place, allowed, named: true });
+    }
+  }
+});
+
+describe('every rule can fail', () => {
+  const sound = {
+    'conversation/state.ts':
+      "import { add } from './sum.js';\nexport const VERSION = 1;\nexport const when = (at: number) => new Date(add(at));",
+    'conversation/sum.ts': 'export const add = (n: number) => n + 1;\nconst WORDS: ReadonlySet<string> = new Set(["a"]);',
+    'config.ts': "import { join } from 'node:path';\nexport const level = process.env['LEVEL'];",
+    'stores/store.ts': "import type { VERSION } from '../conversation/state.js';",
+    'stores/redis.ts': "import { Redis } from 'ioredis';\nimport type { S } from './store.js';",
+    'models/model.ts': "import { add } from '../conversation/sum.js';",
+    'models/choose.ts': "import { ask } from './anthropic/client.js';",
+    'models/anthropic/client.ts': "import type { M } from '../model.js';\nexport const ask = 1;",
+    'memory/bodies.ts': "import type { S } from '../stores/store.js';",
+    'tools/tool.ts': "import type { M } from '../models/model.js';",
+    'tools/builtin/index.ts': "import { z } from 'zod';",
+    'agents/load.ts': "import { t } from '../tools/tool.js';",
+    'activities/index.ts': "import { Context } from '@temporalio/activity';\nimport { S } from '../stores/store.js';",
+    'workflows/clock.ts': 'export const now = () => Date.now();',
+    'workflows/messages.ts': "import { defineSignal } from '@temporalio/workflow';",
+    'workflows/loop.ts':
+      "import { now } from './clock.js';\nimport type { A } from '../activities/index.js';\nimport { add } from '../conversation/sum.js';",
+    'client/errors.ts': "import { ApplicationFailure } from '@temporalio/common';",
+    'client.ts': "import { e } from './client/errors.js';\nimport { m } from './workflows/messages.js';",
+    'testing/offline-model.ts': "import { createServer } from 'node:http';",
+    'testing/faults.ts': '',
+    'observability.ts': "import type { L } from './config.js';",
+    'worker.ts': "import { m } from './testing/offline-model.js';\nconst path = require.resolve('./workflows/index');",
+    'cli/main.ts': "import { c } from '../config.js';\nasync () => { const { w } = await import('../worker.js'); };",
+  };
+
+  const found = (changes: Record<string, string>): string[] =>
+    checkTree(new Map(Object.entries({ ...sound, ...changes }))).map(describeViolation);
+
+  test('a sound tree passes', () => {
+    expect(found({})).toEqual([]);
+  });
+
+  test.each<[rule: string, file: string, text: string, complaint: string]>([
+    ['the core takes no library', 'conversation/sum.ts', "import { z } from 'zod';", ':1: imports "zod": conversation/ imports no library'],
+    ['nor a host module', 'conversation/sum.ts', "import 'node:fs';", ':1: imports "node:fs": conversation/ imports no library'],
+    [
+      'nor a type of one',
+      'conversation/sum.ts',
+      "import type { z } from 'zod';",
+      ':1: imports a type from "zod": conversation/ imports no library',
+    ],
+    [
+      'the core leaves its folder',
+      'conversation/sum.ts',
+      "\nimport type { S } from '../stores/store.js';",
+      ':2: imports a type from "../stores/store.js": conversation/ imports nothing else of ours',
+    ],
+    [
+      'a model knows a store',
+      'models/model.ts',
+      "import type { S } from '../stores/store.js';",
+      'models/ imports of ours only conversation/',
+    ],
+    [
+      'a model knows Temporal',
+      'models/model.ts',
+      "import { log } from '@temporalio/activity';",
+      'models/ never imports @temporalio/, ioredis',
+    ],
+    ['a store knows memory', 'stores/store.ts', "import { b } from '../memory/bodies.js';", 'stores/ imports of ours only conversation/'],
+    [
+      'memory names an implementation',
+      'memory/bodies.ts',
+      "import { r } from '../stores/redis.js';",
+      'memory/ imports of ours only conversation/, stores/store.ts, models/model.ts',
+    ],
+    ['tools know agents', 'tools/tool.ts', "import type { A } from '../agents/load.js';", 'tools/ imports of ours only'],
+    ['agents choose tools', 'agents/load.ts', "import { all } from '../tools/builtin/index.js';", 'agents/ never imports'],
+    ['activities choose a store', 'activities/index.ts', "import { r } from '../stores/redis.js';", 'activities/ imports of ours only'],
+    [
+      'activities choose a provider',
+      'activities/index.ts',
+      "import { ask } from '../models/anthropic/client.js';",
+      'activities/ never imports',
+    ],
+    [
+      'activities know workflows',
+      'activities/index.ts',
+      "import type { L } from '../workflows/loop.js';",
+      'activities/ imports of ours only',
+    ],
+    [
+      'workflows run activities themselves',
+      'workflows/loop.ts',
+      "import { a } from '../activities/index.js';",
+      'workflows/ imports only types from activities/',
+    ],
+    [
+      'workflows re-export them',
+      'workflows/loop.ts',
+      "export * from '../activities/index.js';",
+      'workflows/ imports only types from activities/',
+    ],
+    [
+      'workflows load them lazily',
+      'workflows/loop.ts',
+      "void import('../activities/index.js');",
+      'workflows/ imports only types from activities/',
+    ],
+    [
+      'workflows require them',
+      'workflows/loop.ts',
+      "const a = require('../activities/index.js');",
+      'workflows/ imports only types from activities/',
+    ],
+    [
+      'one value among types',
+      'workflows/loop.ts',
+      "import { type A, b } from '../activities/index.js';",
+      'workflows/ imports only types from activities/',
+    ],
+    [
+      'zod in the sandbox',
+      'workflows/loop.ts',
+      "import { z } from 'zod';",
+      ':1: imports "zod": workflows/ imports of packages only @temporalio/workflow, @temporalio/common',
+    ],
+    ['a host module in the sandbox', 'workflows/loop.ts', "import { readFileSync } from 'node:fs';", ':1: imports "node:fs"'],
+    ['a host module without its prefix', 'workflows/loop.ts', "import { readFileSync } from 'fs';", ':1: imports "fs"'],
+    ['the client knows the loop', 'client.ts', "import type { L } from './workflows/loop.js';", 'client.ts imports of ours only'],
+    ['and its folder does', 'client/errors.ts', "import type { L } from '../workflows/loop.js';", 'client/ imports of ours only'],
+    ['the CLI knows the loop', 'cli/main.ts', "import { L } from '../workflows/loop.js';", 'cli/ imports of ours only'],
+    ['the CLI runs a scripted model', 'cli/main.ts', "import { m } from '../testing/offline-model.js';", 'cli/ imports of ours only'],
+    ['the worker takes a test server', 'worker.ts', "import { f } from './testing/faults.js';", 'worker.ts imports of ours only'],
+    ['the worker imports workflows', 'worker.ts', "import { l } from './workflows/loop.js';", 'worker.ts imports of ours only'],
+    ['a place without a row', 'gateway/http.ts', '', 'src/gateway/http.ts:1: a file in a new place: every place in src has a row'],
+    ['a file that is not there', 'config.ts', "import './nowhere.js';", ':1: imports "./nowhere.js": no such file'],
+    ['an import that leaves src', 'cli/main.ts', "import '../../package.json';", 'an import stays inside src'],
+    ['a computed import', 'workflows/loop.ts', 'void import(name);', ':1: imports "name": workflows/ imports of packages only'],
+    ['the environment', 'cli/main.ts', 'const home = process.env.HOME;', ':1: process.env: only config.ts reads the environment'],
+    ['the environment in brackets', 'cli/main.ts', "const e = globalThis.process['env'];", 'only config.ts reads the environment'],
+    ['the environment taken apart', 'cli/main.ts', 'const { env: e } = process;', 'only config.ts reads the environment'],
+    ['the environment imported', 'cli/main.ts', "import { env } from 'node:process';", 'only config.ts reads the environment'],
+    [
+      'a changing module variable',
+      'conversation/sum.ts',
+      'export let n = 0;\nexport const add = 1;',
+      ':1: export let n = 0;: no module-level state here',
+    ],
+    ['an old-fashioned one', 'workflows/loop.ts', 'var n = 0;', 'no module-level state here'],
+    [
+      'a collection of the module',
+      'workflows/loop.ts',
+      'const seen = new Map<string, number>();',
+      ':1: seen = new Map<string, number>(): no module-level state here',
+    ],
+    ['the clock', 'workflows/loop.ts', 'const f = () => Date.now();', ':1: Date.now: time and chance arrive in events'],
+    ['the clock by another name', 'conversation/sum.ts', 'const f = () => +new Date;', ':1: new Date: time and chance arrive in events'],
+    ['and another', 'conversation/sum.ts', 'const f = () => Date();', 'time and chance arrive in events'],
+    ['chance', 'conversation/sum.ts', 'const f = () => Math.random();', ':1: Math.random: time and chance arrive in events'],
+    ['chance as an id', 'workflows/loop.ts', 'const f = () => crypto.randomUUID();', 'time and chance arrive in events'],
+    [
+      'a cycle',
+      'conversation/sum.ts',
+      "import { VERSION } from './state.js';",
+      'src/conversation/sum.ts:1: imports "./state.js": no cycles: conversation/state.ts -> conversation/sum.ts -> conversation/state.ts',
+    ],
+    ['a module that imports itself', 'config.ts', "import { level } from './config.js';", 'no cycles: config.ts -> config.ts'],
+  ])('%s', (_rule, file, text, complaint) => {
+    const complaints = found({ [file]: text });
+    expect(complaints.join('\n')).toContain(complaint);
+    expect(complaints.join('\n')).toContain(`src/${file}:`);
+  });
+
+  test('what is allowed is not reported: types, texts and comments that look like code, a cycle of types, one that is loaded late', () => {
+    expect(
+      found({
+        'workflows/loop.ts': [
+          "import { type A, type B } from '../activities/index.js';",
+          "export type { C } from '../activities/index.js';",
+          "type D = import('../activities/index.js').D;",
+          '// Date.now() and process.env',
+          'const shown = "Date.now() process.env";',
+          'const f = () => { let n = 0; const seen = new Map(); return new Date(0); };',
+        ].join('\n'),
+        'conversation/sum.ts': "import type { VERSION } from './state.js';\nexport const later = () => import('./state.js');",
+      }),
+    ).toEqual([]);
+  });
+});
+
+test('every way to import is seen, with its line', () => {
+  const text = [
+    "import a from './a.js';",
+    "import * as b from './b.js';",
+    "import './c.js';",
+    "export { d } from './d.js';",
+    "import e = require('./e.js');",
+    "const f = () => import('./f.js');",
+    "import type { G } from './g.js';",
+    "import {} from './h.js';",
+  ].join('\n');
+  expect(readModule('x.ts', text).imports).toEqual([
+    { specifier: './a.js', kind: 'runtime', line: 1 },
+    { specifier: './b.js', kind: 'runtime', line: 2 },
+    { specifier: './c.js', kind: 'runtime', line: 3 },
+    { specifier: './d.js', kind: 'runtime', line: 4 },
+    { specifier: './e.js', kind: 'runtime', line: 5 },
+    { specifier: './f.js', kind: 'lazy', line: 6 },
+    { specifier: './g.js', kind: 'type', line: 7 },
+    { specifier: './h.js', kind: 'runtime', line: 8 },
+  ]);
+});

@@ -1,0 +1,92 @@
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative, resolve, sep } from 'node:path';
+import { bundleWorkflowCode, DefaultLogger, type BundleOptions } from '@temporalio/worker';
+
+const root = resolve(__dirname, '../..');
+/** Bytes of code, without its source map: every worker loads and runs them for each conversation. 0.5 MB are Temporal's own. */
+const LARGEST_CODE = 850_000;
+/** What Temporal's own packages bring along. */
+const PACKAGES = ['@temporalio/common', '@temporalio/workflow', 'long', 'ms', 'nexus-rpc'];
+
+type WebpackHook = NonNullable<BundleOptions['webpackConfigHook']>;
+
+/** Bundles as the product does, and says what webpack put in. */
+async function bundle(workflowsPath: string): Promise<{ code: string; modules: string[] }> {
+  const modules: string[] = [];
+  const listModules: WebpackHook = (config) => ({
+    ...config,
+    plugins: [
+      ...(config.plugins ?? []),
+      {
+        apply: (compiler) =>
+          compiler.hooks.done.tap('list-modules', ({ compilation }) => {
+            for (const module of compilation.modules) modules.push(module.identifier());
+          }),
+      },
+    ],
+  });
+  const said: string[] = [];
+  const { code } = await bundleWorkflowCode({
+    workflowsPath,
+    payloadConverterPath: join(root, 'src/workflows/payload-converter.ts'),
+    webpackConfigHook: listModules,
+    logger: new DefaultLogger('ERROR', ({ message }) => said.push(message)),
+  }).catch((error: unknown) => {
+    throw new Error(`${String(error)}\n${said.join('\n')}`);
+  });
+  return { code, modules };
+}
+
+/** The packages whose files are in, by name; before a file's path stand its loaders. */
+function packagesIn(modules: readonly string[]): string[] {
+  const names = modules.flatMap((module) => /[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)[^!]*$/.exec(module)?.[1] ?? []);
+  return [...new Set(names)].sort();
+}
+
+/** The folders of src whose files are in. */
+function foldersIn(modules: readonly string[]): string[] {
+  const paths = modules.map((module) => module.replace(/^.*[!|]/, '')).filter((path) => path.startsWith(join(root, 'src')));
+  return [...new Set(paths.map((path) => relative(join(root, 'src'), path).split(sep)[0] ?? ''))].sort();
+}
+
+let dir: string;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'perdura-bundle-'));
+  symlinkSync(join(root, 'node_modules'), join(dir, 'node_modules'));
+});
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+function entry(text: string): string {
+  const path = join(dir, 'entry.ts');
+  writeFileSync(path, text);
+  return path;
+}
+
+const source = (path: string): string => JSON.stringify(join(root, path));
+
+test('the workflows bundle: nothing is in it but ours and Temporal, and it stays small', async () => {
+  const { code, modules } = await bundle(join(root, 'src/workflows/index.ts'));
+  expect(foldersIn(modules)).toEqual(['conversation', 'workflows']);
+  expect(packagesIn(modules)).toEqual(PACKAGES);
+  const leftOut = modules.filter((module) => /^(external|ignored)/.test(module));
+  expect(leftOut.filter((module) => !module.endsWith('__temporal_custom_failure_converter'))).toEqual([]);
+  expect(code.lastIndexOf('//# sourceMappingURL=')).toBeLessThan(LARGEST_CODE);
+}, 120_000);
+
+test('a workflow that reaches a schema brings zod in, which would be seen', async () => {
+  const { code, modules } = await bundle(entry(`export { agentConfigSchema } from ${source('src/agents/agent-config.ts')};`));
+  expect(packagesIn(modules)).toContain('zod');
+  expect(foldersIn(modules)).toContain('agents');
+  expect(code.lastIndexOf('//# sourceMappingURL=')).toBeGreaterThan(LARGEST_CODE);
+}, 120_000);
+
+test('a workflow that reaches the host through a store does not bundle', async () => {
+  await expect(bundle(entry(`export { createRedisStore } from ${source('src/stores/redis.ts')};`))).rejects.toThrow(
+    /node:(fs|crypto|timers)/,
+  );
+}, 120_000);
+
+test('nor does one that names a host module itself', async () => {
+  await expect(bundle(entry("export { readFileSync } from 'node:fs';"))).rejects.toThrow(/node:fs/);
+}, 120_000);

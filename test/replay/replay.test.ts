@@ -1,0 +1,120 @@
+/** Histories recorded by the real stack must replay with the workflows of today, and changes that break that must be caught. */
+import { realpathSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { DefaultLogger, Runtime, Worker, type ReplayWorkerOptions, type WorkflowBundle } from '@temporalio/worker';
+import { DeterminismViolationError } from '@temporalio/workflow';
+import { readHistories, withReadablePayloads, workflowIdOf, type RecordedRun } from './history-file.js';
+import { bundleWorkflows, mutants } from './mutants.js';
+
+const histories = readHistories();
+const report: string[] = [];
+
+beforeAll(() => {
+  Runtime.install({ logger: new DefaultLogger('ERROR', () => undefined), telemetryOptions: { logging: { forward: {}, filter: 'OFF' } } });
+});
+afterAll(() => {
+  process.stderr.write(`${report.join('; ')}\n`);
+});
+
+function optionsOf(workflowBundle: WorkflowBundle): ReplayWorkerOptions {
+  return { workflowBundle, dataConverter: { payloadConverterPath: require.resolve('../../src/workflows/payload-converter') } };
+}
+
+/** One worker for all; the failures by name. */
+async function replayAll(bundle: WorkflowBundle, runs: readonly RecordedRun[]): Promise<Map<string, Error>> {
+  const failures = new Map<string, Error>();
+  const given = runs.map((run) => ({ history: run.history, workflowId: workflowIdOf(run) }));
+  let index = 0;
+  for await (const { error } of Worker.runReplayHistories(optionsOf(bundle), given)) {
+    const name = runs[index++]?.name ?? '';
+    if (error) failures.set(name, error);
+  }
+  expect(index).toBe(runs.length);
+  return failures;
+}
+
+describe('with the workflows as they are', () => {
+  let bundle: WorkflowBundle;
+  beforeAll(async () => {
+    bundle = await bundleWorkflows();
+  }, 120_000);
+
+  test('every recorded run replays, one after the other in one worker', async () => {
+    const began = Date.now();
+    const failures = await replayAll(bundle, histories);
+    expect(Object.fromEntries([...failures].map(([name, error]) => [name, error.message]))).toEqual({});
+    report.push(`${histories.length} histories, 0 violations, ${((Date.now() - began) / 1000).toFixed(1)} s`);
+  }, 120_000);
+
+  test.each(histories.map((run) => [run.name, run] as const))(
+    '%s replays in a worker of its own, under its own name',
+    async (_name, run) => {
+      await Worker.runReplayHistory(optionsOf(bundle), run.history, workflowIdOf(run));
+    },
+    60_000,
+  );
+});
+
+describe('a change that running conversations would stumble over is caught', () => {
+  let caught = 0;
+  afterAll(() => report.push(`mutants caught ${caught}/${mutants.length}`));
+
+  test.each(mutants.map((mutant) => [mutant.name, mutant] as const))(
+    'a workflow that %s',
+    async (_name, mutant) => {
+      const beginnings = mutant.caughtBy;
+      const meant = histories.filter(({ name }) => beginnings.some((beginning) => name.startsWith(beginning)));
+      const failures = await replayAll(await bundleWorkflows(mutant), meant);
+      const violated = [...failures].filter(([, error]) => error instanceof DeterminismViolationError).map(([name]) => name);
+      expect(beginnings.filter((beginning) => !violated.some((name) => name.startsWith(beginning)))).toEqual([]);
+      caught += 1;
+    },
+    120_000,
+  );
+});
+
+describe('the recorded histories', () => {
+  const text = (run: RecordedRun): string => JSON.stringify(withReadablePayloads(run.history));
+  const all = histories.map(text).join('\n');
+
+  test.each([
+    ['an ordinary activity', 'EVENT_TYPE_ACTIVITY_TASK_COMPLETED'],
+    ['a local activity', '"markerName":"core_local_activity"'],
+    ['a heartbeat that stopped', 'TIMEOUT_TYPE_HEARTBEAT'],
+    ['a second attempt', '"attempt":2'],
+    ['a workflow task that timed out', 'EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT'],
+    ['a timer that fired', 'EVENT_TYPE_TIMER_FIRED'],
+    ['a timer that was not needed', 'EVENT_TYPE_TIMER_CANCELED'],
+    ['a stop', 'EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED'],
+    ['a reset', 'Session cleared.'],
+    ['an answer that the store did not take', '"persisted":false'],
+    ['an update', 'EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED'],
+    ['a signal', 'EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED'],
+    ['an input that nobody can read', 'bm90IGpzb24='],
+    ['a hand-over', 'EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW'],
+    ['a state that was carried over', '"carried":{'],
+    ['an end', 'EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED'],
+  ])('have %s', (_what, part) => {
+    expect(all.includes(part)).toBe(true);
+  });
+
+  test('have hand-overs between turns and inside one', () => {
+    const carried = histories
+      .map((run) => /"carried":(\{.*?\}),"workflow|"turn":(null|\{)/.exec(text(run).split('"carried":{')[1] ?? '')?.[2])
+      .filter((turn) => turn !== undefined);
+    expect(new Set(carried)).toEqual(new Set(['null', '{']));
+  });
+
+  test('say nothing of the machine that recorded them', () => {
+    expect([...new Set(all.match(/"identity":"[^"]*"/g))]).toEqual(['"identity":"machine"']);
+    expect(all.match(/\d+@[\w.-]+/g) ?? []).toEqual([]);
+    expect(all.match(/\/(root|home|Users|tmp|var|opt|work|usr)\/[^"\s]*/g) ?? []).toEqual([]);
+    expect(all.match(/"stackTrace":"[^"]/g) ?? []).toEqual([]);
+  });
+});
+
+test('protobufjs is there once for all of Temporal: with a second copy no history can be read from JSON', () => {
+  const users = ['@temporalio/common', '@temporalio/proto', '@temporalio/client', '@temporalio/worker', '@temporalio/testing'];
+  const copies = users.map((user) => realpathSync(createRequire(require.resolve(user)).resolve('protobufjs')));
+  expect([...new Set(copies)]).toEqual([realpathSync(require.resolve('protobufjs'))]);
+});

@@ -1,0 +1,675 @@
+/**
+ * What is recorded: everything that makes the workflow take another way. `has` names what the history must contain, so that
+ * a recording that missed its moment is not kept.
+ */
+import { callTool, callTools, gate, text, type Gate, type Reply } from '../../src/testing/reply.js';
+import { contextWindowExceeded, httpError, overloaded, pauseTurn, rateLimited, refusal } from '../../src/testing/faults.js';
+import type { Exchange } from '../../src/testing/messages-api.js';
+import type { World, WorldOptions } from '../support/world.js';
+
+export interface Stage {
+  readonly world: World;
+  readonly id: string;
+  /** A worker in a process of its own; answers with the way to kill it. */
+  startProcess(): Promise<() => Promise<void>>;
+  /** Resolves once one of the tools that hang is running. */
+  toolRuns(): Promise<void>;
+  /** Lets the tool `wait` go on. */
+  letGo(): void;
+  /** From now on every turn fails as it begins. */
+  breakAgent(): void;
+  emptyRedis(): Promise<void>;
+  killRedis(): Promise<void>;
+  restartRedis(): Promise<void>;
+  until(what: string, isSo: () => Promise<boolean>): Promise<void>;
+  /** The conversation waits for a person, or has ended. */
+  settled(): Promise<void>;
+  end(): Promise<void>;
+}
+
+export interface Scenario {
+  readonly name: string;
+  readonly world?: () => WorldOptions;
+  /** `here`: one in this process, from the start. `by-hand`: the scenario starts them. */
+  readonly workers?: 'here' | 'by-hand';
+  readonly redis?: boolean;
+  /** Its workers (by hand) say that our search attributes are registered. */
+  readonly attributes?: boolean;
+  /** Only the runs that have this in them. */
+  readonly keep?: string;
+  /** Runs that the chain must have at least. */
+  readonly runs?: number;
+  readonly has: readonly string[];
+  readonly play: (stage: Stage) => Promise<void>;
+}
+
+const START = { start: {} };
+const MODEL = '"name":"call-model"';
+const TOOL = '"name":"run-tool"';
+const HEAL = '"name":"heal"';
+const TIMER_STARTED = 'EVENT_TYPE_TIMER_STARTED';
+const TIMER_FIRED = 'EVENT_TYPE_TIMER_FIRED';
+const TIMER_CANCELLED = 'EVENT_TYPE_TIMER_CANCELED';
+const CANCEL_ASKED = 'EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED';
+const MARKER = 'EVENT_TYPE_MARKER_RECORDED';
+const TASK_TIMED_OUT = 'EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT';
+const UPDATE_DONE = 'EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED';
+const CONTINUED = 'EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW';
+
+const script = (...replies: readonly Reply[]): Exchange[] => replies.map((reply) => ({ reply }));
+const says = (...replies: readonly Reply[]) => ({ script: script(...replies) });
+const tools = (...names: readonly string[]): Reply => callTools(...names.map((name, i) => ({ name, input: { text: `${i}` } })));
+const held = (stop: Gate, reply: Reply): Reply => ({ ...reply, hold: stop });
+
+/** Sends and lets the answer come when it comes; a failure shows when it is awaited. */
+function sendLater({ world, id }: Stage, message: Parameters<World['client']['send']>[1]) {
+  const sent = world.client.send(id, message, START);
+  sent.catch(() => undefined);
+  return sent;
+}
+
+/** Sends, and waits until the model speaks and is held. */
+async function sendUntilHeld(stage: Stage, message: string, stop: Gate, reply: Reply = text('A long answer that is held back.')) {
+  stage.world.api.play({ reply: held(stop, reply) });
+  const sent = sendLater(stage, message);
+  await Promise.race([stop.reached, sent.then(() => Promise.reject(new Error('answered before it was held')))]);
+  // In an object: an async function cannot hand a promise on unsettled.
+  return { sent };
+}
+
+const handsOver = (events: number, more: object = {}): WorldOptions => ({ agent: { limits: { handOver: { events, ...more } } } });
+
+const signalRaw = async ({ world, id }: Stage, signalName: string, encoding: string, data: string): Promise<void> => {
+  await world.temporal.workflowService.signalWorkflowExecution({
+    namespace: 'default',
+    workflowExecution: { workflowId: id },
+    signalName,
+    input: { payloads: [{ metadata: { encoding: Buffer.from(encoding) }, data: Buffer.from(data) }] },
+    identity: 'a stranger',
+    requestId: `raw-${Math.random()}`,
+  });
+};
+
+const tinyPng = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+
+export const scenarios: readonly Scenario[] = [
+  {
+    name: 'text-turns',
+    world: () => says(text('One.'), text('Two.'), text('Three.')),
+    has: [MODEL, MARKER, UPDATE_DONE],
+    async play({ world, id }) {
+      for (const message of ['first', 'second', 'third']) await world.client.send(id, message, START);
+      await world.client.turn(id, 'turn_0001');
+    },
+  },
+  {
+    name: 'signals-only',
+    world: () => says(text('One.'), text('Two.')),
+    has: [MODEL, 'EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED'],
+    async play({ world, id, until }) {
+      await world.client.start(id, { title: 'by signal' });
+      await world.client.message(id, 'first');
+      await world.client.message(id, 'second');
+      await world.client.rename(id, 'another title');
+      await until('two turns', async () => (await world.client.status(id)).turns === 2);
+    },
+  },
+  {
+    name: 'long-texts-and-an-image',
+    world: () => says(tools('long_text'), text('a long answer. '.repeat(1_500)), text('A dot.')),
+    has: [MODEL, TOOL],
+    async play({ world, id }) {
+      await world.client.send(id, 'a long question. '.repeat(1_200), START);
+      await world.client.send(id, { text: 'what is this?', images: [{ mediaType: 'image/png', base64: tinyPng }] });
+    },
+  },
+  {
+    name: 'many-sends',
+    world: () => ({ answer: () => text('Here.') }),
+    has: [MODEL, UPDATE_DONE],
+    async play(stage) {
+      const stop = gate();
+      const { sent } = await sendUntilHeld(stage, 'first', stop);
+      const more = Array.from({ length: 8 }, (_, i) => sendLater(stage, `more ${i}`));
+      await stage.until('a full queue', async () => (await stage.world.client.status(stage.id)).queued === 8);
+      stop.release();
+      await Promise.all([sent, ...more]);
+    },
+  },
+  {
+    name: 'tool-local',
+    world: () => says(tools('note'), tools('note', 'note'), text('Noted.')),
+    has: [MODEL, MARKER, UPDATE_DONE],
+    async play({ world, id }) {
+      await world.client.send(id, 'note this', START);
+    },
+  },
+  {
+    name: 'tool-ordinary',
+    world: () => says(tools('look_up'), tools('pay'), text('Found and paid.')),
+    has: [MODEL, TOOL],
+    async play({ world, id }) {
+      await world.client.send(id, 'look it up', START);
+    },
+  },
+  {
+    name: 'tools-parallel',
+    world: () =>
+      says(tools('look_up', 'look_up', 'note', 'pay'), tools(...Array.from({ length: 18 }, () => 'look_up')), text('All found.')),
+    has: [MODEL, TOOL],
+    async play({ world, id }) {
+      await world.client.send(id, 'look them all up', START);
+    },
+  },
+  {
+    name: 'tools-that-fail',
+    world: () =>
+      says(tools('fail'), callTool('no_such_tool'), callTool('note', { wrong: true }), tools('dawdle_briefly'), text('None of it worked.')),
+    has: [MODEL, TOOL, MARKER],
+    async play({ world, id }) {
+      await world.client.send(id, 'try', START);
+    },
+  },
+  {
+    name: 'local-tool-too-slow',
+    world: () => says(tools('too_slow'), text('It took its time.')),
+    has: [TOOL, 'TIMEOUT_TYPE_START_TO_CLOSE'],
+    async play({ world, id }) {
+      await world.client.send(id, 'be quick', START);
+    },
+  },
+  {
+    name: 'tool-limit',
+    world: () => ({ ...says(tools('note'), tools('note'), text('Going on.')), agent: { limits: { maxToolRounds: 1 } } }),
+    has: [MODEL, MARKER, '"stopReason":"tool-limit"'],
+    async play({ world, id }) {
+      await world.client.send(id, 'note for ever', START);
+      await world.client.send(id, 'continue');
+    },
+  },
+  {
+    name: 'other-stops',
+    world: () =>
+      says(
+        pauseTurn('Wait…'),
+        text('done.'),
+        refusal(),
+        { ...text('Cut of'), stopReason: 'max_tokens' },
+        contextWindowExceeded('Too'),
+        text('Fine.'),
+      ),
+    has: [MODEL],
+    async play({ world, id }) {
+      for (const message of ['pause', 'refuse', 'cut', 'overflow', 'and now?']) await world.client.send(id, message, START);
+    },
+  },
+  {
+    name: 'failed-turns',
+    world: () => says(httpError(401), httpError(400, { message: 'a request that is wrong' }), text('Better.')),
+    has: [MODEL, 'EVENT_TYPE_ACTIVITY_TASK_FAILED', '"type":"auth"'],
+    async play({ world, id }) {
+      for (const message of ['first', 'second', 'third']) await world.client.send(id, message, START);
+    },
+  },
+  {
+    name: 'unusable-agent',
+    has: [MARKER, UPDATE_DONE],
+    async play({ world, id }) {
+      await world.client.send(id, 'hello?', { start: { agent: 'nobody' } });
+      await world.client.send(id, 'hello?');
+    },
+  },
+  {
+    name: 'refused-start',
+    has: ['EVENT_TYPE_WORKFLOW_EXECUTION_FAILED', 'InvalidStart'],
+    async play({ world, id }) {
+      const { taskQueue, temporal } = world;
+      const handle = await temporal.workflow.start('conversation', { workflowId: id, taskQueue, args: [{ agent: 5 }] });
+      await handle.result().catch(() => undefined);
+    },
+  },
+  {
+    name: 'model-retries',
+    world: () => says(overloaded({ retryAfter: 1 }), text('After a moment.'), rateLimited({ retryAfter: 6 }), text('After a while.')),
+    has: [MODEL, TIMER_STARTED, TIMER_FIRED, '"attempt":2', 'rate-limit'],
+    async play({ world, id }) {
+      await world.client.send(id, 'first', START);
+      await world.client.send(id, 'second');
+    },
+  },
+  {
+    name: 'worker-shut-down-during-a-model-call',
+    workers: 'by-hand',
+    has: [MODEL, '"attempt":2'],
+    async play(stage) {
+      const { world } = stage;
+      const stopFirst = await world.startWorker();
+      const { sent } = await sendUntilHeld(stage, 'hello', gate());
+      world.api.play({ reply: text('Still here.') });
+      const stopped = stopFirst();
+      await stage.startProcess();
+      await Promise.all([stopped, sent]);
+    },
+  },
+  {
+    name: 'crash-during-a-model-call',
+    workers: 'by-hand',
+    has: [MODEL, 'TIMEOUT_TYPE_HEARTBEAT', '"attempt":2', TASK_TIMED_OUT],
+    async play(stage) {
+      const { world, id } = stage;
+      const kill = await stage.startProcess();
+      const { sent } = await sendUntilHeld(stage, 'hello', gate());
+      world.api.play({ reply: text('Back again.') }, { reply: text('And on.') });
+      await kill();
+      // Goes to the dead worker's own queue first.
+      await world.client.message(id, 'are you there?');
+      await stage.startProcess();
+      await sent;
+      await stage.settled();
+    },
+  },
+  {
+    name: 'crash-during-a-tool',
+    workers: 'by-hand',
+    has: [TOOL, 'TIMEOUT_TYPE_HEARTBEAT', '"attempt":2'],
+    async play(stage) {
+      const kill = await stage.startProcess();
+      stage.world.api.play(...script(tools('look_up', 'hang_once'), text('Done.')));
+      const sent = sendLater(stage, 'hang');
+      await stage.toolRuns();
+      await kill();
+      await stage.startProcess();
+      await sent;
+      await stage.settled();
+    },
+  },
+  {
+    name: 'crash-during-a-tool-that-must-not-repeat',
+    workers: 'by-hand',
+    has: [TOOL, 'EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT', 'TIMEOUT_TYPE_HEARTBEAT'],
+    async play(stage) {
+      const kill = await stage.startProcess();
+      stage.world.api.play(...script(tools('hang_and_pay'), text('Nobody knows.')));
+      const sent = sendLater(stage, 'pay');
+      await stage.toolRuns();
+      await kill();
+      await stage.startProcess();
+      await sent;
+      await stage.settled();
+    },
+  },
+  {
+    name: 'crash-during-a-workflow-task',
+    workers: 'by-hand',
+    has: [TASK_TIMED_OUT, 'TIMEOUT_TYPE_START_TO_CLOSE', MARKER],
+    async play(stage) {
+      const kill = await stage.startProcess();
+      stage.world.api.play(...script(tools('hang_locally'), text('Done.')));
+      const sent = sendLater(stage, 'hang');
+      await stage.toolRuns();
+      await kill();
+      await stage.startProcess();
+      await sent;
+      await stage.settled();
+    },
+  },
+  {
+    name: 'interrupt-while-streaming',
+    world: () => ({ answer: () => text('What else?') }),
+    has: [CANCEL_ASKED, TIMER_CANCELLED],
+    async play(stage) {
+      const { world, id } = stage;
+      const { sent } = await sendUntilHeld(stage, 'tell me everything', gate());
+      await world.client.interrupt(id, 'enough');
+      await sent;
+      await world.client.interrupt(id);
+      await world.client.send(id, 'go on');
+    },
+  },
+  {
+    name: 'interrupt-while-a-tool-runs',
+    world: () => says(tools('look_up', 'hang_once', 'hang_once'), text('What else?')),
+    has: [CANCEL_ASKED, TIMER_CANCELLED, TOOL],
+    async play(stage) {
+      const { world, id } = stage;
+      const sent = sendLater(stage, 'hang');
+      await stage.toolRuns();
+      await world.client.interrupt(id, 'enough');
+      await sent;
+      await world.client.send(id, 'go on');
+    },
+  },
+  {
+    name: 'interrupt-during-a-wait-for-the-model',
+    world: () => says(rateLimited({ retryAfter: 30 }), text('What else?')),
+    has: [TIMER_STARTED, TIMER_CANCELLED, 'rate-limit'],
+    async play(stage) {
+      const { world, id } = stage;
+      const sent = sendLater(stage, 'hello');
+      await stage.until('a wait', async () => (await world.client.status(id)).phase === 'waiting-to-retry');
+      await world.client.interrupt(id, 'enough');
+      await sent;
+      await world.client.send(id, 'go on');
+    },
+  },
+  {
+    name: 'interrupt-after-the-worker-was-lost',
+    workers: 'by-hand',
+    has: [CANCEL_ASKED, TIMER_STARTED, TIMER_FIRED, TASK_TIMED_OUT],
+    async play(stage) {
+      const { world, id } = stage;
+      const kill = await stage.startProcess();
+      const { sent } = await sendUntilHeld(stage, 'hello', gate());
+      world.api.play({ reply: text('What else?') });
+      // There before the first one goes, so that the stop is heard before the silence is.
+      await stage.startProcess();
+      await kill();
+      await world.client.interrupt(id, 'nobody answers');
+      await sent;
+      await world.client.send(id, 'go on');
+      await stage.settled();
+    },
+  },
+  {
+    name: 'reset-during-a-turn',
+    world: () => ({ answer: () => text('A clean session.') }),
+    has: [CANCEL_ASKED, 'Session cleared.'],
+    async play(stage) {
+      const { world, id } = stage;
+      const { sent } = await sendUntilHeld(stage, 'tell me everything', gate());
+      await world.client.reset(id);
+      await sent;
+      await world.client.send(id, 'who are you?');
+    },
+  },
+  {
+    name: 'reset-in-every-way',
+    world: () => ({ answer: () => text('Here.') }),
+    has: ['Session cleared.', '"signalName":"new"'],
+    async play({ world, id }) {
+      const handle = world.temporal.workflow.getHandle(id);
+      await world.client.send(id, 'first', START);
+      await world.client.send(id, ' /new ');
+      await world.client.send(id, '/new');
+      await world.client.send(id, 'second');
+      await world.client.reset(id);
+      await world.client.send(id, 'third');
+      await handle.signal('new', { id: 'by-signal' });
+      await handle.signal('new');
+      await world.client.send(id, 'fourth');
+      await world.client.message(id, '/new');
+      await world.client.send(id, 'fifth');
+    },
+  },
+  {
+    name: 'duplicate-ids',
+    world: () => ({ answer: () => text('Once.') }),
+    has: [MODEL, UPDATE_DONE],
+    async play(stage) {
+      const { world, id } = stage;
+      const handle = world.temporal.workflow.getHandle(id);
+      const message = { id: 'm-1', text: 'hello' };
+      await Promise.all([world.client.send(id, message, START), world.client.send(id, message, START)]);
+      await world.client.message(id, message);
+      await handle.executeUpdate('send', { args: [message] });
+      await handle.executeUpdate('reset', { args: [{ id: 'r-1' }] });
+      await handle.executeUpdate('reset', { args: [{ id: 'r-1' }] });
+      await world.client.send(id, { id: 'm-2', text: 'another' });
+    },
+  },
+  {
+    name: 'duplicate-that-only-the-store-knows',
+    world: () => says(text('Once.'), tools('wait'), text('All heard.'), text('Another.')),
+    has: [MODEL, '"duplicate":"turn_0001"'],
+    async play(stage) {
+      const { world, id } = stage;
+      const message = { id: 'm-1', text: 'hello' };
+      await world.client.send(id, message, START);
+      await world.client.message(id, 'wait');
+      await stage.toolRuns();
+      // More ids than the state remembers, and no turn of their own.
+      const steer = (i: number) => world.client.message(id, { id: `s-${i}`, text: 'mind', delivery: 'steer' });
+      for (let i = 0; i < 260; i += 20) await Promise.all(Array.from({ length: 20 }, (_, j) => steer(i + j)));
+      stage.letGo();
+      await stage.until('a second turn', async () => (await world.client.status(id)).turns === 2);
+      await world.client.message(id, message);
+      await world.client.send(id, 'another');
+    },
+  },
+  {
+    name: 'rejected-inputs',
+    world: () => ({ answer: () => text('Still here.') }),
+    has: ['bm90IGpzb24=', '"signalName":"decide"', '"signalName":"no-such-signal"'],
+    async play(stage) {
+      const { world, id } = stage;
+      const handle = world.temporal.workflow.getHandle(id);
+      await world.client.start(id);
+      await signalRaw(stage, 'message', 'json/plain', 'not json');
+      await signalRaw(stage, 'message', 'binary/of-another-world', 'text');
+      await signalRaw(stage, 'interrupt', 'binary/of-another-world', 'text');
+      await signalRaw(stage, 'new', 'json/plain', '{{');
+      await handle.signal('message', { text: 5 });
+      await handle.signal('message', { text: 'hi', extra: true });
+      await handle.signal('message', '   ');
+      await handle.signal('decide', { callId: 'turn_0001/c1', decision: 'approve' });
+      await handle.signal('no-such-signal', 1, 2);
+      for (const [name, argument] of [
+        ['send', { text: '' }],
+        ['turn', { turnId: 'turn_0099' }],
+        ['compact', undefined],
+        ['no-such-update', undefined],
+      ] as const) {
+        await handle.executeUpdate(name, { args: [argument] }).catch(() => undefined);
+      }
+      await world.client.send(id, 'and now?');
+    },
+  },
+  {
+    name: 'steer-joins-the-turn',
+    world: () => says(tools('wait'), text('Heard both.')),
+    has: [TOOL, UPDATE_DONE],
+    async play(stage) {
+      const { world, id } = stage;
+      const sent = sendLater(stage, 'wait');
+      await stage.toolRuns();
+      const steered = sendLater(stage, { text: 'and mind this', delivery: 'steer' });
+      await world.client.message(id, { text: 'and this', delivery: 'steer' });
+      await stage.until('a queue', async () => (await world.client.status(id)).queued === 2);
+      stage.letGo();
+      await Promise.all([sent, steered]);
+    },
+  },
+  {
+    name: 'steer-becomes-the-next-turn',
+    world: () => ({ answer: () => text('That too.') }),
+    has: [MODEL, UPDATE_DONE],
+    async play(stage) {
+      const { world, id } = stage;
+      const stop = gate();
+      const { sent } = await sendUntilHeld(stage, 'hello', stop);
+      const steered = sendLater(stage, { text: 'and mind this', delivery: 'steer' });
+      const queued = sendLater(stage, 'later');
+      await stage.until('a queue', async () => (await world.client.status(id)).queued === 2);
+      stop.release();
+      await Promise.all([sent, steered, queued]);
+      await world.client.send(id, { text: 'nothing to steer', delivery: 'steer' });
+    },
+  },
+  {
+    name: 'interrupt-delivery',
+    world: () => ({ answer: () => text('At once.') }),
+    has: [CANCEL_ASKED, UPDATE_DONE],
+    async play(stage) {
+      const { world, id } = stage;
+      const { sent } = await sendUntilHeld(stage, 'tell me everything', gate());
+      const queued = sendLater(stage, 'later');
+      await stage.until('a queue', async () => (await world.client.status(id)).queued === 1);
+      await world.client.send(id, { text: 'no, this first', delivery: 'interrupt' });
+      await Promise.all([sent, queued]);
+    },
+  },
+  {
+    name: 'store-away',
+    redis: true,
+    world: () => ({ answer: () => text('Here.') }),
+    has: [TIMER_STARTED, TIMER_FIRED, MARKER, 'EVENT_TYPE_ACTIVITY_TASK_SCHEDULED'],
+    async play(stage) {
+      const { world, id } = stage;
+      await world.client.send(id, 'first', START);
+      await stage.killRedis();
+      const sent = sendLater(stage, 'second');
+      await stage.until('a wait for the store', async () => (await world.client.status(id)).phase === 'waiting-to-retry');
+      await new Promise((resolve) => setTimeout(resolve, 2_000));
+      await stage.restartRedis();
+      await sent;
+      await world.client.send(id, 'third');
+    },
+  },
+  {
+    name: 'store-lost-an-answer-for-a-while',
+    redis: true,
+    has: [TIMER_FIRED, TOOL, '"persisted":false'],
+    async play(stage) {
+      const { world, id } = stage;
+      const stop = gate();
+      world.api.play(
+        { reply: held(stop, { ...tools('look_up'), text: 'Let me see.' }) },
+        { reply: text('Seen.') },
+        { reply: text('Here.') },
+      );
+      const sent = sendLater(stage, 'look it up');
+      await stop.reached;
+      await stage.killRedis();
+      stop.release();
+      await stage.until('an answer that the store did not take', async () => (await world.client.status(id)).phase === 'running-tools');
+      // Now both are owed: the message and the answer.
+      await world.client.message(id, 'and another thing');
+      await new Promise((resolve) => setTimeout(resolve, 2_000));
+      await stage.restartRedis();
+      await sent;
+      await world.client.send(id, 'again');
+    },
+  },
+  {
+    name: 'search-attributes',
+    workers: 'by-hand',
+    attributes: true,
+    has: ['EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES', 'AgentStatus', 'EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED'],
+    async play(stage) {
+      const { world, id } = stage;
+      const { temporal, taskQueue } = world;
+      await stage.startProcess();
+      world.api.play(...script(text('Here.'), httpError(401), text('Here again.')));
+      // Started by a stranger, without a memo.
+      await temporal.workflow.start('conversation', { workflowId: id, taskQueue, args: [{ title: 'a title' }] });
+      for (const message of ['first', 'second', 'third']) await world.client.send(id, message);
+      await world.client.closeConversation(id);
+      await temporal.workflow.getHandle(id).result();
+    },
+  },
+  {
+    name: 'long-queue-that-the-store-lost',
+    redis: true,
+    keep: HEAL,
+    world: () => ({ ...handsOver(60), answer: () => httpError(401) }),
+    has: [HEAL, '"readBack"'],
+    async play(stage) {
+      const { world, id } = stage;
+      const queued = async (): Promise<number> => (await world.client.status(id)).queued;
+      const stop = gate();
+      await sendUntilHeld(stage, 'first', stop);
+      for (let i = 0; i < 540; i += 20) await Promise.all(Array.from({ length: 20 }, () => world.client.message(id, 'one more')));
+      await stage.until('a long queue', async () => (await queued()) === 540);
+      stop.release();
+      // The tail is read back when the head runs low. No model is called any more by then: it would heal what it misses itself.
+      await stage.until('most of it to be done', async () => (await queued()) < 540 - 500 + 90);
+      stage.breakAgent();
+      await stage.emptyRedis();
+    },
+  },
+  {
+    name: 'hand-over-between-turns',
+    runs: 2,
+    world: () => ({ ...handsOver(20), answer: () => text('Here.') }),
+    has: [CONTINUED, UPDATE_DONE],
+    async play({ world, id }) {
+      for (const message of ['first', 'second', 'third', 'fourth']) await world.client.send(id, message, START);
+      // Of an earlier run: its text comes from the store.
+      await world.client.turn(id, 'turn_0001');
+      await world.client.send(id, { id: 'm-1', text: 'fifth' });
+      await world.client.message(id, { id: 'm-1', text: 'fifth' });
+    },
+  },
+  {
+    name: 'hand-over-inside-a-turn',
+    runs: 3,
+    world: () => ({
+      ...handsOver(25),
+      ...says(
+        tools('look_up'),
+        tools('pay'),
+        tools('look_up', 'look_up'),
+        tools('note'),
+        tools('look_up'),
+        tools('pay'),
+        tools('look_up'),
+        text('At last.'),
+      ),
+    }),
+    has: [CONTINUED, TOOL],
+    async play({ world, id }) {
+      await world.client.send(id, 'look up everything', START);
+    },
+  },
+  {
+    name: 'hand-over-with-a-queue',
+    runs: 2,
+    world: () => ({ ...handsOver(20), answer: () => text('Here.') }),
+    has: [CONTINUED, UPDATE_DONE],
+    async play(stage) {
+      const { world, id } = stage;
+      const stop = gate();
+      const { sent } = await sendUntilHeld(stage, 'first', stop);
+      const more = ['second', 'third', 'fourth'].map((message) => sendLater(stage, message));
+      await stage.until('a queue', async () => (await world.client.status(id)).queued === 3);
+      for (let i = 0; i < 8; i++) await world.client.message(id, { id: 'm-1', text: 'fifth' });
+      stop.release();
+      await Promise.all([sent, ...more]);
+    },
+  },
+  {
+    name: 'hand-over-after-updates',
+    runs: 3,
+    world: () => ({ ...handsOver(3_000, { updates: 2 }), answer: () => text('Here.') }),
+    has: [CONTINUED, UPDATE_DONE],
+    async play({ world, id }) {
+      for (const message of ['first', 'second', '/new', 'third', 'fourth']) await world.client.send(id, message, START);
+    },
+  },
+  {
+    name: 'close',
+    world: () => ({ answer: () => text('Goodbye.') }),
+    has: ['EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED'],
+    async play(stage) {
+      const { world, id } = stage;
+      const stop = gate();
+      const { sent } = await sendUntilHeld(stage, 'hello', stop);
+      await world.client.message(id, 'one more');
+      await world.client.closeConversation(id);
+      await world.client.message(id, 'too late');
+      await world.client.closeConversation(id);
+      stop.release();
+      await sent;
+      await world.temporal.workflow.getHandle(id).result();
+    },
+  },
+  {
+    name: 'close-at-once',
+    has: ['EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED'],
+    async play({ world, id }) {
+      await world.client.start(id);
+      await world.client.closeConversation(id);
+      await world.temporal.workflow.getHandle(id).result();
+    },
+  },
+];
