@@ -42,7 +42,7 @@ export function openRedisLink({ url, commandTimeoutMs, log }: RedisLinkOptions):
     maxRetriesPerRequest: 20,
     // After a failover the old primary may still be there, as a replica.
     reconnectOnError: (error) => error.message.startsWith('READONLY'),
-    // A disconnect is meant: else a waiting XREAD, or a socket that is closed already, would hold the process for two seconds more.
+    // For a socket that is closed already ioredis would arm a timer all the same, and hold the ending process for two seconds.
     disconnectTimeout: 0,
     scripts: SCRIPTS,
   });

@@ -76,6 +76,52 @@ describe('the files', () => {
     ]);
   });
 
+  test('the same writes again add no line', async () => {
+    const writes = async (store: Store) => {
+      await store.entries.record(key, userEntry(1));
+      await store.entries.append(key, [answerEntry(2)]);
+      await store.effects.commit(key, { id: 'c1', hash: 'h' }, 'done', [answerEntry(3)]);
+      await store.effects.fence(key, ['c1', 'c2']);
+    };
+    const store = open();
+    await writes(store);
+    const once = await readFile(fileOf('journal.jsonl'), 'utf8');
+    for (const each of [store, open()]) await writes(each);
+    expect(await readFile(fileOf('journal.jsonl'), 'utf8')).toBe(once);
+  });
+
+  test('of lines that contradict each other, as two holders of the lock could write them, the first counts', async () => {
+    const commit = (id: string, result: string, slot: number) => ({
+      v: 1,
+      kind: 'committed',
+      id,
+      hash: 'h',
+      result,
+      entries: [answerEntry(slot, result)],
+    });
+    const lines = [
+      { v: 1, kind: 'recorded', entry: userEntry(1, 'hello', 'm-hello') },
+      { v: 1, kind: 'recorded', entry: userEntry(2, 'hello', 'm-hello') },
+      commit('c1', 'first', 3),
+      commit('c1', 'second', 4),
+      { v: 1, kind: 'fenced', ids: ['c1', 'c2'] },
+      commit('c2', 'late', 5),
+      { v: 1, kind: 'appended', entries: [answerEntry(3, 'other')] },
+    ];
+    await mkdir(conversationDir(dir, key), { recursive: true });
+    await writeFile(fileOf('journal.jsonl'), lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+    const store = open();
+    expect(await store.entries.page(key, 0, 10)).toEqual({
+      entries: [userEntry(1, 'hello', 'm-hello'), answerEntry(3, 'first')],
+      last: 3,
+      skipped: 0,
+    });
+    expect(await store.effects.fence(key, ['c1', 'c2'])).toEqual([
+      { id: 'c1', status: 'committed', result: 'first' },
+      { id: 'c2', status: 'fenced' },
+    ]);
+  });
+
   test('a commit cut at any byte leaves neither result nor entries, and what follows is whole', async () => {
     const claim = { id: 'c1', hash: 'h' };
     await open().entries.record(key, userEntry(1));
@@ -181,20 +227,29 @@ describe('the files', () => {
   });
 
   describe('the lock', () => {
-    const holder = (over: object) => JSON.stringify({ pid: process.pid, host: hostname(), boot: 'another boot', started: 1, ...over });
+    const holder = (over: object) => JSON.stringify({ pid: process.ppid, host: hostname(), boot: 'another boot', started: 1, ...over });
+
+    const thisBoot = async () =>
+      readFile('/proc/sys/kernel/random/boot_id', 'utf8').then(
+        (text) => text.trim(),
+        () => '',
+      );
 
     test('of a dead process is taken over at once', async () => {
       const child = spawn(process.execPath, ['-e', '']);
       await once(child, 'exit');
-      const boot = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').then(
-        (text) => text.trim(),
-        () => '',
-      );
       await mkdir(conversationDir(dir, key), { recursive: true });
-      await symlink(holder({ pid: child.pid, boot }), fileOf('lock'));
+      await symlink(holder({ pid: child.pid, boot: await thisBoot() }), fileOf('lock'));
       const begun = Date.now();
       await open().entries.record(key, userEntry(1));
       expect(Date.now() - begun).toBeLessThan(4000);
+    });
+
+    test('of a dead process that had our id (in a container it has) is taken over at once', async () => {
+      await mkdir(conversationDir(dir, key), { recursive: true });
+      await symlink(holder({ pid: process.pid, boot: await thisBoot() }), fileOf('lock'));
+      await open().entries.record(key, userEntry(1));
+      expect(await open().entries.read(key, [1])).toEqual([userEntry(1)]);
     });
 
     test('of an earlier boot is taken over at once, also by many', async () => {

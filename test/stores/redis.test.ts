@@ -372,6 +372,22 @@ describe('when redis is away', () => {
     expect(await reading).toEqual([]);
   });
 
+  test('aborting ends a reader at once, also while redis holds its request', async () => {
+    const server = await aServer();
+    const redis = aClient(server.url);
+    const store = aStore({ url: server.url });
+    await redis.ping();
+    const stop = new AbortController();
+    const reading = (async () => {
+      for await (const _ of store.feed.read(aConversation(), '0', stop.signal));
+    })();
+    while (!/flags=b.*cmd=xread/.test((await redis.call('CLIENT', 'LIST')) as string));
+    const begun = Date.now();
+    stop.abort();
+    await reading;
+    expect(Date.now() - begun).toBeLessThan(1500);
+  });
+
   test('a closed store refuses in words', async () => {
     const store = aStore({ url: `redis://127.0.0.1:${await freePort()}` });
     await store.close();
