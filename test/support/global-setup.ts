@@ -1,4 +1,7 @@
 /** One Temporal server for all suites; each world has a task queue of its own. No `.js` below: jest loads this file without its module mapper. */
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { startTemporal, type TemporalServer } from './temporal-server';
 
 declare global {
@@ -8,4 +11,6 @@ declare global {
 export default async function setup(): Promise<void> {
   globalThis.perduraTestTemporal = await startTemporal();
   process.env['PERDURA_TEST_ADDRESS'] = globalThis.perduraTestTemporal.address;
+  // For what is made once per run, such as the workflow bundle.
+  process.env['PERDURA_TEST_DIR'] = await mkdtemp(join(tmpdir(), 'perdura-test-run-'));
 }

@@ -1,0 +1,93 @@
+/**
+ * What must hold of a conversation whatever died meanwhile. Answers what does not, in words.
+ *
+ * I1  Every acknowledged message is there, once.        I2  Each has one answer, and its sender got that one.
+ * I3  They stand in the order of their acknowledgements. I4  Each tool call has one result.
+ * I6  Turns, slots and `seq` have no gaps and no repeats.
+ */
+import type { TurnResult } from '../../src/conversation/contract.js';
+import type { Entry } from '../../src/conversation/message.js';
+import { turnNumber } from '../../src/conversation/state.js';
+import { toTraces } from '../../src/memory/traces.js';
+
+export interface Acknowledged {
+  readonly messageId: string;
+  readonly result: TurnResult;
+  readonly expectedText: string;
+}
+
+export interface CheckOptions {
+  /** False where several spoke at once: then no order was acknowledged. */
+  readonly inOrder?: boolean;
+}
+
+export function violations(
+  history: readonly Entry[],
+  acknowledged: readonly Acknowledged[],
+  { inOrder = true }: CheckOptions = {},
+): string[] {
+  return [
+    ...acknowledged.flatMap((one) => ofMessage(history, one)),
+    ...(inOrder ? ofOrder(history, acknowledged) : []),
+    ...ofTools(history),
+    ...ofNumbers(history),
+  ];
+}
+
+function ofMessage(history: readonly Entry[], { messageId, result, expectedText }: Acknowledged): string[] {
+  const found = history.filter((entry) => entry.messageId === messageId);
+  const [message] = found;
+  if (!message || found.length > 1) return [`message ${messageId} is there ${found.length} times (I1)`];
+  const answers = history.filter((entry) => entry.turn === message.turn && isFinal(entry)).map(textOf);
+  return [
+    ...(answers.length === 1 ? [] : [`message ${messageId} has ${answers.length} answers (I2)`]),
+    ...(answers[0] === expectedText ? [] : [`message ${messageId} was answered ${JSON.stringify(answers[0])} (I2)`]),
+    ...(result.text === expectedText ? [] : [`the sender of ${messageId} got ${JSON.stringify(result.text)} (I2)`]),
+    ...(result.stopReason === 'end' && !result.error ? [] : [`message ${messageId} ended as ${result.stopReason} (I2)`]),
+  ];
+}
+
+function ofOrder(history: readonly Entry[], acknowledged: readonly Acknowledged[]): string[] {
+  const wanted = acknowledged.map(({ messageId }) => messageId);
+  const found = history.flatMap(({ messageId }) => (messageId !== undefined && wanted.includes(messageId) ? [messageId] : []));
+  return found.join() === wanted.join() ? [] : [`acknowledged as ${wanted.join()}, recorded as ${found.join()} (I3)`];
+}
+
+function ofTools(history: readonly Entry[]): string[] {
+  const asked = history.flatMap(({ message }) =>
+    message.role === 'assistant' ? message.blocks.flatMap((block) => (block.kind === 'tool-call' ? [block.callId] : [])) : [],
+  );
+  const answered = history.flatMap(({ message }) => (message.role === 'tool' ? [message.callId] : []));
+  const counts = new Map([...asked, ...answered].map((callId) => [callId, 0]));
+  for (const callId of answered) counts.set(callId, (counts.get(callId) ?? 0) + 1);
+  return [
+    ...[...counts].flatMap(([callId, count]) => (count === 1 ? [] : [`tool call ${callId} has ${count} results (I4)`])),
+    ...(new Set(asked).size === asked.length ? [] : ['a call id was given twice (I4)']),
+  ];
+}
+
+function ofNumbers(history: readonly Entry[]): string[] {
+  const problems: string[] = [];
+  const slots = history.map((entry) => entry.slot).sort((a, b) => a - b);
+  slots.forEach((slot, i) => {
+    if (slot !== i + 1) problems.push(`slot ${slot} stands where ${i + 1} should (I6)`);
+  });
+  const turns = [...new Set(history.map((entry) => turnNumber(entry.turn)))].sort((a, b) => a - b);
+  turns.forEach((turn, i) => {
+    if (turn !== i + 1) problems.push(`turn ${turn} stands where ${i + 1} should (I6)`);
+  });
+  for (const turn of turns) {
+    const seqs = history.filter((entry) => turnNumber(entry.turn) === turn).flatMap((entry) => toTraces(entry, 'c').map(({ seq }) => seq));
+    if (seqs.some((seq, i) => seq !== i + 1)) problems.push(`turn ${turn} has the sequence ${seqs.join()} (I6)`);
+  }
+  return problems.slice(0, 10);
+}
+
+function isFinal({ message }: Entry): boolean {
+  return message.role === 'assistant' && !message.blocks.some((block) => block.kind === 'tool-call');
+}
+
+export function textOf({ message }: Entry): string {
+  if (message.role !== 'assistant') return typeof message.text === 'string' ? message.text : message.text.preview;
+  return message.blocks.map((block) => (block.kind === 'text' && typeof block.text === 'string' ? block.text : '')).join('');
+}

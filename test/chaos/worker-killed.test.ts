@@ -1,0 +1,112 @@
+/** A worker ends while the model speaks: by `kill -9`, before and after the answer is safe, and by SIGTERM. */
+import { gate, text } from '../../src/testing/reply.js';
+import { startCuttingProxy } from '../support/cutting-proxy.js';
+import { figure, portOf, sceneTest, seconds, until } from '../support/scene.js';
+import { textOf, violations } from './invariants.js';
+import { startScreen } from './screen.js';
+
+/** Published: 15 s. The rest is for machines that do other things too. */
+const GOING_ON_MS = 15_000 + 15_000;
+
+const LONG_ANSWER = 'One two three four five six seven eight nine ten eleven twelve.';
+
+for (const store of ['files', 'redis'] as const) {
+  sceneTest(
+    `kill -9 in the middle of a stream: another worker gives one whole answer, and a watcher forgets the half one (${store})`,
+    { redis: store === 'redis' },
+    async (scene) => {
+      scene.api.play({ reply: { ...text(LONG_ANSWER), hold: gate({ chars: 20 }) } }, { reply: text(LONG_ANSWER) });
+      const id = scene.id();
+      const first = await scene.startWorker();
+      await scene.client.start(id);
+      const screen = startScreen(scene, id);
+      const sent = scene.client.send(id, { id: 'm1', text: 'count' });
+      await until('half an answer on the screen', () => screen.text !== '' && screen.text !== LONG_ANSWER);
+
+      await first.kill();
+      const killedAt = Date.now();
+      await scene.startWorker();
+      const result = await sent;
+
+      const wentOnAfter = (await scene.api.waitForHit(2)).at - killedAt;
+      figure(`kill -9 mid-stream (${store}): asked again after ${seconds(wentOnAfter)}, answered after ${seconds(Date.now() - killedAt)}`);
+      expect(wentOnAfter).toBeLessThan(GOING_ON_MS);
+      expect(result).toMatchObject({ text: LONG_ANSWER, stopReason: 'end' });
+      expect(scene.api.hits).toHaveLength(2);
+      expect(violations(await scene.client.history(id), [{ messageId: 'm1', result, expectedText: LONG_ANSWER }])).toEqual([]);
+      await until('the whole answer on the screen', () => screen.text === LONG_ANSWER && screen.ends.length > 0);
+      expect(screen.resets).toBe(1);
+      expect(scene.api.problems).toEqual([]);
+    },
+  );
+}
+
+sceneTest('kill -9 between the commit of an answer and its report: the answer is not paid for twice', {}, async (scene) => {
+  const held = gate();
+  scene.api.play({ reply: { ...text(LONG_ANSWER), hold: held } });
+  const id = scene.id();
+  const proxy = await startCuttingProxy(portOf(scene.address));
+  scene.onClose(() => proxy.close());
+  const first = await scene.startWorker({ address: `127.0.0.1:${proxy.port}` });
+  const sent = scene.client.send(id, { id: 'm1', text: 'count' }, { start: {} });
+  await held.reached;
+
+  proxy.blackHole();
+  held.release();
+  await until('the answer in the store', async () => (await scene.client.history(id)).some((entry) => textOf(entry) === LONG_ANSWER));
+  await first.kill();
+  await scene.startWorker();
+
+  const result = await sent;
+  expect(result).toMatchObject({ text: LONG_ANSWER, stopReason: 'end' });
+  expect(scene.api.hits).toHaveLength(1);
+  expect(violations(await scene.client.history(id), [{ messageId: 'm1', result, expectedText: LONG_ANSWER }])).toEqual([]);
+});
+
+sceneTest('SIGTERM while an answer streams that ends within the grace: it is finished there, and the exit code is 0', {}, async (scene) => {
+  const id = scene.id();
+  scene.api.play({ reply: { ...text(LONG_ANSWER), chunks: { size: 4, delayMs: 200 } } });
+  const first = await scene.startWorker();
+  await scene.client.start(id);
+  const screen = startScreen(scene, id);
+  const sent = scene.client.send(id, { id: 'm1', text: 'count' });
+  await until('the beginning of an answer', () => screen.text !== '');
+
+  first.term();
+  expect(await first.ended).toEqual({ code: 0, signal: null });
+  await until('the end of the turn on the screen', () => screen.ends.length > 0);
+  expect(screen).toMatchObject({ text: LONG_ANSWER, resets: 0, ends: ['end'] });
+  expect(scene.api.hits.map(({ aborted }) => aborted)).toEqual([false]);
+
+  await scene.startWorker();
+  const result = await sent;
+  expect(result).toMatchObject({ text: LONG_ANSWER, stopReason: 'end' });
+  expect(scene.api.hits).toHaveLength(1);
+  expect(violations(await scene.client.history(id), [{ messageId: 'm1', result, expectedText: LONG_ANSWER }])).toEqual([]);
+});
+
+sceneTest(
+  'SIGTERM while an answer streams that takes longer than the grace: it moves to another worker, and nothing is interrupted',
+  {},
+  async (scene) => {
+    const id = scene.id();
+    scene.api.play({ reply: { ...text(LONG_ANSWER), hold: gate({ chars: 20 }) } }, { reply: text(LONG_ANSWER) });
+    const first = await scene.startWorker();
+    await scene.client.start(id);
+    const screen = startScreen(scene, id);
+    const sent = scene.client.send(id, { id: 'm1', text: 'count' });
+    await until('half an answer on the screen', () => screen.text !== '' && screen.text !== LONG_ANSWER);
+
+    await scene.startWorker();
+    first.term();
+    const toldAt = Date.now();
+    const result = await sent;
+    figure(`SIGTERM with a long answer: it moved and was whole after ${seconds(Date.now() - toldAt)} (grace 10 s)`);
+    expect(result).toMatchObject({ text: LONG_ANSWER, stopReason: 'end' });
+    expect(await first.ended).toEqual({ code: 0, signal: null });
+    expect(scene.api.hits.map(({ aborted }) => aborted)).toEqual([true, false]);
+    await until('the whole answer on the screen', () => screen.text === LONG_ANSWER && screen.ends.length > 0);
+    expect(screen).toMatchObject({ resets: 1, ends: ['end'] });
+    expect(violations(await scene.client.history(id), [{ messageId: 'm1', result, expectedText: LONG_ANSWER }])).toEqual([]);
+  },
+);

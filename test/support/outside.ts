@@ -1,0 +1,78 @@
+/** A program of somebody else: it knows Temporal and the names of the contract, and nothing of ours. */
+import { WithStartWorkflowOperation, type Client } from '@temporalio/client';
+import type { World } from './world.js';
+
+export interface Payload {
+  readonly metadata?: Record<string, Uint8Array>;
+  readonly data?: Uint8Array;
+}
+
+export interface Outside {
+  start(id: string, ...args: unknown[]): Promise<void>;
+  /** A start whose argument is written by hand. */
+  startRaw(id: string, payloads: readonly Payload[]): Promise<void>;
+  signal(id: string, name: string, ...args: unknown[]): Promise<void>;
+  /** A signal whose arguments are written by hand; undefined sends none at all. */
+  signalRaw(id: string, name: string, payloads?: readonly Payload[]): Promise<void>;
+  update(id: string, name: string, argument?: unknown): Promise<unknown>;
+  /** Update-with-start: one round trip, attaching to a conversation that runs. */
+  updateWithStart(id: string, name: string, argument: unknown, start: unknown): Promise<unknown>;
+  query(id: string, name: string): Promise<unknown>;
+  outcome(id: string): Promise<unknown>;
+}
+
+const TYPE = 'conversation';
+
+export function outside({ temporal, taskQueue }: Pick<World, 'temporal' | 'taskQueue'>): Outside {
+  const { workflowService } = temporal;
+  const handle = (id: string): ReturnType<Client['workflow']['getHandle']> => temporal.workflow.getHandle(id);
+  return {
+    async start(id, ...args) {
+      await temporal.workflow.start(TYPE, { workflowId: id, taskQueue, args });
+    },
+    async startRaw(id, payloads) {
+      await workflowService.startWorkflowExecution({
+        namespace: 'default',
+        workflowId: id,
+        workflowType: { name: TYPE },
+        taskQueue: { name: taskQueue },
+        input: { payloads: [...payloads] },
+        requestId: id,
+      });
+    },
+    signal: (id, name, ...args) => handle(id).signal(name, ...args),
+    async signalRaw(id, name, payloads) {
+      await workflowService.signalWorkflowExecution({
+        namespace: 'default',
+        workflowExecution: { workflowId: id },
+        signalName: name,
+        ...(payloads ? { input: { payloads: [...payloads] } } : {}),
+      });
+    },
+    update: (id, name, argument) =>
+      argument === undefined ? handle(id).executeUpdate(name) : handle(id).executeUpdate<unknown, [unknown]>(name, { args: [argument] }),
+    updateWithStart: (id, name, argument, start) =>
+      temporal.workflow.executeUpdateWithStart(name, {
+        args: [argument],
+        startWorkflowOperation: new WithStartWorkflowOperation(TYPE, {
+          workflowId: id,
+          taskQueue,
+          args: [start],
+          workflowIdConflictPolicy: 'USE_EXISTING',
+        }),
+      }),
+    query: (id, name) => handle(id).query(name),
+    outcome: (id) => handle(id).result(),
+  };
+}
+
+/** The type of the failure behind what an update, a query or a workflow threw, and its words. */
+export async function failureOf(doing: Promise<unknown>): Promise<{ readonly type?: string; readonly message: string }> {
+  const error: unknown = await doing.then(
+    () => new Error('it did not fail'),
+    (thrown: unknown) => thrown,
+  );
+  let at = error as { readonly type?: string; readonly message: string; readonly cause?: unknown };
+  while (at.type === undefined && at.cause instanceof Error) at = at.cause;
+  return at.type === undefined ? { message: at.message } : { type: at.type, message: at.message };
+}

@@ -1,0 +1,256 @@
+/**
+ * Everything for a test in which processes die: a scripted API, a store, worker processes and a client that is configured as
+ * a person's would be. Whatever a test started is ended with it, also when it fails or takes too long.
+ */
+import { randomUUID } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client, Connection } from '@temporalio/client';
+import { createClient, type PerduraClient } from '../../src/client.js';
+import { loadConfig } from '../../src/config.js';
+import { startMessagesApi, type MessagesApi, type MessagesApiOptions } from '../../src/testing/messages-api.js';
+import { dieWithUs } from './reaper.js';
+import { startRedis, type RedisServer } from './redis-server.js';
+import { startTemporal, type TemporalServer } from './temporal-server.js';
+import { startWorkerProcess, type WorkerProcess } from './worker-process.js';
+
+export interface SceneOptions extends MessagesApiOptions {
+  /** Redis with AOF, of this scene alone; files without it. */
+  readonly redis?: boolean;
+  /** A Temporal server of this scene alone, with its database in a file; the shared one without it. */
+  readonly ownTemporal?: boolean;
+  /** Content of agents/default/agent.json. */
+  readonly agent?: object;
+  /** What the file tools find. */
+  readonly files?: Readonly<Record<string, string>>;
+  /** With the tools `note` and `pay` (ledger-tools.cjs). */
+  readonly ledger?: boolean;
+}
+
+export interface LedgerLine {
+  readonly what: 'start' | 'end';
+  readonly name: 'note' | 'pay';
+  readonly item: string;
+  readonly callId: string;
+  readonly pid: number;
+}
+
+export interface Scene {
+  readonly dir: string;
+  readonly address: string;
+  readonly taskQueue: string;
+  readonly api: MessagesApi;
+  readonly client: PerduraClient;
+  readonly temporal: Client;
+  /** A conversation id that nobody used. */
+  readonly id: () => string;
+  readonly redis: RedisServer;
+  /** SIGKILL of Redis or Temporal comes from the test; these start another on the same data. */
+  restartRedis(): Promise<void>;
+  killTemporal(): Promise<void>;
+  restartTemporal(): Promise<void>;
+  /** Resolves once it takes work. `address`: another way to Temporal; `apiUrl`: another model than the scripted one. */
+  startWorker(options?: { readonly address?: string; readonly apiUrl?: string }): Promise<WorkerProcess>;
+  readonly ledger: () => LedgerLine[];
+  /** From now on the tools of the ledger end at once. */
+  readonly letToolsEnd: () => void;
+  /** Ended with the scene, last one first. */
+  onClose(end: () => unknown): void;
+}
+
+interface OpenScene extends Scene {
+  /** Aborted at first when the scene closes. */
+  readonly leaving: AbortController;
+  close(): Promise<void>;
+}
+
+async function openScene(options: SceneOptions): Promise<OpenScene> {
+  const ends: (() => unknown)[] = [];
+  const close = async (): Promise<void> => {
+    for (let end = ends.pop(); end; end = ends.pop()) await Promise.resolve(end()).catch(() => undefined);
+  };
+  try {
+    return await build(options, ends, close);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function build(options: SceneOptions, ends: (() => unknown)[], close: () => Promise<void>): Promise<OpenScene> {
+  const dir = await mkdtemp(join(tmpdir(), 'perdura-scene-'));
+  ends.push(() => rm(dir, { recursive: true, force: true, maxRetries: 3 }));
+  await mkdir(join(dir, 'agents', 'default'), { recursive: true });
+  await mkdir(join(dir, 'workspace'));
+  await mkdir(join(dir, 'redis'));
+  await writeFile(join(dir, 'agents', 'default', 'agent.json'), JSON.stringify(options.agent ?? {}));
+  for (const [name, text] of Object.entries(options.files ?? {})) await writeFile(join(dir, 'workspace', name), text);
+
+  const api = await startMessagesApi(options);
+  ends.push(() => api.close());
+
+  const startOwnRedis = async (port?: number): Promise<RedisServer> => {
+    const server = await startRedis({ dir: join(dir, 'redis'), appendonly: true, ...(port === undefined ? {} : { port }) });
+    const spare = dieWithUs(server.pid);
+    ends.push(async () => {
+      await server.kill();
+      spare();
+    });
+    return server;
+  };
+  let redis = options.redis ? await startOwnRedis() : undefined;
+
+  const startOwnTemporal = async (port?: number): Promise<TemporalServer> => {
+    const server = await startTemporal({ dbFile: join(dir, 'temporal.db'), ...(port === undefined ? {} : { port }) });
+    const spare = dieWithUs(server.pid);
+    ends.push(async () => {
+      await server.kill();
+      spare();
+    });
+    return server;
+  };
+  let temporalServer = options.ownTemporal ? await startOwnTemporal() : undefined;
+  const address = temporalServer?.address ?? process.env['PERDURA_TEST_ADDRESS'] ?? '';
+
+  const taskQueue = `scene-${randomUUID()}`;
+  const ledgerFile = join(dir, 'ledger');
+  const environment = (to: string, apiUrl: string): Record<string, string> => ({
+    TEMPORAL_ADDRESS: to,
+    ...(redis ? { REDIS_URL: redis.url } : { PERDURA_MEMORY_DIR: join(dir, 'memory') }),
+    ANTHROPIC_BASE_URL: apiUrl,
+    ANTHROPIC_API_KEY: 'test',
+    PERDURA_AGENTS_DIR: join(dir, 'agents'),
+    PERDURA_WORKSPACE: join(dir, 'workspace'),
+    PERDURA_TASK_QUEUE: taskQueue,
+    PERDURA_LOG_LEVEL: 'warn',
+    LEDGER: ledgerFile,
+  });
+
+  const client = await createClient(loadConfig(environment(address, api.url), dir));
+  ends.push(() => client.close());
+  const leaving = new AbortController();
+  const connection = await Connection.connect({ address });
+  ends.push(() => connection.close());
+
+  return {
+    dir,
+    address,
+    taskQueue,
+    api,
+    client: { ...client, send: (id, message, more) => client.send(id, message, { signal: leaving.signal, ...more }) },
+    temporal: new Client({ connection }),
+    id: () => `c-${randomUUID()}`,
+    get redis() {
+      if (!redis) throw new Error('this scene has no Redis: open it with { redis: true }');
+      return redis;
+    },
+    async restartRedis() {
+      redis = await startOwnRedis(redis?.port);
+    },
+    async killTemporal() {
+      await temporalServer?.kill();
+    },
+    async restartTemporal() {
+      temporalServer = await startOwnTemporal(portOf(address));
+    },
+    async startWorker({ address: way = address, apiUrl = api.url } = {}) {
+      const preload = options.ledger ? { preload: join(__dirname, 'ledger-tools.cjs') } : {};
+      const worker = startWorkerProcess({ env: environment(way, apiUrl), cwd: dir, ...preload });
+      ends.push(() => worker.kill());
+      await worker.ready;
+      return worker;
+    },
+    ledger: () =>
+      existsSync(ledgerFile)
+        ? readFileSync(ledgerFile, 'utf8')
+            .split('\n')
+            .filter((line) => line !== '')
+            .map((line) => JSON.parse(line) as LedgerLine)
+        : [],
+    letToolsEnd: () => writeFileSync(`${ledgerFile}.go`, ''),
+    onClose: (end) => void ends.push(end),
+    leaving,
+    close,
+  };
+}
+
+/** A test with a scene of its own, beside the others of its file: most of the time all of them wait for a dead worker's time-out. */
+export function sceneTest(title: string, options: SceneOptions, act: (scene: Scene) => Promise<void>, within = 90_000): void {
+  test.concurrent(title, () => inScene(options, act, within), within + 60_000);
+}
+
+async function inScene(options: SceneOptions, act: (scene: Scene) => Promise<void>, within: number): Promise<void> {
+  const scene = await openScene(options);
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`not done within ${within} ms`)), within);
+  });
+  try {
+    await Promise.race([act(scene), late]);
+  } catch (error) {
+    scene.leaving.abort();
+    await outage(LONGEST_GRPC_PAUSE_MS);
+    throw error;
+  } finally {
+    clearTimeout(timer);
+    await scene.close();
+  }
+}
+
+/** What a failed test leaves unfinished, Temporal's client says again after a pause, and throws where nobody can catch it when its connection was closed. */
+const LONGEST_GRPC_PAUSE_MS = 6_000;
+
+/** Looks again and again until it is there. What is looked for may not be reachable for a while: an exception means "not yet". */
+export async function until<T>(what: string, look: () => T | Promise<T>, withinMs = 30_000): Promise<NonNullable<T>> {
+  const deadline = Date.now() + withinMs;
+  let trouble: unknown;
+  for (;;) {
+    try {
+      const seen = await look();
+      if (seen) return seen;
+      trouble = undefined;
+    } catch (error) {
+      trouble = error;
+    }
+    if (Date.now() > deadline) throw new Error(`${what}: not within ${withinMs} ms`, { cause: trouble });
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}
+
+/** The length of an outage, and nothing else: everything that can be waited for is waited for by `until`. */
+export function outage(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+export function portOf(address: string): number {
+  return Number(address.split(':')[1]);
+}
+
+export function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(1)} s`;
+}
+
+/** A number to publish, on the screen of who runs the tests. */
+export function figure(text: string): void {
+  process.stderr.write(`  ∎ ${text}\n`);
+}
+
+/** With PERDURA_LONG=1 the published sizes, minutes long; otherwise small ones. */
+export const LONG = process.env['PERDURA_LONG'] === '1';
+
+/** Numbers from a seed (mulberry32), so that a run can be repeated with PERDURA_SEED. */
+export function createRandom(): { readonly seed: number; next(): number } {
+  const seed = Number(process.env['PERDURA_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+  let state = seed;
+  return {
+    seed,
+    next() {
+      state = (state + 0x6d2b79f5) | 0;
+      let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+      mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+      return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+    },
+  };
+}

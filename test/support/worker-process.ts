@@ -1,0 +1,83 @@
+/** A worker as people run it: the built product in a process of its own, which can be killed. */
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { dieWithUs } from './reaper.js';
+
+export interface WorkerProcess {
+  readonly pid: number;
+  /** It takes work. Rejects, with what it said, when it ends before. */
+  readonly ready: Promise<void>;
+  readonly ended: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
+  /** SIGTERM, as a deployment does; `ended` says when that is over. */
+  term(): void;
+  /** SIGTERM, and until it has ended; SIGKILL when it takes too long. */
+  stop(): Promise<void>;
+  /** SIGKILL, and until it is gone. */
+  kill(): Promise<void>;
+  /** The end of what it said. */
+  log(): string;
+}
+
+export interface WorkerProcessOptions {
+  /** Its settings: `TEMPORAL_ADDRESS`, `REDIS_URL` or `PERDURA_MEMORY_DIR`, … Those of a developer are left out. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+  /** A module that is loaded before the product (Node's `--require`). */
+  readonly preload?: string;
+}
+
+/** The product that is tested: a folder with `dist`. A copy that was broken by hand shows whether a test can fail. */
+export const PRODUCT = process.env['PERDURA_TEST_PRODUCT'] ?? join(__dirname, '..', '..');
+
+const OWN = /^(TEMPORAL_|PERDURA_|REDIS_URL$|ANTHROPIC_|NODE_OPTIONS$)/;
+/** Longer than the worker's own grace. */
+const LONGEST_STOP_MS = 20_000;
+const KEPT_LOG = 16_000;
+
+export function startWorkerProcess({ env, cwd, preload }: WorkerProcessOptions): WorkerProcess {
+  const inherited = Object.entries(process.env).filter(([name]) => !OWN.test(name));
+  const child = spawn(
+    process.execPath,
+    [...(preload === undefined ? [] : ['--require', preload]), join(PRODUCT, 'dist', 'cli', 'main.js'), 'worker'],
+    { cwd, env: { ...Object.fromEntries(inherited), PERDURA_TEST_PRODUCT: PRODUCT, ...env }, stdio: ['ignore', 'pipe', 'pipe'] },
+  );
+  const pid = child.pid ?? 0;
+  const spare = dieWithUs(pid);
+  let log = '';
+  const ended = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) =>
+    child.once('close', (code, signal) => {
+      spare();
+      resolve({ code, signal });
+    }),
+  );
+  const ready = new Promise<void>((resolve, reject) => {
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        log = (log + text).slice(-KEPT_LOG);
+        if (log.includes('takes work from task queue')) resolve();
+      });
+    }
+    void ended.then(({ code, signal }) => reject(new Error(`the worker ended (${signal ?? code}) before it was ready:\n${log}`)));
+  });
+  // Who kills it before it is ready does not wait for it.
+  ready.catch(() => undefined);
+
+  const isGone = (): boolean => child.exitCode !== null || child.signalCode !== null;
+  return {
+    pid,
+    ready,
+    ended,
+    term: () => void child.kill('SIGTERM'),
+    async stop() {
+      if (!isGone()) child.kill('SIGTERM');
+      const tooLong = setTimeout(() => child.kill('SIGKILL'), LONGEST_STOP_MS);
+      await ended;
+      clearTimeout(tooLong);
+    },
+    async kill() {
+      if (!isGone()) child.kill('SIGKILL');
+      await ended;
+    },
+    log: () => log,
+  };
+}

@@ -1,0 +1,94 @@
+/** An agent that cannot be used fails the turn, says why and where, and is read again for the next one. */
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { text } from '../../src/testing/reply.js';
+import { workflowTaskFailures } from '../support/run-chain.js';
+import { createStage, say } from '../support/stage.js';
+import { startWorld, type World } from '../support/world.js';
+
+const stage = createStage();
+let world: World;
+let keyless: World;
+
+beforeAll(async () => {
+  world = await startWorld({ answer: stage.answer });
+  keyless = await startWorld({ answer: stage.answer, withoutKey: true });
+});
+afterAll(async () => {
+  await world.close();
+  await keyless.close();
+});
+afterEach(() => expect(world.api.problems).toEqual([]));
+
+async function writeAgent(agent: string, config: string): Promise<string> {
+  const folder = join(world.dir, 'agents', agent);
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, 'agent.json'), config);
+  return join(folder, 'agent.json');
+}
+
+test('an agent that is not there fails the turn with the path, and once it is there the next turn works', async () => {
+  const id = world.id();
+  await world.client.start(id, { agent: 'ghost' });
+  const failed = await world.client.send(id, say(id, 'hi'));
+  expect(failed).toMatchObject({ turnId: 'turn_0001', text: '', stopReason: 'failed', toolCalls: 0 });
+  expect(failed.error).toEqual({ type: 'unknown-agent', message: expect.stringContaining(join('agents', 'ghost', 'agent.json')) });
+  await writeAgent('ghost', '{}');
+  stage.play(id, text('Boo.'));
+  expect(await world.client.send(id, say(id, 'and now?'))).toMatchObject({ turnId: 'turn_0002', text: 'Boo.', stopReason: 'end' });
+  expect(await workflowTaskFailures(world, id)).toEqual([]);
+});
+
+test.each([
+  ['no JSON', '{ "model": ', 'is not JSON'],
+  ['a field that nobody knows', '{ "modle": "anthropic/claude-x" }', 'modle'],
+  ['a wrong type', '{ "limits": { "maxToolRounds": "many" } }', 'maxToolRounds'],
+  ['a model without its provider', '{ "model": "claude-x" }', 'provider/model'],
+  ['a tool that is not there', '{ "tools": ["get_time", "teleport"] }', 'teleport'],
+])('an agent.json with %s fails the turn with the reason, and the mended file works', async (what, config, words) => {
+  const id = world.id();
+  const agent = what.replaceAll(' ', '-');
+  const file = await writeAgent(agent, config);
+  await world.client.start(id, { agent });
+  const { stopReason, error } = await world.client.send(id, say(id, 'hi'));
+  expect([stopReason, error?.type]).toEqual(['failed', 'bad-config']);
+  expect(error?.message).toContain(words);
+  if (what !== 'a tool that is not there') expect(error?.message).toContain(file);
+  expect(stage.requests(id)).toHaveLength(0);
+  await writeFile(file, '{}');
+  expect(await world.client.send(id, say(id, 'and now?'))).toMatchObject({ stopReason: 'end' });
+  expect(await workflowTaskFailures(world, id)).toEqual([]);
+});
+
+test('an agent that is taken away and brought back between turns loses no message', async () => {
+  const id = world.id();
+  await writeAgent('fickle', '{}');
+  await world.client.start(id, { agent: 'fickle' });
+  expect(await world.client.send(id, say(id, 'one'))).toMatchObject({ stopReason: 'end' });
+  await rm(join(world.dir, 'agents', 'fickle'), { recursive: true });
+  expect(await world.client.send(id, say(id, 'two'))).toMatchObject({ stopReason: 'failed', error: { type: 'unknown-agent' } });
+  await writeAgent('fickle', '{}');
+  expect(await world.client.send(id, say(id, 'three'))).toMatchObject({ stopReason: 'end' });
+  const said = JSON.stringify(stage.requests(id).at(-1)?.messages);
+  expect(['one', 'two', 'three'].every((words) => said.includes(say(id, words)))).toBe(true);
+});
+
+test('a model of a provider that nobody knows fails the turn and names the known ones', async () => {
+  const id = world.id();
+  await world.client.start(id, { model: 'acme/brain-1' });
+  const { stopReason, error } = await world.client.send(id, say(id, 'hi'));
+  expect([stopReason, error?.type]).toEqual(['failed', 'not-found']);
+  expect(error?.message).toMatch(/"acme".*anthropic/);
+});
+
+test('without an API key a turn fails at once, and says which setting is missing', async () => {
+  const id = keyless.id();
+  await keyless.client.start(id);
+  const { stopReason, error } = await keyless.client.send(id, say(id, 'hi'));
+  expect([stopReason, error?.type]).toEqual(['failed', 'missing-key']);
+  expect(error?.message).toContain('ANTHROPIC_API_KEY');
+  expect(await keyless.client.status(id)).toMatchObject({ phase: 'idle', turns: 1 });
+  expect(await keyless.client.send(id, say(id, 'and now?'))).toMatchObject({ turnId: 'turn_0002', stopReason: 'failed' });
+  expect(stage.requests(id)).toHaveLength(0);
+  expect(await workflowTaskFailures(keyless, id)).toEqual([]);
+});

@@ -1,0 +1,167 @@
+/** Stop means stop: within two seconds, in every state of a turn, and the conversation stays usable. */
+import { z } from 'zod';
+import { rateLimited, silence } from '../../src/testing/faults.js';
+import { callTool, callTools, gate, text } from '../../src/testing/reply.js';
+import { defineTool } from '../../src/tools/define-tool.js';
+import { outside, type Outside } from '../support/outside.js';
+import { workflowTaskFailures } from '../support/run-chain.js';
+import { createStage, resultTexts, say } from '../support/stage.js';
+import { waitFor } from '../support/wait-for.js';
+import { startWorld, type World } from '../support/world.js';
+
+/** Promised are 2 s; the third is for a machine that is busy with other tests. */
+const PROMISED_MS = 3_000;
+
+const deaf = defineTool({
+  name: 'deaf',
+  description: 'Never ends, and listens to nobody.',
+  input: z.object({}),
+  policy: { timeoutMs: 600_000 },
+  run: () => new Promise<string>(() => undefined),
+});
+const look = defineTool({
+  name: 'look',
+  description: 'Looks.',
+  input: z.object({}),
+  policy: { repeatable: true },
+  run: () => 'I looked.',
+});
+
+const stage = createStage();
+let world: World;
+let program: Outside;
+
+beforeAll(async () => {
+  world = await startWorld({ answer: stage.answer, tools: [deaf, look] });
+  program = outside(world);
+});
+afterAll(() => world.close());
+afterEach(() => expect(world.api.problems).toEqual([]));
+
+async function started(): Promise<string> {
+  const id = world.id();
+  await program.start(id);
+  return id;
+}
+
+async function interruptWithin(id: string, sent: Promise<unknown>, ...args: unknown[]): Promise<unknown> {
+  const from = Date.now();
+  await program.signal(id, 'interrupt', ...args);
+  const result = await sent;
+  expect(Date.now() - from).toBeLessThan(PROMISED_MS);
+  return result;
+}
+
+async function expectUsable(id: string): Promise<void> {
+  stage.play(id, text('Still here.'));
+  expect(await program.update(id, 'send', say(id, 'go on'))).toMatchObject({ text: 'Still here.', stopReason: 'end' });
+  expect(await workflowTaskFailures(world, id)).toEqual([]);
+}
+
+test('while the model streams, whole blocks are kept and marked, and half a block is not', async () => {
+  const id = await started();
+  const whole = 'This paragraph is whole.';
+  const hold = gate({ chars: whole.length + 5 });
+  stage.play(id, { text: [whole, 'This one is not finished and never will be.'], holdAfter: hold });
+  const sent = program.update(id, 'send', say(id, 'tell me'));
+  await hold.reached;
+  expect(await interruptWithin(id, sent, { reason: 'enough' })).toMatchObject({
+    turnId: 'turn_0001',
+    text: whole,
+    stopReason: 'interrupted',
+  });
+  expect((await world.client.history(id)).at(-1)?.message).toEqual({
+    role: 'assistant',
+    blocks: [{ kind: 'text', text: whole }],
+    model: 'anthropic/claude-test',
+    stop: 'interrupted',
+  });
+  await expectUsable(id);
+  const prompt = JSON.stringify(stage.requests(id)[1]?.messages);
+  expect(prompt).toContain(whole);
+  expect(prompt).not.toContain('This one');
+});
+
+test('while the API is silent', async () => {
+  const id = await started();
+  stage.play(id, silence('before-headers'));
+  const sent = program.update(id, 'send', say(id, 'hello?'));
+  await stage.waitForRequest(id, 1);
+  expect(await interruptWithin(id, sent)).toMatchObject({ stopReason: 'interrupted', text: '' });
+  await expectUsable(id);
+});
+
+test('while a tool runs that never listens, and the model is told that its outcome is unknown', async () => {
+  const id = await started();
+  stage.play(id, callTools({ name: 'deaf' }, { name: 'look' }));
+  const sent = program.update(id, 'send', say(id, 'use it'));
+  await waitFor(
+    () => program.query(id, 'status'),
+    (status) => (status as { phase: string }).phase === 'running-tools',
+  );
+  expect(await interruptWithin(id, sent)).toMatchObject({ stopReason: 'interrupted', toolCalls: 2 });
+  await expectUsable(id);
+  const told = JSON.stringify(stage.requests(id)[1]?.messages);
+  expect(told).toMatch(/Interrupted/);
+  expect(told.match(/tool_result/g)).toHaveLength(2);
+});
+
+test('while a retry waits for an hour, which the status tells with its time', async () => {
+  const id = await started();
+  stage.play(id, rateLimited({ retryAfter: 3600 }));
+  const sent = program.update(id, 'send', say(id, 'hi'));
+  const { waitingFor } = (await waitFor(
+    () => program.query(id, 'status'),
+    (status) => (status as { phase: string }).phase === 'waiting-to-retry',
+  )) as { waitingFor: string };
+  const until = Date.parse(/trying again at (.*Z)/.exec(waitingFor)?.[1] ?? '');
+  expect(until - Date.now()).toBeGreaterThan(3_400_000);
+  expect(await interruptWithin(id, sent)).toMatchObject({ stopReason: 'interrupted' });
+  expect(stage.requests(id)).toHaveLength(1);
+  await expectUsable(id);
+});
+
+test('when nothing runs an interrupt does nothing, and one that cannot be read still stops', async () => {
+  const id = await started();
+  await program.signal(id, 'interrupt');
+  const hold = gate();
+  stage.play(id, text('Hello.'), { text: 'long', hold });
+  expect(await program.update(id, 'send', say(id, 'hi'))).toMatchObject({ stopReason: 'end' });
+  const sent = program.update(id, 'send', say(id, 'again'));
+  await hold.reached;
+  expect(await interruptWithin(id, sent, { why: 42 }, 'extra')).toMatchObject({ stopReason: 'interrupted' });
+  await expectUsable(id);
+});
+
+test('only the running turn is stopped: what waits behind it is answered', async () => {
+  const id = await started();
+  const hold = gate();
+  stage.play(id, { text: 'long', hold }, text('Second.'));
+  const first = program.update(id, 'send', say(id, 'one'));
+  await hold.reached;
+  const second = program.update(id, 'send', say(id, 'two'));
+  await waitFor(
+    () => program.query(id, 'queue'),
+    (queue) => (queue as unknown[]).length === 1,
+  );
+  expect(await interruptWithin(id, first)).toMatchObject({ stopReason: 'interrupted' });
+  expect(await second).toMatchObject({ text: 'Second.', stopReason: 'end' });
+});
+
+test('a message with delivery interrupt stops the turn and is answered next, before what waits', async () => {
+  const id = await started();
+  const hold = gate();
+  stage.play(id, callTool('look'), { text: 'long', hold }, text('Urgent answer.'), text('Patient answer.'));
+  const first = program.update(id, 'send', say(id, 'one'));
+  await hold.reached;
+  const patient = program.update(id, 'send', say(id, 'no hurry'));
+  await waitFor(
+    () => program.query(id, 'queue'),
+    (queue) => (queue as unknown[]).length === 1,
+  );
+  const urgent = program.update(id, 'send', { text: say(id, 'fire!'), delivery: 'interrupt' });
+  expect(await first).toMatchObject({ stopReason: 'interrupted', toolCalls: 1 });
+  expect(await urgent).toMatchObject({ text: 'Urgent answer.' });
+  expect(await patient).toMatchObject({ text: 'Patient answer.' });
+  expect(resultTexts(stage.requests(id)[1])).toEqual(['I looked.']);
+});

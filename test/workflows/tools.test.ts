@@ -1,0 +1,164 @@
+/** Tools: each call is answered exactly once, and whatever goes wrong is told to the model in words. */
+import { z } from 'zod';
+import { blocksOf } from '../../src/testing/api-request.js';
+import { callTool, callTools, text } from '../../src/testing/reply.js';
+import { defineTool } from '../../src/tools/define-tool.js';
+import { builtinTools } from '../../src/tools/builtin/index.js';
+import { workflowTaskFailures } from '../support/run-chain.js';
+import { createStage, resultTexts, say } from '../support/stage.js';
+import { startWorld, type World } from '../support/world.js';
+
+const runs: string[] = [];
+const never = (): Promise<string> => new Promise(() => undefined);
+const anything = z.looseObject({});
+
+const tools = [
+  ...builtinTools,
+  defineTool({
+    name: 'echo',
+    description: 'Says it back.',
+    input: z.object({ say: z.string() }),
+    policy: { repeatable: true },
+    run: ({ say: words }, { callId }) => {
+      runs.push(callId);
+      return words;
+    },
+  }),
+  defineTool({
+    name: 'echo_here',
+    description: 'Says it back, within the workflow task.',
+    input: z.object({ say: z.string() }),
+    policy: { repeatable: true, local: true },
+    run: ({ say: words }) => words,
+  }),
+  defineTool({
+    name: 'slow_here',
+    description: 'Takes longer than a local run may.',
+    input: anything,
+    policy: { repeatable: true, local: true, timeoutMs: 60_000 },
+    run: () => new Promise((resolve) => setTimeout(() => resolve('It took a while.'), 1_500)),
+  }),
+  defineTool({ name: 'fail', description: 'Fails.', input: anything, run: () => Promise.reject(new Error('the disk is full')) }),
+  defineTool({ name: 'hang', description: 'Hangs.', input: anything, policy: { repeatable: true, timeoutMs: 300 }, run: never }),
+  defineTool({ name: 'hang_once', description: 'Hangs, and must not run twice.', input: anything, policy: { timeoutMs: 300 }, run: never }),
+  defineTool({
+    name: 'strange',
+    description: 'Hands back what is no text.',
+    input: anything,
+    run: () => {
+      const circle: Record<string, unknown> = { big: 10n };
+      circle['self'] = circle;
+      return circle as unknown as string;
+    },
+  }),
+];
+
+const stage = createStage();
+let world: World;
+
+beforeAll(async () => {
+  world = await startWorld({ answer: stage.answer, tools, files: { 'a.txt': 'content of a' } });
+});
+afterAll(() => world.close());
+afterEach(() => expect(world.api.problems).toEqual([]));
+
+async function started(agent?: object): Promise<string> {
+  const id = world.id();
+  if (agent) await world.writeAgent(id, agent);
+  await world.client.start(id, agent ? { agent: id } : {});
+  return id;
+}
+
+test('parallel calls are answered in one message, in the order in which they were made', async () => {
+  const id = await started();
+  const words = ['a', 'b', 'c', 'd', 'e'];
+  stage.play(id, callTools(...words.map((word) => ({ name: 'echo', input: { say: word } }))), text('Done.'));
+  expect(await world.client.send(id, say(id, 'go'))).toMatchObject({ text: 'Done.', stopReason: 'end', toolCalls: 5 });
+  expect(stage.requests(id)).toHaveLength(2);
+  expect(stage.requests(id)[1]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user']);
+  expect(resultTexts(stage.requests(id)[1])).toEqual(words);
+});
+
+test('two hundred parallel calls run once each and are all answered', async () => {
+  const id = await started();
+  const many = Array.from({ length: 200 }, (_, n) => `word ${n}`);
+  const before = runs.length;
+  stage.play(id, callTools(...many.map((word) => ({ name: 'echo', input: { say: word } }))), text('Done.'));
+  expect(await world.client.send(id, say(id, 'go'))).toMatchObject({ text: 'Done.', toolCalls: 200 });
+  expect(resultTexts(stage.requests(id)[1])).toEqual(many);
+  const own = runs.slice(before);
+  expect([own.length, new Set(own).size]).toEqual([200, 200]);
+  expect(await workflowTaskFailures(world, id)).toEqual([]);
+}, 120_000);
+
+test('quick tools run beside the workflow task, alone or mixed with others, and one that is too slow there runs all the same', async () => {
+  const id = await started();
+  const here = (word: string): { name: string; input: object } => ({ name: 'echo_here', input: { say: word } });
+  stage.play(
+    id,
+    callTools(here('a'), here('b'), { name: 'get_time' }),
+    callTools(here('c'), { name: 'echo', input: { say: 'd' } }),
+    callTool('slow_here'),
+    text('Done.'),
+  );
+  expect(await world.client.send(id, say(id, 'go'))).toMatchObject({ text: 'Done.', toolCalls: 6 });
+  expect(resultTexts(stage.requests(id)[1]).slice(0, 2)).toEqual(['a', 'b']);
+  expect(resultTexts(stage.requests(id)[2])).toEqual(['c', 'd']);
+  expect(resultTexts(stage.requests(id)[3])).toEqual(['It took a while.']);
+});
+
+test('what is wrong with a call is told to the model, which can do better', async () => {
+  const id = await started();
+  stage.play(
+    id,
+    callTools({ name: 'teleport', input: { to: 'Mars' } }, { name: 'echo', input: { shout: 'hi' } }, { name: 'fail' }, { name: 'strange' }),
+    callTool('echo', { say: 'hi' }),
+    text('Done.'),
+  );
+  expect(await world.client.send(id, say(id, 'go'))).toMatchObject({ text: 'Done.', toolCalls: 5 });
+  const [unknown, schema, thrown, strange] = resultTexts(stage.requests(id)[1]);
+  expect(unknown).toMatch(/There is no tool "teleport"\. Tools here: .*echo/);
+  expect(schema).toMatch(/^echo did not run: its arguments do not fit its schema\.(.|\n)*Fields of echo: say\./);
+  expect(thrown).toContain('the disk is full');
+  expect(strange).toContain('10');
+  expect(blocksOf(stage.requests(id)[1]?.messages.at(-1)?.content).map((block) => block.type === 'tool_result' && block.is_error)).toEqual([
+    true,
+    true,
+    true,
+    expect.not.stringContaining('true'),
+  ]);
+  expect(resultTexts(stage.requests(id)[2])).toEqual(['hi']);
+});
+
+test('a tool that does not end in its time is stopped, and one that must not run twice has an unknown outcome', async () => {
+  const id = await started();
+  stage.play(id, callTools({ name: 'hang' }, { name: 'hang_once' }), text('I see.'));
+  expect(await world.client.send(id, say(id, 'go'))).toMatchObject({ text: 'I see.', toolCalls: 2 });
+  const [hang, once] = resultTexts(stage.requests(id)[1]);
+  expect(hang).toBe('The tool did not finish within 300 ms and was stopped.');
+  expect(once).toMatch(/^Outcome unknown: .*may or may not have had its effect.*\nThe tool did not finish within 300 ms and was stopped\./);
+});
+
+test('an agent has only the tools that it names, also when the model calls another', async () => {
+  const id = await started({ tools: ['echo'] });
+  stage.play(id, callTools({ name: 'read_file', input: { path: 'a.txt' } }, { name: 'echo', input: { say: 'hi' } }), text('Done.'));
+  await world.client.send(id, say(id, 'go'));
+  expect(stage.requests(id)[0]?.tools?.map(({ name }) => name)).toEqual(['echo']);
+  expect(resultTexts(stage.requests(id)[1])).toEqual([
+    expect.stringMatching(/did not run\.\nThere is no tool "read_file"\. Tools here: echo\.$/),
+    'hi',
+  ]);
+});
+
+test('rounds of tools have a limit, the person is told, and can go on', async () => {
+  const id = await started({ limits: { maxToolRounds: 3 } });
+  stage.play(id, ...Array.from({ length: 4 }, () => callTool('echo', { say: 'again' })), text('Went on.'));
+  const before = runs.length;
+  const result = await world.client.send(id, say(id, 'go'));
+  expect(result).toMatchObject({ stopReason: 'tool-limit', toolCalls: 4, error: { type: 'tool-limit' } });
+  expect(result.error?.message).toMatch(/3 rounds.*maxToolRounds.*continue/);
+  expect(runs.length - before).toBe(3);
+  expect(stage.requests(id)).toHaveLength(4);
+  expect(await world.client.send(id, say(id, 'continue'))).toMatchObject({ text: 'Went on.', stopReason: 'end' });
+  expect(JSON.stringify(stage.requests(id)[4]?.messages)).toContain('Not run: this turn has used its 3 rounds of tools.');
+});
