@@ -9,8 +9,12 @@ COPY src src
 RUN node scripts/prepare.mjs && npm prune --omit=dev
 
 FROM node:22-slim
+# Temporal's client takes the system's certificates, which the slim image has not: without them no TLS, no Temporal Cloud.
+RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates && rm -rf /var/lib/apt/lists/*
 ENV NODE_ENV=production
 WORKDIR /app
+# What it writes: files of conversations where there is no Redis, and the place of a chat. /app itself stays root's.
+RUN install -d -o node -g node memory workspace .perdura
 COPY --from=build --chown=node:node /app/package.json ./
 COPY --from=build --chown=node:node /app/node_modules node_modules
 COPY --from=build --chown=node:node /app/dist dist

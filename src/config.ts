@@ -3,6 +3,7 @@
  * environment wins. An empty value counts as not set, so `ANTHROPIC_API_KEY= npm start` leaves out the one in `.env`.
  */
 import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { homedir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
@@ -27,6 +28,8 @@ export interface Config {
   readonly memoryDir: string;
   readonly workspace: string;
   readonly logLevel: LogLevel;
+  /** `address:port` where a worker serves its metrics; nowhere without it. */
+  readonly metricsAddress?: string;
   /** The working directory that `.env` and `.perdura/` belong to. */
   readonly cwd: string;
   /** What `@temporalio/envconfig` is given to read; `temporalConnection` is the way to use it. */
@@ -63,6 +66,11 @@ export const SETTINGS = [
   { name: 'PERDURA_MEMORY_DIR', default: './memory', meaning: 'where memory lies when it is files', secret: false },
   { name: 'PERDURA_WORKSPACE', default: './workspace', meaning: 'the folder that file tools stay in', secret: false },
   { name: 'PERDURA_LOG_LEVEL', default: 'info', meaning: `what the worker logs: ${LOG_LEVELS.join(', ')}`, secret: false },
+  {
+    name: 'PERDURA_METRICS_ADDRESS',
+    meaning: 'where a worker serves Prometheus metrics, such as 127.0.0.1:9464; nowhere without it',
+    secret: false,
+  },
 ] as const satisfies readonly Setting[];
 
 type SettingName = (typeof SETTINGS)[number]['name'];
@@ -91,10 +99,61 @@ export function loadConfig(env: Environment = process.env, cwd: string = process
     memoryDir: resolve(cwd, readOr('PERDURA_MEMORY_DIR')),
     workspace: resolve(cwd, readOr('PERDURA_WORKSPACE')),
     logLevel: checkedLogLevel(readOr('PERDURA_LOG_LEVEL')),
+    metricsAddress: checkedSocket('PERDURA_METRICS_ADDRESS', read('PERDURA_METRICS_ADDRESS')),
     cwd: resolve(cwd),
     temporalEnv: Object.freeze(Object.fromEntries(Object.entries(all).filter(isTemporalEntry))),
   });
 }
+
+/** Every secret that the settings hold, for those who must not show one. */
+export function secretsOf({ anthropicApiKey, anthropicBaseUrl, redisUrl, temporalEnv }: Config): string[] {
+  const ofTemporal = Object.entries(temporalEnv).flatMap(([name, value]) => (TEMPORAL_SECRETS.test(name) ? [value] : []));
+  return [
+    ...(anthropicApiKey === undefined ? [] : [anthropicApiKey]),
+    ...passwordsIn(anthropicBaseUrl),
+    ...passwordsIn(redisUrl),
+    ...ofTemporal,
+  ];
+}
+
+/** As written, and as it is meant. */
+function passwordsIn(url: string | undefined): string[] {
+  const password = url === undefined ? '' : new URL(url).password;
+  if (password === '') return [];
+  try {
+    return [password, decodeURIComponent(password)];
+  } catch {
+    return [password];
+  }
+}
+
+export interface SettingInUse {
+  readonly name: string;
+  /** Undefined when it is not set; `set` in place of a secret. */
+  readonly value?: string;
+  readonly from: 'environment' | '.env' | 'default' | 'nowhere';
+}
+
+/** Each setting with its value and where that came from, to be shown. */
+export function describeSettings(env: Environment = process.env, cwd: string = process.cwd()): SettingInUse[] {
+  const [real, file] = [withoutEmpty(env), withoutEmpty(readDotEnv(cwd))];
+  const temporal = [...new Set([...Object.keys(file), ...Object.keys(real)])].filter((name) => TEMPORAL_NAMES.test(name)).sort();
+  const found = (name: string, secret: boolean, fallback?: string): SettingInUse => {
+    const value = real[name] ?? file[name] ?? fallback;
+    const from =
+      real[name] !== undefined ? 'environment' : file[name] !== undefined ? '.env' : fallback === undefined ? 'nowhere' : 'default';
+    return { name, value: value !== undefined && secret ? 'set' : value, from };
+  };
+  const settings: readonly Setting[] = SETTINGS;
+  return settings.flatMap((setting) => {
+    if (setting.name !== 'TEMPORAL_*') return [found(setting.name, setting.secret, setting.default)];
+    if (temporal.length === 0) return [{ name: setting.name, value: setting.default, from: 'default' }];
+    return temporal.map((name) => found(name, !TEMPORAL_PLAIN.has(name)));
+  });
+}
+
+/** Those of Temporal's that may be shown. */
+const TEMPORAL_PLAIN = new Set(['TEMPORAL_ADDRESS', 'TEMPORAL_NAMESPACE', 'TEMPORAL_PROFILE', 'TEMPORAL_CONFIG_FILE', 'TEMPORAL_TLS']);
 
 export const DEFAULT_TEMPORAL_ADDRESS = '127.0.0.1:7233';
 
@@ -120,6 +179,19 @@ export async function temporalConnection(config: Config): Promise<TemporalConnec
       cause,
     });
   }
+}
+
+/** The settings with other `TEMPORAL_*` in place of those of the environment, as the flags of a command say them. */
+export function withTemporalEnv(config: Config, temporal: Readonly<Record<string, string>>): Config {
+  return Object.freeze({ ...config, temporalEnv: Object.freeze({ ...config.temporalEnv, ...temporal }) });
+}
+
+/** What NO_COLOR and FORCE_COLOR ask for, by their own rules: the first counts when it is not empty, the second may say 0. */
+export function readColorWish(env: Environment = process.env): 'always' | 'never' | undefined {
+  if (env['NO_COLOR'] !== undefined && env['NO_COLOR'] !== '') return 'never';
+  const forced = env['FORCE_COLOR'];
+  if (forced !== undefined) return forced === '0' || forced === 'false' ? 'never' : 'always';
+  return env['TERM'] === 'dumb' ? 'never' : undefined;
 }
 
 /** What the machine offers to the programs that we look for and start. */
@@ -148,6 +220,7 @@ export function childEnvironment(extra: Readonly<Record<string, string>>): NodeJ
 }
 
 const TEMPORAL_NAMES = /^TEMPORAL_(ADDRESS|NAMESPACE|API_KEY|TLS(_.+)?|CODEC_.+|GRPC_META_.+|PROFILE|CONFIG_FILE)$/;
+const TEMPORAL_SECRETS = /^TEMPORAL_(API_KEY|TLS_CLIENT_KEY_DATA|CODEC_AUTH|GRPC_META_.+)$/;
 /** Where envconfig looks for `temporalio/temporal.toml`. */
 const TEMPORAL_FILE_NAMES = new Set(['HOME', 'XDG_CONFIG_HOME', 'APPDATA', 'USERPROFILE']);
 
@@ -198,4 +271,13 @@ function checkedUrl(name: SettingName, value: string | undefined, protocols: rea
 function checkedLogLevel(value: string): LogLevel {
   const level = value.toLowerCase();
   return LOG_LEVELS.find((known) => known === level) ?? refuse('PERDURA_LOG_LEVEL', value, `one of ${LOG_LEVELS.join(', ')}`);
+}
+
+/** Temporal's core, which listens there, looks no name up. */
+function checkedSocket(name: SettingName, value: string | undefined): string | undefined {
+  if (value === undefined) return undefined;
+  const [, host = '', port] = /^(.+):(\d{1,5})$/.exec(value) ?? [];
+  const bracketed = /^\[(.+)\]$/.exec(host)?.[1];
+  const isAddress = bracketed === undefined ? isIP(host) === 4 : isIP(bracketed) === 6;
+  return isAddress && Number(port) < 65_536 ? value : refuse(name, value, 'an IP address and a port, such as 127.0.0.1:9464');
 }

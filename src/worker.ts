@@ -4,49 +4,97 @@
  */
 import { existsSync } from 'node:fs';
 import { mkdir, realpath } from 'node:fs/promises';
-import { join } from 'node:path';
-import { NativeConnection, Worker, type InjectedSinks, type WorkerOptions } from '@temporalio/worker';
+import { join, resolve } from 'node:path';
+import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { createActivities, type Activities, type ActivityDependencies } from './activities/index.js';
 import { createAgentLoader } from './agents/load-agent.js';
-import { temporalConnection, type Config } from './config.js';
+import { loadConfig, secretsOf, temporalConnection, type Config } from './config.js';
 import { heal } from './heal/heal.js';
 import type { WorkflowCode } from './heal/replay-runs.js';
 import { createModels } from './models/choose.js';
-import { installLog } from './observability.js';
+import { splitModel } from './models/registry.js';
+import { installTelemetry, runtimeLog, toSinks } from './observability.js';
 import { createAttributeCheck } from './registered-attributes.js';
 import { openStore } from './stores/open.js';
 import type { Store } from './stores/store.js';
+import { sayTurn } from './telemetry/activity-log.js';
 import { startOfflineModel } from './testing/offline-model.js';
 import { builtinTools } from './tools/builtin/index.js';
 import { createToolRegistry } from './tools/registry.js';
-import type { ConversationSinks } from './workflows/observe.js';
+import { checkOwnCode, type Observer, type OwnCode } from './user-config.js';
+
+export type { Observed, Observer, OwnCode } from './user-config.js';
 
 const OFFLINE_MODEL = 'offline/scripted';
 
 /** What a SIGTERM leaves running activities to finish by themselves; after it they move to another worker. */
 const SHUTDOWN_GRACE = '10s';
 
-export interface RunOptions {
+export interface CreateWorkerOptions extends OwnCode {
+  /** Default: the environment and `.env`, by `loadConfig`. */
+  readonly config?: Config;
   /** Told once the worker polls. */
   readonly onReady?: () => void;
 }
 
-/** Runs until SIGTERM or SIGINT, then lets running turns finish or move within a grace. */
-export async function runWorker(config: Config, { onReady }: RunOptions = {}): Promise<void> {
-  installLog(config.logLevel);
+export interface PerduraWorker {
+  /** Takes work until `shutdown`, SIGTERM or SIGINT; then running turns finish or move within a grace. Once. */
+  run(): Promise<void>;
+  /** Says stop and does not wait; `run` resolves when all is closed. */
+  shutdown(): void;
+}
+
+/** A worker with one's own tools, providers and observers. Throws `ConfigError`, which names the field. */
+export function createWorker(options: CreateWorkerOptions = {}): PerduraWorker {
+  const { config = loadConfig(), onReady, ...given } = options;
+  const own = checkOwnCode(given, 'createWorker');
+  const stop = new AbortController();
+  let hasRun = false;
+  return {
+    async run() {
+      if (hasRun) throw new Error('this worker has been run: make another with createWorker');
+      hasRun = true;
+      await runUntil(stop.signal, config, own, onReady);
+    },
+    shutdown: () => stop.abort(),
+  };
+}
+
+/** Runs until SIGTERM or SIGINT. */
+export async function runWorker(config: Config, own: OwnCode & Pick<CreateWorkerOptions, 'onReady'> = {}): Promise<void> {
+  await createWorker({ ...own, config }).run();
+}
+
+async function runUntil(stop: AbortSignal, config: Config, own: OwnCode, onReady: (() => void) | undefined): Promise<void> {
   const { connectionOptions, namespace } = await temporalConnection(config);
+  const { logLevel, metricsAddress } = config;
+  // A key may also come from Temporal's profile file.
+  const fromProfile = typeof connectionOptions.apiKey === 'string' ? [connectionOptions.apiKey] : [];
+  installTelemetry({ logLevel, metricsAddress, secrets: [...secretsOf(config), ...fromProfile] });
   const connection = await NativeConnection.connect(connectionOptions);
-  const store = openStore(config);
-  const offline = config.anthropicApiKey === undefined && config.anthropicBaseUrl === undefined ? await startOfflineModel() : undefined;
+  const store = openStore(config, { log: (line) => runtimeLog().warn(line) });
+  const offline = needsOffline(config, own) ? await startOfflineModel() : undefined;
   try {
-    const activities = await activitiesOf(config, store, {
+    const activities = await activitiesOf(config, own, store, {
       offlineUrl: offline?.url,
       hasSearchAttributes: createAttributeCheck(connection, namespace),
       heal: (key) => heal({ service: connection.workflowService, code: workflowCode(), store }, key),
     });
-    const worker = await Worker.create(workerOptions({ connection, namespace, taskQueue: config.taskQueue, activities }));
+    if (stop.aborted) return;
+    const { taskQueue } = config;
+    const worker = await Worker.create(workerOptions({ connection, namespace, taskQueue, activities, observers: own.observers }));
     const running = worker.run();
-    onReady?.();
+    // A SIGTERM may have come first.
+    const end = (): void => (worker.getState() === 'RUNNING' ? worker.shutdown() : undefined);
+    stop.addEventListener('abort', end, { once: true });
+    try {
+      if (stop.aborted) end();
+      else onReady?.();
+    } catch (error) {
+      end();
+      await running;
+      throw error;
+    }
     await running;
   } finally {
     await offline?.close();
@@ -55,22 +103,35 @@ export async function runWorker(config: Config, { onReady }: RunOptions = {}): P
   }
 }
 
+/** Who names a model gets that one or the reason why not; who names none, and has no key, gets the stand-in. */
+function needsOffline({ anthropicApiKey, anthropicBaseUrl, model }: Config, { providers = {} }: OwnCode): boolean {
+  return anthropicApiKey === undefined && anthropicBaseUrl === undefined && !(splitModel(model).provider in providers);
+}
+
 async function activitiesOf(
   config: Config,
+  own: OwnCode,
   store: Store,
   { offlineUrl, ...more }: Pick<ActivityDependencies, 'heal' | 'hasSearchAttributes'> & { readonly offlineUrl: string | undefined },
 ): Promise<Activities> {
   await mkdir(config.workspace, { recursive: true });
+  const { anthropicApiKey: apiKey, anthropicBaseUrl: baseURL } = config;
   return createActivities({
     store,
-    models: createModels({ anthropic: { apiKey: config.anthropicApiKey, baseURL: config.anthropicBaseUrl }, offlineUrl }),
-    agents: createAgentLoader(config.agentsDir),
-    tools: createToolRegistry(builtinTools),
+    models: createModels({ anthropic: { apiKey, baseURL }, offlineUrl, own: own.providers }),
+    agents: createAgentLoader(agentsDirOf(config, own)),
+    tools: createToolRegistry([...builtinTools, ...(own.tools ?? [])]),
     workspace: await realpath(config.workspace),
-    // Who names a model gets that one or the reason why not; who names none, and has no key, gets the stand-in.
     defaultModel: offlineUrl === undefined ? config.model : OFFLINE_MODEL,
     ...more,
   });
+}
+
+/** A folder without agents has the one that we ship, as long as nobody named another place. */
+function agentsDirOf({ cwd, agentsDir }: Config, own: OwnCode): string {
+  if (own.agentsDir !== undefined) return resolve(cwd, own.agentsDir);
+  const shipped = join(__dirname, '..', 'agents');
+  return agentsDir === join(cwd, 'agents') && !existsSync(agentsDir) && existsSync(shipped) ? shipped : agentsDir;
 }
 
 /** Everything about a worker that correctness or the numbers depend on; tests and the bench build theirs with it too. */
@@ -79,12 +140,14 @@ export function workerOptions(own: {
   readonly namespace: string;
   readonly taskQueue: string;
   readonly activities: Activities;
+  readonly observers?: readonly Observer[];
 }): WorkerOptions {
+  const { observers = [], ...place } = own;
   return {
-    ...own,
-    activities: own.activities,
+    ...place,
     ...workflowCode(),
-    sinks: noObservers,
+    sinks: toSinks(observers),
+    interceptors: { activity: [sayTurn] },
     shutdownGraceTime: SHUTDOWN_GRACE,
     // Cancellation is heard with a heartbeat's answer: at the default of up to 30 s a stop would take that long.
     maxHeartbeatThrottleInterval: '1s',
@@ -92,10 +155,6 @@ export function workerOptions(own: {
     stickyQueueScheduleToStartTimeout: '5s',
   };
 }
-
-/** Conversations tell what happens to them (workflows/observe.ts); without observers nobody listens. */
-const nobody = { fn: () => undefined, callDuringReplay: false };
-const noObservers: InjectedSinks<ConversationSinks> = { conversation: { opened: nobody, event: nobody } };
 
 /** The bundle that the build made, or the sources when there was none; to run it and to replay it. */
 export function workflowCode(): WorkflowCode {

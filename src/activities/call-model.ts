@@ -1,5 +1,5 @@
 /** The `call-model` step: load the context, call, stream to the feed, commit answer and cost. */
-import { Context } from '@temporalio/activity';
+import { Context, log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { TurnResult } from '../conversation/contract.js';
 import type { CallModelInput, ModelAnswer, ToolPlan } from '../conversation/effects.js';
@@ -10,6 +10,7 @@ import { ModelInterrupted, type ModelDelta, type ModelResponse } from '../models
 import { normalize } from '../models/normalize.js';
 import { costUsd, splitModel } from '../models/registry.js';
 import { withLongBlocksStored } from '../memory/bodies.js';
+import { countAnswer, countModelFailure, countRetry } from '../telemetry/metrics.js';
 import { loadContext } from './context.js';
 import { performEffect, type Done } from './effect.js';
 import { createFeedWriter, type FeedWriter } from './feed-writer.js';
@@ -54,6 +55,7 @@ async function ask(
   const offered = tools.select(agent.config.tools ?? tools.names);
   const { turn, call } = input;
 
+  countRetry(activity.info);
   const response = await models(input.model)
     .stream(
       {
@@ -70,9 +72,14 @@ async function ask(
         ...(agent.config.limits.modelTimeoutMs === undefined ? {} : { totalMs: agent.config.limits.modelTimeoutMs }),
       },
     )
-    .catch((error: unknown) => keptOf(error, activity));
+    .catch((error: unknown) => {
+      countModelFailure(error, activity.info);
+      return keptOf(error, activity);
+    });
 
   const usage: Usage = { ...response.usage, costUsd: costUsd(input.model, response.usage) };
+  countAnswer(input.model, usage);
+  log.info('model answered', { model: input.model, stop: response.stop, ...usage });
   const named = withOurCallIds(response.blocks, input);
   const blocks = await withLongBlocksStored(store, key, named);
   const result: ModelAnswer = {

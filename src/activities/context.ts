@@ -4,6 +4,7 @@ import type { ConversationMessage, Entry } from '../conversation/message.js';
 import { slotsOf, type SlotRange } from '../conversation/slots.js';
 import { withBodies } from '../memory/bodies.js';
 import type { ConversationKey } from '../stores/store.js';
+import { countHeal } from '../telemetry/metrics.js';
 import type { ActivityDependencies } from './index.js';
 
 /** A gap is healed from history. What cannot be is named in its place, in words that the model can read. */
@@ -26,9 +27,10 @@ export async function readHealed(
   const entries = await store.entries.read(key, slots);
   const missing = slots.filter((_, i) => !entries[i]);
   if (missing.length === 0 || !heal) return entries;
-  log.warn('the store has lost traces: healing from history', { conversation: key.conversation, missing: missing.length });
+  log.warn('the store has lost traces: healing from history', { missing: missing.length });
   const healed = await heal(key);
-  log.info('healed from history', { conversation: key.conversation, ...healed });
+  countHeal(healed);
+  log.info('healed from history', { ...healed });
   return store.entries.read(key, slots);
 }
 

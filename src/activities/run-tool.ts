@@ -1,5 +1,5 @@
 /** The `run-tool` step: find, check, run within limits, commit. Whatever goes wrong inside a tool is a result that the model reads. */
-import { Context } from '@temporalio/activity';
+import { Context, log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { RunToolInput, ToolFinished } from '../conversation/effects.js';
 import { toolEntry } from '../conversation/entries.js';
@@ -8,6 +8,7 @@ import { beginningOf } from '../conversation/text.js';
 import type { ConversationKey } from '../stores/store.js';
 import type { Tool, ToolResult } from '../tools/tool.js';
 import { inputOf, RESULT_INLINE, toBodyOrText } from '../memory/bodies.js';
+import { countTool } from '../telemetry/metrics.js';
 import { readHealed } from './context.js';
 import { performEffect, type Done } from './effect.js';
 import { createFeedWriter } from './feed-writer.js';
@@ -37,6 +38,8 @@ export async function runTool(dependencies: ActivityDependencies, input: RunTool
     const argument = await argumentsOf(dependencies, input);
     feed.publish({ kind: 'tool-started', turn, callId, name, input: beginningOf(JSON.stringify(argument), 200) });
     const ended = earlier > 0 && !input.plan.repeatable ? UNKNOWN : await run(dependencies, input, argument, activity);
+    countTool(dependencies.tools.find(name)?.name, ended.outcome);
+    log.info('tool finished', { tool: name, outcome: ended.outcome });
     const text = await toBodyOrText(store, key, ended.text, RESULT_INLINE);
     const finished: ToolFinished = { ...finishedOf(input, ended.outcome, ''), ts: Date.now() / 1000, text };
     return { result: finished, entry: toolEntry(finished, input.seq) };

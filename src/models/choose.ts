@@ -6,12 +6,15 @@ export interface ProviderOptions {
   readonly anthropic?: AnthropicOptions;
   /** Address of the scripted stand-in, which speaks the Messages API. Its "models" have no price, because they are none. */
   readonly offlineUrl?: string;
+  /** One's own, by the name before the slash. */
+  readonly own?: Readonly<Record<string, Model>>;
 }
 
 /** Finds the provider of a `provider/model`. Each has one client, and with it one pool of connections. */
 export function createModels(options: ProviderOptions): (name: string) => Model {
   const providers = new Map<string, Model>([['anthropic', createAnthropicModel(options.anthropic ?? {})]]);
   if (options.offlineUrl !== undefined) providers.set('offline', createAnthropicModel({ apiKey: 'offline', baseURL: options.offlineUrl }));
+  for (const [name, model] of Object.entries(options.own ?? {})) providers.set(name, model);
   return (name) => {
     const { provider } = splitModel(name);
     const model = providers.get(provider);

@@ -13,8 +13,10 @@ export interface StoreSettings {
 export interface OpenOptions {
   /** Lines of the readable trace file that stand for one entry (files only). */
   readonly traceLines?: (entry: Entry, key: ConversationKey) => string[];
+  /** Told of what a store has to put up with (Redis only). */
+  readonly log?: (line: string) => void;
 }
 
-export function openStore({ redisUrl, memoryDir }: StoreSettings, { traceLines }: OpenOptions = {}): Store {
-  return redisUrl === undefined ? createFileStore({ dir: memoryDir, traceLines }) : createRedisStore({ url: redisUrl });
+export function openStore({ redisUrl, memoryDir }: StoreSettings, { traceLines, log }: OpenOptions = {}): Store {
+  return redisUrl === undefined ? createFileStore({ dir: memoryDir, traceLines }) : createRedisStore({ url: redisUrl, log });
 }

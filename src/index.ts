@@ -1,0 +1,11 @@
+/** `import … from 'perdura'`: talking to conversations, and making tools. The worker is `perdura/worker`, settings are `perdura/config`. */
+export * from './client.js';
+export { defineTool } from './tools/define-tool.js';
+export { z } from 'zod';
+export type { Tool, ToolContext, ToolDefinition, ToolPolicy, ToolResult } from './tools/tool.js';
+export type { Model, ModelDelta, ModelFailureKind, ModelRequest, ModelResponse, ModelUsage, StreamOptions } from './models/model.js';
+export { ModelFailure, ModelInterrupted } from './models/model.js';
+export type { FeedEvent, Message, ResetResult, StartOptions, Status, TurnResult } from './conversation/contract.js';
+export type { AssistantBlock, ConversationMessage, Entry, JsonObject, JsonValue, Usage } from './conversation/message.js';
+export type { ConversationEvent } from './conversation/event.js';
+export type { Observed, Observer, OwnCode } from './user-config.js';

@@ -1,0 +1,77 @@
+/**
+ * What the worker says of itself, Temporal's part and ours: JSON lines by pino, or readable ones on a terminal. This is
+ * Temporal's `Logger`, so that `log` in activities and workflows, and the SDK's own news, all come through here.
+ */
+import type { LogMetadata, Logger } from '@temporalio/common';
+import pc from 'picocolors';
+import pino from 'pino';
+import type { LogLevel } from '../config.js';
+import { REDACTED, type Redactor } from './redact.js';
+
+export interface LogOptions {
+  readonly level: LogLevel;
+  readonly redactor: Redactor;
+  readonly stream: { write(line: string): unknown };
+  /** For eyes instead of programs. */
+  readonly readable: boolean;
+}
+
+/** Headers and options of libraries that carry secrets which we were not given and so do not know by value. */
+const SECRET_FIELDS = ['apiKey', 'password', 'authorization', 'Authorization', 'x-api-key'];
+const PATHS = SECRET_FIELDS.flatMap((name) => ['', '*.', '*.*.', '*.*.*.'].map((above) => `${above}["${name}"]`.replace('.[', '[')));
+
+export function createLog({ level, redactor, stream, readable }: LogOptions): Logger {
+  const log = pino(
+    {
+      level,
+      base: { pid: process.pid },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      redact: { paths: PATHS, censor: REDACTED },
+    },
+    readable ? { write: (line: string) => stream.write(toReadable(line)) } : stream,
+  );
+  const at =
+    (to: LogLevel) =>
+    (message: string, meta: LogMetadata = {}): void => {
+      if (log.isLevelEnabled(to)) log[to](redactor.plain(inOurWords(meta)) as object, redactor.text(message));
+    };
+  const [trace, debug, info, warn, error] = [at('trace'), at('debug'), at('info'), at('warn'), at('error')];
+  const byLevel = { TRACE: trace, DEBUG: debug, INFO: info, WARN: warn, ERROR: error };
+  return { log: (to, message, meta) => byLevel[to](message, meta), trace, debug, info, warn, error };
+}
+
+/** A conversation is a workflow; where the one is known, the other is not said as well. */
+function inOurWords({
+  conversation,
+  turn,
+  attempt,
+  workflowId,
+  workflowInfo: _info,
+  taskToken: _token,
+  ...rest
+}: LogMetadata): LogMetadata {
+  return { conversation: conversation ?? workflowId, turn, attempt, ...rest };
+}
+
+const COLORS: Readonly<Record<string, (text: string) => string>> = { warn: pc.yellow, error: pc.red };
+
+function toReadable(line: string): string {
+  const { time, level, msg, pid: _, error, ...fields } = JSON.parse(line) as Record<string, unknown>;
+  const clock = new Date(String(time)).toTimeString().slice(0, 8);
+  const word = (COLORS[String(level)] ?? pc.dim)(String(level).padEnd(5));
+  const beside = Object.entries(fields).map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
+  // What a provider or a tool said may hold what a terminal obeys.
+  const text = withoutControls(`${clock} ${word} ${String(msg)} ${pc.dim(beside.join(' '))}`);
+  return error === undefined ? `${text}\n` : `${text}\n${withoutControls(stackOf(error)).replace(/^/gm, '    ')}\n`;
+}
+
+function stackOf(error: unknown): string {
+  const { stack, message } = (typeof error === 'object' && error !== null ? error : {}) as { stack?: string; message?: string };
+  return stack ?? message ?? JSON.stringify(error);
+}
+
+/** All but line ends and the colors that are ours. */
+function withoutControls(text: string): string {
+  return text.replace(/\x1b(?!\[\d+m)|[\x00-\x09\x0b-\x1a\x1c-\x1f\x7f-\x9f]/g, ' ');
+}

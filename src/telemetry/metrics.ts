@@ -1,0 +1,49 @@
+/**
+ * Our counters, beside those of Temporal's SDK and on the same endpoint (PERDURA_METRICS_ADDRESS). Without that setting the
+ * SDK's meter does nothing. To be called inside activities, which adds namespace, task queue and activity type.
+ *
+ * M1  No label has a value per conversation, per message or of a model's invention: that many series would be a leak.
+ * M2  Counted is what was done, not what was asked for: an attempt that finds its work committed counts nothing.
+ */
+import { metricMeter, type Info } from '@temporalio/activity';
+import type { Usage, ToolOutcome } from '../conversation/message.js';
+import { isTransient, LONG_WAIT_MS } from '../conversation/failure-kinds.js';
+import { ModelFailure } from '../models/model.js';
+
+function count(name: string, description: string, value: number, labels: Readonly<Record<string, string>> = {}): void {
+  if (value > 0) metricMeter.createCounter(name, undefined, description).add(value, labels);
+}
+
+/** Counters of the SDK are whole numbers, hence millionths. A model without a known price adds nothing to the cost. */
+export function countAnswer(model: string, { inputTokens, cachedTokens, outputTokens, costUsd }: Usage): void {
+  const tokens = 'Tokens of model calls; input is what no cache had';
+  count('perdura_tokens_total', tokens, Math.max(0, inputTokens - cachedTokens), { model, kind: 'input' });
+  count('perdura_tokens_total', tokens, cachedTokens, { model, kind: 'cached' });
+  count('perdura_tokens_total', tokens, outputTokens, { model, kind: 'output' });
+  count('perdura_cost_microdollars_total', 'Cost of model calls in millionths of a US dollar', Math.round((costUsd ?? 0) * 1e6), { model });
+  count('perdura_model_answers_total', 'Model calls that gave an answer', 1, { model });
+}
+
+/** Attempts at a model call after the first, whether the model had failed or a worker had died. */
+export function countRetry({ attempt }: Info): void {
+  if (attempt > 1) count('perdura_model_retries_total', 'Attempts at a model call after the first', 1);
+}
+
+/** `next`: tried again at once, after a wait that the conversation shows, or not at all. */
+export function countModelFailure(error: unknown, { attempt, retryPolicy }: Info): void {
+  if (!(error instanceof ModelFailure)) return;
+  const { kind, options } = error;
+  const isLast = attempt >= (retryPolicy?.maximumAttempts || Infinity) || (options.retryAfterMs ?? 0) > LONG_WAIT_MS;
+  const next = !isTransient(kind) ? 'stop' : isLast ? 'wait' : 'retry';
+  count('perdura_model_failures_total', 'Model calls that failed, and what comes next', 1, { kind, next });
+}
+
+/** `tool` is a name that this worker knows; what a model made up counts as `unknown`. */
+export function countTool(tool: string | undefined, outcome: ToolOutcome): void {
+  count('perdura_tool_calls_total', 'Tool calls by how they ended', 1, { tool: tool ?? 'unknown', outcome });
+}
+
+export function countHeal({ restored, complete }: { readonly restored: number; readonly complete: boolean }): void {
+  count('perdura_heals_total', 'Times that traces were rebuilt from history', 1, { complete: String(complete) });
+  count('perdura_healed_entries_total', 'Entries that came back from history', restored);
+}

@@ -1,0 +1,182 @@
+/**
+ * One's own code (design section 6): what `createWorker` takes, and the same object from `perdura.config.ts|js|mjs|cjs` for the
+ * CLI. Every fault is named by where it stands: file and field.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import Module, { createRequire } from 'node:module';
+import { dirname, join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { ConfigError } from './config.js';
+import type { ConversationEvent } from './conversation/event.js';
+import type { Model } from './models/model.js';
+import { builtinTools } from './tools/builtin/index.js';
+import type { Tool } from './tools/tool.js';
+
+/** Whose event it is. */
+export interface Observed {
+  readonly namespace: string;
+  readonly conversation: string;
+  readonly runId: string;
+}
+
+/**
+ * Told what happens in the conversations that this worker runs, as it happens. Nothing waits for it, and what it throws is
+ * logged. When a worker dies an event may be told twice or not at all: the record is the history, this is news.
+ */
+export type Observer = (event: ConversationEvent, of: Observed) => void | Promise<void>;
+
+export interface OwnCode {
+  /** Beside the built-in ones; made with `defineTool`. */
+  readonly tools?: readonly Tool[];
+  /** By the name that stands before the slash in `provider/model`. */
+  readonly providers?: Readonly<Record<string, Model>>;
+  readonly observers?: readonly Observer[];
+  /** Folder of agents, in place of PERDURA_AGENTS_DIR; from the working directory. */
+  readonly agentsDir?: string;
+}
+
+const KNOWN = ['tools', 'providers', 'observers', 'agentsDir'];
+const NOT_BUILT = ['processors', 'hooks', 'compactors', 'reducers'];
+const BUILTIN_PROVIDERS = ['anthropic', 'offline'];
+const NAMES = ['ts', 'js', 'mjs', 'cjs'].map((extension) => `perdura.config.${extension}`);
+
+/** Undefined where there is none. Throws `ConfigError` for two of them: nobody could say which one counts. */
+export function findUserConfig(cwd: string): string | undefined {
+  const found = NAMES.filter((name) => existsSync(join(cwd, name)));
+  if (found.length > 1) throw new ConfigError(`there are ${found.join(' and ')} in ${cwd}: keep one of them`);
+  return found[0] === undefined ? undefined : join(cwd, found[0]);
+}
+
+/** What the folder's `perdura.config.*` exports as default; nothing where there is no such file. Throws `ConfigError`. */
+export async function loadUserConfig(cwd: string): Promise<OwnCode> {
+  const file = findUserConfig(cwd);
+  if (file === undefined) return {};
+  const exported = await importFile(file).catch((cause: unknown) => {
+    const hint = file.endsWith('.js') && cause instanceof SyntaxError ? ' (if it uses import and export, name it perdura.config.mjs)' : '';
+    throw new ConfigError(`cannot load ${file}: ${cause instanceof Error ? cause.message : String(cause)}${hint}`, { cause });
+  });
+  const own = defaultOf(exported);
+  if (own === undefined) throw new ConfigError(`${file} has no default export: write \`export default { tools: […] }\``);
+  if (isRecord(own) && 'config' in own) {
+    throw new ConfigError(`${file}: "config" is for createWorker; here settings stand in the environment or in .env`);
+  }
+  return checkOwnCode(own, file);
+}
+
+/** `from`: who asks, for the message. Throws `ConfigError`. */
+export function checkOwnCode(own: unknown, from: string): OwnCode {
+  const refuse = (what: string): never => {
+    throw new ConfigError(`${from}: ${what}`);
+  };
+  if (!isRecord(own)) return refuse(`expected an object such as { tools: […] }, got ${kindOf(own)}`);
+  for (const name of Object.keys(own)) {
+    if (NOT_BUILT.includes(name)) refuse(`"${name}" is not built yet; there are: ${KNOWN.join(', ')}`);
+    if (!KNOWN.includes(name)) refuse(`there is no option "${name}"; there are: ${KNOWN.join(', ')}`);
+  }
+  const { tools, providers, observers, agentsDir } = own;
+  for (const [i, tool] of listOf(tools, 'tools', refuse).entries()) {
+    if (!isTool(tool)) refuse(`tools[${i}] is no tool: make it with defineTool`);
+    const { name } = tool as Tool;
+    if (builtinTools.some((builtin) => builtin.name === name))
+      refuse(`tools[${i}] is named ${name}, as a built-in tool is: give yours another name`);
+    const first = (tools as Tool[]).findIndex((other) => other.name === name);
+    if (first !== i) refuse(`tools[${first}] and tools[${i}] are both named ${name}: a model could not tell them apart`);
+  }
+  if (providers !== undefined && !isRecord(providers))
+    refuse(`"providers" must be an object from name to model, and is ${kindOf(providers)}`);
+  for (const [name, model] of Object.entries(providers ?? {})) {
+    if (!/^[a-z0-9][a-z0-9-]*$/.test(name))
+      refuse(`providers.${name}: a name has lower-case letters, digits and "-", as it stands before the slash in provider/model`);
+    if (BUILTIN_PROVIDERS.includes(name)) refuse(`providers.${name}: that one is built in: give yours another name`);
+    if (!isRecord(model) || typeof model['stream'] !== 'function') refuse(`providers.${name} is no model: it needs a function "stream"`);
+  }
+  for (const [i, observer] of listOf(observers, 'observers', refuse).entries()) {
+    if (typeof observer !== 'function') refuse(`observers[${i}] must be a function, and is ${kindOf(observer)}`);
+  }
+  if (agentsDir !== undefined && (typeof agentsDir !== 'string' || agentsDir === ''))
+    refuse(`"agentsDir" must be a path, and is ${kindOf(agentsDir)}`);
+  return own as OwnCode;
+}
+
+function listOf(value: unknown, name: string, refuse: (what: string) => never): readonly unknown[] {
+  if (value === undefined) return [];
+  return Array.isArray(value) ? (value as unknown[]) : refuse(`"${name}" must be an array, and is ${kindOf(value)}`);
+}
+
+function isTool(value: unknown): value is Tool {
+  return (
+    isRecord(value) &&
+    typeof value['name'] === 'string' &&
+    typeof value['description'] === 'string' &&
+    isRecord(value['inputSchema']) &&
+    isRecord(value['policy']) &&
+    typeof value['run'] === 'function'
+  );
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'an array';
+  return typeof value === 'object' ? 'an object' : value === '' ? 'empty' : `a ${typeof value}`;
+}
+
+/** A CommonJS module that was written as an ES module has its default one level deeper. */
+function defaultOf(exported: unknown): unknown {
+  if (!isRecord(exported)) return undefined;
+  const found = exported['default'];
+  return isRecord(found) && found['__esModule'] === true ? found['default'] : found;
+}
+
+function importFile(file: string): Promise<unknown> {
+  return file.endsWith('.ts') ? importTypeScript(file) : import(pathToFileURL(file).href);
+}
+
+/** What `require` uses and Node does not document: how files are read and how names become files. */
+interface Loader {
+  readonly _extensions: Record<string, ((module: Compiling, file: string) => void) | undefined>;
+  _resolveFilename(request: string, parent: { readonly filename?: string } | undefined, ...rest: unknown[]): string;
+}
+
+interface Compiling {
+  _compile(code: string, file: string): void;
+}
+
+/** Transpiled in memory, types unchecked; so are the `.ts` files that it imports, also as `./x.js`. */
+async function importTypeScript(file: string): Promise<unknown> {
+  const { transformSync } = await import('@swc/core');
+  const loader = Module as unknown as Loader;
+  const { _resolveFilename: resolveFilename } = loader;
+  const before = loader._extensions['.ts'];
+  loader._extensions['.ts'] = (module, filename) => {
+    const { code } = transformSync(readFileSync(filename, 'utf8'), {
+      filename,
+      swcrc: false,
+      configFile: false,
+      sourceMaps: 'inline',
+      jsc: { target: 'es2022', parser: { syntax: 'typescript', decorators: true } },
+      module: { type: 'commonjs' },
+    });
+    module._compile(code, filename);
+  };
+  loader._resolveFilename = (request, parent, ...rest) => {
+    const source = request.startsWith('.') && parent?.filename?.endsWith('.ts') ? typeScriptOf(request, parent.filename) : undefined;
+    return source ?? resolveFilename.call(loader, request, parent, ...rest);
+  };
+  try {
+    return { default: defaultOf({ default: createRequire(file)(file) }) };
+  } finally {
+    loader._resolveFilename = resolveFilename;
+    if (before) loader._extensions['.ts'] = before;
+    else delete loader._extensions['.ts'];
+  }
+}
+
+/** `./x.js` and `./x` next to a `.ts` file mean `./x.ts` when there is one. */
+function typeScriptOf(request: string, from: string): string | undefined {
+  const source = resolve(dirname(from), request.replace(/(\.js)?$/, '.ts'));
+  return request.endsWith('.ts') || !existsSync(source) ? undefined : source;
+}

@@ -1,0 +1,88 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createClient } from '../../src/client.js';
+import { loadConfig } from '../../src/config.js';
+import type { Model } from '../../src/models/model.js';
+import { createWorker, type Observer } from '../../src/worker.js';
+import { waitFor } from '../support/wait-for.js';
+
+let dir: string;
+
+beforeAll(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'perdura-create-'));
+  await mkdir(join(dir, 'people', 'default'), { recursive: true });
+  await writeFile(join(dir, 'people', 'default', 'agent.json'), '{}');
+});
+afterAll(() => rm(dir, { recursive: true, force: true }));
+
+const settings = () =>
+  loadConfig(
+    {
+      TEMPORAL_ADDRESS: process.env['PERDURA_TEST_ADDRESS'],
+      PERDURA_TASK_QUEUE: `own-${randomUUID()}`,
+      PERDURA_MODEL: 'parrot/grey',
+      PERDURA_LOG_LEVEL: 'error',
+    },
+    dir,
+  );
+
+/** A model of one's own: it needs no key and no network. */
+const parrot: Model = {
+  provider: 'parrot',
+  stream({ model, messages }, { onDelta }) {
+    const last = messages.at(-1);
+    const said = last?.role === 'user' && typeof last.text === 'string' ? last.text : '?';
+    onDelta({ kind: 'text', text: said });
+    const usage = { inputTokens: 1, cachedTokens: 0, outputTokens: 1 };
+    return Promise.resolve({ blocks: [{ kind: 'text', text: `${model} says ${said}` }], stop: 'end', usage });
+  },
+};
+
+test('a provider of one’s own answers, and observers that throw, hang or change what they are told harm nobody', async () => {
+  const config = settings();
+  const seen: string[] = [];
+  const observers: Observer[] = [
+    () => {
+      throw new Error('an observer with a fault');
+    },
+    () => new Promise(() => undefined),
+    () => Promise.reject(new Error('a late fault')),
+    (event) => void Object.assign(event, { kind: 'spoilt' }),
+    (event, { conversation }) => void seen.push(`${conversation} ${event.kind}`),
+  ];
+  let ready = (): void => undefined;
+  const isReady = new Promise<void>((resolve) => (ready = resolve));
+  const worker = createWorker({ config, providers: { parrot }, observers, agentsDir: 'people', onReady: ready });
+  const running = worker.run();
+  await Promise.race([isReady, running]);
+  const perdura = await createClient(config);
+  const id = `own-${randomUUID()}`;
+  const result = await perdura.send(id, 'hello', { start: {} });
+  expect(result).toMatchObject({ text: 'grey says hello', stopReason: 'end' });
+  await waitFor(
+    () => seen,
+    () => seen.includes(`${id} model-answered`),
+  );
+  expect(seen.filter((line) => line.includes('spoilt'))).toEqual([]);
+  expect(seen[0]).toBe(`${id} message-received`);
+
+  worker.shutdown();
+  worker.shutdown();
+  await running;
+  await expect(worker.run()).rejects.toThrow('make another with createWorker');
+  await perdura.close();
+}, 120_000);
+
+test('a worker that is told to stop before it runs takes no work', async () => {
+  const worker = createWorker({ config: settings(), providers: { parrot }, onReady: () => expect('ready').toBe('never') });
+  worker.shutdown();
+  await worker.run();
+}, 60_000);
+
+test('options that are wrong are refused at once, by name', () => {
+  const refused = (options: object) => () => createWorker({ config: settings(), ...options });
+  expect(refused({ reducers: [] })).toThrow('createWorker: "reducers" is not built yet; there are: tools, providers, observers, agentsDir');
+  expect(refused({ tools: [{}] })).toThrow('createWorker: tools[0] is no tool: make it with defineTool');
+});

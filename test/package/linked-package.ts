@@ -1,0 +1,49 @@
+/**
+ * Our package as somebody else has it: what `npm pack` puts into the tarball, in a folder far from our sources. Its dependencies are
+ * links to ours, and only the ones that package.json names: one that is missing there is missing here.
+ */
+import { execFileSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { PRODUCT } from '../support/worker-process.js';
+
+export const EXAMPLE = join(__dirname, '..', '..', 'examples', 'own-agent');
+
+export interface Project {
+  readonly dir: string;
+  /** Where it is installed. */
+  readonly perdura: string;
+  remove(): void;
+}
+
+/** The tarball, as `npm publish` would send it; the build is the one that is tested. */
+export function pack(to: string): string {
+  const args = ['pack', '--ignore-scripts', '--json', '--pack-destination', to];
+  const said = execFileSync('npm', args, { cwd: PRODUCT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+  const file = /"filename":\s*"([^"]+)"/.exec(said)?.[1];
+  if (file === undefined) throw new Error(`npm pack did not say what it made:\n${said}`);
+  return join(to, file);
+}
+
+export function installInto(dir: string, tarball: string): string {
+  const perdura = join(dir, 'node_modules', 'perdura');
+  mkdirSync(perdura, { recursive: true });
+  execFileSync('tar', ['-xzf', tarball, '-C', perdura, '--strip-components=1']);
+  const { dependencies } = JSON.parse(readFileSync(join(perdura, 'package.json'), 'utf8')) as { dependencies: Record<string, string> };
+  for (const name of Object.keys(dependencies)) {
+    const link = join(dir, 'node_modules', name);
+    if (existsSync(link)) continue;
+    mkdirSync(dirname(link), { recursive: true });
+    symlinkSync(join(PRODUCT, 'node_modules', name), link);
+  }
+  return perdura;
+}
+
+/** A copy of the example with our package installed. */
+export function openProject(): Project {
+  const dir = mkdtempSync(join(tmpdir(), 'perdura-own-'));
+  cpSync(EXAMPLE, dir, { recursive: true, filter: (path) => !path.includes('node_modules') });
+  const perdura = installInto(dir, pack(dir));
+  return { dir, perdura, remove: () => rmSync(dir, { recursive: true, force: true }) };
+}

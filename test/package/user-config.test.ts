@@ -1,0 +1,101 @@
+/** `perdura.config.*`, loaded as the CLI does: by the compiled product, in a process of its own. */
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PRODUCT } from '../support/worker-process.js';
+
+let cwd: string;
+
+beforeEach(() => {
+  cwd = mkdtempSync(join(tmpdir(), 'perdura-config-'));
+  symlinkSync(join(PRODUCT, 'node_modules'), join(cwd, 'node_modules'));
+});
+afterEach(() => rmSync(cwd, { recursive: true, force: true }));
+
+const TOOL = `{ name: 'pay', description: 'Pays.', inputSchema: {}, policy: {}, run() {} }`;
+
+/** Names of the tools, or the error. */
+function load(files: Readonly<Record<string, string>>): string {
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(cwd, name), text);
+  const script = `require(${JSON.stringify(join(PRODUCT, 'dist', 'user-config.js'))}).loadUserConfig(process.cwd()).then(
+    (own) => console.log(JSON.stringify({ ...own, tools: own.tools?.map(({ name }) => name) })),
+    (error) => console.log(error.name + ': ' + error.message),
+  )`;
+  const { stdout, stderr } = spawnSync(process.execPath, ['-e', script], { cwd, encoding: 'utf8' });
+  return (stdout + stderr).trim().replaceAll(cwd, '<cwd>').replaceAll(`/private<cwd>`, '<cwd>');
+}
+
+test('no file, no code of one’s own', () => {
+  expect(load({})).toBe('{}');
+});
+
+test.each([
+  ['perdura.config.mjs', `export default { tools: [${TOOL}] };`],
+  ['perdura.config.cjs', `module.exports = { tools: [${TOOL}] };`],
+  ['perdura.config.js', `module.exports = { tools: [${TOOL}] };`],
+  ['perdura.config.js', `Object.defineProperty(exports, '__esModule', { value: true }); exports.default = { tools: [${TOOL}] };`],
+  ['perdura.config.ts', `interface Own { tools: unknown[] }\nconst own: Own = { tools: [${TOOL}] };\nexport default own;`],
+  ['perdura.config.ts', `enum Kind { Pay = 'pay' }\nexport = { tools: [{ ...${TOOL}, name: Kind.Pay }] };`],
+])('%s is read: %s', (name, text) => {
+  expect(load({ [name]: text })).toBe('{"tools":["pay"]}');
+});
+
+test('a .ts file may import other .ts files, by their own name and as .js', () => {
+  const files = {
+    'one.ts': `import { description } from './two';\nexport const one = { ...${TOOL}, description } as const;`,
+    'two.ts': `export const description: string = 'Pays.';`,
+    'perdura.config.ts': `import { one } from './one.js';\nimport type { X } from 'not-installed';\nexport default { tools: [one] as X };`,
+  };
+  expect(load(files)).toBe('{"tools":["pay"]}');
+});
+
+test.each<[what: string, files: Record<string, string>, message: RegExp]>([
+  [
+    'two files',
+    { 'perdura.config.js': '', 'perdura.config.ts': '' },
+    /there are perdura\.config\.ts and perdura\.config\.js in .*: keep one/,
+  ],
+  ['no default export', { 'perdura.config.mjs': 'export const tools = [];' }, /perdura\.config\.mjs has no default export: write/],
+  ['a mistake in TypeScript', { 'perdura.config.ts': 'export default {{' }, /cannot load .*perdura\.config\.ts: /],
+  ['what it throws', { 'perdura.config.mjs': "throw new Error('no ledger')" }, /cannot load .*perdura\.config\.mjs: no ledger/],
+  [
+    'a function',
+    { 'perdura.config.mjs': 'export default () => ({});' },
+    /perdura\.config\.mjs: expected an object such as .*, got a function/,
+  ],
+  [
+    'settings',
+    { 'perdura.config.mjs': 'export default { config: {} };' },
+    /"config" is for createWorker; here settings stand in the environment/,
+  ],
+  [
+    'a slip',
+    { 'perdura.config.mjs': 'export default { tool: [] };' },
+    /there is no option "tool"; there are: tools, providers, observers, agentsDir/,
+  ],
+  ['what is not built', { 'perdura.config.mjs': 'export default { hooks: {} };' }, /"hooks" is not built yet; there are: tools/],
+  ['no list', { 'perdura.config.mjs': 'export default { tools: {} };' }, /"tools" must be an array, and is an object/],
+  ['no tool', { 'perdura.config.mjs': "export default { tools: [{ name: 'pay' }] };" }, /tools\[0\] is no tool: make it with defineTool/],
+  ['twice', { 'perdura.config.mjs': `export default { tools: [${TOOL}, ${TOOL}] };` }, /tools\[0\] and tools\[1\] are both named pay/],
+  [
+    'a built-in name',
+    { 'perdura.config.mjs': `export default { tools: [{ ...${TOOL}, name: 'read_file' }] };` },
+    /perdura\.config\.mjs: tools\[0\] is named read_file, as a built-in tool is: give yours another name/,
+  ],
+  [
+    'a built-in provider',
+    { 'perdura.config.mjs': 'export default { providers: { anthropic: {} } };' },
+    /providers\.anthropic: .* built in/,
+  ],
+  [
+    'no model',
+    { 'perdura.config.mjs': 'export default { providers: { mine: {} } };' },
+    /providers\.mine is no model: it needs a function "stream"/,
+  ],
+  ['no observer', { 'perdura.config.mjs': 'export default { observers: [1] };' }, /observers\[0\] must be a function, and is a number/],
+])('%s is refused by file and field', (_what, files, message) => {
+  const said = load(files);
+  expect(said).toMatch(/^ConfigError: /);
+  expect(said).toMatch(message);
+});
