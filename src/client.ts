@@ -7,11 +7,13 @@ import {
   WorkflowExecutionAlreadyStartedError,
   type WorkflowHandle,
 } from '@temporalio/client';
-import { ClientError, toClientError } from './client/errors.js';
+import { toDescription, toListed, type Description, type Listed } from './client/describe.js';
+import { ClientError, isBetweenRuns, toClientError } from './client/errors.js';
 import { persistInTrying } from './client/persist-in-trying.js';
 import { temporalConnection, type Config } from './config.js';
 import {
   ID_PATTERN,
+  type ConversationOutcome,
   type FeedEvent,
   type Message,
   type QueuedEvent,
@@ -23,6 +25,7 @@ import {
 import { readMessage, readStart } from './conversation/input.js';
 import type { Entry } from './conversation/message.js';
 import { turnNumber } from './conversation/state.js';
+import { fetchRuns, type FetchedRuns } from './heal/fetch-runs.js';
 import { withBodies } from './memory/bodies.js';
 import { openStore } from './stores/open.js';
 import type { ConversationKey, Store } from './stores/store.js';
@@ -40,6 +43,7 @@ import {
 } from './workflows/messages.js';
 
 export { ClientError, type ClientErrorKind } from './client/errors.js';
+export type { Description, Listed, PendingActivity, RunState } from './client/describe.js';
 
 export interface Started {
   readonly id: string;
@@ -68,17 +72,27 @@ export interface PerduraClient {
   reset(id: string): Promise<ResetResult>;
   /** No new messages; what is queued is run out, then the workflow completes. */
   closeConversation(id: string): Promise<void>;
+  /** Waits until the conversation has ended, and answers what it ended with. */
+  outcome(id: string, options?: { signal?: AbortSignal }): Promise<ConversationOutcome>;
+  /** Asks the workflow to end now, without running out its queue. */
+  cancel(id: string): Promise<void>;
+  /** Ends the workflow from outside: nothing of it runs any more. */
+  terminate(id: string, reason?: string): Promise<void>;
   rename(id: string, title: string): Promise<void>;
   status(id: string): Promise<Status>;
   queue(id: string): Promise<QueuedEvent[]>;
+  /** What Temporal knows of it, also without a worker and after its end. */
+  describe(id: string): Promise<Description>;
+  /** Where the store keeps it. */
+  key(id: string): Promise<ConversationKey>;
   /** Live events after `after` (default: from now on), until `signal` aborts. A retried attempt begins with `reset`. */
   watch(id: string, options?: { after?: string; signal?: AbortSignal }): AsyncIterable<WatchEvent>;
-  /** Everything recorded, oldest first, with long texts at hand. */
-  history(id: string): Promise<Entry[]>;
-  /** Ids of conversations, latest started first. */
-  list(options?: {
-    limit?: number;
-  }): Promise<{ id: string; running: boolean; agent: string | null; title: string | null; startedAt: Date }[]>;
+  /** Everything recorded, oldest first, with long texts at hand; `after` leaves out what lies up to that slot. */
+  history(id: string, options?: { after?: number }): Promise<Entry[]>;
+  /** Temporal's own histories of it, every run that is still retained, oldest first. */
+  runs(id: string): Promise<FetchedRuns>;
+  /** Conversations, latest started first, each once; `query` is Temporal's, over conversations only. */
+  list(options?: { limit?: number; query?: string }): Promise<Listed[]>;
   close(): Promise<void>;
 }
 
@@ -94,13 +108,7 @@ export interface ClientOptions {
 
 /** Connects by the settings: `TEMPORAL_*` by Temporal's own rules, and the store that the workers use. */
 export async function createClient(config: Config): Promise<PerduraClient> {
-  const { connectionOptions, namespace } = await temporalConnection(config);
-  const connection = await Connection.connect({
-    ...connectionOptions,
-    channelArgs: { 'grpc.max_receive_message_length': 256 * 1024 * 1024 },
-  }).catch((error: unknown) => {
-    throw toClientError(error, `cannot connect to Temporal at ${connectionOptions.address}`);
-  });
+  const { connection, namespace } = await connectTemporal(config);
   return createClientWith({
     client: new Client({ connection, namespace }),
     namespace,
@@ -108,6 +116,18 @@ export async function createClient(config: Config): Promise<PerduraClient> {
     store: () => openStore(config),
     close: () => connection.close(),
   });
+}
+
+/** A connection that takes histories of any size: one event can be larger than the 4 MiB of gRPC's default. */
+export async function connectTemporal(config: Config): Promise<{ readonly connection: Connection; readonly namespace: string }> {
+  const { connectionOptions, namespace } = await temporalConnection(config);
+  const connection = await Connection.connect({
+    ...connectionOptions,
+    channelArgs: { 'grpc.max_receive_message_length': 256 * 1024 * 1024 },
+  }).catch((error: unknown) => {
+    throw toClientError(error, `cannot connect to Temporal at ${connectionOptions.address}`);
+  });
+  return { connection, namespace };
 }
 
 export function createClientWith({ client, namespace, taskQueue, store: openTheStore, close }: ClientOptions): PerduraClient {
@@ -141,25 +161,24 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
     return result;
   };
 
-  const keyOf = async (id: string): Promise<ConversationKey> => {
-    const attempt = `cannot look up ${id}`;
+  const describe = async (id: string): Promise<Description> => {
     const description = await handleOf(id)
       .describe()
       .catch((error: unknown) => {
-        throw toClientError(error, attempt);
+        throw toClientError(error, `cannot look up ${id}`);
       });
-    const life = description.raw.workflowExecutionInfo?.firstRunId || description.runId;
-    const known = description.memo?.['scope'];
-    const scope = typeof known === 'string' ? known : (await status(id)).scope;
-    return { namespace, scope, conversation: id, life };
+    return toDescription(description);
   };
 
-  const status = (id: string): Promise<Status> =>
-    handleOf(id)
-      .query(statusQuery)
-      .catch((error: unknown) => {
-        throw toClientError(error, `cannot read the status of ${id}`);
-      });
+  const keyOf = async (id: string): Promise<ConversationKey> => {
+    const { life, scope } = await describe(id);
+    return { namespace, scope: scope ?? (await status(id)).scope, conversation: id, life };
+  };
+
+  const asked = <T>(attempt: string, query: () => Promise<T>): Promise<T> =>
+    persistInTrying({ attempt, patienceMs: 10_000, isWorthAnother: isBetweenRuns }, query);
+
+  const status = (id: string): Promise<Status> => asked(`cannot read the status of ${id}`, () => handleOf(id).query(statusQuery));
 
   const signalled = async (attempt: string, send: () => Promise<void>): Promise<void> =>
     persistInTrying({ attempt, patienceMs: 10_000 }, send);
@@ -234,14 +253,28 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
 
     closeConversation: (id) => signalled(`cannot close ${id}`, () => handleOf(id).signal(closeSignal)),
 
+    outcome: (id, { signal } = {}) =>
+      persistInTrying({ attempt: `cannot wait for the end of ${id}`, signal }, () =>
+        withSignal(signal, () => handleOf(id).result() as Promise<ConversationOutcome>),
+      ),
+
+    cancel: (id) =>
+      signalled(`cannot cancel ${id}`, async () => {
+        await handleOf(id).cancel();
+      }),
+
+    terminate: (id, reason) =>
+      signalled(`cannot terminate ${id}`, async () => {
+        await handleOf(id).terminate(reason);
+      }),
+
     status,
 
-    queue: (id): Promise<QueuedEvent[]> =>
-      handleOf(id)
-        .query(queueQuery)
-        .catch((error: unknown) => {
-          throw toClientError(error, `cannot read the queue of ${id}`);
-        }),
+    queue: (id): Promise<QueuedEvent[]> => asked(`cannot read the queue of ${id}`, () => handleOf(id).query(queueQuery)),
+
+    describe,
+
+    key: keyOf,
 
     async *watch(id, { after = '$', signal = new AbortController().signal } = {}) {
       const key = await keyOf(id);
@@ -250,10 +283,10 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
       }
     },
 
-    async history(id) {
+    async history(id, { after: first = 0 } = {}) {
       const key = await keyOf(id);
       const entries: Entry[] = [];
-      for (let after = 0, last = Infinity; after < last;) {
+      for (let after = first, last = Infinity; after < last;) {
         const page = await store().entries.page(key, after, PAGE);
         entries.push(...page.entries);
         after += PAGE;
@@ -263,22 +296,25 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
       return whole.sort((a, b) => turnNumber(a.turn) - turnNumber(b.turn) || a.seq - b.seq);
     },
 
-    async list({ limit = 50 } = {}) {
-      const found = [];
-      for await (const { workflowId, status: state, memo, startTime } of client.workflow.list({
-        query: `WorkflowType = '${WORKFLOW_TYPE}'`,
-      })) {
-        const text = (value: unknown): string | null => (typeof value === 'string' ? value : null);
-        found.push({
-          id: workflowId,
-          running: state.name === 'RUNNING',
-          agent: text(memo?.['agent']),
-          title: text(memo?.['title']),
-          startedAt: startTime,
-        });
-        if (found.length === limit) break;
+    runs: (id) =>
+      fetchRuns(client.workflowService, { namespace, workflowId: checkedId(id) }).catch((error: unknown) => {
+        throw toClientError(error, `cannot fetch the history of ${id}`);
+      }),
+
+    async list({ limit = 50, query } = {}) {
+      // A run that handed over is a part of the conversation, as is an earlier life of the same id.
+      const ours = `WorkflowType = '${WORKFLOW_TYPE}' AND ExecutionStatus != 'ContinuedAsNew'`;
+      const found = new Map<string, Listed>();
+      try {
+        for await (const info of client.workflow.list({ query: query === undefined ? ours : `${ours} AND (${query})` })) {
+          const listed = toListed(info);
+          if (found.get(listed.id)?.running !== true && (!found.has(listed.id) || listed.running)) found.set(listed.id, listed);
+          if (found.size === limit) break;
+        }
+      } catch (error) {
+        throw toClientError(error, 'cannot list conversations');
       }
-      return found;
+      return [...found.values()];
     },
 
     async close() {

@@ -10,6 +10,8 @@ import type { ReadStream, WriteStream } from 'node:tty';
 export interface LineEditor {
   show(): void;
   hide(): void;
+  /** What stands on the line, shown or not. */
+  typed(): string;
   close(): void;
 }
 
@@ -83,6 +85,7 @@ export function openLineEditor(input: ReadStream, output: WriteStream, events: L
       clearLine();
       hidden = true;
     },
+    typed: () => [...pasted, readline.line].join(' '),
     close() {
       if (closing) return;
       closing = true;

@@ -2,7 +2,9 @@
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import type { TurnResult } from '../conversation/contract.js';
-import { helpText, readChatLine } from './chat-commands.js';
+import { costTable, exportMarkdown, lastMessage, link, modelHelp, rename, statusCard } from './chat-actions.js';
+import type { ChatCommand } from './chat-commands.js';
+import { helpText, readChatLine, refusalOf } from './chat-commands.js';
 import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT, messageOf } from './exit.js';
 import { onInterrupt } from './interrupts.js';
@@ -28,10 +30,35 @@ export async function chatInLines(
 
   const print = async (first: TurnResult): Promise<void> => {
     const result = await untilEnd(client, id, first, signal);
+    seen.push(result);
     const text = await wholeAnswer(client, id, result);
     if (text !== '') output.line(text);
     explainEnd(result, output);
     exitCode = answerExitCode(result) || exitCode;
+  };
+  const seen: TurnResult[] = [];
+  const command = async (name: Exclude<ChatCommand, '/exit'>, argument: string): Promise<void> => {
+    switch (name) {
+      case '/new':
+        return output.line((await client.reset(id)).reply);
+      case '/retry':
+        return say(await lastMessage(session));
+      case '/status':
+        return output.line(statusCard(id, await client.status(id)));
+      case '/cost':
+        return output.line(costTable(seen, (await client.status(id)).usage));
+      case '/model':
+        if (argument !== '') throw new CliError(`another model is for another conversation: perdura chat --model ${argument}`, EXIT.usage);
+        return output.line(modelHelp(await client.status(id)));
+      case '/rename':
+        return output.note(await rename(session, argument));
+      case '/link':
+        return output.line(link(session));
+      case '/export':
+        return output.note(await exportMarkdown(session, argument));
+      case '/help':
+        return output.say(helpText());
+    }
   };
   const say = async (text: string): Promise<void> => {
     session.noteSpoken();
@@ -45,12 +72,10 @@ export async function chatInLines(
       if (signal.aborted) break;
       const line = readChatLine(text);
       if (line.kind === 'message') await say(line.text);
-      else if (line.kind === 'unknown-command') {
-        throw new CliError(`there is no ${line.name}; the nearest is ${line.nearest}`, EXIT.usage);
-      } else if (line.kind === 'command') {
+      else if (line.kind === 'unknown-command' || line.kind === 'stray-words') throw new CliError(refusalOf(line), EXIT.usage);
+      else if (line.kind === 'command') {
         if (line.name === '/exit') break;
-        if (line.name === '/help') output.say(helpText());
-        else output.line((await client.reset(id)).reply);
+        await command(line.name, line.argument);
       }
     }
     return exitCode;

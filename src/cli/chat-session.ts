@@ -13,6 +13,8 @@ export interface ChatSession {
   readonly config: Config;
   readonly output: Output;
   readonly id: string;
+  /** Of the conversation's page, where it is known. */
+  readonly link?: string;
   /** True when this command began the conversation. */
   readonly isNew: boolean;
   /** Turns that were running or queued when we came, oldest first. */
@@ -26,9 +28,14 @@ export async function openSession(
   client: PerduraClient,
   config: Config,
   output: Output,
-  options: { readonly resume?: string; readonly agent?: string; readonly model?: string },
+  options: {
+    readonly resume?: string;
+    readonly agent?: string;
+    readonly model?: string;
+    readonly linkOf?: (id: string) => string | undefined;
+  },
 ): Promise<ChatSession> {
-  const { resume, agent, model } = options;
+  const { resume, agent, model, linkOf } = options;
   let openTurns: readonly string[] = [];
   let id: string;
   if (resume === undefined) {
@@ -45,6 +52,7 @@ export async function openSession(
     config,
     output,
     id,
+    link: linkOf?.(id),
     isNew: resume === undefined,
     openTurns,
     noteSpoken() {

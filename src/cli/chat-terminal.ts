@@ -4,33 +4,65 @@
  * 1. Ctrl+C: the first stops the answer, the second leaves, however long after; a line in between starts the count again.
  * 2. What is said while an answer comes is sent at once and waits in the conversation's own queue.
  * 3. Leaving stops waiting, never the conversation.
+ * 4. Colours, Markdown and the row that moves are for a terminal that can have them; any other gets the plain text.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ReadStream, WriteStream } from 'node:tty';
-import type { TurnResult } from '../conversation/contract.js';
+import pc from 'picocolors';
+import type { FeedEvent, Status, TurnResult } from '../conversation/contract.js';
 import type { AnswerView } from './answer-view.js';
 import { createAnswerView } from './answer-view.js';
-import { helpText, readChatLine } from './chat-commands.js';
+import { costTable, exportMarkdown, lastMessage, link, modelHelp, rename, statusCard } from './chat-actions.js';
+import type { ChatCommand } from './chat-commands.js';
+import { helpText, readChatLine, refusalOf } from './chat-commands.js';
+import { createFoot } from './chat-foot.js';
 import { openLineEditor } from './chat-line-editor.js';
 import type { ChatSession } from './chat-session.js';
 import { messageOf } from './exit.js';
+import type { Waiting } from './what-it-waits-for.js';
+import { toWords, trouble, waitingAfter, waitingOfStatus } from './what-it-waits-for.js';
 import { untilEnd, wholeAnswer } from './whole-answer.js';
 
 /** How long the feed is waited for once the result is there. */
 const FEED_PATIENCE = 500;
 
-/** Runs until the person leaves or `leave` is aborted. */
+/** A conversation that says nothing for so long is asked what it does. */
+const SILENCE = 3000;
+
+/** Runs until the person leaves or `leave` is aborted. `model`: the person wants a new conversation with that one. */
 export async function chatInTerminal(
   session: ChatSession,
   options: { readonly input: ReadStream; readonly screen: WriteStream; readonly firstMessage?: string; readonly leave: AbortSignal },
-): Promise<void> {
+): Promise<{ readonly model?: string }> {
   const { client, output, id } = session;
   const left = new AbortController();
   const stop = AbortSignal.any([left.signal, options.leave]);
   const ours = new Set<string>();
   let waitingFor = 0;
   let presses = 0;
+  const seen: TurnResult[] = [];
+  let waiting: Waiting | undefined;
+  let heardAt = 0;
+  /** The model that was named and not yet confirmed, and the one that was. */
+  let offered: string | undefined;
+  let chosen: string | undefined;
+
+  const isColored = output.isColoredTerminal();
+  const { default: widthOf } = await import('string-width');
+  if (isColored) {
+    const { loadMarkdown } = await import('./markdown-render.js');
+    const { createMarkdownPen } = await import('./markdown-pen.js');
+    const markdown = await loadMarkdown();
+    output.drawTextWith(
+      createMarkdownPen({
+        columns: () => options.screen.columns || 80,
+        rows: () => options.screen.rows || 24,
+        widthOf: markdown.widthOf,
+        render: markdown.render,
+      }),
+    );
+  }
 
   const view = createAnswerView(output, {
     width: options.screen.columns || 80,
@@ -38,23 +70,29 @@ export async function chatInTerminal(
     // The question of a turn that was running when we came is in the recap.
     isOurs: (messageId) => ours.has(messageId),
   });
-  const showEditorIfIdle = (): void => {
-    if (waitingFor === 0 && !stop.aborted) editor.show();
+  const showFoot = (): void => {
+    if (!stop.aborted) foot.show();
+  };
+  const count = (change: 1 | -1): void => {
+    waitingFor += change;
+    if (waitingFor === 1 && change === 1) waiting = { text: 'sending {s}', since: Date.now() };
+    foot.setWaiting(waitingFor > 0);
   };
 
   /** Waits for a result, draws it, and gives the line back. */
   const follow = async (result: Promise<TurnResult>): Promise<void> => {
-    waitingFor += 1;
-    editor.hide();
+    count(1);
+    showFoot();
     try {
       const ended = await untilEnd(client, id, await result, stop);
       await feedCaughtUp(view, ended, stop);
       view.finish(ended, await wholeAnswer(client, id, ended));
+      seen.push(ended);
     } catch (error) {
       if (!stop.aborted) output.problem(messageOf(error));
     } finally {
-      waitingFor -= 1;
-      showEditorIfIdle();
+      count(-1);
+      showFoot();
     }
   };
 
@@ -76,20 +114,53 @@ export async function chatInTerminal(
     }
   };
 
+  const command = async (name: Exclude<ChatCommand, '/exit' | '/help'>, argument: string): Promise<void> => {
+    switch (name) {
+      case '/new':
+        return reset();
+      case '/retry':
+        return send(await lastMessage(session));
+      case '/status':
+        return output.say(statusCard(id, await client.status(id)));
+      case '/cost':
+        return output.say(costTable(seen, (await client.status(id)).usage));
+      case '/model':
+        if (argument === '') return output.say(modelHelp(await client.status(id)));
+        if (!/^[a-z0-9-]+\/\S+$/.test(argument)) return output.problem(`${argument} names no model: write provider/name`);
+        offered = argument;
+        return output.say(`this conversation keeps its model; begin a new one with ${argument}? Write y for yes`);
+      case '/rename':
+        return output.note(await rename(session, argument));
+      case '/link':
+        return output.say(link(session));
+      case '/export':
+        return output.note(await exportMarkdown(session, argument));
+    }
+  };
+
   const onLine = (text: string): void => {
     presses = 0;
+    if (offered !== undefined && /^(y|yes)$/i.test(text.trim())) {
+      chosen = offered;
+      return left.abort();
+    }
+    const wasOffered = offered !== undefined;
+    offered = undefined;
+    if (wasOffered && /^(n|no)?$/i.test(text.trim())) return output.note('(as before)');
     const line = readChatLine(text);
     switch (line.kind) {
       case 'nothing':
-        return showEditorIfIdle();
+        return showFoot();
       case 'message':
         return send(line.text);
       case 'unknown-command':
-        return output.problem(`there is no ${line.name}; the nearest is ${line.nearest}, and /help lists all`);
+      case 'stray-words':
+        return output.problem(refusalOf(line));
       case 'command':
         if (line.name === '/exit') return left.abort();
         if (line.name === '/help') return output.say(helpText());
-        return void reset();
+        command(line.name, line.argument).catch((error: unknown) => output.problem(messageOf(error)));
+        return showFoot();
     }
   };
 
@@ -103,24 +174,66 @@ export async function chatInTerminal(
   };
 
   const editor = openLineEditor(options.input, options.screen, { onLine, onInterrupt, onEnd: () => left.abort() });
-  const unshare = output.shareScreen({ hide: editor.hide, show: showEditorIfIdle });
-  const watching = watch(session, view, stop);
+  const foot = createFoot({
+    screen: options.screen,
+    editor,
+    words: () => toWords(waiting ?? { text: 'waiting {s}', since: Date.now() }, Date.now()),
+    widthOf,
+    moves: isColored,
+    dim: pc.dim,
+  });
+  const unshare = output.shareScreen({ hide: foot.hide, show: showFoot });
+  const hear = (event: FeedEvent): void => {
+    heardAt = Date.now();
+    waiting = waitingAfter(event, waiting, heardAt) ?? (waitingFor > 0 ? { text: 'model thinking {s}', since: heardAt } : undefined);
+    view.event(event);
+  };
+  const watching = watch(session, hear, stop, () => (waiting = trouble('store unreachable', waiting, Date.now())));
+  const asking = askWhenSilent(session, stop, {
+    isSilent: () => waitingFor > 0 && Date.now() - heardAt > SILENCE,
+    onStatus: (status) => (waiting = waitingOfStatus(status, waiting, Date.now())),
+    onTrouble: (what) => (waiting = trouble(what, waiting, Date.now())),
+  });
   try {
     for (const turn of session.openTurns) void follow(client.turn(id, turn, { signal: stop }));
-    if (options.firstMessage === undefined) showEditorIfIdle();
+    if (options.firstMessage === undefined) showFoot();
     else send(options.firstMessage);
     await aborted(stop);
     if (waitingFor > 0) output.note('(the answer is not lost: it is there when you come back)');
   } finally {
     left.abort();
     unshare();
+    foot.close();
     editor.close();
-    await watching;
+    await Promise.all([watching, asking]);
+  }
+  return { model: chosen };
+}
+
+/** The feed may be silent for good reason or bad: the status tells which. */
+async function askWhenSilent(
+  { client, id }: ChatSession,
+  stop: AbortSignal,
+  told: {
+    readonly isSilent: () => boolean;
+    readonly onStatus: (status: Status) => void;
+    readonly onTrouble: (what: string) => void;
+  },
+): Promise<void> {
+  while (!stop.aborted) {
+    await sleep(1000, undefined, { signal: stop }).catch(() => {});
+    if (stop.aborted || !told.isSilent()) continue;
+    const asked = client.status(id).then(
+      (status) => told.onStatus(status),
+      () => told.onTrouble('Temporal or its worker does not answer'),
+    );
+    // An answer that does not come is no reason to stay when the person leaves.
+    await Promise.race([asked, aborted(stop)]);
   }
 }
 
 /** Draws what the feed tells. Without the feed answers still come, whole. */
-async function watch(session: ChatSession, view: AnswerView, stop: AbortSignal): Promise<void> {
+async function watch(session: ChatSession, hear: (event: FeedEvent) => void, stop: AbortSignal, onTrouble: () => void): Promise<void> {
   const { client, id, output, openTurns } = session;
   // From its oldest event when a turn was running before we came: its answer is shown from the beginning.
   let after = openTurns.length > 0 ? '0' : undefined;
@@ -129,12 +242,13 @@ async function watch(session: ChatSession, view: AnswerView, stop: AbortSignal):
     try {
       for await (const { cursor, event } of client.watch(id, { after, signal: stop })) {
         after = cursor;
-        view.event(event);
+        hear(event);
       }
     } catch (error) {
       if (stop.aborted) return;
       if (!complained) output.note(`(live text is not available: ${messageOf(error)}; answers come whole)`);
       complained = true;
+      onTrouble();
     }
     await sleep(1000, undefined, { signal: stop }).catch(() => {});
   }

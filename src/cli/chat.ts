@@ -1,7 +1,7 @@
 /** `perdura chat`: finds or starts what is needed, opens the conversation, and hands over to a terminal, a pipe or one answer. */
 import type { ReadStream, WriteStream } from 'node:tty';
 import type { PerduraClient } from '../client.js';
-import { loadConfig } from '../config.js';
+import type { Config } from '../config.js';
 import { ID_PATTERN } from '../conversation/contract.js';
 import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT } from './exit.js';
@@ -12,19 +12,27 @@ import type { Services } from './services/services.js';
 
 export interface ChatOptions {
   readonly continue?: boolean;
-  readonly resume?: string;
+  /** True: ask which. */
+  readonly resume?: string | true;
   readonly agent?: string;
   readonly model?: string;
   /** A message, or true when it comes from stdin. */
   readonly print?: string | true;
-  readonly outputFormat: 'text' | 'json';
+  readonly outputFormat: 'text' | 'json' | 'stream-json';
   readonly startServices?: boolean;
 }
 
-export async function chat(words: readonly string[], options: ChatOptions, output: Output, closed: AbortSignal): Promise<number> {
-  const config = loadConfig();
-  const resume = options.continue === true ? readLastConversation(config.cwd) : options.resume;
-  if (resume !== undefined && !ID_PATTERN.test(resume)) {
+export async function chat(
+  words: readonly string[],
+  options: ChatOptions,
+  { config, output, closed }: { readonly config: Config; readonly output: Output; readonly closed: AbortSignal },
+): Promise<number> {
+  const isTerminal = process.stdin.isTTY && process.stderr.isTTY && options.print === undefined;
+  let resume = options.continue === true ? readLastConversation(config.cwd) : options.resume;
+  if (resume === true && !isTerminal) {
+    throw new CliError('-r needs the id of a conversation where nobody can be asked: -r ID; `perdura list` lists them', EXIT.usage);
+  }
+  if (typeof resume === 'string' && !ID_PATTERN.test(resume)) {
     throw new CliError(`${JSON.stringify(resume)} is not an id of a conversation: up to 64 letters, digits, - and _`, EXIT.usage);
   }
 
@@ -47,12 +55,24 @@ export async function chat(words: readonly string[], options: ChatOptions, outpu
     client = await connectClient(config, output, { needsWorker: services === undefined });
     leave.signal.throwIfAborted();
 
+    if (resume === true) {
+      const { pickConversation } = await import('./pick-conversation.js');
+      resume = await pickConversation(client, process.stderr.columns || 80);
+    }
+    const linkOf = await linkTo(config, services);
     const { openSession } = await import('./chat-session.js');
-    const session = await openSession(client, config, output, { resume, agent: options.agent, model: options.model });
-    const link = services?.uiLink(session.id);
-    output.say(`\n  conversation ${session.id}${link === undefined ? '' : `  ·  ${link}`}`);
+    let session = await openSession(client, config, output, { resume, agent: options.agent, model: options.model, linkOf });
+    introduce(session);
     stopGivingUp();
-    const exitCode = await talk(session, words, options, leave);
+    let left = await talk(session, words, options, leave);
+    // The person chose another model, and with it another conversation.
+    while (left.model !== undefined && !leave.signal.aborted) {
+      await tidyUp(session);
+      session = await openSession(client, config, output, { agent: options.agent, model: left.model, linkOf });
+      introduce(session);
+      left = await talk(session, [], options, leave);
+    }
+    const { exitCode } = left;
     await tidyUp(session);
     if (leave.signal.aborted) return exitCodeOfLeaving(leave.signal) ?? exitCode;
     return exitCode;
@@ -68,25 +88,42 @@ export async function chat(words: readonly string[], options: ChatOptions, outpu
   }
 }
 
-async function talk(session: ChatSession, words: readonly string[], options: ChatOptions, leave: AbortController): Promise<number> {
+/** How a person, a pipe or a program has ended it; `model`: to go on in a new conversation with that one. */
+interface Left {
+  readonly exitCode: number;
+  readonly model?: string;
+}
+
+function introduce({ output, id, link }: ChatSession): void {
+  output.say(`\n  conversation ${id}${link === undefined ? '' : `  ·  ${link}`}`);
+}
+
+async function linkTo(config: Config, services: Services | undefined): Promise<(id: string) => string | undefined> {
+  if (services !== undefined) return services.uiLink;
+  const { temporalConnection } = await import('../config.js');
+  const { findUiLink } = await import('./services/temporal-connection.js');
+  return findUiLink(await temporalConnection(config));
+}
+
+async function talk(session: ChatSession, words: readonly string[], options: ChatOptions, leave: AbortController): Promise<Left> {
   const firstMessage = words.length > 0 ? words.join(' ') : undefined;
   const input: ReadStream = process.stdin;
   const screen: WriteStream = process.stderr as WriteStream;
   if (options.print !== undefined) {
     const { printOneAnswer } = await import('./one-shot.js');
     const message = options.print === true ? firstMessage : [options.print, ...words].join(' ');
-    return printOneAnswer(session, { message, format: options.outputFormat, leave });
+    return { exitCode: await printOneAnswer(session, { message, format: options.outputFormat, leave }) };
   }
   if (input.isTTY && screen.isTTY) {
     const { chatInTerminal } = await import('./chat-terminal.js');
     if (!session.isNew) await recapOf(session);
     session.output.note('  /help lists what else there is\n');
-    await chatInTerminal(session, { input, screen, firstMessage, leave: leave.signal });
+    const { model } = await chatInTerminal(session, { input, screen, firstMessage, leave: leave.signal });
     if (session.wasSpoken() || !session.isNew) session.output.say(`go on with this conversation: ${comeBack(options)}`);
-    return EXIT.ok;
+    return { exitCode: EXIT.ok, model };
   }
   const { chatInLines } = await import('./chat-lines.js');
-  return chatInLines(session, { input, firstMessage, leave });
+  return { exitCode: await chatInLines(session, { input, firstMessage, leave }) };
 }
 
 async function recapOf(session: ChatSession): Promise<void> {

@@ -1,21 +1,77 @@
 /** The commands and their options. Each command's own code is loaded when it runs, so that `--help` is instant. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Command, CommanderError, Option } from 'commander';
-import type { ChatOptions } from './chat.js';
-import { CliError, EXIT, exitCodeOf, messageOf } from './exit.js';
-import type { Output } from './output.js';
+import { Command, CommanderError } from 'commander';
+import { loadConfig, readColorWish, withTemporalEnv } from '../config.js';
+import * as cancel from './commands/cancel.js';
+import * as chat from './commands/chat.js';
+import * as close from './commands/close.js';
+import * as completion from './commands/completion.js';
+import * as dev from './commands/dev.js';
+import * as doctor from './commands/doctor.js';
+import * as exportConversation from './commands/export.js';
+import * as heal from './commands/heal.js';
+import * as inspect from './commands/inspect.js';
+import * as list from './commands/list.js';
+import * as newConversation from './commands/new.js';
+import * as rename from './commands/rename.js';
+import * as send from './commands/send.js';
+import * as setup from './commands/setup.js';
+import * as show from './commands/show.js';
+import * as stop from './commands/stop.js';
+import * as terminate from './commands/terminate.js';
+import * as watch from './commands/watch.js';
+import * as worker from './commands/worker.js';
+import type { CliContext } from './context.js';
+import { EXIT, exitCodeOf, messageOf } from './exit.js';
+import type { GlobalOptions } from './global-options.js';
+import { addGlobalOptions, readGlobalOptions } from './global-options.js';
 import { createOutput } from './output.js';
-import type { SendOptions } from './send.js';
-import type { ShowFormat } from './show.js';
+
+/** In the order of `--help`. */
+const COMMANDS = [
+  chat,
+  newConversation,
+  send,
+  list,
+  show,
+  inspect,
+  watch,
+  rename,
+  stop,
+  close,
+  cancel,
+  terminate,
+  exportConversation,
+  heal,
+  dev,
+  worker,
+  setup,
+  doctor,
+  completion,
+] as const;
 
 /** Runs one command and answers its exit code. Never throws: every error is said on stderr. */
 export async function main(args: readonly string[]): Promise<number> {
+  let exitCode: number = EXIT.ok;
+  let globals: GlobalOptions | undefined;
   // `| head -1`: who no longer reads is no longer written to, and a chat ends.
   const closed = new AbortController();
-  const output = createOutput(process.stdout, process.stderr, () => closed.abort());
-  let exitCode: number = EXIT.ok;
-  const program = createProgram(output, closed.signal, (code) => (exitCode = code));
+  const output = createOutput(process.stdout, process.stderr, () => closed.abort(), {
+    color: () => (globals === undefined || globals.color === 'auto' ? (readColorWish() ?? 'auto') : globals.color),
+    isQuiet: () => globals?.quiet === true,
+  });
+  const context: CliContext = {
+    output,
+    closed: closed.signal,
+    end: (code) => (exitCode = code),
+    globals: () => {
+      if (globals === undefined) throw new Error('the global options are known once a command runs');
+      return globals;
+    },
+    config: () => withTemporalEnv(loadConfig(), context.globals().temporal),
+  };
+  const program = createProgram(context, (command) => (globals = readGlobalOptions(program, command)));
   try {
     await program.parseAsync(args, { from: 'user' });
   } catch (error) {
@@ -28,79 +84,27 @@ export async function main(args: readonly string[]): Promise<number> {
   return exitCode;
 }
 
-function createProgram(output: Output, closed: AbortSignal, end: (exitCode: number) => void): Command {
+function createProgram(context: CliContext, begin: (command: Command) => void): Command {
   const program = new Command('perdura')
     .description('Durable conversations with AI agents.')
     .version(readVersion(), '-V, --version')
     .exitOverride()
     .showSuggestionAfterError()
     .helpCommand(false)
-    .addHelpText('after', EXIT_CODES);
-
-  program
-    .command('chat', { isDefault: true })
-    .description('talk with an agent; lines may also be piped in')
-    .argument('[words...]', 'what to say first')
-    .option('-c, --continue', 'go on with the last conversation of this folder')
-    .addOption(new Option('-r, --resume <id>', 'go on with this conversation').conflicts('continue'))
-    .option('--agent <name>', 'agent of a new conversation')
-    .option('--model <provider/name>', 'model of a new conversation')
-    .option('-p, --print [message]', 'print one answer and end; stdin is taken too')
-    .addOption(new Option('--output-format <format>', 'of -p').choices(['text', 'json']).default('text'))
-    .option('--start-services', 'find or start Temporal and a worker first, as npm start does')
-    .action(async (words: string[], options: ChatOptions, command: Command) => {
-      refuseStrayWords(words, options, program, command);
-      const { chat } = await import('./chat.js');
-      end(await chat(words, options, output, closed));
-    });
-
-  program
-    .command('worker')
-    .description('take work from the task queue until Ctrl+C')
-    .action(async () => {
-      const { worker } = await import('./worker.js');
-      end(await worker(output));
-    });
-
-  program
-    .command('send')
-    .description('send a message to a running conversation and print its answer')
-    .argument('<id>', 'the conversation')
-    .argument('<message>', 'the message, or - for stdin')
-    .option('--signal', 'by signal: do not wait, print the id of the message')
-    .option('--id <key>', 'id of the message: the same id twice is one message')
-    .option('--no-wait', 'the same as --signal')
-    .action(async (id: string, message: string, options: SendOptions) => {
-      const { send } = await import('./send.js');
-      end(await send(id, message, options, output));
-    });
-
-  program
-    .command('show')
-    .description('print what was said in a conversation')
-    .argument('<id>', 'the conversation')
-    .addOption(new Option('-o, --output <format>', 'how').choices(['text', 'json', 'jsonl']).default('text'))
-    .action(async (id: string, options: { readonly output: ShowFormat }) => {
-      const { show } = await import('./show.js');
-      end(await show(id, options.output, output));
-    });
-
+    // What stands after a command's name is the command's: `list -q` is a query.
+    .enablePositionalOptions()
+    .addHelpText('after', EXIT_CODES)
+    .hook('preAction', (_program, command) => begin(command));
+  for (const { register } of COMMANDS) register(program, context);
+  addGlobalOptions(program, { isHidden: true });
+  for (const command of program.commands) addGlobalOptions(command, { isHidden: false });
   return program;
 }
 
 const EXIT_CODES = `
+Every command takes --address, --namespace, --profile, --output, --color, --quiet and more: perdura COMMAND --help.
 Data goes to stdout, everything else to stderr.
-Exit codes: 0 ok, 1 failed, 2 usage, 3 something needed cannot be reached, 4 not found, 130 interrupted.`;
-
-/** `perdura shwo conv_1` is a slip, not a message that costs money: without the word \`chat\` the first word must be a command. */
-function refuseStrayWords(words: readonly string[], options: ChatOptions, program: Command, command: Command): void {
-  const isNamed = program.args[0] === command.name();
-  if (isNamed || options.print !== undefined || words.length === 0) return;
-  throw new CliError(
-    `there is no command ${words[0]}; \`perdura --help\` lists all, and \`perdura chat\` or -p takes words to say`,
-    EXIT.usage,
-  );
-}
+Exit codes: 0 ok, 1 failed, 2 usage, 3 something needed cannot be reached, 4 not found, 124 timed out, 130 interrupted.`;
 
 function readVersion(): string {
   const { version } = JSON.parse(readFileSync(join(__dirname, '..', '..', 'package.json'), 'utf8')) as { version: string };

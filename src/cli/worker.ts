@@ -1,5 +1,6 @@
 /** `perdura worker`: takes work until it is told to end. */
-import { loadConfig } from '../config.js';
+import type { Config } from '../config.js';
+import { loadUserConfig } from '../user-config.js';
 import { EXIT } from './exit.js';
 import type { Output } from './output.js';
 import type { WorkerReady } from './services/worker-process.js';
@@ -7,15 +8,16 @@ import type { WorkerReady } from './services/worker-process.js';
 /** A worker that does not end in this time after its parent's death is not waited for. */
 const ORPHAN_PATIENCE = 15_000;
 
-export async function worker(output: Output): Promise<number> {
-  const config = loadConfig();
+export async function worker(config: Config, output: Output): Promise<number> {
   // Started by a chat: when that ends, however it ended, so do we, the way SIGTERM ends us.
   process.once('disconnect', () => {
     process.kill(process.pid, 'SIGTERM');
     setTimeout(() => process.exit(EXIT.failed), ORPHAN_PATIENCE).unref();
   });
+  const own = await loadUserConfig(config.cwd);
   const { runWorker } = await import('../worker.js');
   await runWorker(config, {
+    ...own,
     onReady() {
       output.report('Worker', `takes work from task queue ${config.taskQueue}; Ctrl+C ends it`);
       process.send?.({ kind: 'ready' } satisfies WorkerReady);

@@ -27,7 +27,16 @@ export class ClientError extends Error {
   }
 }
 
-const GRPC = { deadlineExceeded: 4, notFound: 5, resourceExhausted: 8, failedPrecondition: 9, aborted: 10, unavailable: 14, cancelled: 1 };
+const GRPC = {
+  invalidArgument: 3,
+  deadlineExceeded: 4,
+  notFound: 5,
+  resourceExhausted: 8,
+  failedPrecondition: 9,
+  aborted: 10,
+  unavailable: 14,
+  cancelled: 1,
+};
 
 /**
  * Whether to say it again with the same id. An update that races a hand-over can fail undelivered (measured, 2-3 %), and one
@@ -41,6 +50,11 @@ export function isWorthAnotherTry(error: unknown): boolean {
   return [GRPC.unavailable, GRPC.failedPrecondition, GRPC.resourceExhausted, GRPC.aborted, GRPC.deadlineExceeded].includes(code);
 }
 
+/** While a run hands over there is a moment in which nobody can be asked: the next has not begun. */
+export function isBetweenRuns(error: unknown): boolean {
+  return grpcCode(error) === GRPC.failedPrecondition && messageOf(error).includes('not scheduled');
+}
+
 export function toClientError(error: unknown, attempt: string): ClientError {
   if (error instanceof ClientError) return error;
   const failure = failureIn(error);
@@ -50,6 +64,7 @@ export function toClientError(error: unknown, attempt: string): ClientError {
   if (error instanceof WorkflowNotFoundError || code === GRPC.notFound) {
     return new ClientError('not-found', `${attempt}: no such conversation is running`, options);
   }
+  if (code === GRPC.invalidArgument) return new ClientError('invalid', `${attempt}: ${messageOf(error)}`, options);
   if (code === GRPC.unavailable || code === GRPC.deadlineExceeded || code === GRPC.cancelled) {
     return new ClientError('unreachable', `${attempt}: Temporal, or a worker for it, does not answer (${messageOf(error)})`, options);
   }

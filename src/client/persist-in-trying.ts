@@ -6,14 +6,17 @@ export interface Tries {
   readonly signal?: AbortSignal;
   /** Milliseconds for which an unreachable server is put up with; default two minutes. */
   readonly patienceMs?: number;
+  /** Default: what passes by itself. */
+  readonly isWorthAnother?: (error: unknown) => boolean;
 }
 
 const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 2_000;
 
-export async function persistInTrying<T>({ attempt, signal, patienceMs = 120_000 }: Tries, say: () => Promise<T>): Promise<T> {
+export async function persistInTrying<T>(tries: Tries, say: () => Promise<T>): Promise<T> {
+  const { attempt, signal, patienceMs = 120_000, isWorthAnother = isWorthAnotherTry } = tries;
   const since = Date.now();
-  for (let tries = 0; ; tries++) {
+  for (let failed = 0; ; failed++) {
     if (signal?.aborted) throw new ClientError('aborted', `${attempt}: stopped waiting`);
     const began = Date.now();
     try {
@@ -22,9 +25,9 @@ export async function persistInTrying<T>({ attempt, signal, patienceMs = 120_000
       if (signal?.aborted) throw new ClientError('aborted', `${attempt}: stopped waiting`, { cause: error });
       // A wait that the server ended after a while is progress, not trouble.
       const tired = Date.now() - since > patienceMs && Date.now() - began < 5_000;
-      if (!isWorthAnotherTry(error) || tired) throw toClientError(error, attempt);
+      if (!isWorthAnother(error) || tired) throw toClientError(error, attempt);
     }
-    await pause(Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(tries, 10)), signal);
+    await pause(Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(failed, 10)), signal);
   }
 }
 

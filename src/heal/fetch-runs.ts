@@ -12,6 +12,8 @@ export interface FetchedRuns {
 
 /** Events of one page: the default of a thousand can pass the 4 MiB that a gRPC message may have. */
 const PAGE = 100;
+/** gRPC's status. */
+const NOT_FOUND = 5;
 
 export async function fetchRuns(
   service: Pick<WorkflowService, 'getWorkflowExecutionHistory'>,
@@ -20,9 +22,9 @@ export async function fetchRuns(
   const histories: History[] = [];
   for (let runId = execution.runId; ;) {
     const history = await fetchRun(service, { ...execution, runId }).catch((error: unknown) => {
-      // The first one must be there; an older one may have passed its retention.
-      if (histories.length === 0) throw error;
-      return undefined;
+      // An older one may have passed its retention; whatever else goes wrong is not the same as "no longer there".
+      if (histories.length > 0 && isNotFound(error)) return undefined;
+      throw error;
     });
     if (!history) return { histories, complete: false };
     histories.unshift(history);
@@ -30,6 +32,10 @@ export async function fetchRuns(
     if (!before) return { histories, complete: true };
     runId = before;
   }
+}
+
+function isNotFound(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && 'code' in error && error.code === NOT_FOUND;
 }
 
 async function fetchRun(

@@ -105,7 +105,9 @@ export function handleMessages(conversation: Conversation): { readonly count: ()
       // Kept here too: by the time the turn ends, the state may have heard too many others to remember this id.
       let known: string | undefined;
       const turnOf = (): string | undefined => (known = turnOfMessage(state(), id) ?? known);
-      if (!isOver(state(), turnOf()) && waitingSends >= LIMITS.waitingSends) return promiseOf(turnOf() ?? null, 'queued');
+      // A steering message has no turn yet that could be asked for: it waits in any case.
+      const given = turnOf();
+      if (given !== undefined && !isOver(state(), given) && waitingSends >= LIMITS.waitingSends) return promiseOf(given, 'queued');
       waitingSends += 1;
       try {
         await condition(() => isLeaving() || isOver(state(), turnOf()));
@@ -115,7 +117,8 @@ export function handleMessages(conversation: Conversation): { readonly count: ()
       const turn = turnOf();
       if (turn === undefined || !isOver(state(), turn)) return promiseOf(turn ?? null, 'continues');
       const ended = endedTurn(state(), turn);
-      return ended ? answered(ended) : answeredLongAgo(turn);
+      if (!ended) return answeredLongAgo(turn);
+      return (await answered(ended)) ?? promiseOf(turn, 'continues');
     }),
     {
       validator: (payload: unknown) => {
@@ -130,7 +133,9 @@ export function handleMessages(conversation: Conversation): { readonly count: ()
       const turn = accepted(readTurnRequest(payload));
       await condition(() => isLeaving() || endedTurn(state(), turn) !== undefined || !isTurnOpen(state(), turn));
       const ended = endedTurn(state(), turn);
-      if (ended) return answered(ended);
+      const result = ended && (await answered(ended));
+      if (result) return result;
+      if (ended) throw askAgain(`${turn} has ended, but the store, which has its answer, does not answer now`);
       if (isTurnOpen(state(), turn)) return promiseOf(turn, 'continues');
       throw unknownTurn(turn);
     }),
@@ -149,10 +154,7 @@ export function handleMessages(conversation: Conversation): { readonly count: ()
       await condition(() => isLeaving() || resetResult(state(), id) !== undefined);
       const done = resetResult(state(), id);
       if (done) return done;
-      throw ApplicationFailure.create({
-        message: 'the conversation hands over to its next run; ask again with the same id',
-        type: FAILURES.continues,
-      });
+      throw askAgain('the conversation hands over to its next run');
     }),
     {
       validator: (payload?: unknown) => {
@@ -180,13 +182,14 @@ export function handleMessages(conversation: Conversation): { readonly count: ()
     });
   }
 
-  /** The text is at hand in the run that heard it; a later run reads it from the store. */
-  const answered = async (ended: EndedTurn): Promise<TurnResult> => {
+  /** The text is at hand in the run that heard it; a later run reads it from the store. Undefined while the store is away. */
+  const answered = async (ended: EndedTurn): Promise<TurnResult | undefined> => {
     const known = answers.of(resultOf(ended, '').turnId ?? '');
     if (known) return resultOf(ended, known.text, known.textRef);
     if (ended.answerSlot === null) return resultOf(ended, '');
-    const { text } = await recall({ identity: state().identity, slot: ended.answerSlot });
-    const answer = joinTexts([text]);
+    const recalled = await recall({ identity: state().identity, slot: ended.answerSlot }).catch(() => undefined);
+    if (!recalled) return undefined;
+    const answer = joinTexts([recalled.text]);
     return resultOf(ended, answer.text, answer.textRef);
   };
 
@@ -216,6 +219,10 @@ function accepted<T>(checked: Checked<T>): T {
 function refuseWhenClosing(state: ConversationState): void {
   if (state.closing === 'no') return;
   throw ApplicationFailure.nonRetryable('the conversation is closing and takes no new messages; start another', FAILURES.closing);
+}
+
+function askAgain(why: string): ApplicationFailure {
+  return ApplicationFailure.create({ message: `${why}; ask again with the same id`, type: FAILURES.continues });
 }
 
 function unknownTurn(turn: string): ApplicationFailure {

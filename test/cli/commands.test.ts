@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -41,9 +41,13 @@ test.each([[['--help']], [['chat', '--help']], [['worker', '--help']], [['send',
 test.each([
   ['a command that does not exist is not sent to the model', ['shwo', 'conv_1'], /^there is no command shwo/],
   ['an unknown option', ['chat', '--loud'], /unknown option '--loud'/],
-  ['a format that does not exist', ['chat', '--output-format', 'xml'], /Allowed choices are text, json/],
+  ['a format that does not exist', ['chat', '--output-format', 'xml'], /Allowed choices are text, json, stream-json/],
   ['-c and -r together', ['chat', '-c', '-r', 'conv_1'], /cannot be used with/],
   ['an id that cannot be one', ['chat', '-r', 'a b'], /"a b" is not an id of a conversation/],
+  ['-r without an id where nobody can be asked', ['chat', '-r'], /-r needs the id of a conversation/],
+  ['a port that is none', ['dev', '--port', '70000'], /A port is a number/],
+  ['a place for a server of ours beside a server that was named', ['dev', '--port', '17000'], /TEMPORAL_\* or its profile names/],
+  ['a shell that is not known', ['completion', 'tcsh'], /Allowed choices are bash, zsh, fish/],
   ['a missing argument', ['send', 'conv_1'], /missing required argument 'message'/],
   ['an empty message', ['send', 'conv_1', ' '], /the message is empty/],
 ])('%s is wrong usage: exit code 2', (_name, args, message) => {
@@ -75,4 +79,35 @@ test('a Redis that was named and is down is said, without its password, and file
   expect(code).toBe(3);
   expect(stderr).toMatch(/^cannot reach Redis at redis:\/\/127\.0\.0\.1:1\/0, which REDIS_URL names: .*ECONNREFUSED/);
   expect(stderr).not.toContain('hunter2');
+});
+
+test('doctor says what is broken and how to mend it, shows no secret and no home, and exits with 1', () => {
+  const { code, stdout } = perdura(['doctor', '--report'], { REDIS_URL: 'redis://:hunter2@127.0.0.1:1' });
+  expect(code).toBe(1);
+  expect(stdout).toMatch(/✘ Temporal +cannot reach Temporal at 127\.0\.0\.1:1/);
+  expect(stdout).toMatch(/✘ Store .*127\.0\.0\.1:1/);
+  expect(stdout).toMatch(/REDIS_URL +set +\(environment\)/);
+  expect(stdout).not.toContain('hunter2');
+  expect(stdout).not.toContain(cwd);
+});
+
+test('doctor answers programs too', () => {
+  const { stdout } = perdura(['doctor', '-o', 'json']);
+  const report = JSON.parse(stdout) as { findings: { what: string; health: string }[]; settings: { name: string }[] };
+  expect(report.findings).toContainEqual(expect.objectContaining({ what: 'Node', health: 'ok' }));
+  expect(report.settings.map(({ name }) => name)).toContain('PERDURA_MODEL');
+});
+
+test('a file in place of our folder is said with what to do: exit code 3', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'perdura-cli-'));
+  writeFileSync(join(folder, '.perdura'), '');
+  const { status, stderr } = spawnSync(process.execPath, [PERDURA, 'chat', '--start-services'], {
+    cwd: folder,
+    env: { PATH: '', HOME: folder },
+    input: '',
+    encoding: 'utf8',
+  });
+  rmSync(folder, { recursive: true });
+  expect(stderr).toMatch(/cannot write .*\.perdura.*a file stands where a folder is needed/);
+  expect(status).toBe(3);
 });

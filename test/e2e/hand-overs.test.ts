@@ -7,7 +7,7 @@ import { answerTo, echo } from '../support/echo-model.js';
 import { createRandom, figure, LONG, sceneTest, seconds, until, type Scene } from '../support/scene.js';
 
 const CONVERSATIONS = 10;
-const SENDERS = 4;
+const SENDERS = 7;
 /** In so many of them somebody asks again and again how a turn ended that lies so far back. */
 const ASKED = 3;
 const TURNS_BACK = 20;

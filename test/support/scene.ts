@@ -3,6 +3,7 @@
  * a person's would be. Whatever a test started is ended with it, also when it fails or takes too long.
  */
 import { randomUUID } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -131,6 +132,7 @@ async function build(options: SceneOptions, ends: (() => unknown)[], close: () =
   const client = await createClient(loadConfig(environment(address, api.url), dir));
   ends.push(() => client.close());
   const leaving = new AbortController();
+  setMaxListeners(0, leaving.signal);
   const connection = await Connection.connect({ address });
   ends.push(() => connection.close());
 

@@ -115,6 +115,25 @@ test('a send that waits while its run hands over is told to ask again, and the c
   await expectHandedOver(id);
 });
 
+test('what is in flight when a hand-over is due is waited for', async () => {
+  const id = await started();
+  await world.client.send(id, say(id, 'hi'));
+  const hold = gate();
+  stage.play(id, { text: 'Said in full.', hold });
+  const sent = world.client.send(id, say(id, 'long'));
+  await hold.reached;
+  for (let n = 1; n <= 20; n++) await world.temporal.workflow.getHandle(id).signal('nothing', n);
+  await waitFor(
+    () => world.client.status(id),
+    ({ historyEvents, rejectedInputs }) => historyEvents > 20 && rejectedInputs.count === 20,
+  );
+  hold.release();
+  expect(await sent).toMatchObject({ turnId: 'turn_0002', text: 'Said in full.', stopReason: 'end' });
+  expect(stage.requests(id)).toHaveLength(2);
+  await world.client.send(id, say(id, 'and now?'));
+  await expectHandedOver(id);
+});
+
 test('an interrupt while a hand-over is due stops the turn', async () => {
   const id = await started();
   await world.client.send(id, say(id, 'hi'));

@@ -25,14 +25,15 @@ const stage = createStage();
 let world: World;
 
 beforeAll(async () => {
-  world = await startWorld({ answer: stage.answer, idleMs: 700, totalMs: 4_000 });
+  world = await startWorld({ answer: stage.answer, idleMs: 700 });
+  await world.writeAgent('impatient', { limits: { modelTimeoutMs: 2_000 } });
 });
 afterAll(() => world.close());
 
-async function started(...weather: readonly Reply[]): Promise<string> {
+async function started(weather: readonly Reply[], agent = 'default'): Promise<string> {
   const id = world.id();
   stage.play(id, ...weather, text('The sun is back.'));
-  await world.client.start(id);
+  await world.client.start(id, { agent });
   return id;
 }
 
@@ -59,7 +60,6 @@ const PASSING: readonly [what: string, weather: Reply][] = [
   ['a connection that is reset', reset(4)],
   ['a stream that falls silent', silence()],
   ['an API that never says a word', silence('before-headers')],
-  ['pings for ever', drip('ping', 100)],
   ['an event that is no JSON', malformedJson()],
   ['a web page instead of a stream', htmlInsteadOfSse()],
 ];
@@ -67,20 +67,25 @@ const PASSING: readonly [what: string, weather: Reply][] = [
 test.concurrent.each(PASSING)(
   '%s is tried again and answered once',
   async (_what, weather) => {
-    const id = await started(weather);
+    const id = await started([weather]);
     await expectOneAnswer(id, world.client.send(id, say(id, 'hi')), 1);
   },
   120_000,
 );
 
+test.concurrent('pings for ever are no answer: the limit of the whole call ends them, and it is tried again', async () => {
+  const id = await started([drip('ping', 100)], 'impatient');
+  await expectOneAnswer(id, world.client.send(id, say(id, 'hi')), 1);
+});
+
 test.concurrent('an event of a kind that nobody knows does no harm', async () => {
-  const id = await started(unknownEvent(3, text('The sun is back.')));
+  const id = await started([unknownEvent(3, text('The sun is back.'))]);
   expect(await world.client.send(id, say(id, 'hi'))).toMatchObject({ text: 'The sun is back.' });
   expect(stage.requests(id)).toHaveLength(1);
 });
 
 test.concurrent('a retry-after of a second is waited for', async () => {
-  const id = await started(rateLimited({ retryAfter: 1 }));
+  const id = await started([rateLimited({ retryAfter: 1 })]);
   const from = Date.now();
   await expectOneAnswer(id, world.client.send(id, say(id, 'hi')), 1);
   expect(Date.now() - from).toBeGreaterThanOrEqual(1_000);
@@ -88,13 +93,13 @@ test.concurrent('a retry-after of a second is waited for', async () => {
 
 test.concurrent('a retry-after with a date is waited for', async () => {
   const at = Math.ceil(Date.now() / 1_000 + 2) * 1_000;
-  const id = await started(rateLimited({ retryAfter: new Date(at) }));
+  const id = await started([rateLimited({ retryAfter: new Date(at) })]);
   await expectOneAnswer(id, world.client.send(id, say(id, 'hi')), 1);
   expect(Date.now()).toBeGreaterThanOrEqual(at);
 });
 
 test.concurrent('a retry-after that is long is shown with its reason and its end, and then the turn goes on', async () => {
-  const id = await started(rateLimited({ retryAfter: 7 }));
+  const id = await started([rateLimited({ retryAfter: 7 })]);
   const from = Date.now();
   const sent = world.client.send(id, say(id, 'hi'));
   const { waitingFor } = await waitFor(
@@ -109,7 +114,7 @@ test.concurrent('a retry-after that is long is shown with its reason and its end
 test.concurrent(
   'six times overloaded, and the seventh try is the answer',
   async () => {
-    const id = await started(...Array.from({ length: 6 }, () => overloaded()));
+    const id = await started(Array.from({ length: 6 }, () => overloaded()));
     const sent = world.client.send(id, say(id, 'hi'));
     const { waitingFor } = await waitFor(
       () => world.client.status(id),

@@ -73,6 +73,10 @@ test('the signal new resets, with an id, with nothing, and once for the same id'
     ({ session }) => session === 2,
   );
   await program.update(id, 'send', say(id, 'two'));
+  await program.signal(id, 'new', { id: 'r1' });
+  await program.update(id, 'send', say(id, 'three'));
+  expect(await status(id)).toMatchObject({ session: 2 });
+  expect(stage.requests(id)[2]?.messages).toHaveLength(3);
   await program.signal(id, 'new');
   await waitFor(
     () => status(id),

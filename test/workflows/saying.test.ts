@@ -1,5 +1,5 @@
 /** The contract as an outside program sees it, part 2: messages, turns, and what may be asked meanwhile. */
-import { gate, text } from '../../src/testing/reply.js';
+import { callTool, gate, text } from '../../src/testing/reply.js';
 import { failureOf, outside, type Outside } from '../support/outside.js';
 import { runsOf, workflowTaskFailures } from '../support/run-chain.js';
 import { createStage, say } from '../support/stage.js';
@@ -94,6 +94,27 @@ test('the seventh send that would wait is told its turn at once', async () => {
   hold.release();
   expect(await Promise.all(waiting)).toMatchObject([1, 2, 3, 4, 5, 6].map((n) => ({ turnId: `turn_000${n}`, text: `Answer ${n}.` })));
   expect(await program.update(id, 'turn', { turnId: 'turn_0007' })).toMatchObject({ text: 'Answer 7.', stopReason: 'end' });
+});
+
+test('a steering message that waits beside six others is told the turn which it joined, with its answer', async () => {
+  const id = await started();
+  const hold = gate({ events: 1 });
+  stage.play(id, { ...callTool('get_time'), holdAfter: hold }, text('As you like.'));
+  const waiting = [program.update(id, 'send', say(id, 'begin'))];
+  await hold.reached;
+  for (let n = 2; n <= 6; n++) waiting.push(program.update(id, 'send', say(id, `${n}`)));
+  await waitFor(
+    () => program.query(id, 'status'),
+    (status) => (status as { queued: number }).queued === 5,
+  );
+  const steering = world.client.send(id, { text: say(id, 'but quickly'), delivery: 'steer' });
+  await waitFor(
+    () => program.query(id, 'status'),
+    (status) => (status as { queued: number }).queued === 6,
+  );
+  hold.release();
+  expect(await steering).toMatchObject({ turnId: 'turn_0001', text: 'As you like.', stopReason: 'end', toolCalls: 1 });
+  expect(await Promise.all(waiting)).toHaveLength(6);
 });
 
 test('status and queue tell what runs and what waits, in order', async () => {

@@ -1,5 +1,8 @@
 import { CliError, EXIT, messageOf } from '../exit.js';
 
+/** It is there, and does not let us in. */
+const REFUSED = /^(NOAUTH|WRONGPASS|NOPERM)|invalid password/i;
+
 /** Asks Redis whether it is there. Answers its address without the password. */
 export async function checkRedis(url: string): Promise<string> {
   const { Redis } = await import('ioredis');
@@ -14,8 +17,12 @@ export async function checkRedis(url: string): Promise<string> {
     await redis.ping();
     return address;
   } catch (error) {
+    const why = [error, reason].map(messageOf).find((text) => REFUSED.test(text)) ?? messageOf(reason ?? error);
+    const advice = REFUSED.test(why)
+      ? 'put the right user and password into REDIS_URL'
+      : 'start it, or unset REDIS_URL to keep memory in files';
     throw new CliError(
-      `cannot reach Redis at ${address}, which REDIS_URL names: ${messageOf(reason ?? error)}; start it, or unset REDIS_URL to keep memory in files`,
+      `cannot ${REFUSED.test(why) ? 'use' : 'reach'} Redis at ${address}, which REDIS_URL names: ${why}; ${advice}`,
       EXIT.unreachable,
       { cause: error },
     );

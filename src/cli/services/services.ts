@@ -1,31 +1,39 @@
 /** Everything a chat needs beside itself, found or started in order, one line each; and the way to stop what was started. */
 import { join } from 'node:path';
-import type { Config } from '../../config.js';
+import type { Config, TemporalConnection } from '../../config.js';
 import { temporalConnection } from '../../config.js';
+import { findUserConfig } from '../../user-config.js';
+import { CliError, EXIT } from '../exit.js';
 import type { Output } from '../output.js';
 import { checkRedis } from './redis-check.js';
 import { uiLink } from './temporal-connection.js';
+import type { ServerPlace } from './temporal-server.js';
 import { useTemporalServer } from './temporal-server.js';
 import { startWorkerProcess } from './worker-process.js';
 
 export interface Services {
   uiLink(conversation: string): string | undefined;
+  /** `host:port` of the Temporal server. */
+  readonly address: string;
+  readonly uiPort?: number;
+  /** Where the server writes, if this folder started it. */
+  readonly serverLog?: string;
   /** Stops what was started here, in the reverse order; `hurry` makes it short. */
   stop(hurry: AbortSignal): Promise<void>;
 }
 
 /** `signal` gives up; nothing that was started stays behind then, nor after an error. */
-export async function startServices(config: Config, output: Output, signal: AbortSignal): Promise<Services> {
+export async function startServices(config: Config, output: Output, signal: AbortSignal, place?: ServerPlace): Promise<Services> {
   const started: ((hurry: AbortSignal) => Promise<void>)[] = [];
   const stop = async (hurry: AbortSignal): Promise<void> => {
     for (const end of started.splice(0).reverse()) await end(hurry);
   };
   try {
-    const temporal = await temporalConnection(config);
+    const temporal = at(await temporalConnection(config), place);
     await reportStore(config, output);
     reportModel(config, output);
 
-    const server = await useTemporalServer(config, temporal, (text) => output.report('Temporal', text), signal);
+    const server = await useTemporalServer(config, temporal, (text) => output.report('Temporal', text), signal, place);
     started.push(server.leave);
     signal.throwIfAborted();
 
@@ -33,6 +41,11 @@ export async function startServices(config: Config, output: Output, signal: Abor
     const worker = startWorkerProcess({
       command: [join(__dirname, '..', 'main.js'), 'worker'],
       cwd: config.cwd,
+      // A server that a flag named is the worker's server too.
+      env: {
+        ...config.temporalEnv,
+        ...(place === undefined || temporal.named ? {} : { TEMPORAL_ADDRESS: temporal.connectionOptions.address }),
+      },
       logFile: join(config.cwd, '.perdura', 'worker.log'),
       say: (text) => output.report('Worker', text),
     });
@@ -40,13 +53,43 @@ export async function startServices(config: Config, output: Output, signal: Abor
     await abortable(worker.ready, signal);
     output.report(
       'Worker',
-      `started in ${((Date.now() - begin) / 1000).toFixed(1)} s on task queue ${config.taskQueue}, ends with this chat`,
+      `started in ${((Date.now() - begin) / 1000).toFixed(1)} s on task queue ${config.taskQueue}, ends with this command`,
     );
-    return { uiLink: (conversation) => uiLink(temporal, server.uiPort, conversation), stop };
+    return {
+      uiLink: (conversation) => uiLink(temporal, server.uiPort, conversation),
+      address: temporal.connectionOptions.address,
+      uiPort: server.uiPort,
+      serverLog: server.log,
+      stop,
+    };
   } catch (error) {
     await stop(AbortSignal.timeout(2000));
-    throw error;
+    throw asSentence(error);
   }
+}
+
+const FILE_FAILURES: Readonly<Record<string, string>> = {
+  EACCES: 'make that folder writable, or start in another one',
+  EPERM: 'make that folder writable, or start in another one',
+  EROFS: 'its disk is read-only: start in another folder',
+  ENOSPC: 'its disk is full: free some space',
+  EDQUOT: 'its disk is full for this user: free some space',
+  ENOTDIR: 'a file stands where a folder is needed: move it away',
+  EEXIST: 'a file stands where a folder is needed: move it away',
+};
+
+/** What the file system refuses is named with what to do. */
+function asSentence(error: unknown): unknown {
+  const { code, path, syscall } = error as NodeJS.ErrnoException;
+  const advice = code === undefined || syscall === undefined || error instanceof CliError ? undefined : FILE_FAILURES[code];
+  if (advice === undefined) return error;
+  return new CliError(`cannot write ${path ?? 'what is needed here'} (${code}); ${advice}`, EXIT.unreachable, { cause: error });
+}
+
+/** A server of our own may be at another place than the usual one; one that was named is where it is. */
+function at(temporal: TemporalConnection, place: ServerPlace | undefined): TemporalConnection {
+  if (place === undefined || temporal.named) return temporal;
+  return { ...temporal, connectionOptions: { ...temporal.connectionOptions, address: `127.0.0.1:${place.port}` } };
 }
 
 /** Redis that was asked for and is down is an error, never a reason to write files: memory would seem lost. */
@@ -56,6 +99,7 @@ async function reportStore(config: Config, output: Output): Promise<void> {
 }
 
 function reportModel(config: Config, output: Output): void {
+  if (!config.model.startsWith('anthropic/') && findUserConfig(config.cwd)) return output.report('Model', `${config.model}, of your own`);
   if (config.anthropicApiKey !== undefined) return output.report('Model', `${config.model}, with ANTHROPIC_API_KEY`);
   if (config.anthropicBaseUrl !== undefined) return output.report('Model', `${config.model}, at ANTHROPIC_BASE_URL, without a key`);
   output.report('Model', 'NOT A MODEL: scripted answers, since ANTHROPIC_API_KEY is not set (tools and memory are real)');

@@ -2,15 +2,14 @@
 import { connect } from 'node:net';
 import type { Connection } from '@temporalio/client';
 import type { TemporalConnection } from '../../config.js';
-import { DEFAULT_TEMPORAL_ADDRESS } from '../../config.js';
 import { CliError, EXIT, messageOf } from '../exit.js';
 
 export type Answer = 'temporal' | 'nothing' | 'something-else';
 
 /** Who answers on the address where a dev server listens. */
-export async function probeTemporal(timeout = 3000): Promise<Answer> {
-  if (!(await isListening(DEFAULT_TEMPORAL_ADDRESS))) return 'nothing';
-  const connection = await openConnection({ address: DEFAULT_TEMPORAL_ADDRESS }, timeout).catch(() => undefined);
+export async function probeTemporal(address: string, timeout = 3000): Promise<Answer> {
+  if (!(await isListening(address))) return 'nothing';
+  const connection = await openConnection({ address }, timeout).catch(() => undefined);
   await connection?.close();
   return connection === undefined ? 'something-else' : 'temporal';
 }
@@ -84,6 +83,14 @@ export async function setRetention(temporal: TemporalConnection, days: number): 
   }
 }
 
+/** The page of a dev server on this machine is a thousand ports above it, unless that was told otherwise. */
+export async function findUiPort(temporal: TemporalConnection): Promise<number | undefined> {
+  const [, host = '', port = ''] = /^(.*):(\d+)$/.exec(temporal.connectionOptions.address) ?? [];
+  if (!['127.0.0.1', 'localhost', '[::1]', '0.0.0.0'].includes(host)) return undefined;
+  const uiPort = Number(port) + 1000;
+  return (await isListening(`127.0.0.1:${uiPort}`)) ? uiPort : undefined;
+}
+
 /** Where a person sees a conversation in Temporal's own page, if we can tell. */
 export function uiLink(temporal: TemporalConnection, uiPort: number | undefined, id: string): string | undefined {
   const { address } = temporal.connectionOptions;
@@ -92,7 +99,13 @@ export function uiLink(temporal: TemporalConnection, uiPort: number | undefined,
   return uiPort === undefined ? undefined : `http://127.0.0.1:${uiPort}${path}`;
 }
 
-async function openConnection(options: TemporalConnection['connectionOptions'], timeout: number): Promise<Connection> {
+/** The same for a server that others started. */
+export async function findUiLink(temporal: TemporalConnection): Promise<(id: string) => string | undefined> {
+  const uiPort = await findUiPort(temporal);
+  return (id) => uiLink(temporal, uiPort, id);
+}
+
+export async function openConnection(options: TemporalConnection['connectionOptions'], timeout: number): Promise<Connection> {
   const { Connection: Connections } = await import('@temporalio/client');
   return Connections.connect({
     address: options.address,

@@ -11,7 +11,6 @@ import { mkdirSync, openSync, closeSync, readFileSync, readdirSync, renameSync, 
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config, TemporalConnection } from '../../config.js';
-import { DEFAULT_TEMPORAL_ADDRESS } from '../../config.js';
 import { CliError, EXIT } from '../exit.js';
 import { withLock } from './lock.js';
 import { commandOf, endProcess, isAlive, lastLines } from './programs.js';
@@ -21,15 +20,27 @@ import { checkTemporal, isListening, probeTemporal, setRetention } from './tempo
 export interface TemporalServer {
   /** Where its page is, if it has one. */
   readonly uiPort: number | undefined;
+  /** What it writes, when this folder started it. */
+  readonly log?: string;
   /** Stops the server if it is ours and no other chat of this folder uses it. */
   leave(hurry: AbortSignal): Promise<void>;
 }
 
 export type Say = (text: string) => void;
 
-const GRPC_PORT = 7233;
-const UI_PORT = 8233;
+/** Where our own server is to be. */
+export interface ServerPlace {
+  readonly port: number;
+  readonly uiPort: number;
+  readonly database: string;
+}
+
 const RETENTION_DAYS = 30;
+
+/** Where a dev server listens by default, with its state in this folder. */
+export function usualPlace(config: Config): ServerPlace {
+  return { port: 7233, uiPort: 8233, database: join(config.cwd, '.perdura', 'temporal.db') };
+}
 
 /** Measured: without these two each queue hop costs 50 ms more. */
 const DYNAMIC_CONFIG = ['system.enableActivityEagerExecution=true', 'history.transferProcessorMaxPollRPS=2000'];
@@ -49,13 +60,14 @@ export async function useTemporalServer(
   temporal: TemporalConnection,
   say: Say,
   signal: AbortSignal,
+  place: ServerPlace = usualPlace(config),
 ): Promise<TemporalServer> {
   if (temporal.named) {
     await checkTemporal(temporal);
     say(`${temporal.connectionOptions.address}, namespace ${temporal.namespace}, since TEMPORAL_* or its profile says so`);
     return { uiPort: undefined, leave: async () => {} };
   }
-  const files = filesOf(config);
+  const files = filesOf(config, place);
   mkdirSync(files.chats, { recursive: true });
   const uiPort = await withLock(files.lock, async () => {
     const port = await findOrStart(files, temporal, say, signal);
@@ -74,6 +86,7 @@ export async function useTemporalServer(
   );
   return {
     uiPort,
+    log: (await ownServer(files)) === undefined ? undefined : files.log,
     async leave(hurry) {
       leaving = true;
       clearInterval(watching);
@@ -89,27 +102,32 @@ export async function useTemporalServer(
 }
 
 interface Files {
+  readonly place: ServerPlace;
+  /** `host:port`. */
+  readonly address: string;
   readonly lock: string;
   readonly pid: string;
   readonly chats: string;
   readonly log: string;
-  readonly database: string;
 }
 
-function filesOf(config: Config): Files {
+/** A server on another port is another server, and has files of its own. */
+function filesOf(config: Config, place: ServerPlace): Files {
   const folder = join(config.cwd, '.perdura');
+  const suffix = place.port === usualPlace(config).port ? '' : `-${place.port}`;
   return {
-    lock: join(folder, 'services.lock'),
-    pid: join(folder, 'temporal.pid'),
-    chats: join(folder, 'chats'),
-    log: join(folder, 'temporal.log'),
-    database: join(folder, 'temporal.db'),
+    place,
+    address: `127.0.0.1:${place.port}`,
+    lock: join(folder, `services${suffix}.lock`),
+    pid: join(folder, `temporal${suffix}.pid`),
+    chats: join(folder, `chats${suffix}`),
+    log: join(folder, `temporal${suffix}.log`),
   };
 }
 
 async function findOrStart(files: Files, temporal: TemporalConnection, say: Say, signal: AbortSignal): Promise<number | undefined> {
   const own = await ownServer(files);
-  const answer = await probeTemporal();
+  const answer = await probeTemporal(files.address);
   if (answer === 'temporal') {
     await checkTemporal(temporal);
     const whose =
@@ -118,14 +136,14 @@ async function findOrStart(files: Files, temporal: TemporalConnection, say: Say,
         : otherChats(files).length > 0
           ? 'another chat of this folder started it'
           : `left by an earlier start (process ${own}), which this one takes over`;
-    say(`found on ${DEFAULT_TEMPORAL_ADDRESS}: ${whose}`);
-    return (await isListening(`127.0.0.1:${UI_PORT}`)) ? UI_PORT : undefined;
+    say(`found on ${files.address}: ${whose}`);
+    return (await isListening(`127.0.0.1:${files.place.uiPort}`)) ? files.place.uiPort : undefined;
   }
   // Ours, but silent: it hangs, or its start was cut off.
   if (own !== undefined) await endProcess(own, 2000);
-  if (answer === 'something-else' && (await isListening(DEFAULT_TEMPORAL_ADDRESS))) {
+  if (answer === 'something-else' && (await isListening(files.address))) {
     throw new CliError(
-      `cannot start Temporal on ${DEFAULT_TEMPORAL_ADDRESS}: a program that is not Temporal has that port; stop it, or set TEMPORAL_ADDRESS`,
+      `cannot start Temporal on ${files.address}: a program that is not Temporal has that port; stop it, or set TEMPORAL_ADDRESS`,
       EXIT.unreachable,
     );
   }
@@ -136,7 +154,7 @@ async function startServer(files: Files, temporal: TemporalConnection, say: Say,
   const binary = await findTemporalBinary(say, { signal });
   signal.throwIfAborted();
   const begin = Date.now();
-  const uiPort = (await isListening(`127.0.0.1:${UI_PORT}`)) ? UI_PORT + 1 : UI_PORT;
+  const uiPort = await freePortFrom(files.place.uiPort);
   const pid = spawnServer(files, binary.path, uiPort);
   try {
     await waitUntilReady(files, pid, temporal, signal);
@@ -147,13 +165,13 @@ async function startServer(files: Files, temporal: TemporalConnection, say: Say,
     throw error;
   }
   const seconds = ((Date.now() - begin) / 1000).toFixed(1);
-  say(`started on ${DEFAULT_TEMPORAL_ADDRESS} in ${seconds} s, since none answered there (${binary.path}, ${binary.reason})`);
+  say(`started on ${files.address} in ${seconds} s, since none answered there (${binary.path}, ${binary.reason})`);
   return uiPort;
 }
 
 function spawnServer(files: Files, program: string, uiPort: number): number {
   const flags = [
-    ...['--ip', '127.0.0.1', '--port', String(GRPC_PORT), '--ui-port', String(uiPort), '--db-filename', files.database],
+    ...['--ip', '127.0.0.1', '--port', String(files.place.port), '--ui-port', String(uiPort), '--db-filename', files.place.database],
     ...['--log-level', 'warn'],
     ...DYNAMIC_CONFIG.flatMap((entry) => ['--dynamic-config-value', entry]),
     ...SEARCH_ATTRIBUTES.flatMap((entry) => ['--search-attribute', entry]),
@@ -178,7 +196,7 @@ async function waitUntilReady(files: Files, pid: number, temporal: TemporalConne
   for (const deadline = Date.now() + 60_000; Date.now() < deadline; await sleep(50)) {
     signal.throwIfAborted();
     if (!isAlive(pid)) break;
-    if (!(await isListening(DEFAULT_TEMPORAL_ADDRESS))) continue;
+    if (!(await isListening(files.address))) continue;
     const isReady = await checkTemporal(temporal).then(
       () => true,
       () => false,
@@ -196,7 +214,7 @@ async function waitUntilReady(files: Files, pid: number, temporal: TemporalConne
 async function ownServer(files: Files): Promise<number | undefined> {
   const pid = Number(readText(files.pid)) || undefined;
   if (pid === undefined || !isAlive(pid)) return undefined;
-  return (await commandOf(pid))?.includes(files.database) ? pid : undefined;
+  return (await commandOf(pid))?.includes(files.place.database) ? pid : undefined;
 }
 
 function otherChats(files: Files): number[] {
@@ -225,6 +243,14 @@ function watchServer(files: Files, isLeaving: () => boolean, restart: () => Prom
   };
   // A failed restart is tried again at the next look; clients meanwhile retry on their own.
   return setInterval(() => void look().catch(() => {}), 1000).unref();
+}
+
+/** The first that nobody listens on; a page is not worth failing for. */
+async function freePortFrom(port: number): Promise<number> {
+  for (let candidate = port; candidate < port + 20; candidate += 1) {
+    if (!(await isListening(`127.0.0.1:${candidate}`))) return candidate;
+  }
+  return port;
 }
 
 function readText(file: string): string {

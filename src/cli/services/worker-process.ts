@@ -3,6 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, renameSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { childEnvironment } from '../../config.js';
 import { CliError, EXIT } from '../exit.js';
 import { endProcess, lastLines } from './programs.js';
 
@@ -17,6 +18,8 @@ export interface WorkerOptions {
   /** Node's arguments: the script and what it is given. */
   readonly command: readonly string[];
   readonly cwd: string;
+  /** Beside our own environment. */
+  readonly env?: Readonly<Record<string, string>>;
   readonly logFile: string;
   readonly say: (text: string) => void;
 }
@@ -83,7 +86,12 @@ function spawnWorker(options: WorkerOptions): ChildProcess {
   mkdirSync(dirname(options.logFile), { recursive: true });
   keepLogShort(options.logFile);
   const log = openSync(options.logFile, 'a');
-  const child = spawn(process.execPath, options.command, { cwd: options.cwd, detached: true, stdio: ['ignore', log, log, 'ipc'] });
+  const child = spawn(process.execPath, options.command, {
+    cwd: options.cwd,
+    env: childEnvironment(options.env ?? {}),
+    detached: true,
+    stdio: ['ignore', log, log, 'ipc'],
+  });
   closeSync(log);
   return child;
 }

@@ -1,5 +1,6 @@
-/** Redis is away for 20 s in the middle of a model call, frozen or killed, and comes back with what its AOF has. */
+/** A server is away for 20 s in the middle of a turn and comes back with what it has on disk: Redis frozen, Redis killed, Temporal killed. */
 import { gate, text } from '../../src/testing/reply.js';
+import { answerTo, echo } from '../support/echo-model.js';
 import { figure, outage, sceneTest, seconds, until } from '../support/scene.js';
 import { textOf, violations } from './invariants.js';
 
@@ -54,3 +55,40 @@ for (const how of ['frozen', 'killed'] as const) {
     },
   );
 }
+
+sceneTest(
+  'kill -9 of Temporal in the middle of a turn: the turn ends, and what was said meanwhile is answered once',
+  { ownTemporal: true, answer: (request) => echo(request) },
+  async (scene) => {
+    const id = scene.id();
+    const held = gate();
+    scene.api.play({ reply: text(answerTo('before')) }, { reply: { ...text(answerTo('during')), hold: held } });
+    await scene.startWorker();
+    const before = await scene.client.send(id, { id: 'before', text: 'before' }, { start: {} });
+    const during = scene.client.send(id, { id: 'during', text: 'during' });
+    await held.reached;
+
+    await scene.killTemporal();
+    const meanwhile = ['a', 'b', 'c'];
+    const sent = meanwhile.map((name) => scene.client.send(id, { id: name, text: name }));
+    // Not acknowledged, or only later: whoever said it says it again, with the same id.
+    const signalled = scene.client.message(id, { id: 'signal', text: 'signal' }).catch(() => undefined);
+    held.release();
+    await outage(OUTAGE_MS);
+    await scene.restartTemporal();
+    const backAt = Date.now();
+
+    await signalled;
+    const results = await Promise.all([during, ...sent, scene.client.send(id, { id: 'signal', text: 'signal' })]);
+    figure(`Temporal killed for 20 s in a turn: all answered ${seconds(Date.now() - backAt)} after it was back`);
+    const acknowledged = ['during', ...meanwhile, 'signal'].map((messageId, i) => {
+      const result = results[i];
+      if (!result) throw new Error(`no result for ${messageId}`);
+      return { messageId, result, expectedText: answerTo(messageId) };
+    });
+    const all = [{ messageId: 'before', result: before, expectedText: answerTo('before') }, ...acknowledged];
+    expect(violations(await scene.client.history(id), all, { inOrder: false })).toEqual([]);
+    expect(scene.api.hits).toHaveLength(all.length);
+    expect(scene.api.problems).toEqual([]);
+  },
+);

@@ -1,0 +1,14 @@
+import { ANSWER, FINDING } from './bodies.js';
+
+export interface FloorActivities {
+  /** A model call that asks for a tool. */
+  ask(said: string): Promise<string>;
+  look(question: string): Promise<string>;
+  answer(said: string): Promise<string>;
+}
+
+export const floorActivities: FloorActivities = {
+  ask: async (said) => `look up ${said}`,
+  look: async () => FINDING,
+  answer: async () => ANSWER,
+};

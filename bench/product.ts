@@ -1,0 +1,85 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Client } from '@temporalio/client';
+import { bundleWorkflowCode, DefaultLogger, Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker';
+import { createActivities } from '../src/activities/index.js';
+import { createAgentLoader } from '../src/agents/load-agent.js';
+import { createClientWith, type PerduraClient } from '../src/client.js';
+import { createModels } from '../src/models/choose.js';
+import { openStore } from '../src/stores/open.js';
+import { createToolRegistry } from '../src/tools/registry.js';
+import { workerOptions } from '../src/worker.js';
+import { ANSWER } from './bodies.js';
+import { checkAnswer, type Talk } from './talk.js';
+import { ordinary, quick } from './tools.js';
+
+export type StoreKind = 'redis' | 'file';
+
+export interface Product {
+  readonly client: PerduraClient;
+  readonly options: WorkerOptions;
+  /** `patient` may call tools ten thousand times in a turn. */
+  start(agent?: 'default' | 'patient'): Promise<Talk>;
+  close(): Promise<void>;
+}
+
+export interface ProductNeeds {
+  readonly dir: string;
+  readonly temporal: Client;
+  readonly connection: NativeConnection;
+  readonly modelUrl: string;
+  /** Its length counts: it stands in three events of a turn. */
+  readonly taskQueue: string;
+  /** Files without it. */
+  readonly redisUrl?: string;
+}
+
+/** Everything as `runWorker` and `createClient` put it together, but for the model and the tools. */
+export async function startProduct({ dir, temporal, connection, modelUrl, taskQueue, redisUrl }: ProductNeeds): Promise<Product> {
+  const agentsDir = join(dir, 'agents');
+  const workspace = join(dir, 'workspace');
+  await mkdir(workspace, { recursive: true });
+  await writeAgent(agentsDir, 'default', {});
+  await writeAgent(agentsDir, 'patient', { limits: { maxToolRounds: 10_000 } });
+
+  const settings = { redisUrl, memoryDir: join(dir, 'memory') };
+  const store = openStore(settings);
+  const activities = createActivities({
+    store,
+    models: createModels({ anthropic: { apiKey: 'bench', baseURL: modelUrl } }),
+    agents: createAgentLoader(agentsDir),
+    tools: createToolRegistry([quick, ordinary]),
+    workspace,
+    defaultModel: 'anthropic/claude-sonnet-5-5',
+  });
+  const code = await bundleWorkflowCode({
+    workflowsPath: require.resolve('../src/workflows/index'),
+    payloadConverterPath: require.resolve('../src/workflows/payload-converter'),
+    logger: new DefaultLogger('ERROR'),
+  });
+  const { workflowsPath: _, ...own } = workerOptions({ connection, namespace: 'default', taskQueue, activities });
+  const options: WorkerOptions = { ...own, workflowBundle: code };
+  const worker = await Worker.create(options);
+  const running = worker.run();
+  const client = createClientWith({ client: temporal, namespace: 'default', taskQueue, store: () => openStore(settings) });
+
+  return {
+    client,
+    options,
+    async start(agent = 'default') {
+      const { id } = await client.start(undefined, { agent });
+      return { id, say: async (text) => checkAnswer((await client.send(id, text)).text, ANSWER) };
+    },
+    async close() {
+      worker.shutdown();
+      await running;
+      await client.close();
+      await store.close();
+    },
+  };
+}
+
+async function writeAgent(agentsDir: string, id: string, config: object): Promise<void> {
+  await mkdir(join(agentsDir, id), { recursive: true });
+  await writeFile(join(agentsDir, id, 'agent.json'), JSON.stringify(config));
+}

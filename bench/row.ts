@@ -1,0 +1,34 @@
+import type { Surroundings } from './surroundings.js';
+
+/** How much is measured; `--quick` is less of all. */
+export interface Amount {
+  /** Interleaved pairs of product and floor, of which the best counts. */
+  readonly pairs: number;
+  readonly warmUp: number;
+  readonly turns: number;
+  /** Where "turn 500" lies. */
+  readonly late: number;
+  readonly toolCalls: number;
+}
+
+export const FULL: Amount = { pairs: 3, warmUp: 10, turns: 50, late: 500, toolCalls: 500 };
+export const QUICK: Amount = { pairs: 1, warmUp: 5, turns: 20, late: 100, toolCalls: 50 };
+
+/** One line of the table. Times in ms unless `unit` says otherwise. */
+export interface Measured {
+  readonly row: string;
+  readonly product: number;
+  readonly floor?: number;
+  readonly unit: string;
+  /** What is compared with `toHold`: product over floor, or what `ratio` stands for in this row. */
+  readonly ratio?: number;
+  readonly toHold: string;
+  readonly holds: boolean;
+  /** What else was seen, for the reader who asks why. */
+  readonly notes?: readonly string[];
+}
+
+export interface Row {
+  readonly name: string;
+  measure(surroundings: Surroundings, amount: Amount): Promise<readonly Measured[]>;
+}

@@ -1,0 +1,72 @@
+/** Servers and workers of one run of the bench, each started when a row first asks for it. Closed in reverse order. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client, Connection } from '@temporalio/client';
+import { NativeConnection } from '@temporalio/worker';
+import { installLog } from '../src/observability.js';
+import { startRedis } from '../test/support/redis-server.js';
+import { startTemporal } from '../test/support/temporal-server.js';
+import { startFloor, type Floor } from './floor.js';
+import { startModel } from './model.js';
+import { startProduct, type Product, type StoreKind } from './product.js';
+
+export interface Surroundings {
+  readonly temporal: Client;
+  readonly serverVersion: string;
+  product(store: StoreKind): Promise<Product>;
+  floor(): Promise<Floor>;
+  close(): Promise<void>;
+}
+
+type Close = () => Promise<unknown>;
+
+export async function createSurroundings(): Promise<Surroundings> {
+  installLog('error');
+  const closes: Close[] = [];
+  const close = async (): Promise<void> => {
+    for (const one of closes.splice(0).reverse()) await one();
+  };
+  /** Starts once, and is closed with the rest. */
+  const once = <Key extends string, T extends { close: Close }>(start: (key: Key) => Promise<T>) => {
+    const started = new Map<Key, Promise<T>>();
+    return (key: Key): Promise<T> => {
+      const known = started.get(key);
+      if (known) return known;
+      const starting = start(key).then((it) => (closes.push(() => it.close()), it));
+      started.set(key, starting);
+      return starting;
+    };
+  };
+
+  try {
+    const dir = await mkdtemp(join(tmpdir(), 'perdura-bench-'));
+    closes.push(() => rm(dir, { recursive: true, force: true }));
+    const server = await startTemporal({ dbFile: join(dir, 'temporal.db') });
+    closes.push(() => server.stop());
+    const channelArgs = { 'grpc.max_receive_message_length': 256 * 1024 * 1024 };
+    const ours = await Connection.connect({ address: server.address, channelArgs });
+    closes.push(() => ours.close());
+    const native = await NativeConnection.connect({ address: server.address });
+    closes.push(() => native.close());
+    const model = await startModel();
+    closes.push(() => model.close());
+
+    const temporal = new Client({ connection: ours });
+    const { serverVersion } = await ours.workflowService.getSystemInfo({});
+    const redis = once(async (_: 'redis') => {
+      const { url, stop } = await startRedis({ appendonly: true });
+      return { url, close: stop };
+    });
+    const product = once(async (store: StoreKind) => {
+      const redisUrl = store === 'redis' ? (await redis('redis')).url : undefined;
+      const taskQueue = store === 'redis' ? 'perdura' : 'perdura-file';
+      return startProduct({ dir: join(dir, store), temporal, connection: native, modelUrl: model.url, taskQueue, redisUrl });
+    });
+    const floor = once((_: 'floor') => startFloor(temporal, native));
+    return { temporal, serverVersion: serverVersion ?? 'unknown', product, floor: () => floor('floor'), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}

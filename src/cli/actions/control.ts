@@ -1,0 +1,96 @@
+/** The short commands: they tell a conversation one thing. */
+import type { CliContext } from '../context.js';
+import { CliError, EXIT } from '../exit.js';
+import { findConversation } from '../find-conversation.js';
+import { temporalCommand } from '../temporal-command.js';
+import { toTerminalJson } from '../terminal-text.js';
+import { formatCount, formatUsage } from '../views/quantities.js';
+import { withClient, type Desk } from '../with-client.js';
+
+export function rename(context: CliContext, given: string, title: string): Promise<number> {
+  if (title.trim() === '') throw new CliError(`cannot rename ${given}: the title is empty`, EXIT.usage);
+  return withClient(context, {}, async (desk) => {
+    const id = await runningConversation(desk, given);
+    await desk.slowly(`renaming ${id}`, desk.client.rename(id, title));
+    const input = ['--input', JSON.stringify({ title })];
+    return done(desk, { id, title }, `${id} is now ${title}`, ['workflow', 'signal', '--name', 'rename', '-w', id, ...input]);
+  });
+}
+
+export function stop(context: CliContext, given: string, { reason }: { readonly reason?: string }): Promise<number> {
+  return withClient(context, {}, async (desk) => {
+    const id = await runningConversation(desk, given);
+    await desk.slowly(`stopping the turn of ${id}`, desk.client.interrupt(id, reason));
+    const words = ['workflow', 'signal', '--name', 'interrupt', '-w', id];
+    return done(desk, { id, stopped: true }, `${id} was told to stop its turn; the conversation goes on`, words);
+  });
+}
+
+export function close(context: CliContext, given: string, { wait }: { readonly wait?: boolean }): Promise<number> {
+  const whenInterrupted = 'stopped waiting; the conversation closes all the same';
+  return withClient(context, { needsWorker: true, whenInterrupted }, async (desk) => {
+    const id = await runningConversation(desk, given);
+    await desk.slowly(`closing ${id}`, desk.client.closeConversation(id));
+    const words = ['workflow', 'signal', '--name', 'close', '-w', id];
+    if (wait !== true) return done(desk, { id, closing: true }, `${id} closes: it takes no new messages and runs out its queue`, words);
+    const outcome = await desk.slowly(`waiting for the end of ${id}`, desk.client.outcome(id, { signal: desk.signal }));
+    const told = `${id} has ended after ${formatCount(outcome.turns)} turns: ${formatUsage(outcome.usage)}`;
+    return done(desk, { id, outcome }, told, words);
+  });
+}
+
+export function cancel(context: CliContext, given: string): Promise<number> {
+  return withClient(context, {}, async (desk) => {
+    const id = await runningConversation(desk, given);
+    await desk.slowly(`cancelling ${id}`, desk.client.cancel(id));
+    return done(desk, { id, canceled: true }, `${id} was asked to end now, without what waits in its queue`, [
+      'workflow',
+      'cancel',
+      '-w',
+      id,
+    ]);
+  });
+}
+
+export interface TerminateOptions {
+  readonly reason?: string;
+  readonly yes?: boolean;
+}
+
+export function terminate(context: CliContext, given: string, { reason, yes }: TerminateOptions): Promise<number> {
+  return withClient(context, {}, async (desk) => {
+    const id = await runningConversation(desk, given);
+    if (yes !== true) await confirmTermination(id);
+    await desk.slowly(`terminating ${id}`, desk.client.terminate(id, reason));
+    const words = ['workflow', 'terminate', '-w', id, ...(reason === undefined ? [] : ['--reason', reason])];
+    return done(desk, { id, terminated: true }, `${id} is terminated: what was recorded stays, nothing of it runs any more`, words);
+  });
+}
+
+async function confirmTermination(id: string): Promise<void> {
+  if (!process.stdin.isTTY || !process.stderr.isTTY) {
+    throw new CliError(`will not terminate ${id} unasked: add --yes, or end it in good order with \`perdura close ${id}\``, EXIT.usage);
+  }
+  const { confirm } = await import('@clack/prompts');
+  const message = `Terminate ${id}? It cannot go on afterwards. (\`perdura close\` ends it in good order.)`;
+  const answer = await confirm({ message, initialValue: false, output: process.stderr });
+  if (answer !== true) throw new CliError(`${id} was left as it is`, EXIT.interrupted);
+}
+
+/** What has ended cannot be told anything; better said here than as "no such conversation". */
+async function runningConversation(desk: Desk, given: string): Promise<string> {
+  const id = await findConversation(desk, given);
+  const { state } = await desk.client.describe(id);
+  if (state === 'running' || state === 'unknown') return id;
+  throw new CliError(`conversation ${id} is not running any more (${state}); \`perdura show ${id}\` reads it`, EXIT.notFound);
+}
+
+function done({ output, globals, temporal }: Desk, data: object, told: string, words: readonly string[]): number {
+  if (globals.output === 'text') {
+    output.say(told);
+    output.note(temporalCommand(temporal, words));
+  } else {
+    output.line(toTerminalJson(data));
+  }
+  return EXIT.ok;
+}

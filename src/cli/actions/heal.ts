@@ -1,0 +1,37 @@
+/** `perdura heal`: writes again what the store has lost, from Temporal's history. */
+import { connectTemporal } from '../../client.js';
+import { heal as healConversation } from '../../heal/heal.js';
+import { installTelemetry } from '../../observability.js';
+import { openStore } from '../../stores/open.js';
+import { workflowCode } from '../../worker.js';
+import type { CliContext } from '../context.js';
+import { EXIT } from '../exit.js';
+import { findConversation } from '../find-conversation.js';
+import { temporalCommand } from '../temporal-command.js';
+import { toTerminalJson } from '../terminal-text.js';
+import { inWords, isWhole } from '../views/healed.js';
+import { withClient } from '../with-client.js';
+
+export function heal(context: CliContext, given: string): Promise<number> {
+  return withClient(context, {}, async (desk) => {
+    const { client, config, output, globals, temporal, slowly } = desk;
+    const id = await findConversation(desk, given);
+    const key = await client.key(id);
+    // The replay's own log would stand between the lines.
+    installTelemetry({ logLevel: 'error' });
+    const { connection } = await connectTemporal(config);
+    const store = openStore(config);
+    try {
+      const dependencies = { service: connection.workflowService, code: workflowCode(), store };
+      const healed = await slowly(`replaying the history of ${id}`, healConversation(dependencies, key));
+      if (globals.output !== 'text') output.line(toTerminalJson({ id, ...healed }, globals.output === 'json' ? 2 : undefined));
+      else for (const line of inWords(id, healed)) output.line(line);
+      for (const problem of healed.problems) output.problem(`a run cannot be replayed with this version: ${problem}`);
+      if (globals.output === 'text') output.note(temporalCommand(temporal, ['workflow', 'show', '-w', id]));
+      return isWhole(healed) ? EXIT.ok : EXIT.failed;
+    } finally {
+      await store.close();
+      await connection.close();
+    }
+  });
+}

@@ -1,0 +1,64 @@
+/** `perdura inspect`: how a conversation stands, with or without a worker. */
+import type { QueuedEvent, Status } from '../../conversation/contract.js';
+import type { CliContext } from '../context.js';
+import { EXIT } from '../exit.js';
+import { findConversation } from '../find-conversation.js';
+import { findUiPort, uiLink } from '../services/temporal-connection.js';
+import { temporalCommand } from '../temporal-command.js';
+import { toTerminalJson } from '../terminal-text.js';
+import { loadMeasure } from '../views/cells.js';
+import { inspectTurns, renderInspection, type Inspection } from '../views/inspection.js';
+import { withClient, type Desk } from '../with-client.js';
+
+const TURNS = 5;
+
+export function inspect(context: CliContext, given: string, { turns }: { readonly turns?: number }): Promise<number> {
+  return withClient(context, {}, async (desk) => {
+    const { output, globals, temporal, slowly } = desk;
+    const id = await findConversation(desk, given);
+    const inspection = await slowly(`looking at ${id}`, lookAt(desk, id, turns ?? TURNS));
+    if (globals.output !== 'text') {
+      output.line(toTerminalJson(inspection, globals.output === 'json' ? 2 : undefined));
+      return EXIT.ok;
+    }
+    const look = { width: output.width(), timeFormat: globals.timeFormat, now: Date.now(), measure: await loadMeasure() };
+    for (const line of renderInspection(inspection, look)) output.draw(line);
+    output.note(temporalCommand(temporal, ['workflow', 'describe', '-w', id]));
+    return EXIT.ok;
+  });
+}
+
+async function lookAt(desk: Desk, id: string, turns: number): Promise<Inspection> {
+  const { client, temporal, output } = desk;
+  const description = await client.describe(id);
+  const [said, queue, entries, uiPort] = await Promise.all([
+    orSilence<Status | null>(client.status(id), null),
+    orSilence<QueuedEvent[]>(client.queue(id), []),
+    client.history(id).catch((error: unknown) => {
+      output.problem(`what was said cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+      return [];
+    }),
+    findUiPort(temporal),
+  ]);
+  const link = uiLink(temporal, uiPort, id) ?? null;
+  return { description, status: said, queue, turns: inspectTurns(entries, turns), link };
+}
+
+/** Without a worker a query is answered by nobody, and Temporal waits for one half a minute. */
+const PATIENCE_MS = 5000;
+
+/** Only a worker can say how the conversation stands; what Temporal knows is worth showing without it. */
+async function orSilence<T>(asked: Promise<T>, instead: T): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const patience = new Promise<T>((resolve) => (timer = setTimeout(() => resolve(instead), PATIENCE_MS)));
+  const answer = asked.catch((error: unknown) => {
+    if ((error as { kind?: unknown }).kind === 'not-found') throw error;
+    return instead;
+  });
+  answer.catch(() => undefined);
+  try {
+    return await Promise.race([answer, patience]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

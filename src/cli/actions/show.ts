@@ -1,0 +1,79 @@
+/** `perdura show`: what was said in a conversation. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Entry } from '../../conversation/message.js';
+import type { CliContext } from '../context.js';
+import { CliError, EXIT } from '../exit.js';
+import { findConversation } from '../find-conversation.js';
+import { temporalCommand } from '../temporal-command.js';
+import { renderData, renderTraces, renderTranscript } from '../views/transcript.js';
+import { withClient, type Desk } from '../with-client.js';
+
+export interface ShowOptions {
+  readonly follow?: boolean;
+  readonly raw?: boolean;
+  readonly turn?: string;
+}
+
+export function show(context: CliContext, given: string, options: ShowOptions): Promise<number> {
+  const turn = options.turn === undefined ? undefined : turnId(options.turn);
+  if (options.follow === true && context.globals().output === 'json') {
+    throw new CliError('--follow never ends, and json is one whole: use -o jsonl', EXIT.usage);
+  }
+  return withClient(context, { whenInterrupted: 'stopped following' }, async (desk) => {
+    const { client, output, globals, temporal, slowly } = desk;
+    const id = await findConversation(desk, given);
+    const all = await slowly(`reading ${id}`, client.history(id));
+    const entries = turn === undefined ? all : all.filter((entry) => entry.turn === turn);
+    if (turn !== undefined && entries.length === 0 && options.follow !== true) {
+      throw new CliError(`conversation ${id} has no ${turn}; \`perdura inspect ${id}\` shows the latest`, EXIT.notFound);
+    }
+    print(desk, id, entries, options, undefined);
+    if (entries.length === 0 && globals.output === 'text' && options.raw !== true) output.note('nothing was said yet');
+    if (options.follow === true) await follow(desk, id, all, (entry) => turn === undefined || entry.turn === turn, options);
+    if (globals.output === 'text') output.note(temporalCommand(temporal, ['workflow', 'show', '-w', id]));
+    return EXIT.ok;
+  });
+}
+
+function print({ output, globals }: Desk, id: string, entries: readonly Entry[], { raw }: ShowOptions, before: string | undefined): void {
+  if (raw === true) for (const line of renderTraces(entries, id)) output.line(line);
+  else if (globals.output !== 'text') for (const line of renderData(entries, globals.output)) output.line(line);
+  else {
+    const lines = renderTranscript(entries, { timeFormat: globals.timeFormat, now: Date.now(), before });
+    for (const line of lines) output.draw(line);
+  }
+}
+
+const LOOK_AGAIN_MS = 1000;
+
+/** The store is the truth and the feed only hurries: what was recorded is looked for until the conversation has ended. */
+async function follow(
+  desk: Desk,
+  id: string,
+  known: readonly Entry[],
+  isWanted: (entry: Entry) => boolean,
+  options: ShowOptions,
+): Promise<void> {
+  const { client, signal } = desk;
+  const seen = new Set(known.map(({ slot }) => slot));
+  let before = known[known.length - 1]?.turn;
+  for (let running = true; running;) {
+    await sleep(LOOK_AGAIN_MS, undefined, { signal });
+    running = (await client.describe(id)).state === 'running';
+    // A slot that is still empty may yet be filled.
+    let dense = 0;
+    while (seen.has(dense + 1)) dense++;
+    const fresh = (await client.history(id, { after: dense })).filter(({ slot }) => !seen.has(slot));
+    for (const { slot } of fresh) seen.add(slot);
+    const wanted = fresh.filter(isWanted);
+    print(desk, id, wanted, options, before);
+    before = wanted[wanted.length - 1]?.turn ?? before;
+  }
+}
+
+function turnId(text: string): string {
+  const digits = /^(?:turn_)?0*(\d{1,9})$/.exec(text)?.[1];
+  if (digits === undefined)
+    throw new CliError(`${JSON.stringify(text)} is not a turn: write its number, such as 3 or turn_0003`, EXIT.usage);
+  return `turn_${digits.padStart(4, '0')}`;
+}

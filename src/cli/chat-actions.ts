@@ -1,0 +1,102 @@
+/** What the commands of the chat answer. None of them is said to the agent. */
+import { writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Status, TurnResult } from '../conversation/contract.js';
+import type { Usage } from '../conversation/message.js';
+import { shownText } from '../conversation/message.js';
+import type { ChatSession } from './chat-session.js';
+import { CliError, EXIT, messageOf } from './exit.js';
+import { toMarkdown } from './conversation-markdown.js';
+import { toTerminalLine } from './terminal-text.js';
+
+/** The card of `/status`. */
+export function statusCard(id: string, status: Status): string {
+  const { context, usage } = status;
+  const share = context.budget > 0 ? ` of ${count(context.budget)} (${Math.round((context.tokens / context.budget) * 100)} %)` : '';
+  const rows: [string, string | undefined][] = [
+    ['conversation', id],
+    ['title', status.title ?? undefined],
+    ['agent', status.agent],
+    ['model', status.model ?? 'not known before the first answer'],
+    ['phase', status.phase],
+    ['waits for', status.waitingFor],
+    ['turn', `${status.turn}, session ${status.session}${status.queued > 0 ? `, ${status.queued} queued` : ''}`],
+    ['context', `${count(context.tokens)} tokens${share}`],
+    ['used', usageInWords(usage)],
+    ['history', `${count(status.historyEvents)} events in this run`],
+    ['refused', status.rejectedInputs.count > 0 ? `${status.rejectedInputs.count} inputs, the last: ${lastRefusal(status)}` : undefined],
+  ];
+  return rows.flatMap(([name, value]) => (value === undefined ? [] : [`  ${name.padEnd(12)}  ${toTerminalLine(value, 400)}`])).join('\n');
+}
+
+/** The table of `/cost`: the turns whose end this chat has seen, and the whole conversation. */
+export function costTable(turns: readonly TurnResult[], whole: Usage): string {
+  const row = (name: string, { inputTokens, cachedTokens, outputTokens, costUsd }: Usage): string[] => [
+    name,
+    count(inputTokens),
+    count(cachedTokens),
+    count(outputTokens),
+    costUsd === null ? 'not known' : `$${costUsd.toFixed(4)}`,
+  ];
+  const rows = [
+    ['', 'in', 'cached', 'out', 'cost'],
+    ...turns.slice(-10).map((turn) => row(turn.turnId ?? 'reset', turn.usage)),
+    row('whole', whole),
+  ];
+  const widths = rows[0]?.map((_, at) => Math.max(...rows.map((cells) => cells[at]?.length ?? 0))) ?? [];
+  return rows
+    .map((cells) => `  ${cells.map((cell, at) => (at === 0 ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0))).join('  ')}`)
+    .join('\n');
+}
+
+/** The last message of a person, to be said again. */
+export async function lastMessage({ client, id }: ChatSession): Promise<string> {
+  const entry = (await client.history(id)).findLast(({ message }) => message.role === 'user');
+  if (entry?.message.role !== 'user') throw new CliError('there is nothing to say again: nothing was said yet', EXIT.failed);
+  return shownText(entry.message.text);
+}
+
+export async function rename({ client, id }: ChatSession, title: string): Promise<string> {
+  if (title === '') throw new CliError('write the title behind it: /rename TITLE', EXIT.usage);
+  await client.rename(id, title);
+  return `the conversation is called ${JSON.stringify(title)} now`;
+}
+
+/** Never overwrites what somebody else wrote under that name. */
+export async function exportMarkdown({ client, id, config }: ChatSession, file: string): Promise<string> {
+  const target = resolve(config.cwd, file === '' ? `${id}.md` : file);
+  const { title } = await client.status(id);
+  const text = toMarkdown(title ?? id, await client.history(id));
+  try {
+    writeFileSync(target, text, { flag: file === '' ? 'w' : 'wx' });
+  } catch (cause) {
+    const reason = (cause as NodeJS.ErrnoException).code === 'EEXIST' ? 'it is there already; name another' : messageOf(cause);
+    throw new CliError(`cannot write ${target}: ${reason}`, EXIT.failed, { cause });
+  }
+  return `written to ${target}`;
+}
+
+export function modelHelp(status: Status): string {
+  return (
+    `${status.model ?? 'the model is known with the first answer'}\n` +
+    'A conversation keeps the model it began with. /model provider/name begins another one; /new does not change it.'
+  );
+}
+
+export function link(session: ChatSession): string {
+  return session.link ?? `temporal workflow show -w ${session.id}`;
+}
+
+function usageInWords({ inputTokens, cachedTokens, outputTokens, costUsd }: Usage): string {
+  const cost = costUsd === null ? 'cost not known' : `$${costUsd.toFixed(4)}`;
+  return `${count(inputTokens)} tokens in (${count(cachedTokens)} cached), ${count(outputTokens)} out, ${cost}`;
+}
+
+function lastRefusal({ rejectedInputs }: Status): string {
+  const last = rejectedInputs.last.at(-1);
+  return last === undefined ? '' : `${last.name}: ${last.reason}`;
+}
+
+function count(number: number): string {
+  return number.toLocaleString('en-US');
+}

@@ -1,0 +1,21 @@
+import type { Command } from 'commander';
+import { Option } from 'commander';
+import type { ExportFormat } from '../actions/export.js';
+import type { CliContext } from '../context.js';
+
+export function register(program: Command, context: CliContext): void {
+  program
+    .command('export')
+    .description('print a whole conversation, to read, to keep or to replay')
+    .argument('<id>', 'the conversation, or the beginning of its id')
+    .addOption(
+      new Option(
+        '--format <format>',
+        "md to read (the default), json or jsonl to process, history: Temporal's own of every run, for replay",
+      ).choices(['md', 'jsonl', 'json', 'history']),
+    )
+    .action(async (id: string, options: { readonly format?: ExportFormat }) => {
+      const { exportConversation } = await import('../actions/export.js');
+      context.end(await exportConversation(context, id, options));
+    });
+}

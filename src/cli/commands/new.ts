@@ -1,0 +1,18 @@
+import type { Command } from 'commander';
+import type { NewOptions } from '../actions/new.js';
+import type { CliContext } from '../context.js';
+
+export function register(program: Command, context: CliContext): void {
+  program
+    .command('new')
+    .description('start a conversation and print its id')
+    .option('--agent <name>', 'its agent')
+    .option('--title <text>', 'what lists call it')
+    .option('--model <provider/name>', "a model other than the agent's")
+    .option('--scope <name>', 'whose long-term memory it uses')
+    .option('--id <id>', 'its id; one that runs already is left as it is')
+    .action(async (options: NewOptions) => {
+      const { newConversation } = await import('../actions/new.js');
+      context.end(await newConversation(context, options));
+    });
+}

@@ -1,0 +1,21 @@
+import type { Command } from 'commander';
+import type { SendOptions } from '../actions/send.js';
+import type { CliContext } from '../context.js';
+import { parseDuration } from '../duration.js';
+
+export function register(program: Command, context: CliContext): void {
+  program
+    .command('send')
+    .description('send a message to a running conversation and print its answer')
+    .argument('<id>', 'the conversation')
+    .argument('<message>', 'the message, or - for stdin')
+    .option('--signal', 'by signal: do not wait, print the id of the message')
+    .option('--id <key>', 'id of the message: the same id twice is one message')
+    .option('--wait', 'for the answer (the default)', true)
+    .option('--no-wait', 'the same as --signal')
+    .option('--timeout <duration>', 'wait no longer than 30s, 5m, …; then exit code 124, and the message stays sent', parseDuration)
+    .action(async (id: string, message: string, options: SendOptions) => {
+      const { send } = await import('../actions/send.js');
+      context.end(await send(context, id, message, options));
+    });
+}

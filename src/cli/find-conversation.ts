@@ -1,0 +1,47 @@
+/** Ids as people type them: whole, or a beginning that only one conversation has. */
+import type { PerduraClient } from '../client.js';
+import { ID_PATTERN } from '../conversation/contract.js';
+import { CliError, EXIT } from './exit.js';
+import type { Desk } from './with-client.js';
+
+export async function findConversation(
+  { client, output, slowly }: Pick<Desk, 'client' | 'output' | 'slowly'>,
+  given: string,
+): Promise<string> {
+  // As `perdura list` shows a shortened one.
+  const beginning = given.replace(/…$/, '');
+  if (!ID_PATTERN.test(beginning)) {
+    throw new CliError(`${JSON.stringify(given)} is not an id of a conversation: up to 64 letters, digits, - and _`, EXIT.usage);
+  }
+  const id = await slowly(`looking for ${beginning}`, find(client, beginning));
+  if (id !== beginning) output.note(`${beginning} is ${id}`);
+  return id;
+}
+
+async function find(client: PerduraClient, beginning: string): Promise<string> {
+  let missing: unknown;
+  try {
+    return (await client.describe(beginning)).id;
+  } catch (error) {
+    if ((error as { kind?: unknown }).kind !== 'not-found') throw error;
+    missing = error;
+  }
+  // Where visibility cannot be asked for a beginning, there is none.
+  const found = await client.list({ query: `WorkflowId STARTS_WITH '${beginning}'`, limit: 4 }).catch(() => []);
+  const [first, second] = found;
+  if (first !== undefined && second === undefined) return first.id;
+  if (first === undefined) {
+    throw new CliError(
+      `cannot find conversation ${beginning}: none has this id or begins with it; \`perdura list\` shows all`,
+      EXIT.notFound,
+      {
+        cause: missing,
+      },
+    );
+  }
+  const names = found.map(({ id }) => id).slice(0, 3);
+  throw new CliError(
+    `${beginning} is the beginning of several conversations (${names.join(', ')}${found.length > 3 ? ', …' : ''}): write more of it`,
+    EXIT.usage,
+  );
+}

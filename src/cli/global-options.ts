@@ -1,0 +1,81 @@
+/** Options that every command has, with the names and the meanings that they have in the `temporal` program. */
+import type { Command } from 'commander';
+import { Option } from 'commander';
+
+export type OutputFormat = 'text' | 'json' | 'jsonl';
+export type ColorWish = 'auto' | 'always' | 'never';
+export type TimeFormat = 'relative' | 'iso' | 'raw';
+
+export interface GlobalOptions {
+  /** `TEMPORAL_*` as the flags say, to stand before those of the environment. */
+  readonly temporal: Readonly<Record<string, string>>;
+  readonly output: OutputFormat;
+  readonly color: ColorWish;
+  readonly quiet: boolean;
+  readonly timeFormat: TimeFormat;
+}
+
+const GROUP = 'Global options:';
+
+/** A function, since an option object belongs to one command. */
+function globalOptions(): Option[] {
+  return [
+    new Option('--address <host:port>', 'Temporal server (TEMPORAL_ADDRESS)'),
+    new Option('-n, --namespace <name>', 'Temporal namespace (TEMPORAL_NAMESPACE)'),
+    new Option('--profile <name>', "profile of Temporal's configuration file (TEMPORAL_PROFILE)"),
+    new Option('--config-file <path>', "Temporal's configuration file (TEMPORAL_CONFIG_FILE)"),
+    new Option('--api-key <key>', 'API key (TEMPORAL_API_KEY)'),
+    new Option('--tls', 'use TLS (TEMPORAL_TLS)'),
+    new Option('--tls-cert-path <path>', 'certificate of this client (TEMPORAL_TLS_CLIENT_CERT_PATH)'),
+    new Option('--tls-key-path <path>', 'its key (TEMPORAL_TLS_CLIENT_KEY_PATH)'),
+    new Option('--tls-ca-path <path>', "certificate of the server's authority (TEMPORAL_TLS_SERVER_CA_CERT_PATH)"),
+    new Option('--tls-server-name <name>', 'name in its certificate (TEMPORAL_TLS_SERVER_NAME)'),
+    new Option('-o, --output <format>', 'how data is printed').choices(['text', 'json', 'jsonl']).default('text'),
+    new Option('--color <when>', 'colours; NO_COLOR and FORCE_COLOR are honoured').choices(['auto', 'always', 'never']).default('auto'),
+    new Option('-q, --quiet', 'data and errors only'),
+    new Option('--time-format <format>', 'of times in text').choices(['relative', 'iso', 'raw']).default('relative'),
+  ];
+}
+
+const VARIABLES: Readonly<Record<string, string>> = {
+  address: 'TEMPORAL_ADDRESS',
+  namespace: 'TEMPORAL_NAMESPACE',
+  profile: 'TEMPORAL_PROFILE',
+  configFile: 'TEMPORAL_CONFIG_FILE',
+  apiKey: 'TEMPORAL_API_KEY',
+  tls: 'TEMPORAL_TLS',
+  tlsCertPath: 'TEMPORAL_TLS_CLIENT_CERT_PATH',
+  tlsKeyPath: 'TEMPORAL_TLS_CLIENT_KEY_PATH',
+  tlsCaPath: 'TEMPORAL_TLS_SERVER_CA_CERT_PATH',
+  tlsServerName: 'TEMPORAL_TLS_SERVER_NAME',
+};
+
+/** Where a command has its own use of a letter or a name, its own comes first: `list -q` is a query, as in `temporal`. */
+export function addGlobalOptions(command: Command, { isHidden }: { readonly isHidden: boolean }): void {
+  for (const option of globalOptions()) {
+    if (command.options.some(({ long }) => long === option.long)) continue;
+    const isShortTaken = option.short !== undefined && command.options.some(({ short }) => short === option.short);
+    if (isShortTaken) option.short = undefined;
+    if (isShortTaken) option.flags = option.flags.replace(/^-\w, /, '');
+    command.addOption(option.helpGroup(GROUP).hideHelp(isHidden));
+  }
+}
+
+/** What is said after the command's name counts before what is said ahead of it. */
+export function readGlobalOptions(program: Command, command: Command): GlobalOptions {
+  const read = (name: string): unknown => {
+    const said = [command, program].find((one) => one.getOptionValueSource(name) === 'cli');
+    return (said ?? command).getOptionValue(name) as unknown;
+  };
+  const temporal = Object.entries(VARIABLES).flatMap(([name, variable]) => {
+    const value = read(name);
+    return value === undefined ? [] : [[variable, String(value)] as const];
+  });
+  return {
+    temporal: Object.fromEntries(temporal),
+    output: read('output') as OutputFormat,
+    color: read('color') as ColorWish,
+    quiet: read('quiet') === true,
+    timeFormat: read('timeFormat') as TimeFormat,
+  };
+}

@@ -1,0 +1,210 @@
+/** `perdura inspect`: one conversation as it stands. The facts first, as programs get them; then the same drawn for people. */
+import type { Description, PendingActivity } from '../../client.js';
+import type { QueuedEvent, Status } from '../../conversation/contract.js';
+import type { Entry } from '../../conversation/message.js';
+import { shownText } from '../../conversation/message.js';
+import type { Drawn, Piece } from '../drawn.js';
+import type { TimeFormat } from '../global-options.js';
+import { toTerminalLine } from '../terminal-text.js';
+import { fit, pad, type Measure } from './cells.js';
+import { bar, formatBytes, formatCount, formatDuration, formatTime, formatUsage } from './quantities.js';
+
+export interface Inspection {
+  readonly description: Description;
+  /** null when no worker answers for it. */
+  readonly status: Status | null;
+  readonly queue: readonly QueuedEvent[];
+  /** The latest, oldest first. */
+  readonly turns: readonly InspectedTurn[];
+  /** Its page in Temporal's own UI. */
+  readonly link: string | null;
+}
+
+export interface InspectedTurn {
+  readonly turn: string;
+  readonly startedAt: Date;
+  /** Until the latest thing recorded. */
+  readonly durationMs: number;
+  readonly messages: number;
+  readonly toolCalls: number;
+  readonly question: string;
+}
+
+export function inspectTurns(entries: readonly Entry[], most: number): InspectedTurn[] {
+  const turns = new Map<string, Entry[]>();
+  for (const entry of entries) turns.set(entry.turn, [...(turns.get(entry.turn) ?? []), entry]);
+  return [...turns].slice(-most).map(([turn, own]) => {
+    const times = own.map(({ ts }) => ts * 1000);
+    const asked = own.find(({ message }) => message.role === 'user')?.message;
+    return {
+      turn,
+      startedAt: new Date(Math.min(...times)),
+      durationMs: Math.round(Math.max(...times) - Math.min(...times)),
+      messages: own.length,
+      toolCalls: own.filter(({ message }) => message.role === 'tool').length,
+      question: asked?.role === 'user' ? toTerminalLine(shownText(asked.text), 200) : '',
+    };
+  });
+}
+
+export interface InspectionLook {
+  readonly width?: number;
+  readonly timeFormat: TimeFormat;
+  readonly now: number;
+  readonly measure: Measure;
+}
+
+/** Below this the names of the facts stand on lines of their own. */
+const NARROW = 44;
+const LABEL = 10;
+
+export function renderInspection({ description, status, queue, turns, link }: Inspection, look: InspectionLook): Drawn[] {
+  const { timeFormat, now } = look;
+  const agent = status?.agent ?? description.agent;
+  const title = status?.title ?? description.title;
+  const started = formatTime(description.startedAt.getTime(), timeFormat, now);
+  const closed = description.closedAt === null ? '' : `, ended ${formatTime(description.closedAt.getTime(), timeFormat, now)}`;
+  const fact = (name: string, text: string, color?: Piece['look']): Drawn[] => drawFact(name, text, color, look);
+  return [
+    [{ text: description.id, look: 'cyan' }],
+    ...(title === null ? [] : [[{ text: fit(toTerminalLine(title, 200), look.width ?? Infinity, look.measure), look: 'bold' }] as Drawn]),
+    [],
+    ...fact('status', statusLine(description, status), lookOfState(description, status)),
+    ...(status?.waitingFor === undefined ? [] : fact('waiting', toTerminalLine(status.waitingFor, 400), 'yellow')),
+    ...(agent === null ? [] : fact('agent', agent)),
+    ...(status?.model ? fact('model', status.model) : []),
+    ...(status === null ? [] : contextFacts(status, look)),
+    ...(status === null ? [] : fact('usage', formatUsage(status.usage))),
+    ...queueFacts(status, queue, look),
+    ...fact(
+      'history',
+      `${formatCount(description.historyEvents)} events${description.historyBytes === null ? '' : `, ${formatBytes(description.historyBytes)}`}`,
+    ),
+    ...fact('started', `${started}${closed}`),
+    ...(status !== null && status.rejectedInputs.count > 0 ? rejectedFacts(status, look) : []),
+    ...(turns.length === 0 ? [] : [[], ...drawTurns(turns, look)]),
+    ...(description.pendingActivities.length === 0 ? [] : [[], ...drawPending(description.pendingActivities, look)]),
+    ...(link === null ? [] : [[], [{ text: link, look: 'dim' }] as Drawn]),
+  ];
+}
+
+function statusLine({ state }: Description, status: Status | null): string {
+  if (status === null) return state === 'running' ? 'running; no worker answers for it' : state;
+  const phase = state === 'running' ? status.phase : state;
+  return `${phase} · turn ${status.turn} · session ${status.session}`;
+}
+
+function lookOfState({ state }: Description, status: Status | null): Piece['look'] {
+  if (state === 'failed' || state === 'terminated' || state === 'timed-out') return 'red';
+  if (status?.phase === 'waiting-to-retry' || status?.phase === 'waiting-for-person') return 'yellow';
+  return state === 'running' ? 'green' : undefined;
+}
+
+function drawFact(name: string, text: string, color: Piece['look'], { width = Infinity, measure }: InspectionLook): Drawn[] {
+  if (width < NARROW) {
+    return [
+      [{ text: name, look: 'dim' }],
+      ...wrap(text, width - 2, measure).map((part): Drawn => [{ text: '  ' }, { text: part, look: color }]),
+    ];
+  }
+  return wrap(text, width - LABEL, measure).map((part, at): Drawn => [
+    { text: (at === 0 ? name : '').padEnd(LABEL), look: 'dim' },
+    { text: part, look: color },
+  ]);
+}
+
+function contextFacts({ context }: Status, look: InspectionLook): Drawn[] {
+  const { tokens, budget } = context;
+  if (budget === 0) return drawFact('context', `${formatCount(tokens)} tokens`, undefined, look);
+  const share = tokens / budget;
+  const cells = Math.max(8, Math.min(24, (look.width ?? 80) - LABEL - 40));
+  const color = share > 0.9 ? 'red' : share > 0.7 ? 'yellow' : undefined;
+  const text = `${bar(share, cells)} ${Math.round(share * 100)} % of ${formatCount(budget)} tokens`;
+  return drawFact('context', text, color, look);
+}
+
+function queueFacts(status: Status | null, queue: readonly QueuedEvent[], look: InspectionLook): Drawn[] {
+  if (queue.length === 0) return status === null ? [] : drawFact('queue', 'empty', undefined, look);
+  const lines = queue.slice(0, 5).map(({ event, queuedAt }) => {
+    const since = formatTime(queuedAt, look.timeFormat, look.now);
+    switch (event.kind) {
+      case 'message':
+        return `${event.turnId} message of ${formatBytes(event.bytes)}, ${since}`;
+      case 'reset':
+        return `reset, ${since}`;
+      case 'more':
+        return `${event.count} more, ${since}`;
+    }
+  });
+  if (queue.length > 5) lines.push(`… ${queue.length - 5} more`);
+  return lines.flatMap((line, at) => drawFact(at === 0 ? 'queue' : '', line, undefined, look));
+}
+
+function rejectedFacts({ rejectedInputs: { count, last } }: Status, look: InspectionLook): Drawn[] {
+  const latest = last[last.length - 1];
+  const why = latest === undefined ? '' : `, last: ${toTerminalLine(`${latest.name}: ${latest.reason}`, 200)}`;
+  return drawFact('refused', `${count} ${count === 1 ? 'input' : 'inputs'}${why}`, 'yellow', look);
+}
+
+/** Bars on one scale, the longest turn across all of it. */
+function drawTurns(turns: readonly InspectedTurn[], look: InspectionLook): Drawn[] {
+  const width = look.width ?? 100;
+  const longest = Math.max(1, ...turns.map(({ durationMs }) => durationMs));
+  const cells = width < 60 ? 0 : 16;
+  return [
+    [{ text: 'last turns', look: 'dim' }],
+    ...turns.map(({ turn, durationMs, toolCalls, question, startedAt }): Drawn => {
+      const tools = toolCalls === 0 ? '' : ` · ${toolCalls} tool${toolCalls === 1 ? '' : 's'}`;
+      const when = width < 60 ? '' : ` · ${formatTime(startedAt.getTime(), look.timeFormat, look.now)}`;
+      const facts = `${formatDuration(durationMs).padStart(6)}${tools}${when}`;
+      const drawn = cells === 0 ? '' : ` ${bar(durationMs / longest, cells)}`;
+      const head = `  ${turn}${drawn} ${facts}`;
+      if (width < 30) return [{ text: fit(head, width, look.measure) }];
+      const room = width - look.measure(head) - 2;
+      return [{ text: head }, { text: room < 6 ? '' : `  ${fit(question, room, look.measure)}`, look: 'dim' }];
+    }),
+  ];
+}
+
+function drawPending(pending: readonly PendingActivity[], look: InspectionLook): Drawn[] {
+  const width = look.width ?? Infinity;
+  return [
+    [{ text: 'under way', look: 'dim' }],
+    ...pending.flatMap(({ type, state, attempt, startedAt, nextAttemptAt, lastFailure, worker }): Drawn[] => {
+      const since = startedAt === null ? '' : `, since ${formatDuration(look.now - startedAt.getTime())}`;
+      const next =
+        nextAttemptAt === null || state !== 'scheduled' ? '' : `, again ${formatTime(nextAttemptAt.getTime(), look.timeFormat, look.now)}`;
+      const by = worker === null || width < 60 ? '' : ` · ${worker}`;
+      const head = `  ${type} ${state} · attempt ${attempt}${since}${next}${by}`;
+      const failure = lastFailure === null ? [] : wrap(`last failure: ${toTerminalLine(lastFailure, 400)}`, width - 4, look.measure);
+      return [
+        [{ text: fit(head, width, look.measure) }],
+        ...failure.map((part): Drawn => [{ text: '    ' }, { text: part, look: 'yellow' }]),
+      ];
+    }),
+  ];
+}
+
+/** At blanks; a word that is longer than a line is cut. */
+export function wrap(text: string, width: number, measure: Measure): string[] {
+  if (measure(text) <= width) return [text];
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    const longer = line === '' ? word : `${line} ${word}`;
+    if (measure(longer) <= width) {
+      line = longer;
+      continue;
+    }
+    if (line !== '') lines.push(line);
+    line = word;
+    while (measure(line) > width) {
+      const part = pad(fit(line, width + 1, measure).replace(/…$/, ''), width, measure).trimEnd();
+      if (part === '') break;
+      lines.push(part);
+      line = line.slice(part.length);
+    }
+  }
+  if (line !== '') lines.push(line);
+  return lines;
+}

@@ -1,0 +1,52 @@
+/** Numbers and times as people read them. */
+import type { Usage } from '../../conversation/message.js';
+import type { TimeFormat } from '../global-options.js';
+
+/** `raw` is epoch milliseconds. */
+export function formatTime(ms: number, format: TimeFormat, now: number): string {
+  switch (format) {
+    case 'iso':
+      return new Date(ms).toISOString();
+    case 'raw':
+      return String(ms);
+    case 'relative':
+      return ms > now + 500 ? `in ${formatDuration(ms - now)}` : now - ms < 1000 ? 'just now' : `${formatDuration(now - ms)} ago`;
+  }
+}
+
+/** Two digits are enough to compare by. */
+export function formatDuration(ms: number): string {
+  if (ms < 100) return `${Math.max(0, Math.round(ms))} ms`;
+  const seconds = ms / 1000;
+  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
+  if (seconds < 99.5) return `${Math.round(seconds)} s`;
+  const minutes = seconds / 60;
+  if (minutes < 99.5) return `${Math.round(minutes)} min`;
+  const hours = minutes / 60;
+  return hours < 47.5 ? `${Math.round(hours)} h` : `${Math.round(hours / 24)} d`;
+}
+
+export function formatCount(count: number): string {
+  return count.toLocaleString('en-US');
+}
+
+export function formatCost(usd: number | null): string {
+  return usd === null ? 'cost not known' : `$${usd.toFixed(usd > 0 && usd < 1 ? 4 : 2)}`;
+}
+
+export function formatUsage({ inputTokens, cachedTokens, outputTokens, costUsd }: Usage): string {
+  const cached = cachedTokens > 0 ? ` (${formatCount(cachedTokens)} cached)` : '';
+  return `${formatCount(inputTokens)} in${cached}, ${formatCount(outputTokens)} out · ${formatCost(costUsd)}`;
+}
+
+export function formatBytes(bytes: number): string {
+  if (bytes < 1024) return `${bytes} B`;
+  return bytes < 1024 * 1024 ? `${Math.round(bytes / 1024)} KiB` : `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
+}
+
+/** `share` of `width` cells filled. Something is never drawn as nothing, nor a part as the whole. */
+export function bar(share: number, width: number): string {
+  const exact = Math.round(Math.min(1, Math.max(0, share)) * width);
+  const filled = share > 0 && exact === 0 ? 1 : share < 1 && exact === width && width > 1 ? width - 1 : exact;
+  return '█'.repeat(filled) + '░'.repeat(width - filled);
+}

@@ -1,0 +1,95 @@
+/**
+ * Columns for people.
+ *
+ * 1. Each column is as wide as its longest cell; when all together are too wide, those that may shrink do, the widest first.
+ * 2. Where even their least widths do not fit, columns are left out, the least important first.
+ * 3. Where not even two are left, each row becomes a few lines, first cell whole and the others below it.
+ */
+import type { Drawn, Piece } from '../drawn.js';
+import { fit, pad, type Measure } from './cells.js';
+
+export interface Column<Row> {
+  readonly title: string;
+  readonly cell: (row: Row) => string;
+  readonly look?: (row: Row) => Piece['look'];
+  readonly align?: 'left' | 'right';
+  /** Least cells, for a column that may be cut; absent: never cut. */
+  readonly least?: number;
+  /** Left out before those with a lower one. */
+  readonly rank: number;
+}
+
+const GAP = 2;
+
+/** Without a width nothing is cut. */
+export function renderTable<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  { width, measure }: { readonly width?: number; readonly measure: Measure },
+): Drawn[] {
+  const shown = width === undefined ? columns : chooseColumns(rows, columns, width, measure);
+  if (shown.length < 2 && columns.length > 1) return rows.flatMap((row) => stacked(row, columns, width ?? Infinity, measure));
+  const widths = chooseWidths(rows, shown, width ?? Infinity, measure);
+  const line = (pieceOf: (column: Column<Row>, cells: number, isLast: boolean) => Piece): Drawn =>
+    shown.flatMap((column, at) => {
+      const isLast = at === shown.length - 1;
+      const piece = pieceOf(column, widths[at] ?? 0, isLast);
+      return isLast ? [piece] : [piece, { text: ' '.repeat(GAP) }];
+    });
+  const cellOf = (column: Column<Row>, text: string, cells: number, isLast: boolean): string =>
+    isLast && column.align !== 'right' ? fit(text, cells, measure) : pad(text, cells, measure, column.align);
+  return [
+    line((column, cells, isLast) => ({ text: cellOf(column, column.title, cells, isLast), look: 'dim' })),
+    ...rows.map((row) =>
+      line((column, cells, isLast) => ({ text: cellOf(column, column.cell(row), cells, isLast), look: column.look?.(row) })),
+    ),
+  ];
+}
+
+function widthOf<Row>(rows: readonly Row[], column: Column<Row>, measure: Measure): number {
+  return Math.max(measure(column.title), ...rows.map((row) => measure(column.cell(row))));
+}
+
+function leastOf<Row>(rows: readonly Row[], column: Column<Row>, measure: Measure): number {
+  const whole = widthOf(rows, column, measure);
+  return column.least === undefined ? whole : Math.min(whole, column.least);
+}
+
+function chooseColumns<Row>(rows: readonly Row[], columns: readonly Column<Row>[], width: number, measure: Measure): Column<Row>[] {
+  let shown = [...columns];
+  const needed = (): number => shown.reduce((sum, column) => sum + leastOf(rows, column, measure) + GAP, -GAP);
+  while (shown.length > 0 && needed() > width) {
+    const last = shown.reduce((worst, column) => (column.rank > worst.rank ? column : worst));
+    shown = shown.filter((column) => column !== last);
+  }
+  return shown;
+}
+
+function chooseWidths<Row>(rows: readonly Row[], columns: readonly Column<Row>[], width: number, measure: Measure): number[] {
+  const widths = columns.map((column) => widthOf(rows, column, measure));
+  const least = columns.map((column) => leastOf(rows, column, measure));
+  const total = (): number => widths.reduce((sum, cells) => sum + cells + GAP, -GAP);
+  while (total() > width) {
+    const room = widths.map((cells, at) => (cells > (least[at] ?? 0) ? cells : 0));
+    const widest = room.indexOf(Math.max(...room));
+    if ((room[widest] ?? 0) === 0) break;
+    widths[widest] = (widths[widest] ?? 0) - 1;
+  }
+  return widths;
+}
+
+function stacked<Row>(row: Row, columns: readonly Column<Row>[], width: number, measure: Measure): Drawn[] {
+  const [first, ...others] = columns;
+  if (first === undefined) return [];
+  const below = others.filter((column) => column.cell(row) !== '');
+  return [
+    [{ text: first.cell(row), look: first.look?.(row) }],
+    ...below.map((column): Drawn => {
+      const name = `  ${column.title.toLowerCase()} `;
+      return [
+        { text: name, look: 'dim' },
+        { text: fit(column.cell(row), width - measure(name), measure), look: column.look?.(row) },
+      ];
+    }),
+  ];
+}

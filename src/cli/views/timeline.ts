@@ -1,0 +1,217 @@
+/**
+ * `perdura watch`: turns on a line of time, from the feed's events and the moments at which they came.
+ *
+ * T1. One event is at most one line, told when it comes; at the end of a turn its spans are drawn on one scale.
+ * T2. The feed does not tell when a model call begins: it is where the thing before it ended.
+ * T3. Nothing is known of what was before we came: a turn that was running counts from its first event that we saw.
+ */
+import type { PendingActivity } from '../../client.js';
+import type { FeedEvent, TurnResult } from '../../conversation/contract.js';
+import type { Drawn, Piece } from '../drawn.js';
+import { toTerminalLine } from '../terminal-text.js';
+import { fit, pad, type Measure } from './cells.js';
+import { formatDuration, formatUsage } from './quantities.js';
+
+export interface Timeline {
+  event(event: FeedEvent, at: number): Drawn[];
+  /** What Temporal says is under way: tells of attempts beyond the first, each once. */
+  pending(activities: readonly PendingActivity[], at: number): Drawn[];
+  /** What goes on now, for the foot of the screen. */
+  doing(at: number): string | undefined;
+}
+
+interface Span {
+  readonly label: string;
+  readonly kind: 'model' | 'tool' | 'wait';
+  readonly from: number;
+  /** The first token of a model call. */
+  first?: number;
+  to?: number;
+  readonly callId?: string;
+  readonly call?: string;
+  outcome?: string;
+  attempts: number;
+}
+
+interface WatchedTurn {
+  readonly turn: string;
+  readonly begin: number;
+  readonly isWhole: boolean;
+  readonly spans: Span[];
+  /** When the latest thing ended. */
+  anchor: number;
+}
+
+export interface TimelineLook {
+  readonly width?: number;
+  readonly measure: Measure;
+}
+
+export function createTimeline({ width, measure }: TimelineLook): Timeline {
+  const turns = new Map<string, WatchedTurn>();
+  const attempts = new Map<string, number>();
+
+  const turnOf = (turn: string, at: number, isWhole: boolean): WatchedTurn => {
+    const known = turns.get(turn);
+    if (known !== undefined) return known;
+    const made: WatchedTurn = { turn, begin: at, isWhole, spans: [], anchor: at };
+    turns.set(turn, made);
+    return made;
+  };
+  const line = (turn: WatchedTurn, at: number, what: string, text: string, look?: Piece['look']): Drawn[] => {
+    const time = `+${formatDuration(at - turn.begin)}`.padStart(8);
+    const head = `${time}  ${what}`;
+    const room = (width ?? Infinity) - measure(head) - 2;
+    if (room < 4) return [[{ text: fit(`${head} ${text}`, width ?? Infinity, measure), look }]];
+    return [[{ text: `${time}  `, look: 'dim' }, { text: what, look }, { text: `  ${fit(toTerminalLine(text, 300), room, measure)}` }]];
+  };
+
+  const onEvent = (event: Exclude<FeedEvent, { kind: 'session' | 'resync' }>, at: number): Drawn[] => {
+    const isKnown = turns.has(event.turn);
+    const turn = turnOf(event.turn, at, event.kind === 'message');
+    const joined: Drawn[] = isKnown || event.kind === 'message' ? [] : [heading(event.turn, '(already running)')];
+    return [...joined, ...linesOf(turn, event, at)];
+  };
+
+  const heading = (turn: string, text: string): Drawn => {
+    const room = (width ?? Infinity) - measure(turn) - 2;
+    return [{ text: turn, look: 'bold' }, { text: `  ${fit(toTerminalLine(text, 300), room, measure)}` }];
+  };
+
+  const linesOf = (turn: WatchedTurn, event: Exclude<FeedEvent, { kind: 'session' | 'resync' }>, at: number): Drawn[] => {
+    switch (event.kind) {
+      case 'message':
+        return [heading(event.turn, `› ${event.preview}`)];
+      case 'thinking':
+      case 'text': {
+        const known = turn.spans.find(({ call }) => call === event.call);
+        if (known !== undefined) {
+          known.first ??= at;
+          return [];
+        }
+        turn.spans.push({ label: 'model', kind: 'model', from: turn.anchor, first: at, call: event.call, attempts: 1 });
+        return line(turn, at, 'model', `first ${event.kind === 'text' ? 'words' : 'thoughts'} after ${formatDuration(at - turn.anchor)}`);
+      }
+      case 'reset': {
+        const known = turn.spans.find(({ call }) => call === event.call);
+        if (known !== undefined) known.attempts += 1;
+        return line(turn, at, 'model', 'starts again: the attempt before was cut off', 'yellow');
+      }
+      case 'tool-started': {
+        endModel(turn, at);
+        turn.spans.push({ label: event.name, kind: 'tool', from: at, callId: event.callId, attempts: 1 });
+        return line(turn, at, `→ ${event.name}`, event.input, 'cyan');
+      }
+      case 'tool-finished': {
+        const span = turn.spans.find(({ callId }) => callId === event.callId);
+        const took = span === undefined ? '' : `${formatDuration(at - span.from)}  `;
+        if (span !== undefined) Object.assign(span, { to: at, outcome: event.outcome });
+        turn.anchor = at;
+        return line(turn, at, `← ${event.name}`, `${took}${event.outcome}  ${event.preview}`, event.outcome === 'ok' ? 'green' : 'red');
+      }
+      case 'waiting': {
+        endModel(turn, at);
+        turn.spans.push({ label: 'waiting', kind: 'wait', from: at, to: Math.max(at, event.until), attempts: 1 });
+        turn.anchor = Math.max(at, event.until);
+        return line(turn, at, 'waiting', `${event.for}; again in ${formatDuration(event.until - at)}`, 'yellow');
+      }
+      case 'turn-finished': {
+        endModel(turn, at);
+        turns.delete(event.turn);
+        for (const span of turn.spans) span.to = Math.min(span.to ?? at, at);
+        return [...line(turn, at, wordOf(event.result), endOf(event.result), lookOf(event.result)), ...drawSpans(turn, at), []];
+      }
+      default:
+        return ignoreNewer(event);
+    }
+  };
+
+  const drawSpans = (turn: WatchedTurn, at: number): Drawn[] => {
+    const label = Math.min(14, Math.max(...turn.spans.map((span) => measure(span.label)), 0));
+    const cells = Math.min(60, (width ?? 90) - label - 24);
+    if (turn.spans.length === 0 || cells < 10) return [];
+    const total = Math.max(1, at - turn.begin);
+    const column = (time: number): number => Math.round(((time - turn.begin) / total) * cells);
+    return turn.spans.map((span): Drawn => {
+      const to = span.to ?? at;
+      const from = Math.min(column(span.from), cells - 1);
+      const end = Math.max(from + 1, column(to));
+      const first = span.first === undefined ? end : Math.max(from, Math.min(end, column(span.first)));
+      const drawn =
+        span.kind === 'wait'
+          ? '░'.repeat(end - from)
+          : span.kind === 'model' && span.first !== undefined
+            ? '▒'.repeat(first - from) + '█'.repeat(end - first)
+            : '█'.repeat(end - from);
+      const look = span.kind === 'wait' ? 'yellow' : span.outcome === undefined || span.outcome === 'ok' ? undefined : 'red';
+      const note = span.attempts > 1 ? ` ×${span.attempts}` : '';
+      return [
+        { text: `          ${pad(span.label, label, measure)} `, look: 'dim' },
+        { text: `▕${' '.repeat(from)}`, look: 'dim' },
+        { text: drawn, look: look ?? (span.kind === 'model' ? 'cyan' : 'green') },
+        { text: `${' '.repeat(Math.max(0, cells - end))}▏`, look: 'dim' },
+        { text: ` ${formatDuration(to - span.from)}${note}` },
+      ];
+    });
+  };
+
+  return {
+    event(event, at) {
+      if (event.kind === 'session') return [[{ text: `session ${event.session} begins`, look: 'bold' }]];
+      if (event.kind === 'resync') return [[{ text: '(a part was missed)', look: 'yellow' }]];
+      return onEvent(event, at);
+    },
+    pending(activities, at) {
+      const lines = activities.flatMap(({ id, type, attempt, lastFailure }) => {
+        if (attempt <= (attempts.get(id) ?? 1)) return [];
+        attempts.set(id, attempt);
+        const why = lastFailure === null ? '' : `: ${lastFailure}`;
+        const turn = [...turns.values()][0];
+        const text = `${type} is tried again${why}`;
+        return turn === undefined
+          ? [[{ text: fit(toTerminalLine(`attempt ${attempt}: ${text}`, 300), width ?? Infinity, measure), look: 'yellow' }] as Drawn]
+          : line(turn, at, `attempt ${attempt}`, text, 'yellow');
+      });
+      for (const id of attempts.keys()) if (!activities.some((activity) => activity.id === id)) attempts.delete(id);
+      return lines;
+    },
+    doing(at) {
+      const turn = [...turns.values()][0];
+      if (turn === undefined) return undefined;
+      const open = turn.spans.filter(({ kind, to }) => kind === 'tool' && to === undefined);
+      const tools = open.map(({ label, from }) => `${label} ${formatDuration(at - from)}`).join(', ');
+      const model = `${turn.spans.some((span) => span.kind === 'model' && span.to === undefined) ? 'model writes' : 'model'} ${formatDuration(Math.max(0, at - turn.anchor))}`;
+      return `${turn.turn}  ${tools === '' ? model : tools}`;
+    },
+  };
+}
+
+/** T2: whatever the call was, it is over when its tools begin or the turn ends. */
+function endModel(turn: WatchedTurn, at: number): void {
+  const open = turn.spans.find(({ kind, to }) => kind === 'model' && to === undefined);
+  if (open !== undefined) open.to = at;
+  const isToolRunning = turn.spans.some(({ kind, to }) => kind === 'tool' && to === undefined);
+  // A call that only asked for tools streams no words.
+  if (open === undefined && !isToolRunning && at > turn.anchor && turn.isWhole) {
+    turn.spans.push({ label: 'model', kind: 'model', from: turn.anchor, to: at, attempts: 1 });
+  }
+  turn.anchor = at;
+}
+
+function wordOf({ stopReason }: TurnResult): string {
+  return stopReason === 'end' ? 'answered' : stopReason;
+}
+
+function endOf({ text, usage, toolCalls, error }: TurnResult): string {
+  const tools = toolCalls === 0 ? '' : `${toolCalls} tool${toolCalls === 1 ? '' : 's'} · `;
+  return `${tools}${formatUsage(usage)} · ${error?.message ?? JSON.stringify(toTerminalLine(text, 120))}`;
+}
+
+function lookOf({ stopReason }: TurnResult): Piece['look'] {
+  return stopReason === 'end' ? 'green' : stopReason === 'failed' ? 'red' : 'yellow';
+}
+
+/** A worker of a later version may tell of things that this one does not know. */
+function ignoreNewer(_value: never): Drawn[] {
+  return [];
+}

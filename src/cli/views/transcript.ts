@@ -1,0 +1,58 @@
+/** What was said, as lines: for people, for programs, and as the raw traces of the seed. */
+import type { Entry, JsonValue } from '../../conversation/message.js';
+import { isBodyRef, shownText } from '../../conversation/message.js';
+import { toTraces } from '../../memory/traces.js';
+import type { Drawn } from '../drawn.js';
+import type { OutputFormat, TimeFormat } from '../global-options.js';
+import { toTerminalJson, toTerminalLine } from '../terminal-text.js';
+import { formatTime } from './quantities.js';
+
+export function renderData(entries: readonly Entry[], format: Exclude<OutputFormat, 'text'>): string[] {
+  return format === 'json' ? [toTerminalJson(entries, 2)] : entries.map((entry) => toTerminalJson(entry));
+}
+
+/** One trace a line. */
+export function renderTraces(entries: readonly Entry[], conversation: string): string[] {
+  return entries.flatMap((entry) => toTraces(entry, conversation).map((trace) => toTerminalJson(trace)));
+}
+
+/** `before` is the turn of what was drawn last: its heading is not said again. */
+export function renderTranscript(
+  entries: readonly Entry[],
+  { timeFormat, now, before }: { readonly timeFormat: TimeFormat; readonly now: number; readonly before?: string },
+): Drawn[] {
+  return entries.flatMap((entry, at) => {
+    const isNew = entry.turn !== (entries[at - 1]?.turn ?? before);
+    const heading: Drawn[] = isNew
+      ? [[], [{ text: `${entry.turn}  ${formatTime(Math.round(entry.ts * 1000), timeFormat, now)}`, look: 'dim' }]]
+      : [];
+    return [...heading, ...linesOf(entry)];
+  });
+}
+
+function linesOf({ message }: Entry): Drawn[] {
+  switch (message.role) {
+    case 'user':
+      return [
+        [
+          { text: '› ', look: 'cyan' },
+          { text: shownText(message.text), look: 'bold' },
+        ],
+        ...(message.images ?? []).map((image): Drawn => [{ text: `  [image, ${image.mediaType}]`, look: 'dim' }]),
+      ];
+    case 'tool': {
+      const shown = toTerminalLine(shownText(message.text), 200);
+      return [[{ text: `  ← ${message.name} ${message.outcome}: ${shown}`, look: message.outcome === 'ok' ? 'dim' : 'yellow' }]];
+    }
+    case 'assistant':
+      return message.blocks.flatMap((block): Drawn[] => {
+        if (block.kind === 'text') return [[{ text: shownText(block.text) }]];
+        if (block.kind !== 'tool-call') return [];
+        return [[{ text: `  → ${block.name} ${toTerminalLine(shownInput(block.input), 200)}`, look: 'dim' }]];
+      });
+  }
+}
+
+export function shownInput(input: JsonValue | { readonly preview: string }): string {
+  return isBodyRef(input) ? input.preview : JSON.stringify(input);
+}

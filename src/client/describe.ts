@@ -1,0 +1,132 @@
+/** What Temporal itself knows of a conversation, whether a worker is there or not. */
+import type { WorkflowExecutionDescription, WorkflowExecutionInfo } from '@temporalio/client';
+import { optionalTsToMs } from '@temporalio/common/lib/time.js';
+
+/** `ended`: by itself, after `close`. */
+export type RunState = 'running' | 'ended' | 'failed' | 'canceled' | 'terminated' | 'timed-out' | 'continued' | 'unknown';
+
+export interface PendingActivity {
+  readonly id: string;
+  readonly type: string;
+  readonly state: 'scheduled' | 'started' | 'cancel-requested' | 'paused' | 'unknown';
+  /** Counts from 1. */
+  readonly attempt: number;
+  readonly scheduledAt: Date | null;
+  readonly startedAt: Date | null;
+  /** When it is tried again, while it waits for that. */
+  readonly nextAttemptAt: Date | null;
+  /** Of the attempt before. */
+  readonly lastFailure: string | null;
+  readonly worker: string | null;
+}
+
+export interface Description {
+  readonly id: string;
+  readonly runId: string;
+  readonly life: string;
+  readonly state: RunState;
+  readonly taskQueue: string;
+  readonly agent: string | null;
+  readonly scope: string | null;
+  readonly title: string | null;
+  /** Of the run at hand. */
+  readonly startedAt: Date;
+  readonly closedAt: Date | null;
+  readonly historyEvents: number;
+  readonly historyBytes: number | null;
+  readonly pendingActivities: readonly PendingActivity[];
+}
+
+/** A conversation in a list; what only search attributes tell is null where they are not registered. */
+export interface Listed {
+  readonly id: string;
+  readonly running: boolean;
+  readonly state: RunState;
+  readonly agent: string | null;
+  readonly title: string | null;
+  readonly startedAt: Date;
+  readonly closedAt: Date | null;
+  readonly status: string | null;
+  readonly model: string | null;
+  readonly turns: number | null;
+  readonly costUsd: number | null;
+}
+
+export function toDescription(description: WorkflowExecutionDescription): Description {
+  const { workflowId, runId, taskQueue, startTime, closeTime, historyLength, historySize, memo, raw } = description;
+  return {
+    id: workflowId,
+    runId,
+    life: raw.workflowExecutionInfo?.firstRunId || runId,
+    state: toRunState(description.status.name),
+    taskQueue,
+    agent: textOrNull(memo?.['agent']),
+    scope: textOrNull(memo?.['scope']),
+    title: textOrNull(memo?.['title']),
+    startedAt: startTime,
+    closedAt: closeTime ?? null,
+    historyEvents: historyLength,
+    historyBytes: historySize ?? null,
+    pendingActivities: (raw.pendingActivities ?? []).map(toPendingActivity),
+  };
+}
+
+export function toListed({ workflowId, status, memo, startTime, closeTime, searchAttributes }: WorkflowExecutionInfo): Listed {
+  const told = (name: string): unknown => searchAttributes[name]?.[0];
+  const numberOrNull = (value: unknown): number | null => (typeof value === 'number' ? value : null);
+  return {
+    id: workflowId,
+    running: status.name === 'RUNNING',
+    state: toRunState(status.name),
+    agent: textOrNull(memo?.['agent']) ?? textOrNull(told('AgentName')),
+    title: textOrNull(memo?.['title']),
+    startedAt: startTime,
+    closedAt: closeTime ?? null,
+    status: textOrNull(told('AgentStatus')),
+    model: textOrNull(told('AgentModel')),
+    turns: numberOrNull(told('AgentTurns')),
+    costUsd: numberOrNull(told('AgentCostUsd')),
+  };
+}
+
+type RawActivity = NonNullable<WorkflowExecutionDescription['raw']['pendingActivities']>[number];
+
+function toPendingActivity(raw: RawActivity): PendingActivity {
+  const { activityId, activityType, state, attempt, scheduledTime, lastStartedTime, nextAttemptScheduleTime, lastFailure } = raw;
+  const at = (time: Parameters<typeof optionalTsToMs>[0]): Date | null => {
+    const ms = optionalTsToMs(time);
+    return ms === undefined ? null : new Date(ms);
+  };
+  return {
+    id: activityId ?? '',
+    type: activityType?.name ?? '',
+    state: ACTIVITY_STATES[Number(state)] ?? 'unknown',
+    attempt: attempt ?? 1,
+    scheduledAt: at(scheduledTime),
+    startedAt: at(lastStartedTime),
+    nextAttemptAt: at(nextAttemptScheduleTime),
+    lastFailure: lastFailure?.message || null,
+    worker: raw.lastWorkerIdentity || null,
+  };
+}
+
+/** Temporal's `PendingActivityState`, by number. */
+const ACTIVITY_STATES: readonly PendingActivity['state'][] = ['unknown', 'scheduled', 'started', 'cancel-requested', 'paused'];
+
+const RUN_STATES: Readonly<Record<string, RunState>> = {
+  RUNNING: 'running',
+  COMPLETED: 'ended',
+  FAILED: 'failed',
+  CANCELLED: 'canceled',
+  TERMINATED: 'terminated',
+  TIMED_OUT: 'timed-out',
+  CONTINUED_AS_NEW: 'continued',
+};
+
+function toRunState(name: string): RunState {
+  return RUN_STATES[name] ?? 'unknown';
+}
+
+function textOrNull(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
+}

@@ -1,0 +1,349 @@
+/** Every command once, as a person runs it: a process of its own, a real Temporal, a worker, a file store. */
+import { spawn } from 'node:child_process';
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { callTool, gate, text } from '../../../src/testing/reply.js';
+import { createStage, say } from '../../support/stage.js';
+import { waitFor } from '../../support/wait-for.js';
+import { startWorld, type World } from '../../support/world.js';
+
+jest.setTimeout(120_000);
+
+const PERDURA = join(__dirname, '..', '..', '..', 'bin', 'perdura');
+/** Drops what a terminal would take for an instruction. */
+const UNSAFE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/;
+
+const stage = createStage();
+let world: World;
+
+beforeAll(async () => {
+  world = await startWorld({ answer: stage.answer, files: { 'a.txt': 'content' } });
+});
+afterAll(() => world.close());
+afterEach(() => expect(world.api.problems).toEqual([]));
+
+interface Ran {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+interface Running {
+  readonly ended: Promise<Ran>;
+  readonly stdout: () => string;
+  kill(signal: NodeJS.Signals): void;
+}
+
+function start(args: readonly string[], more: Readonly<Record<string, string>> = {}, input = ''): Running {
+  const env = {
+    PATH: '',
+    HOME: world.dir,
+    TEMPORAL_ADDRESS: process.env['PERDURA_TEST_ADDRESS'],
+    PERDURA_TASK_QUEUE: world.taskQueue,
+    PERDURA_MEMORY_DIR: join(world.dir, 'memory'),
+    ...more,
+  };
+  const child = spawn(process.execPath, [PERDURA, ...args], { cwd: world.dir, env });
+  const said = { stdout: '', stderr: '' };
+  child.stdout.setEncoding('utf8').on('data', (piece: string) => (said.stdout += piece));
+  child.stderr.setEncoding('utf8').on('data', (piece: string) => (said.stderr += piece));
+  child.stdin.end(input);
+  return {
+    ended: new Promise((resolve) => child.on('close', (code) => resolve({ code, ...said }))),
+    stdout: () => said.stdout,
+    kill: (signal) => void child.kill(signal),
+  };
+}
+
+function perdura(...args: readonly string[]): Promise<Ran> {
+  return start(args).ended;
+}
+
+/** A conversation in which a tool was used. */
+async function spokenIn(): Promise<string> {
+  const id = world.id();
+  await world.client.start(id, { title: '週報 and\u202e more' });
+  stage.play(id, callTool('read_file', { path: 'a.txt' }), text(`The file says: content.\u001b[2J`));
+  await world.client.send(id, say(id, 'what does the file say?'));
+  return id;
+}
+
+function parsed(ran: Ran): unknown {
+  expect({ code: ran.code, stderr: ran.stderr }).toEqual({ code: 0, stderr: expect.not.stringContaining('cannot') });
+  return JSON.parse(ran.stdout);
+}
+
+test('new starts a conversation, send gets its answer, and both say how `temporal` would show it', async () => {
+  const id = world.id();
+  const made = await perdura('new', '--id', id, '--title', 'A title', '--agent', 'default');
+  expect({ code: made.code, stdout: made.stdout }).toEqual({ code: 0, stdout: `${id}\n` });
+  expect(made.stderr).toContain(`temporal workflow describe -w ${id} --address`);
+  expect(await world.client.status(id)).toMatchObject({ title: 'A title' });
+  expect(parsed(await perdura('new', '--id', id, '-o', 'json'))).toMatchObject({ id, attached: true });
+
+  stage.play(id, text('Hello.'), text('Again.'));
+  const sent = await perdura('send', id, say(id, 'hi'));
+  expect({ code: sent.code, stdout: sent.stdout }).toEqual({ code: 0, stdout: 'Hello.\n' });
+  const piped = await start(['send', id, '-', '-o', 'json'], {}, say(id, 'hi again')).ended;
+  expect(parsed(piped)).toMatchObject({ conversation: id, text: 'Again.', stopReason: 'end' });
+});
+
+test('send without waiting prints the id of the message, which is one message however often it is sent', async () => {
+  const id = world.id();
+  await world.client.start(id);
+  stage.play(id, text('Once.'));
+  for (let time = 0; time < 2; time++) {
+    expect(await perdura('send', id, say(id, 'hi'), '--signal', '--id', 'mine')).toMatchObject({ code: 0, stdout: 'mine\n' });
+  }
+  expect(await perdura('send', id, say(id, 'hi'), '--id', 'mine', '--timeout', '1m')).toMatchObject({ code: 0, stdout: 'Once.\n' });
+  expect(stage.requests(id)).toHaveLength(1);
+});
+
+test('send that waits too long ends with 124, and the message stays sent', async () => {
+  const id = world.id();
+  await world.client.start(id);
+  const held = gate();
+  stage.play(id, { text: 'Slow words.', hold: held });
+  const ran = await perdura('send', id, say(id, 'hi'), '--timeout', '2s');
+  expect({ code: ran.code, stdout: ran.stdout }).toEqual({ code: 124, stdout: '' });
+  const again = /--id (\S+)`/.exec(ran.stderr)?.[1] ?? '';
+  held.release();
+  expect(await perdura('send', id, say(id, 'hi'), '--id', again)).toMatchObject({ code: 0, stdout: 'Slow words.\n' });
+});
+
+test('list knows titles and states, and takes a query', async () => {
+  const id = await spokenIn();
+  // Visibility follows a little later.
+  const ask = (): Promise<Ran> => perdura('list', '-o', 'json', '-q', `WorkflowId = '${id}'`);
+  const found = await waitFor(ask, ({ stdout }) => stdout.includes(id));
+  expect(parsed(found)).toEqual([expect.objectContaining({ id, running: true, agent: 'default', title: '週報 and\u202e more' })]);
+  const table = await perdura('list', '-q', `WorkflowId = '${id}'`, '--status', 'running', '--time-format', 'iso');
+  expect(table.stdout).toMatch(/^ID +STATUS +AGENT +STARTED +TITLE\n/);
+  expect(table.stdout).toMatch(/running +default +\d{4}-\d\d-\d\dT\S+ +週報 and more\n$/);
+  expect(table.stderr).toContain(`temporal workflow list -q "WorkflowType = 'conversation' AND`);
+  const lines = (await perdura('list', '-o', 'jsonl', '--limit', '1')).stdout.trimEnd().split('\n');
+  expect(lines.map((line) => Object.keys(JSON.parse(line) as object)[0])).toEqual(['id']);
+  const refused = await perdura('list', '-q', 'Nonsense = 1');
+  expect(refused).toMatchObject({ code: 2, stderr: expect.stringMatching(/cannot list by Nonsense = 1: .*not a valid search attribute/) });
+});
+
+test('show prints what was said: for people, as data, one turn, as raw traces', async () => {
+  const id = await spokenIn();
+  const shown = await perdura('show', id);
+  expect(shown.stdout).toContain('→ read_file {"path":"a.txt"}');
+  expect(shown.stdout).toContain('The file says: content.␛[2J');
+  expect(shown.stdout).not.toMatch(UNSAFE);
+  expect(parsed(await perdura('show', id, '-o', 'json'))).toHaveLength(4);
+  const traces = (await perdura('show', id, '--raw')).stdout.trimEnd().split('\n');
+  expect(traces.map((line) => (JSON.parse(line) as { trace_type: string }).trace_type)).toEqual([
+    'user',
+    'tool_call',
+    'tool_result',
+    'assistant',
+  ]);
+  expect((await perdura('show', id, '--turn', '1', '-o', 'jsonl')).stdout.trimEnd().split('\n')).toHaveLength(4);
+  expect(await perdura('show', id, '--turn', '7')).toMatchObject({ code: 4, stdout: '' });
+});
+
+test('show --follow goes on until the conversation has ended', async () => {
+  const id = await spokenIn();
+  const following = start(['show', id, '--follow']);
+  await waitFor(following.stdout, (said) => said.includes('The file says'));
+  stage.play(id, text('One more.'));
+  await world.client.send(id, say(id, 'go on'));
+  await world.client.closeConversation(id);
+  const { code, stdout } = await following.ended;
+  expect(code).toBe(0);
+  expect(stdout.match(/One more\./g)).toHaveLength(1);
+});
+
+test('the beginning of an id is enough when it is the only one, and which one it was is said', async () => {
+  const id = await spokenIn();
+  const beginning = id.slice(0, 20);
+  const ran = await waitFor(
+    () => perdura('inspect', beginning, '-o', 'json'),
+    ({ code }) => code === 0,
+  );
+  expect(ran.stderr).toContain(`${beginning} is ${id}`);
+  expect(JSON.parse(ran.stdout)).toMatchObject({
+    description: { id, state: 'running', pendingActivities: [] },
+    status: { phase: 'idle', turns: 1 },
+    turns: [{ turn: 'turn_0001', toolCalls: 1 }],
+  });
+  const drawn = await perdura('inspect', id);
+  expect(drawn.stdout).toMatch(/^status {4}idle · turn 1 · session 1$/m);
+  expect(drawn.stdout).toMatch(/^context {3}█░+ \d+ % of [\d,]+ tokens$/m);
+  expect(drawn.stdout).not.toMatch(UNSAFE);
+});
+
+test('watch draws a turn as it happens, and as jsonl gives its events; both end with the conversation', async () => {
+  const id = world.id();
+  await world.client.start(id);
+  const drawing = start(['watch', id]);
+  const telling = start(['watch', id, '-o', 'jsonl', '--from-start']);
+  // A watcher sees what comes from now on: a turn is repeated until one is seen.
+  await waitFor(
+    async () => {
+      stage.play(id, callTool('read_file', { path: 'a.txt' }), text('Watched.'));
+      await world.client.send(id, say(id, 'look'));
+      return drawing.stdout();
+    },
+    (seen) => seen.includes('Watched.'),
+  );
+  await world.client.closeConversation(id);
+  const [drawn, told] = await Promise.all([drawing.ended, telling.ended]);
+  expect([drawn.code, told.code]).toEqual([0, 0]);
+  expect(drawn.stdout).toMatch(/→ read_file {2}\{"path":"a\.txt"\}/);
+  expect(drawn.stdout).toMatch(/answered {2}1 tool · /);
+  expect(drawn.stdout).toMatch(/read_file ▕ *█/);
+  const kinds = told.stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => (JSON.parse(line) as { event: { kind: string } }).event.kind);
+  expect(kinds).toEqual(expect.arrayContaining(['message', 'tool-started', 'tool-finished', 'text', 'turn-finished']));
+});
+
+test('Ctrl+C ends a watch with 130 and nothing else', async () => {
+  const id = await spokenIn();
+  const watching = start(['watch', id, '--from-start']);
+  await waitFor(watching.stdout, (seen) => seen.includes('answered'));
+  watching.kill('SIGINT');
+  expect(await watching.ended).toMatchObject({ code: 130, stderr: expect.stringContaining('stopped watching; the conversation goes on') });
+  expect(await world.client.status(id)).toMatchObject({ phase: 'idle' });
+});
+
+test('rename, stop and close --wait reach the conversation; what has ended cannot be told anything', async () => {
+  const id = world.id();
+  await world.client.start(id);
+  expect(parsed(await perdura('rename', id, 'Another', '-o', 'json'))).toEqual({ id, title: 'Another' });
+  expect(await world.client.status(id)).toMatchObject({ title: 'Another' });
+
+  const held = gate();
+  stage.play(id, { text: 'Many words.', hold: held });
+  const sending = world.client.send(id, say(id, 'hi'));
+  await held.reached;
+  expect(await perdura('stop', id, '--reason', 'enough')).toMatchObject({ code: 0, stdout: '' });
+  expect(await sending).toMatchObject({ stopReason: 'interrupted' });
+  held.release();
+
+  expect(parsed(await perdura('close', id, '--wait', '-o', 'json'))).toMatchObject({ id, outcome: { turns: 1 } });
+  expect(await perdura('stop', id)).toMatchObject({ code: 4, stderr: expect.stringContaining('is not running any more (ended)') });
+  expect((await perdura('show', id)).code).toBe(0);
+});
+
+test('cancel and terminate end a conversation; terminate does not do so unasked', async () => {
+  const [one, other] = [world.id(), world.id()];
+  await Promise.all([world.client.start(one), world.client.start(other)]);
+  expect((await perdura('cancel', one)).code).toBe(0);
+  await waitFor(
+    () => world.client.describe(one),
+    ({ state }) => state !== 'running',
+  );
+  expect(await perdura('terminate', other)).toMatchObject({ code: 2, stderr: expect.stringContaining('add --yes') });
+  expect(await world.client.describe(other)).toMatchObject({ state: 'running' });
+  expect(parsed(await perdura('terminate', other, '--yes', '--reason', 'test', '-o', 'json'))).toEqual({ id: other, terminated: true });
+  expect(await world.client.describe(other)).toMatchObject({ state: 'terminated' });
+});
+
+test('export gives a document, the entries, and histories of Temporal that can be replayed', async () => {
+  const id = await spokenIn();
+  const document = await perdura('export', id);
+  expect(document.stdout).toMatch(/^# 週報 and more\n\n## turn_0001 · /);
+  expect(document.stdout).not.toMatch(UNSAFE);
+  expect(parsed(await perdura('export', id, '--format', 'json'))).toMatchObject({ v: 1, id, entries: { length: 4 } });
+  expect((await perdura('export', id, '--format', 'jsonl')).stdout.trimEnd().split('\n')).toHaveLength(4);
+  const runs = parsed(await perdura('export', id, '--format', 'history')) as { events: { eventType: string }[] }[];
+  expect(runs.map(({ events }) => events[0]?.eventType)).toEqual(['EVENT_TYPE_WORKFLOW_EXECUTION_STARTED']);
+});
+
+test('heal brings back what the store has lost, and says so', async () => {
+  const id = await spokenIn();
+  expect((await perdura('heal', id)).stdout).toMatch(/history has 4 entries in 1 run; the store has them all\n$/);
+  expect(await healWithEmptyStore(id)).toMatchObject({ id, known: 4, missing: 4, restored: 4, complete: true, problems: [] });
+});
+
+test('heal reads a history that no message of gRPC could carry by default', async () => {
+  const id = world.id();
+  const long = 'x'.repeat(900_000);
+  await world.client.start(id);
+  await Promise.all(Array.from({ length: 6 }, (_, n) => world.client.message(id, say(id, `${n} ${long}`))));
+  await waitFor(
+    () => world.client.status(id),
+    ({ turns }) => turns === 6,
+  );
+  const exported = await perdura('export', id, '--format', 'history');
+  expect({ code: exported.code, isLarge: exported.stdout.length > 6 * 1024 * 1024 }).toEqual({ code: 0, isLarge: true });
+  expect(await healWithEmptyStore(id)).toMatchObject({ lostBodies: [], complete: true, problems: [] });
+});
+
+/** The same conversation beside a store that has nothing. */
+async function healWithEmptyStore(id: string): Promise<unknown> {
+  const empty = join(world.dir, 'empty');
+  await rm(empty, { recursive: true, force: true });
+  const healed = await start(['heal', id, '-o', 'json'], { PERDURA_MEMORY_DIR: empty }).ended;
+  const shown = await start(['show', id, '-o', 'json'], { PERDURA_MEMORY_DIR: empty }).ended;
+  const answer = parsed(healed) as { known: number };
+  expect(parsed(shown)).toHaveLength(answer.known);
+  return answer;
+}
+
+test('exit codes tell what went wrong', async () => {
+  const cases: readonly (readonly [number, readonly string[], RegExp])[] = [
+    [4, ['inspect', 'nobody-knows'], /cannot find conversation nobody-knows: .*`perdura list`/],
+    [4, ['send', 'nobody-knows', 'hi'], /cannot send to nobody-knows/],
+    [3, ['list', '--address', '127.0.0.1:1'], /cannot reach Temporal at 127\.0\.0\.1:1/],
+    [3, ['list', '-n', 'nowhere'], /does not open namespace nowhere/],
+    [2, ['show', 'a b'], /"a b" is not an id/],
+    [2, ['show'], /missing required argument 'id'/],
+    [2, ['lsit'], /there is no command lsit; did you mean list\?/],
+    [2, ['list', '--limt', '3'], /Did you mean --limit\?/],
+    [2, ['list', '-o', 'xml'], /Allowed choices are text, json, jsonl/],
+    [2, ['send', 'x', 'hi', '--timeout', 'soon'], /write a duration such as 30s/],
+    [2, ['rename', 'x', ' '], /the title is empty/],
+    [2, ['show', 'x', '--follow', '-o', 'json'], /use -o jsonl/],
+  ];
+  for (const [code, args, message] of cases) {
+    const ran = await perdura(...args);
+    expect([args, ran.code, ran.stdout]).toEqual([args, code, '']);
+    expect(ran.stderr).toMatch(message);
+  }
+});
+
+test('--quiet says nothing beside the data; colours come when they are asked for and NO_COLOR is heard', async () => {
+  const id = await spokenIn();
+  expect((await perdura('show', id, '--quiet')).stderr).toBe('');
+  expect((await perdura('inspect', id)).stdout).not.toContain('\u001b[');
+  expect((await perdura('inspect', id, '--color', 'always')).stdout).toContain('\u001b[36m');
+  expect((await start(['inspect', id], { FORCE_COLOR: '1' }).ended).stdout).toContain('\u001b[36m');
+  expect((await start(['inspect', id], { FORCE_COLOR: '1', NO_COLOR: '1' }).ended).stdout).not.toContain('\u001b[');
+});
+
+test('flags stand for TEMPORAL_*, before the command or after it, and Temporal profiles work', async () => {
+  const id = await spokenIn();
+  const address = process.env['PERDURA_TEST_ADDRESS'] ?? '';
+  const nowhere = { TEMPORAL_ADDRESS: '127.0.0.1:1' };
+  expect((await start(['show', id, '--address', address], nowhere).ended).code).toBe(0);
+  expect((await start(['--address', address, 'show', id], nowhere).ended).code).toBe(0);
+  const file = join(world.dir, 'temporal.toml');
+  await writeFile(file, `[profile.mine]\naddress = "${address}"\nnamespace = "default"\n`);
+  expect((await start(['show', id, '--config-file', file, '--profile', 'mine'], { TEMPORAL_ADDRESS: '' }).ended).code).toBe(0);
+});
+
+test('a reader that leaves is no error', async () => {
+  const id = await spokenIn();
+  const child = spawn('/bin/sh', ['-c', `"${process.execPath}" "${PERDURA}" export ${id} --format history | head -c 10; wait`], {
+    cwd: world.dir,
+    env: {
+      PATH: '/usr/bin:/bin',
+      HOME: world.dir,
+      TEMPORAL_ADDRESS: process.env['PERDURA_TEST_ADDRESS'],
+      PERDURA_TASK_QUEUE: world.taskQueue,
+      PERDURA_MEMORY_DIR: join(world.dir, 'memory'),
+    },
+  });
+  let stderr = '';
+  child.stderr.setEncoding('utf8').on('data', (piece: string) => (stderr += piece));
+  child.stdin.end();
+  await new Promise((resolve) => child.on('close', resolve));
+  expect(stderr).not.toMatch(/EPIPE|at .*\.js/);
+});

@@ -1,0 +1,472 @@
+import { inWords } from '../../../src/cli/views/healed.js';
+import type { Drawn } from '../../../src/cli/drawn.js';
+import { textOfDrawn } from '../../../src/cli/drawn.js';
+import { parseDuration } from '../../../src/cli/duration.js';
+import { nearestSlip } from '../../../src/cli/nearest.js';
+import { temporalCommand } from '../../../src/cli/temporal-command.js';
+import { fit, pad } from '../../../src/cli/views/cells.js';
+import { renderList, shortIds } from '../../../src/cli/views/conversation-list.js';
+import { inspectTurns, renderInspection, wrap, type Inspection } from '../../../src/cli/views/inspection.js';
+import { bar, formatDuration, formatTime } from '../../../src/cli/views/quantities.js';
+import { createTimeline } from '../../../src/cli/views/timeline.js';
+import { renderTraces, renderTranscript } from '../../../src/cli/views/transcript.js';
+import type { Description, Listed } from '../../../src/client.js';
+import type { FeedEvent, Status, TurnResult } from '../../../src/conversation/contract.js';
+import type { ConversationMessage, Entry } from '../../../src/conversation/message.js';
+import { measure } from './measure.js';
+
+const NOW = Date.parse('2026-11-21T12:00:00Z');
+
+function drawn(lines: readonly Drawn[]): string {
+  return lines.map((line) => `|${textOfDrawn(line)}|`).join('\n');
+}
+
+function widest(lines: readonly Drawn[]): number {
+  return Math.max(...lines.map((line) => measure(textOfDrawn(line))));
+}
+
+function listed(id: string, minutes: number, more: Partial<Listed> = {}): Listed {
+  return {
+    id,
+    running: true,
+    state: 'running',
+    agent: 'default',
+    title: null,
+    startedAt: new Date(NOW - minutes * 60_000),
+    closedAt: null,
+    status: 'running',
+    model: 'anthropic/claude',
+    turns: 12,
+    costUsd: 0.0321,
+    ...more,
+  };
+}
+
+const CONVERSATIONS = [
+  listed('conv-3f2a9c1e-aaaa-4bbb-8ccc-000000000001', 3, { title: 'Fix the test that fails on Mondays only, and say why' }),
+  listed('conv-3f2a9c1e-aaaa-4bbb-8ccc-000000000002', 200, { title: '週報を書く 漢字', agent: '研究員' }),
+  listed('support', 9000, { running: false, state: 'terminated', turns: null, costUsd: null }),
+];
+
+describe('a list', () => {
+  const look = { timeFormat: 'relative', now: NOW, measure } as const;
+
+  test('at 80 columns: columns stand below each other, wide characters too, and long titles are cut', () => {
+    const lines = renderList(CONVERSATIONS, { ...look, width: 80 });
+    expect(drawn(lines)).toMatchInlineSnapshot(`
+     "|ID                                         STATUS      STARTED    TITLE|
+     |conv-3f2a9c1e-aaaa-4bbb-8ccc-000000000001  running     3 min ago  Fix the test…|
+     |conv-3f2a9c1e-aaaa-4bbb-8ccc-000000000002  running     3 h ago    週報を書く 漢…|
+     |support                                    terminated  6 d ago    |"
+    `);
+    expect(widest(lines)).toBeLessThanOrEqual(80);
+  });
+
+  test('at 20 columns each conversation is a few lines', () => {
+    expect(drawn(renderList(CONVERSATIONS, { ...look, width: 20 }))).toMatchInlineSnapshot(`
+     "|conv-3f2a9c1e-aaaa-4bbb-8ccc-000000000001|
+     |  status running|
+     |  agent default|
+     |  turns 12|
+     |  cost $0.0321|
+     |  started 3 min ago|
+     |  title Fix the tes…|
+     |conv-3f2a9c1e-aaaa-4bbb-8ccc-000000000002|
+     |  status running|
+     |  agent 研究員|
+     |  turns 12|
+     |  cost $0.0321|
+     |  started 3 h ago|
+     |  title 週報を書く…|
+     |support|
+     |  status terminated|
+     |  agent default|
+     |  started 6 d ago|"
+    `);
+  });
+
+  test('at no width between 20 and 120 does a line of it pass the edge, save ids', () => {
+    for (let width = 20; width <= 120; width++) {
+      const lines = renderList(CONVERSATIONS, { ...look, width }).filter((line) => !/^\S+…?$/.test(textOfDrawn(line)));
+      expect([width, widest(lines) <= width]).toEqual([width, true]);
+    }
+  });
+
+  test('without a screen nothing is cut', () => {
+    expect(textOfDrawn(renderList(CONVERSATIONS, look)[1] ?? [])).toContain('conv-3f2a9c1e-aaaa-4bbb-8ccc-000000000001');
+  });
+
+  test('ids are as short as they can be and still be different', () => {
+    expect([...shortIds(['conv-aaaaaaaa-1', 'conv-bbbbbbbb-1', 'conv-bbbbbbbb-23', 'x']).values()]).toEqual([
+      'conv-aaaaaaaa…',
+      'conv-bbbbbbbb-1',
+      'conv-bbbbbbbb-23',
+      'x',
+    ]);
+  });
+});
+
+const DESCRIPTION: Description = {
+  id: 'conv-3f2a9c1e',
+  runId: 'run',
+  life: 'life',
+  state: 'running',
+  taskQueue: 'perdura',
+  agent: 'default',
+  scope: 'default',
+  title: 'Fix the test 漢字',
+  startedAt: new Date(NOW - 7_200_000),
+  closedAt: null,
+  historyEvents: 1311,
+  historyBytes: 250_000,
+  pendingActivities: [
+    {
+      id: '7',
+      type: 'call-model',
+      state: 'started',
+      attempt: 3,
+      scheduledAt: new Date(NOW - 9000),
+      startedAt: new Date(NOW - 4000),
+      nextAttemptAt: null,
+      lastFailure: 'activity Heartbeat timeout',
+      worker: '4711@host',
+    },
+  ],
+};
+
+const STATUS: Status = {
+  phase: 'waiting-to-retry',
+  waitingFor: 'rate-limit: 429 slow down; trying again at 2026-11-21T12:00:10.000Z',
+  session: 1,
+  turn: 13,
+  turns: 12,
+  epoch: 0,
+  mode: 'auto',
+  stepLock: null,
+  queued: 1,
+  context: { tokens: 24_600, budget: 60_000, chunks: 40, prefixHash: null, prefixChanges: 0 },
+  pendingApprovals: 0,
+  usage: { inputTokens: 120_311, cachedTokens: 98_000, outputTokens: 4011, costUsd: 0.0321 },
+  historyEvents: 1311,
+  agent: 'default',
+  scope: 'default',
+  model: 'anthropic/claude-sonnet-5-5',
+  title: 'Fix the test 漢字',
+  life: 'life',
+  rejectedInputs: { count: 1, last: [{ name: 'message', reason: 'text is missing', at: NOW }] },
+};
+
+function entry(slot: number, turn: string, seconds: number, message: ConversationMessage): Entry {
+  return { v: 1, slot, session: 1, turn, seq: slot, ts: NOW / 1000 - 600 + seconds, message };
+}
+
+const ENTRIES: readonly Entry[] = [
+  entry(1, 'turn_0001', 0, { role: 'user', text: 'fix the test' }),
+  entry(2, 'turn_0001', 2, {
+    role: 'assistant',
+    model: 'anthropic/claude',
+    stop: 'tool-calls',
+    blocks: [
+      { kind: 'text', text: 'Let me see.\u001b[2J' },
+      { kind: 'tool-call', callId: 'turn_0001/c1', name: 'read_file', input: { path: 'a.txt' } },
+    ],
+  }),
+  entry(3, 'turn_0001', 3, { role: 'tool', callId: 'turn_0001/c1', name: 'read_file', outcome: 'ok', text: 'line 1\nline 2' }),
+  entry(4, 'turn_0001', 8, { role: 'assistant', model: 'anthropic/claude', stop: 'end', blocks: [{ kind: 'text', text: 'Done.' }] }),
+  entry(5, 'turn_0002', 60, { role: 'user', text: '漢字はどう？' }),
+  entry(6, 'turn_0002', 62, { role: 'assistant', model: 'anthropic/claude', stop: 'end', blocks: [{ kind: 'text', text: '良い。' }] }),
+];
+
+describe('an inspection', () => {
+  const inspection: Inspection = {
+    description: DESCRIPTION,
+    status: STATUS,
+    queue: [
+      {
+        id: 'qevt_000014',
+        event: { kind: 'message', messageId: 'm', turnId: 'turn_0014', bytes: 2048, delivery: 'queue' },
+        queuedAt: NOW - 3000,
+      },
+    ],
+    turns: inspectTurns(ENTRIES, 5),
+    link: 'http://127.0.0.1:8233/namespaces/default/workflows/conv-3f2a9c1e',
+  };
+  const look = { timeFormat: 'relative', now: NOW, measure } as const;
+
+  test('at 80 columns', () => {
+    expect(drawn(renderInspection(inspection, { ...look, width: 80 }))).toMatchInlineSnapshot(`
+     "|conv-3f2a9c1e|
+     |Fix the test 漢字|
+     ||
+     |status    waiting-to-retry · turn 13 · session 1|
+     |waiting   rate-limit: 429 slow down; trying again at 2026-11-21T12:00:10.000Z|
+     |agent     default|
+     |model     anthropic/claude-sonnet-5-5|
+     |context   ██████████░░░░░░░░░░░░░░ 41 % of 60,000 tokens|
+     |usage     120,311 in (98,000 cached), 4,011 out · $0.0321|
+     |queue     turn_0014 message of 2 KiB, 3.0 s ago|
+     |history   1,311 events, 244 KiB|
+     |started   2 h ago|
+     |refused   1 input, last: message: text is missing|
+     ||
+     |last turns|
+     |  turn_0001 ████████████████  8.0 s · 1 tool · 10 min ago  fix the test|
+     |  turn_0002 ████░░░░░░░░░░░░  2.0 s · 9 min ago  漢字はどう？|
+     ||
+     |under way|
+     |  call-model started · attempt 3, since 4.0 s · 4711@host|
+     |    last failure: activity Heartbeat timeout|
+     ||
+     |http://127.0.0.1:8233/namespaces/default/workflows/conv-3f2a9c1e|"
+    `);
+  });
+
+  test('at 20 columns', () => {
+    expect(drawn(renderInspection(inspection, { ...look, width: 20 }))).toMatchInlineSnapshot(`
+     "|conv-3f2a9c1e|
+     |Fix the test 漢字|
+     ||
+     |status|
+     |  waiting-to-retry ·|
+     |  turn 13 · session|
+     |  1|
+     |waiting|
+     |  rate-limit: 429|
+     |  slow down; trying|
+     |  again at|
+     |  2026-11-21T12:00:1|
+     |  0.000Z|
+     |agent|
+     |  default|
+     |model|
+     |  anthropic/claude-s|
+     |  onnet-5-5|
+     |context|
+     |  ███░░░░░ 41 % of|
+     |  60,000 tokens|
+     |usage|
+     |  120,311 in (98,000|
+     |  cached), 4,011 out|
+     |  · $0.0321|
+     |queue|
+     |  turn_0014 message|
+     |  of 2 KiB, 3.0 s|
+     |  ago|
+     |history|
+     |  1,311 events, 244|
+     |  KiB|
+     |started|
+     |  2 h ago|
+     |refused|
+     |  1 input, last:|
+     |  message: text is|
+     |  missing|
+     ||
+     |last turns|
+     |  turn_0001  8.0 s…|
+     |  turn_0002  2.0 s|
+     ||
+     |under way|
+     |  call-model starte…|
+     |    last failure:|
+     |    activity|
+     |    Heartbeat|
+     |    timeout|
+     ||
+     |http://127.0.0.1:8233/namespaces/default/workflows/conv-3f2a9c1e|"
+    `);
+  });
+
+  test('at no width between 20 and 120 does a line of it pass the edge, save the id and the link', () => {
+    for (let width = 20; width <= 120; width++) {
+      const lines = renderInspection({ ...inspection, link: null }, { ...look, width });
+      expect([width, widest(lines) <= width]).toEqual([width, true]);
+    }
+  });
+
+  test('without a worker it says what Temporal knows', () => {
+    const text = drawn(renderInspection({ ...inspection, status: null, queue: [], turns: [], link: null }, { ...look, width: 80 }));
+    expect(text).toContain('status    running; no worker answers for it');
+    expect(text).toContain('attempt 3');
+  });
+});
+
+describe('a timeline', () => {
+  const RESULT: TurnResult = {
+    turnId: 'turn_0001',
+    text: 'Done.',
+    stopReason: 'end',
+    usage: { inputTokens: 1000, cachedTokens: 0, outputTokens: 40, costUsd: 0.01 },
+    toolCalls: 2,
+  };
+  const call = { turn: 'turn_0001', attempt: 'a' } as const;
+  const EVENTS: readonly (readonly [number, FeedEvent])[] = [
+    [0, { kind: 'message', turn: 'turn_0001', messageId: 'm', preview: 'fix the 漢字 test', ts: NOW }],
+    [900, { kind: 'text', ...call, call: 'c0', text: 'Let me' }],
+    [1000, { kind: 'reset', ...call, call: 'c0', attempt: 'b' }],
+    [1500, { kind: 'text', ...call, call: 'c0', attempt: 'b', text: 'Let me see' }],
+    [2000, { kind: 'tool-started', turn: 'turn_0001', callId: 'x', name: 'bash', input: '{"command":"npm test"}' }],
+    [2010, { kind: 'tool-started', turn: 'turn_0001', callId: 'y', name: 'read_file', input: '{"path":"a.txt"}' }],
+    [3000, { kind: 'tool-finished', turn: 'turn_0001', callId: 'y', name: 'read_file', outcome: 'ok', preview: 'text' }],
+    [6000, { kind: 'tool-finished', turn: 'turn_0001', callId: 'x', name: 'bash', outcome: 'error', preview: 'exit 1' }],
+    [6100, { kind: 'waiting', turn: 'turn_0001', for: 'rate-limit: 429', until: NOW + 8000 }],
+    [9000, { kind: 'text', ...call, call: 'c1', text: 'Done.' }],
+    [10_000, { kind: 'turn-finished', turn: 'turn_0001', result: RESULT }],
+  ];
+
+  function draw(width: number | undefined, events = EVENTS): Drawn[] {
+    const timeline = createTimeline({ width, measure });
+    return events.flatMap(([at, event]) => timeline.event(event, NOW + at));
+  }
+
+  test('at 80 columns', () => {
+    const lines = draw(80);
+    expect(drawn(lines)).toMatchInlineSnapshot(`
+     "|turn_0001  › fix the 漢字 test|
+     |  +0.9 s  model  first words after 0.9 s|
+     |  +1.0 s  model  starts again: the attempt before was cut off|
+     |  +2.0 s  → bash  {"command":"npm test"}|
+     |  +2.0 s  → read_file  {"path":"a.txt"}|
+     |  +3.0 s  ← read_file  1.0 s ok text|
+     |  +6.0 s  ← bash  4.0 s error exit 1|
+     |  +6.1 s  waiting  rate-limit: 429; again in 1.9 s|
+     |  +9.0 s  model  first words after 1.0 s|
+     |   +10 s  answered  2 tools · 1,000 in, 40 out · $0.0100 · "Done."|
+     |          model     ▕▒▒▒▒█████                                      ▏ 2.0 s ×2|
+     |          bash      ▕         ███████████████████                   ▏ 4.0 s|
+     |          read_file ▕         █████                                 ▏ 1.0 s|
+     |          model     ▕                            █                  ▏ 0.1 s|
+     |          waiting   ▕                             ░░░░░░░░░         ▏ 1.9 s|
+     |          model     ▕                                      ▒▒▒▒█████▏ 2.0 s|
+     ||"
+    `);
+    expect(widest(lines)).toBeLessThanOrEqual(80);
+  });
+
+  test('at 20 columns', () => {
+    const lines = draw(20);
+    expect(drawn(lines)).toMatchInlineSnapshot(`
+     "|turn_0001  › fix th…|
+     |  +0.9 s  model fir…|
+     |  +1.0 s  model sta…|
+     |  +2.0 s  → bash {"…|
+     |  +2.0 s  → read_fi…|
+     |  +3.0 s  ← read_fi…|
+     |  +6.0 s  ← bash 4.…|
+     |  +6.1 s  waiting r…|
+     |  +9.0 s  model fir…|
+     |   +10 s  answered…|
+     ||"
+    `);
+    expect(widest(lines)).toBeLessThanOrEqual(20);
+  });
+
+  test('at no width between 20 and 120 does a line of it pass the edge', () => {
+    for (let width = 20; width <= 120; width++) expect([width, widest(draw(width)) <= width]).toEqual([width, true]);
+  });
+
+  test('who comes in the middle of a turn is told so', () => {
+    expect(drawn(draw(80, EVENTS.slice(6, 7)))).toMatchInlineSnapshot(`
+     "|turn_0001  (already running)|
+     |   +0 ms  ← read_file  ok text|"
+    `);
+  });
+
+  test('an attempt beyond the first is told once', () => {
+    const timeline = createTimeline({ width: 80, measure });
+    timeline.event(EVENTS[0]?.[1] as FeedEvent, NOW);
+    const told = [0, 1000, 2000].flatMap((ms) => timeline.pending(DESCRIPTION.pendingActivities, NOW + ms));
+    expect(drawn(told)).toBe('|   +0 ms  attempt 3  call-model is tried again: activity Heartbeat timeout|');
+  });
+
+  test('what goes on is said with its time', () => {
+    const timeline = createTimeline({ width: 80, measure });
+    for (const [at, event] of EVENTS.slice(0, 6)) timeline.event(event, NOW + at);
+    expect(timeline.doing(NOW + 5000)).toBe('turn_0001  bash 3.0 s, read_file 3.0 s');
+  });
+});
+
+describe('a transcript', () => {
+  test('names each turn once, and goes on in the turn that was drawn last', () => {
+    expect(drawn(renderTranscript(ENTRIES, { timeFormat: 'iso', now: NOW }))).toMatchInlineSnapshot(`
+     "||
+     |turn_0001  2026-11-21T11:50:00.000Z|
+     |› fix the test|
+     |Let me see.[2J|
+     |  → read_file {"path":"a.txt"}|
+     |  ← read_file ok: line 1 line 2|
+     |Done.|
+     ||
+     |turn_0002  2026-11-21T11:51:00.000Z|
+     |› 漢字はどう？|
+     |良い。|"
+    `);
+    expect(drawn(renderTranscript(ENTRIES.slice(3, 4), { timeFormat: 'iso', now: NOW, before: 'turn_0001' }))).toBe('|Done.|');
+  });
+
+  test('as raw traces: one JSON a line, in the format of the seed', () => {
+    const traces = renderTraces(ENTRIES, 'conv_1').map((line) => JSON.parse(line) as { id: string; trace_type: string; turn_id: string });
+    expect(traces.map(({ id, trace_type }) => `${id} ${trace_type}`)).toEqual([
+      'rt_001 user',
+      'rt_002 assistant',
+      'rt_002_1 tool_call',
+      'rt_003 tool_result',
+      'rt_004 assistant',
+      'rt_005 user',
+      'rt_006 assistant',
+    ]);
+  });
+});
+
+test('healing is told in words', () => {
+  const healed = { runs: 2, events: 30, known: 12, missing: 0, restored: 0, lostBodies: [], complete: true, problems: [] };
+  expect(inWords('c', healed)).toEqual(['c: history has 12 entries in 2 runs; the store has them all']);
+  expect(inWords('c', { ...healed, missing: 3, restored: 3 })[0]).toContain('3 were missing in the store and are back');
+  expect(inWords('c', { ...healed, missing: 3, restored: 1, complete: false, lostBodies: ['b'] })).toHaveLength(3);
+});
+
+test('texts are cut between characters as people see them', () => {
+  expect(fit('漢字漢字', 5, measure)).toBe('漢字…');
+  expect(fit('e\u0301e\u0301e\u0301', 2, measure)).toBe('e\u0301…');
+  expect(pad('漢', 4, measure)).toBe('漢  ');
+  expect(pad('漢', 4, measure, 'right')).toBe('  漢');
+  expect(wrap('one two three 漢字漢字漢字', 9, measure)).toEqual(['one two', 'three', '漢字漢字', '漢字']);
+});
+
+test('times and durations', () => {
+  expect([50, 1234, 12_345, 720_000, 7_200_000, 300_000_000].map(formatDuration)).toEqual([
+    '50 ms',
+    '1.2 s',
+    '12 s',
+    '12 min',
+    '2 h',
+    '3 d',
+  ]);
+  expect(formatTime(NOW - 7_200_000, 'relative', NOW)).toBe('2 h ago');
+  expect(formatTime(NOW, 'iso', NOW)).toBe('2026-11-21T12:00:00.000Z');
+  expect(formatTime(NOW, 'raw', NOW)).toBe(String(NOW));
+  expect(['30s', '500ms', '2m', '1.5h', '7'].map(parseDuration)).toEqual([30_000, 500, 120_000, 5_400_000, 7000]);
+  for (const wrong of ['', '0', '-1s', '1 week', '99999h']) expect(() => parseDuration(wrong)).toThrow('write a duration');
+});
+
+test('a bar is neither empty when there is something nor full when there is room', () => {
+  expect([0, 0.001, 0.5, 0.999, 1, 2].map((share) => bar(share, 4))).toEqual(['░░░░', '█░░░', '██░░', '███░', '████', '████']);
+});
+
+test('a slip of the fingers has a nearest word, another word has none', () => {
+  const words = ['show', 'send', 'list', 'inspect'];
+  expect(['shwo', 'lits', 'inspekt', 'hello', 'x'].map((word) => nearestSlip(word, words))).toEqual([
+    'show',
+    'list',
+    'inspect',
+    undefined,
+    undefined,
+  ]);
+});
+
+test('the equivalent command names the server where it is not the usual one, and is safe to paste', () => {
+  const at = (address: string, namespace: string) => ({ connectionOptions: { address }, namespace, named: true });
+  expect(temporalCommand(at('127.0.0.1:7233', 'default'), ['workflow', 'show', '-w', 'c'])).toBe('temporal workflow show -w c');
+  expect(temporalCommand(at('host:1', 'ns'), ['x', "it's $HOME"])).toBe(`temporal x 'it'\\''s $HOME' --address host:1 -n ns`);
+  expect(temporalCommand(at('127.0.0.1:7233', 'default'), ['-q', `a = 'b'`])).toBe(`temporal -q "a = 'b'"`);
+});
