@@ -27,20 +27,22 @@ export interface Done<Result> {
 
 type Persistable = { readonly persisted: boolean };
 
-const COMMIT_TRIES = 4;
-const COMMIT_PAUSE_MS = 250;
+const TRIES = 4;
+const PAUSE_MS = 250;
 
 export async function performEffect<Result extends Persistable>(store: Store, effect: Effect<Result>): Promise<Result> {
   const { key, claim } = effect;
   const id = randomUUID();
-  const reservation = await store.effects.reserve(key, claim, id);
+  const reservation = await insist(() => store.effects.reserve(key, claim, id));
   if (reservation.status === 'committed') return reservation.result as unknown as Result;
   if (reservation.status === 'fenced') return effect.fenced();
   if (reservation.status === 'conflict') throw conflict(claim);
 
   const done = await effect.work({ id, earlier: reservation.earlier });
   try {
-    const commitment = await commit(store, effect, done);
+    const { result, entry, usage } = done;
+    const entries = entry ? [entry] : [];
+    const commitment = await insist(() => store.effects.commit(key, claim, result as unknown as JsonValue, entries, usage));
     if (commitment.status === 'committed') return commitment.result as unknown as Result;
     if (commitment.status === 'fenced') return effect.fenced(done);
   } catch (error) {
@@ -50,14 +52,17 @@ export async function performEffect<Result extends Persistable>(store: Store, ef
   throw conflict(claim);
 }
 
-/** Tried again in place: the work is done and paid for, and a store that blinks should not show. */
-async function commit<Result extends Persistable>(store: Store, { key, claim }: Effect<Result>, { result, entry, usage }: Done<Result>) {
+/**
+ * Tried again in place. What is done is paid for, and what has one attempt only would be told as "outcome unknown" without ever
+ * having run: a store that blinks should not show.
+ */
+async function insist<T>(write: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await store.effects.commit(key, claim, result as unknown as JsonValue, entry ? [entry] : [], usage);
+      return await write();
     } catch (error) {
-      if (!(error instanceof StoreUnavailable) || attempt === COMMIT_TRIES) throw error;
-      await new Promise((resolve) => setTimeout(resolve, COMMIT_PAUSE_MS));
+      if (!(error instanceof StoreUnavailable) || attempt === TRIES) throw error;
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     }
   }
 }

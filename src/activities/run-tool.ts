@@ -53,7 +53,8 @@ export async function runTool(dependencies: ActivityDependencies, input: RunTool
       fenced: (done) => ({ ...(done?.result ?? finishedOf(input, 'unknown', '')), fenced: true }),
     });
     const preview = beginningOf(shownText(finished.text), 200);
-    feed.publish({ kind: 'tool-finished', turn, callId, name, outcome: finished.outcome, preview });
+    // A settled call has had its end announced; this one came too late to count.
+    if (!finished.fenced) feed.publish({ kind: 'tool-finished', turn, callId, name, outcome: finished.outcome, preview });
     await feed.drain();
     return finished;
   } finally {

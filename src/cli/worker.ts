@@ -10,10 +10,11 @@ const ORPHAN_PATIENCE = 15_000;
 
 export async function worker(config: Config, output: Output): Promise<number> {
   // Started by a chat: when that ends, however it ended, so do we, the way SIGTERM ends us.
-  process.once('disconnect', () => {
+  const endWithParent = (): void => {
     process.kill(process.pid, 'SIGTERM');
     setTimeout(() => process.exit(EXIT.failed), ORPHAN_PATIENCE).unref();
-  });
+  };
+  process.once('disconnect', endWithParent);
   const own = await loadUserConfig(config.cwd);
   const { runWorker } = await import('../worker.js');
   await runWorker(config, {
@@ -23,6 +24,8 @@ export async function worker(config: Config, output: Output): Promise<number> {
       process.send?.({ kind: 'ready' } satisfies WorkerReady);
     },
   });
+  // From here on it is we who let go.
+  process.off('disconnect', endWithParent);
   if (process.connected) process.disconnect();
   return EXIT.ok;
 }

@@ -362,7 +362,13 @@ function resultEntry(state: ConversationState, turn: Turn, call: ToolCall, outco
 }
 
 function settle(state: ConversationState, settlements: readonly Settlement[]): ConversationState {
-  return { ...state, outbox: { ...state.outbox, settle: [...state.outbox.settle, ...settlements] } };
+  const owed = { ...state, outbox: { ...state.outbox, settle: [...state.outbox.settle, ...settlements] } };
+  return settlements.reduce<ConversationState>((now, { entry }) => {
+    if (entry?.message.role !== 'tool') return now;
+    const { callId, name, outcome, text } = entry.message;
+    const preview = typeof text === 'string' ? text : text.preview;
+    return announce(now, { kind: 'tool-finished', turn: entry.turn, callId, name, outcome, preview });
+  }, owed);
 }
 
 /** Facts are for watchers only: with the store away for long, the newest are let go. */

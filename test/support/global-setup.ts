@@ -2,6 +2,7 @@
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { dieWithUs } from './reaper';
 import { startTemporal, type TemporalServer } from './temporal-server';
 
 declare global {
@@ -10,6 +11,7 @@ declare global {
 
 export default async function setup(): Promise<void> {
   globalThis.perduraTestTemporal = await startTemporal();
+  dieWithUs(globalThis.perduraTestTemporal.pid);
   process.env['PERDURA_TEST_ADDRESS'] = globalThis.perduraTestTemporal.address;
   // For what is made once per run, such as the workflow bundle.
   process.env['PERDURA_TEST_DIR'] = await mkdtemp(join(tmpdir(), 'perdura-test-run-'));
