@@ -181,14 +181,14 @@ test('watch draws a turn as it happens, and as jsonl gives its events; both end 
   await world.client.start(id);
   const drawing = start(['watch', id]);
   const telling = start(['watch', id, '-o', 'jsonl', '--from-start']);
-  // A watcher sees what comes from now on: a turn is repeated until one is seen.
+  // A watcher sees what comes from now on, and may come in the middle of a turn: it is repeated until one was seen whole.
   await waitFor(
     async () => {
       stage.play(id, callTool('read_file', { path: 'a.txt' }), text('Watched.'));
       await world.client.send(id, say(id, 'look'));
       return drawing.stdout();
     },
-    (seen) => seen.includes('Watched.'),
+    (seen) => /→ read_file[^]*read_file ▕/.test(seen),
   );
   await world.client.closeConversation(id);
   const [drawn, told] = await Promise.all([drawing.ended, telling.ended]);
