@@ -144,6 +144,7 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
       args: [options],
       memo: { agent, scope, ...(title === null ? {} : { title }) },
       staticSummary: title === null ? agent : `${agent} · ${title}`,
+      staticDetails: `A conversation with agent \`${agent}\`, long-term memory of \`${scope}\`. What it does now stands under Current Details.`,
     };
   };
   const withSignal = <T>(signal: AbortSignal | undefined, call: () => Promise<T>): Promise<T> =>

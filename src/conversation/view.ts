@@ -77,7 +77,10 @@ function phaseOf(state: ConversationState): Phase {
     if (state.queue.length > 0) return 'thinking';
     return state.closing === 'no' ? 'idle' : 'closing';
   }
-  if (turn.doing.kind === 'tools') return 'running-tools';
+  if (turn.doing.kind === 'tools') {
+    const runs = turn.doing.calls.some((call) => call.status === 'running');
+    return state.storeRetry && !runs ? 'waiting-to-retry' : 'running-tools';
+  }
   const { call } = turn.doing;
   if (call.inFlight) return 'thinking';
   return call.retry || state.storeRetry ? 'waiting-to-retry' : 'thinking';

@@ -1,0 +1,52 @@
+import { isBetweenRuns, type ClientError } from '../../src/client/errors.js';
+import { persistInTrying } from '../../src/client/persist-in-trying.js';
+
+/** As grpc-js throws it. */
+function grpcError(code: number, details: string): Error {
+  return Object.assign(new Error(`${code} ${details}`), { code, details, metadata: {} });
+}
+
+/** Fails with these, one after the other, and then answers. */
+function failingWith(...errors: readonly Error[]): { say: () => Promise<string>; said: () => number } {
+  let said = 0;
+  const say = (): Promise<string> => {
+    const error = errors[said++];
+    return error ? Promise.reject(error) : Promise.resolve('answer');
+  };
+  return { say, said: () => said };
+}
+
+test.each([
+  ['FAILED_PRECONDITION, as an update gets that meets a hand-over', 9],
+  ['UNAVAILABLE', 14],
+  ['RESOURCE_EXHAUSTED', 8],
+  ['DEADLINE_EXCEEDED', 4],
+])('%s is said again', async (name, code) => {
+  const { say, said } = failingWith(grpcError(code, name), grpcError(code, name));
+  expect(await persistInTrying({ attempt: 'cannot send' }, say)).toBe('answer');
+  expect(said()).toBe(3);
+});
+
+test('what another try cannot help is told at once, with what was attempted', async () => {
+  const { say, said } = failingWith(grpcError(5, 'NOT_FOUND'));
+  const failure = persistInTrying({ attempt: 'cannot send to c-1' }, say);
+  await expect(failure).rejects.toMatchObject({ kind: 'not-found', message: expect.stringContaining('cannot send to c-1') } as ClientError);
+  expect(said()).toBe(1);
+});
+
+test('a question that meets the moment between two runs is asked again, and no other is', async () => {
+  const between = failingWith(grpcError(9, 'Workflow task is not scheduled yet.'));
+  expect(await persistInTrying({ attempt: 'cannot ask', isWorthAnother: isBetweenRuns }, between.say)).toBe('answer');
+  const alone = failingWith(grpcError(9, 'no poller seen for task queue recently, worker may be down'));
+  await expect(persistInTrying({ attempt: 'cannot ask', isWorthAnother: isBetweenRuns }, alone.say)).rejects.toThrow('no poller');
+  expect([between.said(), alone.said()]).toEqual([2, 1]);
+});
+
+test('the patience ends, and so does the wait of who gives up', async () => {
+  const always = (): Promise<never> => Promise.reject(grpcError(14, 'UNAVAILABLE'));
+  await expect(persistInTrying({ attempt: 'cannot send', patienceMs: 50 }, always)).rejects.toMatchObject({ kind: 'unreachable' });
+  const stop = new AbortController();
+  const waiting = persistInTrying({ attempt: 'cannot send', signal: stop.signal }, always);
+  stop.abort();
+  await expect(waiting).rejects.toMatchObject({ kind: 'aborted' });
+});
