@@ -11,6 +11,7 @@ import { createAgentLoader } from './agents/load-agent.js';
 import { loadConfig, secretsOf, temporalConnection, type Config } from './config.js';
 import { heal } from './heal/heal.js';
 import type { WorkflowCode } from './heal/replay-runs.js';
+import { toTraces } from './memory/traces.js';
 import { createModels } from './models/choose.js';
 import { splitModel } from './models/registry.js';
 import { installTelemetry, runtimeLog, toSinks } from './observability.js';
@@ -72,7 +73,15 @@ async function runUntil(stop: AbortSignal, config: Config, own: OwnCode, onReady
   const fromProfile = typeof connectionOptions.apiKey === 'string' ? [connectionOptions.apiKey] : [];
   installTelemetry({ logLevel, metricsAddress, secrets: [...secretsOf(config), ...fromProfile] });
   const connection = await NativeConnection.connect(connectionOptions);
-  const store = openStore(config, { log: (line) => runtimeLog().warn(line) });
+  const store = openStore(config, {
+    log: (line) => runtimeLog().warn(line),
+    traceLines: (entry, { conversation }) => toTraces(entry, conversation).map((trace) => JSON.stringify(trace)),
+  });
+  // Said, and no more: a store that is away now may be back before the first message.
+  void store.check().then(
+    (warnings) => warnings.forEach((warning) => runtimeLog().warn(warning)),
+    (error: unknown) => runtimeLog().warn(error instanceof Error ? error.message : String(error)),
+  );
   const offline = needsOffline(config, own) ? await startOfflineModel() : undefined;
   try {
     const activities = await activitiesOf(config, own, store, {
