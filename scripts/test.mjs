@@ -2,7 +2,7 @@
  * `npm test`: every test that needs no account, against a real Temporal server and a real redis-server that the tests start
  * themselves on free ports. Arguments after `--` go to jest. Closes with the line `N passed, N failed`.
  */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,6 +10,9 @@ import { prepare, root } from './prepare.mjs';
 import { runProgram } from './programs.mjs';
 import { findRedisServer } from './redis-server.mjs';
 import { report, run } from './report.mjs';
+
+const EXIT_MS = 20_000;
+const LONGEST_MS = (process.env.PERDURA_LONG === '1' ? 240 : 45) * 60_000;
 
 await run(async () => {
   await prepare();
@@ -22,16 +25,40 @@ await run(async () => {
   const folder = mkdtempSync(join(tmpdir(), 'perdura-test-'));
   try {
     const outputFile = join(folder, 'jest.json');
+    const hanging = watchForHanging(outputFile);
     const result = await runProgram(
       process.execPath,
       [join(root, 'node_modules', 'jest', 'bin', 'jest.js'), '--json', `--outputFile=${outputFile}`, ...process.argv.slice(2)],
-      { cwd: root, env: testEnvironment({ PERDURA_TEST_TEMPORAL: temporal.path, PERDURA_TEST_REDIS: redis.path }), show: true },
+      {
+        cwd: root,
+        env: testEnvironment({ PERDURA_TEST_TEMPORAL: temporal.path, PERDURA_TEST_REDIS: redis.path }),
+        show: true,
+        signal: hanging.signal,
+      },
     );
+    hanging.end();
     return close(readResults(outputFile), result.code);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 });
+
+/** Something left open keeps jest alive for ever after its last test: that is a failure, and must not be a wait. */
+function watchForHanging(outputFile) {
+  const stop = new AbortController();
+  const started = Date.now();
+  let resultsAt;
+  const timer = setInterval(() => {
+    if (resultsAt === undefined && existsSync(outputFile)) resultsAt = Date.now();
+    const kill = (why) => {
+      process.stderr.write(`\n${why}; killed.\n`);
+      stop.abort();
+    };
+    if (resultsAt !== undefined && Date.now() - resultsAt > EXIT_MS) kill(`jest did not exit ${EXIT_MS / 1000} s after its last test`);
+    else if (Date.now() - started > LONGEST_MS) kill(`the tests did not end within ${LONGEST_MS / 60_000} minutes`);
+  }, 1000);
+  return { signal: stop.signal, end: () => clearInterval(timer) };
+}
 
 /** A developer's own server, key and settings are no part of a test: tests say what they need. */
 function testEnvironment(extra) {

@@ -11,7 +11,9 @@ export function failureOf(error: unknown): StepFailure {
     return { type, message: cause.message, transient: isTransient(type), ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
   }
   if (cause instanceof TimeoutFailure) {
-    return { type: 'timeout', message: `no sign of life from the worker (${cause.timeoutType}); it may have died`, transient: true };
+    const message =
+      cause.timeoutType === 'HEARTBEAT' ? 'no sign of life from the worker; it may have died' : `it took longer than it may (${cause.timeoutType})`;
+    return { type: 'timeout', message, transient: true };
   }
   if (cause instanceof CancelledFailure) return { type: 'cancelled', message: 'it was stopped', transient: false };
   return { type: 'internal', message: cause instanceof Error ? cause.message : String(cause), transient: false };

@@ -20,8 +20,10 @@ for (const how of ['frozen', 'killed'] as const) {
       const sent = scene.client.send(id, { id: 'm2', text: 'tell me' });
       await held.reached;
 
-      if (how === 'frozen') process.kill(scene.redis.pid, 'SIGSTOP');
-      else await scene.redis.kill();
+      if (how === 'frozen') {
+        process.kill(scene.redis.pid, 'SIGSTOP');
+        scene.onClose(() => process.kill(scene.redis.pid, 'SIGCONT'));
+      } else await scene.redis.kill();
       const downAt = Date.now();
       let answeredAt = 0;
       void sent.then(

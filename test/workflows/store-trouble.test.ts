@@ -69,12 +69,17 @@ test('frozen while the model asks for a tool, redis is waited for: no second cal
   await hold.reached;
   process.kill(redis.pid, 'SIGSTOP');
   hold.release();
-  // The answer has come through without the store, which is owed it.
-  await waitFor(
-    () => world.client.status(id),
-    ({ phase }) => phase === 'running-tools',
-  );
-  process.kill(redis.pid, 'SIGCONT');
+  try {
+    // The answer has come through without the store, which is owed it before a tool may run.
+    const { waitingFor } = await waitFor(
+      () => world.client.status(id),
+      ({ phase }) => phase === 'waiting-to-retry',
+    );
+    expect(waitingFor).toMatch(/^(StoreUnavailable|timeout): /);
+  } finally {
+    // Else nothing that talks to it could be closed.
+    process.kill(redis.pid, 'SIGCONT');
+  }
   expect(await sent).toMatchObject({ text: 'Read.', toolCalls: 1 });
   expect(stage.requests(id)).toHaveLength(2);
   expect(await rolesOf(id)).toEqual(['user', 'assistant', 'tool', 'assistant']);
