@@ -12,7 +12,9 @@ export function failureOf(error: unknown): StepFailure {
   }
   if (cause instanceof TimeoutFailure) {
     const message =
-      cause.timeoutType === 'HEARTBEAT' ? 'no sign of life from the worker; it may have died' : `it took longer than it may (${cause.timeoutType})`;
+      cause.timeoutType === 'HEARTBEAT'
+        ? 'no sign of life from the worker; it may have died'
+        : `it took longer than it may (${cause.timeoutType})`;
     return { type: 'timeout', message, transient: true };
   }
   if (cause instanceof CancelledFailure) return { type: 'cancelled', message: 'it was stopped', transient: false };
