@@ -23,6 +23,7 @@ import { startOfflineModel } from './testing/offline-model.js';
 import { builtinTools } from './tools/builtin/index.js';
 import { createToolRegistry } from './tools/registry.js';
 import { checkOwnCode, type Observer, type OwnCode } from './user-config.js';
+import { packageVersion } from './version.js';
 
 export type { Observed, Observer, OwnCode } from './user-config.js';
 
@@ -157,6 +158,8 @@ export function workerOptions(own: {
     ...workflowCode(),
     sinks: toSinks(observers),
     interceptors: { activity: [sayTurn] },
+    // It stands in every workflow task of every history; the SDK's own is a hash of the bundle, three times as long.
+    buildId: `perdura@${packageVersion()}`,
     shutdownGraceTime: SHUTDOWN_GRACE,
     // Cancellation is heard with a heartbeat's answer: at the default of up to 30 s a stop would take that long.
     maxHeartbeatThrottleInterval: '1s',

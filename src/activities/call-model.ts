@@ -1,11 +1,14 @@
 /** The `call-model` step: load the context, call, stream to the feed, commit answer and cost. */
 import { Context, log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
+import { answerIn } from '../conversation/answer.js';
 import type { TurnResult } from '../conversation/contract.js';
 import type { CallModelInput, ModelAnswer, ToolPlan } from '../conversation/effects.js';
 import { assistantEntry } from '../conversation/entries.js';
-import type { AssistantBlock, JsonValue, ModelStop, Usage } from '../conversation/message.js';
+import type { AssistantBlock, ConversationMessage, JsonValue, ModelStop, Usage } from '../conversation/message.js';
 import { addUsage } from '../conversation/state.js';
+import type { LoadedAgent } from '../agents/load-agent.js';
+import type { ConversationKey } from '../stores/store.js';
 import { ModelInterrupted, type ModelDelta, type ModelResponse } from '../models/model.js';
 import { normalize } from '../models/normalize.js';
 import { costUsd, splitModel } from '../models/registry.js';
@@ -23,13 +26,16 @@ export async function callModel(dependencies: ActivityDependencies, input: CallM
   const stopHeartbeat = startHeartbeat(activity);
   const key = keyOf(input.identity);
   const feed = createFeedWriter(dependencies.store.feed, key);
+  // Read while the effect is reserved. What fails here fails the work, and must not be an unhandled rejection before that.
+  const prepared = Promise.all([dependencies.agents(input.identity.agent), loadContext(dependencies, key, input.context)]);
+  prepared.catch(() => undefined);
   try {
     const answer = await performEffect<ModelAnswer>(dependencies.store, {
       key,
       claim: { id: input.call, hash: hashOf([input.turn, input.slot, input.context, input.model]) },
       work: ({ id, earlier }) => {
         if (earlier > 0) feed.publish({ kind: 'reset', turn: input.turn, call: input.call, attempt: id });
-        return ask(dependencies, input, activity, feed, id);
+        return prepared.then(([agent, context]) => ask(dependencies, { input, key, activity, feed, attempt: id }, agent, context));
       },
       fenced: (done) => ({ ...(done?.result ?? answerOf(input, [], 'interrupted', NOTHING, 0)), fenced: true }),
     });
@@ -41,16 +47,21 @@ export async function callModel(dependencies: ActivityDependencies, input: CallM
   }
 }
 
+interface Attempt {
+  readonly input: CallModelInput;
+  readonly key: ConversationKey;
+  readonly activity: Context;
+  readonly feed: FeedWriter;
+  /** An id that no other attempt has: readers tell a retried stream by it. */
+  readonly attempt: string;
+}
+
 async function ask(
-  dependencies: ActivityDependencies,
-  input: CallModelInput,
-  activity: Context,
-  feed: FeedWriter,
-  attempt: string,
+  { store, models, tools, modelTimeouts }: ActivityDependencies,
+  { input, key, activity, feed, attempt }: Attempt,
+  agent: LoadedAgent,
+  context: readonly ConversationMessage[],
 ): Promise<Done<ModelAnswer>> {
-  const { store, models, agents, tools, modelTimeouts } = dependencies;
-  const key = keyOf(input.identity);
-  const [agent, context] = await Promise.all([agents(input.identity.agent), loadContext(dependencies, key, input.context)]);
   const { provider, model } = splitModel(input.model);
   const offered = tools.select(agent.config.tools ?? tools.names);
   const { turn, call } = input;
@@ -127,10 +138,9 @@ function publishDelta(feed: FeedWriter, delta: ModelDelta, ids: { turn: string; 
 
 /** The workflow ends the turn on this answer and needs no step for it, so the news is given here. */
 function announceEnd(feed: FeedWriter, { turn, soFar }: CallModelInput, answer: ModelAnswer): void {
-  const texts = answer.blocks.flatMap((block) => (block.kind === 'text' ? [block.text] : []));
   const result: TurnResult = {
     turnId: turn,
-    text: texts.map((text) => (typeof text === 'string' ? text : `${text.preview}…`)).join('\n\n'),
+    ...(answerIn(answer.blocks) ?? { text: '' }),
     stopReason: 'end',
     usage: addUsage(soFar.usage, answer.usage),
     toolCalls: soFar.toolCalls,

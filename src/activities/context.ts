@@ -2,7 +2,7 @@
 import { log } from '@temporalio/activity';
 import type { ConversationMessage, Entry } from '../conversation/message.js';
 import { slotsOf, type SlotRange } from '../conversation/slots.js';
-import { withBodies } from '../memory/bodies.js';
+import { hasBodies, withBodies } from '../memory/bodies.js';
 import type { ConversationKey } from '../stores/store.js';
 import { countHeal } from '../telemetry/metrics.js';
 import type { ActivityDependencies } from './index.js';
@@ -15,7 +15,10 @@ export async function loadContext(
 ): Promise<ConversationMessage[]> {
   const slots = slotsOf(ranges);
   const entries = await readHealed(dependencies, key, slots);
-  return Promise.all(entries.map(async (entry, i) => (entry ? withBodies(dependencies.store, key, entry) : placeholder(slots[i] ?? 0))));
+  const messages = entries.map((entry, i) => entry?.message ?? placeholder(slots[i] ?? 0));
+  const long = entries.flatMap((entry, i) => (entry && hasBodies(entry) ? [{ entry, i }] : []));
+  await Promise.all(long.map(async ({ entry, i }) => (messages[i] = await withBodies(dependencies.store, key, entry))));
+  return messages;
 }
 
 /** Entries as they are, after healing when one is missing. */

@@ -1,8 +1,7 @@
 /** The commands and their options. Each command's own code is loaded when it runs, so that `--help` is instant. */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { Command, CommanderError } from 'commander';
 import { loadConfig, readColorWish, withTemporalEnv } from '../config.js';
+import { packageVersion } from '../version.js';
 import * as cancel from './commands/cancel.js';
 import * as chat from './commands/chat.js';
 import * as close from './commands/close.js';
@@ -87,7 +86,7 @@ export async function main(args: readonly string[]): Promise<number> {
 function createProgram(context: CliContext, begin: (command: Command) => void): Command {
   const program = new Command('perdura')
     .description('Durable conversations with AI agents.')
-    .version(readVersion(), '-V, --version')
+    .version(packageVersion(), '-V, --version')
     .exitOverride()
     .showSuggestionAfterError()
     .helpCommand(false)
@@ -105,11 +104,6 @@ const EXIT_CODES = `
 Every command takes --address, --namespace, --profile, --output, --color, --quiet and more: perdura COMMAND --help.
 Data goes to stdout, everything else to stderr.
 Exit codes: 0 ok, 1 failed, 2 usage, 3 something needed cannot be reached, 4 not found, 124 timed out, 130 interrupted.`;
-
-function readVersion(): string {
-  const { version } = JSON.parse(readFileSync(join(__dirname, '..', '..', 'package.json'), 'utf8')) as { version: string };
-  return version;
-}
 
 /** For executables: all that was opened is closed by now, and what a library still holds does not keep a person waiting. */
 export function endProcessWith(exitCode: number): void {

@@ -1,4 +1,5 @@
 /** What steps ask of activities and what activities answer: plain JSON, small, without what history has already. */
+import type { Answer } from './answer.js';
 import type { AssistantBlock, Body, Entry, ImageSource, ModelStop, ToolOutcome, Usage } from './message.js';
 import type { FeedEvent } from './contract.js';
 import type { SlotRange } from './slots.js';
@@ -125,9 +126,8 @@ export interface RecallInput {
   readonly slot: number;
 }
 
-export interface Recalled {
-  readonly text: Body;
-}
+/** Null when the store has lost it. */
+export type Recalled = Answer | null;
 
 /** How one tool call is to be run; comes with the call, so that a bundle's age does not matter. */
 export interface ToolPlan {

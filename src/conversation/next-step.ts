@@ -20,8 +20,8 @@ export type Step =
   /** `summary` is for the Temporal UI. */
   | { readonly kind: 'call-model'; readonly input: CallModelInput; readonly summary: string }
   | { readonly kind: 'run-tools'; readonly local: boolean; readonly runs: readonly ToolRun[] }
-  /** Tell what is in flight to stop. */
-  | { readonly kind: 'stop'; readonly calls: readonly string[] }
+  /** Tell the model call and the tools in flight to stop. */
+  | { readonly kind: 'stop' }
   | { readonly kind: 'consolidate' }
   | { readonly kind: 'heal'; readonly input: HealInput }
   | { readonly kind: 'hand-over'; readonly reason: string }
@@ -48,8 +48,7 @@ export function nextStep(state: ConversationState): Step {
 function stopStep(state: ConversationState): Step | undefined {
   const { turn } = state;
   if (!turn?.stopping || turn.stopping.sentAt !== null) return undefined;
-  const calls = callsInFlight(state);
-  return calls.length > 0 ? { kind: 'stop', calls } : undefined;
+  return callsInFlight(state).length > 0 ? { kind: 'stop' } : undefined;
 }
 
 function attributesStep(state: ConversationState): Step | undefined {

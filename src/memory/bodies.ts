@@ -43,6 +43,18 @@ export async function imageToRef(store: Store, key: ConversationKey, image: Imag
   return { mediaType: image.mediaType, ref };
 }
 
+/** Long conversations are mostly short messages: these cost nothing here, not even a promise. */
+export function hasBodies({ message }: Entry): boolean {
+  switch (message.role) {
+    case 'user':
+      return typeof message.text !== 'string' || (message.images ?? []).some((image) => 'ref' in image);
+    case 'tool':
+      return typeof message.text !== 'string';
+    case 'assistant':
+      return message.blocks.some((block) => (block.kind === 'text' ? typeof block.text !== 'string' : 'inputRef' in block));
+  }
+}
+
 /** The message as the model must see it, with every text at hand. A body that the store has lost is named in its place. */
 export async function withBodies(store: Store, key: ConversationKey, entry: Entry): Promise<ConversationMessage> {
   const { message } = entry;

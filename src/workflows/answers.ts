@@ -2,13 +2,8 @@
  * The texts of the last turns of this run, for the handlers that wait for them. Not state: they are in history already, and
  * a replay gathers them again. After a hand-over they are read from the store.
  */
+import { answerIn, type Answer } from '../conversation/answer.js';
 import type { ConversationEvent } from '../conversation/event.js';
-import { isBodyRef, type BodyRef } from '../conversation/message.js';
-
-export interface Answer {
-  readonly text: string;
-  readonly textRef?: BodyRef;
-}
 
 export interface Answers {
   note(event: ConversationEvent): void;
@@ -25,10 +20,10 @@ export function createAnswers(): Answers {
     note(event) {
       if (event.kind !== 'model-answered') return;
       const { turn, blocks } = event.answer;
-      const texts = blocks.flatMap((block) => (block.kind === 'text' ? [block.text] : []));
-      if (texts.length === 0) return;
+      const said = answerIn(blocks);
+      if (!said) return;
       answers.delete(turn);
-      answers.set(turn, joinTexts(texts));
+      answers.set(turn, said);
       let characters = 0;
       for (const [index, [id, answer]] of [...answers].reverse().entries()) {
         characters += answer.text.length;
@@ -37,10 +32,4 @@ export function createAnswers(): Answers {
     },
     of: (turn) => answers.get(turn),
   };
-}
-
-export function joinTexts(texts: readonly (string | BodyRef)[]): Answer {
-  const textRef = texts.find(isBodyRef);
-  const text = texts.map((part) => (typeof part === 'string' ? part : `${part.preview}…`)).join('\n\n');
-  return textRef ? { text, textRef } : { text };
 }

@@ -24,6 +24,7 @@ import { readStart } from '../conversation/input.js';
 import { nextStep } from '../conversation/next-step.js';
 import { openConversation, type ConversationState } from '../conversation/state.js';
 import { createAnswers } from './answers.js';
+import { createBell } from './bell.js';
 import { now } from './clock.js';
 import { handleMessages } from './handlers.js';
 import { FAILURES } from './messages.js';
@@ -41,16 +42,18 @@ export type ConversationArgument = StartOptions & { readonly carried?: Conversat
 export async function conversation(argument?: ConversationArgument): Promise<ConversationOutcome> {
   let state = begin(argument);
   const answers = createAnswers();
+  const bell = createBell();
   let leaving = false;
 
   const tell = (event: ConversationEvent): void => {
     answers.note(event);
     state = apply(state, event);
     observer.event(event);
+    bell.ring();
   };
   observer.opened(state);
   remindOfAgent(state);
-  const updates = handleMessages({ state: () => state, tell, answers, isLeaving: () => leaving });
+  const updates = handleMessages({ state: () => state, tell, answers, bell, isLeaving: () => leaving });
   const performer = createPerformer(tell);
 
   for (;;) {
@@ -60,17 +63,19 @@ export async function conversation(argument?: ConversationArgument): Promise<Con
     const step = nextStep(state);
     switch (step.kind) {
       case 'wait': {
-        const before = state;
-        const changed = (): boolean => state !== before;
         setCurrentDetails(detailsOf(state));
-        if (step.until === undefined) await condition(changed);
-        else if (!(await condition(changed, Math.max(1, step.until - now()), { summary: `waiting for ${step.why ?? 'time'}` }))) {
-          tell({ kind: 'time-passed', at: now() });
+        if (step.until === undefined) await bell.rung();
+        else {
+          const before = state;
+          const timer = { summary: `waiting for ${step.why ?? 'time'}` };
+          const changed = await condition(() => state !== before, Math.max(1, step.until - now()), timer);
+          if (!changed) tell({ kind: 'time-passed', at: now() });
         }
         break;
       }
       case 'hand-over':
         leaving = true;
+        bell.ring();
         await condition(allHandlersFinished);
         return continueAsNew<typeof conversation>({ carried: state });
       case 'finish':

@@ -1,7 +1,6 @@
 /** What a client may say (design section 3): checked here, turned into events, and answered when the state has the answer. */
 import {
   ApplicationFailure,
-  condition,
   defineQuery,
   defineUpdate,
   setDefaultSignalHandler,
@@ -17,8 +16,9 @@ import type { ConversationEvent } from '../conversation/event.js';
 import { readMessage, readOptionalText, readTitle, readTurnRequest, type Checked, type Said } from '../conversation/input.js';
 import type { ConversationState, EndedTurn } from '../conversation/state.js';
 import { endedTurn, isTurnOpen, promiseOf, queueOf, resultOf, statusOf } from '../conversation/view.js';
-import { recall } from './activities.js';
-import { joinTexts, type Answers } from './answers.js';
+import { heal, recall } from './activities.js';
+import type { Answers } from './answers.js';
+import type { Bell } from './bell.js';
 import { now } from './clock.js';
 import {
   closeSignal,
@@ -39,6 +39,7 @@ interface Conversation {
   readonly state: () => ConversationState;
   readonly tell: (event: ConversationEvent) => void;
   readonly answers: Answers;
+  readonly bell: Bell;
   /** True once the run is about to hand over: whoever waits is told `continues`. */
   readonly isLeaving: () => boolean;
 }
@@ -47,7 +48,7 @@ interface Conversation {
 const SIGNAL_BYTES = 4 * 1024 * 1024;
 
 export function handleMessages(conversation: Conversation): { readonly count: () => number } {
-  const { state, tell, answers, isLeaving } = conversation;
+  const { state, tell, answers, bell, isLeaving } = conversation;
   let updates = 0;
   let waitingSends = 0;
 
@@ -98,7 +99,7 @@ export function handleMessages(conversation: Conversation): { readonly count: ()
       const id = said.id ?? uuid4();
       hear(said, id);
       if (said.kind === 'reset') {
-        await condition(() => isLeaving() || resetResult(state(), id) !== undefined);
+        await bell.until(() => isLeaving() || resetResult(state(), id) !== undefined);
         const done = resetResult(state(), id);
         return done ? promiseOf(null, 'reset', done.reply) : promiseOf(null, 'continues');
       }
@@ -110,7 +111,7 @@ export function handleMessages(conversation: Conversation): { readonly count: ()
       if (given !== undefined && !isOver(state(), given) && waitingSends >= LIMITS.waitingSends) return promiseOf(given, 'queued');
       waitingSends += 1;
       try {
-        await condition(() => isLeaving() || isOver(state(), turnOf()));
+        await bell.until(() => isLeaving() || isOver(state(), turnOf()));
       } finally {
         waitingSends -= 1;
       }
@@ -131,7 +132,7 @@ export function handleMessages(conversation: Conversation): { readonly count: ()
     turnUpdate,
     counted(async (payload: unknown): Promise<TurnResult> => {
       const turn = accepted(readTurnRequest(payload));
-      await condition(() => isLeaving() || endedTurn(state(), turn) !== undefined || !isTurnOpen(state(), turn));
+      await bell.until(() => isLeaving() || endedTurn(state(), turn) !== undefined || !isTurnOpen(state(), turn));
       const ended = endedTurn(state(), turn);
       const result = ended && (await answered(ended));
       if (result) return result;
@@ -151,7 +152,7 @@ export function handleMessages(conversation: Conversation): { readonly count: ()
     counted(async (payload?: unknown): Promise<ResetResult> => {
       const id = accepted(readOptionalText(payload, 'reset', 'id')) ?? uuid4();
       tell({ kind: 'reset-requested', resetId: id, at: now() });
-      await condition(() => isLeaving() || resetResult(state(), id) !== undefined);
+      await bell.until(() => isLeaving() || resetResult(state(), id) !== undefined);
       const done = resetResult(state(), id);
       if (done) return done;
       throw askAgain('the conversation hands over to its next run');
@@ -187,10 +188,17 @@ export function handleMessages(conversation: Conversation): { readonly count: ()
     const known = answers.of(resultOf(ended, '').turnId ?? '');
     if (known) return resultOf(ended, known.text, known.textRef);
     if (ended.answerSlot === null) return resultOf(ended, '');
-    const recalled = await recall({ identity: state().identity, slot: ended.answerSlot }).catch(() => undefined);
-    if (!recalled) return undefined;
-    const answer = joinTexts([recalled.text]);
-    return resultOf(ended, answer.text, answer.textRef);
+    const { identity } = state();
+    const slot = ended.answerSlot;
+    let recalled = await recall({ identity, slot }).catch(() => undefined);
+    if (recalled === null) {
+      // Whether it helped shows when the store is read again.
+      await heal({ identity, slots: [slot] }).catch(() => undefined);
+      recalled = await recall({ identity, slot }).catch(() => undefined);
+    }
+    if (recalled === null)
+      return resultOf(ended, '[The store has lost this answer, and its history is no longer there to rebuild it from.]');
+    return recalled && resultOf(ended, recalled.text, recalled.textRef);
   };
 
   return { count: () => updates };

@@ -15,18 +15,11 @@ export interface Performer {
 }
 
 export function createPerformer(tell: (event: ConversationEvent) => void): Performer {
-  /** What can be told to stop. */
-  const running = new Map<string, CancellationScope>();
+  /** A stop is for all that is in flight; what starts after it has a scope of its own. */
+  let scope = new CancellationScope();
 
-  /** Each call in a scope of its own, so that one can be stopped and the others not; never rejects. */
-  const stoppable = (id: string, work: () => Promise<ConversationEvent>): void => {
-    const scope = new CancellationScope();
-    running.set(id, scope);
-    void scope.run(work).then((event) => {
-      running.delete(id);
-      tell(event);
-    });
-  };
+  /** Never rejects. */
+  const stoppable = (work: () => Promise<ConversationEvent>): void => void scope.run(work).then(tell);
   const later = (work: Promise<ConversationEvent>): void => void work.then(tell);
 
   return {
@@ -56,7 +49,7 @@ export function createPerformer(tell: (event: ConversationEvent) => void): Perfo
         case 'call-model': {
           const { call } = step.input;
           tell({ kind: 'model-call-started', call, at });
-          return stoppable(call, () =>
+          return stoppable(() =>
             callModel(step.input, step.summary).then(
               (answer) => ({ kind: 'model-answered', answer, at: now() }),
               (error: unknown) => ({ kind: 'model-call-failed', call, failure: failureOf(error), at: now() }),
@@ -67,7 +60,7 @@ export function createPerformer(tell: (event: ConversationEvent) => void): Perfo
           tell({ kind: 'tools-started', callIds: step.runs.map(({ input }) => input.callId), at });
           for (const run of step.runs) {
             const { callId } = run.input;
-            stoppable(callId, () =>
+            stoppable(() =>
               (step.local ? runLocallyFirst(run) : runTool(run)).then(
                 (result) => ({ kind: 'tool-finished', result, at: now() }),
                 (error: unknown) => ({ kind: 'tool-run-failed', callId, failure: failureOf(error), at: now() }),
@@ -76,7 +69,8 @@ export function createPerformer(tell: (event: ConversationEvent) => void): Perfo
           }
           return;
         case 'stop':
-          for (const call of step.calls) running.get(call)?.cancel();
+          scope.cancel();
+          scope = new CancellationScope();
           return tell({ kind: 'stop-sent', at });
         case 'tell-attributes': {
           const { AgentStatus: status, AgentTurns: turns } = step.attributes;
