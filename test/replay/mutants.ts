@@ -18,10 +18,10 @@ export interface Mutant {
 
 export const mutants: readonly Mutant[] = [
   {
-    name: 'stores what it owes before it records',
+    name: 'never stores what it owes',
     file: 'conversation/next-step.ts',
-    from: /const input = recordInput\(state\);\n(.*)\n( *)return (state\.unpersisted.*) : undefined;/,
-    to: 'const input = recordInput(state);\n$2const owed: Step | undefined = $3 : undefined;\n$2if (owed) return owed;\n$2return input ? { kind: "record", input } : undefined;',
+    from: "return state.unpersisted.length > 0 ? { kind: 'persist'",
+    to: "return state.unpersisted.length > 1e9 ? { kind: 'persist'",
     caughtBy: ['store-lost-an-answer'],
   },
   {
@@ -41,8 +41,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'tells nobody to stop',
     file: 'workflows/perform.ts',
-    from: 'running.get(call)?.cancel();',
-    to: 'running.get(call);',
+    from: 'scope.cancel();',
+    to: '',
     caughtBy: ['interrupt-while-streaming', 'interrupt-while-a-tool-runs', 'interrupt-delivery', 'reset-during-a-turn'],
   },
   {
