@@ -3,6 +3,7 @@ import { blocksOf, textOf, type ApiRequest } from '../src/testing/api-request.js
 import { startMessagesApi } from '../src/testing/messages-api.js';
 import { callTool, text, type Reply } from '../src/testing/reply.js';
 import { ANSWER } from './bodies.js';
+import { wishIn, type Wish } from './wish.js';
 
 /** How long a streamed answer stands still after its first piece: longer than a reader needs to see it. */
 const STAND_MS = 60;
@@ -12,12 +13,9 @@ process.once('disconnect', () => process.exit());
 void startMessagesApi({ strict: false, keepHits: false, answer }).then(({ url }) => process.send?.(url));
 
 function answer(request: ApiRequest): Reply {
-  const { wish, calls } = latestTurn(request);
-  const [what = 'text', times = '0', number = ''] = wish.split(' ');
-  const more = calls < Number(times);
-  if (what === 'quick' && more) return { ...callTool('quick', { question: `${number}.${calls}` }), ...INSTANT };
-  if (what === 'ordinary' && more) return { ...callTool('ordinary', { question: `${number}.${calls}` }), ...INSTANT };
-  return what === 'stream' ? streamed() : { ...text(ANSWER), ...INSTANT };
+  const wish = latestWish(request);
+  if (wish.kind === 'tool') return { ...callTool(wish.name, wish.input), ...INSTANT };
+  return wish.kind === 'stream' ? streamed() : { ...text(ANSWER), ...INSTANT };
 }
 
 const INSTANT = { chunks: 1, usage: USAGE };
@@ -29,11 +27,11 @@ function streamed(): Reply {
   return { text: stamp + ANSWER, chunks: { size: stamp.length, delayMs: 0 }, usage: USAGE, holdAfter: { chars: 1, until } };
 }
 
-function latestTurn({ messages }: ApiRequest): { readonly wish: string; readonly calls: number } {
+function latestWish({ messages }: ApiRequest): Wish {
   const at = messages.findLastIndex((message) => message.role === 'user' && textOf(message.content) !== '');
   const calls = messages
     .slice(at + 1)
     .flatMap((message) => blocksOf(message.content))
     .filter((block) => block.type === 'tool_use').length;
-  return { wish: textOf(messages[at]?.content), calls };
+  return wishIn(textOf(messages[at]?.content), calls);
 }

@@ -5,11 +5,13 @@ import { bundleWorkflowCode, DefaultLogger, Worker, type NativeConnection, type 
 import { createActivities } from '../src/activities/index.js';
 import { createAgentLoader } from '../src/agents/load-agent.js';
 import { createClientWith, type PerduraClient } from '../src/client.js';
+import { createAnthropicModel } from '../src/models/anthropic/client.js';
 import { createModels } from '../src/models/choose.js';
 import { openStore } from '../src/stores/open.js';
 import { createToolRegistry } from '../src/tools/registry.js';
 import { workerOptions } from '../src/worker.js';
 import { ANSWER } from './bodies.js';
+import { instantModel } from './instant-model.js';
 import { checkAnswer, type Talk } from './talk.js';
 import { ordinary, quick } from './tools.js';
 
@@ -18,8 +20,8 @@ export type StoreKind = 'redis' | 'file';
 export interface Product {
   readonly client: PerduraClient;
   readonly options: WorkerOptions;
-  /** `patient` may call tools ten thousand times in a turn. */
-  start(agent?: 'default' | 'patient'): Promise<Talk>;
+  /** `patient` may call tools ten thousand times in a turn; `afar` has its model behind HTTP, in another process. */
+  start(agent?: 'default' | 'patient' | 'afar'): Promise<Talk>;
   close(): Promise<void>;
 }
 
@@ -41,12 +43,13 @@ export async function startProduct({ dir, temporal, connection, modelUrl, taskQu
   await mkdir(workspace, { recursive: true });
   await writeAgent(agentsDir, 'default', {});
   await writeAgent(agentsDir, 'patient', { limits: { maxToolRounds: 10_000 } });
+  await writeAgent(agentsDir, 'afar', { model: 'afar/claude-sonnet-5-5' });
 
   const settings = { redisUrl, memoryDir: join(dir, 'memory') };
   const store = openStore(settings);
   const activities = createActivities({
     store,
-    models: createModels({ anthropic: { apiKey: 'bench', baseURL: modelUrl } }),
+    models: createModels({ own: { anthropic: instantModel, afar: createAnthropicModel({ apiKey: 'bench', baseURL: modelUrl }) } }),
     agents: createAgentLoader(agentsDir),
     tools: createToolRegistry([quick, ordinary]),
     workspace,

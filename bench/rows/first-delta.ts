@@ -13,7 +13,7 @@ export const firstDelta: Row = {
     const measured: Measured[] = [];
     for (const store of ['redis', 'file'] satisfies StoreKind[]) {
       const { client, start } = await surroundings.product(store);
-      const { id } = await start();
+      const { id } = await start('afar');
       const delays = await watchTurns(client, id, warmUp + turns);
       const product = median(delays.slice(warmUp));
       const slowest = Math.max(...delays.slice(warmUp)).toFixed(1);

@@ -1,28 +1,30 @@
 /**
- * Rung whenever something has happened, for all who wait for it. The SDK's `condition` looks at every condition after every
- * task of every activation, which a replay of a long history pays for.
+ * Rung whenever something has happened, for all who wait for it. Looking is cheap and a promise is not (the SDK keeps the stack
+ * trace of each, and a replay makes them all again): whoever waits has one, and his condition is looked at when it rings.
  */
 export interface Bell {
   ring(): void;
-  /** Resolves at the next ring. */
-  rung(): Promise<void>;
-  /** Resolves when it is so, looking again at each ring. */
+  /** Resolves when it is so; looks at once, and then at each ring. */
   until(isSo: () => boolean): Promise<void>;
 }
 
+interface Waiter {
+  readonly isSo: () => boolean;
+  readonly go: () => void;
+}
+
 export function createBell(): Bell {
-  let ringIt: () => void = () => undefined;
-  let next: Promise<void> | undefined;
-  const rung = (): Promise<void> => (next ??= new Promise((resolve) => (ringIt = resolve)));
+  let waiting: Waiter[] = [];
   return {
     ring() {
-      if (!next) return;
-      next = undefined;
-      ringIt();
+      if (waiting.length === 0) return;
+      const all = waiting;
+      waiting = [];
+      for (const waiter of all) {
+        if (waiter.isSo()) waiter.go();
+        else waiting.push(waiter);
+      }
     },
-    rung,
-    async until(isSo) {
-      while (!isSo()) await rung();
-    },
+    until: (isSo) => new Promise((go) => (isSo() ? go() : waiting.push({ isSo, go }))),
   };
 }

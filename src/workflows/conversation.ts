@@ -64,12 +64,11 @@ export async function conversation(argument?: ConversationArgument): Promise<Con
     switch (step.kind) {
       case 'wait': {
         setCurrentDetails(detailsOf(state));
-        if (step.until === undefined) await bell.rung();
-        else {
-          const before = state;
-          const timer = { summary: `waiting for ${step.why ?? 'time'}` };
-          const changed = await condition(() => state !== before, Math.max(1, step.until - now()), timer);
-          if (!changed) tell({ kind: 'time-passed', at: now() });
+        const before = state;
+        const changed = (): boolean => state !== before;
+        if (step.until === undefined) await bell.until(changed);
+        else if (!(await condition(changed, Math.max(1, step.until - now()), { summary: `waiting for ${step.why ?? 'time'}` }))) {
+          tell({ kind: 'time-passed', at: now() });
         }
         break;
       }

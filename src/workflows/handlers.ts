@@ -12,9 +12,10 @@ import {
 } from '@temporalio/workflow';
 import { turnOfMessage } from '../conversation/arrivals.js';
 import { LIMITS, type ResetResult, type TurnResult } from '../conversation/contract.js';
+import type { Recalled } from '../conversation/effects.js';
 import type { ConversationEvent } from '../conversation/event.js';
 import { readMessage, readOptionalText, readTitle, readTurnRequest, type Checked, type Said } from '../conversation/input.js';
-import type { ConversationState, EndedTurn } from '../conversation/state.js';
+import { turnId, type ConversationState, type EndedTurn } from '../conversation/state.js';
 import { endedTurn, isTurnOpen, promiseOf, queueOf, resultOf, statusOf } from '../conversation/view.js';
 import { heal, recall } from './activities.js';
 import type { Answers } from './answers.js';
@@ -119,7 +120,7 @@ export function handleMessages(conversation: Conversation): { readonly count: ()
       if (turn === undefined || !isOver(state(), turn)) return promiseOf(turn ?? null, 'continues');
       const ended = endedTurn(state(), turn);
       if (!ended) return answeredLongAgo(turn);
-      return (await answered(ended)) ?? promiseOf(turn, 'continues');
+      return atHand(ended) ?? (await recalled(ended)) ?? promiseOf(turn, 'continues');
     }),
     {
       validator: (payload: unknown) => {
@@ -134,7 +135,7 @@ export function handleMessages(conversation: Conversation): { readonly count: ()
       const turn = accepted(readTurnRequest(payload));
       await bell.until(() => isLeaving() || endedTurn(state(), turn) !== undefined || !isTurnOpen(state(), turn));
       const ended = endedTurn(state(), turn);
-      const result = ended && (await answered(ended));
+      const result = ended && (atHand(ended) ?? (await recalled(ended)));
       if (result) return result;
       if (ended) throw askAgain(`${turn} has ended, but the store, which has its answer, does not answer now`);
       if (isTurnOpen(state(), turn)) return promiseOf(turn, 'continues');
@@ -183,22 +184,26 @@ export function handleMessages(conversation: Conversation): { readonly count: ()
     });
   }
 
-  /** The text is at hand in the run that heard it; a later run reads it from the store. Undefined while the store is away. */
-  const answered = async (ended: EndedTurn): Promise<TurnResult | undefined> => {
-    const known = answers.of(resultOf(ended, '').turnId ?? '');
+  /** The text is at hand in the run that heard it. */
+  const atHand = (ended: EndedTurn): TurnResult | undefined => {
+    const known = answers.of(turnId(ended.number));
     if (known) return resultOf(ended, known.text, known.textRef);
-    if (ended.answerSlot === null) return resultOf(ended, '');
+    return ended.answerSlot === null ? resultOf(ended, '') : undefined;
+  };
+
+  /** A later run reads it from the store. Undefined while that is away. */
+  const recalled = async (ended: EndedTurn): Promise<TurnResult | undefined> => {
     const { identity } = state();
-    const slot = ended.answerSlot;
-    let recalled = await recall({ identity, slot }).catch(() => undefined);
-    if (recalled === null) {
+    const slot = ended.answerSlot ?? 0;
+    const ask = (): Promise<Recalled | undefined> => recall({ identity, slot }).catch(() => undefined);
+    let answer = await ask();
+    if (answer === null) {
       // Whether it helped shows when the store is read again.
       await heal({ identity, slots: [slot] }).catch(() => undefined);
-      recalled = await recall({ identity, slot }).catch(() => undefined);
+      answer = await ask();
     }
-    if (recalled === null)
-      return resultOf(ended, '[The store has lost this answer, and its history is no longer there to rebuild it from.]');
-    return recalled && resultOf(ended, recalled.text, recalled.textRef);
+    if (answer === null) return resultOf(ended, '[The store has lost this answer, and the history that could rebuild it is gone.]');
+    return answer && resultOf(ended, answer.text, answer.textRef);
   };
 
   return { count: () => updates };

@@ -18,9 +18,18 @@ export function createPerformer(tell: (event: ConversationEvent) => void): Perfo
   /** A stop is for all that is in flight; what starts after it has a scope of its own. */
   let scope = new CancellationScope();
 
-  /** Never rejects. */
-  const stoppable = (work: () => Promise<ConversationEvent>): void => void scope.run(work).then(tell);
-  const later = (work: Promise<ConversationEvent>): void => void work.then(tell);
+  /** `work` tells what came of it, and never rejects. */
+  const stoppable = (work: () => Promise<void>): void => void scope.run(work);
+  /** One promise and no more: a replay pays for each. */
+  const tellEnd = <T>(
+    work: Promise<T>,
+    done: (result: T) => ConversationEvent,
+    failed: (error: unknown) => ConversationEvent,
+  ): Promise<void> =>
+    work.then(
+      (result) => tell(done(result)),
+      (error: unknown) => tell(failed(error)),
+    );
 
   return {
     start(step) {
@@ -28,31 +37,30 @@ export function createPerformer(tell: (event: ConversationEvent) => void): Perfo
       switch (step.kind) {
         case 'record':
           tell({ kind: 'record-started', at });
-          return later(
-            record(step.input).then(
-              (recorded) => ({ kind: 'recorded', recorded, at: now() }),
-              (error: unknown) => ({ kind: 'record-failed', failure: failureOf(error), at: now() }),
-            ),
+          return void tellEnd(
+            record(step.input),
+            (recorded) => ({ kind: 'recorded', recorded, at: now() }),
+            (error) => ({ kind: 'record-failed', failure: failureOf(error), at: now() }),
           );
         case 'persist':
           tell({ kind: 'persist-started', at });
-          return later(
-            persist({ entries: step.entries, identity: step.identity }).then(
-              () => ({ kind: 'persisted', slots: step.entries.map((entry) => entry.slot), at: now() }),
-              (error: unknown) => ({ kind: 'persist-failed', failure: failureOf(error), at: now() }),
-            ),
+          return void tellEnd(
+            persist({ entries: step.entries, identity: step.identity }),
+            () => ({ kind: 'persisted', slots: step.entries.map((entry) => entry.slot), at: now() }),
+            (error) => ({ kind: 'persist-failed', failure: failureOf(error), at: now() }),
           );
         case 'heal':
           tell({ kind: 'heal-started', at });
           // Whether it helped shows when the store is read again.
-          return later(heal(step.input).then(healEnded, healEnded));
+          return void tellEnd(heal(step.input), healEnded, healEnded);
         case 'call-model': {
           const { call } = step.input;
           tell({ kind: 'model-call-started', call, at });
           return stoppable(() =>
-            callModel(step.input, step.summary).then(
+            tellEnd(
+              callModel(step.input, step.summary),
               (answer) => ({ kind: 'model-answered', answer, at: now() }),
-              (error: unknown) => ({ kind: 'model-call-failed', call, failure: failureOf(error), at: now() }),
+              (error) => ({ kind: 'model-call-failed', call, failure: failureOf(error), at: now() }),
             ),
           );
         }
@@ -61,9 +69,10 @@ export function createPerformer(tell: (event: ConversationEvent) => void): Perfo
           for (const run of step.runs) {
             const { callId } = run.input;
             stoppable(() =>
-              (step.local ? runLocallyFirst(run) : runTool(run)).then(
+              tellEnd(
+                step.local ? runLocallyFirst(run) : runTool(run),
                 (result) => ({ kind: 'tool-finished', result, at: now() }),
-                (error: unknown) => ({ kind: 'tool-run-failed', callId, failure: failureOf(error), at: now() }),
+                (error) => ({ kind: 'tool-run-failed', callId, failure: failureOf(error), at: now() }),
               ),
             );
           }
