@@ -48,6 +48,17 @@ put(1)
 return ''
 `;
 
+/** KEYS[1] entries. ARGV: first and last slot of each range. Answers how many of them are not there. */
+const ABSENT = `
+local absent = 0
+for i = 1, #ARGV, 2 do
+  for slot = tonumber(ARGV[i]), tonumber(ARGV[i + 1]) do
+    absent = absent + 1 - redis.call('HEXISTS', KEYS[1], string.format('%d', slot))
+  end
+end
+return absent
+`;
+
 /** KEYS[1] effects. ARGV: id, hash, attempt. The ordinal of an attempt is its place among all that reserved, so it never changes. */
 const RESERVE = `
 local id, hash, attempt = ARGV[1], ARGV[2], ARGV[3]
@@ -118,6 +129,7 @@ return ''
 export const SCRIPTS = {
   perduraRecord: { lua: RECORD, numberOfKeys: 2 },
   perduraAppend: { lua: APPEND, numberOfKeys: 2 },
+  perduraAbsent: { lua: ABSENT, numberOfKeys: 1 },
   perduraReserve: { lua: RESERVE, numberOfKeys: 1 },
   perduraCommit: { lua: COMMIT, numberOfKeys: 3 },
   perduraFence: { lua: FENCE, numberOfKeys: 1 },
@@ -128,6 +140,7 @@ export const SCRIPTS = {
 export interface ScriptAnswers {
   readonly perduraRecord: string;
   readonly perduraAppend: string;
+  readonly perduraAbsent: number;
   readonly perduraReserve: readonly ['fenced' | 'conflict'] | readonly ['committed' | 'reserved', string];
   readonly perduraCommit: readonly ['fenced' | 'conflict' | 'committed', string?];
   readonly perduraFence: readonly string[];

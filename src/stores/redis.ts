@@ -9,7 +9,9 @@
  *   feed      stream of live events; `feed-batches` remembers what was published last
  */
 import type { Entry, JsonValue } from '../conversation/message.js';
+import { withSlot, type SlotRange } from '../conversation/slots.js';
 import { hashInRef, toBodyRef, verified } from './body-ref.js';
+import { createEntryCache } from './entry-cache.js';
 import { decodeEntry, decodeJson, encodeEntry } from './entry-codec.js';
 import { checkRedis } from './redis-check.js';
 import { codeOf, isReply } from './redis-errors.js';
@@ -28,6 +30,11 @@ export interface RedisStoreOptions {
 }
 
 const PAGE_STEP = 500;
+/** JSON of entries that a worker keeps in memory, all conversations together. */
+const CACHED_BYTES = 32 * 1024 * 1024;
+/** Fewer entries than this are read as fast as they are looked for. */
+const WORTH_CACHING = 32;
+const NONE: ReadonlyMap<number, Entry> = new Map();
 
 export function createRedisStore(options: RedisStoreOptions): Store {
   const link = openRedisLink({ url: options.url, commandTimeoutMs: options.commandTimeoutMs ?? 2000, log: options.log });
@@ -48,6 +55,7 @@ export function createRedisStore(options: RedisStoreOptions): Store {
 }
 
 function createEntries(link: RedisLink): Entries {
+  const cache = createEntryCache(CACHED_BYTES);
   return {
     async record(key, entry) {
       const attempt = `record message ${entry.messageId ?? '(without id)'} in slot ${entry.slot} of ${key.conversation}`;
@@ -69,8 +77,21 @@ function createEntries(link: RedisLink): Entries {
     },
 
     async read(key, slots) {
-      const records = await readFields(link, `read ${slots.length} entries of ${key.conversation}`, keyOf(key, 'entries'), slots);
-      return slots.map((_, i) => decodeEntry(records?.[i]));
+      const where = keyOf(key, 'entries');
+      const known = slots.length < WORTH_CACHING ? NONE : cache.of(where);
+      const unknown = slots.filter((slot) => !known.has(slot));
+      const attempt = `read ${slots.length} entries of ${key.conversation}`;
+      const [records, gone] = await Promise.all([readFields(link, attempt, where, unknown), isAnyGone(link, attempt, where, slots, known)]);
+      if (gone) {
+        cache.forget(where);
+        return this.read(key, slots);
+      }
+      const fresh = new Map(unknown.map((slot, i) => [slot, decodeEntry(records?.[i])]));
+      for (const [i, slot] of unknown.entries()) {
+        const entry = fresh.get(slot);
+        if (entry && slots.length >= WORTH_CACHING) cache.add(where, slot, entry, records?.[i]?.length ?? 0);
+      }
+      return slots.map((slot) => fresh.get(slot) ?? known.get(slot));
     },
 
     async page(key, after, limit) {
@@ -154,6 +175,25 @@ function createEffects(link: RedisLink): Effects {
       );
     },
   };
+}
+
+/** Whether one of the entries that we know is no longer there. */
+async function isAnyGone(
+  link: RedisLink,
+  attempt: string,
+  key: string,
+  slots: readonly number[],
+  known: ReadonlyMap<number, Entry>,
+): Promise<boolean> {
+  if (known.size === 0) return false;
+  const ranges = slots.filter((slot) => known.has(slot)).reduce<readonly SlotRange[]>(withSlot, []);
+  if (ranges.length === 0) return false;
+  try {
+    return (await link.redis.perduraAbsent(key, ...ranges.flat().map(String))) > 0;
+  } catch (error) {
+    if (isReply(error) && codeOf(error) === 'WRONGTYPE') return true;
+    throw link.unavailable(attempt, error);
+  }
 }
 
 /** One HMGET; undefined when the key holds another type (S5). */

@@ -76,6 +76,29 @@ describe('over a redis that works', () => {
     expect(keyOf(key, 'entries')).toBe('perdura:{c:name%3Aspace:conv_8:turn_0001:2}:a%3Ab:entries');
   });
 
+  test('a long conversation is parsed once, and what it loses is missed all the same', async () => {
+    const key = aConversation();
+    const slots = Array.from({ length: 200 }, (_, i) => i + 1);
+    await store.entries.append(
+      key,
+      slots.map((slot) => answerEntry(slot)),
+    );
+    const first = await store.entries.read(key, slots);
+    const again = await store.entries.read(key, slots);
+    expect(again.every((entry, i) => entry !== undefined && entry === first[i])).toBe(true);
+
+    await redis.hdel(keyOf(key, 'entries'), '77', '150');
+    const missed = await store.entries.read(key, slots);
+    expect(slots.filter((_, i) => missed[i] === undefined)).toEqual([77, 150]);
+    await store.entries.append(key, [answerEntry(77, 'healed'), answerEntry(150)]);
+    expect((await store.entries.read(key, slots))[76]).toEqual(answerEntry(77, 'healed'));
+
+    await redis.set(keyOf(key, 'entries'), 'something else');
+    expect((await store.entries.read(key, slots)).filter(Boolean)).toEqual([]);
+    await redis.flushall();
+    expect((await store.entries.read(key, slots)).filter(Boolean)).toEqual([]);
+  });
+
   test('each port call is one round trip', async () => {
     const key = aConversation();
     const claim = { id: 'turn_0001/m1', hash: 'h' };
