@@ -27,7 +27,7 @@ export async function callModel(dependencies: ActivityDependencies, input: CallM
   const key = keyOf(input.identity);
   const feed = createFeedWriter(dependencies.store.feed, key);
   // Read while the effect is reserved. What fails here fails the work, and must not be an unhandled rejection before that.
-  const prepared = Promise.all([dependencies.agents(input.identity.agent), loadContext(dependencies, key, input.context)]);
+  const prepared = Promise.all([dependencies.agents(input.identity.agent, input.identity.scope, input.agentHash), loadContext(dependencies, key, input.context)]);
   prepared.catch(() => undefined);
   try {
     const answer = await performEffect<ModelAnswer>(dependencies.store, {

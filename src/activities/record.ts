@@ -12,6 +12,7 @@ import type {
 } from '../conversation/effects.js';
 import type { FeedEvent } from '../conversation/contract.js';
 import { userEntry } from '../conversation/entries.js';
+import { estimateTokens } from '../conversation/state.js';
 import type { JsonValue } from '../conversation/message.js';
 import { imageBytes } from '../conversation/input.js';
 import { beginningOf } from '../conversation/text.js';
@@ -23,8 +24,6 @@ import { imageToRef, TEXT_INLINE, toBody } from '../memory/bodies.js';
 import type { ActivityDependencies } from './index.js';
 import { keyOf } from './key.js';
 
-/** Kept free of a prompt for what estimates miss (design section 4). */
-const SAFETY_MARGIN = 2_000;
 const HAND_OVER = { events: 3_000, bytes: 2 * 1024 * 1024, updates: 1_500 };
 
 export async function record(dependencies: ActivityDependencies, input: RecordInput): Promise<Recorded> {
@@ -106,16 +105,20 @@ async function configure(dependencies: ActivityDependencies, request: ConfigureR
 }
 
 async function settingsOf({ agents, tools, defaultModel }: ActivityDependencies, request: ConfigureRequest): Promise<AgentSettings> {
-  const { config, hash } = await agents(request.agent);
+  const { config, hash, system } = await agents(request.agent, request.scope);
   const model = request.model ?? config.model ?? defaultModel;
   splitModel(model);
-  if (config.tools) tools.select(config.tools);
+  const offered = tools.select(config.tools ?? tools.names);
   const { handOver } = config.limits;
+  const { compactionRatio, safetyMargin, maxTokens: contextTokens = modelLimits(model).contextTokens } = config.context;
   const settings = {
+    agentHash: hash.slice(0, 16),
     model,
     maxTokens: config.maxTokens,
     maxToolRounds: config.limits.maxToolRounds,
-    contextBudget: modelLimits(model).contextTokens - config.maxTokens - SAFETY_MARGIN,
+    contextBudget: Math.max(1_000, contextTokens - config.maxTokens - safetyMargin),
+    compactionRatio,
+    fixedTokens: estimateTokens(system.length + JSON.stringify(offered.map(({ name, description, inputSchema }) => [name, description, inputSchema])).length),
     handOver: { ...HAND_OVER, ...handOver },
   };
   const ofAll = createHash('sha256').update(hash).update(JSON.stringify(settings)).digest('hex').slice(0, 16);

@@ -68,7 +68,7 @@ async function run(
   argument: JsonValue,
   activity: Context,
 ): Promise<Ended> {
-  const agent = await agents(input.identity.agent);
+  const agent = await agents(input.identity.agent, input.identity.scope);
   const offered = agent.config.tools ?? tools.names;
   const tool = offered.includes(input.name) ? tools.find(input.name) : undefined;
   if (!tool) return { outcome: 'rejected', text: `There is no tool "${input.name}". Tools here: ${offered.join(', ') || 'none'}.` };

@@ -22,6 +22,21 @@ const agentLimits = z.strictObject({
     .prefault({}),
 });
 
+const agentContext = z.strictObject({
+  /** Tokens that the model takes, answer included, where the registry does not know or should be overruled. */
+  maxTokens: z.int().min(4_000).max(10_000_000).optional(),
+  /** Share of the prompt's budget from which older turns become memory. */
+  compactionRatio: z.number().min(0.1).max(1).default(0.8),
+  /** Tokens kept free for what estimates miss. */
+  safetyMargin: z.int().min(0).max(100_000).default(2_000),
+  /** `provider/model` that summarizes; the conversation's own by default. */
+  summaryModel: z
+    .string()
+    .max(200)
+    .regex(/^[a-z0-9][a-z0-9._-]*\/[^\s/][^\s]*$/i, 'expected `provider/model`')
+    .optional(),
+});
+
 export const agentConfigSchema = z.strictObject({
   name: z.string().trim().min(1).max(200).optional(),
   description: z.string().max(2_000).optional(),
@@ -39,6 +54,7 @@ export const agentConfigSchema = z.strictObject({
     .max(200)
     .optional(),
   limits: agentLimits.prefault({}),
+  context: agentContext.prefault({}),
 });
 
 export type AgentConfig = Readonly<z.output<typeof agentConfigSchema>>;

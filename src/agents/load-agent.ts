@@ -1,4 +1,7 @@
-/** An agent as its folder describes it: `<agents folder>/<id>/agent.json`, and `SOUL.md` for the system prompt. */
+/**
+ * An agent as its folder describes it: `<agents folder>/<id>/agent.json`, and the identity files for the system prompt.
+ * `<id>/users/<scope>.md` stands in for `USER.md` where conversations of that scope are concerned.
+ */
 import { createHash } from 'node:crypto';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -6,6 +9,7 @@ import { ID_PATTERN } from '../conversation/contract.js';
 import { listIssues } from '../tools/schema-issues.js';
 import { enterWorkspace, PathRefused, type Workspace } from '../tools/workspace.js';
 import { agentConfigSchema, type AgentConfig } from './agent-config.js';
+import { buildSystemPrompt, IDENTITY_FILES } from './identity.js';
 
 export interface LoadedAgent {
   readonly id: string;
@@ -30,42 +34,57 @@ export class AgentConfigError extends Error {
   }
 }
 
-export type AgentLoader = (id: string) => Promise<LoadedAgent>;
+/**
+ * `scope` says whose conversation it is; by default the agent's own. With `asOf`, the beginning of a hash, an agent that was
+ * loaded as such is taken as it was then: files are looked at once a turn.
+ */
+export type AgentLoader = (id: string, scope?: string, asOf?: string) => Promise<LoadedAgent>;
 
 const CONFIG_FILE = 'agent.json';
-const SOUL_FILE = 'SOUL.md';
 const CONFIG_BYTES = 64 * 1024;
-const SOUL_BYTES = 256 * 1024;
-const DEFAULT_SYSTEM = 'You are a helpful assistant. Answer clearly and honestly, and say so when you do not know.';
+const IDENTITY_BYTES = 256 * 1024;
 /** A file that was changed so lately can change once more within its time stamp's grain, and look the same. */
 const FRESH_MS = 2_000;
 const MOST_KNOWN = 20;
+const MOST_LOADED = 1_000;
 
 /** Reads an agent's folder again only after a file in it has changed, so that it can be asked on every turn. */
 export function createAgentLoader(agentsDir: string, now: () => number = Date.now): AgentLoader {
   const loaded = new Map<string, { readonly agent: LoadedAgent; readonly stamp: string }>();
-  return async (id) => {
+  return async (id, scope = id, asOf) => {
     refuseBadId(id);
+    refuseBadId(scope);
+    const name = `${id}/${scope}`;
+    const before = loaded.get(name);
+    if (before && asOf !== undefined && before.agent.hash.startsWith(asOf)) return before.agent;
     // Taken before reading: a change made meanwhile shows as another stamp next time.
-    const { stamp, changedAt } = await stampOf(agentsDir, id);
-    const known = loaded.get(id);
-    if (known?.stamp === stamp) return known.agent;
-    loaded.delete(id);
-    const agent = await loadAgent(agentsDir, id);
-    if (now() - changedAt > FRESH_MS) loaded.set(id, { agent, stamp });
+    const { stamp, changedAt } = await stampOf(agentsDir, id, scope);
+    if (before?.stamp === stamp) return before.agent;
+    loaded.delete(name);
+    const agent = await loadAgent(agentsDir, id, scope);
+    if (now() - changedAt > FRESH_MS) loaded.set(name, { agent, stamp });
+    if (loaded.size > MOST_LOADED) loaded.delete(loaded.keys().next().value ?? '');
     return agent;
   };
 }
 
 /** Rejects with AgentConfigError; other errors are the machine's. */
-export async function loadAgent(agentsDir: string, id: string): Promise<LoadedAgent> {
+export async function loadAgent(agentsDir: string, id: string, scope: string = id): Promise<LoadedAgent> {
   refuseBadId(id);
+  refuseBadId(scope);
   const place = await enterAgents(agentsDir);
   const configText = await readOwn(place, agentsDir, id, CONFIG_FILE, CONFIG_BYTES);
   if (configText === undefined) throw await unknownAgent(agentsDir, id);
   const config = parseConfig(join(agentsDir, id, CONFIG_FILE), configText);
-  const soul = await readOwn(place, agentsDir, id, SOUL_FILE, SOUL_BYTES);
-  const system = soul?.trim() || DEFAULT_SYSTEM;
+  const read = async (name: string): Promise<string | null> => (await readOwn(place, agentsDir, id, name, IDENTITY_BYTES)) ?? null;
+  const [soul, identity, user, agents, tools] = await Promise.all([
+    read(IDENTITY_FILES.soul),
+    read(IDENTITY_FILES.identity),
+    read(userFileOf(scope)).then(async (own) => own ?? read(IDENTITY_FILES.user)),
+    read(IDENTITY_FILES.agents),
+    read(IDENTITY_FILES.tools),
+  ]);
+  const system = buildSystemPrompt({ soul, identity, user, memory: null, agents, tools });
   const hash = createHash('sha256')
     .update(JSON.stringify([id, config, system]))
     .digest('hex');
@@ -153,9 +172,13 @@ async function knownAgents(agentsDir: string): Promise<string[]> {
   return names.filter((_, at) => has[at]);
 }
 
-async function stampOf(agentsDir: string, id: string): Promise<{ stamp: string; changedAt: number }> {
+function userFileOf(scope: string): string {
+  return join('users', `${scope}.md`);
+}
+
+async function stampOf(agentsDir: string, id: string, scope: string): Promise<{ stamp: string; changedAt: number }> {
   const stats = await Promise.all(
-    [CONFIG_FILE, SOUL_FILE].map((name) => stat(join(agentsDir, id, name), { bigint: true }).catch(() => undefined)),
+    [CONFIG_FILE, ...Object.values(IDENTITY_FILES), userFileOf(scope)].map((name) => stat(join(agentsDir, id, name), { bigint: true }).catch(() => undefined)),
   );
   return {
     stamp: stats.map((found) => (found ? [found.dev, found.ino, found.size, found.mtimeNs, found.ctimeNs].join(':') : 'absent')).join(' '),

@@ -6,12 +6,24 @@
  * C2  The state is plain JSON: it equals its own round trip.
  */
 import { answerResets, receiveMessage, rejectInput, requestInterrupt, requestReset } from './arrivals.js';
+import {
+  acceptCompacted,
+  acceptUndone,
+  failCompaction,
+  failUndo,
+  forgetContext,
+  requestCompaction,
+  requestUndo,
+  startCompaction,
+  startUndo,
+} from './compaction.js';
 import type { ConversationEvent } from './event.js';
 import { acceptPersisted, acceptRecorded, failPersist, failRecord, startRecord } from './recording.js';
-import type { ConversationState } from './state.js';
+import { turnId, type ConversationState } from './state.js';
 import {
   acceptAnswer,
   announce,
+  endTooFull,
   failModelCall,
   failTool,
   finishTool,
@@ -72,6 +84,22 @@ function change(state: ConversationState, event: ConversationEvent): Conversatio
       return failTool(state, event);
     case 'stop-sent':
       return sendStop(state, event);
+    case 'compaction-requested':
+      return requestCompaction(state, event);
+    case 'compact-started':
+      return startCompaction(state, event);
+    case 'compacted':
+      return afterCompaction(state, acceptCompacted(state, event));
+    case 'compact-failed':
+      return afterCompaction(state, failCompaction(state, event));
+    case 'undo-requested':
+      return requestUndo(state, event);
+    case 'uncompact-started':
+      return startUndo(state, event);
+    case 'uncompacted':
+      return acceptUndone(state, event);
+    case 'uncompact-failed':
+      return failUndo(state, event);
     case 'consolidated':
       return endSession(state, event.consolidation);
     case 'time-passed':
@@ -92,8 +120,19 @@ function endSession(state: ConversationState, consolidation: 'model' | 'raw-fall
   const [head, ...rest] = state.queue;
   if (head?.kind !== 'reset') return state.closing === 'running-out' ? { ...state, closing: 'consolidated' } : state;
   const session = state.session + 1;
-  const fresh: ConversationState = { ...state, queue: rest, session, epoch: state.epoch + 1, context: [], contextTokens: 0 };
+  const fresh: ConversationState = { ...forgetContext(state), queue: rest, session, epoch: state.epoch + 1 };
   return announce(answerResets(fresh, head.resetIds, consolidation), { kind: 'session', session });
+}
+
+/** A turn whose model says that its context is full cannot go on when that did not help. */
+function afterCompaction(before: ConversationState, after: ConversationState): ConversationState {
+  const { epoch } = after;
+  if (epoch > before.epoch) {
+    const { contextTokens: tokensBefore } = before;
+    const { contextTokens: tokensAfter } = after;
+    return announce(after, { kind: 'compacted', turn: turnId(after.turn?.number ?? after.latestTurn), epoch, tokensBefore, tokensAfter });
+  }
+  return before.memory.forced && !after.memory.forced ? endTooFull(after) : after;
 }
 
 /** An event of a newer version: kept out, never a crash. */

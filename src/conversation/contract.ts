@@ -57,6 +57,9 @@ export interface Status {
     readonly chunks: number;
     readonly prefixHash: string | null;
     readonly prefixChanges: number;
+    /** Why it changed last. */
+    readonly prefixCause: 'new epoch' | 'agent or tools' | null;
+    readonly compactions: number;
   };
   readonly pendingApprovals: number;
   readonly usage: Usage;
@@ -86,6 +89,43 @@ export interface QueuedEvent {
     /** Messages further back, which lie in the store. */
     | { readonly kind: 'more'; readonly count: number };
   readonly queuedAt: number;
+}
+
+/** Answer of the updates `compact` and `undoCompaction`. */
+export type CompactionOutcome =
+  | {
+      readonly kind: 'compacted';
+      readonly epoch: number;
+      /** How many turns became memory. */
+      readonly turns: number;
+      /** Who summarized: the model, the model at its second try, or rules without a model. */
+      readonly method: 'model' | 'repaired' | 'rules';
+      readonly tokensBefore: number;
+      readonly tokensAfter: number;
+    }
+  | { readonly kind: 'undone'; readonly epoch: number }
+  | { readonly kind: 'nothing-to-compact' | 'nothing-to-undo' }
+  | { readonly kind: 'failed'; readonly message: string };
+
+/** Answer of the query `context`: what the next model call would see, in its order. Tokens are estimates, but for `reported`. */
+export interface ContextIndex {
+  readonly epoch: number;
+  readonly session: number;
+  readonly budget: number;
+  /** Tokens from which the older turns are compacted. */
+  readonly compactsAt: number;
+  readonly total: number;
+  /** Of the last prompt, as the provider counted it. */
+  readonly reported: number | null;
+  readonly compactions: number;
+  readonly canUndo: boolean;
+  readonly chunks: readonly {
+    readonly kind: 'SYSTEM' | 'MEMORY' | 'WORKING_FLOW';
+    readonly tokens: number;
+    /** First and last of each range, for messages. */
+    readonly slots?: readonly (readonly [number, number])[];
+    readonly ref?: string;
+  }[];
 }
 
 export interface ResetResult {
@@ -128,6 +168,7 @@ export type FeedEvent =
   | { readonly kind: 'waiting'; readonly turn: string; readonly for: string; readonly until: number }
   | { readonly kind: 'turn-finished'; readonly turn: string; readonly result: TurnResult }
   | { readonly kind: 'session'; readonly session: number }
+  | { readonly kind: 'compacted'; readonly turn: string; readonly epoch: number; readonly tokensBefore: number; readonly tokensAfter: number }
   | { readonly kind: 'resync' };
 
 export const LIMITS = {

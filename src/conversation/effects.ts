@@ -18,16 +18,23 @@ export interface ConversationIdentity {
 export interface AgentSettings {
   /** Of everything below and of the files behind it: unchanged means nothing to tell. */
   readonly hash: string;
+  /** The beginning of the hash of the agent's files. */
+  readonly agentHash: string;
   readonly model: string;
   readonly maxTokens: number;
   readonly maxToolRounds: number;
-  /** Tokens that a prompt may have. */
+  /** Tokens that a prompt may have: what the model takes, less its answer and a margin (seed 000, section 10). */
   readonly contextBudget: number;
+  /** Share of the budget from which a reported prompt is compacted. */
+  readonly compactionRatio: number;
+  /** Estimate of the system prompt and the tools together. */
+  readonly fixedTokens: number;
   readonly handOver: { readonly events: number; readonly bytes: number; readonly updates: number };
 }
 
 export interface ConfigureRequest {
   readonly agent: string;
+  readonly scope: string;
   /** The start argument's model; it wins over agent.json and PERDURA_MODEL. */
   readonly model: string | null;
   readonly knownHash: string | null;
@@ -107,11 +114,80 @@ export interface CallModelInput {
   readonly slot: number;
   readonly seq: number;
   readonly context: readonly SlotRange[];
+  /** The text that stands before these messages in this epoch, by reference. */
+  readonly base: string | null;
+  /** Agent and system prompt as they were at the turn's start. */
+  readonly agentHash: string;
   readonly model: string;
   /** Number of the first tool call that this answer may make: ids are `<turn>/c<n>`. */
   readonly firstToolCall: number;
   /** Of this turn before this call, for the announcement of its end. */
   readonly soFar: { readonly usage: Usage; readonly toolCalls: number };
+}
+
+/** `compact`: the context so far, of which the older turns are to become memory. `epoch` is the one that it would begin. */
+export interface CompactInput {
+  readonly identity: ConversationIdentity;
+  readonly session: number;
+  readonly epoch: number;
+  /** Of this life: `ep_0001` is its first episode. */
+  readonly number: number;
+  readonly context: readonly SlotRange[];
+  /** Left alone, with its last whole turns before it. */
+  readonly currentTurn: string | null;
+  readonly model: string;
+  readonly agentHash: string;
+}
+
+export type Compacted =
+  | { readonly kind: 'nothing-to-compact'; readonly epoch: number }
+  | {
+      readonly kind: 'compacted';
+      readonly life: string;
+      readonly epoch: number;
+      /** What stays as real messages. */
+      readonly kept: readonly SlotRange[];
+      /** What became memory: its entries are archived. */
+      readonly archived: readonly SlotRange[];
+      readonly turns: readonly string[];
+      /** The text of the new epoch's beginning, and where it lies. */
+      readonly base: { readonly ref: string; readonly text: string };
+      readonly episode: Episode;
+      readonly facts: readonly Fact[];
+      readonly method: 'model' | 'repaired' | 'rules';
+      /** Estimates of the messages before and after, the base with them. */
+      readonly tokensBefore: number;
+      readonly tokensAfter: number;
+      readonly usage: Usage;
+    };
+
+/** As seed 000, section 21, names and writes them. */
+export interface Episode {
+  readonly id: string;
+  /** Epoch seconds. */
+  readonly ts: number;
+  readonly turn_ids: readonly string[];
+  readonly summary: string;
+  readonly tags: readonly string[];
+  readonly salience: number;
+}
+
+export interface Fact {
+  readonly id: string;
+  readonly ts: number;
+  readonly fact: string;
+  readonly tags: readonly string[];
+  readonly confidence: number;
+  readonly salience: number;
+}
+
+/** `uncompact`: a compaction taken back; what it archived is active again, what it learned is gone. */
+export interface UncompactInput {
+  readonly identity: ConversationIdentity;
+  readonly epoch: number;
+  readonly episode: string;
+  readonly facts: readonly string[];
+  readonly archived: readonly SlotRange[];
 }
 
 /** `heal`: queued messages that the store has lost, to be rebuilt from history. */
@@ -149,6 +225,8 @@ export interface ModelAnswer {
   readonly usage: Usage;
   /** One for each tool call of `blocks`, in their order. */
   readonly plans: readonly ToolPlan[];
+  /** Of the bytes that the prompt begins with: system prompt, tools, the epoch's base. Absent in answers of earlier versions. */
+  readonly prefix?: string;
   /** False: the store did not take it; a `persist` step must write it before the next model call. */
   readonly persisted: boolean;
   /** True: it was settled before it could commit, and counts for its cost only. */

@@ -1,7 +1,7 @@
 /** What happens to a conversation: past tense, plain JSON. Times are epoch milliseconds and come from outside. */
 import type { AgentStatus } from './attributes.js';
 import type { Delivery } from './contract.js';
-import type { ModelAnswer, Recorded, StepFailure, ToolFinished } from './effects.js';
+import type { Compacted, ModelAnswer, Recorded, StepFailure, ToolFinished } from './effects.js';
 import type { ImageSource } from './message.js';
 
 export type ConversationEvent =
@@ -36,6 +36,15 @@ export type ConversationEvent =
   | { readonly kind: 'tools-started'; readonly callIds: readonly string[]; readonly at: number }
   | { readonly kind: 'tool-finished'; readonly result: ToolFinished; readonly at: number }
   | { readonly kind: 'tool-run-failed'; readonly callId: string; readonly failure: StepFailure; readonly at: number }
+  // Memory.
+  | { readonly kind: 'compaction-requested'; readonly requestId: string; readonly at: number }
+  | { readonly kind: 'compact-started'; readonly epoch: number; readonly at: number }
+  | { readonly kind: 'compacted'; readonly result: Compacted; readonly at: number }
+  | { readonly kind: 'compact-failed'; readonly epoch: number; readonly failure: StepFailure; readonly at: number }
+  | { readonly kind: 'undo-requested'; readonly requestId: string; readonly at: number }
+  | { readonly kind: 'uncompact-started'; readonly epoch: number; readonly at: number }
+  | { readonly kind: 'uncompacted'; readonly epoch: number; readonly at: number }
+  | { readonly kind: 'uncompact-failed'; readonly epoch: number; readonly failure: StepFailure; readonly at: number }
   // Stopping and sessions.
   | { readonly kind: 'stop-sent'; readonly at: number }
   | { readonly kind: 'consolidated'; readonly consolidation: 'model' | 'raw-fallback' | 'nothing-to-do'; readonly at: number }

@@ -3,11 +3,21 @@
  *
  * N1  Nothing new starts once a hand-over is due; the run ends when nothing is in flight.
  * N2  No model call while something is unpersisted or unsettled, or a steering message is not yet recorded.
+ * N4  No model call beside a compaction: what it will see is just being decided.
  * N3  Local runs are never started beside ordinary ones, and at most `PARALLEL_TOOLS` run at once.
  */
 import { attributesDue, type SearchAttributes } from './attributes.js';
 import type { ConversationOutcome } from './contract.js';
-import type { CallModelInput, ConversationIdentity, HealInput, RecordInput, RunToolInput } from './effects.js';
+import { compactInput, compactionCause, uncompactInput, type CompactionCause } from './compaction.js';
+import type {
+  CallModelInput,
+  CompactInput,
+  ConversationIdentity,
+  HealInput,
+  RecordInput,
+  RunToolInput,
+  UncompactInput,
+} from './effects.js';
 import type { Entry } from './message.js';
 import { recordInput } from './recording.js';
 import { turnId, type ConversationState, type ToolCall, type Turn } from './state.js';
@@ -22,6 +32,8 @@ export type Step =
   | { readonly kind: 'run-tools'; readonly local: boolean; readonly runs: readonly ToolRun[] }
   /** Tell the model call and the tools in flight to stop. */
   | { readonly kind: 'stop' }
+  | { readonly kind: 'compact'; readonly input: CompactInput; readonly cause: CompactionCause; readonly summary: string }
+  | { readonly kind: 'uncompact'; readonly input: UncompactInput }
   | { readonly kind: 'consolidate' }
   | { readonly kind: 'heal'; readonly input: HealInput }
   | { readonly kind: 'hand-over'; readonly reason: string }
@@ -42,7 +54,7 @@ export function nextStep(state: ConversationState): Step {
   const stop = stopStep(state);
   if (stop) return stop;
   if (state.handOver !== null) return handOverStep(state, state.handOver);
-  return attributesStep(state) ?? storeStep(state) ?? turnStep(state) ?? sessionStep(state) ?? waitStep(state);
+  return attributesStep(state) ?? storeStep(state) ?? idleMemoryStep(state) ?? turnStep(state) ?? sessionStep(state) ?? waitStep(state);
 }
 
 function stopStep(state: ConversationState): Step | undefined {
@@ -58,7 +70,9 @@ function attributesStep(state: ConversationState): Step | undefined {
 
 /** N1, but for texts and answers that are too much to carry: these go to the store first. */
 function handOverStep(state: ConversationState, reason: string): Step {
-  const busy = state.recording || state.persisting || state.heal?.doing === 'running' || callsInFlight(state).length > 0;
+  const busy =
+    state.memory.doing !== null ||
+    state.recording || state.persisting || state.heal?.doing === 'running' || callsInFlight(state).length > 0;
   if (carriedText(state) > CARRIED_TEXT_BYTES) return storeStep(state) ?? waitStep(state);
   return busy ? waitStep(state) : { kind: 'hand-over', reason };
 }
@@ -82,6 +96,9 @@ function modelStep(state: ConversationState, turn: Turn): Step | undefined {
   const { call } = turn.doing;
   if (call.inFlight || (call.retry && state.now < call.retry.until)) return undefined;
   if (state.recording || state.unpersisted.length > 0 || state.outbox.settle.length > 0 || hasJoining(state)) return undefined; // N2
+  if (state.memory.doing) return undefined; // N4
+  const memory = memoryStep(state);
+  if (memory) return memory;
   return {
     kind: 'call-model',
     input: {
@@ -92,12 +109,30 @@ function modelStep(state: ConversationState, turn: Turn): Step | undefined {
       slot: call.slot,
       seq: call.seq,
       context: state.context,
+      base: state.memory.base,
+      agentHash: state.settings.agentHash,
       model: state.settings.model,
       firstToolCall: turn.toolCalls + 1,
       soFar: { usage: turn.usage, toolCalls: turn.toolCalls },
     },
     summary: `${state.settings.model} · turn ${turn.number} step ${turn.modelCalls} · ~${Math.ceil(state.contextTokens / 1000)}k in`,
   };
+}
+
+/** Design section 4: before every model call, in this order. */
+function memoryStep(state: ConversationState): Step | undefined {
+  const undo = uncompactInput(state);
+  if (undo) return { kind: 'uncompact', input: undo };
+  const cause = compactionCause(state);
+  const input = cause && compactInput(state);
+  if (!cause || !input) return undefined;
+  return { kind: 'compact', input, cause, summary: `${input.model} · compact (${cause}) · ~${Math.ceil(state.contextTokens / 1000)}k` };
+}
+
+/** Between turns only what somebody has asked for. */
+function idleMemoryStep(state: ConversationState): Step | undefined {
+  if (state.turn || state.unpersisted.length > 0) return undefined;
+  return memoryStep(state);
 }
 
 function toolStep(state: ConversationState, turn: Turn, calls: readonly ToolCall[]): Step | undefined {

@@ -34,7 +34,7 @@ export function recordInput(state: ConversationState): RecordInput | undefined {
     facts,
     readBack,
     asksAttributes: state.attributes.known === 'unknown',
-    configure: configures ? { agent: state.identity.agent, model: state.modelOverride, knownHash: state.settings?.hash ?? null } : null,
+    configure: configures ? { agent: state.identity.agent, scope: state.identity.scope, model: state.modelOverride, knownHash: state.settings?.hash ?? null } : null,
   };
 }
 

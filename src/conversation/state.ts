@@ -3,7 +3,7 @@
  * a text is here from its arrival until it is recorded, or while the store cannot take it.
  */
 import type { AgentStatus } from './attributes.js';
-import type { Delivery, FeedEvent, RejectedInput, ResetResult, StopReason, TurnError } from './contract.js';
+import type { CompactionOutcome, Delivery, FeedEvent, RejectedInput, ResetResult, StopReason, TurnError } from './contract.js';
 import type { AgentSettings, ConversationIdentity, Settlement, StepFailure, ToolPlan } from './effects.js';
 import type { Entry, ImageSource, Usage } from './message.js';
 import type { SlotRange } from './slots.js';
@@ -28,6 +28,7 @@ export interface ConversationState {
   readonly context: readonly SlotRange[];
   /** The last reported prompt and answer, plus an estimate of what came since. */
   readonly contextTokens: number;
+  readonly memory: MemoryState;
   readonly usage: Usage;
   readonly turnsEnded: number;
   /** Highest turn number begun. */
@@ -58,6 +59,52 @@ export interface ConversationState {
   readonly attributes: {
     readonly known: 'unknown' | 'registered' | 'missing';
     readonly told: { readonly status: AgentStatus; readonly turns: number } | null;
+  };
+}
+
+/** What the context stands on, and what is being done about it (compaction.ts). */
+export interface MemoryState {
+  /** Reference to the text that stands before this epoch's messages: what is left of the earlier ones, and the facts. */
+  readonly base: string | null;
+  readonly baseTokens: number;
+  /** Prompt tokens as the provider last counted them; null once that count is no longer true. */
+  readonly reported: number | null;
+  /** Of this life, those taken back included. */
+  readonly compactions: number;
+  readonly doing: {
+    readonly kind: 'compact' | 'uncompact';
+    readonly epoch: number;
+    /** As it was when that began. */
+    readonly context: readonly SlotRange[];
+    readonly contextTokens: number;
+  } | null;
+  /** Requests of people that wait for an answer. */
+  readonly asked: readonly string[];
+  readonly undoAsked: readonly string[];
+  /** The model has said that its context is full. */
+  readonly forced: boolean;
+  /** Number of the turn in which no other is tried: it failed, found nothing, or has just been done. */
+  readonly restingIn: number | null;
+  /** What an undo brings back. */
+  readonly before: {
+    readonly epoch: number;
+    readonly base: string | null;
+    readonly baseTokens: number;
+    readonly context: readonly SlotRange[];
+    readonly contextTokens: number;
+    /** How many entries of the present context were kept from it. */
+    readonly kept: number;
+    readonly episode: string;
+    readonly facts: readonly string[];
+    readonly archived: readonly SlotRange[];
+  } | null;
+  readonly outcomes: readonly { readonly requestId: string; readonly outcome: CompactionOutcome }[];
+  /** Hash of the bytes that each prompt begins with: a cache is lost when it changes. */
+  readonly prefix: {
+    readonly hash: string | null;
+    readonly epoch: number;
+    readonly changes: number;
+    readonly cause: 'new epoch' | 'agent or tools' | null;
   };
 }
 
@@ -102,6 +149,8 @@ export interface Turn {
   /** Traces of this turn so far (seed 000's `seq` of the last one). */
   readonly seq: number;
   readonly rounds: number;
+  /** How often the model has said in this turn that its context is full, and was helped. */
+  readonly squeezes: number;
   readonly modelCalls: number;
   readonly toolCalls: number;
   readonly usage: Usage;
@@ -154,6 +203,21 @@ export interface EndedTurn {
   readonly error?: TurnError;
 }
 
+export const NO_MEMORY: MemoryState = {
+  base: null,
+  baseTokens: 0,
+  reported: null,
+  compactions: 0,
+  doing: null,
+  asked: [],
+  undoAsked: [],
+  forced: false,
+  restingIn: null,
+  before: null,
+  outcomes: [],
+  prefix: { hash: null, epoch: 0, changes: 0, cause: null },
+};
+
 export const NO_USAGE: Usage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, costUsd: 0 };
 
 export function openConversation(start: {
@@ -178,6 +242,7 @@ export function openConversation(start: {
     turn: null,
     context: [],
     contextTokens: 0,
+    memory: NO_MEMORY,
     usage: NO_USAGE,
     turnsEnded: 0,
     latestTurn: 0,

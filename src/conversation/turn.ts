@@ -8,6 +8,7 @@
  * T5  A slot is given once; one whose effect failed stays empty and out of the context.
  */
 import { LIMITS, type StopReason, type TurnError } from './contract.js';
+import { MOST_SQUEEZES, notePrompt } from './compaction.js';
 import type { ConversationEvent } from './event.js';
 import type { Settlement, StepFailure } from './effects.js';
 import { assistantEntry, toolEntry } from './entries.js';
@@ -34,6 +35,8 @@ export const STOP_GRACE_MS = 1_500;
 /** Rounds of waiting for a model that fails for passing reasons, each longer than the one before: about twenty minutes. */
 const MAX_MODEL_FAILURES = 24;
 const MAX_FACTS = 64;
+/** A model's ways of saying that it was given too much. */
+const TOO_FULL: readonly string[] = ['context-full', 'too-large'];
 
 export function beginTurn(state: ConversationState, item: QueuedMessage): ConversationState {
   const begun: ConversationState = {
@@ -47,6 +50,7 @@ export function beginTurn(state: ConversationState, item: QueuedMessage): Conver
       messageIds: [item.messageId],
       seq: 1,
       rounds: 0,
+      squeezes: 0,
       modelCalls: 0,
       toolCalls: 0,
       usage: NO_USAGE,
@@ -131,7 +135,7 @@ export function acceptAnswer(state: ConversationState, event: Of<'model-answered
   const said = hasText(answer.blocks);
   const entry = assistantEntry(answer, call.seq);
   const heard: ConversationState = {
-    ...spend(paid, answer.usage),
+    ...notePrompt(spend(paid, answer.usage), answer.usage.inputTokens, answer.prefix),
     context: entry ? withSlot(paid.context, answer.slot) : paid.context,
     contextTokens: answer.usage.inputTokens > 0 ? answer.usage.inputTokens + answer.usage.outputTokens : paid.contextTokens,
     unpersisted: entry && !answer.persisted ? [...paid.unpersisted, entry] : paid.unpersisted,
@@ -163,10 +167,7 @@ export function acceptAnswer(state: ConversationState, event: Of<'model-answered
         message: 'The model declined to answer this; put it differently and send it again.',
       });
     case 'context-full':
-      return endTurn(spoken, 'failed', {
-        type: 'context-full',
-        message: 'The conversation no longer fits into the model; start a new session with /new.',
-      });
+      return squeeze(spoken);
   }
 }
 
@@ -176,6 +177,7 @@ export function failModelCall(state: ConversationState, event: Of<'model-call-fa
   const { failure } = event;
   const failures = call.failures + 1;
   if (state.turn.stopping) return endTurn(settle(state, [{ effect: call.id, entry: null }]), 'interrupted');
+  if (TOO_FULL.includes(failure.type)) return squeeze(settle(state, [{ effect: call.id, entry: null }]));
   if (failure.transient && failures < MAX_MODEL_FAILURES) {
     const retry = retryAfter(failure, failures, event.at);
     const waiting = withModelCall(state, call.id, (now) => ({ ...now, inFlight: false, failures, retry }));
@@ -187,6 +189,23 @@ export function failModelCall(state: ConversationState, event: Of<'model-call-fa
     });
   }
   return endTurn(settle(state, [{ effect: call.id, entry: null }]), 'failed', { type: failure.type, message: failure.message });
+}
+
+/** The model was given too much: older turns become memory, and it is asked again. */
+function squeeze(state: ConversationState): ConversationState {
+  if (!state.turn || state.turn.stopping) return endTurn(state, 'interrupted');
+  if (state.turn.squeezes >= MOST_SQUEEZES) return endTooFull(state);
+  const counted = withTurn(state, (turn) => ({ ...turn, squeezes: turn.squeezes + 1 }));
+  return nextModelCall({ ...counted, memory: { ...counted.memory, forced: true } });
+}
+
+export function endTooFull(state: ConversationState): ConversationState {
+  return endTurn(state, 'failed', {
+    type: 'context-full',
+    message:
+      'The conversation no longer fits into the model, and making its older turns shorter did not help: ' +
+      'send something shorter, or start a new session with /new.',
+  });
 }
 
 export function startTools(state: ConversationState, event: Of<'tools-started'>): ConversationState {

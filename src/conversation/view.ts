@@ -1,5 +1,6 @@
 /** What a conversation shows of itself: pure projections of its state. */
-import type { Phase, QueuedEvent, Status, TurnResult } from './contract.js';
+import { compactsAt } from './compaction.js';
+import type { ContextIndex, Phase, QueuedEvent, Status, TurnResult } from './contract.js';
 import { countSlots } from './slots.js';
 import { queuedCount } from './spill.js';
 import { NO_USAGE, turnId, turnNumber, type ConversationState, type EndedTurn, type QueueItem } from './state.js';
@@ -20,9 +21,11 @@ export function statusOf(state: ConversationState, historyEvents: number): Statu
     context: {
       tokens: state.contextTokens,
       budget: state.settings?.contextBudget ?? 0,
-      chunks: countSlots(state.context),
-      prefixHash: null,
-      prefixChanges: 0,
+      chunks: countSlots(state.context) + (state.memory.base === null ? 1 : 2),
+      prefixHash: state.memory.prefix.hash,
+      prefixChanges: state.memory.prefix.changes,
+      prefixCause: state.memory.prefix.cause,
+      compactions: state.memory.compactions,
     },
     pendingApprovals: 0,
     usage: state.usage,
@@ -38,6 +41,28 @@ export function statusOf(state: ConversationState, historyEvents: number): Statu
 
 export function queueOf(state: ConversationState): QueuedEvent[] {
   return state.queue.map((item) => ({ id: queuedId(item), event: queuedEvent(item), queuedAt: item.at }));
+}
+
+/** The query `context`: the system prompt, what the epoch stands on, and the messages, with what they take. */
+export function contextOf(state: ConversationState): ContextIndex {
+  const { memory, settings, contextTokens: total } = state;
+  const fixed = settings?.fixedTokens ?? 0;
+  const flow = Math.max(0, total - fixed - memory.baseTokens);
+  return {
+    epoch: state.epoch,
+    session: state.session,
+    budget: settings?.contextBudget ?? 0,
+    compactsAt: settings ? compactsAt(settings) : 0,
+    total,
+    reported: memory.reported,
+    compactions: memory.compactions,
+    canUndo: memory.before !== null,
+    chunks: [
+      { kind: 'SYSTEM', tokens: fixed },
+      ...(memory.base === null ? [] : [{ kind: 'MEMORY', tokens: memory.baseTokens, ref: memory.base } as const]),
+      ...(state.context.length === 0 ? [] : [{ kind: 'WORKING_FLOW', tokens: flow, slots: state.context } as const]),
+    ],
+  };
 }
 
 export function endedTurn(state: ConversationState, id: string): EndedTurn | undefined {
@@ -73,6 +98,7 @@ function phaseOf(state: ConversationState): Phase {
   const { turn } = state;
   if (!turn) {
     if (state.queue[0]?.kind === 'reset') return 'resetting';
+    if (state.memory.doing) return 'compacting';
     if (state.storeRetry && state.queue.length > 0) return 'waiting-to-retry';
     if (state.queue.length > 0) return 'thinking';
     return state.closing === 'no' ? 'idle' : 'closing';
@@ -83,6 +109,7 @@ function phaseOf(state: ConversationState): Phase {
   }
   const { call } = turn.doing;
   if (call.inFlight) return 'thinking';
+  if (state.memory.doing) return 'compacting';
   return call.retry || state.storeRetry ? 'waiting-to-retry' : 'thinking';
 }
 

@@ -4,7 +4,7 @@
  */
 import { ActivityCancellationType, proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
 import type { Activities } from '../activities/index.js';
-import type { CallModelInput } from '../conversation/effects.js';
+import type { CallModelInput, CompactInput } from '../conversation/effects.js';
 import type { ToolRun } from '../conversation/next-step.js';
 
 /** A worker that is silent for this long is taken for dead. Activities beat twice a second. */
@@ -31,7 +31,15 @@ const ordinary = proxyActivities<Activities>({
   summary: 'rebuild from history what the store has lost',
 });
 
+/** Long enough for a slow model to read a long conversation, and its repair. */
+const memory = proxyActivities<Activities>({
+  startToCloseTimeout: '5m',
+  heartbeatTimeout: HEARTBEAT,
+  retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '5s', maximumAttempts: 3 },
+});
+
 export const heal = ordinary.heal;
+export const uncompact = local.uncompact;
 
 const TOOL_END_MS = 15_000;
 
@@ -42,6 +50,10 @@ export const runLocalTool = local['run-tool'];
 
 export function callModel(input: CallModelInput, summary: string): ReturnType<Activities['call-model']> {
   return model['call-model'].executeWithOptions({ summary }, [input]);
+}
+
+export function compact(input: CompactInput, summary: string): ReturnType<Activities['compact']> {
+  return memory.compact.executeWithOptions({ summary }, [input]);
 }
 
 export function runTool({ input, summary }: ToolRun): ReturnType<Activities['run-tool']> {

@@ -11,18 +11,20 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import { turnOfMessage } from '../conversation/arrivals.js';
-import { LIMITS, type ResetResult, type TurnResult } from '../conversation/contract.js';
+import { LIMITS, type CompactionOutcome, type ResetResult, type TurnResult } from '../conversation/contract.js';
 import type { Recalled } from '../conversation/effects.js';
 import type { ConversationEvent } from '../conversation/event.js';
 import { readMessage, readOptionalText, readTitle, readTurnRequest, type Checked, type Said } from '../conversation/input.js';
 import { turnId, type ConversationState, type EndedTurn } from '../conversation/state.js';
-import { endedTurn, isTurnOpen, promiseOf, queueOf, resultOf, statusOf } from '../conversation/view.js';
+import { contextOf, endedTurn, isTurnOpen, promiseOf, queueOf, resultOf, statusOf } from '../conversation/view.js';
 import { heal, recall } from './activities.js';
 import type { Answers } from './answers.js';
 import type { Bell } from './bell.js';
 import { now } from './clock.js';
 import {
   closeSignal,
+  compactUpdate,
+  contextQuery,
   FAILURES,
   interruptSignal,
   LATER,
@@ -34,6 +36,7 @@ import {
   sendUpdate,
   statusQuery,
   turnUpdate,
+  undoCompactionUpdate,
 } from './messages.js';
 
 interface Conversation {
@@ -165,6 +168,28 @@ export function handleMessages(conversation: Conversation): { readonly count: ()
       },
     },
   );
+  for (const [update, name, kind] of [
+    [compactUpdate, 'compact', 'compaction-requested'],
+    [undoCompactionUpdate, 'undoCompaction', 'undo-requested'],
+  ] as const) {
+    setHandler(
+      update,
+      counted(async (payload?: unknown): Promise<CompactionOutcome> => {
+        const id = accepted(readOptionalText(payload, name, 'id')) ?? uuid4();
+        if (!compactionOutcome(state(), id)) tell({ kind, requestId: id, at: now() });
+        await bell.until(() => isLeaving() || compactionOutcome(state(), id) !== undefined);
+        const outcome = compactionOutcome(state(), id);
+        if (outcome) return outcome;
+        throw askAgain('the conversation hands over to its next run');
+      }),
+      {
+        validator: (payload?: unknown) => {
+          accepted(readOptionalText(payload, name, 'id'));
+          refuseWhenClosing(state());
+        },
+      },
+    );
+  }
   for (const name of LATER.updates) {
     setHandler(defineUpdate<void>(name), () => undefined, {
       validator: () => {
@@ -177,6 +202,7 @@ export function handleMessages(conversation: Conversation): { readonly count: ()
   });
 
   setHandler(statusQuery, () => statusOf(state(), workflowInfo().historyLength));
+  setHandler(contextQuery, () => contextOf(state()));
   setHandler(queueQuery, () => queueOf(state()));
   for (const name of LATER.queries) {
     setHandler(defineQuery(name), () => {
@@ -222,6 +248,10 @@ function answeredLongAgo(turn: string): TurnResult {
 
 function resetResult(state: ConversationState, id: string): ResetResult | undefined {
   return state.resets.find((reset) => reset.resetId === id)?.result;
+}
+
+function compactionOutcome(state: ConversationState, id: string): CompactionOutcome | undefined {
+  return state.memory.outcomes.find(({ requestId }) => requestId === id)?.outcome;
 }
 
 function accepted<T>(checked: Checked<T>): T {

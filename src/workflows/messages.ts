@@ -1,6 +1,6 @@
 /** The names that a client may say to a conversation (design section 3). Light: the client imports these values. */
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
-import type { Message, QueuedEvent, ResetResult, Status, TurnResult } from '../conversation/contract.js';
+import type { CompactionOutcome, ContextIndex, Message, QueuedEvent, ResetResult, Status, TurnResult } from '../conversation/contract.js';
 
 export const WORKFLOW_TYPE = 'conversation';
 
@@ -15,8 +15,12 @@ export const sendUpdate = defineUpdate<TurnResult, [string | Message]>('send');
 export const turnUpdate = defineUpdate<TurnResult, [{ turnId: string }]>('turn');
 export const resetUpdate = defineUpdate<ResetResult, [{ id?: string }]>('reset');
 
+export const compactUpdate = defineUpdate<CompactionOutcome, [{ id?: string }?]>('compact');
+export const undoCompactionUpdate = defineUpdate<CompactionOutcome, [{ id?: string }?]>('undoCompaction');
+
 export const statusQuery = defineQuery<Status>('status');
 export const queueQuery = defineQuery<QueuedEvent[]>('queue');
+export const contextQuery = defineQuery<ContextIndex>('context');
 
 /** In the contract, not built yet: these fail with the type `NotYetAvailable`. */
 export const LATER = {
@@ -29,12 +33,10 @@ export const LATER = {
     'setBreakpoints',
     'editQueue',
     'decide',
-    'compact',
-    'undoCompaction',
     'rewind',
     'raiseBudget',
   ],
-  queries: ['approvals', 'context'],
+  queries: ['approvals'],
 } as const;
 
 /** Types of the failures that a client can meet. */

@@ -3,7 +3,7 @@ import { CancellationScope, upsertSearchAttributes } from '@temporalio/workflow'
 import type { ConversationEvent } from '../conversation/event.js';
 import type { ToolFinished } from '../conversation/effects.js';
 import type { Step, ToolRun } from '../conversation/next-step.js';
-import { callModel, heal, persist, record, runLocalTool, runTool } from './activities.js';
+import { callModel, compact, heal, persist, record, runLocalTool, runTool, uncompact } from './activities.js';
 import { now } from './clock.js';
 import { failureOf } from './failure.js';
 import { toPairs } from './search-attributes.js';
@@ -77,6 +77,24 @@ export function createPerformer(tell: (event: ConversationEvent) => void): Perfo
             );
           }
           return;
+        case 'compact': {
+          const { epoch } = step.input;
+          tell({ kind: 'compact-started', epoch, at });
+          return void tellEnd(
+            compact(step.input, step.summary),
+            (result) => ({ kind: 'compacted', result, at: now() }),
+            (error) => ({ kind: 'compact-failed', epoch, failure: failureOf(error), at: now() }),
+          );
+        }
+        case 'uncompact': {
+          const { epoch } = step.input;
+          tell({ kind: 'uncompact-started', epoch, at });
+          return void tellEnd(
+            uncompact(step.input),
+            () => ({ kind: 'uncompacted', epoch, at: now() }),
+            (error) => ({ kind: 'uncompact-failed', epoch, failure: failureOf(error), at: now() }),
+          );
+        }
         case 'stop':
           scope.cancel();
           scope = new CancellationScope();

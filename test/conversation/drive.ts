@@ -19,7 +19,10 @@ export const SETTINGS: AgentSettings = {
   model: 'anthropic/claude-test',
   maxTokens: 1000,
   maxToolRounds: 50,
+  agentHash: 'a1',
   contextBudget: 100_000,
+  compactionRatio: 0.8,
+  fixedTokens: 500,
   handOver: { events: 3000, bytes: 2_000_000, updates: 1500 },
 };
 

@@ -115,6 +115,10 @@ export function createTimeline({ width, measure }: TimelineLook): Timeline {
         turn.anchor = Math.max(at, event.until);
         return line(turn, at, 'waiting', `${event.for}; again in ${formatDuration(event.until - at)}`, 'yellow');
       }
+      case 'compacted': {
+        turn.anchor = at;
+        return line(turn, at, 'memory', `older turns became memory: ${event.tokensBefore} → ${event.tokensAfter} tokens`, 'dim');
+      }
       case 'turn-finished': {
         endModel(turn, at);
         turns.delete(event.turn);

@@ -144,7 +144,7 @@ const STATUS: Status = {
   mode: 'auto',
   stepLock: null,
   queued: 1,
-  context: { tokens: 24_600, budget: 60_000, chunks: 40, prefixHash: null, prefixChanges: 0 },
+  context: { tokens: 24_600, budget: 60_000, chunks: 40, prefixHash: null, prefixChanges: 0, prefixCause: null, compactions: 0 },
   pendingApprovals: 0,
   usage: { inputTokens: 120_311, cachedTokens: 98_000, outputTokens: 4011, costUsd: 0.0321 },
   historyEvents: 1311,

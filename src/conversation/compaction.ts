@@ -1,0 +1,213 @@
+/**
+ * When older turns become memory, and what that does to the context (seed 000, section 10; design section 4). The provider's
+ * own count of the last prompt drives; the estimate of what came since only guards.
+ *
+ * K1  Between two borders of a model call the context only grows; a compaction replaces its beginning, and nothing that was
+ *     added while it ran is lost.
+ * K2  A compaction that fails, or finds nothing, leaves the conversation as it was and is not tried again in the same turn.
+ * K3  A late result of a session or an epoch that has passed changes nothing but the cost.
+ * K4  Undone, the context is what it was before, with all that came since.
+ */
+import type { AgentSettings, CompactInput, UncompactInput } from './effects.js';
+import type { ConversationEvent } from './event.js';
+import { countSlots, slotsOf, withSlot, type SlotRange } from './slots.js';
+import { addUsage, NO_MEMORY, turnId, type ConversationState, type MemoryState } from './state.js';
+
+type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
+
+/** Tokens (seed 004); smaller models have them scaled down. */
+const HARD_THRESHOLD = 80_000;
+const TRUNCATION_THRESHOLD = 100_000;
+/** How often in one turn a model that says its context is full may be helped. */
+export const MOST_SQUEEZES = 2;
+const REMEMBERED_OUTCOMES = 16;
+
+export type CompactionCause = 'asked' | 'context-full' | 'ratio' | 'budget' | 'hard';
+
+/** Why the context should be compacted before the next model call; undefined when it need not be. */
+export function compactionCause(state: ConversationState): CompactionCause | undefined {
+  const { memory, settings, turn } = state;
+  if (!settings || memory.doing) return undefined;
+  if (memory.forced) return 'context-full';
+  if (memory.asked.length > 0) return 'asked';
+  if (!turn || memory.restingIn === turn.number) return undefined;
+  const { contextBudget: budget, compactionRatio: ratio } = settings;
+  if (memory.reported !== null && memory.reported > budget) return 'budget';
+  if (memory.reported !== null && memory.reported > ratio * budget) return 'ratio';
+  return state.contextTokens > hardThreshold(settings) ? 'hard' : undefined;
+}
+
+/** Tokens from which a compaction is due, whichever of its causes comes first. */
+export function compactsAt(settings: AgentSettings): number {
+  return Math.min(hardThreshold(settings), Math.floor(settings.compactionRatio * settings.contextBudget));
+}
+
+function hardThreshold({ contextBudget }: AgentSettings): number {
+  return Math.floor(HARD_THRESHOLD * Math.min(1, contextBudget / TRUNCATION_THRESHOLD));
+}
+
+export function compactInput(state: ConversationState): CompactInput | undefined {
+  const { settings, identity, session, context, memory, turn } = state;
+  if (!settings) return undefined;
+  return {
+    identity,
+    session,
+    epoch: state.epoch + 1,
+    number: memory.compactions + 1,
+    context,
+    currentTurn: turn ? turnId(turn.number) : null,
+    model: settings.model,
+    agentHash: settings.agentHash,
+  };
+}
+
+export function uncompactInput(state: ConversationState): UncompactInput | undefined {
+  const { before, doing, undoAsked } = state.memory;
+  if (!before || doing || undoAsked.length === 0) return undefined;
+  const { epoch, episode, facts, archived } = before;
+  return { identity: state.identity, epoch, episode, facts, archived };
+}
+
+export function requestCompaction(state: ConversationState, { requestId }: Of<'compaction-requested'>): ConversationState {
+  return withMemory(state, ({ asked }) => ({ asked: [...asked, requestId] }));
+}
+
+export function startCompaction(state: ConversationState, { epoch }: Of<'compact-started'>): ConversationState {
+  const doing = { kind: 'compact', epoch, context: state.context, contextTokens: state.contextTokens } as const;
+  return withMemory(state, () => ({ doing }));
+}
+
+export function acceptCompacted(state: ConversationState, { result }: Of<'compacted'>): ConversationState {
+  const paid = result.kind === 'compacted' ? { ...state, usage: addUsage(state.usage, result.usage) } : state;
+  const { doing } = paid.memory;
+  if (doing?.kind !== 'compact' || doing.epoch !== result.epoch) return paid; // K3
+  if (result.kind === 'nothing-to-compact') return rest(answer(paid, paid.memory.asked, { kind: 'nothing-to-compact' }));
+  const { kept, base, episode, facts, archived, method, turns, tokensBefore, tokensAfter } = result;
+  const { context, contextTokens, epoch, memory } = paid;
+  const answered = answer(paid, memory.asked, { kind: 'compacted', epoch: result.epoch, turns: turns.length, method, tokensBefore, tokensAfter });
+  return withMemory(
+    {
+      ...answered,
+      epoch: result.epoch,
+      context: withAdded(kept, addedSince(context, doing.context)), // K1
+      contextTokens: fixedTokens(paid) + tokensAfter + Math.max(0, contextTokens - doing.contextTokens),
+    },
+    () => ({
+      base: base.ref,
+      baseTokens: Math.ceil(base.text.length / 4),
+      reported: null,
+      compactions: memory.compactions + 1,
+      doing: null,
+      forced: false,
+      restingIn: paid.turn?.number ?? null,
+      before: {
+        epoch,
+        base: memory.base,
+        baseTokens: memory.baseTokens,
+        context: doing.context,
+        contextTokens: doing.contextTokens,
+        kept: countSlots(kept),
+        episode: episode.id,
+        facts: facts.map(({ id }) => id),
+        archived,
+      },
+    }),
+  );
+}
+
+export function failCompaction(state: ConversationState, { epoch, failure }: Of<'compact-failed'>): ConversationState {
+  const { doing, asked } = state.memory;
+  if (doing?.kind !== 'compact' || doing.epoch !== epoch) return state; // K3
+  return rest(answer(state, asked, { kind: 'failed', message: `${failure.type}: ${failure.message}` })); // K2
+}
+
+export function requestUndo(state: ConversationState, { requestId }: Of<'undo-requested'>): ConversationState {
+  if (!state.memory.before) return answer(state, [requestId], { kind: 'nothing-to-undo' });
+  return withMemory(state, ({ undoAsked }) => ({ undoAsked: [...undoAsked, requestId] }));
+}
+
+export function startUndo(state: ConversationState, { epoch }: Of<'uncompact-started'>): ConversationState {
+  const doing = { kind: 'uncompact', epoch, context: state.context, contextTokens: state.contextTokens } as const;
+  return withMemory(state, () => ({ doing }));
+}
+
+export function acceptUndone(state: ConversationState, { epoch }: Of<'uncompacted'>): ConversationState {
+  const { before, doing, undoAsked } = state.memory;
+  if (!before || doing?.kind !== 'uncompact' || doing.epoch !== epoch) return state;
+  const since = slotsOf(state.context).slice(before.kept);
+  return withMemory(
+    {
+      ...answer(state, undoAsked, { kind: 'undone', epoch: state.epoch + 1 }),
+      // The counter goes on (C1): it is a new epoch, with the context of the one before. K4
+      epoch: state.epoch + 1,
+      context: withAdded(before.context, since),
+      contextTokens: before.contextTokens,
+    },
+    () => ({ base: before.base, baseTokens: before.baseTokens, reported: null, doing: null, undoAsked: [], before: null }),
+  );
+}
+
+export function failUndo(state: ConversationState, { epoch, failure }: Of<'uncompact-failed'>): ConversationState {
+  const { doing, undoAsked } = state.memory;
+  if (doing?.kind !== 'uncompact' || doing.epoch !== epoch) return state;
+  const failed = answer(state, undoAsked, { kind: 'failed', message: `${failure.type}: ${failure.message}` });
+  return withMemory(failed, () => ({ doing: null, undoAsked: [] }));
+}
+
+/** A new session begins with an empty context; nothing of the old one is undone into it. */
+export function forgetContext(state: ConversationState): ConversationState {
+  const { asked, undoAsked } = state.memory;
+  const ended = answer(state, [...asked, ...undoAsked], { kind: 'failed', message: 'the session ended first' });
+  return withMemory({ ...ended, context: [], contextTokens: 0 }, ({ compactions, outcomes, prefix }) => ({
+    ...NO_MEMORY,
+    compactions,
+    outcomes,
+    prefix,
+  }));
+}
+
+/** What the provider says of the prompt it was given, and whether its beginning is still the same. */
+export function notePrompt(state: ConversationState, promptTokens: number, prefix: string | undefined): ConversationState {
+  const { prefix: known } = state.memory;
+  const changed = prefix !== undefined && prefix !== known.hash;
+  return withMemory(state, () => ({
+    ...(promptTokens > 0 ? { reported: promptTokens } : {}),
+    ...(changed && {
+      prefix: {
+        hash: prefix,
+        epoch: state.epoch,
+        changes: known.changes + (known.hash === null ? 0 : 1),
+        cause: known.hash === null ? null : known.epoch === state.epoch ? 'agent or tools' : 'new epoch',
+      },
+    }),
+  }));
+}
+
+function rest(state: ConversationState): ConversationState {
+  return withMemory(state, () => ({ doing: null, forced: false, restingIn: state.turn?.number ?? null }));
+}
+
+/** All who wait for it are told the same; they are no longer waited for. */
+function answer(state: ConversationState, requestIds: readonly string[], outcome: MemoryState['outcomes'][number]['outcome']): ConversationState {
+  return withMemory(state, ({ asked, undoAsked, outcomes }) => ({
+    asked: asked.filter((id) => !requestIds.includes(id)),
+    undoAsked: undoAsked.filter((id) => !requestIds.includes(id)),
+    outcomes: [...outcomes, ...requestIds.map((requestId) => ({ requestId, outcome }))].slice(-REMEMBERED_OUTCOMES),
+  }));
+}
+
+function addedSince(now: readonly SlotRange[], then: readonly SlotRange[]): number[] {
+  return slotsOf(now).slice(countSlots(then));
+}
+
+function withAdded(ranges: readonly SlotRange[], slots: readonly number[]): readonly SlotRange[] {
+  return slots.reduce(withSlot, ranges);
+}
+
+function fixedTokens(state: ConversationState): number {
+  return state.settings?.fixedTokens ?? 0;
+}
+
+function withMemory(state: ConversationState, change: (memory: MemoryState) => Partial<MemoryState>): ConversationState {
+  return { ...state, memory: { ...state.memory, ...change(state.memory) } };
+}
