@@ -61,6 +61,8 @@ export interface ToolResultMessage {
   readonly name: string;
   readonly outcome: ToolOutcome;
   readonly text: Body;
+  /** What the tool says it did to files, by the paths that the model knows. */
+  readonly files?: { readonly read?: readonly string[]; readonly edited?: readonly string[]; readonly written?: readonly string[] };
 }
 
 export type ConversationMessage = UserMessage | AssistantMessage | ToolResultMessage;

@@ -6,6 +6,8 @@
  *     answer is what the journal says, not what the writer meant.
  * O3  `raw_traces.jsonl` is derived: appended after the journal, not synced, and written anew whenever its size is not that of
  *     the journal's traces (a worker died in between, a line is torn, somebody edited it).
+ * O4  So is `raw_traces_archive.jsonl`, of the archived entries. It changes with an archiving or a restoring alone, and only then, and
+ *     at the first opening, is it looked at: recording and committing know nothing of it.
  */
 import { open, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -35,9 +37,12 @@ export interface ConversationFiles {
 export function openConversation({ dir, traceLines, log }: ConversationFiles): OpenConversation {
   const journal = join(dir, 'journal.jsonl');
   const traces = join(dir, 'raw_traces.jsonl');
+  const archive = join(dir, 'raw_traces_archive.jsonl');
   let index = emptyIndex();
   let reading = UNREAD;
   let traceBytes = 0;
+  /** Entries went from one trace file to the other since both were last written. */
+  let moved = false;
   let checked = false;
 
   const toTraceText = (entries: Iterable<Entry>): string =>
@@ -49,10 +54,19 @@ export function openConversation({ dir, traceLines, log }: ConversationFiles): O
             .join(''),
         ).join('');
 
-  /** Answers with the traces that came with the line. */
+  const toArchiveText = (): string => toTraceText([...index.archived].flatMap((slot) => index.entries.get(slot) ?? []));
+  const isActive = ({ slot }: Entry): boolean => !index.archived.has(slot);
+
+  /** Answers with the active traces that came with the line. */
   function foldOne(line: string): string {
-    const text = toTraceText(foldLine(index, line));
+    const { added, archived, restored } = foldLine(index, line);
+    const active = index.archived.size === 0 ? added : added.filter(isActive);
+    const text = toTraceText(active);
     traceBytes += Buffer.byteLength(text);
+    if (archived.length > 0 || restored.length > 0 || active.length < added.length) {
+      moved = true;
+      traceBytes += Buffer.byteLength(toTraceText(restored)) - Buffer.byteLength(toTraceText(archived));
+    }
     return text;
   }
 
@@ -65,6 +79,7 @@ export function openConversation({ dir, traceLines, log }: ConversationFiles): O
       () => {
         index = emptyIndex();
         traceBytes = 0;
+        moved = false;
       },
     );
     return added;
@@ -79,14 +94,23 @@ export function openConversation({ dir, traceLines, log }: ConversationFiles): O
     return foldOne(line);
   }
 
+  async function followArchive(): Promise<void> {
+    const text = toArchiveText();
+    if ((await sizeOf(archive)) !== Buffer.byteLength(text)) await writeFileAtomic(archive, text, { fsync: false });
+  }
+
   /** Never fails a write that the journal has: what is derived is derived again next time. */
   async function followTraces(added: string): Promise<void> {
     if (traceLines === undefined) return;
     try {
+      if (moved) await followArchive();
       const size = await sizeOf(traces);
-      if (size === traceBytes) return;
-      if (size === traceBytes - Buffer.byteLength(added)) await appendLines(traces, added, UNREAD, { sync: false });
-      else await writeFileAtomic(traces, toTraceText(index.entries.values()), { fsync: false });
+      if (size === traceBytes - Buffer.byteLength(added) && !moved) {
+        if (added !== '') await appendLines(traces, added, UNREAD, { sync: false });
+      } else if (size !== traceBytes) {
+        await writeFileAtomic(traces, toTraceText([...index.entries.values()].filter(isActive)), { fsync: false });
+      }
+      moved = false;
     } catch (error) {
       log?.(`cannot bring ${traces} up to date: ${String(error)}; the next write to this conversation tries again`);
     }
@@ -106,7 +130,8 @@ export function openConversation({ dir, traceLines, log }: ConversationFiles): O
           return { ...emptyIndex(), skipped: 1 };
         }
         if (!checked && reading.ino !== 0 && traceLines !== undefined) {
-          if ((await sizeOf(traces)) !== traceBytes) {
+          moved &&= (await sizeOf(archive)) !== Buffer.byteLength(toArchiveText());
+          if (moved || (await sizeOf(traces)) !== traceBytes) {
             await withLock(join(dir, 'lock'), async () => followTraces(await fold())).catch((error: unknown) =>
               log?.(`cannot rebuild ${traces}: ${String(error)}; the next write to this conversation tries again`),
             );

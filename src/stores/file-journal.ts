@@ -7,6 +7,7 @@
  * J3  A line that cannot be read is counted and skipped.
  */
 import type { Entry, JsonValue } from '../conversation/message.js';
+import { slotsOf, type SlotRange } from '../conversation/slots.js';
 import { decodeJson, isEntry } from './entry-codec.js';
 
 export type JournalLine =
@@ -23,7 +24,12 @@ export type JournalLine =
     }
   | { readonly v: 1; readonly kind: 'fenced'; readonly ids: readonly string[] }
   /** A fenced effect's usage. */
-  | { readonly v: 1; readonly kind: 'paid'; readonly id: string; readonly usage: JsonValue };
+  | { readonly v: 1; readonly kind: 'paid'; readonly id: string; readonly usage: JsonValue }
+  /** Of these two the last one counts, slot by slot. */
+  | { readonly v: 1; readonly kind: 'archived'; readonly slots: readonly SlotRange[] }
+  | { readonly v: 1; readonly kind: 'restored'; readonly slots: readonly SlotRange[] };
+
+type Moving = Extract<JournalLine, { readonly slots: unknown }>;
 
 export interface JournalIndex {
   /** In the order in which they were written, not of slots. */
@@ -32,21 +38,63 @@ export interface JournalIndex {
   readonly committed: Map<string, { readonly hash: string; readonly result: JsonValue }>;
   readonly fenced: Set<string>;
   readonly paid: Set<string>;
+  /** Slots, in the order of their archiving; also of entries that are not there yet. */
+  readonly archived: Set<number>;
   last: number;
   skipped: number;
 }
 
-export function emptyIndex(): JournalIndex {
-  return { entries: new Map(), messages: new Map(), committed: new Map(), fenced: new Set(), paid: new Set(), last: 0, skipped: 0 };
+/** Entries that a line brought, and those that it took from the active ones or gave back to them. */
+export interface Folded {
+  readonly added: readonly Entry[];
+  readonly archived: readonly Entry[];
+  readonly restored: readonly Entry[];
 }
 
-/** Adds a line of the file to the index and returns the entries that it brought. */
-export function foldLine(index: JournalIndex, text: string): readonly Entry[] {
+const MOST_SLOTS = 1_000_000;
+const NOTHING: Folded = { added: [], archived: [], restored: [] };
+
+export function emptyIndex(): JournalIndex {
+  return {
+    entries: new Map(),
+    messages: new Map(),
+    committed: new Map(),
+    fenced: new Set(),
+    paid: new Set(),
+    archived: new Set(),
+    last: 0,
+    skipped: 0,
+  };
+}
+
+/** Adds a line of the file to the index. */
+export function foldLine(index: JournalIndex, text: string): Folded {
   const line = decodeLine(text);
   if (line === undefined) {
     index.skipped += 1;
-    return [];
+    return NOTHING;
   }
+  switch (line.kind) {
+    case 'archived':
+      return { ...NOTHING, archived: move(index, line.slots, true) };
+    case 'restored':
+      return { ...NOTHING, restored: move(index, line.slots, false) };
+    default:
+      return { ...NOTHING, added: foldEntries(index, line) };
+  }
+}
+
+/** Answers with the entries that are there and were on the other side before. */
+function move(index: JournalIndex, slots: readonly SlotRange[], toArchive: boolean): Entry[] {
+  const moved = slotsOf(slots).filter((slot) => index.archived.has(slot) !== toArchive);
+  for (const slot of moved) {
+    if (toArchive) index.archived.add(slot);
+    else index.archived.delete(slot);
+  }
+  return moved.flatMap((slot) => index.entries.get(slot) ?? []);
+}
+
+function foldEntries(index: JournalIndex, line: Exclude<JournalLine, Moving>): readonly Entry[] {
   switch (line.kind) {
     case 'recorded':
       return duplicateOf(index, line.entry) === undefined ? put(index, [line.entry]) : [];
@@ -87,6 +135,12 @@ function put(index: JournalIndex, entries: readonly Entry[]): readonly Entry[] {
   return added;
 }
 
+/** Ends where slots still can be counted: a damaged range must not be walked for ever. */
+function isRange(value: unknown): value is SlotRange {
+  const [first, last] = Array.isArray(value) ? (value as unknown[]) : [];
+  return Number.isSafeInteger(first) && Number.isSafeInteger(last) && (last as number) - (first as number) < MOST_SLOTS;
+}
+
 function decodeLine(text: string): JournalLine | undefined {
   const value = decodeJson(text);
   if (typeof value !== 'object' || value === null) return undefined;
@@ -100,7 +154,8 @@ function decodeLine(text: string): JournalLine | undefined {
       (line.kind === 'appended' && Array.isArray(line.entries)) ||
       (line.kind === 'committed' && typeof line.id === 'string' && typeof line.hash === 'string' && line.result !== undefined) ||
       (line.kind === 'fenced' && Array.isArray(line.ids)) ||
-      (line.kind === 'paid' && typeof line.id === 'string'));
+      (line.kind === 'paid' && typeof line.id === 'string') ||
+      ((line.kind === 'archived' || line.kind === 'restored') && Array.isArray(line.slots) && line.slots.every(isRange)));
   // The check above is the one place where a line becomes ours.
   return hasItsFields ? (value as JournalLine) : undefined;
 }

@@ -1,12 +1,16 @@
 /** Where the files of a conversation lie: `<dir>/agents/<scope>/conversations/<conversation>/<life>/`. */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import type { ConversationKey } from './store.js';
+import type { ConversationKey, ScopeKey } from './store.js';
 
 const LONGEST = 160;
 
+export function scopeDir(dir: string, { scope }: ScopeKey): string {
+  return join(dir, 'agents', toFileName(scope));
+}
+
 export function conversationDir(dir: string, key: ConversationKey): string {
-  return join(dir, 'agents', toFileName(key.scope), 'conversations', toFileName(key.conversation), toFileName(key.life));
+  return join(scopeDir(dir, key), 'conversations', toFileName(key.conversation), toFileName(key.life));
 }
 
 /**

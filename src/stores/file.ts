@@ -2,23 +2,31 @@
  * The store in files, for one machine. Below `<dir>/agents/<scope>/conversations/<conversation>/<life>/` lie
  *
  *   journal.jsonl     the truth: one line per write (file-journal.ts)
- *   raw_traces.jsonl  derived from it, in the seed's format, for people and grep
+ *   raw_traces.jsonl, raw_traces_archive.jsonl
+ *                     derived from it, in the seed's format, for people and grep: the active ones, and the compacted ones
+ *   episodic.jsonl    summaries of what was compacted
  *   bodies/           long texts by their SHA-256
  *   effects/          who began an effect, one file per attempt
  *   feed.jsonl        live events, bounded, not synced
- *   lock, feed.lock   who writes just now
+ *   lock, *.lock      who writes just now
+ *
+ * and in `<dir>/agents/<scope>/` what all its conversations share: semantic.jsonl.
  */
 import { constants } from 'node:fs';
 import { access, mkdir, statfs } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Entry } from '../conversation/message.js';
+import { countSlots, slotsOf } from '../conversation/slots.js';
 import { createFileBodies } from './file-bodies.js';
 import { openConversation, type OpenConversation } from './file-conversation.js';
 import { toUnavailable } from './file-errors.js';
+import { createFileEpisodes } from './file-episodes.js';
+import { createFileFacts } from './file-facts.js';
 import { createFileFeed } from './file-feed.js';
 import { duplicateOf, type JournalIndex } from './file-journal.js';
 import { conversationDir } from './file-paths.js';
 import { reserveAttempt, reservedHash } from './file-reservations.js';
+import { toRanges } from './slot-ranges.js';
 import type { Commitment, ConversationKey, EffectClaim, Effects, Entries, Store } from './store.js';
 
 export interface FileStoreOptions {
@@ -47,6 +55,8 @@ export function createFileStore(options: FileStoreOptions): Store {
     bodies: createFileBodies(dir),
     effects: createEffects(dir, open),
     feed,
+    episodes: createFileEpisodes(dir),
+    facts: createFileFacts(dir),
     check: () => checkDirectory(dir),
     close: async () => feed.close(),
   };
@@ -111,6 +121,27 @@ function createEntries(dir: string, open: Open): Entries {
         if (entry !== undefined) found.push(entry);
       }
       return { entries: found, last, skipped };
+    },
+
+    async archive(key, slots) {
+      await inWords(dir, key, `archive ${countSlots(slots)} entries of ${key.conversation}`, () =>
+        open(key).write(({ archived }) =>
+          slotsOf(slots).every((slot) => archived.has(slot)) ? undefined : { v: 1, kind: 'archived', slots },
+        ),
+      );
+    },
+
+    async restore(key, slots) {
+      await inWords(dir, key, `restore ${countSlots(slots)} entries of ${key.conversation}`, () =>
+        open(key).write(({ archived }) =>
+          slotsOf(slots).some((slot) => archived.has(slot)) ? { v: 1, kind: 'restored', slots } : undefined,
+        ),
+      );
+    },
+
+    async archived(key) {
+      const { archived } = await inWords(dir, key, `read what is archived of ${key.conversation}`, () => open(key).read());
+      return toRanges(archived);
     },
   };
 }

@@ -1,11 +1,16 @@
 /** Names of Redis keys. */
-import type { ConversationKey } from './store.js';
+import type { ConversationKey, ScopeKey } from './store.js';
 
-export type KeyName = 'entries' | 'messages' | 'effects' | 'bodies' | 'feed' | 'feed-batches';
+export type KeyName = 'entries' | 'messages' | 'effects' | 'bodies' | 'feed' | 'feed-batches' | 'archived' | 'episodes';
+export type ScopeKeyName = 'facts' | 'fact-index';
 
 /** Only the conversation may hold colons (ids of children do), so that no two keys have one name. */
 export function keyOf(key: ConversationKey, what: KeyName): string {
   return `perdura:{c:${escaped(key.namespace, /[%{}:\s]/g)}:${escaped(key.conversation, /[%{}\s]/g)}}:${escaped(key.life, /[%{}:\s]/g)}:${what}`;
+}
+
+export function scopeKeyOf({ namespace, scope }: ScopeKey, what: ScopeKeyName): string {
+  return `perdura:{m:${escaped(namespace, /[%{}:\s]/g)}:${escaped(scope, /[%{}:\s]/g)}}:${what}`;
 }
 
 function escaped(part: string, unwanted: RegExp): string {

@@ -7,7 +7,7 @@
  * R3  A socket that is silent for twice the timeout while something is asked is dropped: a black hole never closes by itself.
  */
 import { Redis, type RedisOptions } from 'ioredis';
-import { isReply, toUnavailable, withoutSecrets } from './redis-errors.js';
+import { codeOf, isReply, toUnavailable, withoutSecrets } from './redis-errors.js';
 import { SCRIPTS, type ScriptAnswers } from './redis-scripts.js';
 import type { StoreUnavailable } from './store.js';
 
@@ -21,6 +21,8 @@ export interface RedisLink {
   readonly where: string;
   /** Runs a command; its failure becomes StoreUnavailable, in which `attempt` ends the sentence "cannot …". */
   ask<T>(attempt: string, command: (redis: ScriptedRedis) => Promise<T>): Promise<T>;
+  /** Like `ask`; undefined when the key holds another type (S5). */
+  askUnlessForeign<T>(attempt: string, command: (redis: ScriptedRedis) => Promise<T>): Promise<T | undefined>;
   unavailable(attempt: string, error: unknown): StoreUnavailable;
   close(): Promise<void>;
 }
@@ -64,10 +66,20 @@ export function openRedisLink({ url, commandTimeoutMs, log }: RedisLinkOptions):
     }
   };
 
+  const askUnlessForeign = async <T>(attempt: string, command: (redis: ScriptedRedis) => Promise<T>): Promise<T | undefined> => {
+    try {
+      return await command(redis);
+    } catch (error) {
+      if (isReply(error) && codeOf(error) === 'WRONGTYPE') return undefined;
+      throw unavailable(attempt, error);
+    }
+  };
+
   return {
     redis,
     where,
     ask,
+    askUnlessForeign,
     unavailable,
     async close() {
       // Answers that are on their way are waited for; a Redis that does not answer is not.

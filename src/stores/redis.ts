@@ -6,18 +6,28 @@
  *   messages  hash, message id -> "slot turn" of the first with that id
  *   effects   hash, `hash:<id>`, `attempts:<id>`, `result:<id>`, `usage:<id>`, `fenced:<id>`
  *   bodies    hash, SHA-256 -> text
+ *   archived  set of slots
+ *   episodes  hash, id -> episode
  *   feed      stream of live events; `feed-batches` remembers what was published last
+ *
+ * and for what conversations of a scope share `perdura:{m:<namespace>:<scope>}:<what>`, where `<what>` is
+ *
+ *   facts       hash, id -> fact without id, salience and confidence, which `rank:<id>` has
+ *   fact-index  hash, `last` number given, `text:<hash of the words>` -> id, `words-of:<id>`, `batch:<id>` -> ids
  */
 import type { Entry, JsonValue } from '../conversation/message.js';
+import { countSlots, slotsOf } from '../conversation/slots.js';
 import { withSlot, type SlotRange } from '../conversation/slots.js';
 import { hashInRef, toBodyRef, verified } from './body-ref.js';
 import { createEntryCache } from './entry-cache.js';
 import { decodeEntry, decodeJson, encodeEntry } from './entry-codec.js';
 import { checkRedis } from './redis-check.js';
 import { codeOf, isReply } from './redis-errors.js';
+import { createRedisEpisodes, createRedisFacts } from './redis-memory.js';
 import { createRedisFeed } from './redis-feed.js';
 import { keyOf } from './redis-keys.js';
 import { openRedisLink, type RedisLink } from './redis-link.js';
+import { toRanges } from './slot-ranges.js';
 import type { Bodies, Commitment, Effects, Entries, Reservation, Store } from './store.js';
 
 export interface RedisStoreOptions {
@@ -46,6 +56,8 @@ export function createRedisStore(options: RedisStoreOptions): Store {
     bodies: createBodies(link),
     effects: createEffects(link),
     feed,
+    episodes: createRedisEpisodes(link),
+    facts: createRedisFacts(link),
     check: () => checkRedis(link),
     async close() {
       feed.close();
@@ -113,6 +125,27 @@ function createEntries(link: RedisLink): Entries {
         if (from + PAGE_STEP >= last) break;
       }
       return { entries, last: Math.max(last, entries.at(-1)?.slot ?? 0), skipped };
+    },
+
+    async archive(key, slots) {
+      if (countSlots(slots) === 0) return;
+      await link.ask(`archive ${countSlots(slots)} entries of ${key.conversation}`, (redis) =>
+        redis.sadd(keyOf(key, 'archived'), ...slotsOf(slots)),
+      );
+    },
+
+    async restore(key, slots) {
+      if (countSlots(slots) === 0) return;
+      await link.ask(`restore ${countSlots(slots)} entries of ${key.conversation}`, (redis) =>
+        redis.srem(keyOf(key, 'archived'), ...slotsOf(slots)),
+      );
+    },
+
+    async archived(key) {
+      const members = await link.askUnlessForeign(`read what is archived of ${key.conversation}`, (redis) =>
+        redis.smembers(keyOf(key, 'archived')),
+      );
+      return toRanges((members ?? []).map(Number).filter(Number.isSafeInteger));
     },
   };
 }
@@ -204,12 +237,7 @@ async function readFields(
   fields: readonly (string | number)[],
 ): Promise<(string | null)[] | undefined> {
   if (fields.length === 0) return [];
-  try {
-    return await link.redis.hmget(key, ...fields.map(String));
-  } catch (error) {
-    if (isReply(error) && codeOf(error) === 'WRONGTYPE') return undefined;
-    throw link.unavailable(attempt, error);
-  }
+  return link.askUnlessForeign(attempt, (redis) => redis.hmget(key, ...fields.map(String)));
 }
 
 /** As the scripts take them: slot, JSON, message id, turn. */

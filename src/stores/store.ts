@@ -8,11 +8,17 @@
  * S5  What is foreign or damaged is skipped and counted, never thrown at a reader of something else.
  */
 import type { BodyRef, Entry, JsonValue } from '../conversation/message.js';
+import type { SlotRange } from '../conversation/slots.js';
+import type { EpisodicItem, SemanticItem } from '../memory/items.js';
 
-/** Names one life of one conversation. `life` is Temporal's `firstExecutionRunId`, the same over continue-as-new. */
-export interface ConversationKey {
+/** Names whose long-term memory it is. */
+export interface ScopeKey {
   readonly namespace: string;
   readonly scope: string;
+}
+
+/** Names one life of one conversation. `life` is Temporal's `firstExecutionRunId`, the same over continue-as-new. */
+export interface ConversationKey extends ScopeKey {
   readonly conversation: string;
   readonly life: string;
 }
@@ -25,6 +31,8 @@ export interface Store {
   readonly bodies: Bodies;
   readonly effects: Effects;
   readonly feed: Feed;
+  readonly episodes: Episodes;
+  readonly facts: Facts;
   /** What a person should know about this store's settings (AOF off, eviction on, …); throws StoreUnavailable when it does not answer. */
   check(): Promise<string[]>;
   close(): Promise<void>;
@@ -47,6 +55,15 @@ export interface Entries {
     after: number,
     limit: number,
   ): Promise<{ readonly entries: Entry[]; readonly last: number; readonly skipped: number }>;
+  /**
+   * Marks slots as compacted: `read` and `page` answer as before, the active traces (`raw_traces.jsonl`) no longer have them.
+   * Of `archive` and `restore` for one slot the last one written counts; a late repeat of an earlier one is its caller's to prevent.
+   */
+  archive(key: ConversationKey, slots: readonly SlotRange[]): Promise<void>;
+  /** Takes the mark away, as an undone compaction does. */
+  restore(key: ConversationKey, slots: readonly SlotRange[]): Promise<void>;
+  /** Ascending; slots beside each other are one range. */
+  archived(key: ConversationKey): Promise<SlotRange[]>;
 }
 
 /** Long texts, content-addressed by the SHA-256 of their UTF-8 bytes. */
@@ -90,6 +107,52 @@ export interface Feed {
    * without error). When events after `after` were trimmed it first yields `{ cursor, event: { kind: 'resync' } }`.
    */
   read(key: ConversationKey, after: string, signal: AbortSignal): AsyncIterable<{ readonly cursor: string; readonly event: JsonValue }>;
+}
+
+/** Beyond the seed's fields: which entries it stands for, and since when. */
+export interface EpisodeRecord extends EpisodicItem {
+  readonly session: number;
+  readonly epoch: number;
+  readonly slots: readonly SlotRange[];
+}
+
+/** Summaries of one life of a conversation. */
+export interface Episodes {
+  /** Once per `episode.id`: the first one counts. */
+  add(key: ConversationKey, episode: EpisodeRecord): Promise<void>;
+  /** Newest first; of one session where `session` is given. `skipped` counts unreadable records. */
+  list(
+    key: ConversationKey,
+    which?: { readonly session?: number; readonly limit?: number },
+  ): Promise<{ readonly episodes: EpisodeRecord[]; readonly skipped: number }>;
+  /** Of an undone compaction. What is not there is no error. */
+  remove(key: ConversationKey, id: string): Promise<void>;
+}
+
+/** Where a fact was learnt. */
+export interface FactSource {
+  readonly conversation: string;
+  readonly turn_ids: readonly string[];
+}
+
+export interface FactRecord extends SemanticItem {
+  /** The batch that brought it first; null for one that somebody wrote by hand. */
+  readonly batch: string | null;
+  readonly source: FactSource | null;
+}
+
+/** What a scope knows, from all its conversations. */
+export interface Facts {
+  /**
+   * Gives each new fact its number and answers with the items of this batch, ascending by number, each once. A batch that was added
+   * before adds nothing and answers with those of its items that are still there. A fact whose words are known (spaces folded) stays
+   * as it is, but for salience and confidence, which rise to the higher; its `batch` tells that it was there before.
+   */
+  add(key: ScopeKey, batch: string, facts: readonly Omit<SemanticItem, 'id'>[], source: FactSource): Promise<FactRecord[]>;
+  /** Most salient first, then newest. `skipped` counts unreadable records. */
+  list(key: ScopeKey, which?: { readonly limit?: number }): Promise<{ readonly facts: FactRecord[]; readonly skipped: number }>;
+  /** Their numbers are not given again, and no repeated batch brings them back. */
+  remove(key: ScopeKey, ids: readonly string[]): Promise<void>;
 }
 
 /** The store cannot be reached or does not take writes; trying again later may help. */

@@ -1,11 +1,36 @@
 /** Small real things to write. */
 import { randomUUID } from 'node:crypto';
 import type { Entry, JsonValue } from '../../src/conversation/message.js';
-import type { ConversationKey, Feed } from '../../src/stores/store.js';
+import { episodicId, type SemanticItem } from '../../src/memory/items.js';
+import type { ConversationKey, EpisodeRecord, Feed, ScopeKey } from '../../src/stores/store.js';
 
 /** A conversation that nobody else uses. */
 export function aConversation(over: Partial<ConversationKey> = {}): ConversationKey {
   return { namespace: 'default', scope: 'default', conversation: 'conv_8', life: randomUUID(), ...over };
+}
+
+/** A scope that nobody else uses. */
+export function aScope(): ScopeKey {
+  return { namespace: 'default', scope: randomUUID() };
+}
+
+export function episode(n: number, over: Partial<EpisodeRecord> = {}): EpisodeRecord {
+  return {
+    id: episodicId(n),
+    ts: 1738100500.25 + n,
+    turn_ids: [turnOf(n)],
+    summary: `summary ${n}`,
+    tags: ['project'],
+    salience: 0.7,
+    session: 1,
+    epoch: n,
+    slots: [[n, n + 3]],
+    ...over,
+  };
+}
+
+export function fact(text: string, over: Partial<SemanticItem> = {}): Omit<SemanticItem, 'id'> {
+  return { ts: 1738100501.5, fact: text, tags: ['testing'], confidence: 0.8, salience: 0.7, ...over };
 }
 
 export function userEntry(slot: number, text = `message ${slot}`, messageId = `m${slot}`): Entry {

@@ -1,7 +1,19 @@
 /** What every store must do: the ports' contract (S1–S5 in store.ts), as facts. */
 import type { JsonValue } from '../../src/conversation/message.js';
-import { StoreUnavailable, type Store } from '../../src/stores/store.js';
-import { aConversation, answerEntry, eventsOf, numbered, readCount, readUntil, turnOf, userEntry } from './builders.js';
+import { StoreUnavailable, type FactRecord, type Store } from '../../src/stores/store.js';
+import {
+  aConversation,
+  answerEntry,
+  aScope,
+  episode,
+  eventsOf,
+  fact,
+  numbered,
+  readCount,
+  readUntil,
+  turnOf,
+  userEntry,
+} from './builders.js';
 
 /** Opens a store; every store that one test opens lies on the same bytes, as two processes would have it. */
 export type OpenStore = (options?: { readonly feedMaxLength?: number }) => Store;
@@ -155,6 +167,218 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
         }
         expect(slots).toEqual(numbered(1, 10_000).map(({ n }) => n));
         expect((await fresh.entries.page(key, 0, 1_000_000)).entries).toHaveLength(10_000);
+      });
+
+      test('archived entries are read as before, and told as ranges, ascending; the same again changes nothing', async () => {
+        const key = aConversation();
+        await store.entries.append(
+          key,
+          numbered(1, 9).map(({ n }) => answerEntry(n)),
+        );
+        expect(await store.entries.archived(key)).toEqual([]);
+        for (const each of [store, open()]) {
+          await each.entries.archive(key, [
+            [5, 6],
+            [1, 2],
+          ]);
+          await each.entries.archive(key, [[3, 3]]);
+        }
+        await store.entries.archive(key, []);
+        expect(await open().entries.archived(key)).toEqual([
+          [1, 3],
+          [5, 6],
+        ]);
+        expect(await store.entries.read(key, [2, 7])).toEqual([answerEntry(2), answerEntry(7)]);
+        expect(await store.entries.page(key, 0, 10)).toMatchObject({ entries: numbered(1, 9).map(({ n }) => answerEntry(n)), last: 9 });
+      });
+
+      test('what is restored is active again, and can be archived again', async () => {
+        const key = aConversation();
+        await store.entries.append(
+          key,
+          numbered(1, 6).map(({ n }) => answerEntry(n)),
+        );
+        await store.entries.archive(key, [[1, 5]]);
+        for (const each of [store, open()])
+          await each.entries.restore(key, [
+            [2, 3],
+            [9, 9],
+          ]);
+        await store.entries.restore(key, []);
+        expect(await open().entries.archived(key)).toEqual([
+          [1, 1],
+          [4, 5],
+        ]);
+        await store.entries.archive(key, [[2, 2]]);
+        expect(await open().entries.archived(key)).toEqual([
+          [1, 2],
+          [4, 5],
+        ]);
+      });
+
+      test('another life has an archive of its own', async () => {
+        const key = aConversation();
+        await store.entries.archive(key, [[1, 2]]);
+        expect(await store.entries.archived({ ...key, life: 'another-life' })).toEqual([]);
+      });
+    });
+
+    describe('episodes', () => {
+      test('are listed newest first, of one session where it is given, as many as wanted', async () => {
+        const key = aConversation();
+        for (const n of [2, 1, 3, 4]) await store.episodes.add(key, episode(n, { session: n < 4 ? 1 : 2 }));
+        const ids = async (which?: Parameters<Store['episodes']['list']>[1]) =>
+          (await open().episodes.list(key, which)).episodes.map(({ id }) => id);
+        expect(await ids()).toEqual(['ep_0004', 'ep_0003', 'ep_0002', 'ep_0001']);
+        expect(await ids({ session: 1 })).toEqual(['ep_0003', 'ep_0002', 'ep_0001']);
+        expect(await ids({ session: 1, limit: 2 })).toEqual(['ep_0003', 'ep_0002']);
+        expect(await store.episodes.list(aConversation())).toEqual({ episodes: [], skipped: 0 });
+      });
+
+      test('come back as they were, and the first with an id counts', async () => {
+        const key = aConversation();
+        const first = episode(1, { summary: 'größer 🎈\nlines', tags: [], turn_ids: ['turn_0001'] });
+        for (const each of [store, store, open()]) await each.episodes.add(key, first);
+        await store.episodes.add(key, episode(1, { summary: 'another' }));
+        expect(await open().episodes.list(key)).toEqual({ episodes: [first], skipped: 0 });
+      });
+
+      test('can be removed, twice too, and written again', async () => {
+        const key = aConversation();
+        await store.episodes.add(key, episode(1));
+        await store.episodes.add(key, episode(2));
+        for (const each of [store, open()]) await each.episodes.remove(key, 'ep_0001');
+        await store.episodes.remove(aConversation(), 'ep_0001');
+        expect((await open().episodes.list(key)).episodes).toEqual([episode(2)]);
+        await store.episodes.add(key, episode(1, { summary: 'again' }));
+        expect((await store.episodes.list(key)).episodes).toEqual([episode(2), episode(1, { summary: 'again' })]);
+      });
+
+      test('of another life, and of those that write at once, are all there and apart', async () => {
+        const key = aConversation();
+        const stores = [store, open(), open()];
+        await Promise.all(numbered(1, 12).map(({ n }) => (stores[n % 3] as Store).episodes.add(key, episode(n))));
+        expect((await store.episodes.list(key)).episodes.map(({ id }) => id)).toEqual(
+          numbered(1, 12)
+            .map(({ n }) => episode(n).id)
+            .reverse(),
+        );
+        expect(await store.episodes.list({ ...key, life: 'another-life' })).toEqual({ episodes: [], skipped: 0 });
+      });
+    });
+
+    describe('facts', () => {
+      const source = { conversation: 'conv_8', turn_ids: ['turn_0001', 'turn_0002'] };
+      const record = (n: number, text: string, batch: string, over: Partial<FactRecord> = {}): FactRecord => ({
+        ...fact(text),
+        id: `sem_${String(n).padStart(4, '0')}`,
+        batch,
+        source,
+        ...over,
+      });
+
+      test('get numbers, and come back as they were', async () => {
+        const key = aScope();
+        const told = [fact('größer 🎈', { tags: [], salience: 0.1, confidence: 1 }), fact('Use pnpm.')];
+        const expected = [record(1, 'größer 🎈', 'b1', told[0]), record(2, 'Use pnpm.', 'b1')];
+        expect(await store.facts.add(key, 'b1', told, source)).toEqual(expected);
+        expect(await open().facts.list(key)).toEqual({ facts: [expected[1], expected[0]], skipped: 0 });
+        expect(await store.facts.add(key, 'b2', [fact('third')], source)).toEqual([record(3, 'third', 'b2')]);
+        expect(await store.facts.add(key, 'b3', [], source)).toEqual([]);
+      });
+
+      test('the same batch again adds nothing and answers with the same items', async () => {
+        const key = aScope();
+        const told = [fact('one'), fact('two')];
+        const first = await store.facts.add(key, 'b1', told, source);
+        for (const each of [store, open()]) expect(await each.facts.add(key, 'b1', told, source)).toEqual(first);
+        expect(await store.facts.add(key, 'b1', [fact('never added')], source)).toEqual(first);
+        expect((await open().facts.list(key)).facts).toHaveLength(2);
+      });
+
+      test('a fact whose words are known keeps its number, its batch and its text; salience and confidence only rise', async () => {
+        const key = aScope();
+        await store.facts.add(key, 'b1', [fact('Use pnpm.', { salience: 0.5, confidence: 0.5 })], source);
+        const again = [fact(' Use \n pnpm. ', { salience: 0.9, confidence: 0.1 }), fact('new'), fact('new', { confidence: 1 })];
+        const expected = [record(1, 'Use pnpm.', 'b1', { salience: 0.9, confidence: 0.5 }), record(2, 'new', 'b2', { confidence: 1 })];
+        expect(await store.facts.add(key, 'b2', again, source)).toEqual(expected);
+        expect(await open().facts.add(key, 'b2', again, source)).toEqual(expected);
+        await store.facts.add(key, 'b3', [fact('Use pnpm.', { salience: 0.05, confidence: 1e-7 })], source);
+        expect((await open().facts.list(key)).facts).toEqual([expected[0], expected[1]]);
+        expect((await store.facts.add(key, 'b4', [fact('use pnpm.')], source))[0]?.id).toBe('sem_0003');
+      });
+
+      test('are listed by salience, then newest, as many as wanted', async () => {
+        const key = aScope();
+        await store.facts.add(
+          key,
+          'b1',
+          [
+            fact('a', { salience: 0.2 }),
+            fact('b', { salience: 0.9, ts: 1 }),
+            fact('c', { salience: 0.9, ts: 2 }),
+            fact('d', { salience: 0.9, ts: 2 }),
+          ],
+          source,
+        );
+        const listed = async (limit?: number) => (await open().facts.list(key, { limit })).facts.map((item) => item.fact);
+        expect(await listed()).toEqual(['d', 'c', 'b', 'a']);
+        expect(await listed(2)).toEqual(['d', 'c']);
+      });
+
+      test('that are removed stay away: their numbers are not given again, and their batch does not bring them back', async () => {
+        const key = aScope();
+        const told = [fact('one'), fact('two')];
+        await store.facts.add(key, 'b1', told, source);
+        for (const each of [store, open()]) await each.facts.remove(key, ['sem_0002', 'sem_0099']);
+        await store.facts.remove(key, []);
+        expect(await open().facts.add(key, 'b1', told, source)).toEqual([record(1, 'one', 'b1')]);
+        await store.facts.remove(key, ['sem_0001']);
+        expect(await open().facts.add(key, 'b1', told, source)).toEqual([]);
+        expect(await store.facts.list(key)).toEqual({ facts: [], skipped: 0 });
+        expect(await store.facts.add(key, 'b2', [fact('two')], source)).toEqual([record(3, 'two', 'b2')]);
+      });
+
+      test('of batches that come at once each has a number of its own, and the same words are one fact', async () => {
+        const key = aScope();
+        const stores = [store, open(), open()];
+        const added = await Promise.all(
+          numbered(1, 9).map(({ n }) => (stores[n % 3] as Store).facts.add(key, `b${n}`, [fact(`fact ${n}`), fact('shared')], source)),
+        );
+        const { facts } = await store.facts.list(key);
+        expect(facts.map(({ id }) => id).sort()).toEqual(numbered(1, 10).map(({ n }) => `sem_${String(n).padStart(4, '0')}`));
+        expect(
+          new Set(
+            added
+              .flat()
+              .filter((item) => item.fact === 'shared')
+              .map(({ id }) => id),
+          ).size,
+        ).toBe(1);
+        expect(added.map((items) => items.length)).toEqual(added.map(() => 2));
+      });
+
+      test('go beyond four digits in their order', async () => {
+        const key = aScope();
+        await store.facts.add(
+          key,
+          'b1',
+          Array.from({ length: 120 }, (_, i) => fact(`fact ${i}`)),
+          source,
+        );
+        const { facts } = await open().facts.list(key);
+        expect(facts[0]).toEqual(record(120, 'fact 119', 'b1'));
+        expect(facts).toHaveLength(120);
+      });
+
+      test('of another scope or namespace are not seen', async () => {
+        const key = aScope();
+        await store.facts.add(key, 'b1', [fact('mine')], source);
+        for (const other of [{ ...key, namespace: 'other' }, aScope()]) {
+          expect(await store.facts.list(other)).toEqual({ facts: [], skipped: 0 });
+          expect(await store.facts.add(other, 'b1', [fact('mine')], source)).toMatchObject([{ fact: 'mine', batch: 'b1' }]);
+        }
+        expect((await store.facts.list(key)).facts).toEqual([record(1, 'mine', 'b1')]);
       });
     });
 

@@ -8,7 +8,7 @@ import { createFileStore } from '../../src/stores/file.js';
 import { conversationDir, toFileName } from '../../src/stores/file-paths.js';
 import type { ConversationKey, Store } from '../../src/stores/store.js';
 import type { Entry } from '../../src/conversation/message.js';
-import { aConversation, answerEntry, eventsOf, numbered, readCount, userEntry } from './builders.js';
+import { aConversation, answerEntry, episode, eventsOf, fact, numbered, readCount, userEntry } from './builders.js';
 import { startWriter } from './child.js';
 import { storeContract } from './contract.js';
 
@@ -223,6 +223,193 @@ describe('the files', () => {
       await store.entries.record(key, userEntry(1));
       expect(await store.entries.read(key, [1])).toEqual([userEntry(1)]);
       expect(said.join()).toContain('raw_traces.jsonl');
+    });
+  });
+
+  describe('the archive', () => {
+    const active = () => readFile(fileOf('raw_traces.jsonl'), 'utf8');
+    const archive = () => readFile(fileOf('raw_traces_archive.jsonl'), 'utf8');
+    const entries = [userEntry(1), answerEntry(2), userEntry(3), answerEntry(4)];
+    const [one, two, three, four] = entries as [Entry, Entry, Entry, Entry];
+
+    test('has the traces that the active file no longer has, without tombstones; restored, both are byte for byte as before', async () => {
+      const store = open();
+      await store.entries.append(key, entries);
+      const before = await active();
+      await store.entries.archive(key, [[1, 2]]);
+      expect(await active()).toBe(tracesOf(three, four).join(''));
+      expect(await archive()).toBe(tracesOf(one, two).join(''));
+      await open().entries.archive(key, [[3, 3]]);
+      expect(await active()).toBe(tracesOf(four).join(''));
+      expect(await archive()).toBe(tracesOf(one, two, three).join(''));
+      await store.entries.restore(key, [[1, 3]]);
+      expect(await active()).toBe(before);
+      expect(await archive()).toBe('');
+      expect(said).toEqual([]);
+    });
+
+    test('goes on growing beside what is recorded, by whichever process', async () => {
+      const [store, beside] = [open(), open()];
+      await store.entries.append(key, [one, two]);
+      await beside.entries.archive(key, [[1, 1]]);
+      await store.entries.append(key, [three]);
+      await store.entries.archive(key, [[2, 2]]);
+      await beside.entries.append(key, [four]);
+      expect(await active()).toBe(tracesOf(three, four).join(''));
+      expect(await archive()).toBe(tracesOf(one, two).join(''));
+    });
+
+    test('an entry that comes into an archived slot (by heal) is archived', async () => {
+      const store = open();
+      await store.entries.append(key, [one]);
+      await store.entries.archive(key, [[1, 2]]);
+      await store.entries.append(key, [two, three]);
+      expect(await active()).toBe(tracesOf(three).join(''));
+      expect(await archive()).toBe(tracesOf(one, two).join(''));
+    });
+
+    test.each([
+      ['missing', () => rm(fileOf('raw_traces_archive.jsonl'))],
+      ['torn', async () => truncate(fileOf('raw_traces_archive.jsonl'), (await stat(fileOf('raw_traces_archive.jsonl'))).size - 5)],
+    ])('is rebuilt by the first who opens it when it is %s', async (_, damage) => {
+      await open().entries.append(key, entries);
+      await open().entries.archive(key, [[1, 3]]);
+      await damage();
+      await open().entries.page(key, 0, 1);
+      expect(await archive()).toBe(tracesOf(one, two, three).join(''));
+      expect(await active()).toBe(tracesOf(four).join(''));
+    });
+
+    test('a crash between the journal and the two files is made good at the next opening', async () => {
+      await open().entries.append(key, entries);
+      const before = await active();
+      await open().entries.archive(key, [[1, 2]]);
+      await rm(fileOf('raw_traces_archive.jsonl'));
+      await writeFile(fileOf('raw_traces.jsonl'), before);
+      await open().entries.page(key, 0, 1);
+      expect(await active()).toBe(tracesOf(three, four).join(''));
+      expect(await archive()).toBe(tracesOf(one, two).join(''));
+      await open().entries.restore(key, [[1, 2]]);
+      await writeFile(fileOf('raw_traces_archive.jsonl'), 'left from before');
+      await open().entries.page(key, 0, 1);
+      expect(await archive()).toBe('');
+    });
+
+    test('is not looked at by what records and commits', async () => {
+      const store = open();
+      await store.entries.append(key, [one, two]);
+      await store.entries.archive(key, [[1, 2]]);
+      await rm(fileOf('raw_traces_archive.jsonl'));
+      await store.entries.record(key, three);
+      await store.effects.commit(key, { id: 'c1', hash: 'h' }, 'done', [four]);
+      await store.entries.read(key, [1]);
+      expect((await readdir(conversationDir(dir, key))).sort()).toEqual(['journal.jsonl', 'raw_traces.jsonl']);
+      expect(await active()).toBe(tracesOf(three, four).join(''));
+    });
+
+    test('the same again adds no line, and a damaged range is skipped', async () => {
+      const store = open();
+      await store.entries.append(key, entries);
+      for (const each of [store, open()]) {
+        await each.entries.archive(key, [[1, 2]]);
+        await each.entries.archive(key, []);
+        await each.entries.restore(key, [[3, 4]]);
+      }
+      expect((await readFile(fileOf('journal.jsonl'), 'utf8')).trim().split('\n')).toHaveLength(2);
+      const ranges = ['[1, 1e15]', '[1]', '["a", "b"]', 'null', '7'];
+      await appendFile(fileOf('journal.jsonl'), ranges.map((range) => `{"v":1,"kind":"archived","slots":[${range}]}\n`).join(''));
+      expect(await open().entries.archived(key)).toEqual([[1, 2]]);
+      expect(await open().entries.page(key, 0, 10)).toMatchObject({ entries, skipped: 5 });
+    });
+  });
+
+  describe('episodic.jsonl and semantic.jsonl', () => {
+    const facts = (name = 'semantic.jsonl') => join(dir, 'agents', key.scope, name);
+    const source = { conversation: 'conv_8', turn_ids: ['turn_0001'] };
+    const linesOf = async (path: string) => (await readFile(path, 'utf8')).split('\n').slice(0, -1);
+
+    test('lie where the seed has them, its fields first', async () => {
+      const store = open();
+      await store.episodes.add(key, episode(1));
+      await store.facts.add(key, 'b1', [fact('Use pnpm.')], source);
+      expect(await linesOf(fileOf('episodic.jsonl'))).toEqual([
+        '{"id":"ep_0001","ts":1738100501.25,"turn_ids":["turn_0001"],"summary":"summary 1","tags":["project"],"salience":0.7,"session":1,"epoch":1,"slots":[[1,4]],"v":1}',
+      ]);
+      expect(await linesOf(facts())).toEqual([
+        '{"id":"sem_0001","ts":1738100501.5,"fact":"Use pnpm.","tags":["testing"],"confidence":0.8,"salience":0.7,"namespace":"default","batches":["b1"],"source":{"conversation":"conv_8","turn_ids":["turn_0001"]},"v":1}',
+      ]);
+      expect(await readdir(conversationDir(dir, key))).toEqual(['episodic.jsonl']);
+      expect((await readdir(join(dir, 'agents', key.scope))).sort()).toEqual(['conversations', 'semantic.jsonl']);
+    });
+
+    const foreign = ['nonsense', '[]', 'null', '{"id":"ep_0009"}', '{"id":"sem_0009","ts":1}', '\u0000'];
+
+    test('lines that are not ours are skipped, counted, and stay', async () => {
+      const store = open();
+      await store.episodes.add(key, episode(1));
+      await store.facts.add(key, 'b1', [fact('one')], source);
+      const newer = [
+        JSON.stringify({ ...episode(8), v: 2 }),
+        JSON.stringify({ ...fact('of a newer version'), id: 'sem_0001', v: 2 }),
+        JSON.stringify({ ...episode(9), v: 1, slots: [[1, 'x']] }),
+      ];
+      for (const path of [fileOf('episodic.jsonl'), facts()]) await appendFile(path, [...foreign, ...newer].join('\n') + '\n{"id":"ep_00');
+      expect(await open().episodes.list(key)).toEqual({ episodes: [episode(1)], skipped: 10 });
+      expect(await open().facts.list(key)).toMatchObject({ facts: [{ fact: 'one' }], skipped: 10 });
+      await store.episodes.add(key, episode(2));
+      await store.facts.add(key, 'b2', [fact('two')], source);
+      expect((await open().episodes.list(key)).episodes).toEqual([episode(2), episode(1)]);
+      expect((await open().facts.list(key)).facts.map(({ id }) => id)).toEqual(['sem_0002', 'sem_0001']);
+      for (const path of [fileOf('episodic.jsonl'), facts()])
+        expect(await linesOf(path)).toEqual(expect.arrayContaining([...foreign, ...newer]));
+    });
+
+    test('a fact that a person wrote in the seed’s format counts, keeps its line, and its number is not given again', async () => {
+      const written = '{"id": "sem_0041", "ts": 5, "fact": "By hand.", "tags": [], "confidence": 1, "salience": 1, "note": "mine"}';
+      await mkdir(join(dir, 'agents', key.scope), { recursive: true });
+      await writeFile(facts(), `${written}\n`);
+      const store = open();
+      expect((await store.facts.list(key)).facts).toMatchObject([{ id: 'sem_0041', fact: 'By hand.', batch: null, source: null }]);
+      expect(await store.facts.add(key, 'b1', [fact('new')], source)).toMatchObject([{ id: 'sem_0042' }]);
+      expect(await linesOf(facts())).toContain(written);
+      expect(await store.facts.add(key, 'b2', [fact('By hand.')], source)).toMatchObject([{ id: 'sem_0041', batch: 'b2' }]);
+    });
+
+    test('what was removed leaves no words behind', async () => {
+      const store = open();
+      await store.facts.add(key, 'b1', [fact('a secret'), fact('no secret')], source);
+      await store.facts.remove(key, ['sem_0001']);
+      for (const name of ['semantic.jsonl', 'semantic_removed.jsonl'])
+        expect(await readFile(facts(name), 'utf8')).not.toContain('a secret');
+    });
+
+    test('a removal that was cut short after its first half is completed by the next one', async () => {
+      const store = open();
+      await store.facts.add(key, 'b1', [fact('one')], source);
+      const before = await readFile(facts(), 'utf8');
+      await store.facts.remove(key, ['sem_0001']);
+      await writeFile(facts(), before);
+      await store.facts.remove(key, ['sem_0001']);
+      expect(await open().facts.list(key)).toEqual({ facts: [], skipped: 0 });
+      expect(await store.facts.add(key, 'b1', [fact('one')], source)).toEqual([]);
+    });
+
+    test('a directory in a file’s place: reads find nothing, writes name it', async () => {
+      for (const path of [fileOf('episodic.jsonl'), facts()]) await mkdir(path, { recursive: true });
+      const store = open();
+      expect(await store.episodes.list(key)).toEqual({ episodes: [], skipped: 1 });
+      expect(await store.facts.list(key)).toEqual({ facts: [], skipped: 1 });
+      await expect(store.episodes.add(key, episode(1))).rejects.toThrow(
+        /^cannot add episode ep_0001 of conv_8 in .*episodic\.jsonl: .*a directory lies where/,
+      );
+      await expect(store.facts.add(key, 'b1', [fact('x')], source)).rejects.toMatchObject({ name: 'StoreUnavailable' });
+    });
+
+    test('no file is left beside them', async () => {
+      const store = open();
+      for (const n of [1, 2, 3]) await store.episodes.add(key, episode(n));
+      await store.episodes.remove(key, 'ep_0002');
+      expect(await readdir(conversationDir(dir, key))).toEqual(['episodic.jsonl']);
     });
   });
 

@@ -3,14 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { Redis } from 'ioredis';
-import { keyOf } from '../../src/stores/redis-keys.js';
+import { keyOf, scopeKeyOf } from '../../src/stores/redis-keys.js';
 import { createRedisStore, type RedisStoreOptions } from '../../src/stores/redis.js';
 import type { Store } from '../../src/stores/store.js';
 import { startCuttingProxy, type CuttingProxy } from '../support/cutting-proxy.js';
 import { freePort, startRedis, type RedisServer, type RedisServerOptions } from '../support/redis-server.js';
-import { aConversation, answerEntry, eventsOf, numbered, readCount, userEntry } from './builders.js';
+import { aConversation, answerEntry, aScope, episode, eventsOf, fact, numbered, readCount, userEntry } from './builders.js';
 import { startWriter } from './child.js';
 import { storeContract } from './contract.js';
+
+const SOURCE = { conversation: 'conv_8', turn_ids: ['turn_0001'] };
 
 /** What a test opened, closed after it in the reverse order, also when it failed. */
 const opened: (() => Promise<unknown>)[] = [];
@@ -74,6 +76,7 @@ describe('over a redis that works', () => {
   test('one conversation lies in one cluster slot, and names do not run into each other', () => {
     const key = aConversation({ namespace: 'name:space', conversation: 'conv_8:turn_0001:2', life: 'a:b' });
     expect(keyOf(key, 'entries')).toBe('perdura:{c:name%3Aspace:conv_8:turn_0001:2}:a%3Ab:entries');
+    expect(scopeKeyOf({ namespace: 'name:space', scope: 'a:{b}' }, 'facts')).toBe('perdura:{m:name%3Aspace:a%3A%7Bb%7D}:facts');
   });
 
   test('a long conversation is parsed once, and what it loses is missed all the same', async () => {
@@ -112,6 +115,15 @@ describe('over a redis that works', () => {
       () => store.effects.fence(key, ['c1', 'c2']),
       () => store.feed.publish(key, numbered(1, 5)),
       () => store.bodies.put(key, 'text'),
+      () => store.entries.archive(key, [[1, 2]]),
+      () => store.entries.restore(key, [[1, 1]]),
+      () => store.entries.archived(key),
+      () => store.episodes.add(key, episode(1)),
+      () => store.episodes.list(key),
+      () => store.episodes.remove(key, 'ep_0001'),
+      () => store.facts.add(key, 'b1', [fact('one'), fact('two')], SOURCE),
+      () => store.facts.list(key),
+      () => store.facts.remove(key, ['sem_0001', 'sem_0002']),
     ];
     for (const call of calls) await call();
     const monitor = await aClient(server.url).monitor();
@@ -123,7 +135,19 @@ describe('over a redis that works', () => {
     await redis.echo('the end');
     while (!seen.includes('echo')) await new Promise((resolve) => monitor.once('monitor', resolve));
     monitor.disconnect();
-    expect(seen).toEqual(['evalsha', 'evalsha', 'hmget', 'hmget', 'evalsha', 'evalsha', 'evalsha', 'evalsha', 'hset', 'echo']);
+    expect(seen).toEqual([
+      'evalsha',
+      'evalsha',
+      'hmget',
+      'hmget',
+      'evalsha',
+      'evalsha',
+      'evalsha',
+      'evalsha',
+      'hset',
+      ...['sadd', 'srem', 'smembers', 'evalsha', 'hvals', 'hdel', 'evalsha', 'hgetall', 'evalsha'],
+      'echo',
+    ]);
   });
 
   test('a fenced commit leaves its usage, once', async () => {
@@ -202,6 +226,46 @@ describe('over a redis that works', () => {
     expect(await store.bodies.get(key, ref)).toBeUndefined();
     await store.bodies.put(key, 'a long text');
     expect(await store.bodies.get(key, ref)).toBe('a long text');
+  });
+
+  test('episodes that are not ours are skipped and counted, and writing one again heals it; a newer one stays', async () => {
+    const key = aConversation();
+    const newer = JSON.stringify({ ...episode(4), v: 2 });
+    await store.episodes.add(key, episode(1));
+    await redis.hset(keyOf(key, 'episodes'), { ep_0002: 'nonsense', ep_0003: '{}', ep_0004: newer });
+    expect(await store.episodes.list(key)).toEqual({ episodes: [episode(1)], skipped: 3 });
+    for (const n of [2, 3, 4]) await store.episodes.add(key, episode(n));
+    expect(await store.episodes.list(key)).toEqual({ episodes: [episode(3), episode(2), episode(1)], skipped: 1 });
+    expect(await redis.hget(keyOf(key, 'episodes'), 'ep_0004')).toBe(newer);
+  });
+
+  test('facts that are not ours are skipped and counted; the same words get a fact of their own', async () => {
+    const key = aScope();
+    await store.facts.add(key, 'b1', [fact('one'), fact('two'), fact('three')], SOURCE);
+    await redis.hset(scopeKeyOf(key, 'facts'), { sem_0001: 'nonsense', 'rank:sem_0002': 'x y', sem_0004: '[]', foreign: '{}' });
+    expect(await store.facts.list(key)).toMatchObject({ facts: [{ id: 'sem_0003' }, { id: 'sem_0002', salience: 0.7 }], skipped: 3 });
+    expect(await store.facts.add(key, 'b2', [fact('one')], SOURCE)).toMatchObject([{ id: 'sem_0005', fact: 'one' }]);
+    expect(await store.facts.add(key, 'b1', [], SOURCE)).toEqual([]);
+    expect(await store.facts.add(key, 'b1', [fact('x')], SOURCE)).toMatchObject([{ id: 'sem_0002' }, { id: 'sem_0003' }]);
+  });
+
+  test.each(['facts', 'fact-index'] as const)('a wrong type under %s: nothing is written at all', async (what) => {
+    const key = aScope();
+    await redis.set(scopeKeyOf(key, what), 'a string');
+    await expect(store.facts.add(key, 'b1', [fact('one')], SOURCE)).rejects.toThrow(`cannot add 1 facts to ${key.scope}`);
+    await expect(store.facts.remove(key, ['sem_0001'])).rejects.toMatchObject({ name: 'StoreUnavailable' });
+    expect(await store.facts.list(key)).toEqual({ facts: [], skipped: what === 'facts' ? 1 : 0 });
+    expect(await redis.exists(scopeKeyOf(key, 'facts'), scopeKeyOf(key, 'fact-index'))).toBe(1);
+  });
+
+  test('a wrong type under archived or episodes: reads find nothing, writes say so', async () => {
+    const key = aConversation();
+    await redis.set(keyOf(key, 'archived'), 'a string');
+    await redis.set(keyOf(key, 'episodes'), 'a string');
+    expect(await store.entries.archived(key)).toEqual([]);
+    expect(await store.episodes.list(key)).toEqual({ episodes: [], skipped: 1 });
+    await expect(store.entries.archive(key, [[1, 2]])).rejects.toThrow('cannot archive 2 entries of conv_8');
+    await expect(store.episodes.add(key, episode(1))).rejects.toThrow('cannot add episode ep_0001 of conv_8');
   });
 
   test('a committed result that nobody can read is an error, never "not done"', async () => {
@@ -295,6 +359,30 @@ describe('when a reply is lost after redis has applied the command', () => {
     expect(await store.bodies.get(key, ref)).toBe('text of a body');
   });
 
+  test('what is archived is archived, and restored is restored', async () => {
+    const key = aConversation();
+    await cut('1234', () => store.entries.archive(key, [[1234, 1236]]));
+    await cut('1236', () => store.entries.restore(key, [[1236, 1236]]));
+    expect(await store.entries.archived(key)).toEqual([[1234, 1235]]);
+  });
+
+  test('an episode is there once, or gone', async () => {
+    const key = aConversation();
+    await cut('the-summary', () => store.episodes.add(key, episode(1, { summary: 'the-summary' })));
+    expect(await store.episodes.list(key)).toEqual({ episodes: [episode(1, { summary: 'the-summary' })], skipped: 0 });
+    await cut('ep_0001', () => store.episodes.remove(key, 'ep_0001'));
+    expect(await store.episodes.list(key)).toEqual({ episodes: [], skipped: 0 });
+  });
+
+  test('facts have one number each, and are removed once', async () => {
+    const key = aScope();
+    const added = await cut('the-batch', () => store.facts.add(key, 'the-batch', [fact('one'), fact('two')], SOURCE));
+    expect(added.map(({ id }) => id)).toEqual(['sem_0001', 'sem_0002']);
+    expect((await store.facts.list(key)).facts).toHaveLength(2);
+    await cut('sem_0002', () => store.facts.remove(key, ['sem_0002']));
+    expect(await store.facts.add(key, 'b2', [fact('two')], SOURCE)).toMatchObject([{ id: 'sem_0003' }]);
+  });
+
   test('a reader of the feed neither misses nor doubles an event', async () => {
     const key = aConversation();
     const reading = readCount(store.feed, key, '0', 60);
@@ -332,6 +420,15 @@ describe('when redis is away', () => {
       store.bodies.put(key, 'text'),
       store.bodies.get(key, `sha256:${'0'.repeat(64)}`),
       store.feed.publish(key, [1]),
+      store.entries.archive(key, [[1, 2]]),
+      store.entries.restore(key, [[1, 2]]),
+      store.entries.archived(key),
+      store.episodes.add(key, episode(1)),
+      store.episodes.list(key),
+      store.episodes.remove(key, 'ep_0001'),
+      store.facts.add(key, 'b1', [fact('one')], SOURCE),
+      store.facts.list(key),
+      store.facts.remove(key, ['sem_0001']),
       store.check(),
     ];
   };

@@ -1,0 +1,68 @@
+/** Turns as text (seed 000, section 19), where messages cannot stand as messages: for a summarizer, another provider, a person. */
+import { shownText, type AssistantMessage, type Entry, type ToolResultMessage } from '../../conversation/message.js';
+import { turnNumber } from '../../conversation/state.js';
+import { cut, indented } from '../plain-text.js';
+
+/** Characters of one text; of a longer one its beginning is shown. */
+const TEXT_CHARACTERS = 2_000;
+
+export interface FlatTurn {
+  readonly turnId: string;
+  /** `Turn 12:` and its lines; further lines of one text are indented, so that no text passes for another. */
+  readonly text: string;
+}
+
+/** `[RECENT TURNS]`, then each turn; '' when there are none. */
+export function recentTurns(entries: readonly Entry[], { textCharacters }: { readonly textCharacters?: number } = {}): string {
+  const turns = flattenTurns(entries, textCharacters);
+  return turns.length === 0 ? '' : ['[RECENT TURNS]', ...turns.map(({ text }) => text)].join('\n');
+}
+
+/** In the order in which they began; what came late stands in the turn that it belongs to. */
+export function flattenTurns(entries: readonly Entry[], textCharacters = TEXT_CHARACTERS): FlatTurn[] {
+  const lines = new Map<string, string[]>();
+  for (const entry of entries) {
+    const told = lines.get(entry.turn) ?? [];
+    told.push(...linesOf(entry, textCharacters));
+    lines.set(entry.turn, told);
+  }
+  return [...lines].map(([turnId, told]) => ({ turnId, text: [`Turn ${turnNumber(turnId)}:`, ...told].join('\n') }));
+}
+
+function linesOf({ message }: Entry, characters: number): string[] {
+  const line = (label: string, text: string): string => `  ${label}: ${indented(cut(text, characters), '    ')}`;
+  switch (message.role) {
+    case 'user': {
+      const images = message.images?.length ?? 0;
+      return [line('User', `${shownText(message.text)}${images > 0 ? ` [${images} ${images === 1 ? 'image' : 'images'}]` : ''}`)];
+    }
+    case 'assistant':
+      return [
+        ...saidIn(message).map((text) => line('Assistant', text)),
+        ...callsIn(message).map(({ name, input }) => line('Tool call', `${name} ${input}`)),
+      ];
+    case 'tool':
+      return [line('Tool result', resultText(message))];
+    default:
+      return message satisfies never;
+  }
+}
+
+/** None or one. Thinking is its maker's and told to nobody else. */
+function saidIn({ blocks, stop }: AssistantMessage): string[] {
+  const text = blocks.flatMap((block) => (block.kind === 'text' ? [shownText(block.text)] : [])).join('');
+  if (text.trim() === '' && stop !== 'interrupted') return [];
+  return [stop === 'interrupted' ? `${text} [interrupted]`.trimStart() : text];
+}
+
+function callsIn({ blocks }: AssistantMessage): { readonly name: string; readonly input: string }[] {
+  return blocks.flatMap((block) =>
+    block.kind === 'tool-call'
+      ? [{ name: block.name, input: block.inputRef ? shownText(block.inputRef) : JSON.stringify(block.input) }]
+      : [],
+  );
+}
+
+function resultText({ name, outcome, text }: ToolResultMessage): string {
+  return `${name}${outcome === 'ok' ? '' : ` (${outcome})`}: ${shownText(text)}`;
+}

@@ -1,0 +1,104 @@
+/** What a summarizer must answer, and the reading of what it did answer: any text at all. */
+import { z } from 'zod';
+import { objectAt } from '../balanced-json.js';
+import { foldedFact, type EpisodicItem, type SemanticItem } from '../items.js';
+import { cleanText, oneLine } from '../plain-text.js';
+
+/** One compaction's memory, before it has ids. */
+export interface Summary {
+  readonly episodic: Pick<EpisodicItem, 'summary' | 'tags' | 'salience'>;
+  readonly semantic: readonly Pick<SemanticItem, 'fact' | 'tags' | 'confidence' | 'salience'>[];
+}
+
+export type ParsedSummary =
+  | { readonly ok: true; readonly summary: Summary }
+  /** `reason` ends the sentence "the answer was not usable: …". */
+  | { readonly ok: false; readonly reason: string };
+
+/** Characters, and how many. */
+export const SUMMARY_LIMITS = { summary: 6_000, fact: 500, facts: 20, tag: 40, tags: 10, answer: 256 * 1024 } as const;
+
+const DEPTH = 16;
+/** Braces in prose are tried as well; a text of braces alone must not take long. */
+const TRIES = 8;
+const SHOWN_ISSUES = 6;
+
+const tags = z.array(z.string().max(SUMMARY_LIMITS.tag)).max(SUMMARY_LIMITS.tags);
+const share = z.number().min(0).max(1);
+
+export const summarySchema = z.object({
+  episodic: z.object({
+    summary: z.string().min(1).max(SUMMARY_LIMITS.summary).describe('What happened, what was decided, what is still open.'),
+    tags,
+    salience: share.describe('How much this will matter later.'),
+  }),
+  semantic: z
+    .array(
+      z.object({
+        fact: z.string().min(1).max(SUMMARY_LIMITS.fact).describe('One stable fact, preference, constraint or decision, in one sentence.'),
+        tags,
+        confidence: share.describe('How sure it is.'),
+        salience: share.describe('How much it will matter later.'),
+      }),
+    )
+    .max(SUMMARY_LIMITS.facts),
+});
+
+/** For providers that take a schema, and for the prompt. */
+export function summaryJsonSchema(): object {
+  const { $schema: _, ...schema } = z.toJSONSchema(summarySchema);
+  return schema;
+}
+
+/** Takes the first object in the text, inside of code fences or prose, that is a summary. Never throws. */
+export function parseSummary(text: string): ParsedSummary {
+  if (text.trim() === '') return { ok: false, reason: 'it was empty' };
+  if (text.length > SUMMARY_LIMITS.answer) {
+    return { ok: false, reason: `it has ${text.length} characters, of which at most ${SUMMARY_LIMITS.answer} are read` };
+  }
+  let reason = 'there was no JSON object in it';
+  let at = text.indexOf('{');
+  for (let tries = 0; at !== -1 && tries < TRIES; tries++) {
+    const search = objectAt(text, at, DEPTH);
+    const parsed: ParsedSummary = search.kind === 'found' ? checkSummary(search.value) : { ok: false, reason: REASONS[search.kind] };
+    if (parsed.ok) return parsed;
+    // What is told is what was wrong with the first: the others may be inside of it.
+    if (tries === 0) reason = parsed.reason;
+    at = text.indexOf('{', search.kind === 'found' || search.kind === 'no-json' ? search.to : at + 1);
+  }
+  return { ok: false, reason };
+}
+
+const REASONS = {
+  unclosed: 'its JSON object is not complete',
+  'too-deep': `its JSON object is nested deeper than ${DEPTH} levels`,
+  'no-json': 'what stands between its braces is no valid JSON',
+} as const;
+
+function checkSummary(value: unknown): ParsedSummary {
+  const checked = summarySchema.safeParse(value);
+  if (!checked.success) return { ok: false, reason: checked.error.issues.slice(0, SHOWN_ISSUES).map(issueText).join('; ') };
+  const summary = cleaned(checked.data);
+  return summary.episodic.summary === '' ? { ok: false, reason: 'episodic.summary: it says nothing' } : { ok: true, summary };
+}
+
+function issueText({ path, message }: z.core.$ZodIssue): string {
+  return `${path.map(String).join('.') || 'the object'}: ${message}`;
+}
+
+function cleaned({ episodic, semantic }: z.output<typeof summarySchema>): Summary {
+  const seen = new Set<string>();
+  return {
+    episodic: { ...episodic, summary: cleanText(episodic.summary).trim(), tags: cleanTags(episodic.tags) },
+    semantic: semantic.flatMap((item) => {
+      const fact = foldedFact(cleanText(item.fact));
+      if (fact === '' || seen.has(fact)) return [];
+      seen.add(fact);
+      return [{ ...item, fact, tags: cleanTags(item.tags) }];
+    }),
+  };
+}
+
+function cleanTags(given: readonly string[]): string[] {
+  return [...new Set(given.map(oneLine).filter((tag) => tag !== ''))];
+}

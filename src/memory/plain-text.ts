@@ -1,0 +1,25 @@
+/** Text from anywhere, made fit to stand in a list that we write: it cannot pass for a line or a heading of ours. */
+import { beginningOf } from '../conversation/text.js';
+
+/** Well-formed, with plain line feeds and tabs as its only control characters. */
+export function cleanText(text: string): string {
+  return text
+    .toWellFormed()
+    .replace(/\r\n?|[\u2028\u2029]/g, '\n')
+    .replace(/[^\P{Cc}\n\t]/gu, '');
+}
+
+/** All of it in one line. */
+export function oneLine(text: string): string {
+  return cleanText(text).replace(/\s+/g, ' ').trim();
+}
+
+/** Its further lines begin with `indent`, so that only ours begin at the margin. */
+export function indented(text: string, indent: string): string {
+  return cleanText(text).trim().replace(/\n/g, `\n${indent}`);
+}
+
+/** Itself, or its beginning and how long it is. */
+export function cut(text: string, characters: number): string {
+  return text.length <= characters ? text : `${beginningOf(text, characters)}… [${text.length} characters in all]`;
+}

@@ -1,0 +1,100 @@
+/**
+ * Which messages fit into a prompt (seed 002, "Context Window"). Pure: the estimator is given.
+ *
+ * W1  What is selected fits, keeps its order, and has the newest user message in it, and the newest answer with its results.
+ * W2  It begins with a user's message: never with an answer, never with a result.
+ * W3  A call and its results are both in it or both not. A result belongs to the nearest call of its id before it; one that
+ *     belongs to none is never selected.
+ * W4  Of what fits, as much as possible, from the newest back. Where what follows the newest user message is too long for itself,
+ *     its oldest tool rounds go.
+ */
+import type { ConversationMessage } from '../conversation/message.js';
+
+export interface OverflowReport {
+  readonly droppedCount: number;
+  readonly estimatedDroppedTokens: number;
+}
+
+export interface Selection {
+  readonly selected: readonly ConversationMessage[];
+  /** null when nothing was left out. */
+  readonly overflow: OverflowReport | null;
+}
+
+/** Not even the last user message, with the tool round after it, fits. Sizes are estimated tokens. */
+export class MessageTooLarge extends Error {
+  override readonly name = 'MessageTooLarge';
+  constructor(
+    readonly neededTokens: number,
+    readonly budgetTokens: number,
+  ) {
+    super(
+      `cannot fit the last message into the prompt: with the tool results that belong to it, it takes about ${neededTokens} tokens ` +
+        `and ${budgetTokens} are left for messages; shorten it, let tools answer with less, or choose a model with a larger context`,
+    );
+  }
+}
+
+/**
+ * `tokenBudget` is what is left for messages: context − system prompt − room for the answer. Without any user message nothing is
+ * selected. Throws MessageTooLarge.
+ */
+export function selectMessages(
+  messages: readonly ConversationMessage[],
+  tokenBudget: number,
+  estimateTokens: (message: ConversationMessage) => number,
+): Selection {
+  const tokens = messages.map(estimateTokens);
+  const callers = callersOf(messages);
+  const from = suffixesOf(tokens, callers);
+  const users = messages.flatMap(({ role }, at) => (role === 'user' ? [at] : []));
+  const newest = users.at(-1);
+  if (newest === undefined) return toSelection(messages, tokens, () => false);
+
+  const isAfter = (start: number) => (at: number) => at >= start && callers(at) >= start;
+  const start = users.find((at) => from(at) <= tokenBudget);
+  if (start !== undefined) return toSelection(messages, tokens, isAfter(start));
+
+  const rounds = messages.flatMap(({ role }, at) => (role === 'assistant' && at > newest ? [at] : []));
+  const asked = tokens[newest] ?? 0;
+  const round = rounds.find((at) => asked + from(at) <= tokenBudget);
+  if (round === undefined) throw new MessageTooLarge(asked + from(rounds.at(-1) ?? messages.length), tokenBudget);
+  return toSelection(messages, tokens, (at) => at === newest || isAfter(round)(at));
+}
+
+/** For a result the place of its call, −1 where it has none; any other message stands for itself. */
+function callersOf(messages: readonly ConversationMessage[]): (at: number) => number {
+  const latest = new Map<string, number>();
+  const callers = messages.map((message, at) => {
+    if (message.role === 'tool') return latest.get(message.callId) ?? -1;
+    if (message.role === 'assistant') {
+      for (const block of message.blocks) if (block.kind === 'tool-call') latest.set(block.callId, at);
+    }
+    return at;
+  });
+  return (at) => callers[at] ?? -1;
+}
+
+/** Tokens of what is selected when it begins at a place: all after it, without the results whose calls are before it. */
+function suffixesOf(tokens: readonly number[], callers: (at: number) => number): (start: number) => number {
+  // A message counts for every start up to its caller's place.
+  const sums = new Array<number>(tokens.length + 1).fill(0);
+  tokens.forEach((each, at) => {
+    const caller = callers(at);
+    if (caller >= 0) sums[caller] = (sums[caller] ?? 0) + each;
+  });
+  for (let at = tokens.length - 1; at >= 0; at--) sums[at] = (sums[at] ?? 0) + (sums[at + 1] ?? 0);
+  return (start) => sums[start] ?? 0;
+}
+
+function toSelection(messages: readonly ConversationMessage[], tokens: readonly number[], isKept: (at: number) => boolean): Selection {
+  const selected = messages.filter((_, at) => isKept(at));
+  if (selected.length === messages.length) return { selected, overflow: null };
+  return {
+    selected,
+    overflow: {
+      droppedCount: messages.length - selected.length,
+      estimatedDroppedTokens: tokens.reduce((sum, each, at) => (isKept(at) ? sum : sum + each), 0),
+    },
+  };
+}

@@ -1,0 +1,46 @@
+/**
+ * Tokens by estimate: characters over four (seed 002, gap 6). A guard, never the driver: what the provider reports decides. Free
+ * of any tokenizer, so that the same text counts the same everywhere.
+ */
+import { isBodyRef, type AssistantBlock, type Body, type ConversationMessage } from '../conversation/message.js';
+import { estimateTokens } from '../conversation/state.js';
+
+/** What a picture counts, whatever its size: about what the largest that providers do not scale down takes (1,568 pixels a side). */
+export const IMAGE_TOKENS = 1600;
+
+export function estimateStringTokens(text: string): number {
+  return estimateTokens(text.length);
+}
+
+/** All that reaches a prompt: texts, tool inputs as JSON, names and call ids, thinking. What lies in the store counts its bytes. */
+export function estimateMessageTokens(message: ConversationMessage): number {
+  switch (message.role) {
+    case 'user':
+      return estimateTokens(lengthOf(message.text)) + IMAGE_TOKENS * (message.images?.length ?? 0);
+    case 'assistant':
+      return estimateTokens(message.blocks.reduce((sum, block) => sum + blockLength(block), 0));
+    case 'tool':
+      return estimateTokens(message.callId.length + message.name.length + lengthOf(message.text));
+    default:
+      return message satisfies never;
+  }
+}
+
+function blockLength(block: AssistantBlock): number {
+  switch (block.kind) {
+    case 'text':
+      return lengthOf(block.text);
+    case 'thinking':
+      return block.text.length + (block.signature?.length ?? 0);
+    case 'opaque':
+      return JSON.stringify(block.value).length;
+    case 'tool-call':
+      return block.callId.length + block.name.length + (block.inputRef?.bytes ?? JSON.stringify(block.input).length);
+    default:
+      return block satisfies never;
+  }
+}
+
+function lengthOf(body: Body): number {
+  return isBodyRef(body) ? body.bytes : body.length;
+}

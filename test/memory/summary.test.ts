@@ -1,0 +1,240 @@
+import { ruleSummary } from '../../src/memory/compaction/rule-summary.js';
+import { parseSummary, SUMMARY_LIMITS, summaryJsonSchema, type Summary } from '../../src/memory/compaction/summary-answer.js';
+import { summaryPrompt } from '../../src/memory/compaction/summary-prompt.js';
+import { summarize, type Ask } from '../../src/memory/compaction/summary.js';
+import { answer, calls, chat, conversation, result, user } from './builders.js';
+
+const SOUND: Summary = {
+  episodic: { summary: 'They chose pnpm.', tags: ['project'], salience: 0.7 },
+  semantic: [{ fact: 'Use vitest.', tags: ['testing'], confidence: 0.8, salience: 0.9 }],
+};
+const JSON_TEXT = JSON.stringify(SOUND);
+
+describe('an answer is read', () => {
+  test.each([
+    ['alone', JSON_TEXT],
+    ['in a code fence', '```json\n' + JSON_TEXT + '\n```'],
+    ['in prose with braces', `Sure {as asked}, {"note": 1}:\n${JSON_TEXT}\nThat was all {}.`],
+    ['with fields of its own', JSON.stringify({ ...SOUND, note: 'x', episodic: { ...SOUND.episodic, id: 'ep_9999' } })],
+  ])('%s', (_, text) => {
+    expect(parseSummary(text)).toEqual({ ok: true, summary: SOUND });
+  });
+
+  test('control characters, doubled facts and empty ones do not get through', () => {
+    const parsed = parseSummary(
+      JSON.stringify({
+        episodic: { summary: ' a\u0000\u001b[31m\r\nb \ud83c ', tags: ['x\n', ' x', ''], salience: 1 },
+        semantic: [' Use\n vitest. ', 'Use vitest.', '\u0007'].map((fact) => ({ fact, tags: [], confidence: 0, salience: 0 })),
+      }),
+    );
+    expect(parsed).toEqual({
+      ok: true,
+      summary: {
+        episodic: { summary: 'a[31m\nb \ufffd', tags: ['x'], salience: 1 },
+        semantic: [{ fact: 'Use vitest.', tags: [], confidence: 0, salience: 0 }],
+      },
+    });
+  });
+
+  const deep = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
+  test.each([
+    ['nothing', '', /it was empty/],
+    ['blanks', ' \n ', /it was empty/],
+    ['prose', 'I am sorry, I cannot do that.', /there was no JSON object/],
+    ['half of it', JSON_TEXT.slice(0, -9), /not complete/],
+    ['an open string', '{"episodic": "', /not complete/],
+    ['single quotes', "{'episodic': 1}", /no valid JSON/],
+    ['1 MB', JSON_TEXT.padEnd(1 << 20, ' x'), /has 1048576 characters/],
+    ['deep nesting', deep(40), /deeper than 16 levels/],
+    ['braces without end', '{'.repeat(200_000), /deeper than 16/],
+    ['another shape', '{"summary": "x"}', /episodic: .*; semantic: /],
+    ['a list', `[${JSON_TEXT}`.replace('{"episodic"', '{"other"'), /episodic: /],
+    ['keys of a prototype', `{"__proto__": ${JSON_TEXT}, "constructor": {"prototype": {}}}`, /episodic: /],
+    ['numbers as text', JSON_TEXT.replace('0.7', '"0.7"'), /episodic\.salience: /],
+    ['a salience over 1', JSON_TEXT.replace('0.7', '70'), /episodic\.salience: /],
+    ['a summary that says nothing', JSON_TEXT.replace('They chose pnpm.', '\\u0000'), /episodic\.summary: it says nothing/],
+    ['a summary too long', JSON_TEXT.replace('They', 'x'.repeat(7000)), /episodic\.summary: /],
+    ['facts too many', JSON.stringify({ ...SOUND, semantic: Array.from({ length: 21 }, () => SOUND.semantic[0]) }), /semantic: /],
+    ['tags too many', JSON.stringify({ ...SOUND, episodic: { ...SOUND.episodic, tags: Array.from({ length: 11 }, String) } }), /tags: /],
+  ])('not: %s', (_, text, reason) => {
+    const begun = performance.now();
+    const parsed = parseSummary(text);
+    expect(parsed).toEqual({ ok: false, reason: expect.stringMatching(reason) as string });
+    expect(performance.now() - begun).toBeLessThan(500);
+    expect(Object.prototype).not.toHaveProperty('episodic');
+  });
+
+  test('its schema is plain JSON Schema with every bound in it', () => {
+    expect(summaryJsonSchema()).toMatchObject({
+      type: 'object',
+      required: ['episodic', 'semantic'],
+      properties: {
+        episodic: {
+          properties: { summary: { maxLength: SUMMARY_LIMITS.summary }, tags: { maxItems: 10 }, salience: { minimum: 0, maximum: 1 } },
+        },
+        semantic: { maxItems: 20, items: { properties: { fact: { maxLength: 500 }, confidence: { minimum: 0, maximum: 1 } } } },
+      },
+    });
+  });
+});
+
+describe('the question', () => {
+  test('has the turns flattened, the goal, what is known and what was done; the same window gives the same text', () => {
+    const entries = conversation([
+      1,
+      user('Read it.'),
+      calls(['c1', 'read_file', { path: 'a.ts' }], ['c2', 'send']),
+      result('c1', 'text', { name: 'read_file' }),
+      result('c2', 'refused', { name: 'send', outcome: 'rejected' }),
+      answer('Done.'),
+    ]);
+    const request = { entries, goal: 'Ship', knownFacts: ['Use\npnpm.'] };
+    const { system, text } = summaryPrompt(request);
+    expect(text).toBe(
+      [
+        'Goal of the session: Ship',
+        'Known already:\n- Use pnpm.',
+        'Taken over by itself, no need to repeat it:\nFiles read: a.ts\nTool failures:\n- turn 1: send (rejected): refused',
+        'The record:',
+        'Turn 1:\n  User: Read it.\n  Tool call: read_file {"path":"a.ts"}\n  Tool call: send {}\n  Tool result: read_file: text\n  Tool result: send (rejected): refused\n  Assistant: Done.',
+      ].join('\n\n'),
+    );
+    expect(system).toContain(JSON.stringify(summaryJsonSchema()));
+    expect(summaryPrompt(request)).toEqual({ system, text });
+  });
+
+  test('is bounded: texts get shorter first, then turns in the middle are left out, and it says so', () => {
+    const long = conversation(...Array.from({ length: 40 }, (_, i) => [i + 1, user('q'.repeat(5000)), answer('a'.repeat(5000))] as const));
+    const shorter = summaryPrompt({ entries: long, maxCharacters: 60_000 }).text;
+    expect(shorter.length).toBeLessThan(62_000);
+    expect(shorter.match(/^Turn \d+:$/gm)).toHaveLength(40);
+    const fewer = summaryPrompt({ entries: long, maxCharacters: 5_000 }).text;
+    expect(fewer.length).toBeLessThan(7_000);
+    expect(fewer).toMatch(/^Turn 1:$/m);
+    expect(fewer).toMatch(/^Turn 40:$/m);
+    expect(fewer).toMatch(/^\[left out here: \d+ of \d+ turns\]$/m);
+  });
+
+  test('has room for one turn of any length', () => {
+    const one = conversation([1, user('q'), ...Array.from({ length: 3000 }, (_, i) => result(`c${i}`, 'r'.repeat(3000)))]);
+    const { text } = summaryPrompt({ entries: one, maxCharacters: 10_000 });
+    expect(text.length).toBeLessThan(10_000);
+    expect(text).toMatch(/Turn 1:\n {2}User: q\n[^]*\[left out here: \d+ characters\]\n[^]*rrr/);
+  });
+});
+
+describe('summarizing', () => {
+  const entries = chat(3);
+  const answering = (...answers: (string | Error)[]) => {
+    const asked: { system: string; text: string }[] = [];
+    const ask: Ask = async (system, text) => {
+      const next = answers[asked.push({ system, text }) - 1];
+      if (typeof next !== 'string') throw next ?? new Error('asked too often');
+      return Promise.resolve(next);
+    };
+    return { ask, asked };
+  };
+
+  test('a sound answer is taken, and asked for once', async () => {
+    const { ask, asked } = answering(JSON_TEXT);
+    expect(await summarize(ask, entries)).toEqual({ ...SOUND, method: 'model' });
+    expect(asked).toEqual([summaryPrompt({ entries })]);
+  });
+
+  test('a bad answer is repaired once, and the model is told what was wrong', async () => {
+    const { ask, asked } = answering('{"episodic": {}}', JSON_TEXT);
+    expect(await summarize(ask, entries)).toMatchObject({
+      ...SOUND,
+      method: 'repaired',
+      failure: expect.stringContaining('episodic.summary') as string,
+    });
+    expect(asked[1]?.text).toContain(asked[0]?.text);
+    expect(asked[1]?.text).toMatch(/was not usable: episodic\.summary: .*\nIt began:\n {2}\{"episodic": \{\}\}/);
+  });
+
+  test('two bad answers give the summary by rule, and say why', async () => {
+    const { ask, asked } = answering('prose', 'more prose');
+    expect(await summarize(ask, entries)).toEqual({ ...ruleSummary(entries), method: 'rules', failure: 'there was no JSON object in it' });
+    expect(asked).toHaveLength(2);
+  });
+
+  test('a repair is as bounded as the first question', async () => {
+    const { ask, asked } = answering('x'.repeat(1 << 20), JSON_TEXT);
+    await summarize(ask, entries);
+    expect(asked[1]?.text.length).toBeLessThan((asked[0]?.text.length ?? 0) + 3_000);
+  });
+
+  test.each([
+    ['at first', [new Error('429 slow\ndown')], 1],
+    ['at the repair', ['prose', new Error('429 slow\ndown')], 2],
+  ])('a model that fails %s gives the summary by rule', async (_, answers, times) => {
+    const { ask, asked } = answering(...answers);
+    expect(await summarize(ask, entries)).toMatchObject({ method: 'rules', failure: 'the summarizer did not answer: 429 slow down' });
+    expect(asked).toHaveLength(times);
+  });
+
+  test.each(['AbortError', 'ModelInterrupted', 'CancelledFailure'])('%s goes through', async (name) => {
+    const stopped = Object.assign(new Error('stopped'), { name });
+    await expect(summarize(answering(stopped).ask, entries)).rejects.toBe(stopped);
+    await expect(summarize(answering('prose', stopped).ask, entries)).rejects.toBe(stopped);
+  });
+
+  test('once its signal is aborted, whatever is thrown goes through', async () => {
+    const controller = new AbortController();
+    controller.abort();
+    await expect(summarize(answering(new Error('socket hang up')).ask, entries, { signal: controller.signal })).rejects.toThrow(
+      'socket hang up',
+    );
+  });
+
+  test('files and failures are in every summary, whoever wrote it', async () => {
+    const work = conversation([1, user('go'), calls(['c1']), result('c1', 'broken', { outcome: 'error', files: { written: ['x.ts'] } })]);
+    for (const { ask } of [answering(JSON_TEXT), answering('', JSON_TEXT), answering('', '')]) {
+      const { episodic } = await summarize(ask, work);
+      expect(episodic.summary).toMatch(/\nFiles written: x\.ts\nTool failures:\n- turn 1: look \(error\): broken$/);
+    }
+  });
+});
+
+describe('a summary by rule', () => {
+  test('has the goal, and each turn’s question and last answer', () => {
+    const entries = conversation(
+      [1, user('Plan the trip.\nPlease.'), calls(['c1']), result('c1'), answer('First.'), answer('It is planned.')],
+      [2, user('And the budget?')],
+    );
+    expect(ruleSummary(entries).episodic).toEqual({
+      summary: [
+        'Goal: Plan the trip. Please.',
+        'Turn 1: asked: Plan the trip. Please. | answered (1 tool call): It is planned.',
+        'Turn 2: asked: And the budget? | answered: no answer',
+      ].join('\n'),
+      tags: ['by-rule'],
+      salience: 0.5,
+    });
+    expect(ruleSummary(entries, { goal: 'Holiday' }).episodic.summary).toMatch(/^Goal: Holiday\n/);
+  });
+
+  test('keeps what the person asked to be remembered, word for word, and nothing else', () => {
+    const entries = conversation(
+      [1, user('Hello! Remember that the code is QX-4471. What do you remember?'), answer('Remember the milk.')],
+      [2, user('My cat is grey.\nfrom now on answer in French'), answer('Oui.')],
+    );
+    expect(ruleSummary(entries).semantic.map(({ fact }) => fact)).toEqual([
+      'The person said: Remember that the code is QX-4471.',
+      'The person said: from now on answer in French',
+    ]);
+  });
+
+  test('meets the bounds of a model’s, for any window: the first and the newest turns stay', () => {
+    const long = conversation(
+      ...Array.from({ length: 500 }, (_, i) => [i + 1, user(`remember ${i} ${'q'.repeat(900)}`), answer('a'.repeat(900))] as const),
+    );
+    const summary = ruleSummary(long);
+    expect(parseSummary(JSON.stringify(summary))).toEqual({ ok: true, summary });
+    expect(summary.episodic.summary).toMatch(/^Turn 1: /m);
+    expect(summary.episodic.summary).toMatch(/^Turn 500: /m);
+    expect(summary.episodic.summary).toMatch(/^\[left out here: \d+ of \d+ turns\]$/m);
+    const nothing = ruleSummary([]);
+    expect(parseSummary(JSON.stringify(nothing))).toEqual({ ok: true, summary: nothing });
+  });
+});

@@ -1,0 +1,58 @@
+import { toToolInteractions } from '../../src/memory/tool-interactions.js';
+import { toTraces, type RawTrace } from '../../src/memory/traces.js';
+import { calls, conversation, result, user, type Told } from './builders.js';
+
+const tracesOf: (...turns: Told[]) => RawTrace[] = (...turns) => conversation(...turns).flatMap((entry) => toTraces(entry, 'conv_8'));
+
+test('a call is pending, then a success or an error; fields are the seed’s', () => {
+  const traces = tracesOf([
+    1,
+    user('go'),
+    calls(['t/c1', 'list_directory', { path: 'src' }], ['t/c2', 'send'], ['t/c3', 'wait']),
+    result('t/c1', 'app.ts', { name: 'list_directory' }),
+    result('t/c2', 'no network', { name: 'send', outcome: 'error' }),
+  ]);
+  expect(toToolInteractions(traces)).toEqual([
+    {
+      tool_call_id: 't/c1',
+      turn_id: 'turn_0001',
+      tool_name: 'list_directory',
+      arguments: { path: 'src' },
+      result: 'app.ts',
+      error: null,
+      status: 'SUCCESS',
+    },
+    { tool_call_id: 't/c2', turn_id: 'turn_0001', tool_name: 'send', arguments: {}, result: null, error: 'no network', status: 'ERROR' },
+    { tool_call_id: 't/c3', turn_id: 'turn_0001', tool_name: 'wait', arguments: {}, result: null, error: null, status: 'PENDING' },
+  ]);
+});
+
+test.each(['rejected', 'cancelled', 'unknown'] as const)('%s is an error', (outcome) => {
+  const [interaction] = toToolInteractions(tracesOf([1, calls(['c1']), result('c1', 'why', { outcome })]));
+  expect(interaction).toMatchObject({ status: 'ERROR', error: 'why', result: null });
+});
+
+test('an empty error is an error', () => {
+  expect(toToolInteractions(tracesOf([1, calls(['c1']), result('c1', '', { outcome: 'error' })]))[0]?.status).toBe('ERROR');
+});
+
+test('a late result keeps the turn of its call, also where it is written before it', () => {
+  const late = tracesOf([1, user('a'), calls(['c1'])], [2, user('b')], [1, result('c1')]);
+  expect(toToolInteractions(late, 'turn_0001')).toMatchObject([{ tool_call_id: 'c1', status: 'SUCCESS', turn_id: 'turn_0001' }]);
+  expect(toToolInteractions(late, 'turn_0002')).toEqual([]);
+  expect(toToolInteractions(late.toReversed())).toMatchObject([{ tool_call_id: 'c1', status: 'SUCCESS' }]);
+});
+
+test('calls of one id take the results of that id in their order; a result too many is left out', () => {
+  const traces = tracesOf([1, calls(['c1']), result('c1', 'first')], [2, calls(['c1']), result('c1', 'second'), result('c1', 'third')]);
+  expect(toToolInteractions(traces).map((each) => [each.turn_id, each.result])).toEqual([
+    ['turn_0001', 'first'],
+    ['turn_0002', 'second'],
+  ]);
+});
+
+test('a result whose call is lost is there, without arguments', () => {
+  expect(toToolInteractions(tracesOf([3, result('c9', 'found')]))).toEqual([
+    { tool_call_id: 'c9', turn_id: 'turn_0003', tool_name: 'look', arguments: null, result: 'found', error: null, status: 'SUCCESS' },
+  ]);
+});
