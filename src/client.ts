@@ -12,6 +12,8 @@ import { ClientError, isBetweenRuns, toClientError } from './client/errors.js';
 import { persistInTrying } from './client/persist-in-trying.js';
 import { temporalConnection, type Config } from './config.js';
 import {
+  type CompactionOutcome,
+  type ContextIndex,
   ID_PATTERN,
   type ConversationOutcome,
   type FeedEvent,
@@ -31,6 +33,8 @@ import { openStore } from './stores/open.js';
 import type { ConversationKey, Store } from './stores/store.js';
 import {
   closeSignal,
+  compactUpdate,
+  contextQuery,
   interruptSignal,
   messageSignal,
   queueQuery,
@@ -39,6 +43,7 @@ import {
   sendUpdate,
   statusQuery,
   turnUpdate,
+  undoCompactionUpdate,
   WORKFLOW_TYPE,
 } from './workflows/messages.js';
 
@@ -70,6 +75,12 @@ export interface PerduraClient {
   message(id: string, message: string | Message): Promise<{ messageId: string }>;
   interrupt(id: string, reason?: string): Promise<void>;
   reset(id: string): Promise<ResetResult>;
+  /** Makes memory of the older turns now, and waits for it. */
+  compact(id: string): Promise<CompactionOutcome>;
+  /** Takes the last compaction back: the next request is what it would have been. */
+  undoCompaction(id: string): Promise<CompactionOutcome>;
+  /** What the next model call would see, and what it takes. */
+  context(id: string): Promise<ContextIndex>;
   /** No new messages; what is queued is run out, then the workflow completes. */
   closeConversation(id: string): Promise<void>;
   /** Waits until the conversation has ended, and answers what it ended with. */
@@ -184,6 +195,13 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
   const signalled = async (attempt: string, send: () => Promise<void>): Promise<void> =>
     persistInTrying({ attempt, patienceMs: 10_000 }, send);
 
+  /** The request has an id, so that saying it again, to the next run if need be, asks once. */
+  const changeMemory = (attempt: string, id: string, update: typeof compactUpdate): Promise<CompactionOutcome> => {
+    const requestId = randomUUID();
+    const args: [{ id: string }] = [{ id: requestId }];
+    return persistInTrying({ attempt }, () => handleOf(id).executeUpdate(update, { args, updateId: `${update.name}-${requestId}` }));
+  };
+
   return {
     namespace,
     taskQueue,
@@ -249,6 +267,12 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
         handleOf(id).executeUpdate(resetUpdate, { args: [{ id: resetId }], updateId: `reset-${resetId}` }),
       );
     },
+
+    compact: (id) => changeMemory(`cannot compact ${id}`, id, compactUpdate),
+
+    undoCompaction: (id) => changeMemory(`cannot undo the compaction of ${id}`, id, undoCompactionUpdate),
+
+    context: (id): Promise<ContextIndex> => asked(`cannot read the context of ${id}`, () => handleOf(id).query(contextQuery)),
 
     rename: (id, title) => signalled(`cannot rename ${id}`, () => handleOf(id).signal(renameSignal, { title })),
 

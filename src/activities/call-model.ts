@@ -7,15 +7,18 @@ import type { CallModelInput, ModelAnswer, ToolPlan } from '../conversation/effe
 import { assistantEntry } from '../conversation/entries.js';
 import type { AssistantBlock, ConversationMessage, JsonValue, ModelStop, Usage } from '../conversation/message.js';
 import { addUsage } from '../conversation/state.js';
+import { inputBudget } from './budget.js';
 import type { LoadedAgent } from '../agents/load-agent.js';
 import type { ConversationKey } from '../stores/store.js';
 import { ModelInterrupted, type ModelDelta, type ModelResponse } from '../models/model.js';
 import { normalize } from '../models/normalize.js';
 import { costUsd, splitModel } from '../models/registry.js';
 import { withLongBlocksStored } from '../memory/bodies.js';
+import { tokensOf } from '../memory/tokens.js';
 import { countAnswer, countModelFailure, countRetry } from '../telemetry/metrics.js';
-import { loadContext } from './context.js';
+import { fitting, loadBase, loadContext } from './context.js';
 import { performEffect, type Done } from './effect.js';
+import { fixedTokens } from './fixed-tokens.js';
 import { createFeedWriter, type FeedWriter } from './feed-writer.js';
 import { startHeartbeat, wasStopped } from './heartbeat.js';
 import type { ActivityDependencies } from './index.js';
@@ -27,7 +30,11 @@ export async function callModel(dependencies: ActivityDependencies, input: CallM
   const key = keyOf(input.identity);
   const feed = createFeedWriter(dependencies.store.feed, key);
   // Read while the effect is reserved. What fails here fails the work, and must not be an unhandled rejection before that.
-  const prepared = Promise.all([dependencies.agents(input.identity.agent, input.identity.scope, input.agentHash), loadContext(dependencies, key, input.context)]);
+  const prepared = Promise.all([
+    dependencies.agents(input.identity.agent, input.identity.scope, input.agentHash),
+    loadContext(dependencies, key, input.context),
+    loadBase(dependencies.store, key, input.base),
+  ]);
   prepared.catch(() => undefined);
   try {
     const answer = await performEffect<ModelAnswer>(dependencies.store, {
@@ -35,7 +42,9 @@ export async function callModel(dependencies: ActivityDependencies, input: CallM
       claim: { id: input.call, hash: hashOf([input.turn, input.slot, input.context, input.model]) },
       work: ({ id, earlier }) => {
         if (earlier > 0) feed.publish({ kind: 'reset', turn: input.turn, call: input.call, attempt: id });
-        return prepared.then(([agent, context]) => ask(dependencies, { input, key, activity, feed, attempt: id }, agent, context));
+        return prepared.then(([agent, context, base]) =>
+          ask(dependencies, { input, key, activity, feed, attempt: id }, agent, base, context),
+        );
       },
       fenced: (done) => ({ ...(done?.result ?? answerOf(input, [], 'interrupted', NOTHING, 0)), fenced: true }),
     });
@@ -60,10 +69,13 @@ async function ask(
   { store, models, tools, modelTimeouts }: ActivityDependencies,
   { input, key, activity, feed, attempt }: Attempt,
   agent: LoadedAgent,
+  base: readonly ConversationMessage[],
   context: readonly ConversationMessage[],
 ): Promise<Done<ModelAnswer>> {
   const { provider, model } = splitModel(input.model);
   const offered = tools.select(agent.config.tools ?? tools.names);
+  const described = offered.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
+  const budget = inputBudget(agent.config, input.model) - fixedTokens(agent.system, offered) - tokensOf(base);
   const { turn, call } = input;
 
   countRetry(activity.info);
@@ -73,8 +85,8 @@ async function ask(
         model,
         maxTokens: agent.config.maxTokens,
         system: agent.system,
-        tools: offered.map(({ name, description, inputSchema }) => ({ name, description, inputSchema })),
-        messages: normalize(context, { provider }),
+        tools: described,
+        messages: normalize([...base, ...fitting(context, budget)], { provider }),
       },
       {
         signal: activity.cancellationSignal,
@@ -95,6 +107,7 @@ async function ask(
   const blocks = await withLongBlocksStored(store, key, named);
   const result: ModelAnswer = {
     ...answerOf(input, blocks, response.stop, usage, Date.now()),
+    prefix: hashOf([input.model, agent.system, described, input.base]).slice(0, 16),
     plans: planCalls(named, (name) => offered.find((tool) => tool.name === name)?.policy, agent.config.limits.toolTimeoutMs),
   };
   const entry = assistantEntry(result, input.seq);

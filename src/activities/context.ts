@@ -3,7 +3,10 @@ import { log } from '@temporalio/activity';
 import type { ConversationMessage, Entry } from '../conversation/message.js';
 import { slotsOf, type SlotRange } from '../conversation/slots.js';
 import { hasBodies, withBodies } from '../memory/bodies.js';
-import type { ConversationKey } from '../stores/store.js';
+import { MessageTooLarge, selectMessages } from '../memory/select-messages.js';
+import { estimateMessageTokens, tokensOf } from '../memory/tokens.js';
+import { ModelFailure } from '../models/model.js';
+import type { ConversationKey, Store } from '../stores/store.js';
 import { countHeal } from '../telemetry/metrics.js';
 import type { ActivityDependencies } from './index.js';
 
@@ -35,6 +38,35 @@ export async function readHealed(
   countHeal(healed);
   log.info('healed from history', { ...healed });
   return store.entries.read(key, slots);
+}
+
+/** What is left of earlier epochs, and the facts: one message before all others. */
+export async function loadBase(store: Store, key: ConversationKey, ref: string | null): Promise<ConversationMessage[]> {
+  if (ref === null) return [];
+  const text = await store.bodies.get(key, ref);
+  return [{ role: 'user', text: text ?? '[What was remembered of the earlier conversation was lost by the store.]' }];
+}
+
+/** The guard of seed 002: what is left out is said, and its traces are kept. Throws ModelFailure `too-large` when one message alone is too much. */
+export function fitting(messages: readonly ConversationMessage[], budget: number): readonly ConversationMessage[] {
+  // Nearly always.
+  if (tokensOf(messages) <= budget) return messages;
+  try {
+    const { selected, overflow } = selectMessages(messages, budget, estimateMessageTokens);
+    if (!overflow) return selected;
+    const { droppedCount, estimatedDroppedTokens } = overflow;
+    log.warn('the context did not fit: its beginning was left out', { droppedCount, estimatedDroppedTokens });
+    return [
+      {
+        role: 'user',
+        text: `[${droppedCount} earlier messages are left out here, because they did not fit. They are kept in the traces.]`,
+      },
+      ...selected,
+    ];
+  } catch (error) {
+    if (error instanceof MessageTooLarge) throw new ModelFailure('too-large', error.message, { cause: error });
+    throw error;
+  }
 }
 
 function placeholder(slot: number): ConversationMessage {

@@ -3,6 +3,8 @@ import { Context } from '@temporalio/activity';
 import type { AgentLoader } from '../agents/load-agent.js';
 import type {
   CallModelInput,
+  CompactInput,
+  Compacted,
   HealInput,
   ModelAnswer,
   Recalled,
@@ -11,12 +13,14 @@ import type {
   RecordInput,
   RunToolInput,
   ToolFinished,
+  UncompactInput,
 } from '../conversation/effects.js';
 import type { Model } from '../models/model.js';
 import type { Healed } from '../heal/heal.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import type { ToolRegistry } from '../tools/registry.js';
 import { callModel } from './call-model.js';
+import { compact, uncompact } from './compact.js';
 import { readHealed } from './context.js';
 import { toApplicationFailure } from './failures.js';
 import { startHeartbeat } from './heartbeat.js';
@@ -48,6 +52,8 @@ export interface Activities {
   persist(input: PersistInput): Promise<void>;
   recall(input: RecallInput): Promise<Recalled>;
   heal(input: HealInput): Promise<void>;
+  compact(input: CompactInput): Promise<Compacted>;
+  uncompact(input: UncompactInput): Promise<void>;
   'call-model'(input: CallModelInput): Promise<ModelAnswer>;
   'run-tool'(input: RunToolInput): Promise<ToolFinished>;
 }
@@ -59,6 +65,8 @@ export function createActivities(dependencies: ActivityDependencies): Activities
     persist: (input) => classified(persist(store, input)),
     recall: (input) => classified(recall(store, input)),
     heal: (input) => classified(healBySlots(dependencies, input)),
+    compact: (input) => classified(compact(dependencies, input)),
+    uncompact: (input) => classified(uncompact(store, input)),
     'call-model': (input) => classified(callModel(dependencies, input)),
     'run-tool': (input) => classified(runTool(dependencies, input)),
   };

@@ -1,5 +1,6 @@
 /** The `record` step: messages, settlements and facts to the store, and the agent's settings back. All of it may be done again. */
 import { createHash } from 'node:crypto';
+import { inputBudget } from './budget.js';
 import { AgentConfigError } from '../agents/load-agent.js';
 import type {
   AgentSettings,
@@ -12,16 +13,18 @@ import type {
 } from '../conversation/effects.js';
 import type { FeedEvent } from '../conversation/contract.js';
 import { userEntry } from '../conversation/entries.js';
-import { estimateTokens } from '../conversation/state.js';
 import type { JsonValue } from '../conversation/message.js';
 import { imageBytes } from '../conversation/input.js';
 import { beginningOf } from '../conversation/text.js';
 import { ModelFailure } from '../models/model.js';
-import { modelLimits, splitModel } from '../models/registry.js';
+import { splitModel } from '../models/registry.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import { UnknownTools } from '../tools/registry.js';
+import { memoryBundle } from '../memory/compaction/snapshot.js';
+import { retrieve } from '../memory/retrieval.js';
 import { imageToRef, TEXT_INLINE, toBody } from '../memory/bodies.js';
 import type { ActivityDependencies } from './index.js';
+import { fixedTokens } from './fixed-tokens.js';
 import { keyOf } from './key.js';
 
 const HAND_OVER = { events: 3_000, bytes: 2 * 1024 * 1024, updates: 1_500 };
@@ -29,10 +32,11 @@ const HAND_OVER = { events: 3_000, bytes: 2 * 1024 * 1024, updates: 1_500 };
 export async function record(dependencies: ActivityDependencies, input: RecordInput): Promise<Recorded> {
   const { store } = dependencies;
   const key = keyOf(input.identity);
-  const [messages, configured, back] = await Promise.all([
+  const [messages, configured, back, base] = await Promise.all([
     Promise.all(input.messages.map((message) => recordMessage(store, key, message))),
     input.configure ? configure(dependencies, input.configure) : null,
     readBack(store, key, input.readBack),
+    input.opensSession ? openingBase(store, key) : undefined,
     settle(store, key, input),
     announce(store, key, input),
   ]);
@@ -40,8 +44,18 @@ export async function record(dependencies: ActivityDependencies, input: RecordIn
     messages,
     configured,
     ...(back.length > 0 ? { readBack: back } : {}),
+    ...(base ? { base } : {}),
     ...(input.asksAttributes ? { attributes: (await dependencies.hasSearchAttributes?.()) ? 'registered' : 'missing' } : {}),
   };
+}
+
+/** Design section 4: the first epoch of a session carries already what the scope knows. */
+async function openingBase(store: Store, key: ConversationKey): Promise<Recorded['base']> {
+  const { facts } = await store.facts.list(key);
+  const text = memoryBundle(retrieve([], facts));
+  if (text === '') return undefined;
+  const { ref } = await store.bodies.put(key, text);
+  return { ref, text };
 }
 
 /** Queued messages that only the store has any more. */
@@ -110,15 +124,14 @@ async function settingsOf({ agents, tools, defaultModel }: ActivityDependencies,
   splitModel(model);
   const offered = tools.select(config.tools ?? tools.names);
   const { handOver } = config.limits;
-  const { compactionRatio, safetyMargin, maxTokens: contextTokens = modelLimits(model).contextTokens } = config.context;
   const settings = {
     agentHash: hash.slice(0, 16),
     model,
     maxTokens: config.maxTokens,
     maxToolRounds: config.limits.maxToolRounds,
-    contextBudget: Math.max(1_000, contextTokens - config.maxTokens - safetyMargin),
-    compactionRatio,
-    fixedTokens: estimateTokens(system.length + JSON.stringify(offered.map(({ name, description, inputSchema }) => [name, description, inputSchema])).length),
+    contextBudget: inputBudget(config, model),
+    compactionRatio: config.context.compactionRatio,
+    fixedTokens: fixedTokens(system, offered),
     handOver: { ...HAND_OVER, ...handOver },
   };
   const ofAll = createHash('sha256').update(hash).update(JSON.stringify(settings)).digest('hex').slice(0, 16);

@@ -15,7 +15,13 @@ export interface IdentityFiles {
 }
 
 /** In an agent's folder, each optional. */
-export const IDENTITY_FILES = { soul: 'SOUL.md', identity: 'IDENTITY.md', user: 'USER.md', agents: 'AGENTS.md', tools: 'TOOLS.md' } as const;
+export const IDENTITY_FILES = {
+  soul: 'SOUL.md',
+  identity: 'IDENTITY.md',
+  user: 'USER.md',
+  agents: 'AGENTS.md',
+  tools: 'TOOLS.md',
+} as const;
 
 const DEFAULT_SOUL = 'You are a helpful assistant. Answer clearly and honestly, and say so when you do not know.';
 

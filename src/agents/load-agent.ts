@@ -178,7 +178,9 @@ function userFileOf(scope: string): string {
 
 async function stampOf(agentsDir: string, id: string, scope: string): Promise<{ stamp: string; changedAt: number }> {
   const stats = await Promise.all(
-    [CONFIG_FILE, ...Object.values(IDENTITY_FILES), userFileOf(scope)].map((name) => stat(join(agentsDir, id, name), { bigint: true }).catch(() => undefined)),
+    [CONFIG_FILE, ...Object.values(IDENTITY_FILES), userFileOf(scope)].map((name) =>
+      stat(join(agentsDir, id, name), { bigint: true }).catch(() => undefined),
+    ),
   );
   return {
     stamp: stats.map((found) => (found ? [found.dev, found.ino, found.size, found.mtimeNs, found.ctimeNs].join(':') : 'absent')).join(' '),

@@ -57,6 +57,9 @@ export function createAnswerView(drawing: Drawing, options: ViewOptions): Answer
         return note(`${event.outcome === 'ok' ? '←' : `← ${event.outcome}:`} ${event.name} ${event.preview}`);
       case 'waiting':
         return note(`waiting: ${event.for}; going on at ${new Date(event.until).toLocaleTimeString()}`);
+      case 'compacted':
+        note(`(older turns became memory: ${event.tokensBefore} → ${event.tokensAfter} tokens)`);
+        return;
       case 'turn-finished':
         return end(event.turn, event.result, undefined);
       case 'message':

@@ -56,6 +56,7 @@ export function compactInput(state: ConversationState): CompactInput | undefined
     number: memory.compactions + 1,
     context,
     currentTurn: turn ? turnId(turn.number) : null,
+    task: memory.task,
     model: settings.model,
     agentHash: settings.agentHash,
   };
@@ -69,7 +70,8 @@ export function uncompactInput(state: ConversationState): UncompactInput | undef
 }
 
 export function requestCompaction(state: ConversationState, { requestId }: Of<'compaction-requested'>): ConversationState {
-  return withMemory(state, ({ asked }) => ({ asked: [...asked, requestId] }));
+  if (!state.settings || state.context.length === 0) return answer(state, [requestId], { kind: 'nothing-to-compact' });
+  return withMemory(state, ({ asked }) => (asked.includes(requestId) ? {} : { asked: [...asked, requestId] }));
 }
 
 export function startCompaction(state: ConversationState, { epoch }: Of<'compact-started'>): ConversationState {
@@ -84,7 +86,14 @@ export function acceptCompacted(state: ConversationState, { result }: Of<'compac
   if (result.kind === 'nothing-to-compact') return rest(answer(paid, paid.memory.asked, { kind: 'nothing-to-compact' }));
   const { kept, base, episode, facts, archived, method, turns, tokensBefore, tokensAfter } = result;
   const { context, contextTokens, epoch, memory } = paid;
-  const answered = answer(paid, memory.asked, { kind: 'compacted', epoch: result.epoch, turns: turns.length, method, tokensBefore, tokensAfter });
+  const answered = answer(paid, memory.asked, {
+    kind: 'compacted',
+    epoch: result.epoch,
+    turns: turns.length,
+    method,
+    tokensBefore,
+    tokensAfter,
+  });
   return withMemory(
     {
       ...answered,
@@ -94,6 +103,7 @@ export function acceptCompacted(state: ConversationState, { result }: Of<'compac
     },
     () => ({
       base: base.ref,
+      task: result.task,
       baseTokens: Math.ceil(base.text.length / 4),
       reported: null,
       compactions: memory.compactions + 1,
@@ -123,7 +133,7 @@ export function failCompaction(state: ConversationState, { epoch, failure }: Of<
 
 export function requestUndo(state: ConversationState, { requestId }: Of<'undo-requested'>): ConversationState {
   if (!state.memory.before) return answer(state, [requestId], { kind: 'nothing-to-undo' });
-  return withMemory(state, ({ undoAsked }) => ({ undoAsked: [...undoAsked, requestId] }));
+  return withMemory(state, ({ undoAsked }) => (undoAsked.includes(requestId) ? {} : { undoAsked: [...undoAsked, requestId] }));
 }
 
 export function startUndo(state: ConversationState, { epoch }: Of<'uncompact-started'>): ConversationState {
@@ -188,7 +198,11 @@ function rest(state: ConversationState): ConversationState {
 }
 
 /** All who wait for it are told the same; they are no longer waited for. */
-function answer(state: ConversationState, requestIds: readonly string[], outcome: MemoryState['outcomes'][number]['outcome']): ConversationState {
+function answer(
+  state: ConversationState,
+  requestIds: readonly string[],
+  outcome: MemoryState['outcomes'][number]['outcome'],
+): ConversationState {
   return withMemory(state, ({ asked, undoAsked, outcomes }) => ({
     asked: asked.filter((id) => !requestIds.includes(id)),
     undoAsked: undoAsked.filter((id) => !requestIds.includes(id)),

@@ -168,7 +168,13 @@ export type FeedEvent =
   | { readonly kind: 'waiting'; readonly turn: string; readonly for: string; readonly until: number }
   | { readonly kind: 'turn-finished'; readonly turn: string; readonly result: TurnResult }
   | { readonly kind: 'session'; readonly session: number }
-  | { readonly kind: 'compacted'; readonly turn: string; readonly epoch: number; readonly tokensBefore: number; readonly tokensAfter: number }
+  | {
+      readonly kind: 'compacted';
+      readonly turn: string;
+      readonly epoch: number;
+      readonly tokensBefore: number;
+      readonly tokensAfter: number;
+    }
   | { readonly kind: 'resync' };
 
 export const LIMITS = {

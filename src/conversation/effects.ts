@@ -69,6 +69,8 @@ export interface RecordInput {
   readonly readBack: readonly number[];
   /** True in the first one of each run: are our search attributes registered? */
   readonly asksAttributes: boolean;
+  /** A session begins: what the scope knows is to stand before it. */
+  readonly opensSession: boolean;
   readonly configure: ConfigureRequest | null;
 }
 
@@ -103,6 +105,8 @@ export interface Recorded {
   }[];
   readonly readBack?: readonly QueuedAgain[];
   readonly attributes?: 'registered' | 'missing';
+  /** What the scope knows, for a session that begins; absent when it knows nothing. */
+  readonly base?: { readonly ref: string; readonly text: string };
   readonly configured: Configured | null;
 }
 
@@ -135,6 +139,7 @@ export interface CompactInput {
   readonly context: readonly SlotRange[];
   /** Left alone, with its last whole turns before it. */
   readonly currentTurn: string | null;
+  readonly task: Task | null;
   readonly model: string;
   readonly agentHash: string;
 }
@@ -150,6 +155,7 @@ export type Compacted =
       /** What became memory: its entries are archived. */
       readonly archived: readonly SlotRange[];
       readonly turns: readonly string[];
+      readonly task: Task;
       /** The text of the new epoch's beginning, and where it lies. */
       readonly base: { readonly ref: string; readonly text: string };
       readonly episode: Episode;
@@ -160,6 +166,12 @@ export type Compacted =
       readonly tokensAfter: number;
       readonly usage: Usage;
     };
+
+/** What the conversation is for; pinned, whatever else becomes memory (design section 4). */
+export interface Task {
+  readonly goal: string;
+  readonly openTasks: readonly string[];
+}
 
 /** As seed 000, section 21, names and writes them. */
 export interface Episode {
@@ -247,6 +259,8 @@ export interface RunToolInput {
 }
 
 export interface ToolFinished {
+  /** Said by a tool that sets it. */
+  readonly task?: Task;
   readonly life: string;
   readonly session: number;
   readonly turn: string;

@@ -72,7 +72,10 @@ function attributesStep(state: ConversationState): Step | undefined {
 function handOverStep(state: ConversationState, reason: string): Step {
   const busy =
     state.memory.doing !== null ||
-    state.recording || state.persisting || state.heal?.doing === 'running' || callsInFlight(state).length > 0;
+    state.recording ||
+    state.persisting ||
+    state.heal?.doing === 'running' ||
+    callsInFlight(state).length > 0;
   if (carriedText(state) > CARRIED_TEXT_BYTES) return storeStep(state) ?? waitStep(state);
   return busy ? waitStep(state) : { kind: 'hand-over', reason };
 }

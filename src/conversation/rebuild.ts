@@ -6,7 +6,7 @@
  */
 import { apply } from './apply.js';
 import { assistantEntry, toolEntry } from './entries.js';
-import type { MessageToRecord, RecordInput } from './effects.js';
+import type { Compacted, MessageToRecord, RecordInput } from './effects.js';
 import type { ConversationEvent } from './event.js';
 import type { Entry } from './message.js';
 import { recordInput } from './recording.js';
@@ -19,7 +19,18 @@ export interface Run {
   readonly events: readonly ConversationEvent[];
 }
 
+/** What a compaction made of older turns. */
+export interface RebuiltMemory {
+  readonly session: number;
+  readonly compacted: Extract<Compacted, { kind: 'compacted' }>;
+}
+
 export interface Rebuilt {
+  readonly memories: readonly RebuiltMemory[];
+  /** Epochs of compactions that were taken back, of this run or an earlier one. */
+  readonly undone: readonly number[];
+  /** Texts that sessions and epochs began with. */
+  readonly bases: readonly string[];
   /** Messages with their text, for the caller to store as `record` would. */
   readonly messages: readonly MessageToRecord[];
   readonly entries: readonly Entry[];
@@ -29,6 +40,9 @@ export interface Rebuilt {
 export function rebuild({ opened, events }: Run): Rebuilt {
   const messages: MessageToRecord[] = [];
   const entries: Entry[] = [];
+  const memories: RebuiltMemory[] = [];
+  const bases: string[] = [];
+  const undone: number[] = [];
   let recording: RecordInput | undefined;
   let state = opened;
   for (const event of events) {
@@ -38,11 +52,16 @@ export function rebuild({ opened, events }: Run): Rebuilt {
       messages.push(...(recording?.messages ?? []).filter(({ slot }) => !doubled.has(slot)));
       entries.push(...(recording?.settle ?? []).flatMap(({ entry }) => (entry ? [entry] : [])));
     }
+    if (event.kind === 'recorded' && event.recorded.base) bases.push(event.recorded.base.text);
+    if (event.kind === 'compacted' && event.result.kind === 'compacted' && state.memory.doing?.epoch === event.result.epoch) {
+      memories.push({ session: state.session, compacted: event.result });
+    }
+    if (event.kind === 'uncompacted') undone.push(event.epoch);
     const entry = entryOf(state, event);
     if (entry) entries.push(entry);
     state = apply(state, event);
   }
-  return { messages, entries, state };
+  return { messages, entries, memories, undone, bases, state };
 }
 
 function entryOf(state: ConversationState, event: ConversationEvent): Entry | undefined {

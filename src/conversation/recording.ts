@@ -34,7 +34,10 @@ export function recordInput(state: ConversationState): RecordInput | undefined {
     facts,
     readBack,
     asksAttributes: state.attributes.known === 'unknown',
-    configure: configures ? { agent: state.identity.agent, scope: state.identity.scope, model: state.modelOverride, knownHash: state.settings?.hash ?? null } : null,
+    opensSession: configures && state.context.length === 0 && state.memory.base === null,
+    configure: configures
+      ? { agent: state.identity.agent, scope: state.identity.scope, model: state.modelOverride, knownHash: state.settings?.hash ?? null }
+      : null,
   };
 }
 
@@ -46,6 +49,9 @@ export function acceptRecorded(state: ConversationState, event: Of<'recorded'>):
     recording: false,
     storeRetry: null,
     ...(attributes ? { attributes: { ...state.attributes, known: attributes } } : {}),
+    ...(recorded.base
+      ? { memory: { ...state.memory, base: recorded.base.ref, baseTokens: estimateTokens(recorded.base.text.length) } }
+      : {}),
   };
   const after = recorded.messages.reduce((now, message) => {
     const item = now.queue.find((other): other is QueuedMessage => other.kind === 'message' && other.slot === message.slot);

@@ -4,7 +4,7 @@
  */
 import type { AgentStatus } from './attributes.js';
 import type { CompactionOutcome, Delivery, FeedEvent, RejectedInput, ResetResult, StopReason, TurnError } from './contract.js';
-import type { AgentSettings, ConversationIdentity, Settlement, StepFailure, ToolPlan } from './effects.js';
+import type { AgentSettings, ConversationIdentity, Settlement, StepFailure, Task, ToolPlan } from './effects.js';
 import type { Entry, ImageSource, Usage } from './message.js';
 import type { SlotRange } from './slots.js';
 
@@ -67,6 +67,8 @@ export interface MemoryState {
   /** Reference to the text that stands before this epoch's messages: what is left of the earlier ones, and the facts. */
   readonly base: string | null;
   readonly baseTokens: number;
+  /** null until the agent has said it, or the first compaction has taken it from the session's first message. */
+  readonly task: Task | null;
   /** Prompt tokens as the provider last counted them; null once that count is no longer true. */
   readonly reported: number | null;
   /** Of this life, those taken back included. */
@@ -206,6 +208,7 @@ export interface EndedTurn {
 export const NO_MEMORY: MemoryState = {
   base: null,
   baseTokens: 0,
+  task: null,
   reported: null,
   compactions: 0,
   doing: null,

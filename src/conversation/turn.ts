@@ -222,6 +222,7 @@ export function finishTool(state: ConversationState, event: Of<'tool-finished'>)
     ...state,
     contextTokens: state.contextTokens + estimateTokens(typeof text === 'string' ? text.length : text.bytes),
     unpersisted: result.persisted ? state.unpersisted : [...state.unpersisted, toolEntry(result, call.seq)],
+    ...(result.task ? { memory: { ...state.memory, task: result.task } } : {}),
   };
   return endRoundIfDone(withToolCalls(done, (other) => (other === call ? { ...call, status: 'done' } : other)));
 }

@@ -3,9 +3,10 @@
  * again. Writing is idempotent, so healing may run beside the conversation, twice, or be cut off.
  */
 import type { WorkflowService } from '@temporalio/client';
-import { rebuild } from '../conversation/rebuild.js';
+import { rebuild, type RebuiltMemory } from '../conversation/rebuild.js';
 import { userEntry } from '../conversation/entries.js';
 import type { Entry } from '../conversation/message.js';
+import { factsBatch } from '../memory/facts-batch.js';
 import { imageToRef, TEXT_INLINE, toBody } from '../memory/bodies.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import { fetchRuns } from './fetch-runs.js';
@@ -36,9 +37,13 @@ export async function heal({ service, code, store }: HealDependencies, key: Conv
   const { histories, complete } = await fetchRuns(service, { namespace: key.namespace, workflowId: key.conversation });
   const { runs, problems } = await replayRuns(code, key.conversation, histories);
   const entries = new Map<number, Entry>();
+  const memories = new Map<number, RebuiltMemory>();
   for (const run of runs) {
     if (!run) continue;
-    const { messages, entries: said } = rebuild(run);
+    const { messages, entries: said, memories: made, undone, bases } = rebuild(run);
+    for (const text of [...bases, ...made.map(({ compacted }) => compacted.base.text)]) await store.bodies.put(key, text);
+    for (const memory of made) memories.set(memory.compacted.epoch, memory);
+    for (const epoch of undone) memories.delete(epoch);
     for (const message of messages) {
       const text = await toBody(store, key, message.text, TEXT_INLINE);
       const images = message.images ? await Promise.all(message.images.map((image) => imageToRef(store, key, image))) : undefined;
@@ -49,6 +54,7 @@ export async function heal({ service, code, store }: HealDependencies, key: Conv
   }
   const missing = await missingOf(store, key, [...entries.values()]);
   await writeBack(store, key, [...entries.values()], missing);
+  for (const memory of memories.values()) await remember(store, key, memory);
   return {
     runs: histories.length,
     events: runs.reduce((sum, run) => sum + (run?.events.length ?? 0), 0),
@@ -59,6 +65,19 @@ export async function heal({ service, code, store }: HealDependencies, key: Conv
     complete,
     problems,
   };
+}
+
+/** As the compaction wrote it, under the same ids: where it is there already, nothing changes. */
+async function remember(store: Store, key: ConversationKey, { session, compacted }: RebuiltMemory): Promise<void> {
+  const { epoch, episode, archived, facts, turns } = compacted;
+  await store.episodes.add(key, { ...episode, session, epoch, slots: archived });
+  await store.facts.add(
+    key,
+    factsBatch(key, epoch),
+    facts.map(({ id: _, ...fact }) => fact),
+    { conversation: key.conversation, turn_ids: turns },
+  );
+  await store.entries.archive(key, archived);
 }
 
 async function missingOf(store: Store, key: ConversationKey, entries: readonly Entry[]): Promise<Entry[]> {

@@ -44,3 +44,7 @@ function blockLength(block: AssistantBlock): number {
 function lengthOf(body: Body): number {
   return isBodyRef(body) ? body.bytes : body.length;
 }
+
+export function tokensOf(messages: readonly ConversationMessage[]): number {
+  return messages.reduce((sum, message) => sum + estimateMessageTokens(message), 0);
+}

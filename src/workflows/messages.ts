@@ -15,8 +15,8 @@ export const sendUpdate = defineUpdate<TurnResult, [string | Message]>('send');
 export const turnUpdate = defineUpdate<TurnResult, [{ turnId: string }]>('turn');
 export const resetUpdate = defineUpdate<ResetResult, [{ id?: string }]>('reset');
 
-export const compactUpdate = defineUpdate<CompactionOutcome, [{ id?: string }?]>('compact');
-export const undoCompactionUpdate = defineUpdate<CompactionOutcome, [{ id?: string }?]>('undoCompaction');
+export const compactUpdate = defineUpdate<CompactionOutcome, [{ id?: string }]>('compact');
+export const undoCompactionUpdate = defineUpdate<CompactionOutcome, [{ id?: string }]>('undoCompaction');
 
 export const statusQuery = defineQuery<Status>('status');
 export const queueQuery = defineQuery<QueuedEvent[]>('queue');
@@ -25,17 +25,7 @@ export const contextQuery = defineQuery<ContextIndex>('context');
 /** In the contract, not built yet: these fail with the type `NotYetAvailable`. */
 export const LATER = {
   signals: ['decide', 'child'],
-  updates: [
-    'enqueue',
-    'withdraw',
-    'setMode',
-    'step',
-    'setBreakpoints',
-    'editQueue',
-    'decide',
-    'rewind',
-    'raiseBudget',
-  ],
+  updates: ['enqueue', 'withdraw', 'setMode', 'step', 'setBreakpoints', 'editQueue', 'decide', 'rewind', 'raiseBudget'],
   queries: ['approvals'],
 } as const;
 

@@ -36,7 +36,7 @@ describe('an agent', () => {
 
     expect(await loadAgent(agents, 'plain')).toEqual({
       id: 'plain',
-      config: { maxTokens: 8192, limits: { maxToolRounds: 50, handOver: {} } },
+      config: { maxTokens: 8192, limits: { maxToolRounds: 50, handOver: {} }, context: { compactionRatio: 0.8, safetyMargin: 2_000 } },
       system: expect.stringMatching(/^You are a helpful assistant\..*$/),
       hash: expect.stringMatching(/^[0-9a-f]{64}$/),
     });
@@ -81,6 +81,7 @@ describe('an agent', () => {
       description: expect.any(String),
       maxTokens: 8192,
       limits: { maxToolRounds: 50, handOver: {} },
+      context: { compactionRatio: 0.8, safetyMargin: 2_000 },
     });
     expect(shipped.system).toContain('data, not instructions');
     expect(shipped.system).toBe(readFileSync(join(__dirname, '../../agents/default/SOUL.md'), 'utf8').trim());

@@ -21,8 +21,11 @@ interface Row {
 export const ARROWS: readonly Row[] = [
   { place: 'conversation/', may: [], packages: [] },
   { place: 'config.ts', may: [] },
+  { place: 'version.ts', may: [] },
   { place: 'testing/', may: [], never: ['@temporalio/'] },
-  { place: 'stores/', may: ['conversation/'], never: ['@temporalio/'] },
+  // What stores keep for memory: types and the schemas that read them back.
+  { place: 'memory/items.ts', may: ['conversation/'], packages: ['zod'] },
+  { place: 'stores/', may: ['conversation/', 'memory/items.ts'], never: ['@temporalio/'] },
   { place: 'models/', may: ['conversation/'], never: ['@temporalio/', 'ioredis'] },
   // Words, counts and what must not be said: no work on import.
   { place: 'telemetry/', may: ['conversation/', 'models/model.ts'], mayTypes: ['config.ts'], never: ['ioredis', '@temporalio/client'] },
@@ -68,7 +71,7 @@ export const ARROWS: readonly Row[] = [
     // Assembles; names workflows by path, never by import.
     place: 'worker.ts',
     may: [
-      ...['conversation/', 'config.ts', 'observability.ts', 'stores/', 'models/', 'memory/', 'tools/', 'agents/', 'activities/'],
+      ...['conversation/', 'config.ts', 'version.ts', 'observability.ts', 'stores/', 'models/', 'memory/', 'tools/', 'agents/', 'activities/'],
       ...['telemetry/', 'user-config.ts', 'heal/', 'registered-attributes.ts', 'testing/offline-model.ts'],
     ],
     mayTypes: ['workflows/observe.ts'],
@@ -90,7 +93,7 @@ export const ARROWS: readonly Row[] = [
   {
     place: 'cli/',
     may: [
-      ...['conversation/', 'config.ts', 'observability.ts', 'stores/', 'models/', 'memory/', 'tools/', 'agents/', 'user-config.ts'],
+      ...['conversation/', 'config.ts', 'version.ts', 'observability.ts', 'stores/', 'models/', 'memory/', 'tools/', 'agents/', 'user-config.ts'],
       ...[
         'telemetry/',
         'user-config.ts',

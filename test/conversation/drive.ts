@@ -3,6 +3,8 @@ import { apply } from '../../src/conversation/apply.js';
 import type {
   AgentSettings,
   CallModelInput,
+  CompactInput,
+  Compacted,
   ModelAnswer,
   Recorded,
   RecordInput,
@@ -108,6 +110,8 @@ export function recorded(input: RecordInput, more: Partial<Recorded> = {}): Reco
 
 /** What becomes of each kind of step; a step without an entry stops the loop, as the caller's turn to decide. */
 export interface Script {
+  /** Without it a compaction finds nothing. */
+  readonly compact?: (input: CompactInput) => Compacted;
   readonly model?: (input: CallModelInput) => ModelAnswer;
   readonly tool?: (run: RunToolInput) => ToolFinished;
 }
@@ -134,6 +138,17 @@ export function settle(before: ConversationState, script: Script = {}, most = 10
           { kind: 'model-answered', answer: (script.model ?? answer)(step.input), at },
         );
         break;
+      case 'compact': {
+        const { epoch } = step.input;
+        const result = script.compact?.(step.input) ?? { kind: 'nothing-to-compact', epoch };
+        state = applyAll(state, { kind: 'compact-started', epoch, at }, { kind: 'compacted', result, at });
+        break;
+      }
+      case 'uncompact': {
+        const { epoch } = step.input;
+        state = applyAll(state, { kind: 'uncompact-started', epoch, at }, { kind: 'uncompacted', epoch, at });
+        break;
+      }
       case 'run-tools':
         state = applyAll(
           state,

@@ -1,0 +1,149 @@
+/**
+ * The `compact` step: older turns become an episode and facts, and a new epoch begins on them (seed 000, section 10.1). Every
+ * write has an id of its own, so a second attempt changes nothing; what the conversation sees changes only with the result.
+ */
+import { Context, log } from '@temporalio/activity';
+import type { CompactInput, Compacted, UncompactInput } from '../conversation/effects.js';
+import { shownText, type Entry, type JsonValue, type Usage } from '../conversation/message.js';
+import { addUsage, NO_USAGE } from '../conversation/state.js';
+import { slotsOf, withSlot } from '../conversation/slots.js';
+import { beginningOf } from '../conversation/text.js';
+import { withBodies } from '../memory/bodies.js';
+import { memoryBundle } from '../memory/compaction/snapshot.js';
+import { summarize } from '../memory/compaction/summary.js';
+import { compactionWindow } from '../memory/compaction/window.js';
+import { factsBatch } from '../memory/facts-batch.js';
+import { episodicId } from '../memory/items.js';
+import { retrieve } from '../memory/retrieval.js';
+import { estimateStringTokens, tokensOf } from '../memory/tokens.js';
+import { costUsd, splitModel } from '../models/registry.js';
+import type { ConversationKey, Store } from '../stores/store.js';
+import { readHealed } from './context.js';
+import { performEffect, type Done } from './effect.js';
+import { startHeartbeat } from './heartbeat.js';
+import type { ActivityDependencies } from './index.js';
+import { hashOf, keyOf } from './key.js';
+
+const SUMMARY_TOKENS = 4_096;
+const GOAL_CHARACTERS = 500;
+
+export async function compact(dependencies: ActivityDependencies, input: CompactInput): Promise<Compacted> {
+  const activity = Context.current();
+  const stopHeartbeat = startHeartbeat(activity);
+  try {
+    const { persisted: _, ...result } = await performEffect<Compacted & { readonly persisted: boolean }>(dependencies.store, {
+      key: keyOf(input.identity),
+      claim: { id: `epoch_${String(input.epoch).padStart(4, '0')}`, hash: hashOf([input.session, input.context, input.currentTurn]) },
+      work: () => makeMemory(dependencies, input, activity),
+      // Nobody fences a compaction: one that comes too late is not looked at.
+      fenced: () => ({ kind: 'nothing-to-compact', epoch: input.epoch, persisted: true }),
+    });
+    return result as Compacted;
+  } finally {
+    stopHeartbeat();
+  }
+}
+
+/** The `uncompact` step: the next request is what it would have been. Local: a few writes, each harmless when repeated. */
+export async function uncompact(store: Store, { identity, episode, facts, archived }: UncompactInput): Promise<void> {
+  const key = keyOf(identity);
+  await Promise.all([store.episodes.remove(key, episode), store.facts.remove(key, facts), store.entries.restore(key, archived)]);
+}
+
+async function makeMemory(
+  dependencies: ActivityDependencies,
+  input: CompactInput,
+  activity: Context,
+): Promise<Done<Compacted & { readonly persisted: boolean }>> {
+  const { store } = dependencies;
+  const { identity, epoch, number, session } = input;
+  const key = keyOf(identity);
+  const entries = await entriesOf(dependencies, key, input);
+  const window = compactionWindow(entries, { ...(input.currentTurn === null ? {} : { currentTurn: input.currentTurn }) });
+  if (window.turnIds.length === 0) return { result: { kind: 'nothing-to-compact', epoch, persisted: true } };
+
+  const task = input.task ?? { goal: goalIn(window.entries), openTasks: [] };
+  const known = (await store.facts.list(key)).facts;
+  const { ask, spent } = createSummarizer(dependencies, input, activity);
+  const whole = await Promise.all(window.entries.map(async (entry) => ({ ...entry, message: await withBodies(store, key, entry) })));
+  const summary = await summarize(await ask(), whole, {
+    goal: task.goal,
+    knownFacts: known.map(({ fact }) => fact),
+    signal: activity.cancellationSignal,
+  });
+  if (summary.failure !== undefined) log.warn('the summarizer was not of use', { method: summary.method, reason: summary.failure });
+
+  const ts = Date.now() / 1000;
+  const episode = { id: episodicId(number), ts, turn_ids: window.turnIds, ...summary.episodic };
+  await store.episodes.add(key, { ...episode, session, epoch, slots: window.slots });
+  const batch = factsBatch(key, epoch);
+  const source = { conversation: key.conversation, turn_ids: window.turnIds };
+  const added = await store.facts.add(
+    key,
+    batch,
+    summary.semantic.map((fact) => ({ ts, ...fact })),
+    source,
+  );
+  const [{ episodes }, { facts }] = await Promise.all([store.episodes.list(key, { session }), store.facts.list(key)]);
+  const text = memoryBundle({ ...retrieve(episodes, facts), goal: task.goal, openTasks: task.openTasks });
+  const { ref } = await store.bodies.put(key, text);
+  await store.entries.archive(key, window.slots);
+
+  const usage = spent();
+  const keptTokens = tokensOf(window.kept.map(({ message }) => message));
+  const result: Compacted & { readonly persisted: boolean } = {
+    kind: 'compacted',
+    life: identity.life,
+    epoch,
+    kept: window.kept.reduce<readonly (readonly [number, number])[]>((ranges, { slot }) => withSlot(ranges, slot), []),
+    archived: window.slots,
+    turns: window.turnIds,
+    task,
+    base: { ref, text },
+    episode,
+    facts: added.filter((fact) => fact.batch === batch).map(({ batch: _batch, source: _source, ...fact }) => fact),
+    method: summary.method,
+    tokensBefore: tokensOf(window.entries.map(({ message }) => message)) + keptTokens,
+    tokensAfter: estimateStringTokens(text) + keptTokens,
+    usage,
+    persisted: true,
+  };
+  log.info('older turns became memory', { turns: window.turnIds.length, method: summary.method, ...usage });
+  return { result, usage: usage as unknown as JsonValue };
+}
+
+/** In the order of the context; what the store has lost for good is left out of what is summarized. */
+async function entriesOf(dependencies: ActivityDependencies, key: ConversationKey, { context }: CompactInput): Promise<Entry[]> {
+  const entries = await readHealed(dependencies, key, slotsOf(context));
+  return entries.filter((entry) => entry !== undefined);
+}
+
+/** The model that summarizes, and what it has cost. One that cannot be had is no reason to fail: rules summarize then. */
+function createSummarizer({ models, agents }: ActivityDependencies, { identity, model, agentHash }: CompactInput, activity: Context) {
+  let usage: Usage = NO_USAGE;
+  const ask = async (): Promise<(system: string, text: string) => Promise<string>> => {
+    const { config } = await agents(identity.agent, identity.scope, agentHash);
+    const name = config.context.summaryModel ?? model;
+    return async (system, text) => {
+      const answer = await models(name).stream(
+        {
+          model: splitModel(name).model,
+          maxTokens: Math.min(SUMMARY_TOKENS, config.maxTokens),
+          system,
+          tools: [],
+          messages: [{ role: 'user', text }],
+        },
+        { signal: activity.cancellationSignal, onDelta: () => undefined },
+      );
+      usage = addUsage(usage, { ...answer.usage, costUsd: costUsd(name, answer.usage) });
+      return answer.blocks.flatMap((block) => (block.kind === 'text' ? [shownText(block.text)] : [])).join('');
+    };
+  };
+  return { ask, spent: () => usage };
+}
+
+/** Design section 4: the session's first user message, unless the agent has said otherwise. */
+function goalIn(entries: readonly Entry[]): string {
+  const first = entries.find(({ message }) => message.role === 'user');
+  return first?.message.role === 'user' ? beginningOf(shownText(first.message.text), GOAL_CHARACTERS) : '';
+}

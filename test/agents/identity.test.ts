@@ -1,0 +1,64 @@
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { buildSystemPrompt } from '../../src/agents/identity.js';
+import { createAgentLoader } from '../../src/agents/load-agent.js';
+
+const NONE = { soul: null, identity: null, user: null, memory: null, agents: null, tools: null };
+
+test('the files make the prompt in the order of the seed, and absent ones leave no trace', () => {
+  const all = { soul: 'soul', identity: 'identity', user: 'user', memory: 'memory', agents: 'agents', tools: 'tools' };
+  expect(buildSystemPrompt(all)).toBe(
+    'soul\n\n# Identity\n\nidentity\n\n# User\n\nuser\n\n# Memory\n\nmemory\n\n# Agents\n\nagents\n\n# Tools\n\ntools',
+  );
+  expect(buildSystemPrompt({ ...NONE, soul: ' soul\n', tools: ' \n' })).toBe('soul');
+  expect(buildSystemPrompt(NONE)).toMatch(/^You are a helpful assistant\./);
+});
+
+describe('a loader', () => {
+  let agents: string;
+  beforeEach(() => {
+    agents = join(realpathSync(mkdtempSync(join(tmpdir(), 'perdura-'))), 'agents');
+    write('ada/agent.json', '{}');
+    write('ada/SOUL.md', 'soul');
+  });
+  afterEach(() => rmSync(dirname(agents), { recursive: true, force: true }));
+
+  function write(name: string, text: string): void {
+    mkdirSync(dirname(join(agents, name)), { recursive: true });
+    writeFileSync(join(agents, name), text);
+  }
+
+  test('sees a file that changed or came', async () => {
+    const load = createAgentLoader(agents, () => Date.now() + 60_000);
+    expect((await load('ada')).system).toBe('soul');
+    write('ada/USER.md', 'user');
+    expect((await load('ada')).system).toBe('soul\n\n# User\n\nuser');
+    write('ada/USER.md', 'other');
+    expect((await load('ada')).system).toBe('soul\n\n# User\n\nother');
+  });
+
+  test("gives a scope its own user's file, and the others the agent's", async () => {
+    write('ada/USER.md', 'anybody');
+    write('ada/users/bob.md', 'Bob');
+    const load = createAgentLoader(agents, () => Date.now() + 60_000);
+    expect((await load('ada', 'bob')).system).toContain('# User\n\nBob');
+    expect((await load('ada', 'eve')).system).toContain('# User\n\nanybody');
+    expect((await load('ada')).system).toContain('# User\n\nanybody');
+    await expect(load('ada', '../bob')).rejects.toMatchObject({ kind: 'bad-id' });
+  });
+
+  test('takes an agent as it was at the start of the turn, where it still knows it', async () => {
+    const load = createAgentLoader(agents, () => Date.now() + 60_000);
+    const { hash } = await load('ada');
+    write('ada/SOUL.md', 'another soul');
+    expect((await load('ada', 'ada', hash.slice(0, 16))).system).toBe('soul');
+    expect((await load('ada')).system).toBe('another soul');
+    expect((await load('ada', 'ada', hash.slice(0, 16))).system).toBe('another soul');
+  });
+
+  test('does not take a MEMORY.md from the agent: memory is the scope’s', async () => {
+    write('ada/MEMORY.md', 'not this');
+    expect((await createAgentLoader(agents)('ada')).system).toBe('soul');
+  });
+});

@@ -1,0 +1,174 @@
+import { apply } from '../../src/conversation/apply.js';
+import type { CompactInput, Compacted } from '../../src/conversation/effects.js';
+import { nextStep, type Step } from '../../src/conversation/next-step.js';
+import { slotsOf } from '../../src/conversation/slots.js';
+import type { ConversationState } from '../../src/conversation/state.js';
+import { contextOf, endedTurn, statusOf } from '../../src/conversation/view.js';
+import { answer, applyAll, open, recorded, said, settle, SETTINGS, USAGE } from './drive.js';
+
+const BUDGET = SETTINGS.contextBudget;
+
+/** Keeps the last `keep` entries of what it was given. */
+function compacted(input: CompactInput, keep = 2): Compacted {
+  const slots = slotsOf(input.context);
+  const kept = slots.slice(-keep);
+  return {
+    kind: 'compacted',
+    life: 'l1',
+    epoch: input.epoch,
+    kept: [[kept[0] ?? 0, kept.at(-1) ?? 0]],
+    archived: [[slots[0] ?? 0, slots.at(-keep - 1) ?? 0]],
+    turns: ['turn_0001'],
+    task: { goal: 'the goal', openTasks: [] },
+    base: { ref: `base-${input.epoch}`, text: 'x'.repeat(400) },
+    episode: { id: `ep_000${input.number}`, ts: 1, turn_ids: ['turn_0001'], summary: 's', tags: [], salience: 0.5 },
+    facts: [],
+    method: 'model',
+    tokensBefore: 1_000,
+    tokensAfter: 200,
+    usage: USAGE,
+  };
+}
+
+const kinds = (steps: readonly Step[]): string[] => steps.map(({ kind }) => kind);
+
+/** The message is recorded, and no more. */
+function begun(state: ConversationState, id: string): ConversationState {
+  const heard = apply(state, said(id));
+  const step = nextStep(heard);
+  if (step.kind !== 'record') throw new Error(step.kind);
+  const at = heard.now + 1;
+  return applyAll(heard, { kind: 'record-started', at }, { kind: 'recorded', recorded: recorded(step.input), at });
+}
+
+/** After `turns` turns, the last of which reported this many prompt tokens. */
+function talked(turns: number, promptTokens: number): ConversationState {
+  let state = open();
+  for (let n = 1; n <= turns; n++) {
+    const usage = { ...USAGE, inputTokens: n === turns ? promptTokens : 10 };
+    state = settle(apply(state, said(`m${n}`)), { model: (input) => answer(input, { usage }) }).state;
+  }
+  return state;
+}
+
+test('a reported prompt over the ratio is compacted before the next call, and not after the answer', () => {
+  const state = talked(5, Math.ceil(0.8 * BUDGET) + 1);
+  expect(nextStep(state).kind).toBe('wait');
+  const seen: string[] = [];
+  const { steps, state: after } = settle(apply(state, said('next')), {
+    compact: (input) => (seen.push(input.currentTurn ?? ''), compacted(input)),
+  });
+  expect(kinds(steps)).toEqual(['record', 'compact', 'record', 'call-model', 'wait']);
+  expect(seen).toEqual(['turn_0006']);
+  expect(after.epoch).toBe(2);
+  expect(statusOf(after, 0).context.compactions).toBe(1);
+});
+
+test.each([
+  ['just below the ratio', Math.floor(0.8 * BUDGET) - 100, false],
+  ['over it', Math.floor(0.8 * BUDGET) + 1, true],
+  ['over the budget', BUDGET + 1, true],
+  ['far below', 100, false],
+])('a report %s', (_, tokens, compacts) => {
+  const { steps } = settle(apply(talked(3, tokens), said('next')), { compact: (input) => compacted(input) });
+  expect(kinds(steps).includes('compact')).toBe(compacts);
+});
+
+test('without a report the estimate guards', () => {
+  const long = { ...said('long'), text: 'x'.repeat(4 * 81_000) };
+  const { steps } = settle(apply(talked(3, 100), long), { compact: (input) => compacted(input) });
+  expect(kinds(steps)).toContain('compact');
+});
+
+test('K1: what is said while it runs stays, after what was kept', () => {
+  let state = begun(talked(5, BUDGET), 'next');
+  const step = nextStep(state);
+  if (step.kind !== 'compact') throw new Error(step.kind);
+  state = apply(state, { kind: 'compact-started', epoch: step.input.epoch, at: 2000 });
+  expect(nextStep(state).kind).toBe('wait');
+  state = applyAll(state, said('later', { delivery: 'steer' }), { kind: 'compacted', result: compacted(step.input, 3), at: 2001 });
+  const seen: unknown[] = [];
+  settle(state, { model: (input) => (seen.push([input.base, input.context]), answer(input)) });
+  expect(seen[0]).toEqual(['base-2', [[9, 11]]]);
+});
+
+test('K2: one that fails is not tried again in that turn, and the turn goes on', () => {
+  let state = begun(talked(5, BUDGET), 'next');
+  const step = nextStep(state);
+  if (step.kind !== 'compact') throw new Error(step.kind);
+  const before = state.context;
+  state = applyAll(
+    state,
+    { kind: 'compact-started', epoch: 2, at: 2000 },
+    { kind: 'compact-failed', epoch: 2, failure: { type: 'timeout', message: 'too slow', transient: true }, at: 2001 },
+  );
+  expect(nextStep(state)).toMatchObject({ kind: 'call-model', input: { context: before, base: null } });
+  const over = settle(state, { model: (input) => answer(input, { usage: { ...USAGE, inputTokens: BUDGET } }) }).state;
+  expect(kinds(settle(apply(over, said('again')), { compact: (input) => compacted(input) }).steps)).toContain('compact');
+});
+
+test('K3: a result that comes after a reset counts for its cost alone', () => {
+  let state = begun(talked(5, BUDGET), 'next');
+  const step = nextStep(state);
+  if (step.kind !== 'compact') throw new Error(step.kind);
+  state = apply(state, { kind: 'compact-started', epoch: 2, at: 2000 });
+  state = settle(apply(state, { kind: 'reset-requested', resetId: 'r', at: 2001 })).state;
+  const late = apply(state, { kind: 'compacted', result: compacted(step.input), at: 2002 });
+  expect(late).toEqual({ ...state, now: late.now, usage: late.usage });
+  expect(late.usage.inputTokens).toBe(state.usage.inputTokens + USAGE.inputTokens);
+});
+
+test('K4: undone, the context is what it was, with what came since', () => {
+  const state = talked(6, BUDGET);
+  const compactedOnce = settle(apply(state, said('next')), { compact: (input) => compacted(input) }).state;
+  expect(contextOf(compactedOnce)).toMatchObject({
+    canUndo: true,
+    chunks: [{ kind: 'SYSTEM' }, { kind: 'MEMORY' }, { kind: 'WORKING_FLOW' }],
+  });
+  const { state: undone, steps } = settle(apply(compactedOnce, { kind: 'undo-requested', requestId: 'u', at: 3000 }));
+  expect(kinds(steps)).toEqual(['uncompact', 'wait']);
+  expect(slotsOf(undone.context)).toEqual([...slotsOf(state.context), 13, 14]);
+  expect(undone.memory).toMatchObject({ base: null, before: null, outcomes: [{ requestId: 'u', outcome: { kind: 'undone' } }] });
+  expect(undone.epoch).toBeGreaterThan(compactedOnce.epoch);
+});
+
+test('a model whose context is full is helped twice in a turn, and then the turn fails in words', () => {
+  const full = settle(apply(talked(5, 100), said('next')), {
+    model: (input) => answer(input, { blocks: [], stop: 'context-full' }),
+    compact: (input) => compacted(input, 1),
+  });
+  expect(kinds(full.steps).filter((kind) => kind === 'compact')).toHaveLength(2);
+  expect(endedTurn(full.state, 'turn_0006')).toMatchObject({ stopReason: 'failed', error: { type: 'context-full' } });
+
+  let calls = 0;
+  const helped = settle(apply(talked(5, 100), said('next')), {
+    model: (input) => (calls++ === 0 ? answer(input, { blocks: [], stop: 'context-full' }) : answer(input)),
+    compact: (input) => compacted(input, 1),
+  });
+  expect(endedTurn(helped.state, 'turn_0006')).toMatchObject({ stopReason: 'end' });
+});
+
+test('somebody who asks is told, also when there is nothing to do', () => {
+  const fresh = settle(apply(open(), { kind: 'compaction-requested', requestId: 'a', at: 1 })).state;
+  expect(fresh.memory.outcomes).toEqual([{ requestId: 'a', outcome: { kind: 'nothing-to-compact' } }]);
+  const nothing = settle(apply(talked(2, 100), { kind: 'compaction-requested', requestId: 'b', at: 1 })).state;
+  expect(nothing.memory.outcomes).toEqual([{ requestId: 'b', outcome: { kind: 'nothing-to-compact' } }]);
+  const done = settle(apply(talked(6, 100), { kind: 'compaction-requested', requestId: 'c', at: 1 }), {
+    compact: (input) => compacted(input),
+  });
+  expect(done.state.memory.outcomes).toMatchObject([{ requestId: 'c', outcome: { kind: 'compacted', epoch: 2, method: 'model' } }]);
+  const undo = settle(apply(talked(2, 100), { kind: 'undo-requested', requestId: 'd', at: 1 })).state;
+  expect(undo.memory.outcomes).toEqual([{ requestId: 'd', outcome: { kind: 'nothing-to-undo' } }]);
+});
+
+test('the beginning of the prompt is watched: how often it changed, and why', () => {
+  const say = (state: ConversationState, id: string, prefix: string): ConversationState =>
+    settle(apply(state, said(id)), { model: (input) => answer(input, { prefix }), compact: (input) => compacted(input, 1) }).state;
+  let state = say(say(open(), 'a', 'p1'), 'b', 'p1');
+  expect(statusOf(state, 0).context).toMatchObject({ prefixHash: 'p1', prefixChanges: 0, prefixCause: null });
+  state = say(state, 'c', 'p2');
+  expect(statusOf(state, 0).context).toMatchObject({ prefixHash: 'p2', prefixChanges: 1, prefixCause: 'agent or tools' });
+  state = settle(apply(state, { kind: 'compaction-requested', requestId: 'x', at: 1 }), { compact: (input) => compacted(input, 1) }).state;
+  state = say(state, 'd', 'p3');
+  expect(statusOf(state, 0).context).toMatchObject({ prefixHash: 'p3', prefixChanges: 2, prefixCause: 'new epoch' });
+});

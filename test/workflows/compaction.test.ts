@@ -1,0 +1,138 @@
+/** Long conversations on a small model: older turns become memory, what was said in them stays known, and every request fits. */
+import type { ApiRequest } from '../../src/testing/api-request.js';
+import { textOf } from '../../src/testing/api-request.js';
+import { text } from '../../src/testing/reply.js';
+import { workflowTaskFailures } from '../support/run-chain.js';
+import { createStage, say, type Stage } from '../support/stage.js';
+import { startWorld, type World } from '../support/world.js';
+
+const SMALL = { maxTokens: 500, context: { maxTokens: 6_000, safetyMargin: 500 } };
+/** About 400 tokens. */
+const LONG = 'The harbour master keeps the ledger. '.repeat(43);
+
+const stage: Stage = createStage();
+let summaries: ApiRequest[] = [];
+let summarizer: () => string = () => '';
+let world: World;
+
+beforeAll(async () => {
+  world = await startWorld({
+    agent: SMALL,
+    answer: (request) => {
+      if (!isSummary(request)) return stage.answer(request);
+      summaries.push(request);
+      return text(summarizer());
+    },
+  });
+});
+afterAll(() => world.close());
+beforeEach(() => {
+  summaries = [];
+  summarizer = () =>
+    JSON.stringify({
+      episodic: { summary: 'They spoke of the harbour. The password of the day is plum.', tags: ['harbour'], salience: 0.7 },
+      semantic: [{ fact: 'The person prefers short answers.', tags: ['preference'], confidence: 0.9, salience: 0.8 }],
+    });
+});
+afterEach(() => expect(world.api.problems).toEqual([]));
+
+function isSummary({ system }: ApiRequest): boolean {
+  return JSON.stringify(system ?? '').includes('You condense a part of a conversation');
+}
+
+async function talk(id: string, turns: number, from = 1): Promise<void> {
+  for (let n = from; n < from + turns; n++) {
+    stage.play(id, text(`${n}: ${LONG}`));
+    expect(await world.client.send(id, { id: `m${n}`, text: say(id, `turn ${n}`) })).toMatchObject({ stopReason: 'end' });
+  }
+}
+
+const said = (request: ApiRequest | undefined): string[] => (request?.messages ?? []).map(({ content }) => textOf(content));
+
+test('what was said long ago is in the memory that each later request begins with, and every request fits', async () => {
+  const id = world.id();
+  await world.client.start(id);
+  await talk(id, 14);
+  const status = await world.client.status(id);
+  expect(status.context.compactions).toBeGreaterThanOrEqual(1);
+  expect(status.epoch).toBe(1 + status.context.compactions);
+  expect(status.context.prefixChanges).toBe(status.context.compactions);
+  const last = said(stage.requests(id).at(-1));
+  expect(last[0]).toContain('[MEMORY:EPISODIC]\n1) They spoke of the harbour. The password of the day is plum.');
+  expect(last[0]).toContain('[MEMORY:SEMANTIC]\n- The person prefers short answers.');
+  expect(last[0]).toContain(`${id} turn 1`);
+  // The newest four turns are there word for word, and the running one.
+  for (const n of [10, 11, 12, 13]) expect(last.join('\n')).toContain(`${n}: The harbour`);
+  expect(last.join('\n')).not.toContain(`\n1: The harbour`);
+  for (const request of stage.requests(id)) expect(JSON.stringify(request).length / 4).toBeLessThan(6_500);
+  expect(await workflowTaskFailures(world, id)).toEqual([]);
+
+  const key = await world.client.key(id);
+  const { episodes } = await world.store.episodes.list(key);
+  expect(episodes.at(-1)).toMatchObject({ id: 'ep_0001', session: 1, turn_ids: expect.arrayContaining(['turn_0001']) });
+  expect((await world.store.facts.list(key)).facts.map(({ fact }) => fact)).toContain('The person prefers short answers.');
+  expect((await world.store.entries.archived(key)).length).toBeGreaterThan(0);
+  // Nothing is gone: history has it all.
+  expect((await world.client.history(id)).filter(({ message }) => message.role === 'user')).toHaveLength(14);
+}, 120_000);
+
+test.each([
+  ['prose', 'I am sorry, I cannot do that.', 'rules'],
+  ['half JSON', '{"episodic": {"summary": "cut', 'rules'],
+  ['nothing', '', 'rules'],
+])(
+  'a summarizer that answers %s fails no turn',
+  async (_, answer, method) => {
+    const id = world.id();
+    await world.client.start(id);
+    await talk(id, 7);
+    summaries = [];
+    summarizer = () => answer;
+    expect(await world.client.compact(id)).toMatchObject({ kind: 'compacted', method });
+    expect(summaries).toHaveLength(answer === '' ? 2 : 2);
+    await talk(id, 1, 8);
+    expect(said(stage.requests(id).at(-1))[0]).toContain('[MEMORY:EPISODIC]');
+  },
+  120_000,
+);
+
+test('undone, the next request is byte for byte what it would have been', async () => {
+  const [one, other] = [world.id(), world.id()];
+  for (const id of [one, other]) {
+    await world.client.start(id);
+    await talk(id, 6);
+  }
+  expect(await world.client.compact(one)).toMatchObject({ kind: 'compacted', epoch: 2, turns: 2 });
+  expect(await world.client.context(one)).toMatchObject({ epoch: 2, canUndo: true });
+  expect(await world.client.undoCompaction(one)).toMatchObject({ kind: 'undone', epoch: 3 });
+  expect(await world.client.undoCompaction(one)).toEqual({ kind: 'nothing-to-undo' });
+  for (const id of [one, other]) await talk(id, 1, 7);
+  const bytes = (id: string): string => JSON.stringify(stage.requests(id).at(-1)).replaceAll(id, 'ID');
+  expect(bytes(one)).toBe(bytes(other));
+  const key = await world.client.key(one);
+  expect((await world.store.episodes.list(key)).episodes).toEqual([]);
+  expect(await world.store.entries.archived(key)).toEqual([]);
+}, 120_000);
+
+test('a new session knows what the scope knows, and nothing of the turns of the old one', async () => {
+  const id = world.id();
+  await world.client.start(id, { scope: `scope-${id.slice(2, 10)}` });
+  await talk(id, 7);
+  await world.client.compact(id);
+  await world.client.reset(id);
+  await talk(id, 1, 8);
+  const [first, ...rest] = said(stage.requests(id).at(-1));
+  expect(first).toContain('[MEMORY:SEMANTIC]\n- The person prefers short answers.');
+  expect(first).not.toContain('EPISODIC');
+  expect(first).not.toContain('harbour');
+  expect(rest.join('')).not.toContain('turn 7');
+}, 120_000);
+
+test('a model that says its context is full is asked again with less', async () => {
+  const id = world.id();
+  await world.client.start(id);
+  await talk(id, 6);
+  stage.play(id, { ...text(''), stopReason: 'model_context_window_exceeded' }, text('That fits.'));
+  expect(await world.client.send(id, { id: 'more', text: say(id, 'more') })).toMatchObject({ stopReason: 'end', text: 'That fits.' });
+  expect((await world.client.status(id)).context.compactions).toBe(1);
+}, 120_000);
