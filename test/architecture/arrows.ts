@@ -22,7 +22,9 @@ export const ARROWS: readonly Row[] = [
   { place: 'conversation/', may: [], packages: [] },
   { place: 'config.ts', may: [] },
   { place: 'testing/', may: [], never: ['@temporalio/'] },
-  { place: 'stores/', may: ['conversation/'], never: ['@temporalio/'] },
+  // What stores keep for memory: types and the schemas that read them back.
+  { place: 'memory/items.ts', may: ['conversation/'], packages: ['zod'] },
+  { place: 'stores/', may: ['conversation/', 'memory/items.ts'], never: ['@temporalio/'] },
   { place: 'models/', may: ['conversation/'], never: ['@temporalio/', 'ioredis'] },
   // Words, counts and what must not be said: no work on import.
   { place: 'telemetry/', may: ['conversation/', 'models/model.ts'], mayTypes: ['config.ts'], never: ['ioredis', '@temporalio/client'] },
