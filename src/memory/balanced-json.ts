@@ -15,7 +15,7 @@ export type ObjectSearch =
   /** `from` is where it begins. */
   | { readonly kind: 'unclosed' | 'too-deep' | 'no-json'; readonly from: number; readonly to: number };
 
-/** The object that begins at `from`, where a `{` must stand. `to` of what is none is after what was looked at. */
+/** The object (or list) that begins at `from`, where its `{` (or `[`) stands. `to` of what is none is after what was looked at. */
 export function objectAt(text: string, from: number, maxDepth: number): ObjectSearch {
   let depth = 0;
   let inString = false;

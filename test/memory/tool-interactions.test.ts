@@ -43,6 +43,11 @@ test('a late result keeps the turn of its call, also where it is written before 
   expect(toToolInteractions(late.toReversed())).toMatchObject([{ tool_call_id: 'c1', status: 'SUCCESS' }]);
 });
 
+test('a result whose trace names a later turn belongs to the turn of its call', () => {
+  const traces = tracesOf([1, user('a'), calls(['c1'])], [2, user('b'), result('c1')]);
+  expect(toToolInteractions(traces, 'turn_0001')).toMatchObject([{ turn_id: 'turn_0001', status: 'SUCCESS' }]);
+});
+
 test('calls of one id take the results of that id in their order; a result too many is left out', () => {
   const traces = tracesOf([1, calls(['c1']), result('c1', 'first')], [2, calls(['c1']), result('c1', 'second'), result('c1', 'third')]);
   expect(toToolInteractions(traces).map((each) => [each.turn_id, each.result])).toEqual([

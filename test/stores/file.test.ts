@@ -295,6 +295,32 @@ describe('the files', () => {
       expect(await archive()).toBe('');
     });
 
+    test('is right also where a process died between its writes and what it left has the size that is expected', async () => {
+      const store = open();
+      await store.entries.append(key, [two]);
+      const left = [
+        { v: 1, kind: 'archived', slots: [[2, 2]] },
+        { v: 1, kind: 'appended', entries: [four] },
+      ];
+      await appendFile(fileOf('journal.jsonl'), left.map((line) => `${JSON.stringify(line)}\n`).join(''));
+      await store.entries.append(key, [answerEntry(6)]);
+      expect(await active()).toBe(tracesOf(four, answerEntry(6)).join(''));
+      expect(await archive()).toBe(tracesOf(two).join(''));
+    });
+
+    test('archived in overlapping ranges, the active file still grows by appending: it is not written anew', async () => {
+      const store = open();
+      await store.entries.append(key, entries);
+      await store.entries.archive(key, [[1, 2]]);
+      await store.entries.archive(key, [[2, 3]]);
+      await store.entries.restore(key, [[1, 1]]);
+      await store.entries.restore(key, [[1, 2]]);
+      const { ino } = await stat(fileOf('raw_traces.jsonl'));
+      await store.entries.append(key, [answerEntry(5)]);
+      expect((await stat(fileOf('raw_traces.jsonl'))).ino).toBe(ino);
+      expect(await active()).toBe(tracesOf(one, two, four, answerEntry(5)).join(''));
+    });
+
     test('is not looked at by what records and commits', async () => {
       const store = open();
       await store.entries.append(key, [one, two]);
