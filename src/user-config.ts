@@ -8,6 +8,8 @@ import { dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { ConfigError } from './config.js';
 import type { ConversationEvent } from './conversation/event.js';
+import { checkProcessors, type Processor, type Processors } from './memory/processors.js';
+import type { ModelHook } from './models/hooks.js';
 import type { Model } from './models/model.js';
 import { builtinTools } from './tools/builtin/index.js';
 import type { Tool } from './tools/tool.js';
@@ -31,12 +33,16 @@ export interface OwnCode {
   /** By the name that stands before the slash in `provider/model`. */
   readonly providers?: Readonly<Record<string, Model>>;
   readonly observers?: readonly Observer[];
+  /** What is done to texts before they are remembered and before a model sees them. */
+  readonly processors?: Processors;
+  /** They look on at each model call. */
+  readonly hooks?: readonly ModelHook[];
   /** Folder of agents, in place of PERDURA_AGENTS_DIR; from the working directory. */
   readonly agentsDir?: string;
 }
 
-const KNOWN = ['tools', 'providers', 'observers', 'agentsDir'];
-const NOT_BUILT = ['processors', 'hooks', 'compactors', 'reducers'];
+const KNOWN = ['tools', 'providers', 'observers', 'processors', 'hooks', 'agentsDir'];
+const NOT_BUILT = ['compactors', 'reducers'];
 const BUILTIN_PROVIDERS = ['anthropic', 'offline'];
 const NAMES = ['ts', 'js', 'mjs', 'cjs'].map((extension) => `perdura.config.${extension}`);
 
@@ -73,7 +79,7 @@ export function checkOwnCode(own: unknown, from: string): OwnCode {
     if (NOT_BUILT.includes(name)) refuse(`"${name}" is not built yet; there are: ${KNOWN.join(', ')}`);
     if (!KNOWN.includes(name)) refuse(`there is no option "${name}"; there are: ${KNOWN.join(', ')}`);
   }
-  const { tools, providers, observers, agentsDir } = own;
+  const { tools, providers, observers, processors, hooks, agentsDir } = own;
   for (const [i, tool] of listOf(tools, 'tools', refuse).entries()) {
     if (!isTool(tool)) refuse(`tools[${i}] is no tool: make it with defineTool`);
     const { name } = tool as Tool;
@@ -93,9 +99,35 @@ export function checkOwnCode(own: unknown, from: string): OwnCode {
   for (const [i, observer] of listOf(observers, 'observers', refuse).entries()) {
     if (typeof observer !== 'function') refuse(`observers[${i}] must be a function, and is ${kindOf(observer)}`);
   }
+  checkOwnProcessors(processors, refuse);
+  for (const [i, hook] of listOf(hooks, 'hooks', refuse).entries()) {
+    const isOne = isRecord(hook) && typeof hook['name'] === 'string';
+    if (!isOne || !['beforeInvoke', 'afterInvoke'].some((side) => typeof hook[side] === 'function')) {
+      refuse(`hooks[${i}] is no hook: it needs a name, and a function beforeInvoke or afterInvoke`);
+    }
+  }
   if (agentsDir !== undefined && (typeof agentsDir !== 'string' || agentsDir === ''))
     refuse(`"agentsDir" must be a path, and is ${kindOf(agentsDir)}`);
   return own as OwnCode;
+}
+
+function checkOwnProcessors(processors: unknown, refuse: (what: string) => never): void {
+  if (processors === undefined) return;
+  if (!isRecord(processors)) return refuse(`"processors" must be { input?: […], toolResult?: […] }, and is ${kindOf(processors)}`);
+  for (const name of Object.keys(processors)) {
+    if (name !== 'input' && name !== 'toolResult') refuse(`there is no pipeline processors.${name}; there are: input, toolResult`);
+    const list = listOf(processors[name], `processors.${name}`, refuse);
+    for (const [i, one] of list.entries()) {
+      if (!isRecord(one) || typeof one['name'] !== 'string' || typeof one['order'] !== 'number' || typeof one['process'] !== 'function') {
+        refuse(`processors.${name}[${i}] is no processor: it needs a name, an order and a function process`);
+      }
+    }
+    try {
+      checkProcessors(list as readonly Processor<never>[]);
+    } catch (error) {
+      refuse(`processors.${name}: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
 }
 
 function listOf(value: unknown, name: string, refuse: (what: string) => never): readonly unknown[] {

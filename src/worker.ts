@@ -88,7 +88,7 @@ async function runUntil(stop: AbortSignal, config: Config, own: OwnCode, onReady
     const activities = await activitiesOf(config, own, store, {
       offlineUrl: offline?.url,
       hasSearchAttributes: createAttributeCheck(connection, namespace),
-      heal: (key) => heal({ service: connection.workflowService, code: workflowCode(), store }, key),
+      heal: (key) => heal({ service: connection.workflowService, code: workflowCode(), store, processors: own.processors?.input }, key),
     });
     if (stop.aborted) return;
     const { taskQueue } = config;
@@ -133,6 +133,8 @@ async function activitiesOf(
     tools: createToolRegistry([...builtinTools, ...(own.tools ?? [])]),
     workspace: await realpath(config.workspace),
     defaultModel: offlineUrl === undefined ? config.model : OFFLINE_MODEL,
+    processors: own.processors,
+    hooks: own.hooks,
     ...more,
   });
 }

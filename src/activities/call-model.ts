@@ -5,24 +5,21 @@ import { answerIn } from '../conversation/answer.js';
 import type { TurnResult } from '../conversation/contract.js';
 import type { CallModelInput, ModelAnswer, ToolPlan } from '../conversation/effects.js';
 import { assistantEntry } from '../conversation/entries.js';
-import type { AssistantBlock, ConversationMessage, JsonValue, ModelStop, Usage } from '../conversation/message.js';
+import type { AssistantBlock, JsonValue, ModelStop, Usage } from '../conversation/message.js';
 import { addUsage } from '../conversation/state.js';
-import { inputBudget } from './budget.js';
-import type { LoadedAgent } from '../agents/load-agent.js';
 import type { ConversationKey } from '../stores/store.js';
 import { ModelInterrupted, type ModelDelta, type ModelResponse } from '../models/model.js';
-import { normalize } from '../models/normalize.js';
-import { costUsd, splitModel } from '../models/registry.js';
+import { costUsd } from '../models/registry.js';
+import { runHooks, type HookedCall } from '../models/hooks.js';
 import { withLongBlocksStored } from '../memory/bodies.js';
-import { tokensOf } from '../memory/tokens.js';
-import { countAnswer, countModelFailure, countRetry } from '../telemetry/metrics.js';
-import { fitting, loadBase, loadContext } from './context.js';
+import { countModelFailure, countRetry } from '../telemetry/metrics.js';
+import { usageTracking } from '../telemetry/usage-tracking.js';
 import { performEffect, type Done } from './effect.js';
-import { fixedTokens } from './fixed-tokens.js';
 import { createFeedWriter, type FeedWriter } from './feed-writer.js';
 import { startHeartbeat, wasStopped } from './heartbeat.js';
 import type { ActivityDependencies } from './index.js';
 import { hashOf, keyOf } from './key.js';
+import { prepareRequest, type PreparedRequest } from './prepare-request.js';
 
 export async function callModel(dependencies: ActivityDependencies, input: CallModelInput): Promise<ModelAnswer> {
   const activity = Context.current();
@@ -30,21 +27,15 @@ export async function callModel(dependencies: ActivityDependencies, input: CallM
   const key = keyOf(input.identity);
   const feed = createFeedWriter(dependencies.store.feed, key);
   // Read while the effect is reserved. What fails here fails the work, and must not be an unhandled rejection before that.
-  const prepared = Promise.all([
-    dependencies.agents(input.identity.agent, input.identity.scope, input.agentHash),
-    loadContext(dependencies, key, input.context),
-    loadBase(dependencies.store, key, input.base),
-  ]);
-  prepared.catch(() => undefined);
+  const preparing = prepareRequest(dependencies, key, input);
+  preparing.catch(() => undefined);
   try {
     const answer = await performEffect<ModelAnswer>(dependencies.store, {
       key,
       claim: { id: input.call, hash: hashOf([input.turn, input.slot, input.context, input.model]) },
       work: ({ id, earlier }) => {
         if (earlier > 0) feed.publish({ kind: 'reset', turn: input.turn, call: input.call, attempt: id });
-        return prepared.then(([agent, context, base]) =>
-          ask(dependencies, { input, key, activity, feed, attempt: id }, agent, base, context),
-        );
+        return preparing.then((prepared) => ask(dependencies, { input, key, activity, feed, attempt: id }, prepared));
       },
       fenced: (done) => ({ ...(done?.result ?? answerOf(input, [], 'interrupted', NOTHING, 0)), fenced: true }),
     });
@@ -66,52 +57,44 @@ interface Attempt {
 }
 
 async function ask(
-  { store, models, tools, modelTimeouts }: ActivityDependencies,
+  { store, models, modelTimeouts, hooks = [] }: ActivityDependencies,
   { input, key, activity, feed, attempt }: Attempt,
-  agent: LoadedAgent,
-  base: readonly ConversationMessage[],
-  context: readonly ConversationMessage[],
+  { request, config, offered, prefix }: PreparedRequest,
 ): Promise<Done<ModelAnswer>> {
-  const { provider, model } = splitModel(input.model);
-  const offered = tools.select(agent.config.tools ?? tools.names);
-  const described = offered.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
-  const budget = inputBudget(agent.config, input.model) - fixedTokens(agent.system, offered) - tokensOf(base);
-  const { turn, call } = input;
+  const { turn, call, model } = input;
+  const hooked: HookedCall = { conversation: key.conversation, turn, call, model };
+  const all = [usageTracking, ...hooks];
 
   countRetry(activity.info);
-  const response = await models(input.model)
-    .stream(
-      {
-        model,
-        maxTokens: agent.config.maxTokens,
-        system: agent.system,
-        tools: described,
-        messages: normalize([...base, ...fitting(context, budget)], { provider }),
-      },
-      {
-        signal: activity.cancellationSignal,
-        onDelta: (delta) => publishDelta(feed, delta, { turn, call, attempt }),
-        ...modelTimeouts,
-        ...(agent.config.limits.modelTimeoutMs === undefined ? {} : { totalMs: agent.config.limits.modelTimeoutMs }),
-      },
-    )
+  await runHooks(all, (hook) => hook.beforeInvoke?.(request.messages, request, hooked), tellOfHook);
+  const response = await models(model)
+    .stream(request, {
+      signal: activity.cancellationSignal,
+      onDelta: (delta) => publishDelta(feed, delta, { turn, call, attempt }),
+      ...modelTimeouts,
+      ...(config.limits.modelTimeoutMs === undefined ? {} : { totalMs: config.limits.modelTimeoutMs }),
+    })
     .catch((error: unknown) => {
       countModelFailure(error, activity.info);
       return keptOf(error, activity);
     });
 
-  const usage: Usage = { ...response.usage, costUsd: costUsd(input.model, response.usage) };
-  countAnswer(input.model, usage);
-  log.info('model answered', { model: input.model, stop: response.stop, ...usage });
+  await runHooks(all, (hook) => hook.afterInvoke?.(request.messages, response, hooked), tellOfHook);
+  const usage: Usage = { ...response.usage, costUsd: costUsd(model, response.usage) };
+  log.info('model answered', { model, stop: response.stop, ...usage });
   const named = withOurCallIds(response.blocks, input);
   const blocks = await withLongBlocksStored(store, key, named);
   const result: ModelAnswer = {
     ...answerOf(input, blocks, response.stop, usage, Date.now()),
-    prefix: hashOf([input.model, agent.system, described, input.base]).slice(0, 16),
-    plans: planCalls(named, (name) => offered.find((tool) => tool.name === name)?.policy, agent.config.limits.toolTimeoutMs),
+    prefix,
+    plans: planCalls(named, (name) => offered.find((tool) => tool.name === name)?.policy, config.limits.toolTimeoutMs),
   };
   const entry = assistantEntry(result, input.seq);
   return { result, ...(entry ? { entry } : {}), usage: usage as unknown as JsonValue };
+}
+
+function tellOfHook(hook: string, error: unknown): void {
+  log.warn('a hook failed, and the call goes on without it', { hook, error: error instanceof Error ? error.message : String(error) });
 }
 
 /** A person's stop keeps what was complete; the worker's own end is somebody else's chance. */

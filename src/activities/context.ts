@@ -10,18 +10,20 @@ import type { ConversationKey, Store } from '../stores/store.js';
 import { countHeal } from '../telemetry/metrics.js';
 import type { ActivityDependencies } from './index.js';
 
+/** A message and when it came, in epoch seconds; null where it is lost. */
+export interface Said {
+  readonly message: ConversationMessage;
+  readonly ts: number | null;
+}
+
 /** A gap is healed from history. What cannot be is named in its place, in words that the model can read. */
-export async function loadContext(
-  dependencies: ActivityDependencies,
-  key: ConversationKey,
-  ranges: readonly SlotRange[],
-): Promise<ConversationMessage[]> {
+export async function loadContext(dependencies: ActivityDependencies, key: ConversationKey, ranges: readonly SlotRange[]): Promise<Said[]> {
   const slots = slotsOf(ranges);
   const entries = await readHealed(dependencies, key, slots);
   const messages = entries.map((entry, i) => entry?.message ?? placeholder(slots[i] ?? 0));
   const long = entries.flatMap((entry, i) => (entry && hasBodies(entry) ? [{ entry, i }] : []));
   await Promise.all(long.map(async ({ entry, i }) => (messages[i] = await withBodies(dependencies.store, key, entry))));
-  return messages;
+  return messages.map((message, i) => ({ message, ts: entries[i]?.ts ?? null }));
 }
 
 /** Entries as they are, after healing when one is missing. */

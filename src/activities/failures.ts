@@ -1,6 +1,7 @@
 /** The one place where an error of ours becomes Temporal's: its type, whether Temporal tries again, and when. */
 import { ApplicationFailure, TemporalFailure } from '@temporalio/common';
 import { isTransient, LONG_WAIT_MS } from '../conversation/failure-kinds.js';
+import { ProcessorFailed } from '../memory/processors.js';
 import { ModelFailure, ModelInterrupted } from '../models/model.js';
 import { StoreUnavailable } from '../stores/store.js';
 
@@ -19,6 +20,7 @@ export function toApplicationFailure(error: unknown): TemporalFailure {
   if (error instanceof TemporalFailure) return error;
   if (error instanceof ModelFailure) return failure(error.kind, error.message, error.options.retryAfterMs);
   if (error instanceof ModelInterrupted) return failure('interrupted', error.message);
+  if (error instanceof ProcessorFailed) return failure('processor-failed', error.message);
   if (error instanceof StoreUnavailable) return failure('StoreUnavailable', error.message);
   return failure('internal', error instanceof Error ? error.message : String(error));
 }

@@ -15,6 +15,8 @@ import type {
   ToolFinished,
   UncompactInput,
 } from '../conversation/effects.js';
+import type { Processors } from '../memory/processors.js';
+import type { ModelHook } from '../models/hooks.js';
 import type { Model } from '../models/model.js';
 import type { Healed } from '../heal/heal.js';
 import type { ConversationKey, Store } from '../stores/store.js';
@@ -43,6 +45,9 @@ export interface ActivityDependencies {
   readonly heal?: (key: ConversationKey) => Promise<Healed>;
   /** Whether our search attributes are registered where the worker works. Quick: asked inside a local activity. */
   readonly hasSearchAttributes?: () => Promise<boolean>;
+  /** Of what people say, and of what tools answer; in their order, before it is stored. */
+  readonly processors?: Processors;
+  readonly hooks?: readonly ModelHook[];
   /** Milliseconds; tests shorten them. */
   readonly modelTimeouts?: { readonly idleMs?: number; readonly totalMs?: number };
 }

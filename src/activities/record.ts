@@ -21,6 +21,8 @@ import { splitModel } from '../models/registry.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import { UnknownTools } from '../tools/registry.js';
 import { memoryBundle } from '../memory/compaction/snapshot.js';
+import { processInput } from '../memory/process-input.js';
+import type { InputProcessor } from '../memory/processors.js';
 import { retrieve } from '../memory/retrieval.js';
 import { imageToRef, TEXT_INLINE, toBody } from '../memory/bodies.js';
 import type { ActivityDependencies } from './index.js';
@@ -33,7 +35,7 @@ export async function record(dependencies: ActivityDependencies, input: RecordIn
   const { store } = dependencies;
   const key = keyOf(input.identity);
   const [messages, configured, back, base] = await Promise.all([
-    Promise.all(input.messages.map((message) => recordMessage(store, key, message))),
+    Promise.all(input.messages.map((message) => recordMessage(store, key, message, dependencies.processors?.input))),
     input.configure ? configure(dependencies, input.configure) : null,
     readBack(store, key, input.readBack),
     input.opensSession ? openingBase(store, key) : undefined,
@@ -73,12 +75,18 @@ async function readBack(store: Store, key: ConversationKey, slots: readonly numb
   });
 }
 
-async function recordMessage(store: Store, key: ConversationKey, message: MessageToRecord): Promise<Recorded['messages'][number]> {
+async function recordMessage(
+  store: Store,
+  key: ConversationKey,
+  message: MessageToRecord,
+  processors: readonly InputProcessor[] | undefined,
+): Promise<Recorded['messages'][number]> {
   const { messageId, slot, turn, session, ts } = message;
-  const text = await toBody(store, key, message.text, TEXT_INLINE);
+  const processed = await processInput(processors, key, message);
+  const text = await toBody(store, key, processed, TEXT_INLINE);
   const images = message.images ? await Promise.all(message.images.map((image) => imageToRef(store, key, image))) : undefined;
   const { duplicate } = await store.entries.record(key, userEntry(message, text, images));
-  const bytes = Buffer.byteLength(message.text) + imageBytes(message.images ?? []);
+  const bytes = Buffer.byteLength(processed) + imageBytes(message.images ?? []);
   return { messageId, slot, turn, session, ts, bytes, ...(duplicate ? { duplicate: duplicate.turn } : {}) };
 }
 

@@ -7,6 +7,7 @@ import { shownText, type Entry, type JsonValue, type ToolOutcome } from '../conv
 import { beginningOf } from '../conversation/text.js';
 import type { ConversationKey } from '../stores/store.js';
 import type { Tool, ToolResult } from '../tools/tool.js';
+import { runProcessors } from '../memory/processors.js';
 import { inputOf, RESULT_INLINE, toBodyOrText } from '../memory/bodies.js';
 import { countTool } from '../telemetry/metrics.js';
 import { readHealed } from './context.js';
@@ -40,7 +41,12 @@ export async function runTool(dependencies: ActivityDependencies, input: RunTool
     const ended = earlier > 0 && !input.plan.repeatable ? UNKNOWN : await run(dependencies, input, argument, activity);
     countTool(dependencies.tools.find(name)?.name, ended.outcome);
     log.info('tool finished', { tool: name, outcome: ended.outcome });
-    const text = await toBodyOrText(store, key, ended.text, RESULT_INLINE);
+    const processors = dependencies.processors?.toolResult ?? [];
+    const { conversation, scope } = key;
+    const { session } = input;
+    const context = { conversation, scope, session, turn, callId, tool: name, outcome: ended.outcome };
+    const processed = await runProcessors(processors, ended.text, context);
+    const text = await toBodyOrText(store, key, processed, RESULT_INLINE);
     const finished: ToolFinished = { ...finishedOf(input, ended.outcome, ''), ts: Date.now() / 1000, text };
     return { result: finished, entry: toolEntry(finished, input.seq) };
   };

@@ -29,6 +29,8 @@ const agentContext = z.strictObject({
   compactionRatio: z.number().min(0.1).max(1).default(0.8),
   /** Tokens kept free for what estimates miss. */
   safetyMargin: z.int().min(0).max(100_000).default(2_000),
+  /** Puts the time of its arrival before each message of a person. */
+  clock: z.boolean().default(false),
   /** `provider/model` that summarizes; the conversation's own by default. */
   summaryModel: z
     .string()

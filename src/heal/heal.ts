@@ -6,6 +6,8 @@ import type { WorkflowService } from '@temporalio/client';
 import { rebuild, type RebuiltMemory } from '../conversation/rebuild.js';
 import { userEntry } from '../conversation/entries.js';
 import type { Entry } from '../conversation/message.js';
+import { processInput } from '../memory/process-input.js';
+import type { InputProcessor } from '../memory/processors.js';
 import { factsBatch } from '../memory/facts-batch.js';
 import { imageToRef, TEXT_INLINE, toBody } from '../memory/bodies.js';
 import type { ConversationKey, Store } from '../stores/store.js';
@@ -31,9 +33,11 @@ export interface HealDependencies {
   readonly service: Pick<WorkflowService, 'getWorkflowExecutionHistory'>;
   readonly code: WorkflowCode;
   readonly store: Store;
+  /** Those of `record`: what they removed must not come back. */
+  readonly processors?: readonly InputProcessor[];
 }
 
-export async function heal({ service, code, store }: HealDependencies, key: ConversationKey): Promise<Healed> {
+export async function heal({ service, code, store, processors }: HealDependencies, key: ConversationKey): Promise<Healed> {
   const { histories, complete } = await fetchRuns(service, { namespace: key.namespace, workflowId: key.conversation });
   const { runs, problems } = await replayRuns(code, key.conversation, histories);
   const entries = new Map<number, Entry>();
@@ -45,7 +49,7 @@ export async function heal({ service, code, store }: HealDependencies, key: Conv
     for (const memory of made) memories.set(memory.compacted.epoch, memory);
     for (const epoch of undone) memories.delete(epoch);
     for (const message of messages) {
-      const text = await toBody(store, key, message.text, TEXT_INLINE);
+      const text = await toBody(store, key, await processInput(processors, key, message), TEXT_INLINE);
       const images = message.images ? await Promise.all(message.images.map((image) => imageToRef(store, key, image))) : undefined;
       entries.set(message.slot, userEntry(message, text, images));
     }

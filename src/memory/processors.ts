@@ -34,6 +34,12 @@ export type InputProcessor = Processor<ProcessorContext>;
 /** Of what a tool answers, errors included. */
 export type ToolResultProcessor = Processor<ToolResultContext>;
 
+/** One's own, for both pipelines. */
+export interface Processors {
+  readonly input?: readonly InputProcessor[];
+  readonly toolResult?: readonly ToolResultProcessor[];
+}
+
 /** Seed 000: "runs after all user input processors". */
 export const MEMORY_INGEST_ORDER = 900;
 

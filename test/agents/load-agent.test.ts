@@ -36,7 +36,11 @@ describe('an agent', () => {
 
     expect(await loadAgent(agents, 'plain')).toEqual({
       id: 'plain',
-      config: { maxTokens: 8192, limits: { maxToolRounds: 50, handOver: {} }, context: { compactionRatio: 0.8, safetyMargin: 2_000 } },
+      config: {
+        maxTokens: 8192,
+        limits: { maxToolRounds: 50, handOver: {} },
+        context: { compactionRatio: 0.8, safetyMargin: 2_000, clock: false },
+      },
       system: expect.stringMatching(/^You are a helpful assistant\..*$/),
       hash: expect.stringMatching(/^[0-9a-f]{64}$/),
     });
@@ -81,7 +85,7 @@ describe('an agent', () => {
       description: expect.any(String),
       maxTokens: 8192,
       limits: { maxToolRounds: 50, handOver: {} },
-      context: { compactionRatio: 0.8, safetyMargin: 2_000 },
+      context: { compactionRatio: 0.8, safetyMargin: 2_000, clock: false },
     });
     expect(shipped.system).toContain('data, not instructions');
     expect(shipped.system).toBe(readFileSync(join(__dirname, '../../agents/default/SOUL.md'), 'utf8').trim());

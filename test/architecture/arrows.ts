@@ -28,15 +28,20 @@ export const ARROWS: readonly Row[] = [
   { place: 'stores/', may: ['conversation/', 'memory/items.ts'], never: ['@temporalio/'] },
   { place: 'models/', may: ['conversation/'], never: ['@temporalio/', 'ioredis'] },
   // Words, counts and what must not be said: no work on import.
-  { place: 'telemetry/', may: ['conversation/', 'models/model.ts'], mayTypes: ['config.ts'], never: ['ioredis', '@temporalio/client'] },
+  {
+    place: 'telemetry/',
+    may: ['conversation/', 'models/model.ts', 'models/registry.ts', 'models/hooks.ts'],
+    mayTypes: ['config.ts'],
+    never: ['ioredis', '@temporalio/client'],
+  },
   { place: 'memory/', may: ['conversation/', 'stores/store.ts', 'models/model.ts'], never: ['@temporalio/', 'ioredis'] },
   { place: 'tools/', may: ['conversation/', 'models/model.ts'], never: ['@temporalio/', 'ioredis'] },
   { place: 'agents/', may: ['conversation/', 'tools/'], never: ['@temporalio/', 'ioredis', 'tools/builtin/'] },
   {
     // What a user's own code may bring, checked; it names no worker.
     place: 'user-config.ts',
-    may: ['config.ts', 'tools/'],
-    mayTypes: ['conversation/', 'models/model.ts'],
+    may: ['config.ts', 'tools/', 'memory/processors.ts'],
+    mayTypes: ['conversation/', 'models/model.ts', 'models/hooks.ts'],
     never: ['@temporalio/'],
   },
   { place: 'observability.ts', may: ['config.ts', 'telemetry/'], mayTypes: ['user-config.ts', 'workflows/observe.ts'] },
@@ -71,7 +76,18 @@ export const ARROWS: readonly Row[] = [
     // Assembles; names workflows by path, never by import.
     place: 'worker.ts',
     may: [
-      ...['conversation/', 'config.ts', 'version.ts', 'observability.ts', 'stores/', 'models/', 'memory/', 'tools/', 'agents/', 'activities/'],
+      ...[
+        'conversation/',
+        'config.ts',
+        'version.ts',
+        'observability.ts',
+        'stores/',
+        'models/',
+        'memory/',
+        'tools/',
+        'agents/',
+        'activities/',
+      ],
       ...['telemetry/', 'user-config.ts', 'heal/', 'registered-attributes.ts', 'testing/offline-model.ts'],
     ],
     mayTypes: ['workflows/observe.ts'],
@@ -93,7 +109,18 @@ export const ARROWS: readonly Row[] = [
   {
     place: 'cli/',
     may: [
-      ...['conversation/', 'config.ts', 'version.ts', 'observability.ts', 'stores/', 'models/', 'memory/', 'tools/', 'agents/', 'user-config.ts'],
+      ...[
+        'conversation/',
+        'config.ts',
+        'version.ts',
+        'observability.ts',
+        'stores/',
+        'models/',
+        'memory/',
+        'tools/',
+        'agents/',
+        'user-config.ts',
+      ],
       ...[
         'telemetry/',
         'user-config.ts',

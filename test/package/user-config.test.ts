@@ -72,7 +72,7 @@ test.each<[what: string, files: Record<string, string>, message: RegExp]>([
   [
     'a slip',
     { 'perdura.config.mjs': 'export default { tool: [] };' },
-    /there is no option "tool"; there are: tools, providers, observers, agentsDir/,
+    /there is no option "tool"; there are: tools, providers, observers, processors, hooks, agentsDir/,
   ],
   ['what is not built', { 'perdura.config.mjs': 'export default { hooks: {} };' }, /"hooks" is not built yet; there are: tools/],
   ['no list', { 'perdura.config.mjs': 'export default { tools: {} };' }, /"tools" must be an array, and is an object/],

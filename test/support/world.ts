@@ -9,6 +9,8 @@ import { createActivities } from '../../src/activities/index.js';
 import { createAgentLoader } from '../../src/agents/load-agent.js';
 import { createClientWith, type PerduraClient } from '../../src/client.js';
 import { heal } from '../../src/heal/heal.js';
+import type { Processors } from '../../src/memory/processors.js';
+import type { ModelHook } from '../../src/models/hooks.js';
 import { createModels } from '../../src/models/choose.js';
 import { createFileStore } from '../../src/stores/file.js';
 import { createRedisStore } from '../../src/stores/redis.js';
@@ -33,6 +35,8 @@ export interface WorldOptions extends MessagesApiOptions {
   /** The worker has no API key. */
   readonly withoutKey?: boolean;
   readonly worker?: boolean;
+  readonly processors?: Processors;
+  readonly hooks?: readonly ModelHook[];
 }
 
 export interface World {
@@ -99,7 +103,9 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     const native = await NativeConnection.connect({ address });
     const code = { workflowBundle: await workflowBundle(), dataConverter: { payloadConverterPath: PAYLOAD_CONVERTER } };
     const activities = createActivities({
-      heal: (key) => heal({ service: native.workflowService, code, store }, key),
+      heal: (key) => heal({ service: native.workflowService, code, store, processors: options.processors?.input }, key),
+      processors: options.processors,
+      hooks: options.hooks,
       store,
       models: createModels({ anthropic: { ...(options.withoutKey ? {} : { apiKey: 'test-key' }), baseURL: api.url } }),
       agents: createAgentLoader(join(dir, 'agents')),

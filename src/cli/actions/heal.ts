@@ -3,6 +3,7 @@ import { connectTemporal } from '../../client.js';
 import { heal as healConversation } from '../../heal/heal.js';
 import { installTelemetry } from '../../observability.js';
 import { openStore } from '../../stores/open.js';
+import { loadUserConfig } from '../../user-config.js';
 import { workflowCode } from '../../worker.js';
 import type { CliContext } from '../context.js';
 import { EXIT } from '../exit.js';
@@ -20,9 +21,10 @@ export function heal(context: CliContext, given: string): Promise<number> {
     // The replay's own log would stand between the lines.
     installTelemetry({ logLevel: 'error' });
     const { connection } = await connectTemporal(config);
+    const own = await loadUserConfig(config.cwd);
     const store = openStore(config);
     try {
-      const dependencies = { service: connection.workflowService, code: workflowCode(), store };
+      const dependencies = { service: connection.workflowService, code: workflowCode(), store, processors: own.processors?.input };
       const healed = await slowly(`replaying the history of ${id}`, healConversation(dependencies, key));
       if (globals.output !== 'text') output.line(toTerminalJson({ id, ...healed }, globals.output === 'json' ? 2 : undefined));
       else for (const line of inWords(id, healed)) output.line(line);

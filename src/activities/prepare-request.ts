@@ -1,0 +1,71 @@
+/** The one place where a request is assembled (seed 000, section 18: `prepareRequest`). What it reads is stable within a turn. */
+import type { CallModelInput } from '../conversation/effects.js';
+import type { AgentConfig } from '../agents/agent-config.js';
+import type { LoadedAgent } from '../agents/load-agent.js';
+import type { ConversationMessage } from '../conversation/message.js';
+import { tokensOf } from '../memory/tokens.js';
+import type { ModelRequest } from '../models/model.js';
+import { normalize } from '../models/normalize.js';
+import { splitModel } from '../models/registry.js';
+import type { ConversationKey } from '../stores/store.js';
+import type { Tool } from '../tools/tool.js';
+import { inputBudget } from './budget.js';
+import { fitting, loadBase, loadContext, type Said } from './context.js';
+import { fixedTokens } from './fixed-tokens.js';
+import type { ActivityDependencies } from './index.js';
+import { hashOf } from './key.js';
+
+export interface PreparedRequest {
+  readonly request: ModelRequest;
+  readonly config: AgentConfig;
+  /** The tools that are offered, in the order of the request. */
+  readonly offered: readonly Tool[];
+  /** Hash of what every request of this epoch begins with: model, system prompt, tools, the epoch's base. */
+  readonly prefix: string;
+}
+
+export async function prepareRequest(
+  dependencies: ActivityDependencies,
+  key: ConversationKey,
+  input: CallModelInput,
+): Promise<PreparedRequest> {
+  const { agents, store, tools } = dependencies;
+  const { identity, context, base, agentHash } = input;
+  const [agent, messages, before] = await Promise.all([
+    agents(identity.agent, identity.scope, agentHash),
+    loadContext(dependencies, key, context),
+    loadBase(store, key, base),
+  ]);
+  const offered = tools.select(agent.config.tools ?? tools.names);
+  return assemble(agent, offered, before, messages, input);
+}
+
+function assemble(
+  { config, system }: LoadedAgent,
+  offered: readonly Tool[],
+  base: readonly ConversationMessage[],
+  said: readonly Said[],
+  input: CallModelInput,
+): PreparedRequest {
+  const { provider, model } = splitModel(input.model);
+  const described = offered.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
+  const budget = inputBudget(config, input.model) - fixedTokens(system, offered) - tokensOf(base);
+  const context = said.map((one) => (config.context.clock ? withClock(one) : one.message));
+  const messages = normalize([...base, ...fitting(context, budget)], { provider });
+  return {
+    request: { model, maxTokens: config.maxTokens, system, tools: described, messages },
+    config,
+    offered,
+    prefix: hashOf([input.model, system, described, input.base]).slice(0, 16),
+  };
+}
+
+/**
+ * The time stands where it was true, in the message that came then, and stays as it is: a clock that moved with every request
+ * would cost the prompt's cache each time (design section 4).
+ */
+function withClock({ message, ts }: Said): ConversationMessage {
+  if (message.role !== 'user' || typeof message.text !== 'string' || ts === null) return message;
+  const time = new Date(ts * 1000).toISOString().slice(0, 16).replace('T', ' ');
+  return { ...message, text: `[${time} UTC] ${message.text}` };
+}
