@@ -18,6 +18,13 @@ export interface Mutant {
 
 export const mutants: readonly Mutant[] = [
   {
+    name: 'never makes memory of older turns',
+    file: 'conversation/compaction.ts',
+    from: 'if (!settings || memory.doing) return undefined;',
+    to: 'if (!settings || memory.doing || state.v === 1) return undefined;',
+    caughtBy: ['compaction-by-pressure', 'compaction-asked-and-undone'],
+  },
+  {
     name: 'never stores what it owes',
     file: 'conversation/next-step.ts',
     from: "return state.unpersisted.length > 0 ? { kind: 'persist'",

@@ -92,7 +92,39 @@ const signalRaw = async ({ world, id }: Stage, signalName: string, encoding: str
 
 const tinyPng = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
+/** A model so small that a few answers fill it; asked to summarize, it does. */
+const small = (): WorldOptions => ({
+  agent: { maxTokens: 500, context: { maxTokens: 6_000, safetyMargin: 500 } },
+  answer: (request) => {
+    const summarizes = JSON.stringify(request.system ?? '').includes('You condense');
+    const summary = { episodic: { summary: 'They spoke of ledgers.', tags: [], salience: 0.5 }, semantic: [] };
+    return text(summarizes ? JSON.stringify(summary) : 'The harbour master keeps the ledger. '.repeat(40));
+  },
+});
+
+async function talk({ world, id }: Stage, turns: number): Promise<void> {
+  for (let n = 1; n <= turns; n++) await world.client.send(id, `turn ${n}`, START);
+}
+
 export const scenarios: readonly Scenario[] = [
+  {
+    name: 'compaction-by-pressure',
+    world: small,
+    has: ['"name":"compact"', MODEL],
+    play: (stage) => talk(stage, 12),
+  },
+  {
+    name: 'compaction-asked-and-undone',
+    world: small,
+    has: ['"name":"compact"', UPDATE_DONE, '"kind":"undone"'],
+    async play(stage) {
+      const { world, id } = stage;
+      await talk(stage, 6);
+      await world.client.compact(id);
+      await world.client.undoCompaction(id);
+      await talk(stage, 1);
+    },
+  },
   {
     name: 'text-turns',
     world: () => says(text('One.'), text('Two.'), text('Three.')),
