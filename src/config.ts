@@ -20,6 +20,12 @@ export interface Config {
   /** Without it the scripted model answers, labelled as such. */
   readonly anthropicApiKey?: string;
   readonly anthropicBaseUrl?: string;
+  readonly openaiApiKey?: string;
+  readonly openaiBaseUrl?: string;
+  readonly geminiApiKey?: string;
+  readonly geminiBaseUrl?: string;
+  /** A URL, though Ollama itself also takes `host:port`. */
+  readonly ollamaHost: string;
   readonly taskQueue: string;
   /** `provider/name`. */
   readonly model: string;
@@ -55,6 +61,12 @@ export const SETTINGS = [
   { name: 'REDIS_URL', meaning: 'Redis that keeps traces and memory; without it they are files', secret: true },
   { name: 'ANTHROPIC_API_KEY', meaning: 'key for Claude; without it a scripted model answers, which is not a model', secret: true },
   { name: 'ANTHROPIC_BASE_URL', meaning: 'another address that speaks the Messages API', secret: false },
+  { name: 'OPENAI_API_KEY', meaning: 'key for models named openai/… and openai-responses/…', secret: true },
+  { name: 'OPENAI_BASE_URL', meaning: 'another address that speaks as OpenAI does, such as https://openrouter.ai/api/v1', secret: false },
+  { name: 'GEMINI_API_KEY', meaning: 'key for models named gemini/…', secret: true },
+  { name: 'GOOGLE_API_KEY', meaning: 'the same by its other name; GEMINI_API_KEY wins', secret: true },
+  { name: 'GEMINI_BASE_URL', meaning: 'another address that speaks the Gemini API', secret: false },
+  { name: 'OLLAMA_HOST', default: 'http://127.0.0.1:11434', meaning: 'where Ollama runs, for models named ollama/…', secret: false },
   { name: 'PERDURA_TASK_QUEUE', default: 'perdura', meaning: 'task queue of workers and conversations', secret: false },
   {
     name: 'PERDURA_MODEL',
@@ -93,6 +105,11 @@ export function loadConfig(env: Environment = process.env, cwd: string = process
     redisUrl: checkedUrl('REDIS_URL', read('REDIS_URL'), ['redis:', 'rediss:']),
     anthropicApiKey: checkedKey('ANTHROPIC_API_KEY', read('ANTHROPIC_API_KEY')),
     anthropicBaseUrl: checkedUrl('ANTHROPIC_BASE_URL', read('ANTHROPIC_BASE_URL'), ['http:', 'https:']),
+    openaiApiKey: checkedKey('OPENAI_API_KEY', read('OPENAI_API_KEY')),
+    openaiBaseUrl: checkedUrl('OPENAI_BASE_URL', read('OPENAI_BASE_URL'), ['http:', 'https:']),
+    geminiApiKey: checkedKey('GEMINI_API_KEY', read('GEMINI_API_KEY')) ?? checkedKey('GOOGLE_API_KEY', read('GOOGLE_API_KEY')),
+    geminiBaseUrl: checkedUrl('GEMINI_BASE_URL', read('GEMINI_BASE_URL'), ['http:', 'https:']),
+    ollamaHost: checkedHost('OLLAMA_HOST', readOr('OLLAMA_HOST')),
     taskQueue: checked('PERDURA_TASK_QUEUE', readOr('PERDURA_TASK_QUEUE'), /^[\x21-\x7e]{1,200}$/, 'up to 200 visible ASCII characters'),
     model: checked('PERDURA_MODEL', readOr('PERDURA_MODEL'), /^[a-z0-9-]+\/\S+$/, 'provider/name, such as anthropic/claude-sonnet-5-5'),
     agentsDir: resolve(cwd, readOr('PERDURA_AGENTS_DIR')),
@@ -106,14 +123,21 @@ export function loadConfig(env: Environment = process.env, cwd: string = process
 }
 
 /** Every secret that the settings hold, for those who must not show one. */
-export function secretsOf({ anthropicApiKey, anthropicBaseUrl, redisUrl, temporalEnv }: Config): string[] {
-  const ofTemporal = Object.entries(temporalEnv).flatMap(([name, value]) => (TEMPORAL_SECRETS.test(name) ? [value] : []));
-  return [
-    ...(anthropicApiKey === undefined ? [] : [anthropicApiKey]),
-    ...passwordsIn(anthropicBaseUrl),
-    ...passwordsIn(redisUrl),
-    ...ofTemporal,
-  ];
+export function secretsOf(config: Config): string[] {
+  const keys = [config.anthropicApiKey, config.openaiApiKey, config.geminiApiKey];
+  const urls = [config.anthropicBaseUrl, config.openaiBaseUrl, config.geminiBaseUrl, config.ollamaHost, config.redisUrl];
+  const ofTemporal = Object.entries(config.temporalEnv).flatMap(([name, value]) => (TEMPORAL_SECRETS.test(name) ? [value] : []));
+  return [...keys.filter((key) => key !== undefined), ...urls.flatMap(passwordsIn), ...ofTemporal];
+}
+
+/** What each provider of models is to be given, by its name. */
+export function providerSettings(config: Config) {
+  return {
+    anthropic: { apiKey: config.anthropicApiKey, baseURL: config.anthropicBaseUrl },
+    openai: { apiKey: config.openaiApiKey, baseURL: config.openaiBaseUrl },
+    gemini: { apiKey: config.geminiApiKey, baseURL: config.geminiBaseUrl },
+    ollama: { host: config.ollamaHost },
+  };
 }
 
 /** As written, and as it is meant. */
@@ -266,6 +290,19 @@ function checkedUrl(name: SettingName, value: string | undefined, protocols: rea
   return protocols.includes(url.protocol) && (url.hostname !== '' || url.protocol.startsWith('redis'))
     ? value
     : refuse(name, value, wanted);
+}
+
+/** Ollama's own variable, which may lack the protocol and even the host. */
+function checkedHost(name: SettingName, value: string): string {
+  const isUrl = URL.canParse(toUrl(value)) && /^https?:$/.test(new URL(toUrl(value)).protocol);
+  return isUrl ? toUrl(value) : refuse(name, value, 'a URL or host:port, such as http://127.0.0.1:11434');
+}
+
+/** `:11434` is a port of this machine, and a host without a port has Ollama's. */
+function toUrl(host: string): string {
+  if (/^[a-z]+:\/\//i.test(host)) return host;
+  const [, name = '', port = ''] = /^(.*?)(:\d+)?$/.exec(host) ?? [];
+  return `http://${name || '127.0.0.1'}${port || ':11434'}`;
 }
 
 function checkedLogLevel(value: string): LogLevel {

@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path';
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { createActivities, type Activities, type ActivityDependencies } from './activities/index.js';
 import { createAgentLoader } from './agents/load-agent.js';
-import { loadConfig, secretsOf, temporalConnection, type Config } from './config.js';
+import { loadConfig, providerSettings, secretsOf, temporalConnection, type Config } from './config.js';
 import { heal } from './heal/heal.js';
 import type { WorkflowCode } from './heal/replay-runs.js';
 import { toTraces } from './memory/traces.js';
@@ -115,7 +115,8 @@ async function runUntil(stop: AbortSignal, config: Config, own: OwnCode, onReady
 
 /** Who names a model gets that one or the reason why not; who names none, and has no key, gets the stand-in. */
 function needsOffline({ anthropicApiKey, anthropicBaseUrl, model }: Config, { providers = {} }: OwnCode): boolean {
-  return anthropicApiKey === undefined && anthropicBaseUrl === undefined && !(splitModel(model).provider in providers);
+  const { provider } = splitModel(model);
+  return anthropicApiKey === undefined && anthropicBaseUrl === undefined && provider === 'anthropic' && !(provider in providers);
 }
 
 async function activitiesOf(
@@ -125,10 +126,9 @@ async function activitiesOf(
   { offlineUrl, ...more }: Pick<ActivityDependencies, 'heal' | 'hasSearchAttributes'> & { readonly offlineUrl: string | undefined },
 ): Promise<Activities> {
   await mkdir(config.workspace, { recursive: true });
-  const { anthropicApiKey: apiKey, anthropicBaseUrl: baseURL } = config;
   return createActivities({
     store,
-    models: createModels({ anthropic: { apiKey, baseURL }, offlineUrl, own: own.providers }),
+    models: createModels({ ...providerSettings(config), offlineUrl, own: own.providers }),
     agents: createAgentLoader(agentsDirOf(config, own)),
     tools: createToolRegistry([...builtinTools, ...(own.tools ?? [])]),
     workspace: await realpath(config.workspace),

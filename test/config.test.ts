@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Environment } from '../src/config.js';
-import { ConfigError, loadConfig, loadMachine, SETTINGS, temporalConnection } from '../src/config.js';
+import { ConfigError, loadConfig, loadMachine, secretsOf, SETTINGS, temporalConnection } from '../src/config.js';
 
 let cwd: string;
 
@@ -19,6 +19,11 @@ test('without any setting everything has its default', () => {
     redisUrl: undefined,
     anthropicApiKey: undefined,
     anthropicBaseUrl: undefined,
+    openaiApiKey: undefined,
+    openaiBaseUrl: undefined,
+    geminiApiKey: undefined,
+    geminiBaseUrl: undefined,
+    ollamaHost: 'http://127.0.0.1:11434',
     taskQueue: 'perdura',
     model: 'anthropic/claude-sonnet-5-5',
     agentsDir: join(cwd, 'agents'),
@@ -49,6 +54,13 @@ test.each<[string, Environment]>([
   ['REDIS_URL', { REDIS_URL: 'http://localhost:6379' }],
   ['ANTHROPIC_BASE_URL', { ANTHROPIC_BASE_URL: 'api.example.com' }],
   ['ANTHROPIC_API_KEY', { ANTHROPIC_API_KEY: 'sk with blanks' }],
+  ['OPENAI_API_KEY', { OPENAI_API_KEY: '"sk"\n' + 'x' }],
+  ['OPENAI_BASE_URL', { OPENAI_BASE_URL: 'openrouter.ai/api/v1' }],
+  ['GEMINI_API_KEY', { GEMINI_API_KEY: 'two words' }],
+  ['GOOGLE_API_KEY', { GOOGLE_API_KEY: 'two words' }],
+  ['GEMINI_BASE_URL', { GEMINI_BASE_URL: 'ftp://host' }],
+  ['OLLAMA_HOST', { OLLAMA_HOST: 'ftp://host' }],
+  ['OLLAMA_HOST', { OLLAMA_HOST: 'two words' }],
   ['PERDURA_LOG_LEVEL', { PERDURA_LOG_LEVEL: 'loud' }],
   ['PERDURA_MODEL', { PERDURA_MODEL: 'claude' }],
   ['PERDURA_TASK_QUEUE', { PERDURA_TASK_QUEUE: 'two words' }],
@@ -62,9 +74,46 @@ test('the refusal of a secret does not print it', () => {
   expect(() => loadConfig({ ANTHROPIC_API_KEY: 'sk hunter2' }, cwd)).toThrow(/^(?!.*hunter2)/);
 });
 
+test.each([
+  ['127.0.0.1:8080', 'http://127.0.0.1:8080'],
+  [':8080', 'http://127.0.0.1:8080'],
+  ['0.0.0.0', 'http://0.0.0.0:11434'],
+  ['gpu.example', 'http://gpu.example:11434'],
+  ['[::1]:8080', 'http://[::1]:8080'],
+  ['https://ollama.example/at', 'https://ollama.example/at'],
+])('OLLAMA_HOST is written as for Ollama itself: %s', (written, url) => {
+  expect(loadConfig({ OLLAMA_HOST: written }, cwd).ollamaHost).toBe(url);
+});
+
+test('the key of Gemini has two names, of which its own wins', () => {
+  expect(loadConfig({ GOOGLE_API_KEY: 'g' }, cwd).geminiApiKey).toBe('g');
+  expect(loadConfig({ GOOGLE_API_KEY: 'g', GEMINI_API_KEY: 'own' }, cwd).geminiApiKey).toBe('own');
+});
+
+test('the secrets are all keys, and the passwords in addresses', () => {
+  const config = loadConfig(
+    {
+      OPENAI_API_KEY: 'sk-1',
+      OPENAI_BASE_URL: 'https://a:one@host/v1',
+      GOOGLE_API_KEY: 'g-1',
+      GEMINI_BASE_URL: 'https://a:two@host',
+      OLLAMA_HOST: 'a:three@gpu.example:11434',
+    },
+    cwd,
+  );
+  expect(secretsOf(config)).toEqual(['sk-1', 'g-1', 'one', 'one', 'two', 'two', 'three', 'three']);
+});
+
 test('every setting has a name, a meaning, and says whether it is a secret', () => {
   expect(new Set(SETTINGS.map(({ name }) => name)).size).toBe(SETTINGS.length);
-  expect(SETTINGS.filter(({ secret }) => secret).map(({ name }) => name)).toEqual(['TEMPORAL_*', 'REDIS_URL', 'ANTHROPIC_API_KEY']);
+  expect(SETTINGS.filter(({ secret }) => secret).map(({ name }) => name)).toEqual([
+    'TEMPORAL_*',
+    'REDIS_URL',
+    'ANTHROPIC_API_KEY',
+    'OPENAI_API_KEY',
+    'GEMINI_API_KEY',
+    'GOOGLE_API_KEY',
+  ]);
 });
 
 test('TEMPORAL_* go to envconfig, also from .env, and nothing else does', async () => {

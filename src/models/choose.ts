@@ -1,9 +1,16 @@
 import { type AnthropicOptions, createAnthropicModel } from './anthropic/client.js';
+import { createGeminiModel, type GeminiOptions } from './gemini/client.js';
 import { type Model, ModelFailure } from './model.js';
+import { createOllamaModel, type OllamaOptions } from './ollama/client.js';
+import { createOpenAIModel, createOpenAIResponsesModel, type OpenAIOptions } from './openai/client.js';
 import { splitModel } from './registry.js';
 
 export interface ProviderOptions {
   readonly anthropic?: AnthropicOptions;
+  /** For both of its APIs, `openai/…` and `openai-responses/…`. */
+  readonly openai?: OpenAIOptions;
+  readonly gemini?: GeminiOptions;
+  readonly ollama?: OllamaOptions;
   /** Address of the scripted stand-in, which speaks the Messages API. Its "models" have no price, because they are none. */
   readonly offlineUrl?: string;
   /** One's own, by the name before the slash. */
@@ -12,7 +19,14 @@ export interface ProviderOptions {
 
 /** Finds the provider of a `provider/model`. Each has one client, and with it one pool of connections. */
 export function createModels(options: ProviderOptions): (name: string) => Model {
-  const providers = new Map<string, Model>([['anthropic', createAnthropicModel(options.anthropic ?? {})]]);
+  const builtin = [
+    createAnthropicModel(options.anthropic ?? {}),
+    createOpenAIModel(options.openai ?? {}),
+    createOpenAIResponsesModel(options.openai ?? {}),
+    createGeminiModel(options.gemini ?? {}),
+    createOllamaModel(options.ollama ?? {}),
+  ];
+  const providers = new Map<string, Model>(builtin.map((model) => [model.provider, model]));
   if (options.offlineUrl !== undefined) providers.set('offline', createAnthropicModel({ apiKey: 'offline', baseURL: options.offlineUrl }));
   for (const [name, model] of Object.entries(options.own ?? {})) providers.set(name, model);
   return (name) => {

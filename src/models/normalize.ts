@@ -31,6 +31,9 @@ export interface NormalizeOptions {
   readonly provider: string;
 }
 
+/** Thinking that cannot be read, by the names of those who send it. */
+const OPAQUE_THINKING: readonly (string | undefined)[] = ['redacted_thinking', 'reasoning'];
+
 export const CONTINUE: UserMessage = { role: 'user', text: 'Continue.' };
 export const INTERRUPTED: UserMessage = { role: 'user', text: '[The person interrupted the answer at this point.]' };
 
@@ -196,7 +199,7 @@ function isBlankUser(message: UserMessage): boolean {
 }
 
 function isThinking(block: AssistantBlock): boolean {
-  return block.kind === 'thinking' || (block.kind === 'opaque' && typeOf(block.value) === 'redacted_thinking');
+  return block.kind === 'thinking' || (block.kind === 'opaque' && OPAQUE_THINKING.includes(typeOf(block.value)));
 }
 
 /** Whatever a provider sends as a block is an object that names its type; anything else is damage. */

@@ -23,6 +23,9 @@ export interface ModelLimits {
 /** Small enough for any model of today. */
 const UNKNOWN: ModelLimits = { contextTokens: 200_000, maxOutputTokens: 32_000, price: null };
 
+/** A computer of one's own sends no bill. How much a model takes there is for its server to say. */
+const LOCAL: ModelLimits = { ...UNKNOWN, price: { input: 0, cached: 0, cacheWrite: 0, output: 0 } };
+
 const MODELS: ReadonlyMap<string, ModelLimits> = new Map(
   Object.entries({
     'anthropic/claude-fable-5-1': large(price(10, 0.25, 50)),
@@ -44,12 +47,49 @@ const MODELS: ReadonlyMap<string, ModelLimits> = new Map(
       longPrompt: { overTokens: 100_000, price: price(0.5, 0.05, 2.5) },
     },
     'anthropic/claude-haiku-4-5': small(price(1, 0.1, 5)),
+    // OpenAI: one price for both of its APIs.
+    'openai/gpt-6.1-sol': million(price(2, 0.1, 10)),
+    'openai/gpt-6-sol': million(price(2, 0.2, 10)),
+    'openai/gpt-6-luna': million(price(0.1, 0.01, 0.5)),
+    'openai/gpt-5.5': million(price(5, 0.5, 30)),
+    'openai/gpt-5.4': million(price(2.5, 0.25, 15)),
+    'openai/gpt-5.4-mini': gpt5(price(0.75, 0.075, 4.5)),
+    'openai/gpt-5.4-nano': gpt5(price(0.2, 0.02, 1.25)),
+    'openai/gpt-5.3-codex': gpt5(price(1.75, 0.175, 14)),
+    'openai/gpt-5.2': gpt5(price(1.75, 0.175, 14)),
+    'openai/gpt-5.1': gpt5(price(1.25, 0.125, 10)),
+    'openai/gpt-5': gpt5(price(1.25, 0.125, 10)),
+    'openai/gpt-5-mini': gpt5(price(0.25, 0.025, 2)),
+    'openai/gpt-5-nano': gpt5(price(0.05, 0.005, 0.4)),
+    'openai/gpt-4.1': { contextTokens: 1_047_576, maxOutputTokens: 32_768, price: price(2, 0.5, 8) },
+    'openai/gpt-4.1-mini': { contextTokens: 1_047_576, maxOutputTokens: 32_768, price: price(0.4, 0.1, 1.6) },
+    'openai/gpt-4o': { contextTokens: 128_000, maxOutputTokens: 16_384, price: price(2.5, 1.25, 10) },
+    'openai/gpt-4o-mini': { contextTokens: 128_000, maxOutputTokens: 16_384, price: price(0.15, 0.075, 0.6) },
+    // Doubles on 2026-12-01.
+    'gemini/gemini-4-argon': gemini(price(2, 0.1, 10)),
+    // These three double on 2027-01-01.
+    'gemini/gemini-3.8-flash': gemini(price(0.75, 0.075, 3.75)),
+    'gemini/gemini-3.7-flash': gemini(price(0.75, 0.075, 3.75)),
+    'gemini/gemini-3.6-flash': gemini(price(0.75, 0.075, 3.75)),
+    'gemini/gemini-3.5-flash': gemini(price(1.5, 0.15, 9)),
+    'gemini/gemini-3.1-pro-preview': {
+      ...gemini(price(2, 0.2, 12)),
+      longPrompt: { overTokens: 200_000, price: price(4, 0.4, 18) },
+    },
+    'gemini/gemini-2.5-pro': {
+      ...gemini(price(1.25, 0.125, 10)),
+      longPrompt: { overTokens: 200_000, price: price(2.5, 0.25, 15) },
+    },
+    'gemini/gemini-2.5-flash': gemini(price(0.3, 0.03, 2.5)),
+    'gemini/gemini-2.5-flash-lite': gemini(price(0.1, 0.01, 0.4)),
   }),
 );
 
-/** `name` may carry a date (`…-20251001`). An unknown model gets cautious limits and no price. */
+/** `name` may carry a date (`…-20251001`, `…-2026-04-23`). An unknown model gets cautious limits and no price. */
 export function modelLimits(name: string): ModelLimits {
-  return MODELS.get(name) ?? MODELS.get(name.replace(/-\d{8}$/, '')) ?? UNKNOWN;
+  if (name.startsWith('ollama/')) return LOCAL;
+  const known = name.replace(/^openai-responses\//, 'openai/');
+  return MODELS.get(known) ?? MODELS.get(known.replace(/-(\d{8}|\d{4}-\d{2}-\d{2})$/, '')) ?? UNKNOWN;
 }
 
 /** null where the model's price is not known. */
@@ -76,7 +116,7 @@ export function splitModel(name: string): { readonly provider: string; readonly 
   return { provider, model };
 }
 
-/** A write for five minutes costs a quarter more than plain input, on all of them. */
+/** A write for five minutes costs a quarter more than plain input with those who count writes at all. */
 function price(input: number, cached: number, output: number): Price {
   return { input, cached, cacheWrite: input * 1.25, output };
 }
@@ -87,4 +127,18 @@ function large(price: Price): ModelLimits {
 
 function small(price: Price): ModelLimits {
   return { contextTokens: 200_000, maxOutputTokens: 64_000, price };
+}
+
+/** A prompt over 272,000 tokens costs twice as much, and its answer half as much again. */
+function million(usual: Price): ModelLimits {
+  const longPrompt = { overTokens: 272_000, price: price(usual.input * 2, usual.cached * 2, usual.output * 1.5) };
+  return { contextTokens: 1_050_000, maxOutputTokens: 128_000, price: usual, longPrompt };
+}
+
+function gpt5(price: Price): ModelLimits {
+  return { contextTokens: 400_000, maxOutputTokens: 128_000, price };
+}
+
+function gemini(price: Price): ModelLimits {
+  return { contextTokens: 1_048_576, maxOutputTokens: 65_536, price };
 }

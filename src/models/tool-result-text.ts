@@ -16,3 +16,9 @@ export function toolResultText(result: ToolResultMessage): string {
   // Providers refuse blank text.
   return said === '' ? '(no output)' : said;
 }
+
+/** For APIs that have no mark for a failed call: the words must say it. */
+export function markedResultText(result: ToolResultMessage): string {
+  const text = toolResultText(result);
+  return result.outcome === 'error' && !/^\s*error\b/i.test(text) ? `Error: ${text}` : text;
+}

@@ -1,9 +1,11 @@
-/** A refusal in the Messages API's own shape. */
+/** A refusal, and the words and the shape that it has in the Messages API. */
 
 export interface ApiError {
   readonly status: number;
   readonly type: string;
   readonly message: string;
+  /** A second word for machines, with APIs that have one. */
+  readonly code?: string;
 }
 
 const typeOfStatus: ReadonlyMap<number, string> = new Map([

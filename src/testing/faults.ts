@@ -1,12 +1,12 @@
 /** What can go wrong with an answer on its way: each fault by name, with a builder that reads as what happens. */
-import { apiError } from './api-error.js';
 import { callTools, text, type Reply } from './reply.js';
 
 /**
  * Where in the stream it happens: after so many events (0 = headers only), or at a landmark.
- * `in-event` is in the middle of the bytes of an event of the first content block.
+ * `in-event` is in the middle of the bytes of an event of the first content block, `after-message-stop` when all is said.
  */
-export type Cut = number | 'before-headers' | 'in-event' | 'before-block-stop' | 'before-message-delta' | 'before-message-stop';
+export type Cut =
+  number | 'before-headers' | 'in-event' | 'before-block-stop' | 'before-message-delta' | 'before-message-stop' | 'after-message-stop';
 
 export type Fault =
   /** An error instead of an answer. `body` replaces the API's own error body. */
@@ -58,7 +58,7 @@ export function fault(what: Fault, reply: Reply = text('These words may never ar
 /** An HTTP error in the API's shape: 400, 401, 402, 403, 404, 413, 429, 500, 504, 529. */
 export function httpError(status: number, options: RetryHeaders & { readonly message?: string; readonly type?: string } = {}): Reply {
   const { message, type, ...retry } = options;
-  return fault({ kind: 'status', ...apiError(status, message, type), headers: retryHeaders(retry) });
+  return fault({ kind: 'status', status, message, type, headers: retryHeaders(retry) });
 }
 
 export function rateLimited(retry: RetryHeaders = {}): Reply {

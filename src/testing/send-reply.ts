@@ -1,11 +1,10 @@
 /** Says a reply over HTTP: the pace, the hold and the faults. */
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { apiError, errorBody, type ApiError } from './api-error.js';
-import type { ApiRequest } from './api-request.js';
+import type { ApiError } from './api-error.js';
 import { htmlPage, type Cut, type Fault } from './faults.js';
+import type { Frame, Landmark, OddFrame, Protocol } from './protocol.js';
 import type { Hold, Reply } from './reply.js';
-import { charsOf, freshId, toEvents, toMessage, type StreamEvent } from './to-events.js';
 
 /** Which side ended it: `cut` is a fault that was asked for, `left` means the client was gone first. */
 export type Ending = 'sent' | 'cut' | 'left';
@@ -13,77 +12,99 @@ export type Ending = 'sent' | 'cut' | 'left';
 /** A fault on the way, of an answer that began well. */
 type Blow = Exclude<Fault, { kind: 'status' | 'html' }>;
 
-export function sendReply(response: ServerResponse, reply: Reply, request: ApiRequest, requestId: string): Promise<Ending> {
-  const { fault } = reply;
-  if (fault?.kind === 'status') return sendStatus(response, fault, requestId);
-  if (fault?.kind === 'html') return sendBody(response, 200, htmlPage('Welcome to the guest network'), 'text/html; charset=utf-8');
-  const gone = whenGone(response);
-  if (fault?.at === 'before-headers' && isWordless(fault)) return strike(response, fault, gone).then((ending) => ending ?? 'cut');
-  return request.stream === true
-    ? sendStream(response, reply, toEvents(reply, request), fault, gone)
-    : sendWhole(response, reply, JSON.stringify(toMessage(reply, request)), fault, gone, requestId);
+/** Where a reply goes, and in which words. */
+export interface Outlet<Request> {
+  readonly protocol: Protocol<Request>;
+  readonly response: ServerResponse;
+  readonly requestId: string;
 }
 
-export function sendError(response: ServerResponse, error: ApiError, requestId: string): Promise<Ending> {
-  return sendBody(response, error.status, JSON.stringify(errorBody(error, requestId)), 'application/json');
+/** What a fault on the way needs of it: the words, and a word for the client's leaving. */
+interface Way {
+  readonly response: ServerResponse;
+  readonly contentType: string;
+  readonly gone: AbortSignal;
+  readonly odd: (frame: OddFrame) => string;
+  readonly errorOf: (blow: Extract<Blow, { kind: 'error-event' }>) => ApiError;
+}
+
+export function sendReply<Request>(outlet: Outlet<Request>, reply: Reply, request: Request): Promise<Ending> {
+  const { protocol, response } = outlet;
+  const { fault } = reply;
+  if (fault?.kind === 'status') return sendStatus(outlet, fault);
+  if (fault?.kind === 'html') return sendBody(response, 200, htmlPage('Welcome to the guest network'), 'text/html; charset=utf-8');
+  const way: Way = {
+    response,
+    contentType: protocol.contentType,
+    gone: whenGone(response),
+    odd: (frame) => protocol.toOddFrame(frame),
+    errorOf: ({ type, message }) => protocol.error(type === 'api_error' ? 500 : 529, message, isUsual(type) ? undefined : type),
+  };
+  if (fault?.at === 'before-headers' && isWordless(fault)) return strike(way, fault).then((ending) => ending ?? 'cut');
+  return protocol.wantsStream(request)
+    ? sendStream(way, reply, protocol.toFrames(reply, request), fault)
+    : sendWhole(way, reply, JSON.stringify(protocol.toWhole(reply, request)), fault, (error) => sendError(outlet, error));
+}
+
+export function sendError<Request>({ protocol, response, requestId }: Outlet<Request>, error: ApiError): Promise<Ending> {
+  return sendBody(response, error.status, JSON.stringify(protocol.errorBody(error, requestId)), 'application/json');
 }
 
 export function sendJson(response: ServerResponse, body: unknown): Promise<Ending> {
   return sendBody(response, 200, JSON.stringify(body), 'application/json');
 }
 
-async function sendStream(
-  response: ServerResponse,
-  reply: Reply,
-  events: readonly StreamEvent[],
-  blow: Blow | undefined,
-  gone: AbortSignal,
-): Promise<Ending> {
-  beginStream(response);
-  const strikeAt = blow && indexOf(blow.at, events);
+/** The two that a status stands for. */
+function isUsual(type: string | undefined): boolean {
+  return type === undefined || type === 'overloaded_error' || type === 'api_error';
+}
+
+async function sendStream(way: Way, reply: Reply, frames: readonly Frame[], blow: Blow | undefined): Promise<Ending> {
+  const { response, gone } = way;
+  beginStream(way);
+  const strikeAt = blow && indexOf(blow.at, frames);
   const hold = holdOf(reply);
   const delayMs = typeof reply.chunks === 'object' ? reply.chunks.delayMs : 0;
   let chars = 0;
   let held = false;
-  for (const [index, event] of events.entries()) {
+  for (const [index, { bytes, chars: more, landmarks }] of frames.entries()) {
     if (blow && index === strikeAt) {
-      if (blow.at === 'in-event') response.write(toSse(event).slice(0, Math.floor(toSse(event).length / 2)));
-      const ending = await strike(response, blow, gone);
+      if (blow.at === 'in-event') response.write(bytes.slice(0, Math.floor(bytes.length / 2)));
+      const ending = await strike(way, blow);
       if (ending) return ending;
     }
-    if (delayMs > 0 && event.type === 'content_block_delta') await pause(delayMs, gone);
+    if (delayMs > 0 && landmarks.includes('content')) await pause(delayMs, gone);
     if (gone.aborted) return 'left';
-    response.write(toSse(event));
-    chars += charsOf(event);
+    response.write(bytes);
+    chars += more;
     if (hold && !held && (index + 1 >= (hold.events ?? Infinity) || chars >= (hold.chars ?? Infinity))) {
       held = true;
       await standStill(hold, gone);
     }
   }
-  return gone.aborted ? 'left' : end(response);
+  if (gone.aborted) return 'left';
+  return (blow && strikeAt === frames.length && (await strike(way, blow))) || end(response);
 }
 
 /** Without a stream a fault strikes in the middle of the body. */
 async function sendWhole(
-  response: ServerResponse,
+  way: Way,
   reply: Reply,
   body: string,
   blow: Blow | undefined,
-  gone: AbortSignal,
-  requestId: string,
+  refuse: (error: ApiError) => Promise<Ending>,
 ): Promise<Ending> {
+  const { response, gone } = way;
   const hold = holdOf(reply);
   if (hold) await standStill(hold, gone);
   if (gone.aborted) return 'left';
   if (!blow || blow.kind === 'unknown-event') return sendBody(response, 200, body, 'application/json');
-  if (blow.kind === 'error-event') {
-    return sendError(response, apiError(blow.type === 'api_error' ? 500 : 529, blow.message), requestId);
-  }
+  if (blow.kind === 'error-event') return refuse(way.errorOf(blow));
   const half = body.slice(0, Math.floor(body.length / 2));
   if (blow.kind === 'malformed-json') return sendBody(response, 200, half, 'application/json');
   response.writeHead(200, { 'content-type': 'application/json' });
   response.write(half);
-  return (await strike(response, blow, gone)) ?? 'cut';
+  return (await strike(way, blow)) ?? 'cut';
 }
 
 /** Needs no headers to happen; the other faults say something, and headers come before what is said. */
@@ -92,22 +113,21 @@ function isWordless({ kind }: Blow): boolean {
 }
 
 /** Does what the fault says. Undefined where the stream goes on after it. */
-async function strike(response: ServerResponse, blow: Blow, gone: AbortSignal): Promise<Ending | undefined> {
+async function strike(way: Way, blow: Blow): Promise<Ending | undefined> {
+  const { response, gone, odd } = way;
   const { socket } = response;
   switch (blow.kind) {
-    case 'error-event': {
-      const error = apiError(blow.type === 'api_error' ? 500 : 529, blow.message, blow.type);
-      beginStream(response);
-      response.write(toSse({ type: 'error', error: { type: error.type, message: error.message }, request_id: freshId('req') }));
+    case 'error-event':
+      beginStream(way);
+      response.write(odd({ kind: 'error', error: way.errorOf(blow) }));
       return end(response);
-    }
     case 'malformed-json':
-      beginStream(response);
-      response.write('event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","te\n\n');
+      beginStream(way);
+      response.write(odd({ kind: 'malformed' }));
       return undefined;
     case 'unknown-event':
-      beginStream(response);
-      response.write(toSse({ type: 'content_block_sparkle', index: 0, sparkle: { shade: 'blue' } }));
+      beginStream(way);
+      response.write(odd({ kind: 'unknown' }));
       return undefined;
     case 'half-close':
       if (response.headersSent) return end(response);
@@ -128,11 +148,11 @@ async function strike(response: ServerResponse, blow: Blow, gone: AbortSignal): 
       await whenAborted(gone);
       return 'left';
     case 'drip':
-      beginStream(response);
-      if (blow.what === 'byte') response.write('event: ping\ndata: ');
+      beginStream(way);
+      if (blow.what === 'byte') response.write(odd({ kind: 'half' }));
       while (!gone.aborted) {
         await pause(blow.everyMs, gone);
-        response.write(blow.what === 'byte' ? ' ' : toSse({ type: 'ping' }));
+        response.write(blow.what === 'byte' ? ' ' : odd({ kind: 'ping' }));
       }
       return 'left';
     default:
@@ -140,9 +160,12 @@ async function strike(response: ServerResponse, blow: Blow, gone: AbortSignal): 
   }
 }
 
-function sendStatus(response: ServerResponse, fault: Extract<Fault, { kind: 'status' }>, requestId: string): Promise<Ending> {
-  const error = apiError(fault.status, fault.message, fault.type);
-  const body = fault.body ?? JSON.stringify(errorBody(error, requestId));
+function sendStatus<Request>(
+  { protocol, response, requestId }: Outlet<Request>,
+  fault: Extract<Fault, { kind: 'status' }>,
+): Promise<Ending> {
+  const error = protocol.error(fault.status, fault.message, fault.type);
+  const body = fault.body ?? JSON.stringify(protocol.errorBody(error, requestId));
   return sendBody(response, fault.status, body, fault.contentType ?? 'application/json', fault.headers);
 }
 
@@ -165,35 +188,33 @@ function end(response: ServerResponse, body = ''): Promise<Ending> {
   });
 }
 
-function beginStream(response: ServerResponse): void {
+function beginStream({ response, contentType }: Way): void {
   if (response.headersSent) return;
-  response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' });
+  response.writeHead(200, { 'content-type': contentType, 'cache-control': 'no-cache' });
   response.flushHeaders();
 }
 
-function toSse(event: StreamEvent): string {
-  return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
-}
-
 /** The index of the event before which it happens; past the end means before the last. */
-function indexOf(at: Cut, events: readonly StreamEvent[]): number {
-  const before = (type: string): number => {
-    const index = events.findIndex((event) => event.type === type);
-    return index < 0 ? events.length - 1 : index;
+function indexOf(at: Cut, frames: readonly Frame[]): number {
+  const before = (landmark: Landmark): number => {
+    const index = frames.findIndex(({ landmarks }) => landmarks.includes(landmark));
+    return index < 0 ? frames.length - 1 : index;
   };
   switch (at) {
     case 'before-headers':
       return 0;
     case 'in-event':
-      return before('content_block_delta');
+      return before('content');
     case 'before-block-stop':
-      return before('content_block_stop');
+      return before('block-stop');
     case 'before-message-delta':
-      return before('message_delta');
+      return before('message-delta');
     case 'before-message-stop':
-      return before('message_stop');
+      return before('message-stop');
+    case 'after-message-stop':
+      return frames.length;
     default:
-      return Math.min(at, events.length - 1);
+      return Math.min(at, frames.length - 1);
   }
 }
 

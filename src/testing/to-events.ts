@@ -1,7 +1,8 @@
 /** From a scripted reply to the API's own words: the whole message, and the events it streams as. Pure. */
-import { randomBytes } from 'node:crypto';
 import type { ApiRequest } from './api-request.js';
+import { frame, toSse, type Frame, type Landmark } from './protocol.js';
 import type { Reply, ReplyUsage, ToolCall } from './reply.js';
+import { freshId, inputJsonOf, inputOf, pieces, stopWordOf, textsOf, usageOf } from './words-of.js';
 
 export type ContentBlock =
   | { readonly type: 'thinking'; readonly thinking: string; readonly signature: string }
@@ -31,8 +32,6 @@ export interface StreamEvent {
   readonly [field: string]: unknown;
 }
 
-const defaultPiece = 12;
-
 /** As a request without `stream` gets it. */
 export function toMessage(reply: Reply, request: ApiRequest): ApiMessageBody {
   const calls = reply.toolCalls ?? [];
@@ -46,10 +45,10 @@ export function toMessage(reply: Reply, request: ApiRequest): ApiMessageBody {
       ...textsOf(reply).map((text) => ({ type: 'text' as const, text, citations: null })),
       ...calls.map(toToolUse),
     ],
-    stop_reason: reply.stopReason ?? (calls.length > 0 ? 'tool_use' : 'end_turn'),
+    stop_reason: stopWordOf(reply),
     stop_sequence: null,
     stop_details: reply.stopDetails ?? null,
-    usage: usageOf(reply, request),
+    usage: usageOf(reply, promptOf(request)),
   };
 }
 
@@ -77,21 +76,25 @@ export function toEvents(reply: Reply, request: ApiRequest): readonly StreamEven
   ];
 }
 
+const landmarkOf: Readonly<Record<string, Landmark>> = {
+  content_block_delta: 'content',
+  content_block_stop: 'block-stop',
+  message_delta: 'message-delta',
+  message_stop: 'message-stop',
+};
+
+export function toFrames(reply: Reply, request: ApiRequest): Frame[] {
+  return toEvents(reply, request).map((event) => {
+    const landmark = landmarkOf[event.type];
+    return frame(toSse(event, event.type), charsOf(event), ...(landmark ? [landmark] : []));
+  });
+}
+
 /** How much content an event carries, in characters. */
-export function charsOf(event: StreamEvent): number {
+function charsOf(event: StreamEvent): number {
   if (event.type !== 'content_block_delta') return 0;
   const delta = event.delta as { text?: string; thinking?: string; partial_json?: string };
   return (delta.text ?? delta.thinking ?? delta.partial_json ?? '').length;
-}
-
-/** `toolu_` and the like, fresh each time: ids must be unique in a conversation, over restarts too. */
-export function freshId(prefix: string): string {
-  return `${prefix}_01${randomBytes(11).toString('hex')}`;
-}
-
-/** Four characters to a token, as good as any. */
-export function estimateTokens(value: unknown): number {
-  return Math.max(1, Math.ceil((JSON.stringify(value) ?? '').length / 4));
 }
 
 function blockEvents(block: ContentBlock, index: number, reply: Reply, inputJson: string | undefined): StreamEvent[] {
@@ -119,45 +122,10 @@ function blockEvents(block: ContentBlock, index: number, reply: Reply, inputJson
   }
 }
 
-/** Cuts between characters, never within a surrogate pair. */
-function pieces(text: string, reply: Reply): string[] {
-  const characters = [...text];
-  const size =
-    typeof reply.chunks === 'number'
-      ? Math.max(1, Math.ceil(characters.length / reply.chunks))
-      : Math.max(1, reply.chunks?.size ?? defaultPiece);
-  const parts: string[] = [];
-  for (let at = 0; at < characters.length; at += size) parts.push(characters.slice(at, at + size).join(''));
-  return parts;
-}
-
-function textsOf(reply: Reply): readonly string[] {
-  return typeof reply.text === 'string' ? [reply.text] : (reply.text ?? []);
-}
-
 function toToolUse(call: ToolCall): ContentBlock {
-  const input = call.input ?? (call.inputJson === undefined ? {} : parsedOrEmpty(call.inputJson));
-  return { type: 'tool_use', id: call.id ?? freshId('toolu'), name: call.name, input, caller: { type: 'direct' } };
+  return { type: 'tool_use', id: call.id ?? freshId('toolu'), name: call.name, input: inputOf(call), caller: { type: 'direct' } };
 }
 
-function inputJsonOf(call: ToolCall): string {
-  return call.inputJson ?? JSON.stringify(call.input ?? {});
-}
-
-function parsedOrEmpty(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    return {};
-  }
-}
-
-function usageOf(reply: Reply, request: ApiRequest): ReplyUsage {
-  const { model: _model, max_tokens: _maxTokens, stream: _stream, ...prompt } = request;
-  return {
-    input_tokens: reply.usage?.input_tokens ?? estimateTokens(prompt),
-    cache_creation_input_tokens: reply.usage?.cache_creation_input_tokens ?? 0,
-    cache_read_input_tokens: reply.usage?.cache_read_input_tokens ?? 0,
-    output_tokens: reply.usage?.output_tokens ?? estimateTokens([reply.text, reply.thinking, reply.toolCalls]),
-  };
+function promptOf({ model: _model, max_tokens: _maxTokens, stream: _stream, ...prompt }: ApiRequest): unknown {
+  return prompt;
 }

@@ -173,6 +173,12 @@ describe('blocks', () => {
     ]);
   });
 
+  test('reasoning that led to nothing is dropped likewise: it is refused without what it led to', () => {
+    const reasoning: AssistantBlock = { kind: 'opaque', provider: 'openai-responses', value: { type: 'reasoning', id: 'rs_1' } };
+    const messages = [user('go'), says(reasoning, 'Yes.', reasoning), user('ok')];
+    expect(normalize(messages, { provider: 'openai-responses' })[1]).toEqual(says(reasoning, 'Yes.'));
+  });
+
   test('an opaque block that is damaged or another provider’s is dropped', () => {
     const opaque = (value: JsonValue, provider = 'anthropic'): AssistantBlock => ({ kind: 'opaque', provider, value });
     const whole = opaque({ type: 'server_tool_use', id: 'x' });

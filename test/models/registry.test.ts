@@ -32,6 +32,13 @@ test('an unknown provider is answered with the known ones', () => {
   expect(thrown(() => choose('constructor/gpt'))).toEqual(failure('not-found', /Known ones/));
 });
 
+test('each provider goes by the name before the slash', () => {
+  const choose = createModels({});
+  const names = ['anthropic', 'openai', 'openai-responses', 'gemini', 'ollama'];
+  expect(names.map((name) => choose(`${name}/x`).provider)).toEqual(names);
+  expect(thrown(() => choose('opanai/gpt'))).toEqual(failure('not-found', `Known ones: ${names.join(', ')}.`));
+});
+
 test('what a call costs: plain, cached, written to the cache, and output', () => {
   const usage = { inputTokens: 1_000_000, cachedTokens: 600_000, cacheWriteTokens: 300_000, outputTokens: 100_000 };
   // 100k at 2, 600k at 0.1, 300k at 2.5, 100k at 10 dollars a million
@@ -50,4 +57,22 @@ test('an unknown model has cautious limits, and a cost that is unknown rather th
 
 test('a dated name is the same model', () => {
   expect(modelLimits('anthropic/claude-haiku-4-5-20251001')).toBe(modelLimits('anthropic/claude-haiku-4-5'));
+});
+
+test('both of OpenAI’s APIs have the same models, dated as it dates them', () => {
+  const limits = modelLimits('openai/gpt-5.5');
+  expect(limits).toMatchObject({ contextTokens: 1_050_000, price: { input: 5, cached: 0.5, output: 30 } });
+  expect(modelLimits('openai-responses/gpt-5.5')).toBe(limits);
+  expect(modelLimits('openai-responses/gpt-5.5-2026-04-23')).toBe(limits);
+  expect(modelLimits('openai/gpt-5.5-pro').price).toBeNull();
+});
+
+test('a long prompt costs more with OpenAI and Gemini too', () => {
+  const usage = { inputTokens: 300_000, cachedTokens: 0, outputTokens: 1_000 };
+  expect(costUsd('openai/gpt-5.4', usage)).toBeCloseTo(1.5 + 0.0225, 10);
+  expect(costUsd('gemini/gemini-3.1-pro-preview', usage)).toBeCloseTo(1.2 + 0.018, 10);
+});
+
+test('what runs in Ollama costs nothing', () => {
+  expect(costUsd('ollama/llama4:scout', { inputTokens: 1_000_000, cachedTokens: 0, outputTokens: 1_000 })).toBe(0);
 });

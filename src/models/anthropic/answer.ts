@@ -6,20 +6,13 @@
  * A3  Events and blocks that we do not know do no harm: the first are passed over, the second are kept as they came.
  */
 import type { AssistantBlock, JsonObject, JsonValue, ModelStop } from '../../conversation/message.js';
-import { ModelFailure, type ModelDelta, type ModelResponse, type ModelUsage } from '../model.js';
+import { type Answer, hasText, settledStop } from '../answer.js';
+import type { ModelDelta, ModelUsage } from '../model.js';
+import { asCount, asObject, asText } from '../read-json.js';
+import { createTeller } from '../teller.js';
+import { isDeeperThan, MAX_DEPTH } from '../tool-input.js';
+import { brokenStream, readCall, type UnreadCall } from '../unread-call.js';
 import { isWellFormed, toWellFormed } from '../well-formed.js';
-import { isDeeperThan, parseToolInput, toToolInput } from './tool-input.js';
-
-export interface Answer {
-  /** Takes the next event. Throws ModelFailure `broken-stream` on one that cannot follow. */
-  take(event: StreamEvent): void;
-  /** Whether all of it has been said (A1). */
-  isWhole(): boolean;
-  /** Throws ModelFailure `broken-stream` unless it is whole. */
-  response(): ModelResponse;
-  /** What can be kept of an answer that was stopped: whole blocks, no tool calls. */
-  soFar(): { readonly blocks: readonly AssistantBlock[]; readonly usage: ModelUsage };
-}
 
 /** An event as it comes over the wire: `type` is sure, the rest is read with care. */
 export interface StreamEvent {
@@ -33,16 +26,6 @@ interface OpenBlock {
   text: string;
   signature: string;
   json: string;
-}
-
-/** A tool call whose JSON waits for the stop reason before it is read (A2). */
-interface UnreadCall {
-  readonly kind: 'unread-call';
-  readonly callId: string;
-  readonly name: string;
-  readonly json: string;
-  /** Some gateways send the whole input at once, with the block's start. */
-  readonly input: JsonValue;
 }
 
 type WholeBlock = AssistantBlock | UnreadCall;
@@ -60,10 +43,7 @@ const STOPS: ReadonlyMap<string, ModelStop> = new Map([
 /** What cannot come before `message_start`. */
 const IN_MESSAGE = ['content_block_start', 'content_block_delta', 'content_block_stop', 'message_delta', 'message_stop'];
 
-/** Deeper ones could not be written down again. */
-const MAX_OPAQUE_DEPTH = 64;
-
-export function createAnswer(provider: string, onDelta: (delta: ModelDelta) => void): Answer {
+export function createAnswer(provider: string, onDelta: (delta: ModelDelta) => void): Answer<StreamEvent> {
   const open = new Map<number, OpenBlock>();
   const blocks = new Map<number, WholeBlock>();
   const tell = createTeller(onDelta);
@@ -74,7 +54,7 @@ export function createAnswer(provider: string, onDelta: (delta: ModelDelta) => v
 
   const openBlock = (event: StreamEvent): OpenBlock => {
     const block = open.get(indexOf(event));
-    if (!block) throw broken(`${event.type} for a block that is not open`);
+    if (!block) throw brokenStream(`${event.type} for a block that is not open`);
     return block;
   };
 
@@ -101,7 +81,7 @@ export function createAnswer(provider: string, onDelta: (delta: ModelDelta) => v
     take(event) {
       if (whole) return;
       if (event.type !== 'message_start' && usage === undefined && IN_MESSAGE.includes(event.type))
-        throw broken(`${event.type} before message_start`);
+        throw brokenStream(`${event.type} before message_start`);
       switch (event.type) {
         case 'message_start':
           usage = readUsage(asObject(asObject(event.message).usage), NO_USAGE);
@@ -132,23 +112,21 @@ export function createAnswer(provider: string, onDelta: (delta: ModelDelta) => v
           return;
         }
         case 'message_stop':
-          if (open.size > 0) throw broken('message_stop with a block still open');
-          if (stopReason === undefined) throw broken('message_stop without a stop reason');
+          if (open.size > 0) throw brokenStream('message_stop with a block still open');
+          if (stopReason === undefined) throw brokenStream('message_stop without a stop reason');
           whole = true;
           return;
       }
     },
+    end() {},
     isWhole: () => whole,
     response() {
-      if (!whole || stopReason === undefined) throw broken('the stream ended before message_stop');
+      if (!whole || stopReason === undefined) throw brokenStream('the stream ended before message_stop');
       const calls = stopReason === 'tool_use';
       const said = wholeBlocks().flatMap((block) => (block.kind !== 'unread-call' ? [block] : calls ? [readCall(block)] : []));
-      const hasText = said.some((block) => block.kind === 'text' && block.text !== '');
-      const stop = STOPS.get(stopReason) ?? (hasText ? 'end' : undefined);
-      if (stop === undefined) throw broken(`an unknown stop reason, ${JSON.stringify(toWellFormed(stopReason))}, and no text`);
-      if (stop === 'refusal' && !hasText && explanation) said.push({ kind: 'text', text: toWellFormed(explanation) });
-      const stoppedForNothing = stop === 'tool-calls' && !said.some((block) => block.kind === 'tool-call');
-      return { blocks: said, stop: stoppedForNothing ? 'end' : stop, usage: toUsage(usage ?? NO_USAGE) };
+      const stop = settledStop(STOPS.get(stopReason), stopReason, said);
+      if (stop === 'refusal' && explanation && !hasText(said)) said.push({ kind: 'text', text: toWellFormed(explanation) });
+      return { blocks: said, stop, usage: toUsage(usage ?? NO_USAGE) };
     },
     soFar: () => ({
       blocks: wholeBlocks().filter((block) => block.kind !== 'unread-call'),
@@ -169,16 +147,8 @@ function closeBlock({ start, text, signature, json }: OpenBlock, provider: strin
       return [{ kind: 'unread-call', callId: asText(start.id), name: toWellFormed(asText(start.name)), json, input: start.input ?? {} }];
     default: {
       const value = json === '' ? start : { ...start, input: parsedOr(json, null) };
-      return isDeeperThan(value, MAX_OPAQUE_DEPTH) || value.input === null ? [] : [{ kind: 'opaque', provider, value }];
+      return isDeeperThan(value, MAX_DEPTH) || value.input === null ? [] : [{ kind: 'opaque', provider, value }];
     }
-  }
-}
-
-function readCall({ callId, name, json, input }: UnreadCall): AssistantBlock {
-  try {
-    return { kind: 'tool-call', callId, name, input: json.trim() === '' ? toToolInput(input) : parseToolInput(json) };
-  } catch (error) {
-    throw broken(`the input of ${name} is not whole JSON`, error);
   }
 }
 
@@ -188,22 +158,6 @@ function parsedOr(json: string, otherwise: JsonValue): JsonValue {
   } catch {
     return otherwise;
   }
-}
-
-/** Pieces may end between the halves of a surrogate pair: the first half waits for the second. */
-function createTeller(onDelta: (delta: ModelDelta) => void): { (kind: 'text' | 'thinking', piece: string): void; flush(): void } {
-  let held = '';
-  const tell = (kind: 'text' | 'thinking', piece: string): void => {
-    const text = held + piece;
-    held = /[\uD800-\uDBFF]$/.exec(text)?.[0] ?? '';
-    const ready = toWellFormed(text.slice(0, text.length - held.length));
-    if (ready !== '') onDelta({ kind, text: ready });
-  };
-  return Object.assign(tell, {
-    flush: () => {
-      held = '';
-    },
-  });
 }
 
 interface WireUsage {
@@ -217,13 +171,11 @@ const NO_USAGE: WireUsage = { input: 0, cacheWrite: 0, cacheRead: 0, output: 0 }
 
 /** Numbers are totals, not increments; what an event leaves out stays as it was. */
 function readUsage(wire: JsonObject, before: WireUsage): WireUsage {
-  const count = (value: unknown, otherwise: number): number =>
-    Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : otherwise;
   return {
-    input: count(wire.input_tokens, before.input),
-    cacheWrite: count(wire.cache_creation_input_tokens, before.cacheWrite),
-    cacheRead: count(wire.cache_read_input_tokens, before.cacheRead),
-    output: count(wire.output_tokens, before.output),
+    input: asCount(wire.input_tokens, before.input),
+    cacheWrite: asCount(wire.cache_creation_input_tokens, before.cacheWrite),
+    cacheRead: asCount(wire.cache_read_input_tokens, before.cacheRead),
+    output: asCount(wire.output_tokens, before.output),
   };
 }
 
@@ -237,18 +189,6 @@ function toUsage({ input, cacheWrite, cacheRead, output }: WireUsage): ModelUsag
 }
 
 function indexOf(event: StreamEvent): number {
-  if (typeof event.index !== 'number') throw broken(`${event.type} without an index`);
+  if (typeof event.index !== 'number') throw brokenStream(`${event.type} without an index`);
   return event.index;
-}
-
-function asObject(value: unknown): JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
-}
-
-function asText(value: unknown): string {
-  return typeof value === 'string' ? value : '';
-}
-
-function broken(what: string, cause?: unknown): ModelFailure {
-  return new ModelFailure('broken-stream', what, { cause });
 }

@@ -18,27 +18,21 @@ import type {
   Tool,
   ToolResultBlockParam,
 } from '@anthropic-ai/sdk/resources/messages/messages.js';
-import {
-  isBodyRef,
-  shownText,
-  type AssistantBlock,
-  type Body,
-  type BodyRef,
-  type ConversationMessage,
-  type ImageSource,
-  type JsonValue,
-  type ToolResultMessage,
-  type UserMessage,
-} from '../../conversation/message.js';
+import type { AssistantBlock, ConversationMessage, ImageSource, ToolResultMessage, UserMessage } from '../../conversation/message.js';
 import type { ModelRequest, ToolDescription } from '../model.js';
+import { sentImage, sentText } from '../shown.js';
+import { toSentInput } from '../tool-input.js';
 import { toolResultText } from '../tool-result-text.js';
 import { toWellFormed, toWellFormedJson } from '../well-formed.js';
-import { createWireIds, toWireName } from './wire-names.js';
+import { createWireIds, toWireName } from '../wire-names.js';
 
 type WireId = (callId: string) => string;
 type UserSide = UserMessage | ToolResultMessage;
 /** What can stand in a user message of ours; each of them can carry a cache mark. */
 type UserBlock = TextBlockParam | ImageBlockParam | ToolResultBlockParam;
+
+type ImageType = Base64ImageSource['media_type'];
+const IMAGE_TYPES: readonly ImageType[] = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'];
 
 const CACHE: CacheControlEphemeral = { type: 'ephemeral' };
 
@@ -118,47 +112,36 @@ function renderResult(result: ToolResultMessage, wireId: WireId): ToolResultBloc
 }
 
 function renderUser(message: UserMessage): UserBlock[] {
-  const text = renderText(message.text);
+  const text = sentText(message.text);
   return [...(message.images ?? []).map(renderImage), ...(text === '' ? [] : [{ type: 'text' as const, text }])];
 }
 
-/** A picture that the API would refuse becomes a word that it was there: one bad picture must not end a conversation. */
 function renderImage(image: ImageSource): UserBlock {
-  if ('base64' in image && isImageType(image.mediaType) && image.base64 !== '') {
-    return { type: 'image', source: { type: 'base64', media_type: image.mediaType, data: image.base64 } };
+  const sent = sentImage(image, { types: IMAGE_TYPES, urls: true });
+  switch (sent.kind) {
+    case 'base64':
+      return { type: 'image', source: { type: 'base64', media_type: sent.mediaType as ImageType, data: sent.base64 } };
+    case 'url':
+      return { type: 'image', source: { type: 'url', url: sent.url } };
+    case 'words':
+      return { type: 'text', text: sent.text };
+    default:
+      return sent satisfies never;
   }
-  if ('url' in image && /^https?:\/\//i.test(image.url)) return { type: 'image', source: { type: 'url', url: toWellFormed(image.url) } };
-  const where = 'ref' in image ? ` It is kept as ${image.ref}.` : '';
-  return { type: 'text', text: toWellFormed(`[An image (${image.mediaType || 'unknown type'}) that cannot be shown here.${where}]`) };
-}
-
-function isImageType(mediaType: string): mediaType is Base64ImageSource['media_type'] {
-  return ['image/jpeg', 'image/png', 'image/gif', 'image/webp'].includes(mediaType);
 }
 
 function renderBlock(block: AssistantBlock, wireId: WireId): ContentBlockParam {
   switch (block.kind) {
     case 'text':
-      return { type: 'text', text: renderText(block.text) };
+      return { type: 'text', text: sentText(block.text) };
     case 'thinking':
       return { type: 'thinking', thinking: block.text, signature: block.signature ?? '' };
     case 'opaque':
       // The API's own block, kept verbatim since the response (R2).
       return block.value as unknown as ContentBlockParam;
     case 'tool-call':
-      return { type: 'tool_use', id: wireId(block.callId), name: toWireName(block.name), input: renderInput(block.input) };
+      return { type: 'tool_use', id: wireId(block.callId), name: toWireName(block.name), input: toSentInput(block.input) };
     default:
       return block satisfies never;
   }
-}
-
-/** The API takes objects only. */
-function renderInput(input: JsonValue | BodyRef): unknown {
-  if (isBodyRef(input)) return { _stored: shownText(input) };
-  return typeof input === 'object' && input !== null && !Array.isArray(input) ? input : { _value: input };
-}
-
-function renderText(body: Body): string {
-  const text = toWellFormed(shownText(body));
-  return text.trim() === '' ? '' : text;
 }

@@ -1,5 +1,5 @@
 /**
- * Ends a call that hangs. The SDK's own timeout covers the wait for headers only, so that a stream which falls silent
+ * Ends a call that hangs. An SDK's own timeout covers the wait for headers only, so that a stream which falls silent
  * would hang for ever, and one that drips pings too.
  */
 
@@ -48,6 +48,8 @@ export function startWatchdog(caller: AbortSignal, { idleMs, totalMs, maxBytes }
       clearTimeout(idle);
       clearTimeout(total);
       clearTimeout(last);
+      // An SDK may leave the end of a body unread: its connection must not stay with us.
+      abort.abort();
     },
   };
 }

@@ -1,9 +1,9 @@
 /** A tool's input as a model wrote it: a stranger's JSON. What comes out is an object, shallow enough to store, without keys that reach prototypes. */
-import type { JsonObject, JsonValue } from '../../conversation/message.js';
-import { toWellFormedJson } from '../well-formed.js';
+import { isBodyRef, shownText, type BodyRef, type JsonObject, type JsonValue } from '../conversation/message.js';
+import { toWellFormedJson } from './well-formed.js';
 
 /** Deeper JSON parses, but cannot be written again: it would break the payload, the store and the trace. */
-const MAX_DEPTH = 64;
+export const MAX_DEPTH = 64;
 
 const PROTOTYPE_KEYS: readonly string[] = ['__proto__', 'constructor', 'prototype'];
 
@@ -17,6 +17,12 @@ export function toToolInput(value: JsonValue): JsonObject {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return { _invalid: 'not a JSON object' };
   if (isDeeperThan(value, MAX_DEPTH)) return { _invalid: `nested deeper than ${MAX_DEPTH} levels` };
   return toWellFormedJson(withoutPrototypeKeys(value) as JsonObject);
+}
+
+/** On its way back to a model: the APIs take objects only. */
+export function toSentInput(input: JsonValue | BodyRef): Record<string, unknown> {
+  if (isBodyRef(input)) return { _stored: shownText(input) };
+  return typeof input === 'object' && input !== null && !Array.isArray(input) ? { ...input } : { _value: input };
 }
 
 /** Goes no deeper than it asks about, so that no depth can overflow the stack. */

@@ -1,0 +1,87 @@
+/** An answer that arrives in pieces without borders: a block ends where one of another kind begins. */
+import type { AssistantBlock, JsonValue } from '../conversation/message.js';
+import type { ModelDelta } from './model.js';
+import { createTeller } from './teller.js';
+import { readCall } from './unread-call.js';
+import { toWellFormed } from './well-formed.js';
+
+export interface Draft {
+  say(kind: 'text' | 'thinking', piece: string): void;
+  /** A call begins, or is there at once; its JSON may still grow. `before` goes where the call goes. */
+  call(call: { readonly callId: string; readonly name: string; readonly input?: JsonValue; readonly before?: AssistantBlock }): GrowingCall;
+  /** A block that came whole. */
+  add(block: AssistantBlock): void;
+  /** All of it, once nothing more comes. Throws ModelFailure `broken-stream` where a call's input is not whole. */
+  blocks(options: { readonly withCalls: boolean }): AssistantBlock[];
+  /** The blocks that have ended, without calls. */
+  ended(): AssistantBlock[];
+  hasCalls(): boolean;
+}
+
+export interface GrowingCall {
+  grow(json: string): void;
+}
+
+type Item =
+  | { readonly kind: 'text' | 'thinking'; text: string }
+  | { readonly kind: 'whole'; readonly block: AssistantBlock }
+  | {
+      readonly kind: 'call';
+      readonly callId: string;
+      readonly name: string;
+      readonly input: JsonValue;
+      readonly before?: AssistantBlock;
+      json: string;
+    };
+
+export function createDraft(provider: string, onDelta: (delta: ModelDelta) => void): Draft {
+  const items: Item[] = [];
+  const tell = createTeller(onDelta);
+
+  const begin = <New extends Item>(item: New): New => {
+    tell.flush();
+    items.push(item);
+    return item;
+  };
+
+  const toBlocks = (item: Item, withCalls: boolean): AssistantBlock[] => {
+    switch (item.kind) {
+      case 'text':
+        return [{ kind: 'text', text: toWellFormed(item.text) }];
+      case 'thinking':
+        return [{ kind: 'thinking', text: toWellFormed(item.text), provider }];
+      case 'whole':
+        return [item.block];
+      case 'call':
+        return withCalls ? [...(item.before ? [item.before] : []), readCall({ ...item, kind: 'unread-call' })] : [];
+      default:
+        return item satisfies never;
+    }
+  };
+
+  return {
+    say(kind, piece) {
+      if (piece === '') return;
+      const last = items.at(-1);
+      const open = last?.kind === kind ? last : begin({ kind, text: '' });
+      open.text += piece;
+      tell(kind, piece);
+    },
+    call({ callId, name, input = {}, before }) {
+      const wellNamed = toWellFormed(name);
+      const item = begin({ kind: 'call', callId, name: wellNamed, input, json: '', ...(before && { before }) });
+      onDelta({ kind: 'tool-call', name: wellNamed });
+      return {
+        grow: (json) => {
+          item.json += json;
+        },
+      };
+    },
+    add(block) {
+      begin({ kind: 'whole', block });
+    },
+    blocks: ({ withCalls }) => items.flatMap((item) => toBlocks(item, withCalls)),
+    ended: () => items.slice(0, -1).flatMap((item) => toBlocks(item, false)),
+    hasCalls: () => items.some((item) => item.kind === 'call'),
+  };
+}

@@ -1,0 +1,212 @@
+/** From whatever a call threw to what went wrong, in our words. Pure; the failures of all providers are classified here and nowhere else. */
+import { ModelFailure, type ModelFailureKind } from './model.js';
+import { Refusal, type Refused, Unreachable } from './refusal.js';
+
+export type Advice = Record<ModelFailureKind, string>;
+
+/** What a provider says of itself to those who guard its calls. */
+export interface Provider {
+  /** The name before the slash. */
+  readonly name: string;
+  /** Never to be read in a message. */
+  readonly secrets: readonly string[];
+  /** What to do about a failure, where it is not the same with all. */
+  readonly advice: Partial<Advice> & Pick<Advice, 'auth'>;
+}
+
+export interface FailureContext {
+  readonly provider: Provider;
+  /** The model's own name. */
+  readonly model: string;
+  /** Whether an answer had begun to come. */
+  readonly answered: boolean;
+}
+
+/**
+ * Words for machines, of all providers: none of them means two things. They go before the status, which may stand for a
+ * limit that passes and one that does not. Those that only say that something went wrong are left out.
+ */
+const KIND_OF_CODE: ReadonlyMap<string, ModelFailureKind> = new Map([
+  // Anthropic
+  ['contract_spend_limit_reached', 'billing'],
+  ['enforced_spend_limit_reached', 'billing'],
+  ['organization_on_hold', 'forbidden'],
+  ['image_dimensions_too_large', 'too-large'],
+  ['authentication_error', 'auth'],
+  ['billing_error', 'billing'],
+  ['permission_error', 'forbidden'],
+  ['not_found_error', 'not-found'],
+  ['request_too_large', 'too-large'],
+  ['rate_limit_error', 'rate-limit'],
+  ['overloaded_error', 'overloaded'],
+  ['timeout_error', 'timeout'],
+  // Another request was in its way: it may pass.
+  ['conflict_error', 'server'],
+  // OpenAI
+  ['invalid_api_key', 'auth'],
+  ['account_deactivated', 'auth'],
+  ['insufficient_quota', 'billing'],
+  ['billing_hard_limit_reached', 'billing'],
+  ['billing_not_active', 'billing'],
+  ['unsupported_country_region_territory', 'forbidden'],
+  ['model_not_found', 'not-found'],
+  ['context_length_exceeded', 'context-full'],
+  ['image_too_large', 'too-large'],
+  ['image_file_too_large', 'too-large'],
+  ['rate_limit_exceeded', 'rate-limit'],
+  ['server_is_overloaded', 'overloaded'],
+  ['slow_down', 'overloaded'],
+  // Google
+  ['API_KEY_INVALID', 'auth'],
+  ['UNAUTHENTICATED', 'auth'],
+  ['PERMISSION_DENIED', 'forbidden'],
+  ['NOT_FOUND', 'not-found'],
+  ['RESOURCE_EXHAUSTED', 'rate-limit'],
+  ['UNAVAILABLE', 'overloaded'],
+  ['ABORTED', 'server'],
+  ['DEADLINE_EXCEEDED', 'timeout'],
+]);
+
+const KIND_OF_STATUS: ReadonlyMap<number, ModelFailureKind> = new Map([
+  [401, 'auth'],
+  [402, 'billing'],
+  [403, 'forbidden'],
+  [404, 'not-found'],
+  [408, 'timeout'],
+  [409, 'server'],
+  [413, 'too-large'],
+  [429, 'rate-limit'],
+  [504, 'timeout'],
+  [529, 'overloaded'],
+]);
+
+/** Where a refusal has no code for it: its words, which may change, are all there is. */
+const KIND_OF_WORDS: readonly (readonly [RegExp, ModelFailureKind])[] = [
+  [/prompt is too long|exceeds? (the )?(maximum )?(context|number of tokens)|maximum context|context (window|length)/i, 'context-full'],
+  [/credit balance|billing|usage limit|spend(ing)? limit/i, 'billing'],
+  [/location is not supported/i, 'forbidden'],
+  [/overloaded|server busy|high demand/i, 'overloaded'],
+];
+
+/** A limit per minute that one request passes alone: waiting would not help. */
+const TOO_LARGE_FOR_THE_LIMIT = /request too large/i;
+
+const ADVICE: Omit<Advice, 'auth'> = {
+  billing: 'Check credit, billing and spend limits of the account that the key belongs to.',
+  forbidden: 'The key may not do this: check its workspace and permissions.',
+  'not-found': 'Check the name of the model (PERDURA_MODEL, or "model" in agent.json) and the base URL.',
+  'invalid-request': 'The request itself was refused, and would be again: correct the settings, or report it as a bug.',
+  'too-large': 'Make the request smaller: fewer or smaller images, a shorter conversation.',
+  'context-full': 'The conversation is longer than the model can read: compact it, or start a new one with /new.',
+  'rate-limit': 'Wait a little, or ask for higher limits.',
+  overloaded: 'It is busy; it usually passes within minutes.',
+  server: 'The fault is on the other side; it usually passes.',
+  connection: 'Check the network and the base URL.',
+  timeout: 'It may pass; try again.',
+  'broken-stream': 'The answer did not arrive whole; try again.',
+  'missing-key': 'Set the key of this provider.',
+};
+
+export function keyAdvice(setting: string): Pick<Advice, 'auth' | 'missing-key'> {
+  return { auth: `Check the key in ${setting}.`, 'missing-key': `Set ${setting}.` };
+}
+
+export function toModelFailure(error: unknown, { provider, model, answered }: FailureContext): ModelFailure {
+  const kind = kindOf(error, answered);
+  const { status, retryAfterMs } = error instanceof Refusal ? error.refused : {};
+  const what = scrub(reasonOf(error), provider.secrets);
+  return new ModelFailure(
+    kind,
+    `cannot get an answer from ${provider.name}/${model}: ${what}${/[.!?]$/.test(what) ? '' : '.'} ${adviceOf(provider, kind)}`,
+    {
+      ...(retryAfterMs !== undefined && { retryAfterMs }),
+      ...(status !== undefined && { status }),
+      cause: scrubbedCause(error, provider.secrets),
+    },
+  );
+}
+
+export function missingKey(provider: Provider, model: string): ModelFailure {
+  return new ModelFailure('missing-key', `cannot ask ${provider.name}/${model}: there is no API key. ${adviceOf(provider, 'missing-key')}`);
+}
+
+function adviceOf({ advice }: Provider, kind: ModelFailureKind): string {
+  return advice[kind] ?? { ...ADVICE, auth: advice.auth }[kind];
+}
+
+function kindOf(error: unknown, answered: boolean): ModelFailureKind {
+  if (error instanceof ModelFailure) return error.kind;
+  if (error instanceof Refusal) return kindOfRefusal(error.refused);
+  if (error instanceof Unreachable) return isTimeout(error) ? 'timeout' : 'connection';
+  // An SDK that cannot read what came says so in an error of any kind; a mistake of ours would be a TypeError.
+  if (isBrokenBody(error) || (answered && !isMistake(error))) return 'broken-stream';
+  return 'invalid-request';
+}
+
+function kindOfRefusal({ words, status, codes }: Refused): ModelFailureKind {
+  const said = codes.map((code) => KIND_OF_CODE.get(code)).find((kind) => kind !== undefined) ?? KIND_OF_STATUS.get(status ?? 0);
+  if (said) return said === 'rate-limit' && TOO_LARGE_FOR_THE_LIMIT.test(words) ? 'too-large' : said;
+  const meant = KIND_OF_WORDS.find(([pattern]) => pattern.test(words))?.[1];
+  if (meant) return meant;
+  const isTheirs = status === undefined || status >= 500;
+  return isTheirs && !codes.includes('invalid_request_error') && !codes.includes('invalid_prompt') ? 'server' : 'invalid-request';
+}
+
+/** What fetch throws while a body is read: a reset, a body cut short, bad compression. */
+function isBrokenBody(error: unknown): boolean {
+  if (!isError(error)) return false;
+  const code = codeOf(error) ?? codeOf(error.cause);
+  return error.message === 'terminated' || (code !== undefined && /^(UND_ERR_|ECONN|EPIPE|Z_|HPE_)/.test(code));
+}
+
+function isTimeout(error: Error): boolean {
+  return /timed? ?out/i.test(rootCause(error)) || /TIMEOUT|ETIMEDOUT/.test(codeOf(innermost(error)) ?? '');
+}
+
+function isMistake(error: unknown): boolean {
+  return isError(error) && ['TypeError', 'RangeError', 'ReferenceError'].includes(error.name);
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof Unreachable) return isTimeout(error) ? 'the connection timed out' : `the connection failed (${rootCause(error)})`;
+  if (error instanceof Refusal) {
+    const { status, words } = error.refused;
+    return [status, words].filter((part) => part !== undefined && part !== '').join(' ');
+  }
+  return isError(error) ? error.message : String(error);
+}
+
+function rootCause(error: Error): string {
+  const inner = innermost(error);
+  return inner.message || (codeOf(inner) ?? inner.name);
+}
+
+/** fetch says `fetch failed`; why is in its cause, which may hold one error for each address tried. */
+function innermost(error: Error, levels = 5): Error {
+  const inner = error.cause ?? (error as { errors?: unknown[] }).errors?.[0];
+  return isError(inner) && levels > 0 ? innermost(inner, levels - 1) : error;
+}
+
+function codeOf(error: unknown): string | undefined {
+  const code = (error as { code?: unknown } | undefined)?.code;
+  return typeof code === 'string' ? code : undefined;
+}
+
+/** Not by `instanceof`: fetch's errors may come from another realm than ours. */
+function isError(value: unknown): value is Error {
+  return typeof value === 'object' && value !== null && typeof (value as { message?: unknown }).message === 'string';
+}
+
+function scrubbedCause(error: unknown, secrets: readonly string[]): Error | undefined {
+  if (!isError(error)) return undefined;
+  const cause = new Error(scrub(error.message, secrets));
+  cause.name = error.name;
+  cause.stack = scrub(error.stack ?? '', secrets);
+  return cause;
+}
+
+/** Also what looks like a key of somebody's: APIs repeat a wrong one, half of it in stars. */
+function scrub(text: string, secrets: readonly string[]): string {
+  const known = secrets.reduce((rest, secret) => (secret === '' ? rest : rest.replaceAll(secret, '[key]')), text);
+  return known.replace(/\bsk-[\w*-]{4,}|\bAIza[\w*-]{8,}/g, '[key]');
+}

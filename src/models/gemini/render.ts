@@ -1,0 +1,132 @@
+/**
+ * From our words to Gemini's. Pure, and the same bytes for the same request: the prompt cache goes by them.
+ *
+ * R1  Messages come normalized. Results of one batch of calls are one message, in the order of the calls, which is how the
+ *     API finds what belongs together; ids are not sent, as ours are not the ones it gave.
+ * R2  A thought signature goes back on the part it came on. From Gemini 3 on, the first call of a batch is refused without
+ *     one; where there is none, as another model made the call, the API's own word for that stands in.
+ * R3  The SDK adds nothing of its own: it calls no functions, and asks no second time.
+ */
+import type { Content, FunctionDeclaration, GenerateContentParameters, Part } from '@google/genai' with { 'resolution-mode': 'import' };
+import type { AssistantBlock, ConversationMessage, ImageSource, ToolResultMessage, UserMessage } from '../../conversation/message.js';
+import type { ModelRequest, ToolDescription } from '../model.js';
+import { asObject, asText } from '../read-json.js';
+import { sentImage, sentText } from '../shown.js';
+import { toSentInput } from '../tool-input.js';
+import { toolResultText } from '../tool-result-text.js';
+import { toWellFormed, toWellFormedJson } from '../well-formed.js';
+import { toWireName } from '../wire-names.js';
+
+const IMAGE_TYPES: readonly string[] = ['image/jpeg', 'image/png', 'image/webp', 'image/heic', 'image/heif'];
+
+const NO_SIGNATURE = 'skip_thought_signature_validator';
+
+export function renderRequest({ model, maxTokens, system, tools, messages }: ModelRequest): GenerateContentParameters {
+  const instructions = toWellFormed(system);
+  return {
+    model,
+    contents: renderMessages(messages, { needsSignature: isGemini3OrLater(model) }),
+    config: {
+      ...(instructions.trim() !== '' && { systemInstruction: { parts: [{ text: instructions }] } }),
+      maxOutputTokens: maxTokens,
+      ...(tools.length > 0 && { tools: [{ functionDeclarations: tools.map(renderTool) }] }),
+      automaticFunctionCalling: { disable: true },
+      automaticContinuation: false,
+    },
+  };
+}
+
+function isGemini3OrLater(model: string): boolean {
+  const [, version] = /^(?:models\/)?gemini-(\d+)/.exec(model) ?? [];
+  // `gemini-flash-latest` and the like are of today.
+  return version === undefined ? /gemini-\w+-latest/.test(model) : Number(version) >= 3;
+}
+
+function renderTool({ name, description, inputSchema }: ToolDescription): FunctionDeclaration {
+  return { name: toFunctionName(name), description: toWellFormed(description), parametersJsonSchema: toWellFormedJson(inputSchema) };
+}
+
+/** A name begins with a letter or an underscore here; `answer.ts` finds the tool's own again. */
+export function toFunctionName(name: string): string {
+  const wireName = toWireName(name);
+  return /^[a-zA-Z_]/.test(wireName) ? wireName : `_${wireName}`.slice(0, 64);
+}
+
+function renderMessages(messages: readonly ConversationMessage[], options: { readonly needsSignature: boolean }): Content[] {
+  const contents: Content[] = [];
+  let results: Part[] | undefined;
+  for (const message of messages) {
+    if (message.role === 'tool') {
+      if (!results) contents.push({ role: 'user', parts: (results = []) });
+      results.push(renderResult(message));
+      continue;
+    }
+    results = undefined;
+    const parts = message.role === 'user' ? renderUser(message) : renderAssistant(message.blocks, options);
+    if (parts.length > 0) contents.push({ role: message.role === 'user' ? 'user' : 'model', parts });
+  }
+  return contents;
+}
+
+function renderResult(result: ToolResultMessage): Part {
+  const text = toolResultText(result);
+  return {
+    functionResponse: { name: toFunctionName(result.name), response: result.outcome === 'ok' ? { output: text } : { error: text } },
+  };
+}
+
+function renderUser({ text, images = [] }: UserMessage): Part[] {
+  const said = sentText(text);
+  return [...images.map(renderImage), ...(said === '' ? [] : [{ text: said }])];
+}
+
+function renderImage(image: ImageSource): Part {
+  const sent = sentImage(image, { types: IMAGE_TYPES, urls: true });
+  switch (sent.kind) {
+    case 'base64':
+      return { inlineData: { mimeType: sent.mediaType, data: sent.base64 } };
+    case 'url':
+      return { fileData: { mimeType: sent.mediaType, fileUri: sent.url } };
+    case 'words':
+      return { text: sent.text };
+    default:
+      return sent satisfies never;
+  }
+}
+
+function renderAssistant(blocks: readonly AssistantBlock[], { needsSignature }: { readonly needsSignature: boolean }): Part[] {
+  let called = false;
+  return blocks.flatMap((block, at): Part[] => {
+    switch (block.kind) {
+      case 'text': {
+        const text = sentText(block.text);
+        return text === '' ? [] : [{ text }];
+      }
+      case 'thinking':
+        return []; // a summary, for people
+      case 'opaque': {
+        const { on, signature } = toSignature(block);
+        return on === 'text' ? [{ text: '', thoughtSignature: signature }] : [];
+      }
+      case 'tool-call': {
+        const { on, signature } = toSignature(blocks[at - 1]);
+        const signed = on === 'call' ? signature : needsSignature && !called ? NO_SIGNATURE : undefined;
+        called = true;
+        return [
+          {
+            functionCall: { name: toFunctionName(block.name), args: toSentInput(block.input) },
+            ...(signed !== undefined && { thoughtSignature: signed }),
+          },
+        ];
+      }
+      default:
+        return block satisfies never;
+    }
+  });
+}
+
+/** What `answer.ts` kept of a signature: a block of its own, before the call or after the text that it signs. */
+function toSignature(block: AssistantBlock | undefined): { readonly on?: string; readonly signature?: string } {
+  const value = block?.kind === 'opaque' ? asObject(block.value) : {};
+  return value.type === 'thought_signature' ? { on: asText(value.on), signature: asText(value.signature) } : {};
+}

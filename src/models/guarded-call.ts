@@ -1,0 +1,139 @@
+/**
+ * One call of a model, whatever its SDK: what all providers have in common.
+ *
+ * C1  One call is one request: Temporal is the only layer that tries again.
+ * C2  No call hangs: silence, a drip and a flood of bytes all end it (`watchdog.ts`).
+ * C3  What is thrown is ModelFailure or ModelInterrupted, and never shows a key.
+ * C4  What came over HTTP is judged here, before the SDK words it in its own way: its status, its headers, and whether
+ *     anything came at all.
+ */
+import type { Answer } from './answer.js';
+import { type Provider, toModelFailure } from './failure.js';
+import { ModelFailure, ModelInterrupted, type ModelRequest, type ModelResponse, type StreamOptions } from './model.js';
+import { toRefusal, Unreachable } from './refusal.js';
+import { counted, startWatchdog, type Watchdog, type WatchdogLimits } from './watchdog.js';
+
+export interface GuardedCall<Event> {
+  readonly provider: Provider;
+  readonly request: ModelRequest;
+  readonly options: StreamOptions;
+  readonly answer: Answer<Event>;
+  /** Default: the platform's. */
+  readonly fetch?: typeof fetch;
+  /** Asks, and gives the events of the answer as they come. */
+  readonly ask: (line: Line) => AsyncIterable<Event>;
+}
+
+/** What a client of an SDK is given to speak through. */
+export interface Line {
+  readonly signal: AbortSignal;
+  readonly fetch: typeof fetch;
+  /** For an SDK that sends by itself: sees the response before it does. */
+  watch(send: () => Promise<Response>): Promise<Response>;
+}
+
+const IDLE_MS = 60_000;
+const TOTAL_MS = 600_000;
+/** Several times what the longest answer takes as events; stops a bomb while it is small. */
+const MAX_BYTES = 32 * 1024 * 1024;
+/** For the end of the body after the end of the answer. */
+const LAST_BYTES_MS = 500;
+
+export async function guardedCall<Event>(call: GuardedCall<Event>): Promise<ModelResponse> {
+  const { provider, request, options, answer } = call;
+  const { signal, idleMs = IDLE_MS, totalMs = TOTAL_MS } = options;
+  const limits = { idleMs, totalMs, maxBytes: MAX_BYTES };
+  const watchdog = startWatchdog(signal, limits);
+  const line = createLine(watchdog, call.fetch ?? fetch);
+  try {
+    signal.throwIfAborted();
+    await read(call.ask(line), answer, line, watchdog);
+    return answer.response();
+  } catch (error) {
+    if (signal.aborted) throw interrupted(answer);
+    const reason = overLimit(watchdog, limits) ?? line.trouble() ?? error;
+    throw toModelFailure(reason, { provider, model: request.model, answered: line.contentType() !== undefined });
+  } finally {
+    watchdog.stop();
+  }
+}
+
+async function read<Event>(events: AsyncIterable<Event>, answer: Answer<Event>, line: WatchedLine, watchdog: Watchdog): Promise<void> {
+  let taken = 0;
+  try {
+    for await (const event of events) {
+      if (answer.isWhole()) continue;
+      answer.take(event);
+      taken++;
+      if (answer.isWhole()) watchdog.allow(LAST_BYTES_MS);
+    }
+    answer.end();
+  } catch (error) {
+    // What happens to the connection after the last word does not matter.
+    if (!answer.isWhole()) throw (taken === 0 && noStream(line.contentType(), error)) || error;
+  }
+  if (!answer.isWhole() && taken === 0) throw noStream(line.contentType()) ?? new ModelFailure('broken-stream', 'nothing was said');
+}
+
+/** A captive portal answers everything with a page of its own. */
+function noStream(contentType: string | undefined, cause?: unknown): ModelFailure | undefined {
+  if (contentType === undefined || /event-stream|ndjson/.test(contentType)) return undefined;
+  return new ModelFailure('broken-stream', `the answer is no event stream but ${contentType || 'nothing'}`, { cause });
+}
+
+interface WatchedLine extends Line {
+  /** What went wrong with the request itself. */
+  trouble(): Error | undefined;
+  /** Undefined until an answer has begun to come. */
+  contentType(): string | undefined;
+}
+
+function createLine(watchdog: Watchdog, platformFetch: typeof fetch): WatchedLine {
+  let trouble: Error | undefined;
+  let contentType: string | undefined;
+  const watch = async (send: () => Promise<Response>): Promise<Response> => {
+    const response = counted(
+      await send().catch((cause: unknown) => {
+        throw (trouble = new Unreachable(cause));
+      }),
+      watchdog,
+    );
+    if (!response.ok) {
+      const { status, headers } = response;
+      throw (trouble = toRefusal(await response.text(), { status, headers, now: Date.now() }));
+    }
+    contentType = response.headers.get('content-type') ?? '';
+    return response;
+  };
+  return {
+    signal: watchdog.signal,
+    watch,
+    fetch: (input, init) => {
+      const signal = init?.signal ? AbortSignal.any([init.signal, watchdog.signal]) : watchdog.signal;
+      return watch(() => platformFetch(input, { ...init, signal }));
+    },
+    trouble: () => trouble,
+    contentType: () => contentType,
+  };
+}
+
+function overLimit(watchdog: Watchdog, { idleMs, totalMs, maxBytes }: WatchdogLimits): ModelFailure | undefined {
+  const limit = watchdog.expired();
+  switch (limit) {
+    case 'idle':
+      return new ModelFailure('timeout', `nothing came for ${idleMs / 1000} s`);
+    case 'total':
+      return new ModelFailure('timeout', `it took longer than ${totalMs / 1000} s`);
+    case 'bytes':
+      return new ModelFailure('broken-stream', `it sent more than ${maxBytes / 1024 / 1024} MiB`);
+    case undefined:
+      return undefined;
+    default:
+      return limit satisfies never;
+  }
+}
+
+function interrupted<Event>(answer: Answer<Event>): ModelInterrupted {
+  const { blocks, usage } = answer.soFar();
+  return new ModelInterrupted(blocks, usage);
+}

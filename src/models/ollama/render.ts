@@ -1,0 +1,78 @@
+/**
+ * From our words to Ollama's. Pure.
+ *
+ * R1  Messages come normalized: each call is answered directly after its message, in the order of the calls, which is how
+ *     the API finds what belongs together: it has names here, and no ids.
+ * R2  Pictures go as their bytes: the server fetches none.
+ */
+import type { ChatRequest, Message, Tool } from 'ollama';
+import type { AssistantBlock, ConversationMessage, UserMessage } from '../../conversation/message.js';
+import type { ModelRequest, ToolDescription } from '../model.js';
+import { sentImage, sentText } from '../shown.js';
+import { toSentInput } from '../tool-input.js';
+import { markedResultText } from '../tool-result-text.js';
+import { toWellFormed, toWellFormedJson } from '../well-formed.js';
+import { toWireName } from '../wire-names.js';
+
+const IMAGE_TYPES: readonly string[] = ['image/jpeg', 'image/png', 'image/webp'];
+
+export function renderRequest({ model, maxTokens, system, tools, messages }: ModelRequest): ChatRequest & { stream: true } {
+  const instructions = toWellFormed(system);
+  return {
+    model,
+    messages: [
+      ...(instructions.trim() === '' ? [] : [{ role: 'system', content: instructions }]),
+      ...messages.flatMap((message) => renderMessage(message)),
+    ],
+    ...(tools.length > 0 && { tools: tools.map(renderTool) }),
+    stream: true,
+    options: { num_predict: maxTokens },
+  };
+}
+
+function renderTool({ name, description, inputSchema }: ToolDescription): Tool {
+  const parameters = toWellFormedJson(inputSchema) as unknown as NonNullable<Tool['function']['parameters']>;
+  return { type: 'function', function: { name, description: toWellFormed(description), parameters } };
+}
+
+function renderMessage(message: ConversationMessage): Message[] {
+  switch (message.role) {
+    case 'user':
+      return [renderUser(message)];
+    case 'tool':
+      return [{ role: 'tool', tool_name: toWireName(message.name), content: markedResultText(message) }];
+    case 'assistant':
+      return renderAssistant(message.blocks);
+    default:
+      return message satisfies never;
+  }
+}
+
+function renderUser({ text, images = [] }: UserMessage): Message {
+  const sent = images.map((image) => sentImage(image, { types: IMAGE_TYPES, urls: false }));
+  const words = [...sent.map((image) => (image.kind === 'words' ? image.text : '')), sentText(text)];
+  const pictures = sent.flatMap((image) => (image.kind === 'base64' ? [image.base64] : []));
+  return {
+    role: 'user',
+    content: words.filter((part) => part !== '').join('\n'),
+    ...(pictures.length > 0 && { images: pictures }),
+  };
+}
+
+function renderAssistant(blocks: readonly AssistantBlock[]): Message[] {
+  const text = blocks
+    .flatMap((block) => (block.kind === 'text' ? [sentText(block.text)] : []))
+    .filter((part) => part !== '')
+    .join('\n\n');
+  const calls = blocks.flatMap((block) => (block.kind === 'tool-call' ? [block] : []));
+  if (text === '' && calls.length === 0) return [];
+  return [
+    {
+      role: 'assistant',
+      content: text,
+      ...(calls.length > 0 && {
+        tool_calls: calls.map(({ name, input }) => ({ function: { name: toWireName(name), arguments: toSentInput(input) } })),
+      }),
+    },
+  ];
+}

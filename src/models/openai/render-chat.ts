@@ -1,0 +1,99 @@
+/**
+ * From our words to Chat Completions'. Pure, and the same bytes for the same request: the prompt cache goes by them.
+ *
+ * R1  Messages come normalized: each call is answered directly after its message.
+ * R2  Text of an assistant goes back as one, since the API has one place for it; there is none for thinking.
+ * R3  Plain text is sent as a string: not every server that speaks this protocol takes parts.
+ */
+import type {
+  ChatCompletionAssistantMessageParam,
+  ChatCompletionContentPart,
+  ChatCompletionCreateParamsStreaming,
+  ChatCompletionFunctionTool,
+  ChatCompletionMessageParam,
+} from 'openai/resources/chat/completions/completions.js';
+import type { AssistantBlock, ConversationMessage, ImageSource, UserMessage } from '../../conversation/message.js';
+import type { ModelRequest, ToolDescription } from '../model.js';
+import { sentImage, sentText } from '../shown.js';
+import { toSentInput } from '../tool-input.js';
+import { markedResultText } from '../tool-result-text.js';
+import { toWellFormed, toWellFormedJson } from '../well-formed.js';
+import { createWireIds, toWireName } from '../wire-names.js';
+import { IMAGE_TYPES, MAX_CALL_ID } from './limits.js';
+
+type WireId = (callId: string) => string;
+
+export function renderChat({ model, maxTokens, system, tools, messages }: ModelRequest): ChatCompletionCreateParamsStreaming {
+  const wireId = createWireIds({ maxLength: MAX_CALL_ID });
+  const instructions = toWellFormed(system);
+  return {
+    model,
+    max_completion_tokens: maxTokens,
+    ...(tools.length > 0 && { tools: tools.map(renderTool) }),
+    messages: [
+      ...(instructions.trim() === '' ? [] : [{ role: 'system' as const, content: instructions }]),
+      ...messages.flatMap((message) => renderMessage(message, wireId)),
+    ],
+    stream: true,
+    stream_options: { include_usage: true },
+  };
+}
+
+function renderTool({ name, description, inputSchema }: ToolDescription): ChatCompletionFunctionTool {
+  return { type: 'function', function: { name, description: toWellFormed(description), parameters: { ...toWellFormedJson(inputSchema) } } };
+}
+
+function renderMessage(message: ConversationMessage, wireId: WireId): ChatCompletionMessageParam[] {
+  switch (message.role) {
+    case 'user':
+      return [{ role: 'user', content: renderUser(message) }];
+    case 'tool':
+      return [{ role: 'tool', tool_call_id: wireId(message.callId), content: markedResultText(message) }];
+    case 'assistant':
+      return renderAssistant(message.blocks, wireId);
+    default:
+      return message satisfies never;
+  }
+}
+
+function renderUser({ text, images = [] }: UserMessage): string | ChatCompletionContentPart[] {
+  const said = sentText(text);
+  if (images.length === 0) return said;
+  return [...images.map(renderImage), ...(said === '' ? [] : [{ type: 'text' as const, text: said }])];
+}
+
+function renderImage(image: ImageSource): ChatCompletionContentPart {
+  const sent = sentImage(image, { types: IMAGE_TYPES, urls: true });
+  switch (sent.kind) {
+    case 'base64':
+      return { type: 'image_url', image_url: { url: `data:${sent.mediaType};base64,${sent.base64}` } };
+    case 'url':
+      return { type: 'image_url', image_url: { url: sent.url } };
+    case 'words':
+      return { type: 'text', text: sent.text };
+    default:
+      return sent satisfies never;
+  }
+}
+
+function renderAssistant(blocks: readonly AssistantBlock[], wireId: WireId): ChatCompletionAssistantMessageParam[] {
+  const text = blocks
+    .flatMap((block) => (block.kind === 'text' ? [sentText(block.text)] : []))
+    .filter((part) => part !== '')
+    .join('\n\n');
+  const calls = blocks.flatMap((block) => (block.kind === 'tool-call' ? [block] : []));
+  if (text === '' && calls.length === 0) return [];
+  return [
+    {
+      role: 'assistant',
+      content: text === '' ? null : text,
+      ...(calls.length > 0 && {
+        tool_calls: calls.map(({ callId, name, input }) => ({
+          type: 'function' as const,
+          id: wireId(callId),
+          function: { name: toWireName(name), arguments: JSON.stringify(toSentInput(input)) },
+        })),
+      }),
+    },
+  ];
+}

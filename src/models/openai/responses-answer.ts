@@ -1,0 +1,134 @@
+/**
+ * Puts an answer together from the events of the Responses API.
+ *
+ * A1  Only `response.completed` and `response.incomplete` end an answer. A stream that ends without has failed.
+ * A2  Tool calls count only in an answer that was completed.
+ * A3  Items are taken when they are done; what streams before is only passed on. Events that we do not know do no harm.
+ */
+import type { AssistantBlock, JsonObject, JsonValue, ModelStop } from '../../conversation/message.js';
+import { type Answer, NO_USAGE, settledStop } from '../answer.js';
+import type { ModelDelta, ModelUsage } from '../model.js';
+import { asCount, asList, asObject, asText } from '../read-json.js';
+import { toRefusal } from '../refusal.js';
+import { createTeller } from '../teller.js';
+import { isDeeperThan, MAX_DEPTH } from '../tool-input.js';
+import { brokenStream, readCall, type UnreadCall } from '../unread-call.js';
+import { toWellFormed } from '../well-formed.js';
+
+type WholeBlock = AssistantBlock | UnreadCall;
+
+const STOPS: ReadonlyMap<string, ModelStop> = new Map([
+  ['completed', 'end'],
+  ['max_output_tokens', 'max-tokens'],
+  ['content_filter', 'refusal'],
+]);
+
+export function createResponsesAnswer(provider: string, onDelta: (delta: ModelDelta) => void): Answer<unknown> {
+  const items = new Map<number, JsonObject>();
+  const tell = createTeller(onDelta);
+  let last: JsonObject | undefined;
+
+  const wholeBlocks = (): WholeBlock[] => [...items.entries()].sort(([a], [b]) => a - b).flatMap(([, item]) => toBlocks(item, provider));
+
+  return {
+    take(event) {
+      const said = asObject(event);
+      switch (asText(said.type)) {
+        case 'response.output_item.added': {
+          const item = asObject(said.item);
+          if (item.type === 'function_call') onDelta({ kind: 'tool-call', name: toWellFormed(asText(item.name)) });
+          return;
+        }
+        case 'response.output_text.delta':
+        case 'response.refusal.delta':
+          return tell('text', asText(said.delta));
+        case 'response.reasoning_summary_part.added':
+          if (asCount(said.summary_index) > 0) tell('thinking', '\n\n');
+          return;
+        case 'response.reasoning_summary_text.delta':
+        case 'response.reasoning_text.delta':
+          return tell('thinking', asText(said.delta));
+        case 'response.output_item.done':
+          items.set(asCount(said.output_index, items.size), asObject(said.item));
+          return tell.flush();
+        case 'response.completed':
+        case 'response.incomplete':
+          last = asObject(said.response);
+          if (items.size === 0) asList(last.output).forEach((item, at) => items.set(at, asObject(item)));
+          return;
+        case 'response.failed':
+          throw toRefusal({ error: asObject(said.response).error });
+        case 'error':
+          throw toRefusal(said);
+      }
+    },
+    end() {},
+    isWhole: () => last !== undefined,
+    response() {
+      if (!last) throw brokenStream('the stream ended before response.completed');
+      const word = last.status === 'incomplete' ? asText(asObject(last.incomplete_details).reason) : 'completed';
+      const whole = wholeBlocks();
+      const hasCalls = word === 'completed' && whole.some((block) => block.kind === 'unread-call');
+      const blocks = whole.flatMap((block) => (block.kind !== 'unread-call' ? [block] : hasCalls ? [readCall(block)] : []));
+      const refused = [...items.values()].some((item) => asList(item.content).some((part) => asObject(part).type === 'refusal'));
+      const known = refused ? 'refusal' : hasCalls ? 'tool-calls' : STOPS.get(word);
+      return { blocks, stop: settledStop(known, word, blocks), usage: toUsage(last.usage) };
+    },
+    soFar: () => ({ blocks: wholeBlocks().filter((block) => block.kind !== 'unread-call'), usage: toUsage(last?.usage) }),
+  };
+}
+
+function toBlocks(item: JsonObject, provider: string): WholeBlock[] {
+  switch (item.type) {
+    case 'message': {
+      const text = textOf(item.content, ['output_text', 'refusal'], '');
+      const phase = typeof item.phase === 'string' ? [opaque(provider, { type: 'message_phase', phase: item.phase })] : [];
+      return text === '' ? [] : [...phase, { kind: 'text', text }];
+    }
+    case 'reasoning': {
+      const text = textOf(item.summary, ['summary_text'], '\n\n') || textOf(item.content, ['reasoning_text'], '\n\n');
+      return [
+        ...(text === '' ? [] : [{ kind: 'thinking' as const, text, provider }]),
+        // Without its encrypted text it is the name of something that is stored nowhere.
+        ...(asText(item.encrypted_content) === '' || isDeeperThan(item, MAX_DEPTH) ? [] : [opaque(provider, item)]),
+      ];
+    }
+    case 'function_call':
+      return [
+        {
+          kind: 'unread-call',
+          callId: asText(item.call_id),
+          name: toWellFormed(asText(item.name)),
+          json: asText(item.arguments),
+          input: {},
+        },
+      ];
+    default:
+      return [];
+  }
+}
+
+function opaque(provider: string, value: JsonValue): AssistantBlock {
+  return { kind: 'opaque', provider, value };
+}
+
+/** The words of parts of these types: a refusal has them in a field of its own. */
+function textOf(parts: unknown, types: readonly string[], between: string): string {
+  const words = asList(parts)
+    .map(asObject)
+    .filter(({ type }) => types.includes(asText(type)))
+    .map((part) => asText(part.text) || asText(part.refusal));
+  return toWellFormed(words.join(between));
+}
+
+function toUsage(wire: unknown): ModelUsage {
+  const { input_tokens: input, output_tokens: output, input_tokens_details: details } = asObject(wire);
+  const written = asCount(asObject(details).cache_write_tokens);
+  return {
+    ...NO_USAGE,
+    inputTokens: asCount(input),
+    cachedTokens: asCount(asObject(details).cached_tokens),
+    outputTokens: asCount(output),
+    ...(written > 0 && { cacheWriteTokens: written }),
+  };
+}

@@ -1,0 +1,99 @@
+/** A provider's no, over HTTP or in the middle of a stream, read from whichever of the providers' shapes it has. */
+import { asList, asObject, asText, isRecord } from './read-json.js';
+
+export interface Refused {
+  /** What it said, in its own words; may be empty. */
+  readonly words: string;
+  readonly status?: number;
+  /** Its words for machines, the most exact first. */
+  readonly codes: readonly string[];
+  readonly retryAfterMs?: number;
+}
+
+export class Refusal extends Error {
+  override readonly name = 'Refusal';
+  constructor(readonly refused: Refused) {
+    super(refused.words);
+  }
+}
+
+/** No answer at all: it was not to be reached. */
+export class Unreachable extends Error {
+  override readonly name = 'Unreachable';
+  constructor(cause: unknown) {
+    super('nobody answered', { cause });
+  }
+}
+
+export interface HttpOfRefusal {
+  readonly status: number;
+  readonly headers: Headers;
+  /** Epoch milliseconds: a `retry-after` may name a date. */
+  readonly now: number;
+}
+
+const DAY_MS = 86_400_000;
+
+/** `body` is text as it came over HTTP, or the value that stood in a stream. */
+export function toRefusal(body: unknown, http?: HttpOfRefusal): Refusal {
+  const value = typeof body === 'string' ? parsedOrText(body) : body;
+  const outer = asObject(Array.isArray(value) ? (value as unknown[])[0] : value);
+  const error = isRecord(outer.error) ? asObject(outer.error) : outer;
+  const words = asText(outer.error) || asText(error.message) || (typeof value === 'string' ? plainText(value) : '');
+  const status = http?.status ?? (typeof error.code === 'number' ? error.code : undefined);
+  const retryAfterMs = (http && retryAfter(http.headers, http.now)) ?? retryDelay(error.details);
+  return new Refusal({
+    words,
+    ...(status !== undefined && { status }),
+    codes: [
+      asText(asObject(error.details).error_code),
+      ...asList(error.details).map((detail) => asText(asObject(detail).reason)),
+      asText(error.code),
+      asText(error.type),
+      asText(error.status),
+    ].filter((code) => code !== ''),
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  });
+}
+
+function parsedOrText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/** A proxy's refusal is a web page. */
+function plainText(body: string): string {
+  const title = /<title[^>]*>([^<]{1,200})/i.exec(body)?.[1]?.trim();
+  if (title !== undefined) return `(a web page: ${title})`;
+  const text = body.replace(/\s+/g, ' ').trim();
+  return text.length > 300 ? `${text.slice(0, 300)}…` : text;
+}
+
+/** Milliseconds to wait as asked, a day at most; undefined where nothing sensible was asked. */
+export function retryAfter(headers: Headers, now: number): number | undefined {
+  const ms =
+    waitOf(headers.get('retry-after-ms'), 1) ?? waitOf(headers.get('retry-after'), 1_000) ?? untilOf(headers.get('retry-after'), now);
+  return ms === undefined ? undefined : Math.min(Math.ceil(ms), DAY_MS);
+}
+
+function waitOf(value: string | null, unitMs: number): number | undefined {
+  return value && /^\d+(\.\d+)?$/.test(value.trim()) ? Number(value) * unitMs : undefined;
+}
+
+/** Only what looks like an HTTP date: `Date.parse` finds a date in nearly anything, `-1` included. */
+function untilOf(value: string | null, now: number): number | undefined {
+  if (!value || !/[a-z]{3}.*\d{4}.*GMT/i.test(value)) return undefined;
+  const ms = Date.parse(value) - now;
+  return ms >= 0 ? ms : undefined;
+}
+
+/** Google says it in the body, as `{ retryDelay: '7s' }` among the details. */
+function retryDelay(details: unknown): number | undefined {
+  const said = asList(details)
+    .map((detail) => /^(\d+(?:\.\d+)?)s$/.exec(asText(asObject(detail).retryDelay))?.[1])
+    .find((seconds) => seconds !== undefined);
+  return said === undefined ? undefined : Math.min(Math.ceil(Number(said) * 1_000), DAY_MS);
+}

@@ -1,0 +1,209 @@
+import { renderChat } from '../../src/models/openai/render-chat.js';
+import { checkChat } from '../../src/testing/check-chat.js';
+import { request } from './builders.js';
+import { goldenRequest, oddMessages } from './golden.js';
+
+test('a whole request, byte by byte', () => {
+  const body = renderChat(goldenRequest('gpt-test', {}));
+  expect(JSON.stringify(body, null, 2)).toMatchInlineSnapshot(`
+   "{
+     "model": "gpt-test",
+     "max_completion_tokens": 1000,
+     "tools": [
+       {
+         "type": "function",
+         "function": {
+           "name": "read_file",
+           "description": "Reads a file.",
+           "parameters": {
+             "type": "object",
+             "properties": {
+               "path": {
+                 "type": "string"
+               }
+             },
+             "required": [
+               "path"
+             ]
+           }
+         }
+       }
+     ],
+     "messages": [
+       {
+         "role": "system",
+         "content": "You are terse."
+       },
+       {
+         "role": "user",
+         "content": [
+           {
+             "type": "image_url",
+             "image_url": {
+               "url": "data:image/png;base64,aGk="
+             }
+           },
+           {
+             "type": "text",
+             "text": "What is in these?"
+           }
+         ]
+       },
+       {
+         "role": "assistant",
+         "content": "Let me look.",
+         "tool_calls": [
+           {
+             "type": "function",
+             "id": "turn_0001_c1",
+             "function": {
+               "name": "read_file",
+               "arguments": "{\\"path\\":\\"a.txt\\"}"
+             }
+           },
+           {
+             "type": "function",
+             "id": "turn_0001_c2",
+             "function": {
+               "name": "read_file",
+               "arguments": "{\\"path\\":\\"b.txt\\"}"
+             }
+           }
+         ]
+       },
+       {
+         "role": "tool",
+         "tool_call_id": "turn_0001_c1",
+         "content": "hello"
+       },
+       {
+         "role": "tool",
+         "tool_call_id": "turn_0001_c2",
+         "content": "Error: no such file"
+       },
+       {
+         "role": "user",
+         "content": "And?"
+       },
+       {
+         "role": "assistant",
+         "content": "One is not there."
+       },
+       {
+         "role": "user",
+         "content": "Thanks."
+       }
+     ],
+     "stream": true,
+     "stream_options": {
+       "include_usage": true
+     }
+   }"
+  `);
+});
+
+test('what has no words is left out: system, tools', () => {
+  expect(renderChat(request({ model: 'gpt-test', system: ' ' }))).toMatchInlineSnapshot(`
+   {
+     "max_completion_tokens": 1000,
+     "messages": [
+       {
+         "content": "hello",
+         "role": "user",
+       },
+     ],
+     "model": "gpt-test",
+     "stream": true,
+     "stream_options": {
+       "include_usage": true,
+     },
+   }
+  `);
+});
+
+test('pictures that it cannot take become words; ids, names and inputs are made to fit; outcomes read differently', () => {
+  const { messages } = renderChat(request({ model: 'gpt-test', system: '', messages: oddMessages }));
+  expect(messages).toMatchInlineSnapshot(`
+   [
+     {
+       "content": [
+         {
+           "image_url": {
+             "url": "https://example.org/a.jpg",
+           },
+           "type": "image_url",
+         },
+         {
+           "text": "[An image (image/bmp) that cannot be shown here.]",
+           "type": "text",
+         },
+         {
+           "text": "[An image (image/png) that cannot be shown here.]",
+           "type": "text",
+         },
+         {
+           "text": "[An image (image/png) that cannot be shown here. It is kept as body/7.]",
+           "type": "text",
+         },
+         {
+           "text": "look",
+           "type": "text",
+         },
+       ],
+       "role": "user",
+     },
+     {
+       "content": null,
+       "role": "assistant",
+       "tool_calls": [
+         {
+           "function": {
+             "arguments": "{"_value":[1]}",
+             "name": "read_file_",
+           },
+           "id": "t_c",
+           "type": "function",
+         },
+         {
+           "function": {
+             "arguments": "{"_stored":"{\\"a… (9 bytes in all: body/1)"}",
+             "name": "9lives",
+           },
+           "id": "t_c-2",
+           "type": "function",
+         },
+         {
+           "function": {
+             "arguments": "{}",
+             "name": "read_file",
+           },
+           "id": "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+           "type": "function",
+         },
+       ],
+     },
+     {
+       "content": "Rejected: this call was not allowed and did not run.
+   why",
+       "role": "tool",
+       "tool_call_id": "t_c",
+     },
+     {
+       "content": "Outcome unknown: this call was interrupted and may or may not have had its effect. Check before repeating it.",
+       "role": "tool",
+       "tool_call_id": "t_c-2",
+     },
+     {
+       "content": "Cancelled: this call was stopped before it started and did not run.
+   half �",
+       "role": "tool",
+       "tool_call_id": "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+     },
+   ]
+  `);
+});
+
+test('its server takes both', () => {
+  expect(checkChat(renderChat(goldenRequest('gpt-test', {})))).toBeUndefined();
+  expect(checkChat(renderChat(request({ model: 'gpt-test', messages: oddMessages })))).toBeUndefined();
+});

@@ -1,0 +1,59 @@
+import { toModelFailure, type Provider } from '../../src/models/failure.js';
+import { toRefusal, Unreachable, type Refused } from '../../src/models/refusal.js';
+
+const provider: Provider = { name: 'p', secrets: [], advice: { auth: 'Check it.' } };
+
+const http = (status: number, headers: Record<string, string> = {}) => ({ status, headers: new Headers(headers), now: 0 });
+
+const kindOf = (error: unknown, answered = false): string => toModelFailure(error, { provider, model: 'm', answered }).kind;
+
+test.each<[string, string, Refused]>([
+  [
+    'OpenAI’s shape',
+    '{"error":{"message":"No.","type":"requests","param":null,"code":"rate_limit_exceeded"}}',
+    { status: 429, words: 'No.', codes: ['rate_limit_exceeded', 'requests'] },
+  ],
+  [
+    'Google’s, which has the wait inside',
+    '[{"error":{"code":429,"message":"No.","status":"RESOURCE_EXHAUSTED","details":[{"reason":"X"},{"retryDelay":"7.5s"}]}}]',
+    { status: 429, words: 'No.', codes: ['X', 'RESOURCE_EXHAUSTED'], retryAfterMs: 7_500 },
+  ],
+  ['Ollama’s', '{"error":"No."}', { status: 429, words: 'No.', codes: [] }],
+  ['plain words', '  No,\n never. ', { status: 429, words: 'No, never.', codes: [] }],
+  ['a web page', '<html><title>429 Slow</title></html>', { status: 429, words: '(a web page: 429 Slow)', codes: [] }],
+  ['nothing', '', { status: 429, words: '', codes: [] }],
+])('a refusal is read from %s', (_, body, refused) => {
+  expect(toRefusal(body, http(429)).refused).toEqual(refused);
+});
+
+test('a wait in the headers goes before one in the body', () => {
+  const body = '{"error":{"message":"No.","details":[{"retryDelay":"7s"}]}}';
+  expect(toRefusal(body, http(429, { 'retry-after': '3' })).refused.retryAfterMs).toBe(3_000);
+});
+
+test.each<[string, number | undefined, object, string]>([
+  ['quota that is used up, though its status says wait', 429, { code: 'insufficient_quota' }, 'billing'],
+  ['one request over the limit of a minute', 429, { code: 'rate_limit_exceeded', message: 'Request too large for gpt-5' }, 'too-large'],
+  ['a key that Google does not know', 400, { status: 'INVALID_ARGUMENT', details: [{ reason: 'API_KEY_INVALID' }] }, 'auth'],
+  ['a place that Google does not serve', 400, { message: 'User location is not supported for the API use.' }, 'forbidden'],
+  ['a full context', 400, { code: 'context_length_exceeded' }, 'context-full'],
+  ['a busy server', 500, { message: 'server busy, please try again.' }, 'overloaded'],
+  ['a fault in the middle of a stream', undefined, { message: 'oops' }, 'server'],
+  ['a bad prompt in the middle of a stream', undefined, { code: 'invalid_prompt', message: 'no' }, 'invalid-request'],
+])('%s is no mere status', (_, status, error, kind) => {
+  expect(kindOf(toRefusal({ error }, status === undefined ? undefined : http(status)))).toBe(kind);
+});
+
+test('who is not reached is told from who does not answer in time', () => {
+  const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+  const late = Object.assign(new Error('Connect Timeout Error'), { code: 'UND_ERR_CONNECT_TIMEOUT' });
+  expect(kindOf(new Unreachable(new TypeError('fetch failed', { cause: refused })))).toBe('connection');
+  expect(kindOf(new Unreachable(new TypeError('fetch failed', { cause: late })))).toBe('timeout');
+});
+
+test('an SDK that stumbles over an answer means a broken stream; a mistake of ours does not', () => {
+  expect(kindOf(new SyntaxError('Unexpected token'), true)).toBe('broken-stream');
+  expect(kindOf(new Error('Incomplete JSON segment at the end'), true)).toBe('broken-stream');
+  expect(kindOf(new TypeError('x is not a function'), true)).toBe('invalid-request');
+  expect(kindOf(new Error('a key with a line break'))).toBe('invalid-request');
+});
