@@ -130,6 +130,11 @@ export function secretsOf(config: Config): string[] {
   return [...keys.filter((key) => key !== undefined), ...urls.flatMap(passwordsIn), ...ofTemporal];
 }
 
+/** Who has no key, no other address and names no other provider gets the scripted stand-in. */
+export function needsStandIn({ anthropicApiKey, anthropicBaseUrl, model }: Config): boolean {
+  return anthropicApiKey === undefined && anthropicBaseUrl === undefined && model.startsWith('anthropic/');
+}
+
 /** What each provider of models is to be given, by its name. */
 export function providerSettings(config: Config) {
   return {

@@ -43,7 +43,7 @@ export interface OwnCode {
 
 const KNOWN = ['tools', 'providers', 'observers', 'processors', 'hooks', 'agentsDir'];
 const NOT_BUILT = ['compactors', 'reducers'];
-const BUILTIN_PROVIDERS = ['anthropic', 'offline'];
+const BUILTIN_PROVIDERS = ['anthropic', 'openai', 'openai-responses', 'gemini', 'ollama', 'offline'];
 const NAMES = ['ts', 'js', 'mjs', 'cjs'].map((extension) => `perdura.config.${extension}`);
 
 /** Undefined where there is none. Throws `ConfigError` for two of them: nobody could say which one counts. */

@@ -8,12 +8,11 @@ import { join, resolve } from 'node:path';
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { createActivities, type Activities, type ActivityDependencies } from './activities/index.js';
 import { createAgentLoader } from './agents/load-agent.js';
-import { loadConfig, providerSettings, secretsOf, temporalConnection, type Config } from './config.js';
+import { loadConfig, needsStandIn, providerSettings, secretsOf, temporalConnection, type Config } from './config.js';
 import { heal } from './heal/heal.js';
 import type { WorkflowCode } from './heal/replay-runs.js';
 import { toTraces } from './memory/traces.js';
 import { createModels } from './models/choose.js';
-import { splitModel } from './models/registry.js';
 import { installTelemetry, runtimeLog, toSinks } from './observability.js';
 import { createAttributeCheck } from './registered-attributes.js';
 import { openStore } from './stores/open.js';
@@ -83,7 +82,7 @@ async function runUntil(stop: AbortSignal, config: Config, own: OwnCode, onReady
     (warnings) => warnings.forEach((warning) => runtimeLog().warn(warning)),
     (error: unknown) => runtimeLog().warn(error instanceof Error ? error.message : String(error)),
   );
-  const offline = needsOffline(config, own) ? await startOfflineModel() : undefined;
+  const offline = needsStandIn(config) ? await startOfflineModel() : undefined;
   try {
     const activities = await activitiesOf(config, own, store, {
       offlineUrl: offline?.url,
@@ -111,12 +110,6 @@ async function runUntil(stop: AbortSignal, config: Config, own: OwnCode, onReady
     await store.close();
     await connection.close();
   }
-}
-
-/** Who names a model gets that one or the reason why not; who names none, and has no key, gets the stand-in. */
-function needsOffline({ anthropicApiKey, anthropicBaseUrl, model }: Config, { providers = {} }: OwnCode): boolean {
-  const { provider } = splitModel(model);
-  return anthropicApiKey === undefined && anthropicBaseUrl === undefined && provider === 'anthropic' && !(provider in providers);
 }
 
 async function activitiesOf(

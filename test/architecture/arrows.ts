@@ -50,7 +50,12 @@ export const ARROWS: readonly Row[] = [
     may: ['conversation/', 'stores/store.ts', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/'],
     mayTypes: ['heal/'],
     // Which provider and which tools there are is the worker's choice.
-    never: ['models/anthropic/', 'models/choose.ts', 'tools/builtin/', 'ioredis', '@temporalio/client', '@temporalio/worker'],
+    never: [
+      ...['models/anthropic/', 'models/openai/', 'models/gemini/', 'models/ollama/', 'models/choose.ts', 'tools/builtin/'],
+      'ioredis',
+      '@temporalio/client',
+      '@temporalio/worker',
+    ],
   },
   {
     place: 'workflows/',

@@ -1,5 +1,5 @@
-/** Whether the provider takes the key: by asking for one token, since nothing else tells. */
-import type { Config } from '../../config.js';
+/** Whether the provider takes the key: by asking for a few tokens, since nothing else tells. */
+import { needsStandIn, providerSettings, type Config } from '../../config.js';
 import { createModels } from '../../models/choose.js';
 import { splitModel } from '../../models/registry.js';
 import { messageOf } from '../exit.js';
@@ -8,20 +8,26 @@ import { broken, ok, skipped } from './finding.js';
 
 const PATIENCE = 20_000;
 
-export async function checkProvider({ anthropicApiKey, anthropicBaseUrl, model }: Config): Promise<Finding> {
-  if (anthropicApiKey === undefined) {
+export async function checkProvider(config: Config): Promise<Finding> {
+  if (needsStandIn(config)) {
     return skipped('Model', 'ANTHROPIC_API_KEY is not set: a scripted stand-in answers, which is not a model');
   }
+  const { model } = config;
   const begin = Date.now();
   try {
     const { model: name } = splitModel(model);
-    const found = createModels({ anthropic: { apiKey: anthropicApiKey, baseURL: anthropicBaseUrl } })(model);
+    const found = createModels(providerSettings(config))(model);
     await found.stream(
-      { model: name, maxTokens: 1, system: '', tools: [], messages: [{ role: 'user', text: 'hi' }] },
+      // OpenAI's Responses refuse fewer.
+      { model: name, maxTokens: 16, system: '', tools: [], messages: [{ role: 'user', text: 'hi' }] },
       { signal: AbortSignal.timeout(PATIENCE), onDelta: () => {}, idleMs: PATIENCE, totalMs: PATIENCE },
     );
-    return ok('Model', `${model} answers with this key, ${Date.now() - begin} ms for one token`);
+    return ok('Model', `${model} answers, ${Date.now() - begin} ms for a few tokens`);
   } catch (error) {
-    return broken('Model', messageOf(error), 'export ANTHROPIC_API_KEY=… with a key that is valid, or correct PERDURA_MODEL');
+    return broken(
+      'Model',
+      messageOf(error),
+      'export a key that is valid for this provider (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY), or correct PERDURA_MODEL',
+    );
   }
 }

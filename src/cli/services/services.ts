@@ -1,7 +1,7 @@
 /** Everything a chat needs beside itself, found or started in order, one line each; and the way to stop what was started. */
 import { join } from 'node:path';
 import type { Config, TemporalConnection } from '../../config.js';
-import { temporalConnection } from '../../config.js';
+import { needsStandIn, temporalConnection } from '../../config.js';
 import { findUserConfig } from '../../user-config.js';
 import { CliError, EXIT } from '../exit.js';
 import type { Output } from '../output.js';
@@ -102,6 +102,7 @@ function reportModel(config: Config, output: Output): void {
   if (!config.model.startsWith('anthropic/') && findUserConfig(config.cwd)) return output.report('Model', `${config.model}, of your own`);
   if (config.anthropicApiKey !== undefined) return output.report('Model', `${config.model}, with ANTHROPIC_API_KEY`);
   if (config.anthropicBaseUrl !== undefined) return output.report('Model', `${config.model}, at ANTHROPIC_BASE_URL, without a key`);
+  if (!needsStandIn(config)) return output.report('Model', config.model);
   output.report('Model', 'NOT A MODEL: scripted answers, since ANTHROPIC_API_KEY is not set (tools and memory are real)');
 }
 
