@@ -47,6 +47,7 @@ export async function startServices(config: Config, output: Output, signal: Abor
         ...(place === undefined || temporal.named ? {} : { TEMPORAL_ADDRESS: temporal.connectionOptions.address }),
       },
       logFile: join(config.cwd, '.perdura', 'worker.log'),
+      pidFile: join(config.cwd, '.perdura', 'worker.pid'),
       say: (text) => output.report('Worker', text),
     });
     started.push(worker.stop);

@@ -1,7 +1,7 @@
 /** The worker as a child process: kept alive while we are, gone when we are gone. */
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, renameSync, statSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { childEnvironment } from '../../config.js';
 import { CliError, EXIT } from '../exit.js';
@@ -21,6 +21,8 @@ export interface WorkerOptions {
   /** Beside our own environment. */
   readonly env?: Readonly<Record<string, string>>;
   readonly logFile: string;
+  /** Says which process it is, for who wants to look at it or to kill it; with several of them in a folder, the latest. */
+  readonly pidFile?: string;
   readonly say: (text: string) => void;
 }
 
@@ -77,6 +79,7 @@ export function startWorkerProcess(options: WorkerOptions): WorkerProcess {
       stopping = true;
       clearTimeout(pause);
       if (child?.pid !== undefined) await endProcess(child.pid, LONGEST_SHUTDOWN, hurry);
+      if (options.pidFile !== undefined) rmSync(options.pidFile, { force: true });
     },
   };
 }
@@ -93,6 +96,7 @@ function spawnWorker(options: WorkerOptions): ChildProcess {
     stdio: ['ignore', log, log, 'ipc'],
   });
   closeSync(log);
+  if (options.pidFile !== undefined && child.pid !== undefined) writeFileSync(options.pidFile, `${child.pid}\n`);
   return child;
 }
 
