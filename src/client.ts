@@ -2,11 +2,12 @@
 import { randomUUID } from 'node:crypto';
 import {
   Client,
-  Connection,
+  type Connection,
   WithStartWorkflowOperation,
   WorkflowExecutionAlreadyStartedError,
   type WorkflowHandle,
 } from '@temporalio/client';
+import { connectClosing } from './client/closing-connection.js';
 import { toDescription, toListed, type Description, type Listed } from './client/describe.js';
 import { ClientError, isBetweenRuns, toClientError } from './client/errors.js';
 import { persistInTrying } from './client/persist-in-trying.js';
@@ -121,7 +122,7 @@ export async function createClient(config: Config): Promise<PerduraClient> {
 /** A connection that takes histories of any size: one event can be larger than the 4 MiB of gRPC's default. */
 export async function connectTemporal(config: Config): Promise<{ readonly connection: Connection; readonly namespace: string }> {
   const { connectionOptions, namespace } = await temporalConnection(config);
-  const connection = await Connection.connect({
+  const connection = await connectClosing({
     ...connectionOptions,
     channelArgs: { 'grpc.max_receive_message_length': 256 * 1024 * 1024 },
   }).catch((error: unknown) => {
