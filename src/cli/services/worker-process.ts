@@ -10,6 +10,8 @@ import { endProcess, lastLines } from './programs.js';
 export interface WorkerProcess {
   /** Settles when the first worker takes work, or when none can be started. */
   readonly ready: Promise<void>;
+  /** To be called once there is a server: until then it loads its code, which takes as long as a server takes to start. */
+  begin(): void;
   /** Lets a running answer end or move, within the worker's own grace; `hurry` does not wait for that. */
   stop(hurry: AbortSignal): Promise<void>;
 }
@@ -31,6 +33,11 @@ export interface WorkerReady {
   readonly kind: 'ready';
 }
 
+/** What its parent says to a worker that was started with `--when-told`. */
+export interface WorkerBegin {
+  readonly kind: 'begin';
+}
+
 /** A worker that dies sooner than this is not started again at once: something is wrong with more than its luck. */
 const SHORT_LIFE = 5000;
 const LONGEST_PAUSE = 10_000;
@@ -40,6 +47,7 @@ const LONGEST_SHUTDOWN = 12_000;
 export function startWorkerProcess(options: WorkerOptions): WorkerProcess {
   let child: ChildProcess | undefined;
   let stopping = false;
+  let mayBegin = false;
   let wasReady = false;
   let shortLives = 0;
   let pause: NodeJS.Timeout | undefined;
@@ -52,6 +60,7 @@ export function startWorkerProcess(options: WorkerOptions): WorkerProcess {
   const start = (): void => {
     const begin = Date.now();
     child = spawnWorker(options);
+    if (mayBegin) tellToBegin(child);
     child.on('message', (message: WorkerReady) => {
       if (message.kind !== 'ready') return;
       if (wasReady) options.say('the new worker has taken over');
@@ -75,6 +84,10 @@ export function startWorkerProcess(options: WorkerOptions): WorkerProcess {
 
   return {
     ready,
+    begin() {
+      mayBegin = true;
+      if (child !== undefined) tellToBegin(child);
+    },
     async stop(hurry) {
       stopping = true;
       clearTimeout(pause);
@@ -98,6 +111,11 @@ function spawnWorker(options: WorkerOptions): ChildProcess {
   closeSync(log);
   if (options.pidFile !== undefined && child.pid !== undefined) writeFileSync(options.pidFile, `${child.pid}\n`);
   return child;
+}
+
+function tellToBegin(child: ChildProcess): void {
+  // One that has just ended cannot be told, and the next one is.
+  child.send({ kind: 'begin' } satisfies WorkerBegin, () => undefined);
 }
 
 function keepLogShort(file: string): void {

@@ -1,5 +1,6 @@
 /**
- * A connection whose calls all end when it is closed. Temporal's client says a failed call again after a pause, and what it
+ * Our connection to Temporal. It takes histories of any size: one event can be larger than the 4 MiB of gRPC's default. And its
+ * calls all end when it is closed. Temporal's client says a failed call again after a pause, and what it
  * says on a closed channel throws out of that pause's timer, where nobody can catch it: such a call ends here instead.
  */
 import {
@@ -14,8 +15,9 @@ type Interceptor = NonNullable<ConnectionOptions['interceptors']>[number];
 type Call = ReturnType<Interceptor>;
 
 const CANCELLED = 1;
+const ANY_SIZE = { 'grpc.max_receive_message_length': 256 * 1024 * 1024 };
 
-export async function connectClosing(options: ConnectionOptions, usual: GrpcRetryOptions = defaultGrpcRetryOptions()): Promise<Connection> {
+export async function openConnection(options: ConnectionOptions, usual: GrpcRetryOptions = defaultGrpcRetryOptions()): Promise<Connection> {
   let isClosed = false;
   const retry = makeGrpcRetryInterceptor({
     ...usual,
@@ -23,7 +25,7 @@ export async function connectClosing(options: ConnectionOptions, usual: GrpcRetr
   });
   // Within the one that says it again: each attempt passes here.
   const gate: Interceptor = (options, next) => toCall(isClosed ? ENDED : next(options));
-  const connection = await Connection.connect({ ...options, interceptors: [retry, gate] });
+  const connection = await Connection.connect({ ...options, channelArgs: ANY_SIZE, interceptors: [retry, gate] });
   const close = connection.close.bind(connection);
   connection.close = async () => {
     isClosed = true;

@@ -1,6 +1,6 @@
 import { Client, defaultGrpcRetryOptions } from '@temporalio/client';
 import { createClientWith } from '../../src/client.js';
-import { connectClosing } from '../../src/client/closing-connection.js';
+import { openConnection } from '../../src/client/connection.js';
 import { startCuttingProxy } from '../support/cutting-proxy.js';
 import { portOf } from '../support/scene.js';
 import { waitFor } from '../support/wait-for.js';
@@ -12,7 +12,7 @@ test('a call that waits to be said again when its connection is closed ends ther
     pauses += 1;
     return 200;
   };
-  const connection = await connectClosing({ address: `127.0.0.1:${proxy.port}` }, { ...defaultGrpcRetryOptions(), delayFunction });
+  const connection = await openConnection({ address: `127.0.0.1:${proxy.port}` }, { ...defaultGrpcRetryOptions(), delayFunction });
   const client = createClientWith({
     client: new Client({ connection }),
     namespace: 'default',
