@@ -2,9 +2,23 @@ import type { Row } from './row.js';
 import { coldWorker } from './rows/cold-worker.js';
 import { firstDelta } from './rows/first-delta.js';
 import { flat } from './rows/flat.js';
+import { heal } from './rows/heal.js';
 import { history } from './rows/history.js';
+import { idle } from './rows/idle.js';
 import { manyTools } from './rows/many-tools.js';
 import { throughput } from './rows/throughput.js';
 import { ordinaryTool, quickTool, textTurn } from './rows/turn-time.js';
 
-export const ROWS: readonly Row[] = [textTurn, quickTool, ordinaryTool, flat, history, coldWorker, throughput, firstDelta, manyTools];
+export const ROWS: readonly Row[] = [
+  textTurn,
+  quickTool,
+  ordinaryTool,
+  flat,
+  history,
+  coldWorker,
+  throughput,
+  firstDelta,
+  manyTools,
+  heal,
+  idle,
+];

@@ -1,6 +1,6 @@
 /**
  * `npm run bench`: the numbers of design section 8, as ratios to bare workflows, on servers that it starts itself on free ports.
- * Arguments after `--`: names of rows, `--quick`, `-o json`. Compiled without type checks, which are `npm run check`'s.
+ * Arguments after `--`: names of rows, `--quick`, `-o json`, `--compare FILE`. Compiled without type checks, which are `npm run check`'s.
  */
 import { createRequire } from 'node:module';
 import { join } from 'node:path';

@@ -2,11 +2,12 @@
 import { randomUUID } from 'node:crypto';
 import {
   Client,
-  Connection,
+  type Connection,
   WithStartWorkflowOperation,
   WorkflowExecutionAlreadyStartedError,
   type WorkflowHandle,
 } from '@temporalio/client';
+import { openConnection } from './client/connection.js';
 import { toDescription, toListed, type Description, type Listed } from './client/describe.js';
 import { ClientError, isBetweenRuns, toClientError } from './client/errors.js';
 import { persistInTrying } from './client/persist-in-trying.js';
@@ -29,7 +30,6 @@ import type { Entry } from './conversation/message.js';
 import { turnNumber } from './conversation/state.js';
 import { fetchRuns, type FetchedRuns } from './heal/fetch-runs.js';
 import { withBodies } from './memory/bodies.js';
-import { openStore } from './stores/open.js';
 import type { ConversationKey, Store } from './stores/store.js';
 import {
   closeSignal,
@@ -113,37 +113,42 @@ export interface ClientOptions {
   readonly namespace: string;
   readonly taskQueue: string;
   /** Opened only when something is watched or read. */
-  readonly store: () => Store;
+  readonly store: () => Store | Promise<Store>;
   readonly close?: () => Promise<void>;
 }
 
 /** Connects by the settings: `TEMPORAL_*` by Temporal's own rules, and the store that the workers use. */
 export async function createClient(config: Config): Promise<PerduraClient> {
-  const { connection, namespace } = await connectTemporal(config);
+  return createClientOn(config, await connectTemporal(config));
+}
+
+export interface Connected {
+  readonly connection: Connection;
+  readonly namespace: string;
+}
+
+/** The same on a connection that there is, and that the client closes. */
+export function createClientOn(config: Config, { connection, namespace }: Connected): PerduraClient {
   return createClientWith({
     client: new Client({ connection, namespace }),
     namespace,
     taskQueue: config.taskQueue,
-    store: () => openStore(config),
+    store: async () => (await import('./stores/open.js')).openStore(config),
     close: () => connection.close(),
   });
 }
 
-/** A connection that takes histories of any size: one event can be larger than the 4 MiB of gRPC's default. */
-export async function connectTemporal(config: Config): Promise<{ readonly connection: Connection; readonly namespace: string }> {
+export async function connectTemporal(config: Config): Promise<Connected> {
   const { connectionOptions, namespace } = await temporalConnection(config);
-  const connection = await Connection.connect({
-    ...connectionOptions,
-    channelArgs: { 'grpc.max_receive_message_length': 256 * 1024 * 1024 },
-  }).catch((error: unknown) => {
+  const connection = await openConnection(connectionOptions).catch((error: unknown) => {
     throw toClientError(error, `cannot connect to Temporal at ${connectionOptions.address}`);
   });
   return { connection, namespace };
 }
 
 export function createClientWith({ client, namespace, taskQueue, store: openTheStore, close }: ClientOptions): PerduraClient {
-  let opened: Store | undefined;
-  const store = (): Store => (opened ??= openTheStore());
+  let opened: Promise<Store> | undefined;
+  const store = (): Promise<Store> => (opened ??= Promise.resolve(openTheStore()));
   const handleOf = (id: string): WorkflowHandle => client.workflow.getHandle(checkedId(id));
   const startOptions = (id: string, options: StartOptions) => {
     const start = readStart(options);
@@ -303,21 +308,22 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
 
     async *watch(id, { after = '$', signal = new AbortController().signal } = {}) {
       const key = await keyOf(id);
-      for await (const { cursor, event } of store().feed.read(key, after, signal)) {
+      for await (const { cursor, event } of (await store()).feed.read(key, after, signal)) {
         yield { cursor, event: event as unknown as FeedEvent };
       }
     },
 
     async history(id, { after: first = 0 } = {}) {
       const key = await keyOf(id);
-      const entries: Entry[] = [];
+      const own = await store();
+      const found: Entry[] = [];
       for (let after = first, last = Infinity; after < last;) {
-        const page = await store().entries.page(key, after, PAGE);
-        entries.push(...page.entries);
+        const page = await own.entries.page(key, after, PAGE);
+        found.push(...page.entries);
         after += PAGE;
         last = page.last;
       }
-      const whole = await Promise.all(entries.map(async (entry) => ({ ...entry, message: await withBodies(store(), key, entry) })));
+      const whole = await Promise.all(found.map(async (entry) => ({ ...entry, message: await withBodies(own, key, entry) })));
       return whole.sort((a, b) => turnNumber(a.turn) - turnNumber(b.turn) || a.seq - b.seq);
     },
 
@@ -343,7 +349,7 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
     },
 
     async close() {
-      await opened?.close();
+      await (await opened)?.close();
       await close?.();
     },
   };

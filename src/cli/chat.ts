@@ -49,6 +49,7 @@ export async function chat(
   try {
     if (options.startServices === true) {
       const { startServices } = await import('./services/services.js');
+      loadAhead(isTerminal);
       services = await startServices(config, output, leave.signal);
     }
     const { connectClient } = await import('./connect.js');
@@ -86,6 +87,12 @@ export async function chat(
     stopHurrying();
     stopListening();
   }
+}
+
+/** What is needed once the services have started is loaded while they do; what cannot be loaded is said when it is needed. */
+function loadAhead(isTerminal: boolean): void {
+  const needed = [import('./connect.js'), import('../client.js'), ...(isTerminal ? [import('./chat-terminal.js')] : [])];
+  Promise.all(needed).catch(() => undefined);
 }
 
 /** How a person, a pipe or a program has ended it; `model`: to go on in a new conversation with that one. */

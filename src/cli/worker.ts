@@ -8,7 +8,7 @@ import type { WorkerReady } from './services/worker-process.js';
 /** A worker that does not end in this time after its parent's death is not waited for. */
 const ORPHAN_PATIENCE = 15_000;
 
-export async function worker(config: Config, output: Output): Promise<number> {
+export async function worker(config: Config, output: Output, { whenTold = false }: { readonly whenTold?: boolean }): Promise<number> {
   // Started by a chat: when that ends, however it ended, so do we, the way SIGTERM ends us.
   const endWithParent = (): void => {
     process.kill(process.pid, 'SIGTERM');
@@ -17,6 +17,7 @@ export async function worker(config: Config, output: Output): Promise<number> {
   process.once('disconnect', endWithParent);
   const own = await loadUserConfig(config.cwd);
   const { runWorker } = await import('../worker.js');
+  if (whenTold) await told();
   await runWorker(config, {
     ...own,
     onReady() {
@@ -28,4 +29,9 @@ export async function worker(config: Config, output: Output): Promise<number> {
   process.off('disconnect', endWithParent);
   if (process.connected) process.disconnect();
   return EXIT.ok;
+}
+
+/** By `WorkerBegin`, the only thing that is ever said to a worker. */
+function told(): Promise<void> {
+  return new Promise((resolve) => process.once('message', () => resolve()));
 }

@@ -50,6 +50,11 @@ export function isWorthAnotherTry(error: unknown): boolean {
   return [GRPC.unavailable, GRPC.failedPrecondition, GRPC.resourceExhausted, GRPC.aborted, GRPC.deadlineExceeded].includes(code);
 }
 
+/** Nobody is there to answer. */
+export function isAway(error: unknown): boolean {
+  return grpcCode(error) === GRPC.unavailable;
+}
+
 /** While a run hands over there is a moment in which nobody can be asked: the next has not begun. */
 export function isBetweenRuns(error: unknown): boolean {
   return grpcCode(error) === GRPC.failedPrecondition && messageOf(error).includes('not scheduled');

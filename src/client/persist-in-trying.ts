@@ -1,5 +1,5 @@
 /** Says something again, with the same id, for as long as another try can help. */
-import { ClientError, isWorthAnotherTry, toClientError } from './errors.js';
+import { ClientError, isAway, isWorthAnotherTry, toClientError } from './errors.js';
 
 export interface Tries {
   readonly attempt: string;
@@ -12,10 +12,13 @@ export interface Tries {
 
 const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 2_000;
+/** Ten attempts with pauses of up to 5 s. */
+const LONGEST_TRY_MS = 25_000;
 
 export async function persistInTrying<T>(tries: Tries, say: () => Promise<T>): Promise<T> {
   const { attempt, signal, patienceMs = 120_000, isWorthAnother = isWorthAnotherTry } = tries;
-  const since = Date.now();
+  let troubled = 0;
+  let since = Date.now();
   for (let failed = 0; ; failed++) {
     if (signal?.aborted) throw new ClientError('aborted', `${attempt}: stopped waiting`);
     const began = Date.now();
@@ -23,9 +26,12 @@ export async function persistInTrying<T>(tries: Tries, say: () => Promise<T>): P
       return await say();
     } catch (error) {
       if (signal?.aborted) throw new ClientError('aborted', `${attempt}: stopped waiting`, { cause: error });
-      // A wait that the server ended after a while is progress, not trouble.
-      const tired = Date.now() - since > patienceMs && Date.now() - began < 5_000;
-      if (!isWorthAnother(error) || tired) throw toClientError(error, attempt);
+      // A wait that the server ended after a while is progress, not trouble. That it is away, Temporal's client says late, having
+      // tried for a while itself, or at the end of a long wait: so much of it counts.
+      const isProgress = !isAway(error) && Date.now() - began > 5_000;
+      troubled = isProgress ? 0 : troubled + Math.min(Date.now() - since, LONGEST_TRY_MS);
+      since = Date.now();
+      if (!isWorthAnother(error) || troubled > patienceMs) throw toClientError(error, attempt);
     }
     await pause(Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(failed, 10)), signal);
   }

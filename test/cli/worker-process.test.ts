@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -47,6 +47,37 @@ test('a worker that is killed is replaced at once, and that is said', async () =
   expect(said[0]).toMatch(/^the worker was ended by SIGKILL: starting another/);
   expect(pids()).toHaveLength(2);
   await worker.stop(NOW);
+});
+
+test('a worker is told to begin, also one that takes the place of another, and also when it listens later', async () => {
+  const waiting = `process.once('message', ({ kind }) => { require('fs').appendFileSync('told', kind); process.send({ kind: 'ready' }); });`;
+  const worker = start(`${GOOD.replace(/process.send[^;]+;/, '')} setTimeout(() => { ${waiting} }, 200);`);
+  worker.begin();
+  await worker.ready;
+  process.kill(pids()[0] ?? 0, 'SIGKILL');
+  await until(() => said.includes('the new worker has taken over'));
+  expect(readFileSync(join(folder, 'told'), 'utf8')).toBe('beginbegin');
+  await worker.stop(NOW);
+});
+
+test('the file that names the worker names the living one, and goes with the last', async () => {
+  const file = join(folder, 'worker.cjs');
+  writeFileSync(file, GOOD);
+  const pidFile = join(folder, 'pid');
+  const worker = startWorkerProcess({
+    command: [file],
+    cwd: folder,
+    logFile: join(folder, 'log'),
+    pidFile,
+    say: (text) => said.push(text),
+  });
+  await worker.ready;
+  expect(Number(readFileSync(pidFile, 'utf8'))).toBe(pids()[0]);
+  process.kill(pids()[0] ?? 0, 'SIGKILL');
+  await until(() => said.includes('the new worker has taken over'));
+  expect(Number(readFileSync(pidFile, 'utf8'))).toBe(pids()[1]);
+  await worker.stop(NOW);
+  expect(existsSync(pidFile)).toBe(false);
 });
 
 test('a stopped worker is gone and is not replaced', async () => {

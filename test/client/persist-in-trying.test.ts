@@ -50,3 +50,29 @@ test('the patience ends, and so does the wait of who gives up', async () => {
   stop.abort();
   await expect(waiting).rejects.toMatchObject({ kind: 'aborted' });
 });
+
+describe('with a clock of its own', () => {
+  beforeEach(() => jest.useFakeTimers());
+  afterEach(() => jest.useRealTimers());
+
+  /** Fails after so many seconds, always. */
+  const failingAfter = (seconds: number, error: Error) => () =>
+    new Promise<never>((_, fail) => setTimeout(() => fail(error), seconds * 1000));
+
+  test('a server that is away is given up, though Temporal’s client itself tries for 20 s before it says so', async () => {
+    const trying = persistInTrying({ attempt: 'cannot close', patienceMs: 10_000 }, failingAfter(20, grpcError(14, 'UNAVAILABLE')));
+    const failure = expect(trying).rejects.toMatchObject({ kind: 'unreachable' });
+    await jest.advanceTimersByTimeAsync(60_000);
+    await failure;
+  });
+
+  test('a long wait that the server ends now and then is no trouble, however often', async () => {
+    let ended = false;
+    const trying = persistInTrying({ attempt: 'cannot wait' }, failingAfter(60, grpcError(4, 'DEADLINE_EXCEEDED'))).finally(
+      () => (ended = true),
+    );
+    trying.catch(() => undefined);
+    await jest.advanceTimersByTimeAsync(3_600_000);
+    expect(ended).toBe(false);
+  });
+});

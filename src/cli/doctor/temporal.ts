@@ -4,7 +4,7 @@ import type { Config } from '../../config.js';
 import { temporalConnection } from '../../config.js';
 import { missingAttributes } from '../../registered-attributes.js';
 import { messageOf } from '../exit.js';
-import { checkTemporal, hasWorker, openConnection } from '../services/temporal-connection.js';
+import { hasWorker, openNamespace } from '../services/temporal-connection.js';
 import type { Finding } from './finding.js';
 import { broken, ok, warning } from './finding.js';
 import type { HopSpeed } from './hop-speed.js';
@@ -17,12 +17,12 @@ const QUICK_MS = 40;
 export async function checkServer(config: Config): Promise<Finding[]> {
   const temporal = await temporalConnection(config).catch((error: unknown) => messageOf(error));
   if (typeof temporal === 'string') return [broken('Temporal', temporal, 'correct TEMPORAL_* or the profile')];
+  let connection: Connection;
   try {
-    await checkTemporal(temporal);
+    connection = await openNamespace(temporal);
   } catch (error) {
     return [broken('Temporal', messageOf(error), temporal.named ? 'correct TEMPORAL_*, or unset them and run `npm start`' : 'perdura dev')];
   }
-  const connection = await openConnection(temporal.connectionOptions, 5000);
   const { namespace } = temporal;
   try {
     return [
@@ -31,7 +31,7 @@ export async function checkServer(config: Config): Promise<Finding[]> {
       await tried('Search', () => checkAttributes(connection, namespace)),
       await tried('Speed', async () => speedFinding(await measureHops(connection, namespace))),
       await tried('Worker', async () =>
-        (await hasWorker(temporal, config.taskQueue))
+        (await hasWorker(connection, namespace, config.taskQueue))
           ? ok('Worker', `one takes work from ${config.taskQueue}`)
           : warning('Worker', `none takes work from ${config.taskQueue} now: messages wait`, 'perdura worker, or npm start'),
       ),

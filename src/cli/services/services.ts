@@ -33,13 +33,8 @@ export async function startServices(config: Config, output: Output, signal: Abor
     await reportStore(config, output);
     reportModel(config, output);
 
-    const server = await useTemporalServer(config, temporal, (text) => output.report('Temporal', text), signal, place);
-    started.push(server.leave);
-    signal.throwIfAborted();
-
-    const begin = Date.now();
     const worker = startWorkerProcess({
-      command: [join(__dirname, '..', 'main.js'), 'worker'],
+      command: [join(__dirname, '..', 'main.js'), 'worker', '--when-told'],
       cwd: config.cwd,
       // A server that a flag named is the worker's server too.
       env: {
@@ -47,9 +42,17 @@ export async function startServices(config: Config, output: Output, signal: Abor
         ...(place === undefined || temporal.named ? {} : { TEMPORAL_ADDRESS: temporal.connectionOptions.address }),
       },
       logFile: join(config.cwd, '.perdura', 'worker.log'),
+      pidFile: join(config.cwd, '.perdura', 'worker.pid'),
       say: (text) => output.report('Worker', text),
     });
     started.push(worker.stop);
+    const server = await useTemporalServer(config, temporal, (text) => output.report('Temporal', text), signal, place);
+    // To be stopped after the worker, which still talks to it.
+    started.unshift(server.leave);
+    signal.throwIfAborted();
+
+    const begin = Date.now();
+    worker.begin();
     await abortable(worker.ready, signal);
     output.report(
       'Worker',

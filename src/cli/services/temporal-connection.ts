@@ -28,6 +28,12 @@ export function isListening(address: string): Promise<boolean> {
 
 /** Throws a sentence when the server or the namespace is not there. */
 export async function checkTemporal(temporal: TemporalConnection): Promise<void> {
+  const connection = await openNamespace(temporal);
+  await connection.close();
+}
+
+/** The same, and stays connected. */
+export async function openNamespace(temporal: TemporalConnection): Promise<Connection> {
   const { address } = temporal.connectionOptions;
   let connection: Connection;
   try {
@@ -42,7 +48,9 @@ export async function checkTemporal(temporal: TemporalConnection): Promise<void>
   }
   try {
     await connection.workflowService.describeNamespace({ namespace: temporal.namespace });
+    return connection;
   } catch (cause) {
+    await connection.close();
     const missing = (cause as { code?: unknown }).code === 5;
     const advice = missing ? `create it with \`temporal operator namespace create -n ${temporal.namespace}\`` : 'check your access to it';
     throw new CliError(
@@ -50,24 +58,13 @@ export async function checkTemporal(temporal: TemporalConnection): Promise<void>
       EXIT.unreachable,
       { cause },
     );
-  } finally {
-    await connection.close();
   }
 }
 
 /** Whether a worker has asked for work lately. Without one a message waits, which a person should know. */
-export async function hasWorker(temporal: TemporalConnection, taskQueue: string): Promise<boolean> {
-  const connection = await openConnection(temporal.connectionOptions, 5000);
-  try {
-    const { pollers } = await connection.workflowService.describeTaskQueue({
-      namespace: temporal.namespace,
-      taskQueue: { name: taskQueue },
-      taskQueueType: 1,
-    });
-    return (pollers?.length ?? 0) > 0;
-  } finally {
-    await connection.close();
-  }
+export async function hasWorker({ workflowService }: Connection, namespace: string, taskQueue: string): Promise<boolean> {
+  const { pollers } = await workflowService.describeTaskQueue({ namespace, taskQueue: { name: taskQueue }, taskQueueType: 1 });
+  return (pollers?.length ?? 0) > 0;
 }
 
 export async function setRetention(temporal: TemporalConnection, days: number): Promise<void> {
@@ -106,8 +103,8 @@ export async function findUiLink(temporal: TemporalConnection): Promise<(id: str
 }
 
 export async function openConnection(options: TemporalConnection['connectionOptions'], timeout: number): Promise<Connection> {
-  const { Connection: Connections } = await import('@temporalio/client');
-  return Connections.connect({
+  const { openConnection: open } = await import('../../client/connection.js');
+  return open({
     address: options.address,
     apiKey: options.apiKey,
     tls: options.tls,

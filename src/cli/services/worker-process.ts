@@ -1,7 +1,7 @@
 /** The worker as a child process: kept alive while we are, gone when we are gone. */
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
-import { closeSync, mkdirSync, openSync, renameSync, statSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { childEnvironment } from '../../config.js';
 import { CliError, EXIT } from '../exit.js';
@@ -10,6 +10,8 @@ import { endProcess, lastLines } from './programs.js';
 export interface WorkerProcess {
   /** Settles when the first worker takes work, or when none can be started. */
   readonly ready: Promise<void>;
+  /** To be called once there is a server: until then it loads its code, which takes as long as a server takes to start. */
+  begin(): void;
   /** Lets a running answer end or move, within the worker's own grace; `hurry` does not wait for that. */
   stop(hurry: AbortSignal): Promise<void>;
 }
@@ -21,12 +23,19 @@ export interface WorkerOptions {
   /** Beside our own environment. */
   readonly env?: Readonly<Record<string, string>>;
   readonly logFile: string;
+  /** Says which process it is, for who wants to look at it or to kill it; with several of them in a folder, the latest. */
+  readonly pidFile?: string;
   readonly say: (text: string) => void;
 }
 
 /** What a worker says to its parent, over IPC. */
 export interface WorkerReady {
   readonly kind: 'ready';
+}
+
+/** What its parent says to a worker that was started with `--when-told`. */
+export interface WorkerBegin {
+  readonly kind: 'begin';
 }
 
 /** A worker that dies sooner than this is not started again at once: something is wrong with more than its luck. */
@@ -38,6 +47,7 @@ const LONGEST_SHUTDOWN = 12_000;
 export function startWorkerProcess(options: WorkerOptions): WorkerProcess {
   let child: ChildProcess | undefined;
   let stopping = false;
+  let mayBegin = false;
   let wasReady = false;
   let shortLives = 0;
   let pause: NodeJS.Timeout | undefined;
@@ -50,6 +60,7 @@ export function startWorkerProcess(options: WorkerOptions): WorkerProcess {
   const start = (): void => {
     const begin = Date.now();
     child = spawnWorker(options);
+    if (mayBegin) tellToBegin(child);
     child.on('message', (message: WorkerReady) => {
       if (message.kind !== 'ready') return;
       if (wasReady) options.say('the new worker has taken over');
@@ -73,10 +84,15 @@ export function startWorkerProcess(options: WorkerOptions): WorkerProcess {
 
   return {
     ready,
+    begin() {
+      mayBegin = true;
+      if (child !== undefined) tellToBegin(child);
+    },
     async stop(hurry) {
       stopping = true;
       clearTimeout(pause);
       if (child?.pid !== undefined) await endProcess(child.pid, LONGEST_SHUTDOWN, hurry);
+      if (options.pidFile !== undefined) rmSync(options.pidFile, { force: true });
     },
   };
 }
@@ -93,7 +109,13 @@ function spawnWorker(options: WorkerOptions): ChildProcess {
     stdio: ['ignore', log, log, 'ipc'],
   });
   closeSync(log);
+  if (options.pidFile !== undefined && child.pid !== undefined) writeFileSync(options.pidFile, `${child.pid}\n`);
   return child;
+}
+
+function tellToBegin(child: ChildProcess): void {
+  // One that has just ended cannot be told, and the next one is.
+  child.send({ kind: 'begin' } satisfies WorkerBegin, () => undefined);
 }
 
 function keepLogShort(file: string): void {

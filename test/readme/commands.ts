@@ -1,0 +1,37 @@
+/** README, taken apart into what a test can hold it to. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+export const ROOT = join(__dirname, '..', '..');
+
+export interface Fenced {
+  readonly language: string;
+  readonly text: string;
+}
+
+export function readme(): string {
+  return readFileSync(join(ROOT, 'README.md'), 'utf8');
+}
+
+export function fencedBlocks(markdown: string): Fenced[] {
+  return [...markdown.matchAll(/^```(.*)\n([^]*?)^```$/gm)].map(([, language = '', text = '']) => ({ language, text }));
+}
+
+/** Every command, in the order of the page. */
+export function commandsIn(markdown: string): string[] {
+  return fencedBlocks(markdown)
+    .filter(({ language }) => language === 'sh')
+    .flatMap(({ text }) => text.split('\n').filter((line) => line !== ''));
+}
+
+/** Without what is another one at each start, and without the breaks of lines. */
+export function lasting(screen: string): string {
+  return screen
+    .replace(/(✔ Memory +files in ).*?,/g, '$1…,')
+    .replace(/(✔ Temporal ).*/g, '$1…')
+    .replace(/(✔ Worker +started in )[\d.]+ s/g, '$1…')
+    .replace(/(conversation) conv-.*/g, '$1 …')
+    .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '…')
+    .replace(/\s+/g, ' ')
+    .trim();
+}

@@ -1,0 +1,156 @@
+/**
+ * Every command of README is run, in its order, in a clone of its own; what it says one sees is compared with a real screen.
+ * `npm test` is the one exception: it is what runs this.
+ */
+import { spawn, spawnSync } from 'node:child_process';
+import { cpSync, mkdtempSync, rmSync, symlinkSync, unlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { dieWithUs } from '../support/reaper.js';
+import { screenText } from '../support/screen-text.js';
+import { startTemporal, temporalProgram, type TemporalServer } from '../support/temporal-server.js';
+import { waitFor } from '../support/wait-for.js';
+import { commandsIn, fencedBlocks, lasting, readme, ROOT } from './commands.js';
+
+jest.setTimeout(60_000);
+
+/** Those that a person talks to, and what becomes of them below. */
+const DRIVEN = ['npm start', 'kill -9 $(cat .perdura/worker.pid)', 'npm start -- -c'];
+const NOT_RUN = ['npm test'];
+
+let clone: string;
+let temporal: TemporalServer;
+let chat: Terminal;
+/** Ends what a failed test has left. */
+const terminals: (() => void)[] = [];
+
+beforeAll(async () => {
+  clone = mkdtempSync(join(tmpdir(), 'perdura-readme-'));
+  const files = spawnSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: ROOT, encoding: 'utf8' });
+  for (const path of ['dist', ...files.stdout.split('\0').filter((one) => !/^(test\/|$)/.test(one))]) {
+    cpSync(join(ROOT, path), join(clone, path), { recursive: true });
+  }
+  symlinkSync(join(ROOT, 'node_modules'), join(clone, 'node_modules'));
+  temporal = await startTemporal();
+  dieWithUs(temporal.pid);
+});
+
+afterAll(async () => {
+  for (const hangUp of terminals) hangUp();
+  await temporal?.stop();
+  // A link: what it leads to is not ours to remove.
+  unlinkSync(join(clone, 'node_modules'));
+  rmSync(clone, { recursive: true, force: true });
+});
+
+function environment(): NodeJS.ProcessEnv {
+  const { PATH = '' } = process.env;
+  const path = [dirname(process.execPath), dirname(temporalProgram()), PATH].join(':');
+  return { PATH: path, HOME: clone, TERM: 'xterm', TEMPORAL_ADDRESS: temporal.address, npm_config_update_notifier: 'false' };
+}
+
+interface Terminal {
+  screen(): string;
+  /** Waits until that stands on the screen. */
+  shows(text: string | RegExp): Promise<void>;
+  type(line: string): void;
+  /** `/exit`, and until the command has ended; its exit code. */
+  end(): Promise<number | null>;
+}
+
+/** A command in a terminal so wide that no line is broken. */
+function inTerminal(command: string): Terminal {
+  const wide = `stty cols 1000 rows 50; ${command}`;
+  const args = process.platform === 'darwin' ? ['-q', '/dev/null', 'sh', '-c', wide] : ['-qfec', wide, '/dev/null'];
+  const child = spawn('script', args, { cwd: clone, env: environment() });
+  const spare = dieWithUs(child.pid ?? 0);
+  terminals.push(() => child.kill('SIGKILL'));
+  let written = '';
+  child.stdout.setEncoding('utf8').on('data', (piece: string) => (written += piece));
+  const ended = new Promise<number | null>((resolve) =>
+    child.once('close', (code) => {
+      spare();
+      resolve(code);
+    }),
+  );
+  const screen = (): string => screenText(written);
+  return {
+    screen,
+    async shows(text) {
+      await waitFor(
+        () => screen(),
+        (seen) => (typeof text === 'string' ? seen.includes(text) : text.test(seen)),
+        30_000,
+      );
+    },
+    type: (line) => void child.stdin.write(`${line}\r`),
+    end() {
+      child.stdin.write('/exit\r');
+      return ended;
+    },
+  };
+}
+
+function run(command: string): { readonly code: number | null; readonly said: string } {
+  const { status, stdout, stderr } = spawnSync('sh', ['-c', command], {
+    cwd: clone,
+    env: environment(),
+    encoding: 'utf8',
+    timeout: 30_000,
+  });
+  return { code: status, said: `${stdout}${stderr}` };
+}
+
+test('each block says in which language it is, so that no command is taken for a drawing', () => {
+  const languages = fencedBlocks(readme()).map(({ language }) => language);
+  expect(languages.filter((language) => !['sh', 'text', 'ts', 'json'].includes(language))).toEqual([]);
+  expect(commandsIn(readme())).toEqual(expect.arrayContaining([...DRIVEN, ...NOT_RUN]));
+});
+
+test('npm start shows what README says one sees', async () => {
+  const wanted = fencedBlocks(readme()).find(({ language, text }) => language === 'text' && text.includes('› '))?.text ?? '';
+  const typed = [...wanted.matchAll(/^› (.*)$/gm)].map(([, line = '']) => line);
+  expect(typed.at(-1)).toBe('/exit');
+  const first = inTerminal('npm start');
+  await first.shows(/^›/m);
+  for (const line of typed.slice(0, -1)) {
+    first.type(line);
+    await first.shows(/^It is /m);
+  }
+  expect(await first.end()).toBe(0);
+  const seen = first.screen();
+  expect(lasting(seen.slice(seen.indexOf('  ✔ Packages')))).toBe(lasting(wanted));
+});
+
+test('the worker is killed in the middle of a story; there is one answer, and it is whole', async () => {
+  chat = inTerminal('npm start');
+  await chat.shows(/^›/m);
+  chat.type('tell me a long story');
+  await chat.shows('Chapter 3.');
+  expect(run('kill -9 $(cat .perdura/worker.pid)')).toEqual({ code: 0, said: '' });
+  await chat.shows('the new worker has taken over');
+  await chat.shows('The end.');
+  const { said } = run('bin/perdura show $(cat .perdura/last-conversation) -q');
+  expect(said.match(/Chapter 40\./g)).toHaveLength(1);
+});
+
+test('a second chat goes on with the conversation of the first', async () => {
+  const again = inTerminal('npm start -- -c');
+  await again.shows('/help lists');
+  expect(again.screen()).toContain('› tell me a long story');
+  expect(again.screen()).toContain('The end.');
+  expect(await again.end()).toBe(0);
+});
+
+test.each(commandsIn(readme()).filter((command) => ![...DRIVEN, ...NOT_RUN].includes(command)))('`%s` ends well', (command) => {
+  expect(run(command)).toEqual({ code: 0, said: expect.not.stringMatching(/cannot|no worker takes work/) });
+});
+
+test('the message that the temporal program sent is answered', async () => {
+  await waitFor(
+    () => run('bin/perdura show my-conversation').said,
+    (said) => said.includes('scripted stand-in'),
+    20_000,
+  );
+  expect(await chat.end()).toBe(0);
+});
