@@ -12,6 +12,7 @@ import { ModelInterrupted, type ModelDelta, type ModelResponse } from '../models
 import { costUsd } from '../models/registry.js';
 import { runHooks, type HookedCall } from '../models/hooks.js';
 import { withLongBlocksStored } from '../memory/bodies.js';
+import { withTextTools } from '../memory/text-tool-model.js';
 import { countModelFailure, countRetry } from '../telemetry/metrics.js';
 import { usageTracking } from '../telemetry/usage-tracking.js';
 import { performEffect, type Done } from './effect.js';
@@ -67,7 +68,8 @@ async function ask(
 
   countRetry(activity.info);
   await runHooks(all, (hook) => hook.beforeInvoke?.(request.messages, request, hooked), tellOfHook);
-  const response = await models(model)
+  const native = models(model);
+  const response = await (config.textTools ? withTextTools(native, config.textTools) : native)
     .stream(request, {
       signal: activity.cancellationSignal,
       onDelta: (delta) => publishDelta(feed, delta, { turn, call, attempt }),

@@ -22,7 +22,7 @@ import type { ConversationKey, Store } from '../stores/store.js';
 import { UnknownTools } from '../tools/registry.js';
 import { memoryBundle } from '../memory/compaction/snapshot.js';
 import { processInput } from '../memory/process-input.js';
-import type { InputProcessor } from '../memory/processors.js';
+import { memoryIngest, type InputProcessor } from '../memory/processors.js';
 import { retrieve } from '../memory/retrieval.js';
 import { imageToRef, TEXT_INLINE, toBody } from '../memory/bodies.js';
 import type { ActivityDependencies } from './index.js';
@@ -79,14 +79,17 @@ async function recordMessage(
   store: Store,
   key: ConversationKey,
   message: MessageToRecord,
-  processors: readonly InputProcessor[] | undefined,
+  processors: readonly InputProcessor[] = [],
 ): Promise<Recorded['messages'][number]> {
-  const { messageId, slot, turn, session, ts } = message;
-  const processed = await processInput(processors, key, message);
-  const text = await toBody(store, key, processed, TEXT_INLINE);
-  const images = message.images ? await Promise.all(message.images.map((image) => imageToRef(store, key, image))) : undefined;
-  const { duplicate } = await store.entries.record(key, userEntry(message, text, images));
-  const bytes = Buffer.byteLength(processed) + imageBytes(message.images ?? []);
+  const { messageId, slot, turn, session, ts, images = [] } = message;
+  let duplicate: { readonly turn: string } | undefined;
+  const ingest = memoryIngest('MemoryIngestInputProcessor', async (text: string) => {
+    const body = await toBody(store, key, text.toWellFormed(), TEXT_INLINE);
+    const refs = message.images && (await Promise.all(images.map((image) => imageToRef(store, key, image))));
+    ({ duplicate } = await store.entries.record(key, userEntry(message, body, refs)));
+  });
+  const text = await processInput([...processors, ingest], key, message);
+  const bytes = Buffer.byteLength(text) + imageBytes(images);
   return { messageId, slot, turn, session, ts, bytes, ...(duplicate ? { duplicate: duplicate.turn } : {}) };
 }
 

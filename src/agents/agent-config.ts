@@ -55,6 +55,8 @@ export const agentConfigSchema = z.strictObject({
     .array(z.string().regex(TOOL_NAME_PATTERN, 'expected the name of a tool: 1 to 64 letters, digits, "_" or "-"'))
     .max(200)
     .optional(),
+  /** For a model without tools of its own: calls are written in its text, in this format. */
+  textTools: z.enum(['xml', 'json']).optional(),
   limits: agentLimits.prefault({}),
   context: agentContext.prefault({}),
 });
