@@ -8,6 +8,7 @@
  */
 import {
   allHandlersFinished,
+  CancellationScope,
   ApplicationFailure,
   condition,
   continueAsNew,
@@ -51,6 +52,12 @@ export async function conversation(argument?: ConversationArgument): Promise<Con
     observer.event(event);
     bell.ring();
   };
+  let cancelled: Error | undefined;
+  // A bell is deaf to the workflow's own cancellation.
+  CancellationScope.current().cancelRequested.catch((error: Error) => {
+    cancelled = error;
+    bell.ring();
+  });
   observer.opened(state);
   remindOfAgent(state);
   const updates = handleMessages({ state: () => state, tell, answers, bell, isLeaving: () => leaving });
@@ -66,10 +73,11 @@ export async function conversation(argument?: ConversationArgument): Promise<Con
         setCurrentDetails(detailsOf(state));
         const before = state;
         const changed = (): boolean => state !== before;
-        if (step.until === undefined) await bell.until(changed);
+        if (step.until === undefined) await bell.until(() => changed() || cancelled !== undefined);
         else if (!(await condition(changed, Math.max(1, step.until - now()), { summary: `waiting for ${step.why ?? 'time'}` }))) {
           tell({ kind: 'time-passed', at: now() });
         }
+        if (cancelled !== undefined) throw cancelled;
         break;
       }
       case 'hand-over':
