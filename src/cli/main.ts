@@ -6,6 +6,7 @@ import * as cancel from './commands/cancel.js';
 import * as chat from './commands/chat.js';
 import * as close from './commands/close.js';
 import * as completion from './commands/completion.js';
+import * as contextMeter from './commands/context.js';
 import * as dev from './commands/dev.js';
 import * as doctor from './commands/doctor.js';
 import * as exportConversation from './commands/export.js';
@@ -35,6 +36,7 @@ const COMMANDS = [
   list,
   show,
   inspect,
+  contextMeter,
   watch,
   rename,
   stop,

@@ -68,6 +68,12 @@ async function spokenIn(): Promise<string> {
   return id;
 }
 
+/** What a summarizer says. */
+const SUMMARY = JSON.stringify({
+  episodic: { summary: 'They counted.', tags: ['counting'], salience: 0.7 },
+  semantic: [{ fact: 'The person counts from one.', tags: ['preference'], confidence: 0.9, salience: 0.8 }],
+});
+
 function parsed(ran: Ran): unknown {
   expect({ code: ran.code, stderr: ran.stderr }).toEqual({ code: 0, stderr: expect.not.stringContaining('cannot') });
   return JSON.parse(ran.stdout);
@@ -174,6 +180,43 @@ test('the beginning of an id is enough when it is the only one, and which one it
   expect(drawn.stdout).toMatch(/^status {4}idle · turn 1 · session 1$/m);
   expect(drawn.stdout).toMatch(/^context {3}█░+ \d+ % of [\d,]+ tokens$/m);
   expect(drawn.stdout).not.toMatch(UNSAFE);
+});
+
+test('context draws the meter, compacts now and takes it back; each says how `temporal` would do it', async () => {
+  const id = world.id();
+  await world.client.start(id);
+  for (let n = 1; n <= 6; n++) {
+    stage.play(id, text(`Answer ${n}.`));
+    await world.client.send(id, say(id, `turn ${n}`));
+  }
+  const drawn = await perdura('context', id);
+  expect(drawn.stdout).toMatch(/^[█▓▒·]+┃·*\n\n█ system and tools +[\d,]+ +\S+ %\n/);
+  expect(drawn.stdout).toContain('12 messages in epoch 1');
+  expect(drawn.stderr).toContain(`temporal workflow query --name context -w ${id}`);
+  expect(drawn.stdout).not.toMatch(UNSAFE);
+  expect((await perdura('context', id, '--color', 'always')).stdout).toContain('\u001b[36m█');
+  const index = parsed(await perdura('context', id, '-o', 'json'));
+  expect(index).toEqual(await world.client.context(id));
+
+  stage.play(id, text(SUMMARY));
+  const done = await perdura('context', id, '--compact');
+  expect(done).toMatchObject({ code: 0, stdout: expect.stringContaining('compacted once; the last one can be taken back') });
+  expect(done.stderr).toMatch(/2 turns are memory now, summarized by/);
+  expect(done.stderr).toContain(`temporal workflow update execute --name compact -w ${id}`);
+  expect(parsed(await perdura('context', id, '--undo', '-o', 'json'))).toEqual({ id, outcome: { kind: 'undone', epoch: 3 } });
+  expect(parsed(await perdura('context', id, '--undo', '-o', 'json'))).toEqual({ id, outcome: { kind: 'nothing-to-undo' } });
+  expect(await perdura('context', id, '--undo', '--compact')).toMatchObject({ code: 2 });
+  await world.client.closeConversation(id);
+  await world.client.outcome(id);
+  expect(await perdura('context', id, '--compact')).toMatchObject({ code: 4, stderr: expect.stringContaining('not running any more') });
+});
+
+test('in the chat /context draws the meter and /compact compacts', async () => {
+  const id = await spokenIn();
+  const { code, stdout } = await start(['chat', '-r', id], {}, '/context\n/compact\n').ended;
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^[█▓▒·]+┃·*\n\n█ system and tools [^]*4 messages in epoch 1\n/);
+  expect(stdout).toMatch(/there is nothing to compact: the latest turns stay as they are\n$/);
 });
 
 test('watch draws a turn as it happens, and as jsonl gives its events; both end with the conversation', async () => {
