@@ -27,10 +27,11 @@ import {
 import { readMessage, readStart } from './conversation/input.js';
 import type { Entry } from './conversation/message.js';
 import { turnNumber } from './conversation/state.js';
+import type { SlotRange } from './conversation/slots.js';
 import { fetchRuns, type FetchedRuns } from './heal/fetch-runs.js';
 import { withBodies } from './memory/bodies.js';
 import { openStore } from './stores/open.js';
-import type { ConversationKey, Store } from './stores/store.js';
+import type { ConversationKey, EpisodeRecord, FactRecord, Store } from './stores/store.js';
 import {
   closeSignal,
   compactUpdate,
@@ -60,6 +61,15 @@ export interface WatchEvent {
   /** Hand it to the next `watch` to go on where this one ended. */
   readonly cursor: string;
   readonly event: FeedEvent;
+}
+
+export interface Remembered {
+  /** Of this conversation, newest first. */
+  readonly episodes: EpisodeRecord[];
+  /** Of its scope, from all conversations in it: most salient first, then newest. */
+  readonly facts: FactRecord[];
+  /** Records in the store that cannot be read. */
+  readonly skipped: number;
 }
 
 export interface PerduraClient {
@@ -100,6 +110,10 @@ export interface PerduraClient {
   watch(id: string, options?: { after?: string; signal?: AbortSignal }): AsyncIterable<WatchEvent>;
   /** Everything recorded, oldest first, with long texts at hand; `after` leaves out what lies up to that slot. */
   history(id: string, options?: { after?: number }): Promise<Entry[]>;
+  /** Which slots of `history` are archived: what compactions have made memory of. */
+  archived(id: string): Promise<SlotRange[]>;
+  /** What it remembers beyond what was said word for word: summaries of its turns, and the facts of its scope. */
+  memory(id: string): Promise<Remembered>;
   /** Temporal's own histories of it, every run that is still retained, oldest first. */
   runs(id: string): Promise<FetchedRuns>;
   /** Conversations, latest started first, each once; `query` is Temporal's, over conversations only. */
@@ -319,6 +333,17 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
       }
       const whole = await Promise.all(entries.map(async (entry) => ({ ...entry, message: await withBodies(store(), key, entry) })));
       return whole.sort((a, b) => turnNumber(a.turn) - turnNumber(b.turn) || a.seq - b.seq);
+    },
+
+    archived: async (id) => store().entries.archived(await keyOf(id)),
+
+    async memory(id) {
+      const key = await keyOf(id);
+      const [{ episodes, skipped }, { facts, skipped: skippedFacts }] = await Promise.all([
+        store().episodes.list(key),
+        store().facts.list(key),
+      ]);
+      return { episodes, facts, skipped: skipped + skippedFacts };
     },
 
     runs: (id) =>

@@ -13,6 +13,7 @@ import * as exportConversation from './commands/export.js';
 import * as heal from './commands/heal.js';
 import * as inspect from './commands/inspect.js';
 import * as list from './commands/list.js';
+import * as memory from './commands/memory.js';
 import * as newConversation from './commands/new.js';
 import * as rename from './commands/rename.js';
 import * as send from './commands/send.js';
@@ -37,6 +38,7 @@ const COMMANDS = [
   show,
   inspect,
   contextMeter,
+  memory,
   watch,
   rename,
   stop,
@@ -98,8 +100,13 @@ function createProgram(context: CliContext, begin: (command: Command) => void): 
     .hook('preAction', (_program, command) => begin(command));
   for (const { register } of COMMANDS) register(program, context);
   addGlobalOptions(program, { isHidden: true });
-  for (const command of program.commands) addGlobalOptions(command, { isHidden: false });
+  for (const command of program.commands.flatMap(leavesOf)) addGlobalOptions(command, { isHidden: false });
   return program;
+}
+
+/** `perdura memory` is only the name of a group: its commands are what runs. */
+function leavesOf(command: Command): readonly Command[] {
+  return command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf);
 }
 
 const EXIT_CODES = `

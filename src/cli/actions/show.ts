@@ -1,6 +1,7 @@
 /** `perdura show`: what was said in a conversation. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Entry } from '../../conversation/message.js';
+import { slotsOf } from '../../conversation/slots.js';
 import type { CliContext } from '../context.js';
 import { CliError, EXIT } from '../exit.js';
 import { findConversation } from '../find-conversation.js';
@@ -11,6 +12,7 @@ import { withClient, type Desk } from '../with-client.js';
 export interface ShowOptions {
   readonly follow?: boolean;
   readonly raw?: boolean;
+  readonly archived?: boolean;
   readonly turn?: string;
 }
 
@@ -18,6 +20,9 @@ export function show(context: CliContext, given: string, options: ShowOptions): 
   const turn = options.turn === undefined ? undefined : turnId(options.turn);
   if (options.follow === true && context.globals().output === 'json') {
     throw new CliError('--follow never ends, and json is one whole: use -o jsonl', EXIT.usage);
+  }
+  if (options.archived === true && options.raw !== true) {
+    throw new CliError('--archived is for --raw: without it everything that was said is shown', EXIT.usage);
   }
   return withClient(context, { whenInterrupted: 'stopped following' }, async (desk) => {
     const { client, output, globals, temporal, slowly } = desk;
@@ -27,7 +32,10 @@ export function show(context: CliContext, given: string, options: ShowOptions): 
     if (turn !== undefined && entries.length === 0 && options.follow !== true) {
       throw new CliError(`conversation ${id} has no ${turn}; \`perdura inspect ${id}\` shows the latest`, EXIT.notFound);
     }
-    print(desk, id, entries, options, undefined);
+    const hidden = options.raw === true && options.archived !== true ? new Set(slotsOf(await client.archived(id))) : new Set();
+    const shown = entries.filter(({ slot }) => !hidden.has(slot));
+    print(desk, id, shown, options, undefined);
+    if (shown.length < entries.length) output.note(`${entries.length - shown.length} archived entries are not shown; --archived adds them`);
     if (entries.length === 0 && globals.output === 'text' && options.raw !== true) output.note('nothing was said yet');
     if (options.follow === true) await follow(desk, id, all, (entry) => turn === undefined || entry.turn === turn, options);
     if (globals.output === 'text') output.note(temporalCommand(temporal, ['workflow', 'show', '-w', id]));

@@ -211,6 +211,35 @@ test('context draws the meter, compacts now and takes it back; each says how `te
   expect(await perdura('context', id, '--compact')).toMatchObject({ code: 4, stderr: expect.stringContaining('not running any more') });
 });
 
+test('memory list tells what was remembered and where from; show --raw leaves out what is archived, until asked', async () => {
+  const id = world.id();
+  await world.client.start(id, { scope: `scope-${id.slice(2, 10)}` });
+  for (let n = 1; n <= 6; n++) {
+    stage.play(id, text(`Answer ${n}.`));
+    await world.client.send(id, say(id, `turn ${n}`));
+  }
+  stage.play(id, text(SUMMARY));
+  await world.client.compact(id);
+
+  const listed = await perdura('memory', 'list', id);
+  expect(listed.stdout).toMatch(/ep_0001 · turn_0001–turn_0002 · session 1 · .*salience 0\.7 · #counting\n {4}They counted\./);
+  expect(listed.stdout).toMatch(new RegExp(`sem_0001 .* · learnt in ${id}, turn_0001–turn_0002\\n {4}The person counts from one`));
+  expect(listed.stdout).not.toMatch(UNSAFE);
+  const { episodes, facts, skipped } = await world.client.memory(id);
+  expect(parsed(await perdura('memory', 'list', id, '-o', 'json'))).toEqual({ id, episodes, facts, skipped });
+  expect(parsed(await perdura('memory', 'list', id, '--episodic', '-o', 'json'))).toEqual({ id, episodes, skipped: 0 });
+  expect(parsed(await perdura('memory', 'list', id, '--semantic', '-o', 'jsonl'))).toEqual({ kind: 'semantic', ...facts[0] });
+  expect(await perdura('memory', 'list', id, '--semantic', '--episodic')).toMatchObject({ code: 2 });
+
+  const turnsIn = async (...more: readonly string[]): Promise<readonly string[]> => {
+    const lines = (await perdura('show', id, '--raw', ...more)).stdout.trimEnd().split('\n');
+    return [...new Set(lines.map((line) => (JSON.parse(line) as { turn_id: string }).turn_id))];
+  };
+  expect(await turnsIn()).toEqual(['turn_0003', 'turn_0004', 'turn_0005', 'turn_0006']);
+  expect(await turnsIn('--archived')).toHaveLength(6);
+  expect((await perdura('show', id, '--raw')).stderr).toContain('4 archived entries are not shown; --archived adds them');
+});
+
 test('in the chat /context draws the meter and /compact compacts', async () => {
   const id = await spokenIn();
   const { code, stdout } = await start(['chat', '-r', id], {}, '/context\n/compact\n').ended;
@@ -344,6 +373,9 @@ test('exit codes tell what went wrong', async () => {
     [2, ['send', 'x', 'hi', '--timeout', 'soon'], /write a duration such as 30s/],
     [2, ['rename', 'x', ' '], /the title is empty/],
     [2, ['show', 'x', '--follow', '-o', 'json'], /use -o jsonl/],
+    [2, ['show', 'x', '--archived'], /--archived is for --raw/],
+    [2, ['memory'], /Usage: perdura memory/],
+    [2, ['memory', 'lsit'], /unknown command 'lsit'/],
   ];
   for (const [code, args, message] of cases) {
     const ran = await perdura(...args);
