@@ -26,10 +26,9 @@ import {
 } from './conversation/contract.js';
 import { readMessage, readStart } from './conversation/input.js';
 import type { Entry } from './conversation/message.js';
-import { turnNumber } from './conversation/state.js';
 import type { SlotRange } from './conversation/slots.js';
 import { fetchRuns, type FetchedRuns } from './heal/fetch-runs.js';
-import { withBodies } from './memory/bodies.js';
+import { importedLife, readEntries, readLife, type PastLife } from './memory/past-life.js';
 import { openStore } from './stores/open.js';
 import type { ConversationKey, EpisodeRecord, FactRecord, Store } from './stores/store.js';
 import {
@@ -114,6 +113,8 @@ export interface PerduraClient {
   archived(id: string): Promise<SlotRange[]>;
   /** What it remembers beyond what was said word for word: summaries of its turns, and the facts of its scope. */
   memory(id: string): Promise<Remembered>;
+  /** What `perdura import` has put beside it: to be read, never a part of what its model is shown. Undefined where nothing was imported. */
+  imported(id: string): Promise<PastLife | undefined>;
   /** Temporal's own histories of it, every run that is still retained, oldest first. */
   runs(id: string): Promise<FetchedRuns>;
   /** Conversations, latest started first, each once; `query` is Temporal's, over conversations only. */
@@ -323,16 +324,7 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
     },
 
     async history(id, { after: first = 0 } = {}) {
-      const key = await keyOf(id);
-      const entries: Entry[] = [];
-      for (let after = first, last = Infinity; after < last;) {
-        const page = await store().entries.page(key, after, PAGE);
-        entries.push(...page.entries);
-        after += PAGE;
-        last = page.last;
-      }
-      const whole = await Promise.all(entries.map(async (entry) => ({ ...entry, message: await withBodies(store(), key, entry) })));
-      return whole.sort((a, b) => turnNumber(a.turn) - turnNumber(b.turn) || a.seq - b.seq);
+      return (await readEntries(store(), await keyOf(id), first)).entries;
     },
 
     archived: async (id) => store().entries.archived(await keyOf(id)),
@@ -344,6 +336,11 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
         store().facts.list(key),
       ]);
       return { episodes, facts, skipped: skipped + skippedFacts };
+    },
+
+    async imported(id) {
+      const life = await readLife(store(), importedLife(await keyOf(id)));
+      return life.entries.length + life.episodes.length + life.skipped === 0 ? undefined : life;
     },
 
     runs: (id) =>
@@ -373,8 +370,6 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
     },
   };
 }
-
-const PAGE = 500;
 
 function checkedId(id: string): string {
   if (ID_PATTERN.test(id)) return id;

@@ -11,6 +11,7 @@ import * as dev from './commands/dev.js';
 import * as doctor from './commands/doctor.js';
 import * as exportConversation from './commands/export.js';
 import * as heal from './commands/heal.js';
+import * as importConversation from './commands/import.js';
 import * as inspect from './commands/inspect.js';
 import * as list from './commands/list.js';
 import * as memory from './commands/memory.js';
@@ -46,6 +47,7 @@ const COMMANDS = [
   cancel,
   terminate,
   exportConversation,
+  importConversation,
   heal,
   dev,
   worker,

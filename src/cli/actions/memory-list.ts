@@ -6,6 +6,7 @@ import { temporalCommand } from '../temporal-command.js';
 import { toTerminalJson } from '../terminal-text.js';
 import { loadMeasure } from '../views/cells.js';
 import { renderEpisodes, renderFacts } from '../views/memory.js';
+import { asImported } from '../views/transcript.js';
 import { formatCount } from '../views/quantities.js';
 import { withClient } from '../with-client.js';
 
@@ -18,7 +19,10 @@ export function listMemory(context: CliContext, given: string, wanted: MemoryLis
   return withClient(context, {}, async (desk) => {
     const { client, output, globals, temporal, slowly } = desk;
     const id = await findConversation(desk, given);
-    const { episodes, facts, skipped } = await slowly(`reading the memory of ${id}`, client.memory(id));
+    const [own, imported] = await slowly(`reading the memory of ${id}`, Promise.all([client.memory(id), client.imported(id)]));
+    const episodes = [...own.episodes, ...(imported?.episodes ?? []).map(asImported)];
+    const skipped = own.skipped + (imported?.skipped ?? 0);
+    const { facts } = own;
     const withEpisodes = wanted.semantic !== true;
     const withFacts = wanted.episodic !== true;
     switch (globals.output) {

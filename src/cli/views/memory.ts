@@ -17,11 +17,16 @@ export interface MemoryLook {
 /** More of one item than anybody reads in a list; `-o json` has it whole. */
 const LONGEST = 2000;
 
-export function renderEpisodes(episodes: readonly EpisodeRecord[], look: MemoryLook): Drawn[] {
+export function renderEpisodes(episodes: readonly (EpisodeRecord & { readonly imported?: true })[], look: MemoryLook): Drawn[] {
   return [
     heading('episodic', episodes.length, 'summaries of older turns'),
-    ...episodes.flatMap(({ id, ts, turn_ids, summary, tags, salience, session }) => [
-      ...drawText([id, spanOf(turn_ids), `session ${session}`, ...itemFacts(ts, { salience }, tags, look)].join(' · '), 2, look, 'dim'),
+    ...episodes.flatMap(({ id, ts, turn_ids, summary, tags, salience, session, imported }) => [
+      ...drawText(
+        [id, spanOf(turn_ids), imported ? 'imported' : `session ${session}`, ...itemFacts(ts, { salience }, tags, look)].join(' · '),
+        2,
+        look,
+        'dim',
+      ),
       ...drawText(toTerminalLine(summary, LONGEST), 4, look),
     ]),
   ];

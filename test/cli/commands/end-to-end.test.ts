@@ -1,8 +1,9 @@
 /** Every command once, as a person runs it: a process of its own, a real Temporal, a worker, a file store. */
 import { spawn } from 'node:child_process';
-import { rm, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { callTool, gate, text } from '../../../src/testing/reply.js';
+import { startRedis } from '../../support/redis-server.js';
 import { createStage, say } from '../../support/stage.js';
 import { waitFor } from '../../support/wait-for.js';
 import { startWorld, type World } from '../../support/world.js';
@@ -17,7 +18,7 @@ const stage = createStage();
 let world: World;
 
 beforeAll(async () => {
-  world = await startWorld({ answer: stage.answer, files: { 'a.txt': 'content' } });
+  world = await startWorld({ answer: stage.answer, files: { 'a.txt': 'content', 'long.txt': 'long content '.repeat(600) } });
 });
 afterAll(() => world.close());
 afterEach(() => expect(world.api.problems).toEqual([]));
@@ -240,6 +241,68 @@ test('memory list tells what was remembered and where from; show --raw leaves ou
   expect((await perdura('show', id, '--raw')).stderr).toContain('4 archived entries are not shown; --archived adds them');
 });
 
+test('export --format seed and import: from files into Redis and back, the same files each time', async () => {
+  const id = world.id();
+  await world.client.start(id, { scope: id });
+  stage.play(id, callTool('read_file', { path: 'long.txt' }), text('Read.'));
+  for (let n = 1; n <= 6; n++) await world.client.send(id, say(id, n === 2 ? `long ${'x'.repeat(20_000)}` : `turn ${n}`));
+  stage.play(id, text(SUMMARY));
+  await world.client.compact(id);
+  const redis = await startRedis();
+  try {
+    const [inRedis, inFiles] = [{ REDIS_URL: redis.url }, {}];
+    const moved = world.id();
+    const back = world.id();
+    const exported = await perdura('export', id, '--format', 'seed', '--out', 'one', '-o', 'json');
+    expect(parsed(exported)).toMatchObject({ id, dir: join(world.dir, 'one'), entries: 14, episodes: 1, facts: 1 });
+    expect(parsed(await start(['import', 'one', '--id', moved, '-o', 'json'], inRedis).ended)).toMatchObject({ id: moved, leftOut: 0 });
+    expect(await start(['export', moved, '--format', 'seed', '--out', 'two'], inRedis).ended).toMatchObject({ code: 0 });
+    expect(await start(['import', 'two', '--id', back], inFiles).ended).toMatchObject({ code: 0, stdout: `${back}\n` });
+    expect((await start(['export', back, '--format', 'seed'], inFiles).ended).code).toBe(0);
+    const filesOf = async (dir: string, name: string): Promise<string[]> => {
+      const files = ['raw_traces', 'raw_traces_archive', 'episodic', 'semantic'].map((file) => `${file}.jsonl`);
+      const texts = await Promise.all([...files, 'perdura.json'].map((file) => readFile(join(world.dir, dir, file), 'utf8')));
+      // The new one has a name and a scope of its own; where facts were learnt stays.
+      return [
+        ...texts.slice(0, 4),
+        (texts[4] ?? '').replace(`"conversation":"${name}","scope":"${name}"`, '"conversation":"ID","scope":"ID"'),
+      ];
+    };
+    const first = await filesOf('one', id);
+    expect(await filesOf('two', moved)).toEqual(first);
+    expect(await filesOf(back, back)).toEqual(first);
+    expect(first.map((file) => file.split('\n').length > 1)).toEqual([true, true, true, true, true]);
+
+    const raw = async (of: string, env: Readonly<Record<string, string>>): Promise<object[]> =>
+      (await start(['show', of, '--raw', '--archived'], env).ended).stdout
+        .trimEnd()
+        .split('\n')
+        .map((line) => ({ ...(JSON.parse(line) as object), conversation_id: '' }));
+    expect(await raw(moved, inRedis)).toEqual(await raw(id, inFiles));
+    const listed = await start(['memory', 'list', moved, '-o', 'json'], inRedis).ended;
+    const { episodes, facts } = await world.client.memory(id);
+    expect(parsed(listed)).toMatchObject({ episodes, facts: facts.map(({ batch: _, ...fact }) => fact) });
+    expect(await start(['import', 'one', '--id', moved], inRedis).ended).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('is running'),
+    });
+
+    // It goes on from there: its own turns begin at 1, and an export numbers them on.
+    stage.play(back, text('New here.'));
+    await world.client.send(back, say(back, 'hello'));
+    expect((await perdura('show', back)).stdout).toMatch(
+      /^imported from elsewhere[^]*turn 6[^]*\nsaid here\n[^]*turn_0001[^]*New here\.\n$/,
+    );
+    expect(JSON.stringify(stage.requests(back).at(-1))).not.toContain('turn 6');
+    expect((await perdura('export', back, '--format', 'seed', '--out', 'three')).code).toBe(0);
+    expect((await readFile(join(world.dir, 'three', 'raw_traces.jsonl'), 'utf8')).trimEnd().split('\n').at(-1)).toMatch(
+      /^\{"id":"rt_016","ts":[\d.]+,"turn_id":"turn_0007",.*New here\./,
+    );
+  } finally {
+    await redis.stop();
+  }
+});
+
 test('in the chat /context draws the meter and /compact compacts', async () => {
   const id = await spokenIn();
   const { code, stdout } = await start(['chat', '-r', id], {}, '/context\n/compact\n').ended;
@@ -374,6 +437,8 @@ test('exit codes tell what went wrong', async () => {
     [2, ['rename', 'x', ' '], /the title is empty/],
     [2, ['show', 'x', '--follow', '-o', 'json'], /use -o jsonl/],
     [2, ['show', 'x', '--archived'], /--archived is for --raw/],
+    [2, ['export', 'x', '--out', 'there'], /--out is for --format seed/],
+    [4, ['import', 'nowhere'], /cannot open/],
     [2, ['memory'], /Usage: perdura memory/],
     [2, ['memory', 'lsit'], /unknown command 'lsit'/],
   ];
