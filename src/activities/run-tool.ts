@@ -16,7 +16,7 @@ import { startHeartbeat, wasStopped } from './heartbeat.js';
 import type { ActivityDependencies } from './index.js';
 import { hashOf, keyOf } from './key.js';
 
-interface Ended {
+interface Ended extends Pick<ToolFinished, 'task' | 'files'> {
   readonly outcome: ToolOutcome;
   readonly text: string;
 }
@@ -41,7 +41,9 @@ export async function runTool(dependencies: ActivityDependencies, input: RunTool
     countTool(dependencies.tools.find(name)?.name, ended.outcome);
     log.info('tool finished', { tool: name, outcome: ended.outcome });
     const text = await toBodyOrText(store, key, ended.text, RESULT_INLINE);
-    const finished: ToolFinished = { ...finishedOf(input, ended.outcome, ''), ts: Date.now() / 1000, text };
+    const { task, files } = ended;
+    const beside = { ...(task && { task }), ...(files && { files }) };
+    const finished: ToolFinished = { ...finishedOf(input, ended.outcome, ''), ts: Date.now() / 1000, text, ...beside };
     return { result: finished, entry: toolEntry(finished, input.seq) };
   };
 
@@ -76,7 +78,8 @@ async function run(
   const timeout = AbortSignal.timeout(input.plan.timeoutMs);
   const signal = AbortSignal.any([activity.cancellationSignal, timeout]);
   const result = await untilAborted(signal, runWith(tool, input, argument, workspace, signal));
-  if (result) return result.ok ? { outcome: 'ok', text: result.content } : { outcome: 'error', text: result.error };
+  if (result?.ok === true) return { outcome: 'ok', text: result.content, task: result.task, files: result.files };
+  if (result) return { outcome: 'error', text: result.error };
   const harmless = input.plan.repeatable;
   if (timeout.aborted) {
     const text = `The tool did not finish within ${input.plan.timeoutMs} ms and was stopped.`;
