@@ -27,10 +27,10 @@ import {
 } from './conversation/contract.js';
 import { readMessage, readStart } from './conversation/input.js';
 import type { Entry } from './conversation/message.js';
-import { turnNumber } from './conversation/state.js';
+import type { SlotRange } from './conversation/slots.js';
 import { fetchRuns, type FetchedRuns } from './heal/fetch-runs.js';
-import { withBodies } from './memory/bodies.js';
-import type { ConversationKey, Store } from './stores/store.js';
+import { importedLife, readEntries, readLife, type PastLife } from './memory/past-life.js';
+import type { ConversationKey, EpisodeRecord, FactRecord, Store } from './stores/store.js';
 import {
   closeSignal,
   compactUpdate,
@@ -60,6 +60,15 @@ export interface WatchEvent {
   /** Hand it to the next `watch` to go on where this one ended. */
   readonly cursor: string;
   readonly event: FeedEvent;
+}
+
+export interface Remembered {
+  /** Of this conversation, newest first. */
+  readonly episodes: EpisodeRecord[];
+  /** Of its scope, from all conversations in it: most salient first, then newest. */
+  readonly facts: FactRecord[];
+  /** Records in the store that cannot be read. */
+  readonly skipped: number;
 }
 
 export interface PerduraClient {
@@ -100,6 +109,12 @@ export interface PerduraClient {
   watch(id: string, options?: { after?: string; signal?: AbortSignal }): AsyncIterable<WatchEvent>;
   /** Everything recorded, oldest first, with long texts at hand; `after` leaves out what lies up to that slot. */
   history(id: string, options?: { after?: number }): Promise<Entry[]>;
+  /** Which slots of `history` are archived: what compactions have made memory of. */
+  archived(id: string): Promise<SlotRange[]>;
+  /** What it remembers beyond what was said word for word: summaries of its turns, and the facts of its scope. */
+  memory(id: string): Promise<Remembered>;
+  /** What `perdura import` has put beside it: to be read, never a part of what its model is shown. Undefined where nothing was imported. */
+  imported(id: string): Promise<PastLife | undefined>;
   /** Temporal's own histories of it, every run that is still retained, oldest first. */
   runs(id: string): Promise<FetchedRuns>;
   /** Conversations, latest started first, each once; `query` is Temporal's, over conversations only. */
@@ -314,17 +329,21 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
     },
 
     async history(id, { after: first = 0 } = {}) {
+      return (await readEntries(await store(), await keyOf(id), first)).entries;
+    },
+
+    archived: async (id) => (await store()).entries.archived(await keyOf(id)),
+
+    async memory(id) {
       const key = await keyOf(id);
       const own = await store();
-      const found: Entry[] = [];
-      for (let after = first, last = Infinity; after < last;) {
-        const page = await own.entries.page(key, after, PAGE);
-        found.push(...page.entries);
-        after += PAGE;
-        last = page.last;
-      }
-      const whole = await Promise.all(found.map(async (entry) => ({ ...entry, message: await withBodies(own, key, entry) })));
-      return whole.sort((a, b) => turnNumber(a.turn) - turnNumber(b.turn) || a.seq - b.seq);
+      const [{ episodes, skipped }, { facts, skipped: skippedFacts }] = await Promise.all([own.episodes.list(key), own.facts.list(key)]);
+      return { episodes, facts, skipped: skipped + skippedFacts };
+    },
+
+    async imported(id) {
+      const life = await readLife(await store(), importedLife(await keyOf(id)));
+      return life.entries.length + life.episodes.length + life.skipped === 0 ? undefined : life;
     },
 
     runs: (id) =>
@@ -354,8 +373,6 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
     },
   };
 }
-
-const PAGE = 500;
 
 function checkedId(id: string): string {
   if (ID_PATTERN.test(id)) return id;

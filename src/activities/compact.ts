@@ -62,7 +62,10 @@ async function makeMemory(
   const window = compactionWindow(entries, { ...(input.currentTurn === null ? {} : { currentTurn: input.currentTurn }) });
   if (window.turnIds.length === 0) return { result: { kind: 'nothing-to-compact', epoch, persisted: true } };
 
-  const task = input.task ?? { goal: goalIn(window.entries), openTasks: [] };
+  const task = {
+    goal: input.task?.goal || goalIn(await beginningOfSession(store, key, session, window.entries)),
+    openTasks: input.task?.openTasks ?? [],
+  };
   const known = (await store.facts.list(key)).facts;
   const { ask, spent } = createSummarizer(dependencies, input, activity);
   const whole = await Promise.all(window.entries.map(async (entry) => ({ ...entry, message: await withBodies(store, key, entry) })));
@@ -143,6 +146,19 @@ function createSummarizer({ models, agents }: ActivityDependencies, { identity, 
 }
 
 /** Design section 4: the session's first user message, unless the agent has said otherwise. */
+/** The entries that a session began with: summarized long ago, or still here. */
+async function beginningOfSession(
+  store: Store,
+  key: ConversationKey,
+  session: number,
+  entries: readonly Entry[],
+): Promise<readonly Entry[]> {
+  const { episodes } = await store.episodes.list(key, { session });
+  const first = episodes.at(-1)?.slots[0]?.[0];
+  if (first === undefined) return entries;
+  return (await store.entries.read(key, [first])).flatMap((entry) => entry ?? []);
+}
+
 function goalIn(entries: readonly Entry[]): string {
   const first = entries.find(({ message }) => message.role === 'user');
   return first?.message.role === 'user' ? beginningOf(shownText(first.message.text), GOAL_CHARACTERS) : '';

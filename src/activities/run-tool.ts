@@ -17,7 +17,7 @@ import { startHeartbeat, wasStopped } from './heartbeat.js';
 import type { ActivityDependencies } from './index.js';
 import { hashOf, keyOf } from './key.js';
 
-interface Ended {
+interface Ended extends Pick<ToolFinished, 'task' | 'files'> {
   readonly outcome: ToolOutcome;
   readonly text: string;
 }
@@ -48,7 +48,9 @@ export async function runTool(dependencies: ActivityDependencies, input: RunTool
       text = await toBodyOrText(store, key, processed.toWellFormed(), RESULT_INLINE);
     });
     await runProcessors([...(dependencies.processors?.toolResult ?? []), ingest], ended.text, context);
-    const finished: ToolFinished = { ...finishedOf(input, ended.outcome, ''), ts: Date.now() / 1000, text };
+    const { task, files } = ended;
+    const beside = { ...(task && { task }), ...(files && { files }) };
+    const finished: ToolFinished = { ...finishedOf(input, ended.outcome, ''), ts: Date.now() / 1000, text, ...beside };
     return { result: finished, entry: toolEntry(finished, input.seq) };
   };
 
@@ -83,7 +85,8 @@ async function run(
   const timeout = AbortSignal.timeout(input.plan.timeoutMs);
   const signal = AbortSignal.any([activity.cancellationSignal, timeout]);
   const result = await untilAborted(signal, runWith(tool, input, argument, workspace, signal));
-  if (result) return result.ok ? { outcome: 'ok', text: result.content } : { outcome: 'error', text: result.error };
+  if (result?.ok === true) return { outcome: 'ok', text: result.content, task: result.task, files: result.files };
+  if (result) return { outcome: 'error', text: result.error };
   const harmless = input.plan.repeatable;
   if (timeout.aborted) {
     const text = `The tool did not finish within ${input.plan.timeoutMs} ms and was stopped.`;

@@ -7,7 +7,9 @@ import { shownText } from '../conversation/message.js';
 import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT, messageOf } from './exit.js';
 import { toMarkdown } from './conversation-markdown.js';
+import type { Drawn } from './drawn.js';
 import { toTerminalLine } from './terminal-text.js';
+import { outcomeInWords, renderMeter } from './views/context-meter.js';
 
 /** The card of `/status`. */
 export function statusCard(id: string, status: Status): string {
@@ -60,6 +62,17 @@ export async function rename({ client, id }: ChatSession, title: string): Promis
   if (title === '') throw new CliError('write the title behind it: /rename TITLE', EXIT.usage);
   await client.rename(id, title);
   return `the conversation is called ${JSON.stringify(title)} now`;
+}
+
+/** The meter of `/context`. */
+export async function contextMeter({ client, id, output }: ChatSession): Promise<Drawn[]> {
+  return renderMeter(await client.context(id), output.width());
+}
+
+export async function compactNow({ client, id }: ChatSession): Promise<string> {
+  const outcome = await client.compact(id);
+  if (outcome.kind === 'failed') throw new CliError(outcomeInWords(outcome), EXIT.failed);
+  return outcomeInWords(outcome);
 }
 
 /** Never overwrites what somebody else wrote under that name. */

@@ -12,6 +12,8 @@ export const CHAT_COMMANDS = [
   { name: '/new', meaning: 'clear the session; long-term memory stays' },
   { name: '/retry', meaning: 'say the last message again, as a new one' },
   { name: '/status', meaning: 'what the conversation does and has used' },
+  { name: '/context', meaning: 'what the model sees, and how much still fits' },
+  { name: '/compact', meaning: 'make memory of the older turns now' },
   { name: '/cost', meaning: 'tokens and money, turn by turn while we watched' },
   { name: '/model', argument: '[NAME]', meaning: 'which model answers, or begin a conversation with another' },
   { name: '/rename', argument: 'TITLE', meaning: 'give the conversation a title' },

@@ -2,7 +2,7 @@
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import type { TurnResult } from '../conversation/contract.js';
-import { costTable, exportMarkdown, lastMessage, link, modelHelp, rename, statusCard } from './chat-actions.js';
+import { compactNow, contextMeter, costTable, exportMarkdown, lastMessage, link, modelHelp, rename, statusCard } from './chat-actions.js';
 import type { ChatCommand } from './chat-commands.js';
 import { helpText, readChatLine, refusalOf } from './chat-commands.js';
 import type { ChatSession } from './chat-session.js';
@@ -45,6 +45,11 @@ export async function chatInLines(
         return say(await lastMessage(session));
       case '/status':
         return output.line(statusCard(id, await client.status(id)));
+      case '/context':
+        for (const line of await contextMeter(session)) output.draw(line);
+        return;
+      case '/compact':
+        return output.line(await compactNow(session));
       case '/cost':
         return output.line(costTable(seen, (await client.status(id)).usage));
       case '/model':

@@ -13,7 +13,7 @@ import pc from 'picocolors';
 import type { FeedEvent, Status, TurnResult } from '../conversation/contract.js';
 import type { AnswerView } from './answer-view.js';
 import { createAnswerView } from './answer-view.js';
-import { costTable, exportMarkdown, lastMessage, link, modelHelp, rename, statusCard } from './chat-actions.js';
+import { compactNow, contextMeter, costTable, exportMarkdown, lastMessage, link, modelHelp, rename, statusCard } from './chat-actions.js';
 import type { ChatCommand } from './chat-commands.js';
 import { helpText, readChatLine, refusalOf } from './chat-commands.js';
 import { createFoot } from './chat-foot.js';
@@ -122,6 +122,11 @@ export async function chatInTerminal(
         return send(await lastMessage(session));
       case '/status':
         return output.say(statusCard(id, await client.status(id)));
+      case '/context':
+        for (const line of await contextMeter(session)) output.draw(line);
+        return;
+      case '/compact':
+        return output.say(await compactNow(session));
       case '/cost':
         return output.say(costTable(seen, (await client.status(id)).usage));
       case '/model':

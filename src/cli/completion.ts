@@ -7,6 +7,9 @@ export type Shell = (typeof SHELLS)[number];
 interface Completed {
   readonly name: string;
   readonly meaning: string;
+  /** Names of its own commands, where it is a group. */
+  readonly words: readonly string[];
+  /** Of a group: those of all its commands. */
   readonly options: readonly CompletedOption[];
 }
 
@@ -33,10 +36,13 @@ export function completionScript(program: Command, shell: Shell): string {
 
 function toCompleted(command: Command): Completed {
   const help = { flags: ['-h', '--help'], meaning: 'display help for command', takesValue: false, choices: [] };
+  const visible = [command, ...command.commands].flatMap(({ options }) => options.filter((option) => !option.hidden));
+  const options = new Map(visible.map((option) => [option.flags, toOption(option)]));
   return {
     name: command.name(),
     meaning: command.description(),
-    options: [...command.options.filter((option) => !option.hidden).map(toOption), help],
+    words: command.commands.map((own) => own.name()),
+    options: [...options.values(), help],
   };
 }
 
@@ -55,7 +61,7 @@ function isHidden(command: Command): boolean {
 }
 
 function bash(program: string, commands: readonly Completed[]): string {
-  const cases = commands.flatMap(({ name, options }) => {
+  const cases = commands.flatMap(({ name, words, options }) => {
     const values = options
       .filter(({ takesValue }) => takesValue)
       .map(
@@ -67,7 +73,7 @@ function bash(program: string, commands: readonly Completed[]): string {
       `      case "$before" in`,
       ...values,
       '      esac',
-      `      COMPREPLY=($(compgen -W ${quoted(options.flatMap(({ flags }) => flags).join(' '))} -- "$word")) ;;`,
+      `      COMPREPLY=($(compgen -W ${quoted([...words, ...options.flatMap(({ flags }) => flags)].join(' '))} -- "$word")) ;;`,
     ];
   });
   return `# ${program} completion bash: eval "$(${program} completion bash)"
@@ -86,9 +92,10 @@ complete -o default -F _${program} ${program}`;
 
 function zsh(program: string, commands: readonly Completed[]): string {
   const described = commands.map(({ name, meaning }) => `    ${quoted(`${name}:${meaning.replaceAll(':', '\\:')}`)}`);
-  const cases = commands.flatMap(({ name, options }) => [
+  const cases = commands.flatMap(({ name, words, options }) => [
     `      ${name})`,
     '        _arguments \\',
+    ...(words.length === 0 ? [] : [`          '1:command:(${words.join(' ')})' \\`]),
     ...options.map((option) => `          ${zshOption(option)} \\`),
     "          '*:file:_files' ;;",
   ]);
@@ -123,8 +130,9 @@ function fish(program: string, commands: readonly Completed[]): string {
     `# ${program} completion fish | source`,
     `complete -c ${program} -n __fish_use_subcommand -l help -s h`,
     `complete -c ${program} -n __fish_use_subcommand -l version -s V`,
-    ...commands.flatMap(({ name, meaning, options }) => [
+    ...commands.flatMap(({ name, meaning, words, options }) => [
       `complete -c ${program} -f -n __fish_use_subcommand -a ${name} -d ${quoted(meaning)}`,
+      ...words.map((word) => `complete -c ${program} -f -n '__fish_seen_subcommand_from ${name}' -a ${word}`),
       ...options.map((option) => `complete -c ${program} -n '__fish_seen_subcommand_from ${name}' ${fishOption(option)}`),
     ]),
   ].join('\n');

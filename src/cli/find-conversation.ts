@@ -18,6 +18,14 @@ export async function findConversation(
   return id;
 }
 
+/** What has ended cannot be told anything; better said here than as "no such conversation". */
+export async function findRunning(desk: Pick<Desk, 'client' | 'output' | 'slowly'>, given: string): Promise<string> {
+  const id = await findConversation(desk, given);
+  const { state } = await desk.client.describe(id);
+  if (state === 'running' || state === 'unknown') return id;
+  throw new CliError(`conversation ${id} is not running any more (${state}); \`perdura show ${id}\` reads it`, EXIT.notFound);
+}
+
 async function find(client: PerduraClient, beginning: string): Promise<string> {
   let missing: unknown;
   try {

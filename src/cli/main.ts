@@ -6,12 +6,15 @@ import * as cancel from './commands/cancel.js';
 import * as chat from './commands/chat.js';
 import * as close from './commands/close.js';
 import * as completion from './commands/completion.js';
+import * as contextMeter from './commands/context.js';
 import * as dev from './commands/dev.js';
 import * as doctor from './commands/doctor.js';
 import * as exportConversation from './commands/export.js';
 import * as heal from './commands/heal.js';
+import * as importConversation from './commands/import.js';
 import * as inspect from './commands/inspect.js';
 import * as list from './commands/list.js';
+import * as memory from './commands/memory.js';
 import * as newConversation from './commands/new.js';
 import * as rename from './commands/rename.js';
 import * as send from './commands/send.js';
@@ -35,6 +38,8 @@ const COMMANDS = [
   list,
   show,
   inspect,
+  contextMeter,
+  memory,
   watch,
   rename,
   stop,
@@ -42,6 +47,7 @@ const COMMANDS = [
   cancel,
   terminate,
   exportConversation,
+  importConversation,
   heal,
   dev,
   worker,
@@ -96,8 +102,13 @@ function createProgram(context: CliContext, begin: (command: Command) => void): 
     .hook('preAction', (_program, command) => begin(command));
   for (const { register } of COMMANDS) register(program, context);
   addGlobalOptions(program, { isHidden: true });
-  for (const command of program.commands) addGlobalOptions(command, { isHidden: false });
+  for (const command of program.commands.flatMap(leavesOf)) addGlobalOptions(command, { isHidden: false });
   return program;
+}
+
+/** `perdura memory` is only the name of a group: its commands are what runs. */
+function leavesOf(command: Command): readonly Command[] {
+  return command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf);
 }
 
 const EXIT_CODES = `

@@ -1,6 +1,6 @@
 /** What steps ask of activities and what activities answer: plain JSON, small, without what history has already. */
 import type { Answer } from './answer.js';
-import type { AssistantBlock, Body, Entry, ImageSource, ModelStop, ToolOutcome, Usage } from './message.js';
+import type { AssistantBlock, Body, Entry, ImageSource, ModelStop, ToolOutcome, ToolResultMessage, Usage } from './message.js';
 import type { FeedEvent } from './contract.js';
 import type { SlotRange } from './slots.js';
 
@@ -261,6 +261,8 @@ export interface RunToolInput {
 export interface ToolFinished {
   /** Said by a tool that sets it. */
   readonly task?: Task;
+  /** Said by a tool that works on them. */
+  readonly files?: ToolResultMessage['files'];
   readonly life: string;
   readonly session: number;
   readonly turn: string;

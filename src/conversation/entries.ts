@@ -14,6 +14,6 @@ export function assistantEntry(answer: ModelAnswer, seq: number): Entry | undefi
 }
 
 export function toolEntry(result: ToolFinished, seq: number): Entry {
-  const { slot, session, turn, ts, callId, name, outcome, text } = result;
-  return { v: 1, slot, session, turn, seq, ts, message: { role: 'tool', callId, name, outcome, text } };
+  const { slot, session, turn, ts, callId, name, outcome, text, files } = result;
+  return { v: 1, slot, session, turn, seq, ts, message: { role: 'tool', callId, name, outcome, text, ...(files && { files }) } };
 }

@@ -6,7 +6,8 @@
  * T3  Every text is bounded and well-formed Unicode, since it goes into history, into a store and to a provider.
  */
 import { z } from 'zod';
-import type { JsonObject, JsonValue } from '../conversation/message.js';
+import type { JsonObject, JsonValue, ToolResultMessage } from '../conversation/message.js';
+import { filesSchema, taskSchema } from './beside-the-text.js';
 import { boundText, errorText, toText } from './result-text.js';
 import { listIssues } from './schema-issues.js';
 import type { Tool, ToolDefinition, ToolPolicy, ToolResult } from './tool.js';
@@ -86,8 +87,28 @@ function invalidInput(name: string, schema: z.ZodObject, error: z.ZodError, inpu
 /** The type promises a text or a result; a tool written in plain JavaScript may hand back anything. */
 function toResult(value: unknown): ToolResult {
   if (typeof value === 'object' && value !== null && 'ok' in value) {
-    if (value.ok === true && 'content' in value) return { ok: true, content: toText(value.content) };
+    if (value.ok === true && 'content' in value) return withBeside(toText(value.content), value);
     if (value.ok === false && 'error' in value) return { ok: false, error: errorText(value.error) };
   }
   return { ok: true, content: toText(value) };
+}
+
+/** What is told besides the text and cannot be used is left out, and said: the tool itself has done its work. */
+function withBeside(content: string, told: { readonly content: unknown; readonly task?: unknown; readonly files?: unknown }): ToolResult {
+  const task = taskSchema.optional().safeParse(told.task);
+  const files = filesSchema.optional().safeParse(told.files);
+  const problems = [
+    ...(task.success ? [] : listIssues(task.error.issues).map((issue) => `task: ${issue}`)),
+    ...(files.success ? [] : listIssues(files.error.issues).map((issue) => `files: ${issue}`)),
+  ];
+  return {
+    ok: true,
+    content:
+      problems.length === 0
+        ? content
+        : boundText(`${content}\n[What the tool told besides this text was left out: ${problems.join('; ')}]`),
+    ...(task.data && { task: task.data }),
+    // Once through JSON: a path list that is undefined is not there.
+    ...(files.data && { files: JSON.parse(JSON.stringify(files.data)) as ToolResultMessage['files'] }),
+  };
 }

@@ -1,9 +1,19 @@
 /** What an agent can do, one tool at a time. */
 import type { z } from 'zod';
-import type { JsonObject, JsonValue } from '../conversation/message.js';
+import type { Task } from '../conversation/effects.js';
+import type { JsonObject, JsonValue, ToolResultMessage } from '../conversation/message.js';
 
 /** Seed 002: failures are data that the model reads, never exceptions. */
-export type ToolResult = { readonly ok: true; readonly content: string } | { readonly ok: false; readonly error: string };
+export type ToolResult =
+  | {
+      readonly ok: true;
+      readonly content: string;
+      /** From now on the conversation's goal and open tasks, word for word in its memory. */
+      readonly task?: Task;
+      /** What was done to files, so that a summary of these turns can say it. */
+      readonly files?: ToolResultMessage['files'];
+    }
+  | { readonly ok: false; readonly error: string };
 
 export interface ToolContext {
   /** Absolute real path that file tools stay inside. */

@@ -7,6 +7,8 @@ program
   .command('show')
   .description("print what was said: it's all there")
   .addOption(new Option('-o, --output <format>', 'how').choices(['text', 'json']));
+const group = program.command('memory').description('a group');
+group.command('list').option('--semantic', 'only facts');
 program.command('secret', { hidden: true }).description('not yet');
 
 /** What bash offers for a line. */
@@ -19,9 +21,10 @@ function offered(...words: string[]): string[] {
 }
 
 test('bash completes commands, options and their choices', () => {
-  expect(offered('perdura', '')).toEqual(['show', '--help', '--version']);
+  expect(offered('perdura', '')).toEqual(['show', 'memory', '--help', '--version']);
   expect(offered('perdura', 'show', '--')).toEqual(['--output', '--help']);
   expect(offered('perdura', 'show', '-o', '')).toEqual(['text', 'json']);
+  expect(offered('perdura', 'memory', '')).toEqual(['list', '--semantic', '-h', '--help']);
 });
 
 test.each(['zsh', 'fish'] as const)('%s gets each command with its meaning, and no hidden one', (shell) => {

@@ -5,6 +5,7 @@ import { getTime } from '../../src/tools/builtin/get-time.js';
 import { listFiles } from '../../src/tools/builtin/list-files.js';
 import { readFile } from '../../src/tools/builtin/read-file.js';
 import { searchFiles } from '../../src/tools/builtin/search-files.js';
+import { setTask } from '../../src/tools/builtin/set-task.js';
 import { RESULT_BYTES } from '../../src/tools/result-text.js';
 import type { Tool, ToolContext } from '../../src/tools/tool.js';
 import { createPlace, toolContext, type Place } from './tool-context.js';
@@ -25,6 +26,35 @@ async function run(tool: Tool, input: JsonObject, given: Partial<ToolContext> = 
 }
 
 const aborted = (): AbortSignal => AbortSignal.abort(new Error('interrupted by a person'));
+
+describe('set_task', () => {
+  it('pins a goal and open tasks, and says what is pinned now', async () => {
+    const task = { goal: 'Move the library', openTasks: ['count the books', 'find a van'] };
+    expect(await setTask.run(task, toolContext({ workspace: place.workspace }))).toEqual({
+      ok: true,
+      content: 'Pinned now.\nGoal: Move the library\nOpen tasks:\n- count the books\n- find a van',
+      task,
+    });
+  });
+
+  it('says what holds where nothing is given', async () => {
+    expect(await setTask.run({}, toolContext({ workspace: place.workspace }))).toEqual({
+      ok: true,
+      content: "Pinned now.\nGoal: the session's first message\nOpen tasks: none",
+      task: { goal: '', openTasks: [] },
+    });
+  });
+
+  it.each<[string, JsonObject]>([
+    ['a goal of 501 characters', { goal: 'x'.repeat(501) }],
+    ['21 tasks', { openTasks: Array(21).fill('one') }],
+    ['a task of 201 characters', { openTasks: ['x'.repeat(201)] }],
+    ['an empty task', { openTasks: [''] }],
+    ['a list of goals', { goal: ['a'] }],
+  ])('refuses %s', async (_, input) => {
+    expect(await run(setTask, input)).toMatch(/^error: set_task did not run/);
+  });
+});
 
 describe('get_time', () => {
   it.each([

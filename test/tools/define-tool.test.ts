@@ -203,6 +203,29 @@ describe('a strange result', () => {
   });
 });
 
+describe('what a result tells besides its text', () => {
+  it('is a task and files', async () => {
+    const told = { ok: true, content: 'done', task: { goal: 'g', openTasks: ['t'] }, files: { written: ['a.txt'] } };
+    expect(await returning(() => told)).toEqual(told);
+    expect(await returning(() => ({ ok: true, content: 'done', files: { read: undefined, edited: ['b'] } }))).toEqual({
+      ok: true,
+      content: 'done',
+      files: { edited: ['b'] },
+    });
+  });
+
+  it.each<[string, object]>([
+    ['a task that is none', { task: 'finish' }],
+    ['a goal too long', { task: { goal: 'x'.repeat(501), openTasks: [] } }],
+    ['a path that is none', { files: { read: [7] } }],
+    ['too many paths', { files: { read: Array(201).fill('a') } }],
+  ])('is left out and said, where it cannot be used: %s', async (_, beside) => {
+    const result = await returning(() => ({ ok: true, content: 'done', ...beside }));
+    expect(Object.keys(result)).toEqual(['ok', 'content']);
+    expect(text(result)).toMatch(/^done\n\[What the tool told besides this text was left out: (task|files): /);
+  });
+});
+
 function raise(message: string): never {
   throw new Error(message);
 }

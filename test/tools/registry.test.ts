@@ -49,11 +49,12 @@ describe('the registry', () => {
   });
 });
 
-it('every built-in may be repeated, and get_time alone is local', () => {
+it('every built-in may be repeated, and those that look at nothing outside are local', () => {
   expect(builtinTools.map((tool) => [tool.name, tool.policy.repeatable, tool.policy.local])).toEqual([
     ['get_time', true, true],
     ['list_files', true, false],
     ['read_file', true, false],
     ['search_files', true, false],
+    ['set_task', true, true],
   ]);
 });

@@ -1,7 +1,10 @@
 /** Long conversations on a small model: older turns become memory, what was said in them stays known, and every request fits. */
+import { z } from 'zod';
 import type { ApiRequest } from '../../src/testing/api-request.js';
 import { textOf } from '../../src/testing/api-request.js';
-import { text } from '../../src/testing/reply.js';
+import { callTool, text } from '../../src/testing/reply.js';
+import { builtinTools } from '../../src/tools/builtin/index.js';
+import { defineTool } from '../../src/tools/define-tool.js';
 import { workflowTaskFailures } from '../support/run-chain.js';
 import { createStage, say, type Stage } from '../support/stage.js';
 import { startWorld, type World } from '../support/world.js';
@@ -9,6 +12,14 @@ import { startWorld, type World } from '../support/world.js';
 const SMALL = { maxTokens: 500, context: { maxTokens: 6_000, safetyMargin: 500 } };
 /** About 400 tokens. */
 const LONG = 'The harbour master keeps the ledger. '.repeat(43);
+
+/** Says what it did to files. */
+const patch = defineTool({
+  name: 'patch',
+  description: 'Changes a file.',
+  input: z.object({ path: z.string() }),
+  run: ({ path }) => ({ ok: true, content: 'changed', files: { edited: [path] } }),
+});
 
 const stage: Stage = createStage();
 let summaries: ApiRequest[] = [];
@@ -18,6 +29,7 @@ let world: World;
 beforeAll(async () => {
   world = await startWorld({
     agent: SMALL,
+    tools: [...builtinTools, patch],
     answer: (request) => {
       if (!isSummary(request)) return stage.answer(request);
       summaries.push(request);
@@ -126,6 +138,43 @@ test('a new session knows what the scope knows, and nothing of the turns of the 
   expect(first).not.toContain('EPISODIC');
   expect(first).not.toContain('harbour');
   expect(rest.join('')).not.toContain('turn 7');
+}, 120_000);
+
+test('the goal and the open tasks that set_task has pinned are in every request after a compaction; what was left out is the first message again', async () => {
+  const id = world.id();
+  await world.client.start(id);
+  await talk(id, 3);
+  stage.play(
+    id,
+    callTool('set_task', { goal: 'Find the plum thief', openTasks: ['ask the harbour master', 'read the ledger'] }),
+    text('Pinned.'),
+  );
+  await world.client.send(id, { id: 'pin', text: say(id, 'find the thief') });
+  await talk(id, 4, 4);
+  expect(await world.client.compact(id)).toMatchObject({ kind: 'compacted' });
+  await talk(id, 1, 8);
+  const task = '[TASK]\nGoal: Find the plum thief\nOpen tasks:\n- ask the harbour master\n- read the ledger';
+  expect(said(stage.requests(id).at(-1))[0]).toContain(task);
+
+  stage.play(id, callTool('set_task', { openTasks: ['rest'] }), text('Pinned.'));
+  await world.client.send(id, { id: 'pin again', text: say(id, 'that is done') });
+  await talk(id, 4, 9);
+  expect(await world.client.compact(id)).toMatchObject({ kind: 'compacted' });
+  await talk(id, 1, 13);
+  expect(said(stage.requests(id).at(-1))[0]).toContain(`[TASK]\nGoal: ${id} turn 1\nOpen tasks:\n- rest`);
+}, 120_000);
+
+test('the files that a tool says it changed are in its entry and in the summary of its turn', async () => {
+  const id = world.id();
+  await world.client.start(id);
+  stage.play(id, callTool('patch', { path: 'harbour.ts' }), text('Done.'));
+  await world.client.send(id, { id: 'patch', text: say(id, 'change it') });
+  await talk(id, 5);
+  const history = await world.client.history(id);
+  expect(history.find(({ message }) => message.role === 'tool')?.message).toMatchObject({ files: { edited: ['harbour.ts'] } });
+  await world.client.compact(id);
+  await talk(id, 1, 6);
+  expect(said(stage.requests(id).at(-1))[0]).toMatch(/harbour\.ts/);
 }, 120_000);
 
 test('a model that says its context is full is asked again with less', async () => {

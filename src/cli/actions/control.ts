@@ -1,7 +1,7 @@
 /** The short commands: they tell a conversation one thing. */
 import type { CliContext } from '../context.js';
 import { CliError, EXIT } from '../exit.js';
-import { findConversation } from '../find-conversation.js';
+import { findRunning } from '../find-conversation.js';
 import { temporalCommand } from '../temporal-command.js';
 import { toTerminalJson } from '../terminal-text.js';
 import { formatCount, formatUsage } from '../views/quantities.js';
@@ -10,7 +10,7 @@ import { withClient, type Desk } from '../with-client.js';
 export function rename(context: CliContext, given: string, title: string): Promise<number> {
   if (title.trim() === '') throw new CliError(`cannot rename ${given}: the title is empty`, EXIT.usage);
   return withClient(context, {}, async (desk) => {
-    const id = await runningConversation(desk, given);
+    const id = await findRunning(desk, given);
     await desk.slowly(`renaming ${id}`, desk.client.rename(id, title));
     const input = ['--input', JSON.stringify({ title })];
     return done(desk, { id, title }, `${id} is now ${title}`, ['workflow', 'signal', '--name', 'rename', '-w', id, ...input]);
@@ -19,7 +19,7 @@ export function rename(context: CliContext, given: string, title: string): Promi
 
 export function stop(context: CliContext, given: string, { reason }: { readonly reason?: string }): Promise<number> {
   return withClient(context, {}, async (desk) => {
-    const id = await runningConversation(desk, given);
+    const id = await findRunning(desk, given);
     await desk.slowly(`stopping the turn of ${id}`, desk.client.interrupt(id, reason));
     const words = ['workflow', 'signal', '--name', 'interrupt', '-w', id];
     return done(desk, { id, stopped: true }, `${id} was told to stop its turn; the conversation goes on`, words);
@@ -29,7 +29,7 @@ export function stop(context: CliContext, given: string, { reason }: { readonly 
 export function close(context: CliContext, given: string, { wait }: { readonly wait?: boolean }): Promise<number> {
   const whenInterrupted = 'stopped waiting; the conversation closes all the same';
   return withClient(context, { needsWorker: true, whenInterrupted }, async (desk) => {
-    const id = await runningConversation(desk, given);
+    const id = await findRunning(desk, given);
     await desk.slowly(`closing ${id}`, desk.client.closeConversation(id));
     const words = ['workflow', 'signal', '--name', 'close', '-w', id];
     if (wait !== true) return done(desk, { id, closing: true }, `${id} closes: it takes no new messages and runs out its queue`, words);
@@ -41,7 +41,7 @@ export function close(context: CliContext, given: string, { wait }: { readonly w
 
 export function cancel(context: CliContext, given: string): Promise<number> {
   return withClient(context, {}, async (desk) => {
-    const id = await runningConversation(desk, given);
+    const id = await findRunning(desk, given);
     await desk.slowly(`cancelling ${id}`, desk.client.cancel(id));
     return done(desk, { id, canceled: true }, `${id} was asked to end now, without what waits in its queue`, [
       'workflow',
@@ -59,7 +59,7 @@ export interface TerminateOptions {
 
 export function terminate(context: CliContext, given: string, { reason, yes }: TerminateOptions): Promise<number> {
   return withClient(context, {}, async (desk) => {
-    const id = await runningConversation(desk, given);
+    const id = await findRunning(desk, given);
     if (yes !== true) await confirmTermination(id);
     await desk.slowly(`terminating ${id}`, desk.client.terminate(id, reason));
     const words = ['workflow', 'terminate', '-w', id, ...(reason === undefined ? [] : ['--reason', reason])];
@@ -75,14 +75,6 @@ async function confirmTermination(id: string): Promise<void> {
   const message = `Terminate ${id}? It cannot go on afterwards. (\`perdura close\` ends it in good order.)`;
   const answer = await confirm({ message, initialValue: false, output: process.stderr });
   if (answer !== true) throw new CliError(`${id} was left as it is`, EXIT.interrupted);
-}
-
-/** What has ended cannot be told anything; better said here than as "no such conversation". */
-async function runningConversation(desk: Desk, given: string): Promise<string> {
-  const id = await findConversation(desk, given);
-  const { state } = await desk.client.describe(id);
-  if (state === 'running' || state === 'unknown') return id;
-  throw new CliError(`conversation ${id} is not running any more (${state}); \`perdura show ${id}\` reads it`, EXIT.notFound);
 }
 
 function done({ output, globals, temporal }: Desk, data: object, told: string, words: readonly string[]): number {

@@ -1,16 +1,19 @@
 /** `perdura show`: what was said in a conversation. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Entry } from '../../conversation/message.js';
+import { slotsOf } from '../../conversation/slots.js';
 import type { CliContext } from '../context.js';
 import { CliError, EXIT } from '../exit.js';
 import { findConversation } from '../find-conversation.js';
 import { temporalCommand } from '../temporal-command.js';
-import { renderData, renderTraces, renderTranscript } from '../views/transcript.js';
+import type { PastLife } from '../../memory/past-life.js';
+import { asImported, IMPORTED, OWN, renderData, renderTraces, renderTranscript } from '../views/transcript.js';
 import { withClient, type Desk } from '../with-client.js';
 
 export interface ShowOptions {
   readonly follow?: boolean;
   readonly raw?: boolean;
+  readonly archived?: boolean;
   readonly turn?: string;
 }
 
@@ -19,17 +22,25 @@ export function show(context: CliContext, given: string, options: ShowOptions): 
   if (options.follow === true && context.globals().output === 'json') {
     throw new CliError('--follow never ends, and json is one whole: use -o jsonl', EXIT.usage);
   }
+  if (options.archived === true && options.raw !== true) {
+    throw new CliError('--archived is for --raw: without it everything that was said is shown', EXIT.usage);
+  }
   return withClient(context, { whenInterrupted: 'stopped following' }, async (desk) => {
     const { client, output, globals, temporal, slowly } = desk;
     const id = await findConversation(desk, given);
-    const all = await slowly(`reading ${id}`, client.history(id));
-    const entries = turn === undefined ? all : all.filter((entry) => entry.turn === turn);
-    if (turn !== undefined && entries.length === 0 && options.follow !== true) {
+    const [all, imported] = await slowly(`reading ${id}`, Promise.all([client.history(id), client.imported(id)]));
+    const wanted = (entry: Entry): boolean => turn === undefined || entry.turn === turn;
+    const entries = all.filter(wanted);
+    if (imported) printImported(desk, id, imported, wanted, options);
+    if (turn !== undefined && entries.length === 0 && imported?.entries.some(wanted) !== true && options.follow !== true) {
       throw new CliError(`conversation ${id} has no ${turn}; \`perdura inspect ${id}\` shows the latest`, EXIT.notFound);
     }
-    print(desk, id, entries, options, undefined);
-    if (entries.length === 0 && globals.output === 'text' && options.raw !== true) output.note('nothing was said yet');
-    if (options.follow === true) await follow(desk, id, all, (entry) => turn === undefined || entry.turn === turn, options);
+    const hidden = options.raw === true && options.archived !== true ? new Set(slotsOf(await client.archived(id))) : new Set();
+    const shown = entries.filter(({ slot }) => !hidden.has(slot));
+    print(desk, id, shown, options, undefined);
+    if (shown.length < entries.length) output.note(`${entries.length - shown.length} archived entries are not shown; --archived adds them`);
+    if (all.length === 0 && !imported && globals.output === 'text' && options.raw !== true) output.note('nothing was said yet');
+    if (options.follow === true) await follow(desk, id, all, wanted, options);
     if (globals.output === 'text') output.note(temporalCommand(temporal, ['workflow', 'show', '-w', id]));
     return EXIT.ok;
   });
@@ -42,6 +53,18 @@ function print({ output, globals }: Desk, id: string, entries: readonly Entry[],
     const lines = renderTranscript(entries, { timeFormat: globals.timeFormat, now: Date.now(), before });
     for (const line of lines) output.draw(line);
   }
+}
+
+/** Before what was said here: the turns of both begin at 1. */
+function printImported(desk: Desk, id: string, life: PastLife, wanted: (entry: Entry) => boolean, options: ShowOptions): void {
+  const { output, globals } = desk;
+  const hidden = options.raw === true && options.archived !== true ? new Set(slotsOf(life.archived)) : new Set();
+  const entries = life.entries.filter((entry) => wanted(entry) && !hidden.has(entry.slot));
+  if (entries.length === 0) return;
+  const isForPeople = globals.output === 'text' && options.raw !== true;
+  if (isForPeople) output.draw([{ text: IMPORTED, look: 'dim' }]);
+  print(desk, id, globals.output === 'text' ? entries : entries.map(asImported), options, undefined);
+  if (isForPeople) output.draw([{ text: `\n${OWN}`, look: 'dim' }]);
 }
 
 const LOOK_AGAIN_MS = 1000;

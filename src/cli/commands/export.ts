@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { Option } from 'commander';
-import type { ExportFormat } from '../actions/export.js';
+import type { ExportOptions } from '../actions/export.js';
 import type { CliContext } from '../context.js';
 
 export function register(program: Command, context: CliContext): void {
@@ -11,10 +11,11 @@ export function register(program: Command, context: CliContext): void {
     .addOption(
       new Option(
         '--format <format>',
-        "md to read (the default), json or jsonl to process, history: Temporal's own of every run, for replay",
-      ).choices(['md', 'jsonl', 'json', 'history']),
+        "md to read (the default), json or jsonl to process, history: Temporal's own of every run, for replay, seed: a folder of raw traces and memory, which `perdura import` reads",
+      ).choices(['md', 'jsonl', 'json', 'history', 'seed']),
     )
-    .action(async (id: string, options: { readonly format?: ExportFormat }) => {
+    .option('--out <dir>', 'where --format seed writes its folder; nothing there is overwritten (default: the id, in this folder)')
+    .action(async (id: string, options: ExportOptions) => {
       const { exportConversation } = await import('../actions/export.js');
       context.end(await exportConversation(context, id, options));
     });

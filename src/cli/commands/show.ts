@@ -9,7 +9,8 @@ export function register(program: Command, context: CliContext): void {
     .argument('<id>', 'the conversation, or the beginning of its id')
     .option('-f, --follow', 'go on with what is said from now on, until the conversation ends')
     .option('--turn <number>', 'only this turn')
-    .option('--raw', 'raw traces, one JSON a line')
+    .option('--raw', 'raw traces, one JSON a line: the active ones, which no compaction has archived')
+    .option('--archived', 'with --raw: also those that compactions have archived')
     .action(async (id: string, options: ShowOptions) => {
       const { show } = await import('../actions/show.js');
       context.end(await show(context, id, options));

@@ -11,6 +11,13 @@ export function renderData(entries: readonly Entry[], format: Exclude<OutputForm
   return format === 'json' ? [toTerminalJson(entries, 2)] : entries.map((entry) => toTerminalJson(entry));
 }
 
+/** What stands around the entries that were imported, and what data says of each. */
+export const IMPORTED = 'imported from elsewhere; the model is not shown it';
+export const OWN = 'said here';
+export function asImported<T extends object>(item: T): T & { readonly imported: true } {
+  return { ...item, imported: true };
+}
+
 /** One trace a line. */
 export function renderTraces(entries: readonly Entry[], conversation: string): string[] {
   return entries.flatMap((entry) => toTraces(entry, conversation).map((trace) => toTerminalJson(trace)));

@@ -4,5 +4,6 @@ import { getTime } from './get-time.js';
 import { listFiles } from './list-files.js';
 import { readFile } from './read-file.js';
 import { searchFiles } from './search-files.js';
+import { setTask } from './set-task.js';
 
-export const builtinTools: Tool[] = [getTime, listFiles, readFile, searchFiles];
+export const builtinTools: Tool[] = [getTime, listFiles, readFile, searchFiles, setTask];

@@ -1,8 +1,9 @@
 /** Every command once, as a person runs it: a process of its own, a real Temporal, a worker, a file store. */
 import { spawn } from 'node:child_process';
-import { rm, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { callTool, gate, text } from '../../../src/testing/reply.js';
+import { startRedis } from '../../support/redis-server.js';
 import { createStage, say } from '../../support/stage.js';
 import { waitFor } from '../../support/wait-for.js';
 import { startWorld, type World } from '../../support/world.js';
@@ -17,7 +18,7 @@ const stage = createStage();
 let world: World;
 
 beforeAll(async () => {
-  world = await startWorld({ answer: stage.answer, files: { 'a.txt': 'content' } });
+  world = await startWorld({ answer: stage.answer, files: { 'a.txt': 'content', 'long.txt': 'long content '.repeat(600) } });
 });
 afterAll(() => world.close());
 afterEach(() => expect(world.api.problems).toEqual([]));
@@ -67,6 +68,12 @@ async function spokenIn(): Promise<string> {
   await world.client.send(id, say(id, 'what does the file say?'));
   return id;
 }
+
+/** What a summarizer says. */
+const SUMMARY = JSON.stringify({
+  episodic: { summary: 'They counted.', tags: ['counting'], salience: 0.7 },
+  semantic: [{ fact: 'The person counts from one.', tags: ['preference'], confidence: 0.9, salience: 0.8 }],
+});
 
 function parsed(ran: Ran): unknown {
   expect({ code: ran.code, stderr: ran.stderr }).toEqual({ code: 0, stderr: expect.not.stringContaining('cannot') });
@@ -174,6 +181,134 @@ test('the beginning of an id is enough when it is the only one, and which one it
   expect(drawn.stdout).toMatch(/^status {4}idle · turn 1 · session 1$/m);
   expect(drawn.stdout).toMatch(/^context {3}█░+ \d+ % of [\d,]+ tokens$/m);
   expect(drawn.stdout).not.toMatch(UNSAFE);
+});
+
+test('context draws the meter, compacts now and takes it back; each says how `temporal` would do it', async () => {
+  const id = world.id();
+  await world.client.start(id);
+  for (let n = 1; n <= 6; n++) {
+    stage.play(id, text(`Answer ${n}.`));
+    await world.client.send(id, say(id, `turn ${n}`));
+  }
+  const drawn = await perdura('context', id);
+  expect(drawn.stdout).toMatch(/^[█▓▒·]+┃·*\n\n█ system and tools +[\d,]+ +\S+ %\n/);
+  expect(drawn.stdout).toContain('12 messages in epoch 1');
+  expect(drawn.stderr).toContain(`temporal workflow query --name context -w ${id}`);
+  expect(drawn.stdout).not.toMatch(UNSAFE);
+  expect((await perdura('context', id, '--color', 'always')).stdout).toContain('\u001b[36m█');
+  const index = parsed(await perdura('context', id, '-o', 'json'));
+  expect(index).toEqual(await world.client.context(id));
+
+  stage.play(id, text(SUMMARY));
+  const done = await perdura('context', id, '--compact');
+  expect(done).toMatchObject({ code: 0, stdout: expect.stringContaining('compacted once; the last one can be taken back') });
+  expect(done.stderr).toMatch(/2 turns are memory now, summarized by/);
+  expect(done.stderr).toContain(`temporal workflow update execute --name compact -w ${id}`);
+  expect(parsed(await perdura('context', id, '--undo', '-o', 'json'))).toEqual({ id, outcome: { kind: 'undone', epoch: 3 } });
+  expect(parsed(await perdura('context', id, '--undo', '-o', 'json'))).toEqual({ id, outcome: { kind: 'nothing-to-undo' } });
+  expect(await perdura('context', id, '--undo', '--compact')).toMatchObject({ code: 2 });
+  await world.client.closeConversation(id);
+  await world.client.outcome(id);
+  expect(await perdura('context', id, '--compact')).toMatchObject({ code: 4, stderr: expect.stringContaining('not running any more') });
+});
+
+test('memory list tells what was remembered and where from; show --raw leaves out what is archived, until asked', async () => {
+  const id = world.id();
+  await world.client.start(id, { scope: `scope-${id.slice(2, 10)}` });
+  for (let n = 1; n <= 6; n++) {
+    stage.play(id, text(`Answer ${n}.`));
+    await world.client.send(id, say(id, `turn ${n}`));
+  }
+  stage.play(id, text(SUMMARY));
+  await world.client.compact(id);
+
+  const listed = await perdura('memory', 'list', id);
+  expect(listed.stdout).toMatch(/ep_0001 · turn_0001–turn_0002 · session 1 · .*salience 0\.7 · #counting\n {4}They counted\./);
+  expect(listed.stdout).toMatch(new RegExp(`sem_0001 .* · learnt in ${id}, turn_0001–turn_0002\\n {4}The person counts from one`));
+  expect(listed.stdout).not.toMatch(UNSAFE);
+  const { episodes, facts, skipped } = await world.client.memory(id);
+  expect(parsed(await perdura('memory', 'list', id, '-o', 'json'))).toEqual({ id, episodes, facts, skipped });
+  expect(parsed(await perdura('memory', 'list', id, '--episodic', '-o', 'json'))).toEqual({ id, episodes, skipped: 0 });
+  expect(parsed(await perdura('memory', 'list', id, '--semantic', '-o', 'jsonl'))).toEqual({ kind: 'semantic', ...facts[0] });
+  expect(await perdura('memory', 'list', id, '--semantic', '--episodic')).toMatchObject({ code: 2 });
+
+  const turnsIn = async (...more: readonly string[]): Promise<readonly string[]> => {
+    const lines = (await perdura('show', id, '--raw', ...more)).stdout.trimEnd().split('\n');
+    return [...new Set(lines.map((line) => (JSON.parse(line) as { turn_id: string }).turn_id))];
+  };
+  expect(await turnsIn()).toEqual(['turn_0003', 'turn_0004', 'turn_0005', 'turn_0006']);
+  expect(await turnsIn('--archived')).toHaveLength(6);
+  expect((await perdura('show', id, '--raw')).stderr).toContain('4 archived entries are not shown; --archived adds them');
+});
+
+test('export --format seed and import: from files into Redis and back, the same files each time', async () => {
+  const id = world.id();
+  await world.client.start(id, { scope: id });
+  stage.play(id, callTool('read_file', { path: 'long.txt' }), text('Read.'));
+  for (let n = 1; n <= 6; n++) await world.client.send(id, say(id, n === 2 ? `long ${'x'.repeat(20_000)}` : `turn ${n}`));
+  stage.play(id, text(SUMMARY));
+  await world.client.compact(id);
+  const redis = await startRedis();
+  try {
+    const [inRedis, inFiles] = [{ REDIS_URL: redis.url }, {}];
+    const moved = world.id();
+    const back = world.id();
+    const exported = await perdura('export', id, '--format', 'seed', '--out', 'one', '-o', 'json');
+    expect(parsed(exported)).toMatchObject({ id, dir: join(world.dir, 'one'), entries: 14, episodes: 1, facts: 1 });
+    expect(parsed(await start(['import', 'one', '--id', moved, '-o', 'json'], inRedis).ended)).toMatchObject({ id: moved, leftOut: 0 });
+    expect(await start(['export', moved, '--format', 'seed', '--out', 'two'], inRedis).ended).toMatchObject({ code: 0 });
+    expect(await start(['import', 'two', '--id', back], inFiles).ended).toMatchObject({ code: 0, stdout: `${back}\n` });
+    expect((await start(['export', back, '--format', 'seed'], inFiles).ended).code).toBe(0);
+    const filesOf = async (dir: string, name: string): Promise<string[]> => {
+      const files = ['raw_traces', 'raw_traces_archive', 'episodic', 'semantic'].map((file) => `${file}.jsonl`);
+      const texts = await Promise.all([...files, 'perdura.json'].map((file) => readFile(join(world.dir, dir, file), 'utf8')));
+      // The new one has a name and a scope of its own; where facts were learnt stays.
+      return [
+        ...texts.slice(0, 4),
+        (texts[4] ?? '').replace(`"conversation":"${name}","scope":"${name}"`, '"conversation":"ID","scope":"ID"'),
+      ];
+    };
+    const first = await filesOf('one', id);
+    expect(await filesOf('two', moved)).toEqual(first);
+    expect(await filesOf(back, back)).toEqual(first);
+    expect(first.map((file) => file.split('\n').length > 1)).toEqual([true, true, true, true, true]);
+
+    const raw = async (of: string, env: Readonly<Record<string, string>>): Promise<object[]> =>
+      (await start(['show', of, '--raw', '--archived'], env).ended).stdout
+        .trimEnd()
+        .split('\n')
+        .map((line) => ({ ...(JSON.parse(line) as object), conversation_id: '' }));
+    expect(await raw(moved, inRedis)).toEqual(await raw(id, inFiles));
+    const listed = await start(['memory', 'list', moved, '-o', 'json'], inRedis).ended;
+    const { episodes, facts } = await world.client.memory(id);
+    expect(parsed(listed)).toMatchObject({ episodes, facts: facts.map(({ batch: _, ...fact }) => fact) });
+    expect(await start(['import', 'one', '--id', moved], inRedis).ended).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('is running'),
+    });
+
+    // It goes on from there: its own turns begin at 1, and an export numbers them on.
+    stage.play(back, text('New here.'));
+    await world.client.send(back, say(back, 'hello'));
+    expect((await perdura('show', back)).stdout).toMatch(
+      /^imported from elsewhere[^]*turn 6[^]*\nsaid here\n[^]*turn_0001[^]*New here\.\n$/,
+    );
+    expect(JSON.stringify(stage.requests(back).at(-1))).not.toContain('turn 6');
+    expect((await perdura('export', back, '--format', 'seed', '--out', 'three')).code).toBe(0);
+    expect((await readFile(join(world.dir, 'three', 'raw_traces.jsonl'), 'utf8')).trimEnd().split('\n').at(-1)).toMatch(
+      /^\{"id":"rt_016","ts":[\d.]+,"turn_id":"turn_0007",.*New here\./,
+    );
+  } finally {
+    await redis.stop();
+  }
+});
+
+test('in the chat /context draws the meter and /compact compacts', async () => {
+  const id = await spokenIn();
+  const { code, stdout } = await start(['chat', '-r', id], {}, '/context\n/compact\n').ended;
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^[█▓▒·]+┃·*\n\n█ system and tools [^]*4 messages in epoch 1\n/);
+  expect(stdout).toMatch(/there is nothing to compact: the latest turns stay as they are\n$/);
 });
 
 test('watch draws a turn as it happens, and as jsonl gives its events; both end with the conversation', async () => {
@@ -301,6 +436,11 @@ test('exit codes tell what went wrong', async () => {
     [2, ['send', 'x', 'hi', '--timeout', 'soon'], /write a duration such as 30s/],
     [2, ['rename', 'x', ' '], /the title is empty/],
     [2, ['show', 'x', '--follow', '-o', 'json'], /use -o jsonl/],
+    [2, ['show', 'x', '--archived'], /--archived is for --raw/],
+    [2, ['export', 'x', '--out', 'there'], /--out is for --format seed/],
+    [4, ['import', 'nowhere'], /cannot open/],
+    [2, ['memory'], /Usage: perdura memory/],
+    [2, ['memory', 'lsit'], /unknown command 'lsit'/],
   ];
   for (const [code, args, message] of cases) {
     const ran = await perdura(...args);

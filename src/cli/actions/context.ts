@@ -1,0 +1,48 @@
+/** `perdura context`: the meter of what a model call sees; `--compact` and `--undo` change it. */
+import type { CliContext } from '../context.js';
+import { EXIT } from '../exit.js';
+import { findConversation, findRunning } from '../find-conversation.js';
+import { temporalCommand } from '../temporal-command.js';
+import { toTerminalJson } from '../terminal-text.js';
+import { outcomeInWords, renderMeter } from '../views/context-meter.js';
+import { withClient, type Desk } from '../with-client.js';
+
+export interface ContextOptions {
+  readonly compact?: boolean;
+  readonly undo?: boolean;
+}
+
+export function context(cli: CliContext, given: string, { compact, undo }: ContextOptions): Promise<number> {
+  return withClient(cli, { needsWorker: true }, async (desk) => {
+    if (compact === true) return change(desk, given, 'compact');
+    if (undo === true) return change(desk, given, 'undoCompaction');
+    const id = await findConversation(desk, given);
+    const index = await desk.slowly(`asking ${id} for its context`, desk.client.context(id));
+    if (desk.globals.output !== 'text') desk.output.line(toTerminalJson(index, indentOf(desk)));
+    else {
+      for (const line of renderMeter(index, desk.output.width())) desk.output.draw(line);
+      desk.output.note(temporalCommand(desk.temporal, ['workflow', 'query', '--name', 'context', '-w', id]));
+    }
+    return EXIT.ok;
+  });
+}
+
+async function change(desk: Desk, given: string, name: 'compact' | 'undoCompaction'): Promise<number> {
+  const { client, output, globals, temporal, slowly } = desk;
+  const id = await findRunning(desk, given);
+  const outcome = await slowly(name === 'compact' ? `compacting ${id}` : `taking back the compaction of ${id}`, client[name](id));
+  const exitCode = outcome.kind === 'failed' ? EXIT.failed : EXIT.ok;
+  if (globals.output !== 'text') {
+    output.line(toTerminalJson({ id, outcome }, indentOf(desk)));
+    return exitCode;
+  }
+  if (outcome.kind === 'failed') output.problem(outcomeInWords(outcome));
+  else output.say(outcomeInWords(outcome));
+  for (const line of renderMeter(await client.context(id), output.width())) output.draw(line);
+  output.note(temporalCommand(temporal, ['workflow', 'update', 'execute', '--name', name, '-w', id]));
+  return exitCode;
+}
+
+function indentOf({ globals }: Desk): number | undefined {
+  return globals.output === 'json' ? 2 : undefined;
+}

@@ -1,0 +1,51 @@
+/** `perdura memory list`: what a conversation remembers. */
+import type { CliContext } from '../context.js';
+import { EXIT } from '../exit.js';
+import { findConversation } from '../find-conversation.js';
+import { temporalCommand } from '../temporal-command.js';
+import { toTerminalJson } from '../terminal-text.js';
+import { loadMeasure } from '../views/cells.js';
+import { renderEpisodes, renderFacts } from '../views/memory.js';
+import { asImported } from '../views/transcript.js';
+import { formatCount } from '../views/quantities.js';
+import { withClient } from '../with-client.js';
+
+export interface MemoryListOptions {
+  readonly episodic?: boolean;
+  readonly semantic?: boolean;
+}
+
+export function listMemory(context: CliContext, given: string, wanted: MemoryListOptions): Promise<number> {
+  return withClient(context, {}, async (desk) => {
+    const { client, output, globals, temporal, slowly } = desk;
+    const id = await findConversation(desk, given);
+    const [own, imported] = await slowly(`reading the memory of ${id}`, Promise.all([client.memory(id), client.imported(id)]));
+    const episodes = [...own.episodes, ...(imported?.episodes ?? []).map(asImported)];
+    const skipped = own.skipped + (imported?.skipped ?? 0);
+    const { facts } = own;
+    const withEpisodes = wanted.semantic !== true;
+    const withFacts = wanted.episodic !== true;
+    switch (globals.output) {
+      case 'json':
+        output.line(toTerminalJson({ id, ...(withEpisodes && { episodes }), ...(withFacts && { facts }), skipped }, 2));
+        break;
+      case 'jsonl':
+        if (withEpisodes) for (const episode of episodes) output.line(toTerminalJson({ kind: 'episodic', ...episode }));
+        if (withFacts) for (const fact of facts) output.line(toTerminalJson({ kind: 'semantic', ...fact }));
+        break;
+      case 'text': {
+        const { scope } = await client.key(id);
+        const look = { width: output.width(), timeFormat: globals.timeFormat, now: Date.now(), measure: await loadMeasure() };
+        const lines = [
+          ...(withEpisodes ? renderEpisodes(episodes, look) : []),
+          ...(withEpisodes && withFacts ? [[]] : []),
+          ...(withFacts ? renderFacts(facts, scope, look) : []),
+        ];
+        for (const line of lines) output.draw(line);
+      }
+    }
+    if (skipped > 0) output.problem(`${formatCount(skipped)} records in the store cannot be read and are left out`);
+    if (globals.output === 'text') output.note(temporalCommand(temporal, ['workflow', 'query', '--name', 'context', '-w', id]));
+    return EXIT.ok;
+  });
+}

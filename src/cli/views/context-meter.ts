@@ -1,0 +1,135 @@
+/**
+ * `perdura context`: what the next model call sees, as a bar in which each part has a sign of its own, so that it reads without
+ * colour, and the numbers below it. Labels are ours alone: every character takes one cell.
+ */
+import type { CompactionOutcome, ContextIndex } from '../../conversation/contract.js';
+import { countSlots } from '../../conversation/slots.js';
+import type { Drawn, Piece } from '../drawn.js';
+import { formatCount } from './quantities.js';
+
+interface Part {
+  readonly sign: string;
+  readonly name: string;
+  readonly tokens: number;
+  readonly look: Piece['look'];
+}
+
+/** Below this the numbers stand under the names. */
+const NARROW = 44;
+const WIDEST = 60;
+const LINE = '┃';
+
+export function renderMeter(index: ContextIndex, width = 80): Drawn[] {
+  const { budget, compactsAt, total } = index;
+  if (budget === 0) return [[{ text: 'how much fits is known once the first turn has begun', look: 'dim' }], ...drawFacts(index, width)];
+  const parts = partsOf(index);
+  const names = Math.max(...parts.map(({ name }) => name.length));
+  const row = ({ sign, name, tokens, look }: Part): Drawn[] => {
+    const numbers = [formatCount(tokens).padStart(formatCount(budget).length), `${share(tokens, budget)} %`.padStart(6)].join(' ');
+    const head: Drawn = [{ text: sign, look }, { text: ` ${name}` }];
+    if (width < NARROW) return [head, [{ text: `  ${numbers}` }]];
+    return [[...head, { text: ' '.repeat(names - name.length + 2) }, { text: numbers }]];
+  };
+  const line: Part = { sign: LINE, name: 'compacted from', tokens: compactsAt, look: lookOfLine(index) };
+  return [
+    drawBar(parts, index, Math.max(1, Math.min(width, WIDEST))),
+    [],
+    ...[...parts, line].flatMap(row),
+    [],
+    ...wrapped(`${formatCount(total)} of ${formatCount(budget)} tokens, ${share(total, budget)} %`, width).map((text): Drawn => [{ text }]),
+    ...drawFacts(index, width),
+  ];
+}
+
+/** How a compaction or its undoing went, in words. */
+export function outcomeInWords(outcome: CompactionOutcome): string {
+  switch (outcome.kind) {
+    case 'compacted': {
+      const { turns, method, tokensBefore, tokensAfter } = outcome;
+      const by = method === 'rules' ? 'by rules, since the model gave no usable summary' : 'by the model';
+      const sizes = `${formatCount(tokensBefore)} tokens of messages are ${formatCount(tokensAfter)} now`;
+      return `${turns} ${turns === 1 ? 'turn is' : 'turns are'} memory now, summarized ${by}: ${sizes}`;
+    }
+    case 'undone':
+      return 'the last compaction is taken back: the next request is what it would have been';
+    case 'nothing-to-compact':
+      return 'there is nothing to compact: the latest turns stay as they are';
+    case 'nothing-to-undo':
+      return 'there is no compaction to take back';
+    case 'failed':
+      return `the conversation is as it was: ${outcome.message}`;
+  }
+}
+
+function partsOf({ chunks, budget, total }: ContextIndex): Part[] {
+  const tokensOf = (kind: ContextIndex['chunks'][number]['kind']): number =>
+    chunks.filter((chunk) => chunk.kind === kind).reduce((sum, { tokens }) => sum + tokens, 0);
+  return [
+    { sign: '█', name: 'system and tools', tokens: tokensOf('SYSTEM'), look: 'cyan' },
+    { sign: '▓', name: 'memory', tokens: tokensOf('MEMORY'), look: 'green' },
+    { sign: '▒', name: 'messages', tokens: tokensOf('WORKING_FLOW'), look: 'yellow' },
+    { sign: '·', name: 'free', tokens: Math.max(0, budget - total), look: 'dim' },
+  ];
+}
+
+function drawBar(parts: readonly Part[], index: ContextIndex, width: number): Drawn {
+  const whole = parts.reduce((sum, { tokens }) => sum + tokens, 0);
+  const cells = cellsOf(
+    parts.map(({ tokens }) => tokens),
+    width,
+  );
+  const signs = parts.flatMap(({ sign, look }, at) => Array.from({ length: cells[at] ?? 0 }, (): Piece => ({ text: sign, look })));
+  const mark = Math.min(signs.length - 1, Math.round((index.compactsAt / Math.max(whole, 1)) * signs.length));
+  const drawn = signs.map((piece, at): Piece => (at === mark ? { text: LINE, look: lookOfLine(index) } : piece));
+  return joined(drawn);
+}
+
+/** Cells for each part, all of `width`; what is something is never drawn as nothing. */
+export function cellsOf(parts: readonly number[], width: number): number[] {
+  const whole = parts.reduce((sum, part) => sum + part, 0);
+  if (whole === 0) return parts.map((_, at) => (at === parts.length - 1 ? width : 0));
+  const cells = parts.map((part) => (part > 0 ? Math.max(1, Math.round((part / whole) * width)) : 0));
+  for (let over = cells.reduce((sum, count) => sum + count, 0) - width; over !== 0; over -= Math.sign(over)) {
+    const widest = cells.indexOf(Math.max(...cells));
+    cells[widest] = Math.max(0, (cells[widest] ?? 0) - Math.sign(over));
+  }
+  return cells;
+}
+
+/** Neighbours of one look are one piece. */
+function joined(pieces: readonly Piece[]): Drawn {
+  return pieces.reduce<Piece[]>((line, piece) => {
+    const last = line.at(-1);
+    if (last === undefined || last.look !== piece.look) return [...line, piece];
+    return [...line.slice(0, -1), { ...last, text: last.text + piece.text }];
+  }, []);
+}
+
+function lookOfLine({ total, compactsAt }: ContextIndex): Piece['look'] {
+  return total >= compactsAt ? 'red' : 'bold';
+}
+
+function drawFacts({ epoch, compactions, canUndo, reported, chunks }: ContextIndex, width: number): Drawn[] {
+  const messages = chunks.reduce((sum, { slots = [] }) => sum + countSlots(slots), 0);
+  return [
+    `${formatCount(messages)} messages in epoch ${epoch}`,
+    ...(compactions === 0
+      ? []
+      : [`compacted ${compactions === 1 ? 'once' : `${compactions} times`}${canUndo ? '; the last one can be taken back' : ''}`]),
+    ...(reported === null ? [] : [`the last prompt as its provider counted it: ${formatCount(reported)} tokens`]),
+  ].flatMap((fact) => wrapped(fact, width).map((text): Drawn => [{ text, look: 'dim' }]));
+}
+
+function wrapped(text: string, width: number): string[] {
+  return text.split(' ').reduce<string[]>((lines, word) => {
+    const last = lines.at(-1);
+    if (last === undefined || last.length + 1 + word.length > width) return [...lines, word];
+    return [...lines.slice(0, -1), `${last} ${word}`];
+  }, []);
+}
+
+/** Something is never said to be nothing. */
+function share(tokens: number, budget: number): string {
+  const exact = (tokens / budget) * 100;
+  return exact > 0 && exact < 1 ? '<1' : String(Math.round(exact));
+}

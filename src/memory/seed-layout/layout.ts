@@ -1,0 +1,187 @@
+/**
+ * The seed's flat layout (seed 000, section 7.1): a conversation and what its scope knows as five files.
+ *
+ * L1  The four `.jsonl` files have exactly the seed's fields, so that any program of the seed can read them and write them.
+ * L2  `perdura.json` has what they cannot say. It is of use only beside the traces that it was written with, which it knows by their
+ *     SHA-256: where they were changed since, or it is missing, what was said is read from the traces alone.
+ * L3  What is damaged or foreign is skipped and named; the rest is read.
+ */
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { isDeeperThan } from '../../conversation/input.js';
+import { slotsOf, withSlot, type SlotRange } from '../../conversation/slots.js';
+import type { EpisodeRecord, FactRecord } from '../../stores/store.js';
+import { itemNumber, readEpisodicItem, readSemanticItem, type SemanticItem } from '../items.js';
+import type { PastLife } from '../past-life.js';
+import { HIGHEST_SLOT, readEntry, withoutRefs } from './entry-schema.js';
+import { seedLine, seedTraceSchema, toEntries, toSeedLines, type SeedTrace } from './seed-trace.js';
+
+export const LAYOUT_FILES = ['raw_traces.jsonl', 'raw_traces_archive.jsonl', 'episodic.jsonl', 'semantic.jsonl', 'perdura.json'] as const;
+export type LayoutFile = (typeof LAYOUT_FILES)[number];
+
+/** What a layout is of. */
+export interface LayoutOrigin {
+  readonly conversation: string;
+  readonly scope: string;
+  readonly agent: string | null;
+  readonly title: string | null;
+}
+
+export type ImportedFact = SemanticItem & Pick<FactRecord, 'source'>;
+
+export interface ReadLayout {
+  readonly origin: LayoutOrigin | undefined;
+  readonly life: PastLife;
+  readonly facts: readonly ImportedFact[];
+  /** What was not read, and where it stands. */
+  readonly problems: readonly string[];
+}
+
+export function toLayout(origin: LayoutOrigin, life: PastLife, facts: readonly FactRecord[]): Record<LayoutFile, string> {
+  const archived = new Set(slotsOf(life.archived));
+  const entries = life.entries.map(withoutRefs);
+  const active = lines(entries.filter(({ slot }) => !archived.has(slot)).flatMap(toSeedLines));
+  const archive = lines(entries.filter(({ slot }) => archived.has(slot)).flatMap(toSeedLines));
+  const episodes = [...life.episodes].sort(byNumber);
+  const known = [...facts].sort(byNumber);
+  const head = {
+    v: 1,
+    ...origin,
+    sha256: { 'raw_traces.jsonl': hashOf(active), 'raw_traces_archive.jsonl': hashOf(archive) },
+    archived: life.archived,
+    episodes: episodes.map(({ id, session, epoch, slots }) => ({ id, session, epoch, slots })),
+    facts: known.map(({ id, source }) => ({ id, source })),
+  };
+  return {
+    'raw_traces.jsonl': active,
+    'raw_traces_archive.jsonl': archive,
+    'episodic.jsonl': lines(
+      episodes.map(({ id, ts, turn_ids, summary, tags, salience }) => seedLine({ id, ts, ...{ turn_ids, summary, tags, salience } })),
+    ),
+    'semantic.jsonl': lines(
+      known.map(({ id, ts, fact, tags, confidence, salience }) => seedLine({ id, ts, ...{ fact, tags, confidence, salience } })),
+    ),
+    // One entry a line, for people who compare two of them.
+    'perdura.json': `${JSON.stringify(head).slice(0, -1)},"entries":[\n${entries.map((entry) => JSON.stringify(entry)).join(',\n')}\n]}\n`,
+  };
+}
+
+/** Of each file its text, where it is there. */
+export function readLayout(files: Readonly<Partial<Record<LayoutFile, string>>>): ReadLayout {
+  const problems: string[] = [];
+  const side = readSide(files, problems);
+  const life = (side && lifeOf(side, problems)) ?? lifeOfTraces(files, problems);
+  const about = new Map(side?.episodes.map((episode) => [episode.id, episode]));
+  const sources = new Map(side?.facts.map(({ id, source }) => [id, source]));
+  const episodes = readLines(files, 'episodic.jsonl', readEpisodicItem, problems).map((item, at): EpisodeRecord => {
+    const { session, epoch, slots } = about.get(item.id) ?? { session: 1, epoch: at + 1, slots: [] };
+    return { ...item, session, epoch, slots };
+  });
+  const facts = readLines(files, 'semantic.jsonl', readSemanticItem, problems);
+  return {
+    origin: side,
+    life: { ...life, episodes: episodes.sort(byNumber).reverse(), skipped: 0 },
+    facts: facts.sort(byNumber).map((fact) => ({ ...fact, source: sources.get(fact.id) ?? null })),
+    problems,
+  };
+}
+
+const slot = z.number().int().min(1).max(HIGHEST_SLOT);
+const ranges = z.array(z.tuple([slot, slot]).refine(([from, to]) => from <= to)).max(10_000);
+const sideSchema = z.object({
+  v: z.literal(1),
+  conversation: z.string().max(200),
+  scope: z.string().max(200),
+  agent: z.string().max(200).nullable(),
+  title: z.string().max(2000).nullable(),
+  sha256: z.object({ 'raw_traces.jsonl': z.string(), 'raw_traces_archive.jsonl': z.string() }),
+  archived: ranges,
+  episodes: z.array(z.object({ id: z.string(), session: z.number().int(), epoch: z.number().int(), slots: ranges })),
+  facts: z.array(
+    z.object({ id: z.string(), source: z.object({ conversation: z.string().max(200), turn_ids: z.array(z.string()) }).nullable() }),
+  ),
+  entries: z.array(z.unknown()),
+});
+type Side = z.output<typeof sideSchema>;
+
+function readSide(files: Readonly<Partial<Record<LayoutFile, string>>>, problems: string[]): Side | undefined {
+  const text = files['perdura.json'];
+  if (text === undefined) return undefined;
+  const { data } = sideSchema.safeParse(parsed(text));
+  if (!data) problems.push('perdura.json is damaged or of another version: only what the other files say is read');
+  if (!data) return undefined;
+  for (const name of ['raw_traces.jsonl', 'raw_traces_archive.jsonl'] as const) {
+    if (hashOf(files[name] ?? '') === data.sha256[name]) continue;
+    problems.push(`${name} is not as it was exported: what was said is read from the traces alone, without what only perdura.json knows`);
+    return undefined;
+  }
+  return data;
+}
+
+function lifeOf({ entries: given, archived }: Side, problems: string[]): Pick<PastLife, 'entries' | 'archived'> {
+  const entries = new Map<number, PastLife['entries'][number]>();
+  for (const [at, value] of given.entries()) {
+    const entry = isDeeperThan(value, DEPTH) ? undefined : readEntry(value);
+    if (entry !== undefined && !entries.has(entry.slot)) entries.set(entry.slot, entry);
+    else problems.push(`perdura.json entry ${at + 1}: ${entry === undefined ? 'not an entry' : `slot ${entry.slot} is there already`}`);
+  }
+  return { entries: [...entries.values()], archived: archived as SlotRange[] };
+}
+
+function lifeOfTraces(files: Readonly<Partial<Record<LayoutFile, string>>>, problems: string[]): Pick<PastLife, 'entries' | 'archived'> {
+  const read = (name: LayoutFile): SeedTrace[] => readLines(files, name, (value) => seedTraceSchema.safeParse(value).data, problems);
+  const old = read('raw_traces_archive.jsonl');
+  // Together, so that a turn that is in both is one turn; the archived ones are the first of them.
+  const entries = toEntries([...old, ...read('raw_traces.jsonl')]);
+  return {
+    entries,
+    archived: toEntries(old)
+      .map(({ slot: at }) => at)
+      .reduce<readonly SlotRange[]>(withSlot, []),
+  };
+}
+
+/** Levels of nesting in what comes in. */
+const DEPTH = 64;
+export const LONGEST_LINE = 16 * 1024 * 1024;
+
+function readLines<T>(
+  files: Readonly<Partial<Record<LayoutFile, string>>>,
+  name: LayoutFile,
+  read: (value: unknown) => T | undefined,
+  problems: string[],
+): T[] {
+  const items: T[] = [];
+  for (const [at, line] of (files[name] ?? '').split('\n').entries()) {
+    if (line.trim() === '') continue;
+    const value = line.length > LONGEST_LINE ? undefined : parsed(line);
+    const item = value === undefined || isDeeperThan(value, DEPTH) ? undefined : read(value);
+    if (item !== undefined) items.push(item);
+    else problems.push(`${name} line ${at + 1}: ${line.length > LONGEST_LINE ? 'too long' : whatIsWrong(value)}`);
+  }
+  return items;
+}
+
+function whatIsWrong(value: unknown): string {
+  return value === undefined ? 'not JSON' : "without the seed's fields";
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function byNumber(a: { readonly id: string }, b: { readonly id: string }): number {
+  return itemNumber(a.id) - itemNumber(b.id);
+}
+
+function lines(texts: readonly string[]): string {
+  return texts.map((text) => `${text}\n`).join('');
+}
+
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

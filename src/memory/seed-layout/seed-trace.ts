@@ -1,0 +1,129 @@
+/**
+ * Traces with the seed's fields and no others (seed 000, RAW_TRACE), and what can be made of them again: entries. A call and its
+ * result are told together by `correlation_id`; where another program wrote none, by the tool's name, in order.
+ */
+import { z } from 'zod';
+import type { AssistantBlock, ConversationMessage, Entry, ImageSource, JsonValue } from '../../conversation/message.js';
+import { turnId } from '../../conversation/state.js';
+import { toTraces } from '../traces.js';
+
+export const seedTraceSchema = z.object({
+  ts: z.number().nonnegative(),
+  turn_id: z.string().min(1).max(200),
+  seq: z.number().int().nonnegative(),
+  trace_type: z.enum(['user', 'assistant', 'tool_call', 'tool_result']),
+  content: z.string(),
+  media: z.object({ images: z.array(z.string()) }).optional(),
+  tool_name: z.string().max(200).optional(),
+  tool_args: z.unknown().optional(),
+  tool_result: z.unknown().optional(),
+  tool_error: z.unknown().optional(),
+  correlation_id: z.string().max(200).optional(),
+  tool_call_id: z.string().max(200).optional(),
+  tags: z.array(z.string()).optional(),
+});
+export type SeedTrace = z.output<typeof seedTraceSchema>;
+
+/** One line for each trace of an entry. */
+export function toSeedLines(entry: Entry): string[] {
+  return toTraces(entry, '').map(
+    ({
+      id,
+      ts,
+      turn_id,
+      seq,
+      trace_type,
+      content,
+      source_event,
+      media,
+      tool_name,
+      tool_args,
+      tool_result,
+      tool_error,
+      tool_call_id,
+      tags,
+    }) =>
+      seedLine({
+        ...{ id, ts, turn_id, seq, trace_type, content, source_event, media, tool_name, tool_args, tool_result, tool_error },
+        ...{ correlation_id: tool_call_id, tags },
+      }),
+  );
+}
+
+/** `ts` is a float for readers that tell the two apart: 1738100000 is written 1738100000.0. */
+export function seedLine(item: { readonly id: string; readonly ts: number }): string {
+  return JSON.stringify(item).replace(/^(\{"id":"[^"\\]*","ts":\d+)([,}])/, '$1.0$2');
+}
+
+/** Slots from 1 on, in the order given. Turns of any name are numbered as they come. */
+export function toEntries(traces: readonly SeedTrace[]): Entry[] {
+  const turns = new Map<string, string>();
+  const entries: Entry[] = [];
+  let open: { readonly callId: string; readonly name: string }[] = [];
+  let calls = 0;
+  for (const trace of traces) {
+    const { ts, seq, turn_id } = trace;
+    const turn = turns.get(turn_id) ?? turnId(turns.size + 1);
+    turns.set(turn_id, turn);
+    const name = trace.tool_name ?? 'unknown';
+    const given = trace.correlation_id ?? trace.tool_call_id;
+    if (trace.trace_type === 'tool_call') {
+      calls += 1;
+      const callId = given ?? `${turn}/c${calls}`;
+      open = [...open, { callId, name }];
+      const block: AssistantBlock = { kind: 'tool-call', callId, name, input: (trace.tool_args ?? {}) as JsonValue };
+      const before = entries.at(-1);
+      if (before?.turn === turn && before.message.role === 'assistant') {
+        entries[entries.length - 1] = {
+          ...before,
+          message: { ...before.message, stop: 'tool-calls', blocks: [...before.message.blocks, block] },
+        };
+        continue;
+      }
+      entries.push(
+        entryOf(entries.length + 1, turn, seq, ts, { role: 'assistant', blocks: [block], model: UNKNOWN_MODEL, stop: 'tool-calls' }),
+      );
+      continue;
+    }
+    const callId = given ?? open.find((call) => call.name === name)?.callId ?? `${turn}/lost`;
+    if (trace.trace_type === 'tool_result') open = open.filter((call) => call.callId !== callId);
+    entries.push(entryOf(entries.length + 1, turn, seq, ts, messageOf(trace, { callId, name })));
+  }
+  return entries;
+}
+
+/** The seed does not say who spoke. */
+const UNKNOWN_MODEL = 'imported/unknown';
+
+function messageOf(trace: SeedTrace, call: { readonly callId: string; readonly name: string }): ConversationMessage {
+  switch (trace.trace_type) {
+    case 'user': {
+      const images = (trace.media?.images ?? []).flatMap(toImage);
+      return { role: 'user', text: trace.content, ...(images.length > 0 && { images }) };
+    }
+    case 'tool_result': {
+      const isError = trace.tool_error !== undefined && trace.tool_error !== null;
+      const text = toText(isError ? trace.tool_error : (trace.tool_result ?? trace.content));
+      return { role: 'tool', ...call, outcome: isError ? 'error' : 'ok', text };
+    }
+    default: {
+      const stop = trace.tags?.includes('interrupted') === true ? 'interrupted' : 'end';
+      return { role: 'assistant', blocks: [{ kind: 'text', text: trace.content }], model: UNKNOWN_MODEL, stop };
+    }
+  }
+}
+
+function entryOf(slot: number, turn: string, seq: number, ts: number, message: ConversationMessage): Entry {
+  return { v: 1, slot, session: 1, turn, seq, ts, message };
+}
+
+/** A path of another machine is no address here. */
+function toImage(address: string): ImageSource[] {
+  const [, mediaType, base64] = /^data:(image\/[a-z+.-]+);base64,([A-Za-z0-9+/=]+)$/.exec(address) ?? [];
+  if (mediaType !== undefined && base64 !== undefined) return [{ mediaType, base64 }];
+  return /^https?:\/\//.test(address) ? [{ mediaType: 'image/png', url: address }] : [];
+}
+
+function toText(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

@@ -1,0 +1,164 @@
+import type { Entry } from '../../src/conversation/message.js';
+import { joinLives, type PastLife } from '../../src/memory/past-life.js';
+import { readLayout, toLayout, type LayoutFile } from '../../src/memory/seed-layout/layout.js';
+import type { FactRecord } from '../../src/stores/store.js';
+import { answerEntry, episode, fact, userEntry } from '../stores/builders.js';
+
+const ORIGIN = { conversation: 'conv_8', scope: 'default', agent: 'default', title: 'A title' };
+
+function entry(slot: number, message: Entry['message']): Entry {
+  return { v: 1, slot, session: 1, turn: 'turn_0003', seq: slot, ts: 1738100000, message };
+}
+
+const LIFE: PastLife = {
+  entries: [
+    userEntry(1),
+    answerEntry(2),
+    entry(5, { role: 'user', text: 'and this?', images: [{ mediaType: 'image/png', base64: 'aGk=' }] }),
+    entry(6, {
+      role: 'assistant',
+      blocks: [
+        { kind: 'thinking', text: 'hm', signature: 's', provider: 'anthropic' },
+        { kind: 'text', text: 'I look.' },
+        { kind: 'tool-call', callId: 'turn_0003/c1', name: 'read_file', input: { path: 'a.txt' } },
+      ],
+      model: 'anthropic/one',
+      stop: 'tool-calls',
+    }),
+    entry(8, { role: 'tool', callId: 'turn_0003/c1', name: 'read_file', outcome: 'ok', text: 'content', files: { read: ['a.txt'] } }),
+  ],
+  archived: [[1, 2]],
+  episodes: [episode(2), episode(1)],
+  skipped: 0,
+};
+const FACTS: FactRecord[] = [
+  { ...fact('Tea, not coffee.'), id: 'sem_0002', batch: 'b', source: { conversation: 'conv_8', turn_ids: ['turn_0001'] } },
+  { ...fact('Short answers.'), id: 'sem_0001', batch: null, source: null },
+];
+
+function lines(text: string | undefined): Record<string, unknown>[] {
+  return (text ?? '')
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+function without(files: Partial<Record<LayoutFile, string>>, name: LayoutFile): Partial<Record<LayoutFile, string>> {
+  return { ...files, [name]: undefined };
+}
+
+test('the four files have exactly the fields of the seed, times as floats', () => {
+  const files = toLayout(ORIGIN, LIFE, FACTS);
+  expect(Object.keys(files)).toEqual(['raw_traces.jsonl', 'raw_traces_archive.jsonl', 'episodic.jsonl', 'semantic.jsonl', 'perdura.json']);
+  expect(files['raw_traces.jsonl'].split('\n')[2]).toBe(
+    '{"id":"rt_006_1","ts":1738100000.0,"turn_id":"turn_0003","seq":7,"trace_type":"tool_call","content":"","source_event":"PendingToolInvocationEvent","tool_name":"read_file","tool_args":{"path":"a.txt"},"correlation_id":"turn_0003/c1"}',
+  );
+  const known = ['id', 'ts', 'turn_id', 'seq', 'trace_type', 'content', 'source_event', 'media', 'tool_name', 'tool_args'];
+  const fields = new Set([...known, 'tool_result', 'tool_error', 'correlation_id', 'tags']);
+  const traces = [...lines(files['raw_traces.jsonl']), ...lines(files['raw_traces_archive.jsonl'])];
+  expect(traces.flatMap(Object.keys).filter((field) => !fields.has(field))).toEqual([]);
+  expect(lines(files['raw_traces_archive.jsonl']).map(({ id }) => id)).toEqual(['rt_001', 'rt_002']);
+  expect(lines(files['episodic.jsonl']).map(Object.keys)).toEqual(Array(2).fill(['id', 'ts', 'turn_ids', 'summary', 'tags', 'salience']));
+  expect(lines(files['semantic.jsonl'])[0]).toEqual({ ...fact('Short answers.'), id: 'sem_0001' });
+});
+
+test('what was written is read as it was', () => {
+  const read = readLayout(toLayout(ORIGIN, LIFE, FACTS));
+  expect(read).toMatchObject({ origin: ORIGIN, life: LIFE, problems: [] });
+  expect(read.facts.map(({ id, source }) => [id, source?.conversation])).toEqual([
+    ['sem_0001', undefined],
+    ['sem_0002', 'conv_8'],
+  ]);
+});
+
+test('without perdura.json the seed’s fields are enough for what was said, done and remembered', () => {
+  const { life, facts, problems, origin } = readLayout(without(toLayout(ORIGIN, LIFE, FACTS), 'perdura.json'));
+  expect({ problems, origin, facts: facts.length }).toEqual({ problems: [], origin: undefined, facts: 2 });
+  expect(life.archived).toEqual([[1, 2]]);
+  expect(life.entries.map(({ message }) => message)).toMatchObject([
+    { role: 'user', text: 'message 1' },
+    { role: 'assistant', blocks: [{ kind: 'text', text: 'answer 2' }] },
+    { role: 'user', text: 'and this?', images: [{ mediaType: 'image/png', base64: 'aGk=' }] },
+    { role: 'assistant', blocks: [{ text: 'I look.' }, { callId: 'turn_0003/c1', name: 'read_file', input: { path: 'a.txt' } }] },
+    { role: 'tool', callId: 'turn_0003/c1', outcome: 'ok', text: 'content' },
+  ]);
+});
+
+test('another program’s traces, without ids for calls, still join each result to its call', () => {
+  const trace = (seq: number, more: object): string =>
+    JSON.stringify({ id: `x${seq}`, ts: 1.5, turn_id: 'turn-a', seq, content: '', source_event: 'E', ...more });
+  const { life, problems } = readLayout({
+    'raw_traces.jsonl': [
+      trace(1, { trace_type: 'user', content: 'hi' }),
+      trace(2, { trace_type: 'tool_call', tool_name: 'a', tool_args: {} }),
+      trace(3, { trace_type: 'tool_call', tool_name: 'b', tool_args: {} }),
+      trace(4, { trace_type: 'tool_result', tool_name: 'b', tool_error: 'no' }),
+      trace(5, { trace_type: 'tool_result', tool_name: 'a', tool_result: ['app.ts'] }),
+    ].join('\n'),
+  });
+  expect(problems).toEqual([]);
+  expect(life.entries.map(({ turn, message }) => [turn, message])).toMatchObject([
+    ['turn_0001', { text: 'hi' }],
+    ['turn_0001', { blocks: [{ callId: 'turn_0001/c1' }, { callId: 'turn_0001/c2' }] }],
+    ['turn_0001', { callId: 'turn_0001/c2', outcome: 'error', text: 'no' }],
+    ['turn_0001', { callId: 'turn_0001/c1', outcome: 'ok', text: '["app.ts"]' }],
+  ]);
+});
+
+test('traces that were changed since the export count more than what perdura.json says of them', () => {
+  const files = toLayout(ORIGIN, LIFE, FACTS);
+  const { life, problems } = readLayout({ ...files, 'raw_traces.jsonl': files['raw_traces.jsonl'].replace('and this?', 'and that?') });
+  expect(life.entries.map(({ message }) => message)).toContainEqual(expect.objectContaining({ text: 'and that?' }));
+  expect(problems).toEqual([expect.stringContaining('raw_traces.jsonl is not as it was exported')]);
+});
+
+test('what is damaged is left out and named, by its file and line; the rest is read', () => {
+  const files = toLayout(ORIGIN, LIFE, FACTS);
+  const deep = `{"ts":${'['.repeat(100)}${']'.repeat(100)}}`;
+  const { life, facts, problems } = readLayout({
+    ...files,
+    'episodic.jsonl': `{"id":"ep_0\n${files['episodic.jsonl']}`,
+    'semantic.jsonl': `${files['semantic.jsonl']}{"id":"sem_0009","fact":7}\n${deep}\n`,
+    'perdura.json': files['perdura.json'].replace('"slot":8', '"slot":9999999').replace('"slot":5', '"slot":6'),
+  });
+  expect([life.entries.length, life.episodes.length, facts.length]).toEqual([3, 2, 2]);
+  expect(problems).toEqual([
+    'perdura.json entry 4: slot 6 is there already',
+    'perdura.json entry 5: not an entry',
+    'episodic.jsonl line 1: not JSON',
+    "semantic.jsonl line 3: without the seed's fields",
+    "semantic.jsonl line 4: without the seed's fields",
+  ]);
+});
+
+test.each(['', '{', '[]', '{"v":2}', 'null'])('perdura.json that is %j is not relied on', (text) => {
+  const { life, problems } = readLayout({ ...toLayout(ORIGIN, LIFE, FACTS), 'perdura.json': text });
+  expect(life.entries).toHaveLength(5);
+  expect(problems).toEqual([expect.stringContaining('perdura.json is damaged or of another version')]);
+});
+
+test('a reference into somebody’s store is no text', () => {
+  const text = { ref: 'sha256:0', sha256: '0', bytes: 1, preview: '' };
+  const entries = [{ ...userEntry(1), message: { role: 'user', text } as const }];
+  const { life, problems } = readLayout(toLayout(ORIGIN, { ...LIFE, entries, archived: [], episodes: [] }, []));
+  expect([life.entries, problems]).toEqual([[], ['perdura.json entry 1: not an entry']]);
+});
+
+test('two lives are one, the second numbered on from the first', () => {
+  const { entries, archived, episodes } = joinLives(LIFE, {
+    entries: [userEntry(1)],
+    archived: [[1, 1]],
+    episodes: [episode(1)],
+    skipped: 0,
+  });
+  expect(entries.at(-1)).toMatchObject({ slot: 9, turn: 'turn_0004', message: { text: 'message 1' } });
+  expect(archived).toEqual([
+    [1, 2],
+    [9, 9],
+  ]);
+  expect(episodes.map(({ id, turn_ids, slots }) => [id, turn_ids[0], slots])).toEqual([
+    ['ep_0003', 'turn_0004', [[9, 12]]],
+    ['ep_0002', 'turn_0002', [[2, 5]]],
+    ['ep_0001', 'turn_0001', [[1, 4]]],
+  ]);
+});
