@@ -8,6 +8,7 @@ import { helpText, readChatLine, refusalOf } from './chat-commands.js';
 import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT, messageOf } from './exit.js';
 import { onInterrupt } from './interrupts.js';
+import { patiently } from './patiently.js';
 import { answerExitCode, explainEnd } from './turn-end.js';
 import { untilEnd, wholeAnswer } from './whole-answer.js';
 
@@ -67,11 +68,11 @@ export async function chatInLines(
   };
   const say = async (text: string): Promise<void> => {
     session.noteSpoken();
-    await print(await client.send(id, { text }, { signal }));
+    await print(await patiently(session, client.send(id, { text }, { signal })));
   };
 
   try {
-    for (const turn of session.openTurns) await print(await client.turn(id, turn, { signal }));
+    for (const turn of session.openTurns) await print(await patiently(session, client.turn(id, turn, { signal })));
     if (options.firstMessage !== undefined) await say(options.firstMessage);
     for await (const text of createInterface({ input: options.input, crlfDelay: Infinity, signal })) {
       if (signal.aborted) break;

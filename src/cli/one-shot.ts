@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT, messageOf } from './exit.js';
 import { onInterrupt } from './interrupts.js';
+import { patiently } from './patiently.js';
 import { readPipedInput, readStandardInput } from './standard-input.js';
 import { toTerminalJson } from './terminal-text.js';
 import { answerExitCode, explainEnd } from './turn-end.js';
@@ -27,7 +28,8 @@ export async function printOneAnswer(
     const { signal } = options.leave;
     const messageId = randomUUID();
     const live = options.format === 'stream-json' ? streamEvents(session, messageId, AbortSignal.any([signal, drawn.signal])) : undefined;
-    const result = await untilEnd(client, id, await client.send(id, { id: messageId, text }, { signal }), signal);
+    const first = await patiently(session, client.send(id, { id: messageId, text }, { signal }));
+    const result = await untilEnd(client, id, first, signal);
     const answer = await wholeAnswer(client, id, result);
     await live?.caughtUp();
     if (options.format === 'text') {

@@ -1,8 +1,12 @@
 /** `perdura worker`: takes work until it is told to end. */
 import type { Config } from '../config.js';
+import { temporalConnection } from '../config.js';
 import { loadUserConfig } from '../user-config.js';
 import { EXIT } from './exit.js';
 import type { Output } from './output.js';
+import { asSentence } from './services/file-failures.js';
+import { checkMemoryFolder } from './services/memory-folder.js';
+import { checkTemporal } from './services/temporal-connection.js';
 import type { WorkerReady } from './services/worker-process.js';
 
 /** A worker that does not end in this time after its parent's death is not waited for. */
@@ -16,14 +20,24 @@ export async function worker(config: Config, output: Output, { whenTold = false 
   };
   process.once('disconnect', endWithParent);
   const own = await loadUserConfig(config.cwd);
+  if (config.redisUrl === undefined) {
+    await checkMemoryFolder(config.memoryDir).catch((error: unknown) => {
+      throw asSentence(error);
+    });
+  }
   const { runWorker } = await import('../worker.js');
   if (whenTold) await told();
-  await runWorker(config, {
+  const running = runWorker(config, {
     ...own,
     onReady() {
       output.report('Worker', `takes work from task queue ${config.taskQueue}; Ctrl+C ends it`);
       process.send?.({ kind: 'ready' } satisfies WorkerReady);
     },
+  });
+  await running.catch(async (error: unknown) => {
+    // Asked only now, so that a start costs no more: what the core says of a server that is not there is not for people.
+    await checkTemporal(await temporalConnection(config));
+    throw error;
   });
   // From here on it is we who let go.
   process.off('disconnect', endWithParent);

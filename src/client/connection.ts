@@ -25,12 +25,17 @@ export async function openConnection(options: ConnectionOptions, usual: GrpcRetr
   });
   // Within the one that says it again: each attempt passes here.
   const gate: Interceptor = (options, next) => toCall(isClosed ? ENDED : next(options));
-  const connection = await Connection.connect({ ...options, channelArgs: ANY_SIZE, interceptors: [retry, gate] });
+  const connection = Connection.lazy({ ...options, channelArgs: ANY_SIZE, interceptors: [retry, gate] });
   const close = connection.close.bind(connection);
   connection.close = async () => {
     isClosed = true;
     await close();
   };
+  await connection.ensureConnected().catch(async (error: unknown) => {
+    // Else it goes on trying for as long as the process lives.
+    await connection.close();
+    throw error;
+  });
   return connection;
 }
 

@@ -74,6 +74,12 @@ test('a Temporal that was named and does not answer is said, and nothing is star
   expect(stderr).toMatch(/cannot reach Temporal at 127\.0\.0\.1:1: .*; check TEMPORAL_ADDRESS/);
 });
 
+test('a worker whose Temporal does not answer says so in the same words: exit code 3', () => {
+  const { code, stderr } = perdura(['worker'], { PERDURA_LOG_LEVEL: 'error' });
+  expect(stderr).toMatch(/^cannot reach Temporal at 127\.0\.0\.1:1: .*; check TEMPORAL_ADDRESS/m);
+  expect(code).toBe(3);
+});
+
 test('a Redis that was named and is down is said, without its password, and files are no substitute: exit code 3', () => {
   const { code, stderr } = perdura(['chat', '--start-services'], { REDIS_URL: 'redis://:hunter2@127.0.0.1:1/0' });
   expect(code).toBe(3);

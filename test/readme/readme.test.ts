@@ -113,6 +113,7 @@ test('npm start shows what README says one sees', async () => {
   expect(typed.at(-1)).toBe('/exit');
   const first = inTerminal('npm start');
   await first.shows(/^›/m);
+  // Until the prompt stands below it: what is typed sooner is typed into the answer.
   for (const line of typed.slice(0, -1)) {
     first.type(line);
     await first.shows(/^It is \S+Z\.\s+›/m);

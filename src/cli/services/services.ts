@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import type { Config, TemporalConnection } from '../../config.js';
 import { needsStandIn, temporalConnection } from '../../config.js';
 import { findUserConfig } from '../../user-config.js';
-import { CliError, EXIT } from '../exit.js';
 import type { Output } from '../output.js';
+import { asSentence } from './file-failures.js';
+import { checkMemoryFolder } from './memory-folder.js';
 import { checkRedis } from './redis-check.js';
 import { uiLink } from './temporal-connection.js';
 import type { ServerPlace } from './temporal-server.js';
@@ -71,24 +72,6 @@ export async function startServices(config: Config, output: Output, signal: Abor
   }
 }
 
-const FILE_FAILURES: Readonly<Record<string, string>> = {
-  EACCES: 'make that folder writable, or start in another one',
-  EPERM: 'make that folder writable, or start in another one',
-  EROFS: 'its disk is read-only: start in another folder',
-  ENOSPC: 'its disk is full: free some space',
-  EDQUOT: 'its disk is full for this user: free some space',
-  ENOTDIR: 'a file stands where a folder is needed: move it away',
-  EEXIST: 'a file stands where a folder is needed: move it away',
-};
-
-/** What the file system refuses is named with what to do. */
-function asSentence(error: unknown): unknown {
-  const { code, path, syscall } = error as NodeJS.ErrnoException;
-  const advice = code === undefined || syscall === undefined || error instanceof CliError ? undefined : FILE_FAILURES[code];
-  if (advice === undefined) return error;
-  return new CliError(`cannot write ${path ?? 'what is needed here'} (${code}); ${advice}`, EXIT.unreachable, { cause: error });
-}
-
 /** A server of our own may be at another place than the usual one; one that was named is where it is. */
 function at(temporal: TemporalConnection, place: ServerPlace | undefined): TemporalConnection {
   if (place === undefined || temporal.named) return temporal;
@@ -97,7 +80,10 @@ function at(temporal: TemporalConnection, place: ServerPlace | undefined): Tempo
 
 /** Redis that was asked for and is down is an error, never a reason to write files: memory would seem lost. */
 async function reportStore(config: Config, output: Output): Promise<void> {
-  if (config.redisUrl === undefined) return output.report('Memory', `files in ${config.memoryDir}, since REDIS_URL is not set`);
+  if (config.redisUrl === undefined) {
+    await checkMemoryFolder(config.memoryDir);
+    return output.report('Memory', `files in ${config.memoryDir}, since REDIS_URL is not set`);
+  }
   output.report('Memory', `Redis at ${await checkRedis(config.redisUrl)}, since REDIS_URL says so`);
 }
 

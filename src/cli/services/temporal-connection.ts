@@ -41,10 +41,18 @@ export async function openNamespace(temporal: TemporalConnection): Promise<Conne
     if (!temporal.named && !(await isListening(address))) throw new Error('nothing listens there');
     connection = await openConnection(temporal.connectionOptions, 5000);
   } catch (cause) {
-    const advice = temporal.named
-      ? 'check TEMPORAL_ADDRESS, TEMPORAL_API_KEY and TEMPORAL_TLS_*, or unset them'
-      : '`npm start` starts one, or set TEMPORAL_ADDRESS';
-    throw new CliError(`cannot reach Temporal at ${address}: ${messageOf(cause)}; ${advice}`, EXIT.unreachable, { cause });
+    const what = `cannot reach Temporal at ${address}`;
+    if (temporal.named) {
+      const advice = 'check TEMPORAL_ADDRESS, TEMPORAL_API_KEY and TEMPORAL_TLS_*, or unset them';
+      throw new CliError(`${what}: ${messageOf(cause)}; ${advice}`, EXIT.unreachable, { cause });
+    }
+    throw new CliError(
+      (await isListening(address))
+        ? `${what}: a program that is not Temporal, or hangs, has that port; stop it, or set TEMPORAL_ADDRESS`
+        : `${what}: nothing listens there; \`npm start\` starts one, or set TEMPORAL_ADDRESS`,
+      EXIT.unreachable,
+      { cause },
+    );
   }
   try {
     await connection.workflowService.describeNamespace({ namespace: temporal.namespace });
