@@ -81,8 +81,9 @@ test(
       `${TURNS} turns: the largest prompt ~${largest} tokens of ${BUDGET}, ${status.context.compactions} compactions, ${runs.length} runs, ` +
         `p50 of turns 10-30 ${p50(ms.slice(10, 30)).toFixed(0)} ms, of the last 20 ${p50(ms.slice(-20)).toFixed(0)} ms`,
     );
-    // The clock of a test machine is no measure; the shape is.
-    expect(status.context.prefixChanges).toBe(status.context.compactions);
+    // An epoch that begins with the same words as the one before leaves the prompt's beginning as it was.
+    expect(status.context.prefixChanges).toBeLessThanOrEqual(status.context.compactions);
+    expect(status.context.compactions).toBeGreaterThan(TURNS / 20);
 
     const few = 60;
     const same = await talk(onFiles, few);
