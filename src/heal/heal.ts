@@ -2,6 +2,7 @@
  * Heal from history (design section 2): what a store has lost is rebuilt from the workflow's own event history and written
  * again. Writing is idempotent, so healing may run beside the conversation, twice, or be cut off.
  */
+import pLimit from 'p-limit';
 import type { WorkflowService } from '@temporalio/client';
 import { rebuild, type RebuiltMemory } from '../conversation/rebuild.js';
 import { userEntry } from '../conversation/entries.js';
@@ -36,6 +37,8 @@ export interface HealDependencies {
   /** Those of `record`: what they removed must not come back. */
   readonly processors?: readonly InputProcessor[];
 }
+
+const WRITES_AT_ONCE = 32;
 
 export async function heal({ service, code, store, processors }: HealDependencies, key: ConversationKey): Promise<Healed> {
   const { histories, complete } = await fetchRuns(service, { namespace: key.namespace, workflowId: key.conversation });
@@ -94,7 +97,9 @@ async function missingOf(store: Store, key: ConversationKey, entries: readonly E
 
 /** Every message by `record`, also those that are there: the index of their ids may be what was lost. */
 async function writeBack(store: Store, key: ConversationKey, all: readonly Entry[], missing: readonly Entry[]): Promise<void> {
-  for (const entry of all) if (entry.messageId !== undefined) await store.entries.record(key, entry);
+  const few = pLimit(WRITES_AT_ONCE);
+  const messages = all.filter((entry) => entry.messageId !== undefined);
+  await Promise.all(messages.map((entry) => few(() => store.entries.record(key, entry))));
   const others = missing.filter((entry) => entry.messageId === undefined);
   if (others.length > 0) await store.entries.append(key, others);
 }
