@@ -10,7 +10,8 @@ let world: World;
 let program: Outside;
 
 beforeAll(async () => {
-  world = await startWorld({ answer: stage.answer });
+  // Room for texts that are longer than a usual model takes.
+  world = await startWorld({ answer: stage.answer, agent: { context: { maxTokens: 4_000_000 } } });
   program = outside(world);
 });
 afterAll(() => world.close());
