@@ -21,7 +21,7 @@ export function statusOf(state: ConversationState, historyEvents: number): Statu
     context: {
       tokens: state.contextTokens,
       budget: state.settings?.contextBudget ?? 0,
-      chunks: countSlots(state.context) + (state.memory.base === null ? 1 : 2),
+      chunks: countSlots(state.context) + (state.memory.base === null ? 0 : 1),
       prefixHash: state.memory.prefix.hash,
       prefixChanges: state.memory.prefix.changes,
       prefixCause: state.memory.prefix.cause,
