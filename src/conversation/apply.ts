@@ -23,7 +23,7 @@ import { turnId, type ConversationState } from './state.js';
 import {
   acceptAnswer,
   announce,
-  endTooFull,
+  endTurn,
   failModelCall,
   failTool,
   finishTool,
@@ -132,7 +132,8 @@ function afterCompaction(before: ConversationState, after: ConversationState): C
     const { contextTokens: tokensAfter } = after;
     return announce(after, { kind: 'compacted', turn: turnId(after.turn?.number ?? after.latestTurn), epoch, tokensBefore, tokensAfter });
   }
-  return before.memory.forced && !after.memory.forced ? endTooFull(after) : after;
+  const tooMuch = before.memory.forced;
+  return tooMuch && !after.memory.forced ? endTurn(after, 'failed', tooMuch) : after;
 }
 
 /** An event of a newer version: kept out, never a crash. */

@@ -108,7 +108,7 @@ export function acceptCompacted(state: ConversationState, { result }: Of<'compac
       reported: null,
       compactions: memory.compactions + 1,
       doing: null,
-      forced: false,
+      forced: null,
       restingIn: paid.turn?.number ?? null,
       before: {
         epoch,
@@ -194,7 +194,7 @@ export function notePrompt(state: ConversationState, promptTokens: number, prefi
 }
 
 function rest(state: ConversationState): ConversationState {
-  return withMemory(state, () => ({ doing: null, forced: false, restingIn: state.turn?.number ?? null }));
+  return withMemory(state, () => ({ doing: null, forced: null, restingIn: state.turn?.number ?? null }));
 }
 
 /** All who wait for it are told the same; they are no longer waited for. */

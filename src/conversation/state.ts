@@ -83,8 +83,8 @@ export interface MemoryState {
   /** Requests of people that wait for an answer. */
   readonly asked: readonly string[];
   readonly undoAsked: readonly string[];
-  /** The model has said that its context is full. */
-  readonly forced: boolean;
+  /** The model has said that it was given too much: what the turn ends with when nothing helps. */
+  readonly forced: TurnError | null;
   /** Number of the turn in which no other is tried: it failed, found nothing, or has just been done. */
   readonly restingIn: number | null;
   /** What an undo brings back. */
@@ -214,7 +214,7 @@ export const NO_MEMORY: MemoryState = {
   doing: null,
   asked: [],
   undoAsked: [],
-  forced: false,
+  forced: null,
   restingIn: null,
   before: null,
   outcomes: [],

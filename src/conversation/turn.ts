@@ -37,6 +37,12 @@ const MAX_MODEL_FAILURES = 24;
 const MAX_FACTS = 64;
 /** A model's ways of saying that it was given too much. */
 const TOO_FULL: readonly string[] = ['context-full', 'too-large'];
+const CONTEXT_FULL: TurnError = {
+  type: 'context-full',
+  message:
+    'The conversation no longer fits into the model, and making its older turns shorter did not help: ' +
+    'send something shorter, or start a new session with /new.',
+};
 
 export function beginTurn(state: ConversationState, item: QueuedMessage): ConversationState {
   const begun: ConversationState = {
@@ -167,7 +173,7 @@ export function acceptAnswer(state: ConversationState, event: Of<'model-answered
         message: 'The model declined to answer this; put it differently and send it again.',
       });
     case 'context-full':
-      return squeeze(spoken);
+      return squeeze(spoken, CONTEXT_FULL);
   }
 }
 
@@ -177,7 +183,9 @@ export function failModelCall(state: ConversationState, event: Of<'model-call-fa
   const { failure } = event;
   const failures = call.failures + 1;
   if (state.turn.stopping) return endTurn(settle(state, [{ effect: call.id, entry: null }]), 'interrupted');
-  if (TOO_FULL.includes(failure.type)) return squeeze(settle(state, [{ effect: call.id, entry: null }]));
+  if (TOO_FULL.includes(failure.type)) {
+    return squeeze(settle(state, [{ effect: call.id, entry: null }]), { type: failure.type, message: failure.message });
+  }
   if (failure.transient && failures < MAX_MODEL_FAILURES) {
     const retry = retryAfter(failure, failures, event.at);
     const waiting = withModelCall(state, call.id, (now) => ({ ...now, inFlight: false, failures, retry }));
@@ -191,21 +199,12 @@ export function failModelCall(state: ConversationState, event: Of<'model-call-fa
   return endTurn(settle(state, [{ effect: call.id, entry: null }]), 'failed', { type: failure.type, message: failure.message });
 }
 
-/** The model was given too much: older turns become memory, and it is asked again. */
-function squeeze(state: ConversationState): ConversationState {
+/** The model was given too much: older turns become memory, and it is asked again. With `error` the turn ends when that is no help. */
+function squeeze(state: ConversationState, error: TurnError): ConversationState {
   if (!state.turn || state.turn.stopping) return endTurn(state, 'interrupted');
-  if (state.turn.squeezes >= MOST_SQUEEZES) return endTooFull(state);
+  if (state.turn.squeezes >= MOST_SQUEEZES) return endTurn(state, 'failed', error);
   const counted = withTurn(state, (turn) => ({ ...turn, squeezes: turn.squeezes + 1 }));
-  return nextModelCall({ ...counted, memory: { ...counted.memory, forced: true } });
-}
-
-export function endTooFull(state: ConversationState): ConversationState {
-  return endTurn(state, 'failed', {
-    type: 'context-full',
-    message:
-      'The conversation no longer fits into the model, and making its older turns shorter did not help: ' +
-      'send something shorter, or start a new session with /new.',
-  });
+  return nextModelCall({ ...counted, memory: { ...counted.memory, forced: error } });
 }
 
 export function startTools(state: ConversationState, event: Of<'tools-started'>): ConversationState {

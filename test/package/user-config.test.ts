@@ -74,7 +74,7 @@ test.each<[what: string, files: Record<string, string>, message: RegExp]>([
     { 'perdura.config.mjs': 'export default { tool: [] };' },
     /there is no option "tool"; there are: tools, providers, observers, processors, hooks, agentsDir/,
   ],
-  ['what is not built', { 'perdura.config.mjs': 'export default { hooks: {} };' }, /"hooks" is not built yet; there are: tools/],
+  ['what is not built', { 'perdura.config.mjs': 'export default { compactors: {} };' }, /"compactors" is not built yet; there are: tools/],
   ['no list', { 'perdura.config.mjs': 'export default { tools: {} };' }, /"tools" must be an array, and is an object/],
   ['no tool', { 'perdura.config.mjs': "export default { tools: [{ name: 'pay' }] };" }, /tools\[0\] is no tool: make it with defineTool/],
   ['twice', { 'perdura.config.mjs': `export default { tools: [${TOOL}, ${TOOL}] };` }, /tools\[0\] and tools\[1\] are both named pay/],

@@ -36,7 +36,7 @@ test('started with nothing, a conversation is idle, and the default agent is its
     mode: 'auto',
     stepLock: null,
     queued: 0,
-    context: { tokens: 0, budget: 0, chunks: 0, prefixHash: null, prefixChanges: 0 },
+    context: { tokens: 0, budget: 0, chunks: 0, prefixHash: null, prefixChanges: 0, prefixCause: null, compactions: 0 },
     pendingApprovals: 0,
     usage: EMPTY,
     historyEvents: expect.any(Number),
