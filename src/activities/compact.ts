@@ -33,7 +33,7 @@ export async function compact(dependencies: ActivityDependencies, input: Compact
   try {
     const { persisted: _, ...result } = await performEffect<Compacted & { readonly persisted: boolean }>(dependencies.store, {
       key: keyOf(input.identity),
-      claim: { id: `epoch_${String(input.epoch).padStart(4, '0')}`, hash: hashOf([input.session, input.context, input.currentTurn]) },
+      claim: { id: `compact_${String(input.attempt).padStart(4, '0')}`, hash: hashOf([input.session, input.context, input.currentTurn]) },
       work: () => makeMemory(dependencies, input, activity),
       // Nobody fences a compaction: one that comes too late is not looked at.
       fenced: () => ({ kind: 'nothing-to-compact', epoch: input.epoch, persisted: true }),

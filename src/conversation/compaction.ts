@@ -54,6 +54,7 @@ export function compactInput(state: ConversationState): CompactInput | undefined
     session,
     epoch: state.epoch + 1,
     number: memory.compactions + 1,
+    attempt: memory.attempts + 1,
     context,
     currentTurn: turn ? turnId(turn.number) : null,
     task: memory.task,
@@ -76,7 +77,7 @@ export function requestCompaction(state: ConversationState, { requestId }: Of<'c
 
 export function startCompaction(state: ConversationState, { epoch }: Of<'compact-started'>): ConversationState {
   const doing = { kind: 'compact', epoch, context: state.context, contextTokens: state.contextTokens } as const;
-  return withMemory(state, () => ({ doing }));
+  return withMemory(state, ({ attempts }) => ({ doing, attempts: attempts + 1 }));
 }
 
 export function acceptCompacted(state: ConversationState, { result }: Of<'compacted'>): ConversationState {
@@ -168,9 +169,10 @@ export function failUndo(state: ConversationState, { epoch, failure }: Of<'uncom
 export function forgetContext(state: ConversationState): ConversationState {
   const { asked, undoAsked } = state.memory;
   const ended = answer(state, [...asked, ...undoAsked], { kind: 'failed', message: 'the session ended first' });
-  return withMemory({ ...ended, context: [], contextTokens: 0 }, ({ compactions, outcomes, prefix }) => ({
+  return withMemory({ ...ended, context: [], contextTokens: 0 }, ({ compactions, attempts, outcomes, prefix }) => ({
     ...NO_MEMORY,
     compactions,
+    attempts,
     outcomes,
     prefix,
   }));

@@ -136,6 +136,8 @@ export interface CompactInput {
   readonly epoch: number;
   /** Of this life: `ep_0001` is its first episode. */
   readonly number: number;
+  /** Counts what was begun: the effect's id, so that one that found nothing does not answer for the next. */
+  readonly attempt: number;
   readonly context: readonly SlotRange[];
   /** Left alone, with its last whole turns before it. */
   readonly currentTurn: string | null;

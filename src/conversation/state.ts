@@ -73,6 +73,8 @@ export interface MemoryState {
   readonly reported: number | null;
   /** Of this life, those taken back included. */
   readonly compactions: number;
+  /** Begun in this life, those that failed or found nothing included: each is an effect of its own. */
+  readonly attempts: number;
   readonly doing: {
     readonly kind: 'compact' | 'uncompact';
     readonly epoch: number;
@@ -211,6 +213,7 @@ export const NO_MEMORY: MemoryState = {
   task: null,
   reported: null,
   compactions: 0,
+  attempts: 0,
   doing: null,
   asked: [],
   undoAsked: [],

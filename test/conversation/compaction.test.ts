@@ -161,6 +161,20 @@ test('somebody who asks is told, also when there is nothing to do', () => {
   expect(undo.memory.outcomes).toEqual([{ requestId: 'd', outcome: { kind: 'nothing-to-undo' } }]);
 });
 
+test('one that found nothing does not stand for the next: each is an effect of its own', () => {
+  const attempts: number[] = [];
+  const note = (input: CompactInput): void => void attempts.push(input.attempt);
+  let state = talked(2, 100);
+  for (const requestId of ['a', 'b']) {
+    const request = { kind: 'compaction-requested', requestId, at: 1 } as const;
+    state = settle(apply(state, request), { compact: (input) => (note(input), { kind: 'nothing-to-compact', epoch: input.epoch }) }).state;
+  }
+  state = settle(apply(state, { kind: 'reset-requested', resetId: 'r', at: 2 })).state;
+  state = settle(apply(state, said('after'))).state;
+  settle(apply(state, { kind: 'compaction-requested', requestId: 'c', at: 3 }), { compact: (input) => (note(input), compacted(input, 1)) });
+  expect(attempts).toEqual([1, 2, 3]);
+});
+
 test('the beginning of the prompt is watched: how often it changed, and why', () => {
   const say = (state: ConversationState, id: string, prefix: string): ConversationState =>
     settle(apply(state, said(id)), { model: (input) => answer(input, { prefix }), compact: (input) => compacted(input, 1) }).state;

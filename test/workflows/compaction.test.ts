@@ -126,6 +126,15 @@ test('undone, the next request is byte for byte what it would have been', async 
   expect(await world.store.entries.archived(key)).toEqual([]);
 }, 120_000);
 
+test('asked too early there is nothing to do, and asked again later there is', async () => {
+  const id = world.id();
+  await world.client.start(id);
+  await talk(id, 2);
+  expect(await world.client.compact(id)).toEqual({ kind: 'nothing-to-compact' });
+  await talk(id, 4, 3);
+  expect(await world.client.compact(id)).toMatchObject({ kind: 'compacted', epoch: 2 });
+}, 60_000);
+
 test('a new session knows what the scope knows, and nothing of the turns of the old one', async () => {
   const id = world.id();
   await world.client.start(id, { scope: `scope-${id.slice(2, 10)}` });
