@@ -45,9 +45,12 @@ export async function compact(dependencies: ActivityDependencies, input: Compact
 }
 
 /** The `uncompact` step: the next request is what it would have been. Local: a few writes, each harmless when repeated. */
-export async function uncompact(store: Store, { identity, episode, facts, archived }: UncompactInput): Promise<void> {
+export async function uncompact(store: Store, { identity, epoch, episode, archived }: UncompactInput): Promise<void> {
   const key = keyOf(identity);
-  await Promise.all([store.episodes.remove(key, episode), store.facts.remove(key, facts), store.entries.restore(key, archived)]);
+  // By their batch: a store that was healed meanwhile may have given its facts other numbers.
+  const batch = factsBatch(key, epoch);
+  const learnt = (await store.facts.list(key)).facts.filter((fact) => fact.batch === batch).map(({ id }) => id);
+  await Promise.all([store.episodes.remove(key, episode), store.facts.remove(key, learnt), store.entries.restore(key, archived)]);
 }
 
 async function makeMemory(

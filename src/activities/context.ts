@@ -6,7 +6,7 @@ import { hasBodies, withBodies } from '../memory/bodies.js';
 import { MessageTooLarge, selectMessages } from '../memory/select-messages.js';
 import { estimateMessageTokens, tokensOf } from '../memory/tokens.js';
 import { ModelFailure } from '../models/model.js';
-import type { ConversationKey, Store } from '../stores/store.js';
+import type { ConversationKey } from '../stores/store.js';
 import { countHeal } from '../telemetry/metrics.js';
 import type { ActivityDependencies } from './index.js';
 
@@ -28,25 +28,48 @@ export async function loadContext(dependencies: ActivityDependencies, key: Conve
 
 /** Entries as they are, after healing when one is missing. */
 export async function readHealed(
-  { store, heal }: ActivityDependencies,
+  dependencies: ActivityDependencies,
   key: ConversationKey,
   slots: readonly number[],
 ): Promise<(Entry | undefined)[]> {
+  const { store } = dependencies;
   const entries = await store.entries.read(key, slots);
-  const missing = slots.filter((_, i) => !entries[i]);
-  if (missing.length === 0 || !heal) return entries;
-  log.warn('the store has lost traces: healing from history', { missing: missing.length });
-  const healed = await heal(key);
-  countHeal(healed);
-  log.info('healed from history', { ...healed });
+  const missing = slots.filter((_, i) => !entries[i]).length;
+  if (missing === 0) return entries;
+  await healFromHistory(dependencies, key, `${missing} entries`);
   return store.entries.read(key, slots);
 }
 
-/** What is left of earlier epochs, and the facts: one message before all others. */
-export async function loadBase(store: Store, key: ConversationKey, ref: string | null): Promise<ConversationMessage[]> {
+/**
+ * What is left of earlier epochs, and the facts: one message before all others. A store that was emptied has lost it with the
+ * messages: what heals those, `context`, is waited for, so that one healing does for both.
+ */
+export async function loadBase(
+  dependencies: ActivityDependencies,
+  key: ConversationKey,
+  ref: string | null,
+  context: Promise<unknown>,
+): Promise<ConversationMessage[]> {
   if (ref === null) return [];
-  const text = await store.bodies.get(key, ref);
+  const read = (): Promise<string | undefined> => dependencies.store.bodies.get(key, ref);
+  let text = await read();
+  if (text === undefined) {
+    await context;
+    text = await read();
+  }
+  if (text === undefined) {
+    await healFromHistory(dependencies, key, 'what this epoch begins with');
+    text = await read();
+  }
   return [{ role: 'user', text: text ?? '[What was remembered of the earlier conversation was lost by the store.]' }];
+}
+
+async function healFromHistory({ heal }: ActivityDependencies, key: ConversationKey, lost: string): Promise<void> {
+  if (!heal) return;
+  log.warn('the store has lost traces: healing from history', { lost });
+  const healed = await heal(key);
+  countHeal(healed);
+  log.info('healed from history', { ...healed });
 }
 
 /** The guard of seed 002: what is left out is said, and its traces are kept. Throws ModelFailure `too-large` when one message alone is too much. */

@@ -29,12 +29,13 @@ export async function prepareRequest(
   key: ConversationKey,
   input: CallModelInput,
 ): Promise<PreparedRequest> {
-  const { agents, store, tools } = dependencies;
+  const { agents, tools } = dependencies;
   const { identity, context, base, agentHash } = input;
+  const loading = loadContext(dependencies, key, context);
   const [agent, messages, before] = await Promise.all([
     agents(identity.agent, identity.scope, agentHash),
-    loadContext(dependencies, key, context),
-    loadBase(store, key, base),
+    loading,
+    loadBase(dependencies, key, base, loading),
   ]);
   const offered = tools.select(agent.config.tools ?? tools.names);
   return assemble(agent, offered, before, messages, input);

@@ -66,8 +66,8 @@ export function compactInput(state: ConversationState): CompactInput | undefined
 export function uncompactInput(state: ConversationState): UncompactInput | undefined {
   const { before, doing, undoAsked } = state.memory;
   if (!before || doing || undoAsked.length === 0) return undefined;
-  const { epoch, episode, facts, archived } = before;
-  return { identity: state.identity, epoch, episode, facts, archived };
+  const { epoch, episode, archived } = before;
+  return { identity: state.identity, epoch, episode, archived };
 }
 
 export function requestCompaction(state: ConversationState, { requestId }: Of<'compaction-requested'>): ConversationState {
@@ -85,8 +85,8 @@ export function acceptCompacted(state: ConversationState, { result }: Of<'compac
   const { doing } = paid.memory;
   if (doing?.kind !== 'compact' || doing.epoch !== result.epoch) return paid; // K3
   if (result.kind === 'nothing-to-compact') return rest(answer(paid, paid.memory.asked, { kind: 'nothing-to-compact' }));
-  const { kept, base, episode, facts, archived, method, turns, tokensBefore, tokensAfter } = result;
-  const { context, contextTokens, epoch, memory } = paid;
+  const { kept, base, episode, archived, method, turns, tokensBefore, tokensAfter } = result;
+  const { context, contextTokens, memory } = paid;
   const answered = answer(paid, memory.asked, {
     kind: 'compacted',
     epoch: result.epoch,
@@ -112,14 +112,13 @@ export function acceptCompacted(state: ConversationState, { result }: Of<'compac
       forced: null,
       restingIn: paid.turn?.number ?? null,
       before: {
-        epoch,
+        epoch: result.epoch,
         base: memory.base,
         baseTokens: memory.baseTokens,
         context: doing.context,
         contextTokens: doing.contextTokens,
         kept: countSlots(kept),
         episode: episode.id,
-        facts: facts.map(({ id }) => id),
         archived,
       },
     }),

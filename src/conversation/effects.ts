@@ -195,12 +195,11 @@ export interface Fact {
   readonly salience: number;
 }
 
-/** `uncompact`: a compaction taken back; what it archived is active again, what it learned is gone. */
+/** `uncompact`: the compaction that began this epoch, taken back; what it archived is active again, what it learned is gone. */
 export interface UncompactInput {
   readonly identity: ConversationIdentity;
   readonly epoch: number;
   readonly episode: string;
-  readonly facts: readonly string[];
   readonly archived: readonly SlotRange[];
 }
 

@@ -91,6 +91,7 @@ export interface MemoryState {
   readonly restingIn: number | null;
   /** What an undo brings back. */
   readonly before: {
+    /** The epoch that the compaction began. */
     readonly epoch: number;
     readonly base: string | null;
     readonly baseTokens: number;
@@ -99,7 +100,6 @@ export interface MemoryState {
     /** How many entries of the present context were kept from it. */
     readonly kept: number;
     readonly episode: string;
-    readonly facts: readonly string[];
     readonly archived: readonly SlotRange[];
   } | null;
   readonly outcomes: readonly { readonly requestId: string; readonly outcome: CompactionOutcome }[];

@@ -127,6 +127,7 @@ test('K4: undone, the context is what it was, with what came since', () => {
   });
   const { state: undone, steps } = settle(apply(compactedOnce, { kind: 'undo-requested', requestId: 'u', at: 3000 }));
   expect(kinds(steps)).toEqual(['uncompact', 'wait']);
+  expect(steps[0]).toMatchObject({ input: { epoch: compactedOnce.epoch, episode: 'ep_0001' } });
   expect(slotsOf(undone.context)).toEqual([...slotsOf(state.context), 13, 14]);
   expect(undone.memory).toMatchObject({ base: null, before: null, outcomes: [{ requestId: 'u', outcome: { kind: 'undone' } }] });
   expect(undone.epoch).toBeGreaterThan(compactedOnce.epoch);

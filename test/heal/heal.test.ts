@@ -122,3 +122,71 @@ test('a flush in the middle of a tool round is healed before the tool reads its 
   expect(await answer).toMatchObject({ text: 'done', toolCalls: 1 });
   expect(world.api.problems).toEqual([]);
 });
+
+const small = { maxTokens: 500, context: { maxTokens: 6_000, safetyMargin: 500 } };
+
+/** Turns of which the older become memory, by a summarizer that says which batch it was. */
+async function remembering(id: string, turns: number, scope: string): Promise<void> {
+  for (let n = 0; n < turns; n++) {
+    world.api.play({ reply: text(`answer ${n} `.repeat(20)) });
+    await world.client.send(id, `question ${n}`, { start: { scope } });
+  }
+}
+
+function playSummary(fact: string): void {
+  const semantic = [{ fact, tags: [], confidence: 1, salience: 0.5 }];
+  world.api.play({ reply: text(JSON.stringify({ episodic: { summary: `They knew: ${fact}`, tags: [], salience: 0.5 }, semantic })) });
+}
+
+async function lastPrompt(id: string, words: string): Promise<string> {
+  world.api.play({ reply: text('yes') });
+  await world.client.send(id, words);
+  return JSON.stringify(world.api.hits.at(-1)?.body?.messages);
+}
+
+test('what older turns have become is rebuilt before the next prompt is made, and so is a body that alone was lost', async () => {
+  world = await startWorld({ redisUrl: server.url, agent: small });
+  const id = world.id();
+  await remembering(id, 6, 'orchard');
+  playSummary('plums are ripe');
+  expect(await world.client.compact(id)).toMatchObject({ kind: 'compacted', method: 'model' });
+  const before = await world.client.memory(id);
+  const archived = await world.client.archived(id);
+
+  await redis.flushall();
+  const prompt = await lastPrompt(id, 'still there?');
+  expect(prompt).toContain('They knew: plums are ripe');
+  expect(prompt).toContain('[MEMORY:SEMANTIC]');
+  expect(await world.client.memory(id)).toEqual(before);
+  expect(await world.client.archived(id)).toEqual(archived);
+
+  const [bodies] = await keysOf(id, 'bodies');
+  await redis.del(bodies!);
+  expect(await lastPrompt(id, 'and now?')).toContain('They knew: plums are ripe');
+  expect(world.api.problems).toEqual([]);
+});
+
+test('a compaction that was taken back does not come back, and takes nobody else’s facts along', async () => {
+  world = await startWorld({ redisUrl: server.url, agent: small });
+  const [gone, kept] = [world.id(), world.id()];
+  for (const [id, fact] of [
+    [gone, 'plums are ripe'],
+    [kept, 'pears are not'],
+  ] as const) {
+    await remembering(id, 6, 'garden');
+    playSummary(fact);
+    expect(await world.client.compact(id)).toMatchObject({ kind: 'compacted' });
+  }
+  // Healed in another order, the scope's facts have other numbers than before.
+  await redis.flushall();
+  await lastPrompt(kept, 'still there?');
+  await lastPrompt(gone, 'and you?');
+  expect(await world.client.undoCompaction(gone)).toMatchObject({ kind: 'undone' });
+  expect((await world.client.memory(kept)).facts.map(({ fact }) => fact)).toEqual(['pears are not']);
+
+  await redis.flushall();
+  const prompt = await lastPrompt(gone, 'what do you know?');
+  expect(prompt).not.toContain('plums are ripe');
+  expect(prompt).toContain('question 0');
+  expect((await world.client.memory(gone)).episodes).toEqual([]);
+});
