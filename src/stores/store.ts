@@ -9,6 +9,7 @@
  */
 import type { BodyRef, Entry, JsonValue } from '../conversation/message.js';
 import type { SlotRange } from '../conversation/slots.js';
+import type { HistoryEntry, MemoryChange, MemoryText, MemoryWrite, Proposal, Tombstone } from '../memory/documents/documents.js';
 import type { EpisodicItem, SemanticItem } from '../memory/items.js';
 
 /** Names whose long-term memory it is. */
@@ -33,6 +34,7 @@ export interface Store {
   readonly feed: Feed;
   readonly episodes: Episodes;
   readonly facts: Facts;
+  readonly documents: Documents;
   /** What a person should know about this store's settings (AOF off, eviction on, …); throws StoreUnavailable when it does not answer. */
   check(): Promise<string[]>;
   close(): Promise<void>;
@@ -153,6 +155,43 @@ export interface Facts {
   list(key: ScopeKey, which?: { readonly limit?: number }): Promise<{ readonly facts: FactRecord[]; readonly skipped: number }>;
   /** Their numbers are not given again, and no repeated batch brings them back. */
   remove(key: ScopeKey, ids: readonly string[]): Promise<void>;
+}
+
+/** MEMORY.md and HISTORY of a scope (seed 001), and what people have decided about them. */
+export interface Documents {
+  /** As it is now. What a person has made of it with an editor becomes a change of its own, cause `hand`, when it is first seen. */
+  memory(key: ScopeKey): Promise<MemoryText>;
+  /** The text of a version that there was once; undefined when there was none. */
+  memoryText(key: ScopeKey, version: string): Promise<string | undefined>;
+  /** Oldest first. `skipped` counts unreadable records. */
+  changes(key: ScopeKey): Promise<{ readonly changes: MemoryChange[]; readonly skipped: number }>;
+  /** Compare and set, in one step that is there or not: a reader sees the old text or the new one. A repeated `id` answers as it did first. */
+  writeMemory(
+    key: ScopeKey,
+    write: MemoryWrite,
+  ): Promise<{ readonly status: 'written'; readonly version: string } | { readonly status: 'conflict'; readonly current: MemoryText }>;
+  /**
+   * Appends once per `id` and kind: `known` when it is there. A raw fallback is not written after the summary of the same id
+   * (`superseded`); a summary after the raw fallback says in its first line which one it supersedes.
+   */
+  appendHistory(key: ScopeKey, entry: HistoryEntry): Promise<'appended' | 'known' | 'superseded'>;
+  /** Newest first, a month at a time; entries that a person wrote into the files too (their id is ''). */
+  history(key: ScopeKey): AsyncIterable<HistoryEntry>;
+  /** Numbers them and answers with those of this batch, in their order. A batch that was added before adds nothing. */
+  propose(key: ScopeKey, batch: string, lines: readonly Pick<Proposal, 'ts' | 'line' | 'source'>[]): Promise<Proposal[]>;
+  /** Oldest first. */
+  proposals(key: ScopeKey): Promise<{ readonly proposals: Proposal[]; readonly skipped: number }>;
+  /** A proposal is settled once: the first decision stays, and is answered. Undefined when there is none of that id. */
+  settleProposal(key: ScopeKey, id: string, state: 'accepted' | 'rejected'): Promise<Proposal | undefined>;
+  /** Once per id. */
+  forget(key: ScopeKey, tombstone: Tombstone): Promise<void>;
+  /** Oldest first. */
+  forgotten(key: ScopeKey): Promise<Tombstone[]>;
+  /**
+   * Rewrites what is kept beside the present MEMORY.md: earlier versions, lines of changes, HISTORY, proposals. `redact` gets one line
+   * and answers what is to stand there; the same line again must give the same.
+   */
+  redact(key: ScopeKey, redact: (line: string) => string): Promise<void>;
 }
 
 /** The store cannot be reached or does not take writes; trying again later may help. */

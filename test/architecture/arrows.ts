@@ -25,7 +25,8 @@ export const ARROWS: readonly Row[] = [
   { place: 'testing/', may: [], never: ['@temporalio/'] },
   // What stores keep for memory: types and the schemas that read them back.
   { place: 'memory/items.ts', may: ['conversation/'], packages: ['zod'] },
-  { place: 'stores/', may: ['conversation/', 'memory/items.ts'], never: ['@temporalio/'] },
+  { place: 'memory/documents/', may: ['conversation/'], packages: ['zod', 'node-diff3', 'diff'] },
+  { place: 'stores/', may: ['conversation/', 'memory/items.ts', 'memory/documents/'], never: ['@temporalio/'] },
   { place: 'models/', may: ['conversation/'], never: ['@temporalio/', 'ioredis'] },
   // Words, counts and what must not be said: no work on import.
   {

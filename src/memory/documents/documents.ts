@@ -1,0 +1,75 @@
+/**
+ * What a scope remembers in words (seed 001; scope: design section 4): MEMORY.md, which stands in every system prompt, and
+ * HISTORY, which is searched on demand. Types alone: stores keep them, `memory/` makes them.
+ */
+
+/** MEMORY.md at one moment. `version` names its bytes; no file and an empty one are the same. */
+export interface MemoryText {
+  readonly version: string;
+  readonly text: string;
+}
+
+/**
+ * How far what stands in a line is to be trusted: `user` said it, `model` concluded it, `tool:<name>` brought it, `person` wrote
+ * it into the document or accepted it.
+ */
+export type Trust = 'user' | 'model' | 'person' | `tool:${string}`;
+
+/** Where a line of memory comes from; without a conversation a person wrote it. */
+export interface LineSource {
+  readonly trust: Trust;
+  readonly conversation?: string;
+  /** Traces of which turns. */
+  readonly turn_ids?: readonly string[];
+}
+
+export interface SourcedLine {
+  readonly line: string;
+  readonly source: LineSource;
+}
+
+export type ChangeCause = 'consolidation' | 'hand' | 'accepted' | 'forgotten' | 'care';
+
+/** A new MEMORY.md. Once per `id`. */
+export interface MemoryWrite {
+  readonly id: string;
+  /** Epoch seconds. */
+  readonly ts: number;
+  readonly cause: ChangeCause;
+  /** The version that it was made from: with another one in place nothing is written. */
+  readonly from: string;
+  readonly text: string;
+  /** The lines that are new in it. */
+  readonly lines: readonly SourcedLine[];
+}
+
+/** What a write, or a person with an editor, has made of it. */
+export interface MemoryChange extends Omit<MemoryWrite, 'text'> {
+  readonly version: string;
+}
+
+/** One entry of HISTORY. Of one `id` there is at most one of each kind. */
+export interface HistoryEntry {
+  readonly id: string;
+  readonly kind: 'summary' | 'raw-fallback';
+  /** Epoch seconds. */
+  readonly ts: number;
+  readonly text: string;
+}
+
+/** A line that only a tool's word stands behind: kept out of MEMORY.md until a person accepts it. */
+export interface Proposal extends SourcedLine {
+  /** `prop_0001`. */
+  readonly id: string;
+  /** Epoch seconds. */
+  readonly ts: number;
+  readonly state: 'open' | 'accepted' | 'rejected';
+}
+
+/** That something is to stay forgotten, without saying what: its words as salted hashes. */
+export interface Tombstone {
+  readonly id: string;
+  /** Epoch seconds. */
+  readonly ts: number;
+  readonly words: readonly string[];
+}
