@@ -8,6 +8,7 @@ import { join, resolve } from 'node:path';
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { createActivities, type Activities, type ActivityDependencies } from './activities/index.js';
 import { createAgentLoader } from './agents/load-agent.js';
+import { createAskMemory } from './client/ask-memory.js';
 import { loadConfig, needsStandIn, providerSettings, secretsOf, temporalConnection, type Config } from './config.js';
 import { heal } from './heal/heal.js';
 import type { WorkflowCode } from './heal/replay-runs.js';
@@ -87,6 +88,7 @@ async function runUntil(stop: AbortSignal, config: Config, own: OwnCode, onReady
     const activities = await activitiesOf(config, own, store, {
       offlineUrl: offline?.url,
       hasSearchAttributes: createAttributeCheck(connection, namespace),
+      askMemory: createAskMemory({ connection, namespace, taskQueue: config.taskQueue }),
       heal: (key) => heal({ service: connection.workflowService, code: workflowCode(), store, processors: own.processors?.input }, key),
     });
     if (stop.aborted) return;
@@ -116,7 +118,10 @@ async function activitiesOf(
   config: Config,
   own: OwnCode,
   store: Store,
-  { offlineUrl, ...more }: Pick<ActivityDependencies, 'heal' | 'hasSearchAttributes'> & { readonly offlineUrl: string | undefined },
+  {
+    offlineUrl,
+    ...more
+  }: Pick<ActivityDependencies, 'askMemory' | 'heal' | 'hasSearchAttributes'> & { readonly offlineUrl: string | undefined },
 ): Promise<Activities> {
   await mkdir(config.workspace, { recursive: true });
   return createActivities({

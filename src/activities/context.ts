@@ -6,7 +6,9 @@ import { hasBodies, withBodies } from '../memory/bodies.js';
 import { MessageTooLarge, selectMessages } from '../memory/select-messages.js';
 import { estimateMessageTokens, tokensOf } from '../memory/tokens.js';
 import { ModelFailure } from '../models/model.js';
-import type { ConversationKey } from '../stores/store.js';
+import { withoutForgotten } from '../memory/documents/forgetting.js';
+import { NO_MEMORY_VERSION } from '../memory/documents/memory-version.js';
+import type { ConversationKey, Store } from '../stores/store.js';
 import { countHeal } from '../telemetry/metrics.js';
 import type { ActivityDependencies } from './index.js';
 
@@ -47,10 +49,34 @@ export async function readHealed(
 export async function loadBase(
   dependencies: ActivityDependencies,
   key: ConversationKey,
-  ref: string | null,
+  { ref, forgotten }: { readonly ref: string | null; readonly forgotten: number },
   context: Promise<unknown>,
 ): Promise<ConversationMessage[]> {
   if (ref === null) return [];
+  const text = await bodyHealed(dependencies, key, ref, context);
+  if (text === undefined) return [{ role: 'user', text: '[What was remembered of the earlier conversation was lost by the store.]' }];
+  if (forgotten === 0) return [{ role: 'user', text }];
+  // Written before it was to be forgotten; the epoch goes on without it.
+  const left = withoutForgotten(text, await dependencies.store.documents.forgotten(key), key.scope);
+  return left.trim() === '' ? [] : [{ role: 'user', text: left }];
+}
+
+/** What is left of messages that the window has let go; '' when there is none. */
+export async function loadRecap(
+  dependencies: ActivityDependencies,
+  key: ConversationKey,
+  ref: string | undefined,
+  context: Promise<unknown>,
+): Promise<string> {
+  return ref === undefined ? '' : ((await bodyHealed(dependencies, key, ref, context)) ?? '');
+}
+
+async function bodyHealed(
+  dependencies: ActivityDependencies,
+  key: ConversationKey,
+  ref: string,
+  context: Promise<unknown>,
+): Promise<string | undefined> {
   const read = (): Promise<string | undefined> => dependencies.store.bodies.get(key, ref);
   let text = await read();
   if (text === undefined) {
@@ -61,7 +87,13 @@ export async function loadBase(
     await healFromHistory(dependencies, key, 'what this epoch begins with');
     text = await read();
   }
-  return [{ role: 'user', text: text ?? '[What was remembered of the earlier conversation was lost by the store.]' }];
+  return text;
+}
+
+/** MEMORY.md as it was at the turn's start. A version that the store has lost is the one that there is now. */
+export async function loadMemory(store: Store, key: ConversationKey, version: string | undefined): Promise<string> {
+  if (version === undefined || version === NO_MEMORY_VERSION) return '';
+  return (await store.documents.memoryText(key, version)) ?? (await store.documents.memory(key)).text;
 }
 
 async function healFromHistory({ heal }: ActivityDependencies, key: ConversationKey, lost: string): Promise<void> {

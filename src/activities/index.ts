@@ -2,34 +2,48 @@
 import { Context } from '@temporalio/activity';
 import type { AgentLoader } from '../agents/load-agent.js';
 import type {
+  AskMemoryInput,
   CallModelInput,
   CompactInput,
   Compacted,
+  ConsolidateInput,
+  Consolidated,
   HealInput,
   ModelAnswer,
+  PutAway,
+  PutAwayInput,
   Recalled,
   RecallInput,
   Recorded,
   RecordInput,
+  Remembered,
+  RememberInput,
   RunToolInput,
   ToolFinished,
   UncompactInput,
 } from '../conversation/effects.js';
+import type { Forgotten, Reviewed } from '../conversation/memory-contract.js';
 import type { Processors } from '../memory/processors.js';
 import type { ModelHook } from '../models/hooks.js';
 import type { Model } from '../models/model.js';
 import type { Healed } from '../heal/heal.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import type { ToolRegistry } from '../tools/registry.js';
+import { askMemory, type AskMemory } from './ask-memory.js';
 import { callModel } from './call-model.js';
+import { care, type CareInput } from './care.js';
 import { compact, uncompact } from './compact.js';
+import { consolidate } from './consolidate.js';
 import { readHealed } from './context.js';
+import { forget, review, type ForgetInput, type ReviewInput } from './decide-memory.js';
 import { toApplicationFailure } from './failures.js';
 import { startHeartbeat } from './heartbeat.js';
 import { keyOf } from './key.js';
 import { persist, type PersistInput } from './persist.js';
+import { putAway } from './put-away.js';
 import { recall } from './recall.js';
 import { record } from './record.js';
+import { remember } from './remember.js';
 import { runTool } from './run-tool.js';
 
 export interface ActivityDependencies {
@@ -43,6 +57,8 @@ export interface ActivityDependencies {
   readonly defaultModel: string;
   /** Rebuilds from history what the store has lost. Without it a gap stays one. */
   readonly heal?: (key: ConversationKey) => Promise<Healed>;
+  /** How the memory workflow is told what to consolidate. Without it nothing is ever consolidated by a model. */
+  readonly askMemory?: AskMemory;
   /** Whether our search attributes are registered where the worker works. Quick: asked inside a local activity. */
   readonly hasSearchAttributes?: () => Promise<boolean>;
   /** Of what people say, and of what tools answer; in their order, before it is stored. */
@@ -59,6 +75,13 @@ export interface Activities {
   heal(input: HealInput): Promise<void>;
   compact(input: CompactInput): Promise<Compacted>;
   uncompact(input: UncompactInput): Promise<void>;
+  'ask-memory'(input: AskMemoryInput): Promise<void>;
+  'put-away'(input: PutAwayInput): Promise<PutAway>;
+  consolidate(input: ConsolidateInput): Promise<Consolidated>;
+  remember(input: RememberInput): Promise<Remembered>;
+  forget(input: ForgetInput): Promise<Forgotten>;
+  review(input: ReviewInput): Promise<Reviewed>;
+  care(input: CareInput): ReturnType<typeof care>;
   'call-model'(input: CallModelInput): Promise<ModelAnswer>;
   'run-tool'(input: RunToolInput): Promise<ToolFinished>;
 }
@@ -72,6 +95,13 @@ export function createActivities(dependencies: ActivityDependencies): Activities
     heal: (input) => classified(healBySlots(dependencies, input)),
     compact: (input) => classified(compact(dependencies, input)),
     uncompact: (input) => classified(uncompact(store, input)),
+    'ask-memory': (input) => classified(askMemory(dependencies.askMemory, input)),
+    'put-away': (input) => classified(putAway(store, input)),
+    consolidate: (input) => classified(consolidate(dependencies, input)),
+    remember: (input) => classified(remember(store, input)),
+    forget: (input) => classified(forget(store, input)),
+    review: (input) => classified(review(store, input)),
+    care: (input) => classified(care(dependencies, input)),
     'call-model': (input) => classified(callModel(dependencies, input)),
     'run-tool': (input) => classified(runTool(dependencies, input)),
   };

@@ -10,10 +10,11 @@ import { splitModel } from '../models/registry.js';
 import type { ConversationKey } from '../stores/store.js';
 import type { Tool } from '../tools/tool.js';
 import { inputBudget } from './budget.js';
-import { fitting, loadBase, loadContext, type Said } from './context.js';
+import { fitting, loadBase, loadContext, loadMemory, loadRecap, type Said } from './context.js';
 import { fixedTokens } from './fixed-tokens.js';
 import type { ActivityDependencies } from './index.js';
 import { hashOf } from './key.js';
+import { systemPrompt } from './system-prompt.js';
 
 export interface PreparedRequest {
   readonly request: ModelRequest;
@@ -30,19 +31,21 @@ export async function prepareRequest(
   input: CallModelInput,
 ): Promise<PreparedRequest> {
   const { agents, tools } = dependencies;
-  const { identity, context, base, agentHash } = input;
+  const { identity, context, base, agentHash, recap } = input;
   const loading = loadContext(dependencies, key, context);
-  const [agent, messages, before] = await Promise.all([
+  const [agent, messages, before, memory, left] = await Promise.all([
     agents(identity.agent, identity.scope, agentHash),
     loading,
-    loadBase(dependencies, key, base, loading),
+    loadBase(dependencies, key, { ref: base, forgotten: input.memory?.forgotten ?? 0 }, loading),
+    loadMemory(dependencies.store, key, input.memory?.version),
+    loadRecap(dependencies, key, recap, loading),
   ]);
   const offered = tools.select(agent.config.tools ?? tools.names);
-  return assemble(agent, offered, before, messages, input);
+  return assemble({ config: agent.config, system: systemPrompt(agent, memory, left) }, offered, before, messages, input);
 }
 
 function assemble(
-  { config, system }: LoadedAgent,
+  { config, system }: Pick<LoadedAgent, 'config' | 'system'>,
   offered: readonly Tool[],
   base: readonly ConversationMessage[],
   said: readonly Said[],

@@ -18,7 +18,7 @@ import { imageBytes } from '../conversation/input.js';
 import { beginningOf } from '../conversation/text.js';
 import { ModelFailure } from '../models/model.js';
 import { splitModel } from '../models/registry.js';
-import type { ConversationKey, Store } from '../stores/store.js';
+import { UnusableMemory, type ConversationKey, type Store } from '../stores/store.js';
 import { UnknownTools } from '../tools/registry.js';
 import { memoryBundle } from '../memory/compaction/snapshot.js';
 import { processInput } from '../memory/process-input.js';
@@ -27,6 +27,7 @@ import { retrieve } from '../memory/retrieval.js';
 import { imageToRef, TEXT_INLINE, toBody } from '../memory/bodies.js';
 import type { ActivityDependencies } from './index.js';
 import { fixedTokens } from './fixed-tokens.js';
+import { systemPrompt } from './system-prompt.js';
 import { keyOf } from './key.js';
 
 const HAND_OVER = { events: 3_000, bytes: 2 * 1024 * 1024, updates: 1_500 };
@@ -36,7 +37,7 @@ export async function record(dependencies: ActivityDependencies, input: RecordIn
   const key = keyOf(input.identity);
   const [messages, configured, back, base] = await Promise.all([
     Promise.all(input.messages.map((message) => recordMessage(store, key, message, dependencies.processors?.input))),
-    input.configure ? configure(dependencies, input.configure) : null,
+    input.configure ? configure(dependencies, key, input.configure) : null,
     readBack(store, key, input.readBack),
     input.opensSession ? openingBase(store, key) : undefined,
     settle(store, key, input),
@@ -116,21 +117,31 @@ async function announce(store: Store, key: ConversationKey, { messages, facts }:
   if (events.length > 0) await store.feed.publish(key, events as unknown as JsonValue[]).catch(() => undefined);
 }
 
-async function configure(dependencies: ActivityDependencies, request: ConfigureRequest): Promise<Configured> {
+async function configure(dependencies: ActivityDependencies, key: ConversationKey, request: ConfigureRequest): Promise<Configured> {
   try {
-    const settings = await settingsOf(dependencies, request);
+    const settings = await settingsOf(dependencies, key, request);
     return settings.hash === request.knownHash ? { kind: 'unchanged' } : { kind: 'settings', settings };
   } catch (error) {
     if (error instanceof AgentConfigError) return { kind: 'unusable', type: error.kind, message: error.message };
     if (error instanceof UnknownTools)
       return { kind: 'unusable', type: 'bad-config', message: `agent "${request.agent}": ${error.message}` };
+    if (error instanceof UnusableMemory) return { kind: 'unusable', type: 'bad-memory', message: error.message };
     if (error instanceof ModelFailure) return { kind: 'unusable', type: error.kind, message: error.message };
     throw error;
   }
 }
 
-async function settingsOf({ agents, tools, defaultModel }: ActivityDependencies, request: ConfigureRequest): Promise<AgentSettings> {
-  const { config, hash, system } = await agents(request.agent, request.scope);
+async function settingsOf(
+  { agents, tools, defaultModel, store }: ActivityDependencies,
+  key: ConversationKey,
+  request: ConfigureRequest,
+): Promise<AgentSettings> {
+  const [agent, { version, text }, forgotten] = await Promise.all([
+    agents(request.agent, request.scope),
+    store.documents.memory(key),
+    store.documents.forgotten(key),
+  ]);
+  const { config, hash } = agent;
   const model = request.model ?? config.model ?? defaultModel;
   splitModel(model);
   const offered = tools.select(config.tools ?? tools.names);
@@ -142,8 +153,15 @@ async function settingsOf({ agents, tools, defaultModel }: ActivityDependencies,
     maxToolRounds: config.limits.maxToolRounds,
     contextBudget: inputBudget(config, model),
     compactionRatio: config.context.compactionRatio,
-    fixedTokens: fixedTokens(system, offered),
+    fixedTokens: fixedTokens(systemPrompt(agent, text), offered),
     handOver: { ...HAND_OVER, ...handOver },
+    memory: {
+      window: config.memory.memoryWindow,
+      keep: config.memory.keepCount,
+      timeoutMs: config.memory.consolidationTimeout,
+      version,
+      forgotten: forgotten.length,
+    },
   };
   const ofAll = createHash('sha256').update(hash).update(JSON.stringify(settings)).digest('hex').slice(0, 16);
   return { hash: ofAll, ...settings };

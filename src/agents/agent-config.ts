@@ -39,6 +39,31 @@ const agentContext = z.strictObject({
     .optional(),
 });
 
+/** Long-term memory (seed 001, Configuration). */
+const agentMemory = z
+  .strictObject({
+    /** UTF-8 bytes of MEMORY.md beyond which the model is asked to compress it. */
+    maxMemorySize: z.int().min(256).max(65_536).default(8_192),
+    /** Milliseconds that a reset, or a full window, waits for a consolidation. */
+    consolidationTimeout: z.int().min(100).max(600_000).default(30_000),
+    /** Messages (of people, and final answers) beyond which older ones are consolidated. */
+    memoryWindow: z.int().min(2).max(1_000).default(50),
+    /** How many of them stay in the context then. */
+    keepCount: z.int().min(0).max(999).default(10),
+    /** `provider/model` that consolidates; the conversation's own by default. */
+    consolidationModel: z
+      .string()
+      .max(200)
+      .regex(/^[a-z0-9][a-z0-9._-]*\/[^\s/][^\s]*$/i, 'expected `provider/model`')
+      .optional(),
+    /** Tools whose word alone is enough for a line of MEMORY.md; what only others say waits for a person. */
+    trustedTools: z.array(z.string().regex(TOOL_NAME_PATTERN)).max(200).default([]),
+  })
+  .refine(({ keepCount, memoryWindow }) => keepCount < memoryWindow, {
+    path: ['keepCount'],
+    message: 'must be smaller than memory.memoryWindow',
+  });
+
 export const agentConfigSchema = z.strictObject({
   name: z.string().trim().min(1).max(200).optional(),
   description: z.string().max(2_000).optional(),
@@ -59,6 +84,7 @@ export const agentConfigSchema = z.strictObject({
   textTools: z.enum(['xml', 'json']).optional(),
   limits: agentLimits.prefault({}),
   context: agentContext.prefault({}),
+  memory: agentMemory.prefault({}),
 });
 
 export type AgentConfig = Readonly<z.output<typeof agentConfigSchema>>;

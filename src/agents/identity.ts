@@ -25,8 +25,11 @@ export const IDENTITY_FILES = {
 
 const DEFAULT_SOUL = 'You are a helpful assistant. Answer clearly and honestly, and say so when you do not know.';
 
-/** In the seed's order: soul, identity, user, memory, agents, tools. The soul speaks first and without a heading. */
-export function buildSystemPrompt(files: IdentityFiles): string {
+/**
+ * In the seed's order: soul, identity, user, memory, agents, tools. The soul speaks first and without a heading. `recap`, what is left
+ * of messages that the window has let go (seed 001), comes last and brings a heading of its own.
+ */
+export function buildSystemPrompt(files: IdentityFiles, recap = ''): string {
   const sections = [
     files.soul?.trim() || DEFAULT_SOUL,
     section('Identity', files.identity),
@@ -34,6 +37,7 @@ export function buildSystemPrompt(files: IdentityFiles): string {
     section('Memory', files.memory),
     section('Agents', files.agents),
     section('Tools', files.tools),
+    recap.trim(),
   ];
   return sections.filter((text) => text !== '').join('\n\n');
 }

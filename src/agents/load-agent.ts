@@ -9,12 +9,14 @@ import { ID_PATTERN } from '../conversation/contract.js';
 import { listIssues } from '../tools/schema-issues.js';
 import { enterWorkspace, PathRefused, type Workspace } from '../tools/workspace.js';
 import { agentConfigSchema, type AgentConfig } from './agent-config.js';
-import { buildSystemPrompt, IDENTITY_FILES } from './identity.js';
+import { buildSystemPrompt, IDENTITY_FILES, type IdentityFiles } from './identity.js';
 
 export interface LoadedAgent {
   readonly id: string;
   readonly config: AgentConfig;
-  /** The system prompt. */
+  /** What its system prompt is made of. Memory is the scope's and no file here: it is null. */
+  readonly files: IdentityFiles;
+  /** The system prompt without any memory. */
   readonly system: string;
   /** sha256, hex, of all of the above: it changes when the agent does. */
   readonly hash: string;
@@ -84,11 +86,12 @@ export async function loadAgent(agentsDir: string, id: string, scope: string = i
     read(IDENTITY_FILES.agents),
     read(IDENTITY_FILES.tools),
   ]);
-  const system = buildSystemPrompt({ soul, identity, user, memory: null, agents, tools });
+  const files = { soul, identity, user, memory: null, agents, tools };
+  const system = buildSystemPrompt(files);
   const hash = createHash('sha256')
     .update(JSON.stringify([id, config, system]))
     .digest('hex');
-  return { id, config, system, hash };
+  return { id, config, files, system, hash };
 }
 
 function refuseBadId(id: string): void {

@@ -17,8 +17,11 @@ import {
   startCompaction,
   startUndo,
 } from './compaction.js';
+import type { Consolidation } from './contract.js';
 import type { ConversationEvent } from './event.js';
 import { acceptPersisted, acceptRecorded, failPersist, failRecord, startRecord } from './recording.js';
+import { storeRetryAfter } from './retry.js';
+import { CONSOLIDATING_RULES } from './rules.js';
 import { turnId, type ConversationState } from './state.js';
 import {
   acceptAnswer,
@@ -33,11 +36,28 @@ import {
   startTools,
   stopTurn,
 } from './turn.js';
+import {
+  acceptAsked,
+  acceptConsolidation,
+  acceptTrim,
+  adoptWindow,
+  advanceWindow,
+  consolidationOf,
+  endsWithNothing,
+  failAsking,
+  failPuttingAway,
+  freshWindow,
+  startAsking,
+  startPuttingAway,
+} from './window.js';
 
 export function apply(before: ConversationState, event: ConversationEvent): ConversationState {
   const state = change({ ...before, now: Math.max(before.now, event.at) }, event);
   // A reset keeps its place in the queue; when it is next and a turn runs, that turn is stopped.
-  return state.turn && state.queue[0]?.kind === 'reset' ? stopTurn(state, 'the session is being reset', event.at) : state;
+  const stopped = state.turn && state.queue[0]?.kind === 'reset' ? stopTurn(state, 'the session is being reset', event.at) : state;
+  if (stopped.rules < CONSOLIDATING_RULES) return stopped;
+  const advanced = advanceWindow(stopped);
+  return endsWithNothing(advanced) ? endSession(advanced, 'nothing-to-do') : advanced;
 }
 
 function change(state: ConversationState, event: ConversationEvent): ConversationState {
@@ -102,12 +122,26 @@ function change(state: ConversationState, event: ConversationEvent): Conversatio
       return failUndo(state, event);
     case 'consolidated':
       return endSession(state, event.consolidation);
+    case 'memory-ask-started':
+      return startAsking(state, event);
+    case 'memory-asked':
+      return acceptAsked(state, event);
+    case 'memory-ask-failed':
+      return failAsking(state, event);
+    case 'consolidation-ended':
+      return acceptConsolidation(state, event);
+    case 'put-away-started':
+      return startPuttingAway(state);
+    case 'put-away':
+      return acceptPutAway(state, event);
+    case 'put-away-failed':
+      return failPuttingAway({ ...state, storeRetry: storeRetryAfter(event.failure, (state.storeRetry?.attempts ?? 0) + 1, event.at) });
     case 'time-passed':
       return passTime(state);
     case 'hand-over-due':
       return { ...state, handOver: event.reason };
     case 'run-continued':
-      return { ...state, handOver: null, attributes: { ...state.attributes, known: 'unknown' } };
+      return adoptWindow({ ...state, handOver: null, attributes: { ...state.attributes, known: 'unknown' } });
     case 'attributes-told':
       return { ...state, attributes: { ...state.attributes, told: { status: event.status, turns: event.turns } } };
     default:
@@ -115,12 +149,17 @@ function change(state: ConversationState, event: ConversationEvent): Conversatio
   }
 }
 
+function acceptPutAway(before: ConversationState, event: Extract<ConversationEvent, { kind: 'put-away' }>): ConversationState {
+  const state = { ...before, storeRetry: null };
+  return state.window.ending ? endSession(state, consolidationOf(state, event.result.finished)) : acceptTrim(state, event);
+}
+
 /** The reset at the head of the queue is done: a clean session, whose context is empty; the counters go on. */
-function endSession(state: ConversationState, consolidation: 'model' | 'raw-fallback' | 'nothing-to-do'): ConversationState {
+function endSession(state: ConversationState, consolidation: Consolidation): ConversationState {
   const [head, ...rest] = state.queue;
-  if (head?.kind !== 'reset') return state.closing === 'running-out' ? { ...state, closing: 'consolidated' } : state;
+  if (head?.kind !== 'reset') return state.closing === 'running-out' ? { ...freshWindow(state), closing: 'consolidated' } : state;
   const session = state.session + 1;
-  const fresh: ConversationState = { ...forgetContext(state), queue: rest, session, epoch: state.epoch + 1 };
+  const fresh: ConversationState = { ...freshWindow(forgetContext(state)), queue: rest, session, epoch: state.epoch + 1 };
   return announce(answerResets(fresh, head.resetIds, consolidation), { kind: 'session', session });
 }
 

@@ -7,7 +7,7 @@
  * A3  Adjacent resets are one. A reset of a session in which nothing was said is answered at once.
  */
 import type { ConversationEvent } from './event.js';
-import { LIMITS } from './contract.js';
+import { LIMITS, type Consolidation } from './contract.js';
 import { turnId, type ConversationState, type QueuedMessage, type QueueItem } from './state.js';
 import { imageBytes } from './input.js';
 import { utf8Length } from './text.js';
@@ -25,7 +25,9 @@ export function receiveMessage(state: ConversationState, event: Of<'message-rece
   }
   const steering = event.delivery === 'steer' && state.turn !== null;
   const turn = steering ? 0 : state.counters.turn + 1;
-  const index = event.delivery === 'interrupt' ? state.queue.filter(isInterrupting).length : state.queue.length;
+  // A session that is being ended is not gone back to: what interrupts comes first in the next one.
+  const first = state.window.ending && state.queue[0]?.kind === 'reset' ? 1 : 0;
+  const index = event.delivery === 'interrupt' ? first + state.queue.slice(first).filter(isInterrupting).length : state.queue.length;
   const item: QueuedMessage = {
     kind: 'message',
     number: state.counters.queued + 1,
@@ -67,11 +69,7 @@ export function requestReset(state: ConversationState, event: Of<'reset-requeste
   };
 }
 
-export function answerResets(
-  state: ConversationState,
-  resetIds: readonly string[],
-  consolidation: Of<'consolidated'>['consolidation'],
-): ConversationState {
+export function answerResets(state: ConversationState, resetIds: readonly string[], consolidation: Consolidation): ConversationState {
   const result = { reply: 'Session cleared.', session: state.session, consolidation } as const;
   const answered = resetIds.map((resetId) => ({ resetId, result }));
   return { ...state, resets: [...state.resets, ...answered].slice(-Math.max(REMEMBERED_RESETS, answered.length)) };

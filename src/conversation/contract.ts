@@ -61,6 +61,19 @@ export interface Status {
     readonly prefixCause: 'new epoch' | 'agent or tools' | null;
     readonly compactions: number;
   };
+  /** What long-term memory does not have yet of this session. */
+  readonly window: {
+    /** Epoch milliseconds of the session's beginning; trimming does not change it (seed 001, Session Metadata Preservation). */
+    readonly since: number;
+    /** User messages and final answers. */
+    readonly messages: number;
+    /** Beyond it older ones are consolidated; null until the first turn. */
+    readonly limit: number | null;
+    /** Consolidations that are waited for. */
+    readonly consolidating: number;
+    /** Those that the memory workflow has not been told of yet. */
+    readonly owed: number;
+  };
   readonly pendingApprovals: number;
   readonly usage: Usage;
   readonly historyEvents: number;
@@ -132,8 +145,11 @@ export interface ResetResult {
   readonly reply: 'Session cleared.';
   /** Number of the session that begins. */
   readonly session: number;
-  readonly consolidation: 'model' | 'raw-fallback' | 'nothing-to-do';
+  readonly consolidation: Consolidation;
 }
+
+/** How a consolidation ended: MEMORY.md and HISTORY have it, or HISTORY has its last messages as they were. */
+export type Consolidation = 'model' | 'raw-fallback' | 'nothing-to-do';
 
 /** Argument of the workflow `conversation` at its start. */
 export interface StartOptions {

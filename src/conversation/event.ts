@@ -1,8 +1,8 @@
 /** What happens to a conversation: past tense, plain JSON. Times are epoch milliseconds and come from outside. */
 import type { AgentStatus } from './attributes.js';
-import type { Delivery } from './contract.js';
-import type { Compacted, ModelAnswer, Recorded, StepFailure, ToolFinished } from './effects.js';
-import type { ImageSource } from './message.js';
+import type { Consolidation, Delivery } from './contract.js';
+import type { Compacted, ModelAnswer, PutAway, Recorded, StepFailure, ToolFinished } from './effects.js';
+import type { ImageSource, Usage } from './message.js';
 
 export type ConversationEvent =
   // Someone said something.
@@ -45,9 +45,23 @@ export type ConversationEvent =
   | { readonly kind: 'uncompact-started'; readonly epoch: number; readonly at: number }
   | { readonly kind: 'uncompacted'; readonly epoch: number; readonly at: number }
   | { readonly kind: 'uncompact-failed'; readonly epoch: number; readonly failure: StepFailure; readonly at: number }
+  // Long-term memory.
+  | { readonly kind: 'memory-ask-started'; readonly requestId: string; readonly at: number }
+  | { readonly kind: 'memory-asked'; readonly requestId: string; readonly at: number }
+  | { readonly kind: 'memory-ask-failed'; readonly requestId: string; readonly failure: StepFailure; readonly at: number }
+  | {
+      readonly kind: 'consolidation-ended';
+      readonly requestId: string;
+      readonly consolidation: Consolidation;
+      readonly usage: Usage | null;
+      readonly at: number;
+    }
+  | { readonly kind: 'put-away-started'; readonly at: number }
+  | { readonly kind: 'put-away'; readonly result: PutAway; readonly at: number }
+  | { readonly kind: 'put-away-failed'; readonly failure: StepFailure; readonly at: number }
   // Stopping and sessions.
   | { readonly kind: 'stop-sent'; readonly at: number }
-  | { readonly kind: 'consolidated'; readonly consolidation: 'model' | 'raw-fallback' | 'nothing-to-do'; readonly at: number }
+  | { readonly kind: 'consolidated'; readonly consolidation: Consolidation; readonly at: number }
   // The run itself.
   | { readonly kind: 'attributes-told'; readonly status: AgentStatus; readonly turns: number; readonly at: number }
   | { readonly kind: 'time-passed'; readonly at: number }

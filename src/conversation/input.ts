@@ -110,7 +110,7 @@ export function readStart(
   return { ok: true, value: { agent, scope, title: title === null ? null : title.toWellFormed().slice(0, 200), model } };
 }
 
-function readFields(payload: unknown, name: string, known: readonly string[] | null): Checked<Record<string, unknown>> {
+export function readFields(payload: unknown, name: string, known: readonly string[] | null): Checked<Record<string, unknown>> {
   if (isUnreadable(payload)) return refuse(`${name} could not be decoded: ${payload[UNREADABLE]}`);
   if (typeof payload !== 'object' || payload === null || Array.isArray(payload)) {
     return refuse(`${name} must be an object${name === 'message' ? ' or a string' : ''}, got ${nameOf(payload)}`);
@@ -170,6 +170,6 @@ function nameOf(value: unknown): string {
   return Array.isArray(value) ? 'a list' : typeof value;
 }
 
-function refuse(reason: string): { readonly ok: false; readonly reason: string } {
+export function refuse(reason: string): { readonly ok: false; readonly reason: string } {
   return { ok: false, reason };
 }

@@ -10,10 +10,12 @@ import { attributesDue, type SearchAttributes } from './attributes.js';
 import type { ConversationOutcome } from './contract.js';
 import { compactInput, compactionCause, uncompactInput, type CompactionCause } from './compaction.js';
 import type {
+  AskMemoryInput,
   CallModelInput,
   CompactInput,
   ConversationIdentity,
   HealInput,
+  PutAwayInput,
   RecordInput,
   RunToolInput,
   UncompactInput,
@@ -21,7 +23,9 @@ import type {
 import type { Entry } from './message.js';
 import { recordInput } from './recording.js';
 import { turnId, type ConversationState, type ToolCall, type Turn } from './state.js';
+import { CONSOLIDATING_RULES } from './rules.js';
 import { callsInFlight, STOP_GRACE_MS } from './turn.js';
+import { askMemoryInput, putAwayInput } from './window.js';
 
 export type Step =
   | { readonly kind: 'tell-attributes'; readonly attributes: SearchAttributes }
@@ -34,7 +38,10 @@ export type Step =
   | { readonly kind: 'stop' }
   | { readonly kind: 'compact'; readonly input: CompactInput; readonly cause: CompactionCause; readonly summary: string }
   | { readonly kind: 'uncompact'; readonly input: UncompactInput }
+  /** The end of a session by the rules before 2: nothing is kept of it but its traces. */
   | { readonly kind: 'consolidate' }
+  | { readonly kind: 'ask-memory'; readonly input: AskMemoryInput; readonly summary: string }
+  | { readonly kind: 'put-away'; readonly input: PutAwayInput }
   | { readonly kind: 'heal'; readonly input: HealInput }
   | { readonly kind: 'hand-over'; readonly reason: string }
   | { readonly kind: 'finish'; readonly outcome: ConversationOutcome }
@@ -54,7 +61,16 @@ export function nextStep(state: ConversationState): Step {
   const stop = stopStep(state);
   if (stop) return stop;
   if (state.handOver !== null) return handOverStep(state, state.handOver);
-  return attributesStep(state) ?? storeStep(state) ?? idleMemoryStep(state) ?? turnStep(state) ?? sessionStep(state) ?? waitStep(state);
+  return (
+    attributesStep(state) ??
+    putAwayStep(state) ??
+    storeStep(state) ??
+    askMemoryStep(state) ??
+    idleMemoryStep(state) ??
+    turnStep(state) ??
+    sessionStep(state) ??
+    waitStep(state)
+  );
 }
 
 function stopStep(state: ConversationState): Step | undefined {
@@ -72,6 +88,8 @@ function attributesStep(state: ConversationState): Step | undefined {
 function handOverStep(state: ConversationState, reason: string): Step {
   const busy =
     state.memory.doing !== null ||
+    state.window.puttingAway ||
+    state.window.owed.some(({ asking }) => asking) ||
     state.recording ||
     state.persisting ||
     state.heal?.doing === 'running' ||
@@ -88,6 +106,20 @@ function storeStep(state: ConversationState): Step | undefined {
   return state.unpersisted.length > 0 ? { kind: 'persist', identity: state.identity, entries: state.unpersisted } : undefined;
 }
 
+/** Before the store step: a turn that begins meanwhile would be in the way. */
+function putAwayStep(state: ConversationState): Step | undefined {
+  const input = isStoreResting(state) ? undefined : putAwayInput(state);
+  return input && { kind: 'put-away', input };
+}
+
+/** Beside the conversation: nobody waits for it but a session's end. */
+function askMemoryStep(state: ConversationState): Step | undefined {
+  const input = askMemoryInput(state);
+  if (!input) return undefined;
+  const { messages, why } = input.request;
+  return { kind: 'ask-memory', input, summary: `memory:${state.identity.scope} · ${messages} messages (${why})` };
+}
+
 function turnStep(state: ConversationState): Step | undefined {
   const { turn } = state;
   if (!turn || turn.stopping) return undefined;
@@ -102,6 +134,7 @@ function modelStep(state: ConversationState, turn: Turn): Step | undefined {
   if (state.memory.doing) return undefined; // N4
   const memory = memoryStep(state);
   if (memory) return memory;
+  const { memory: memorySettings } = state.settings;
   return {
     kind: 'call-model',
     input: {
@@ -113,6 +146,8 @@ function modelStep(state: ConversationState, turn: Turn): Step | undefined {
       seq: call.seq,
       context: state.context,
       base: state.memory.base,
+      ...(state.window.recap === null ? {} : { recap: state.window.recap }),
+      ...(memorySettings ? { memory: { version: memorySettings.version, forgotten: memorySettings.forgotten } } : {}),
       agentHash: state.settings.agentHash,
       model: state.settings.model,
       firstToolCall: turn.toolCalls + 1,
@@ -134,7 +169,7 @@ function memoryStep(state: ConversationState): Step | undefined {
 
 /** Between turns only what somebody has asked for. */
 function idleMemoryStep(state: ConversationState): Step | undefined {
-  if (state.turn || state.unpersisted.length > 0) return undefined;
+  if (state.turn || state.unpersisted.length > 0 || state.window.puttingAway) return undefined;
   return memoryStep(state);
 }
 
@@ -167,9 +202,9 @@ function toolStep(state: ConversationState, turn: Turn, calls: readonly ToolCall
 
 function sessionStep(state: ConversationState): Step | undefined {
   if (state.turn) return undefined;
-  if (state.queue[0]?.kind === 'reset') return { kind: 'consolidate' };
-  if (state.queue.length > 0 || state.closing === 'no') return undefined;
-  if (state.closing === 'running-out') return { kind: 'consolidate' };
+  const ends = state.queue[0]?.kind === 'reset' || (state.queue.length === 0 && state.closing === 'running-out');
+  if (ends) return state.rules < CONSOLIDATING_RULES ? { kind: 'consolidate' } : undefined;
+  if (state.queue.length > 0 || state.closing === 'no' || state.window.owed.length > 0) return undefined;
   if (state.recording || state.persisting || state.unpersisted.length > 0 || state.outbox.settle.length > 0) return undefined;
   return { kind: 'finish', outcome: { turns: state.turnsEnded, sessions: state.session, usage: state.usage } };
 }
@@ -181,6 +216,11 @@ function waitStep(state: ConversationState): Step {
   const call = state.turn?.doing.kind === 'model' ? state.turn.doing.call : undefined;
   if (call?.retry && state.now < call.retry.until) times.push({ until: call.retry.until, why: `the model: ${call.retry.failure.type}` });
   if (state.storeRetry && isStoreResting(state)) times.push({ until: state.storeRetry.until, why: 'the store' });
+  const { ending, pending, owed } = state.window;
+  if (!state.turn && ending && state.now < ending.until) times.push({ until: ending.until, why: `memory:${state.identity.scope}` });
+  else if (!state.turn && pending && state.now < pending.until) times.push({ until: pending.until, why: `memory:${state.identity.scope}` });
+  const retry = owed[0]?.asking ? undefined : owed[0]?.retry;
+  if (retry && state.now < retry.until) times.push({ until: retry.until, why: `memory:${state.identity.scope}: ${retry.failure.type}` });
   const [first] = times.sort((a, b) => a.until - b.until);
   return first ? { kind: 'wait', ...first } : { kind: 'wait' };
 }

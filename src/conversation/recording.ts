@@ -13,6 +13,7 @@ import { storeRetryAfter } from './retry.js';
 import { withSlot } from './slots.js';
 import { readBack, slotsToReadBack, spill } from './spill.js';
 import { estimateTokens, turnId, turnNumber, type ConversationState, type QueuedMessage } from './state.js';
+import { noteLateMessage } from './window.js';
 
 type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
 
@@ -23,7 +24,7 @@ const BATCH_BYTES = 2 * 1024 * 1024;
 /** What a `record` step would write now; undefined when there is nothing. */
 export function recordInput(state: ConversationState): RecordInput | undefined {
   const messages = messagesToRecord(state);
-  const configures = state.turn === null && state.queue[0]?.kind === 'message';
+  const configures = state.turn === null && state.queue[0]?.kind === 'message' && !state.window.puttingAway;
   const { settle, facts } = state.outbox;
   const readBack = slotsToReadBack(state.queue);
   if (messages.length + settle.length + facts.length + readBack.length === 0 && !configures) return undefined;
@@ -125,7 +126,7 @@ function beginIfReady(state: ConversationState, configured: Configured): Convers
 function joinContext(state: ConversationState, item: QueuedMessage): ConversationState {
   const belongs = item.session === state.session;
   return {
-    ...state,
+    ...(belongs ? noteLateMessage(state, item.slot) : state),
     queue: state.queue.filter((other) => other !== item),
     context: belongs ? withSlot(state.context, item.slot) : state.context,
     contextTokens: belongs ? state.contextTokens + estimateTokens(item.bytes) : state.contextTokens,

@@ -3,8 +3,17 @@
  * a text is here from its arrival until it is recorded, or while the store cannot take it.
  */
 import type { AgentStatus } from './attributes.js';
-import type { CompactionOutcome, Delivery, FeedEvent, RejectedInput, ResetResult, StopReason, TurnError } from './contract.js';
-import type { AgentSettings, ConversationIdentity, Settlement, StepFailure, Task, ToolPlan } from './effects.js';
+import type {
+  CompactionOutcome,
+  Consolidation,
+  Delivery,
+  FeedEvent,
+  RejectedInput,
+  ResetResult,
+  StopReason,
+  TurnError,
+} from './contract.js';
+import type { AgentSettings, AskMemoryInput, ConversationIdentity, Settlement, StepFailure, Task, ToolPlan } from './effects.js';
 import type { Entry, ImageSource, Usage } from './message.js';
 import type { SlotRange } from './slots.js';
 
@@ -29,6 +38,7 @@ export interface ConversationState {
   /** The last reported prompt and answer, plus an estimate of what came since. */
   readonly contextTokens: number;
   readonly memory: MemoryState;
+  readonly window: WindowState;
   readonly usage: Usage;
   readonly turnsEnded: number;
   /** Highest turn number begun. */
@@ -112,6 +122,45 @@ export interface MemoryState {
   };
 }
 
+/** Which messages long-term memory does not have yet, and what is being done about it (window.ts). */
+export interface WindowState {
+  /** Epoch milliseconds of the session's beginning. */
+  readonly since: number;
+  /** Turns of this session that wait for a consolidation, oldest first; those of a pending one are still among them. */
+  readonly turns: readonly WindowTurn[];
+  /** Consolidation of the first `turns` turns while the session goes on; nobody waits for it. */
+  readonly pending: (AwaitedConsolidation & { readonly turns: number }) | null;
+  /** The session's end is waited for: a reset at the head of the queue, or a close. */
+  readonly ending: { readonly until: number; readonly awaited: readonly AwaitedConsolidation[] } | null;
+  /** What the memory workflow has not been told yet. */
+  readonly owed: readonly OwedRequest[];
+  readonly puttingAway: boolean;
+  /** Reference to what is left of trimmed messages. */
+  readonly recap: string | null;
+  readonly recapTokens: number;
+}
+
+export interface WindowTurn {
+  readonly turn: number;
+  readonly messages: number;
+  readonly slots: readonly SlotRange[];
+}
+
+export interface AwaitedConsolidation {
+  readonly requestId: string;
+  readonly slots: readonly SlotRange[];
+  /** Not waited for after this time. */
+  readonly until: number;
+  /** null while it is not known. */
+  readonly outcome: Consolidation | null;
+}
+
+export interface OwedRequest {
+  readonly request: AskMemoryInput['request'];
+  readonly asking: boolean;
+  readonly retry: Retry | null;
+}
+
 export type QueueItem =
   | {
       readonly kind: 'message';
@@ -150,6 +199,8 @@ export type QueuedMessage = Extract<QueueItem, { kind: 'message' }>;
 export interface Turn {
   readonly number: number;
   readonly messageIds: readonly string[];
+  /** Slot of its first message: from there on the context is this turn's. Absent in states of earlier versions. */
+  readonly firstSlot?: number;
   /** Traces of this turn so far (seed 000's `seq` of the last one). */
   readonly seq: number;
   readonly rounds: number;
@@ -224,6 +275,10 @@ export const NO_MEMORY: MemoryState = {
   prefix: { hash: null, epoch: 0, changes: 0, cause: null },
 };
 
+export function openWindow(since: number): WindowState {
+  return { since, turns: [], pending: null, ending: null, owed: [], puttingAway: false, recap: null, recapTokens: 0 };
+}
+
 export const NO_USAGE: Usage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, costUsd: 0 };
 
 export function openConversation(start: {
@@ -249,6 +304,7 @@ export function openConversation(start: {
     context: [],
     contextTokens: 0,
     memory: NO_MEMORY,
+    window: openWindow(start.at),
     usage: NO_USAGE,
     turnsEnded: 0,
     latestTurn: 0,

@@ -28,3 +28,8 @@ export function beginningOf(text: string, units: number): string {
 function isLowSurrogate(unit: number): boolean {
   return unit >= 0xdc00 && unit < 0xe000;
 }
+
+/** As Markdown's code, so that a title or an error cannot be a link or a heading; back-ticks would end it. */
+export function asCode(text: string): string {
+  return `\`${text.replace(/[`\r\n]+/g, ' ').slice(0, 300)}\``;
+}

@@ -27,6 +27,7 @@ import {
   type Turn,
 } from './state.js';
 import { beginningOf } from './text.js';
+import { noteTurn } from './window.js';
 
 type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
 
@@ -54,6 +55,7 @@ export function beginTurn(state: ConversationState, item: QueuedMessage): Conver
     turn: {
       number: item.turn,
       messageIds: [item.messageId],
+      firstSlot: item.slot,
       seq: 1,
       rounds: 0,
       squeezes: 0,
@@ -81,7 +83,7 @@ export function endTurn(state: ConversationState, stopReason: StopReason, error?
     ...(error ? { error } : {}),
   };
   const after = steeringBecomesNext({
-    ...state,
+    ...noteTurn(state, turn),
     turn: null,
     turnsEnded: state.turnsEnded + 1,
     ended: [...state.ended, ended].slice(-LIMITS.rememberedTurns),

@@ -3,6 +3,7 @@ import { compactsAt } from './compaction.js';
 import type { ContextIndex, Phase, QueuedEvent, Status, TurnResult } from './contract.js';
 import { countSlots } from './slots.js';
 import { queuedCount } from './spill.js';
+import { countMessages } from './window.js';
 import { NO_USAGE, turnId, turnNumber, type ConversationState, type EndedTurn, type QueueItem } from './state.js';
 
 export function statusOf(state: ConversationState, historyEvents: number): Status {
@@ -26,6 +27,13 @@ export function statusOf(state: ConversationState, historyEvents: number): Statu
       prefixChanges: state.memory.prefix.changes,
       prefixCause: state.memory.prefix.cause,
       compactions: state.memory.compactions,
+    },
+    window: {
+      since: state.window.since,
+      messages: countMessages(state.window.turns),
+      limit: state.settings?.memory?.window ?? null,
+      consolidating: [state.window.pending, ...(state.window.ending?.awaited ?? [])].filter((one) => one?.outcome === null).length,
+      owed: state.window.owed.length,
     },
     pendingApprovals: 0,
     usage: state.usage,
@@ -116,6 +124,10 @@ function phaseOf(state: ConversationState): Phase {
 function waitingOf(state: ConversationState): string | undefined {
   const call = state.turn?.doing.kind === 'model' ? state.turn.doing.call : undefined;
   const retry = call?.inFlight ? null : (call?.retry ?? state.storeRetry);
+  const { ending } = state.window;
+  if (ending && !state.turn && !retry) {
+    return `memory:${state.identity.scope} to consolidate this session; not waited for after ${new Date(ending.until).toISOString()}`;
+  }
   if (!retry) return undefined;
   return `${retry.failure.type}: ${retry.failure.message}; trying again at ${new Date(retry.until).toISOString()}`;
 }

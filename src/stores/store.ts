@@ -198,3 +198,8 @@ export interface Documents {
 export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';
 }
+
+/** A MEMORY.md that cannot be used as it lies there: not UTF-8, too large, a link that leads elsewhere. The message says what to do. */
+export class UnusableMemory extends Error {
+  override readonly name = 'UnusableMemory';
+}

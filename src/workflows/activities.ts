@@ -4,7 +4,7 @@
  */
 import { ActivityCancellationType, proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
 import type { Activities } from '../activities/index.js';
-import type { CallModelInput, CompactInput } from '../conversation/effects.js';
+import type { AskMemoryInput, CallModelInput, CompactInput } from '../conversation/effects.js';
 import type { ToolRun } from '../conversation/next-step.js';
 
 /** A worker that is silent for this long is taken for dead. Activities beat twice a second. */
@@ -38,8 +38,15 @@ const memory = proxyActivities<Activities>({
   retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '5s', maximumAttempts: 3 },
 });
 
+/** Through the Temporal client: workflow code cannot start what it signals. */
+const asking = proxyActivities<Activities>({
+  startToCloseTimeout: '10s',
+  retry: { initialInterval: '500ms', backoffCoefficient: 2, maximumAttempts: 3 },
+});
+
 export const heal = ordinary.heal;
 export const uncompact = local.uncompact;
+export const putAway = local['put-away'];
 
 const TOOL_END_MS = 15_000;
 
@@ -54,6 +61,10 @@ export function callModel(input: CallModelInput, summary: string): ReturnType<Ac
 
 export function compact(input: CompactInput, summary: string): ReturnType<Activities['compact']> {
   return memory.compact.executeWithOptions({ summary }, [input]);
+}
+
+export function askMemory(input: AskMemoryInput, summary: string): ReturnType<Activities['ask-memory']> {
+  return asking['ask-memory'].executeWithOptions({ summary }, [input]);
 }
 
 export function runTool({ input, summary }: ToolRun): ReturnType<Activities['run-tool']> {

@@ -12,6 +12,7 @@ import {
   ApplicationFailure,
   condition,
   continueAsNew,
+  patched,
   setCurrentDetails,
   setDefaultUpdateHandler,
   upsertMemo,
@@ -23,6 +24,7 @@ import { detailsOf } from '../conversation/details.js';
 import type { ConversationEvent } from '../conversation/event.js';
 import { readStart } from '../conversation/input.js';
 import { nextStep } from '../conversation/next-step.js';
+import { LATEST_RULES } from '../conversation/rules.js';
 import { openConversation, type ConversationState } from '../conversation/state.js';
 import { createAnswers } from './answers.js';
 import { createBell } from './bell.js';
@@ -32,8 +34,6 @@ import { FAILURES } from './messages.js';
 import { observer } from './observe.js';
 import { createPerformer } from './perform.js';
 
-/** Which `nextStep` new runs follow. A change of its decisions raises it, behind `patched('rules-<n>')`. */
-const RULES = 1;
 /** State that a continue-as-new may carry; the server terminates the workflow at 2 MiB. */
 const LARGEST_STATE = 1_500_000;
 
@@ -96,16 +96,18 @@ export async function conversation(argument?: ConversationArgument): Promise<Con
 
 function begin(argument: ConversationArgument | undefined): ConversationState {
   const info = workflowInfo();
+  // A history of an earlier version has no such mark and goes on by the rules that it began with.
+  const rules = patched(`rules-${LATEST_RULES}`) ? LATEST_RULES : 1;
   // Only a run of ours may carry a state in: a start argument that brings one is somebody else's.
   if (argument?.carried && info.continuedFromExecutionRunId) {
-    return apply({ ...argument.carried, rules: RULES }, { kind: 'run-continued', at: now() });
+    return apply({ ...argument.carried, rules }, { kind: 'run-continued', at: now() });
   }
   if (!ID_PATTERN.test(info.workflowId)) throw refuseStart(`the workflow id must match ${ID_PATTERN.source}`);
   const start = readStart(argument);
   if (!start.ok) throw refuseStart(start.reason);
   const { agent, scope, title, model } = start.value;
   const identity = { life: info.firstExecutionRunId, agent, scope };
-  return openConversation({ identity, title, model, rules: RULES, at: now() });
+  return openConversation({ identity, title, model, rules, at: now() });
 }
 
 /** Who started it without our client gave no memo; lists and the UI read the agent there. */

@@ -15,6 +15,7 @@ import { LIMITS, type CompactionOutcome, type ResetResult, type TurnResult } fro
 import type { Recalled } from '../conversation/effects.js';
 import type { ConversationEvent } from '../conversation/event.js';
 import { readMessage, readOptionalText, readTitle, readTurnRequest, type Checked, type Said } from '../conversation/input.js';
+import { readConsolidationNews } from '../conversation/memory-input.js';
 import { turnId, type ConversationState, type EndedTurn } from '../conversation/state.js';
 import { contextOf, endedTurn, isTurnOpen, promiseOf, queueOf, resultOf, statusOf } from '../conversation/view.js';
 import { heal, recall } from './activities.js';
@@ -24,6 +25,7 @@ import { now } from './clock.js';
 import {
   closeSignal,
   compactUpdate,
+  consolidatedSignal,
   contextQuery,
   FAILURES,
   interruptSignal,
@@ -89,6 +91,12 @@ export function handleMessages(conversation: Conversation): { readonly count: ()
     if (!title.ok) return reject('rename', title.reason);
     tell({ kind: 'renamed', title: title.value, at: now() });
     upsertMemo({ title: title.value });
+  });
+  setHandler(consolidatedSignal, (payload: unknown) => {
+    const news = readConsolidationNews(payload);
+    // Of an earlier life: nobody here has asked for it.
+    if (news.ok && news.value.life === state().identity.life) tell({ kind: 'consolidation-ended', ...news.value, at: now() });
+    else if (!news.ok) reject('consolidated', news.reason);
   });
   setHandler(closeSignal, () => tell({ kind: 'close-requested', at: now() }));
   setDefaultSignalHandler((name) => {

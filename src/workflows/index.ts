@@ -1,2 +1,3 @@
 /** Entry of the workflow bundle. */
 export { conversation } from './conversation.js';
+export { memory } from './memory.js';

@@ -1,5 +1,16 @@
 /** The names that a client may say to a conversation (design section 3). Light: the client imports these values. */
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
+import type {
+  Cared,
+  CareRequest,
+  ConsolidationNews,
+  ForgetRequest,
+  Forgotten,
+  MemoryStatus,
+  Reviewed,
+  ReviewRequest,
+} from '../conversation/memory-contract.js';
+import type { AskedConsolidation } from '../conversation/memory-queue.js';
 import type { CompactionOutcome, ContextIndex, Message, QueuedEvent, ResetResult, Status, TurnResult } from '../conversation/contract.js';
 
 export const WORKFLOW_TYPE = 'conversation';
@@ -21,6 +32,18 @@ export const undoCompactionUpdate = defineUpdate<CompactionOutcome, [{ id?: stri
 export const statusQuery = defineQuery<Status>('status');
 export const queueQuery = defineQuery<QueuedEvent[]>('queue');
 export const contextQuery = defineQuery<ContextIndex>('context');
+
+/** From the memory workflow to the conversation that asked it. */
+export const consolidatedSignal = defineSignal<[ConsolidationNews]>('consolidated');
+
+/** To the workflow `memory:<scope>`. What it has written can be asked of the store. */
+export const consolidateSignal = defineSignal<[AskedConsolidation]>('consolidate');
+export const forgetSignal = defineSignal<[ForgetRequest]>('forget');
+export const reviewSignal = defineSignal<[ReviewRequest]>('accept');
+export const forgetUpdate = defineUpdate<Forgotten, [ForgetRequest]>('forget');
+export const reviewUpdate = defineUpdate<Reviewed, [ReviewRequest]>('accept');
+export const careUpdate = defineUpdate<Cared, [CareRequest?]>('care');
+export const memoryStatusQuery = defineQuery<MemoryStatus>('status');
 
 /** In the contract, not built yet: these fail with the type `NotYetAvailable`. */
 export const LATER = {

@@ -3,7 +3,7 @@ import { CancellationScope, upsertSearchAttributes } from '@temporalio/workflow'
 import type { ConversationEvent } from '../conversation/event.js';
 import type { ToolFinished } from '../conversation/effects.js';
 import type { Step, ToolRun } from '../conversation/next-step.js';
-import { callModel, compact, heal, persist, record, runLocalTool, runTool, uncompact } from './activities.js';
+import { askMemory, callModel, compact, heal, persist, putAway, record, runLocalTool, runTool, uncompact } from './activities.js';
 import { now } from './clock.js';
 import { failureOf } from './failure.js';
 import { toPairs } from './search-attributes.js';
@@ -105,8 +105,23 @@ export function createPerformer(tell: (event: ConversationEvent) => void): Perfo
           return tell({ kind: 'attributes-told', status, turns, at });
         }
         case 'consolidate':
-          // What a session leaves behind is written here once there is long-term memory; for now there is nothing to do.
           return tell({ kind: 'consolidated', consolidation: 'nothing-to-do', at });
+        case 'ask-memory': {
+          const { requestId } = step.input.request;
+          tell({ kind: 'memory-ask-started', requestId, at });
+          return void tellEnd(
+            askMemory(step.input, step.summary),
+            () => ({ kind: 'memory-asked', requestId, at: now() }),
+            (error) => ({ kind: 'memory-ask-failed', requestId, failure: failureOf(error), at: now() }),
+          );
+        }
+        case 'put-away':
+          tell({ kind: 'put-away-started', at });
+          return void tellEnd(
+            putAway(step.input),
+            (result) => ({ kind: 'put-away', result, at: now() }),
+            (error) => ({ kind: 'put-away-failed', failure: failureOf(error), at: now() }),
+          );
         default:
           return step satisfies never;
       }

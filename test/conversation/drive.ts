@@ -1,11 +1,15 @@
 /** The loop of the workflow with canned results: what a model and tools would answer is an argument, time is a counter. */
 import { apply } from '../../src/conversation/apply.js';
+import type { Consolidation } from '../../src/conversation/contract.js';
 import type {
   AgentSettings,
+  AskMemoryInput,
   CallModelInput,
   CompactInput,
   Compacted,
   ModelAnswer,
+  PutAway,
+  PutAwayInput,
   Recorded,
   RecordInput,
   RunToolInput,
@@ -14,6 +18,7 @@ import type {
 import type { ConversationEvent } from '../../src/conversation/event.js';
 import type { AssistantBlock } from '../../src/conversation/message.js';
 import { nextStep, type Step } from '../../src/conversation/next-step.js';
+import { LATEST_RULES } from '../../src/conversation/rules.js';
 import { openConversation, type ConversationState } from '../../src/conversation/state.js';
 
 export const SETTINGS: AgentSettings = {
@@ -26,6 +31,7 @@ export const SETTINGS: AgentSettings = {
   compactionRatio: 0.8,
   fixedTokens: 500,
   handOver: { events: 3000, bytes: 2_000_000, updates: 1500 },
+  memory: { window: 50, keep: 10, timeoutMs: 30_000, version: 'empty', forgotten: 0 },
 };
 
 export const USAGE = { inputTokens: 10, cachedTokens: 0, outputTokens: 5, costUsd: 0.001 };
@@ -35,7 +41,7 @@ export function open(): ConversationState {
     identity: { life: 'l1', agent: 'default', scope: 'default' },
     title: null,
     model: null,
-    rules: 1,
+    rules: LATEST_RULES,
     at: 1000,
   });
 }
@@ -108,12 +114,42 @@ export function recorded(input: RecordInput, more: Partial<Recorded> = {}): Reco
   };
 }
 
+export function putAway({ session, recapSince }: PutAwayInput): PutAway {
+  return { life: 'l1', session, finished: false, tokens: 0, ...(recapSince === null ? {} : { recap: { ref: 'recap', text: 'recap' } }) };
+}
+
 /** What becomes of each kind of step; a step without an entry stops the loop, as the caller's turn to decide. */
 export interface Script {
   /** Without it a compaction finds nothing. */
   readonly compact?: (input: CompactInput) => Compacted;
   readonly model?: (input: CallModelInput) => ModelAnswer;
   readonly tool?: (run: RunToolInput) => ToolFinished;
+  /** Undefined: there is no answer yet. */
+  readonly consolidate?: (input: AskMemoryInput) => Consolidation | undefined;
+}
+
+/** What becomes of a step that has to do with long-term memory; undefined for any other. */
+export function memoryEvents(step: Step, at: number, script: Script = {}): ConversationEvent[] | undefined {
+  switch (step.kind) {
+    case 'consolidate':
+      return [{ kind: 'consolidated', consolidation: 'nothing-to-do', at }];
+    case 'ask-memory': {
+      const { requestId } = step.input.request;
+      const consolidation = (script.consolidate ?? (() => 'model' as const))(step.input);
+      return [
+        { kind: 'memory-ask-started', requestId, at },
+        { kind: 'memory-asked', requestId, at },
+        ...(consolidation ? [{ kind: 'consolidation-ended', requestId, consolidation, usage: null, at } as const] : []),
+      ];
+    }
+    case 'put-away':
+      return [
+        { kind: 'put-away-started', at },
+        { kind: 'put-away', result: putAway(step.input), at },
+      ];
+    default:
+      return undefined;
+  }
 }
 
 /** Runs until nothing is left to do, performing every step at once. */
@@ -156,11 +192,11 @@ export function settle(before: ConversationState, script: Script = {}, most = 10
           ...step.runs.map(({ input }) => ({ kind: 'tool-finished', result: (script.tool ?? finished)(input), at }) as const),
         );
         break;
-      case 'consolidate':
-        state = apply(state, { kind: 'consolidated', consolidation: 'nothing-to-do', at });
-        break;
-      default:
-        return { state, steps };
+      default: {
+        const events = memoryEvents(step, at, script);
+        if (!events) return { state, steps };
+        state = applyAll(state, ...events);
+      }
     }
   }
   throw new Error(`still not settled after ${most} steps`);

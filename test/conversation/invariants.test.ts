@@ -2,12 +2,13 @@
 import fc from 'fast-check';
 import { apply } from '../../src/conversation/apply.js';
 import { turnOfMessage } from '../../src/conversation/arrivals.js';
+import type { Recorded, RecordInput } from '../../src/conversation/effects.js';
 import type { ConversationEvent } from '../../src/conversation/event.js';
 import { nextStep, type Step } from '../../src/conversation/next-step.js';
 import { slotsOf } from '../../src/conversation/slots.js';
 import type { ConversationState } from '../../src/conversation/state.js';
 import { endedTurn } from '../../src/conversation/view.js';
-import { answer, asking, finished, open, recorded } from './drive.js';
+import { answer, asking, finished, open, putAway, recorded, SETTINGS } from './drive.js';
 
 /** One choice of the world: something arrives, a step in flight ends somehow, time passes. */
 type Choice =
@@ -16,6 +17,7 @@ type Choice =
   | { readonly kind: 'interrupt' }
   | { readonly kind: 'close' }
   | { readonly kind: 'due' }
+  | { readonly kind: 'news' }
   | { readonly kind: 'time'; readonly ms: number }
   | { readonly kind: 'end'; readonly which: number; readonly how: number; readonly tools: number };
 
@@ -31,6 +33,7 @@ const choice: fc.Arbitrary<Choice> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('reset' as const) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('interrupt' as const) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('due' as const) }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('news' as const) }) },
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('time' as const), ms: fc.integer({ min: 1, max: 5000 }) }) },
   {
     weight: 14,
@@ -45,9 +48,16 @@ interface World {
   flying: { readonly id: string; readonly end: (how: number, tools: number) => ConversationEvent }[];
   readonly said: Set<string>;
   readonly slotsWritten: Map<number, string>;
+  /** Slots that the memory workflow was asked to consolidate, and requests that it has not answered yet. */
+  readonly asked: Map<number, string>;
+  readonly news: string[];
   readonly problems: string[];
   resets: number;
 }
+
+/** A window that a few turns fill. */
+const small = ({ configure }: RecordInput): Partial<Recorded> =>
+  configure ? { configured: { kind: 'settings', settings: { ...SETTINGS, memory: { ...SETTINGS.memory!, window: 6, keep: 2 } } } } : {};
 
 const failure = (how: number) => ({ type: how === 8 ? 'overloaded' : 'auth', message: 'no', transient: how === 8 });
 
@@ -71,7 +81,7 @@ function start(world: World, step: Step): boolean {
         end: (how) =>
           how === 9
             ? { kind: 'record-failed', failure: failure(8), at: world.at }
-            : { kind: 'recorded', recorded: recorded(step.input), at: world.at },
+            : { kind: 'recorded', recorded: recorded(step.input, small(step.input)), at: world.at },
       });
       return true;
     case 'persist':
@@ -125,6 +135,39 @@ function start(world: World, step: Step): boolean {
     case 'consolidate':
       tell({ kind: 'consolidated', consolidation: 'nothing-to-do', at });
       return true;
+    case 'ask-memory': {
+      const { requestId, slots } = step.input.request;
+      for (const slot of slotsOf(slots)) {
+        const before = world.asked.get(slot);
+        if (before !== undefined && before !== requestId) world.problems.push(`slot ${slot} is asked for in ${before} and ${requestId}`);
+        world.asked.set(slot, requestId);
+      }
+      tell({ kind: 'memory-ask-started', requestId, at });
+      world.flying.push({
+        id: 'ask',
+        end: (how) => {
+          if (how >= 8) return { kind: 'memory-ask-failed', requestId, failure: failure(8), at: world.at };
+          world.news.push(requestId);
+          return { kind: 'memory-asked', requestId, at: world.at };
+        },
+      });
+      return true;
+    }
+    case 'put-away': {
+      const inContext = new Set(slotsOf(world.state.context));
+      if (world.state.turn) world.problems.push('messages leave the context inside a turn');
+      for (const slot of slotsOf(step.input.archive))
+        if (!inContext.has(slot)) world.problems.push(`slot ${slot} leaves the context twice`);
+      tell({ kind: 'put-away-started', at });
+      world.flying.push({
+        id: 'put-away',
+        end: (how) =>
+          how === 9
+            ? { kind: 'put-away-failed', failure: failure(8), at: world.at }
+            : { kind: 'put-away', result: putAway(step.input), at: world.at },
+      });
+      return true;
+    }
     case 'hand-over':
       if (world.flying.some((one) => isAwaited(world.state, one.id))) world.problems.push('hand-over with something in flight');
       world.state = JSON.parse(JSON.stringify(world.state)) as ConversationState;
@@ -172,6 +215,11 @@ function choose(world: World, made: Choice): void {
     case 'due':
       tell({ kind: 'hand-over-due', reason: 'test', at });
       break;
+    case 'news': {
+      const requestId = world.news.shift();
+      if (requestId !== undefined) tell({ kind: 'consolidation-ended', requestId, consolidation: 'model', usage: null, at });
+      break;
+    }
     case 'time':
       world.at += made.ms;
       tell({ kind: 'time-passed', at: world.at });
@@ -190,6 +238,8 @@ function choose(world: World, made: Choice): void {
 function isAwaited(state: ConversationState, id: string): boolean {
   if (id === 'record') return state.recording;
   if (id === 'persist') return state.persisting;
+  if (id === 'ask') return state.window.owed.some(({ asking }) => asking);
+  if (id === 'put-away') return state.window.puttingAway;
   const doing = state.turn?.doing;
   if (doing?.kind === 'model') return doing.call.id === id && doing.call.inFlight;
   return doing?.calls.some((call) => call.id === id && call.status === 'running') ?? false;
@@ -210,7 +260,7 @@ function finish(world: World): void {
     const [one] = world.flying.splice(0, 1);
     world.at += 61_000;
     if (one) world.state = apply(world.state, one.end(0, 1));
-    else if (world.state.turn || world.state.queue.length > 0 || world.state.storeRetry) {
+    else if (world.state.turn || world.state.queue.length > 0 || world.state.storeRetry || world.state.window.owed.length > 0) {
       world.state = apply(world.state, { kind: 'time-passed', at: world.at });
     } else break;
   }
@@ -219,11 +269,22 @@ function finish(world: World): void {
 test('whatever happens in whatever order, every message is answered exactly once and nothing owed is forgotten', () => {
   fc.assert(
     fc.property(fc.array(choice, { maxLength: 120 }), (choices) => {
-      const world: World = { state: open(), at: 1000, flying: [], said: new Set(), slotsWritten: new Map(), problems: [], resets: 0 };
+      const world: World = {
+        state: open(),
+        at: 1000,
+        flying: [],
+        said: new Set(),
+        slotsWritten: new Map(),
+        asked: new Map(),
+        news: [],
+        problems: [],
+        resets: 0,
+      };
       for (const made of choices) choose(world, made);
       finish(world);
       expect(world.problems).toEqual([]);
       expect(world.state).toMatchObject({ turn: null, queue: [], unpersisted: [], outbox: { settle: [] } });
+      expect(world.state.window).toMatchObject({ ending: null, owed: [], puttingAway: false });
       expect(world.state.turnsEnded).toBeGreaterThanOrEqual(world.state.ended.length);
       for (const id of world.said) {
         const turn = turnOfMessage(world.state, id);
@@ -242,7 +303,17 @@ test('whatever happens in whatever order, every message is answered exactly once
 test('apply never throws, whatever event meets whatever state', () => {
   fc.assert(
     fc.property(fc.array(choice, { maxLength: 40 }), fc.array(fc.anything(), { maxLength: 5 }), (choices, junk) => {
-      const world: World = { state: open(), at: 1000, flying: [], said: new Set(), slotsWritten: new Map(), problems: [], resets: 0 };
+      const world: World = {
+        state: open(),
+        at: 1000,
+        flying: [],
+        said: new Set(),
+        slotsWritten: new Map(),
+        asked: new Map(),
+        news: [],
+        problems: [],
+        resets: 0,
+      };
       for (const made of choices) choose(world, made);
       for (const kind of junk) {
         const event = { kind: typeof kind === 'string' ? kind : 'what-is-this', at: 5 } as unknown as ConversationEvent;

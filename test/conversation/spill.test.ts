@@ -3,7 +3,7 @@ import type { Recorded, RecordInput } from '../../src/conversation/effects.js';
 import { nextStep } from '../../src/conversation/next-step.js';
 import type { ConversationState } from '../../src/conversation/state.js';
 import { isTurnOpen, queueOf, statusOf } from '../../src/conversation/view.js';
-import { answer, applyAll, open, recorded, said } from './drive.js';
+import { answer, applyAll, memoryEvents, open, recorded, said } from './drive.js';
 
 /** A store of queued messages, and the loop that keeps one turn in flight while the queue grows. */
 function createHarness() {
@@ -29,7 +29,7 @@ function createHarness() {
         const at = state.now + 1;
         if (step.kind === 'record')
           state = applyAll(state, { kind: 'record-started', at }, { kind: 'recorded', recorded: perform(step.input), at });
-        else if (step.kind === 'consolidate') state = apply(state, { kind: 'consolidated', consolidation: 'nothing-to-do', at });
+        else if (memoryEvents(step, at)) state = applyAll(state, ...memoryEvents(step, at)!);
         else if (step.kind === 'call-model' && !(holdModel && order.length > 0)) {
           order.push(step.input.turn);
           state = apply(state, { kind: 'model-call-started', call: step.input.call, at });

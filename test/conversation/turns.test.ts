@@ -201,7 +201,7 @@ test('a reset stops the running turn when it is next, and what comes after it is
   );
   const { state: after } = settle(stopped);
   expect(after.session).toBe(2);
-  expect(after.resets).toMatchObject([{ resetId: 'r', result: { session: 2, reply: 'Session cleared.', consolidation: 'nothing-to-do' } }]);
+  expect(after.resets).toMatchObject([{ resetId: 'r', result: { session: 2, reply: 'Session cleared.', consolidation: 'model' } }]);
   expect(slotsOf(after.context)).toEqual([3, 4]);
   expect(after.ended.map((turn) => turn.stopReason)).toEqual(['interrupted', 'end']);
 });

@@ -8,6 +8,7 @@ import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker, t
 import { createActivities } from '../../src/activities/index.js';
 import { createAgentLoader } from '../../src/agents/load-agent.js';
 import { createClientWith, type PerduraClient } from '../../src/client.js';
+import { createAskMemory } from '../../src/client/ask-memory.js';
 import { heal } from '../../src/heal/heal.js';
 import type { Processors } from '../../src/memory/processors.js';
 import type { ModelHook } from '../../src/models/hooks.js';
@@ -103,6 +104,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     const native = await NativeConnection.connect({ address });
     const code = { workflowBundle: await workflowBundle(), dataConverter: { payloadConverterPath: PAYLOAD_CONVERTER } };
     const activities = createActivities({
+      askMemory: createAskMemory({ connection: native, namespace: 'default', taskQueue }),
       heal: (key) => heal({ service: native.workflowService, code, store, processors: options.processors?.input }, key),
       processors: options.processors,
       hooks: options.hooks,
@@ -140,6 +142,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     },
     startWorker,
     async close() {
+      await forgetMemories(temporal, taskQueue);
       await stopWorker?.();
       stopWorker = undefined;
       await client.close();
@@ -149,6 +152,17 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       await rm(dir, { recursive: true, force: true });
     },
   };
+}
+
+/** The memory of a scope lives on the queue where it began: the next world's conversations would wait for it in vain. */
+export async function forgetMemories(temporal: Client, taskQueue: string): Promise<void> {
+  const query = `WorkflowType = 'memory' AND ExecutionStatus = 'Running' AND TaskQueue = '${taskQueue}'`;
+  for await (const { workflowId } of temporal.workflow.list({ query })) {
+    await temporal.workflow
+      .getHandle(workflowId)
+      .terminate('the world ends')
+      .catch(() => undefined);
+  }
 }
 
 let quieted = false;

@@ -1,0 +1,152 @@
+/**
+ * `consolidate`: a model reads what was said and what is remembered, and says what is to be remembered (seed 001,
+ * ConsolidationService). An effect of the conversation that asked: what a model was paid for is not asked again. Writes nothing that
+ * a prompt or a person sees; that is `remember`.
+ */
+import { Context, log } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/common';
+import { AgentConfigError } from '../agents/load-agent.js';
+import { agentConfigSchema, type AgentConfig } from '../agents/agent-config.js';
+import type { ConsolidateInput, Consolidated } from '../conversation/effects.js';
+import { shownText, type Entry, type JsonObject, type JsonValue, type Usage } from '../conversation/message.js';
+import { slotsOf } from '../conversation/slots.js';
+import { addUsage, NO_USAGE } from '../conversation/state.js';
+import { withBodies } from '../memory/bodies.js';
+import { isForgotten, redactor, withoutForgotten } from '../memory/documents/forgetting.js';
+import { consolidate as ask } from '../memory/consolidation/consolidate.js';
+import { toConversationEntries } from '../memory/consolidation/conversation-entries.js';
+import { consolidationJsonSchema } from '../memory/consolidation/prompt.js';
+import { withProvenance } from '../memory/consolidation/provenance.js';
+import { rawFallback } from '../memory/consolidation/raw-fallback.js';
+import type { Ask } from '../memory/compaction/summary.js';
+import { costUsd, splitModel } from '../models/registry.js';
+import type { ConversationKey } from '../stores/store.js';
+import { inputBudget } from './budget.js';
+import { readHealed } from './context.js';
+import { performEffect, type Done } from './effect.js';
+import { startHeartbeat } from './heartbeat.js';
+import type { ActivityDependencies } from './index.js';
+import { hashOf } from './key.js';
+
+/** Of an answer: all of MEMORY.md, and an entry for HISTORY. */
+const ANSWER_TOKENS = 16_384;
+const CHARACTERS_PER_TOKEN = 4;
+
+type Persisted = Consolidated & { readonly persisted: boolean };
+
+export async function consolidate(dependencies: ActivityDependencies, { scope, request }: ConsolidateInput): Promise<Consolidated> {
+  const activity = Context.current();
+  const { workflowNamespace: namespace } = activity.info;
+  if (!namespace) throw ApplicationFailure.nonRetryable('this activity belongs to a memory and was started outside of one', 'internal');
+  const key: ConversationKey = { namespace, scope, conversation: request.conversation, life: request.life };
+  const stopHeartbeat = startHeartbeat(activity);
+  try {
+    const { persisted: _, ...result } = await performEffect<Persisted>(dependencies.store, {
+      key,
+      claim: { id: `consolidate/${request.requestId}`, hash: hashOf([request.session, request.slots]) },
+      work: () => askForMemory(dependencies, key, request, activity),
+      // Nobody fences a consolidation.
+      fenced: () => ({ kind: 'nothing-to-do', persisted: true }),
+    });
+    return result as Consolidated;
+  } finally {
+    stopHeartbeat();
+  }
+}
+
+async function askForMemory(
+  dependencies: ActivityDependencies,
+  key: ConversationKey,
+  request: ConsolidateInput['request'],
+  activity: Context,
+): Promise<Done<Persisted>> {
+  const { store, agents, models, defaultModel } = dependencies;
+  const read = await readHealed(dependencies, key, slotsOf(request.slots));
+  const whole = await Promise.all(
+    read
+      .flatMap((entry) => (entry ? [entry] : []))
+      .map(async (entry): Promise<Entry> => ({ ...entry, message: await withBodies(store, key, entry) })),
+  );
+  const messages = toConversationEntries(whole);
+  if (messages.length === 0) return { result: { kind: 'nothing-to-do', persisted: true } };
+  const [memory, tombstones, config] = await Promise.all([
+    store.documents.memory(key),
+    store.documents.forgotten(key),
+    configOf(agents, request.agent, key.scope),
+  ]);
+  const redact = redactor(tombstones, key.scope);
+  const model = config.memory.consolidationModel ?? (request.model === '' ? (config.model ?? defaultModel) : request.model);
+  const { run, spent } = createAsker(models(model), model, activity);
+  const entries = messages.map((message) => ({ ...message, content: redact(message.content) }));
+  const answered = await ask(run, {
+    entries,
+    currentMemory: memory.text,
+    maxMemorySize: config.memory.maxMemorySize,
+    maxCharacters: Math.max(4_000, (inputBudget(config, model) - ANSWER_TOKENS) * CHARACTERS_PER_TOKEN - memory.text.length),
+  });
+  const usage = spent();
+  const done = (result: Consolidated): Done<Persisted> => ({
+    result: { ...result, persisted: true },
+    usage: usage as unknown as JsonValue,
+  });
+  if (answered.kind === 'unusable') {
+    log.warn('the model’s consolidation was of no use', { conversation: key.conversation, reason: answered.reason });
+    return done({ kind: 'unusable', reason: answered.reason, fallback: rawFallback(entries), usage });
+  }
+  const { historyEntry, memoryUpdate } = answered;
+  const history = historyEntry === undefined ? null : redact(historyEntry);
+  if (memoryUpdate === undefined) return done({ kind: 'done', history, update: null, proposed: [], usage });
+  const sources = withProvenance({
+    conversation: key.conversation,
+    currentMemory: memory.text,
+    memoryUpdate: withoutForgotten(memoryUpdate, tombstones, key.scope),
+    entries: whole,
+    trustedTools: new Set(config.memory.trustedTools),
+  });
+  log.info('consolidated', { conversation: key.conversation, messages: messages.length, method: answered.method, ...usage });
+  return done({
+    kind: 'done',
+    history,
+    update: sources.text === memory.text ? null : { from: memory.version, text: sources.text, added: sources.added },
+    proposed: sources.proposed.filter(({ line }) => !isForgotten(line, tombstones, key.scope)),
+    usage,
+  });
+}
+
+/** An agent whose files cannot be used now is no reason to lose what was said: the defaults do. */
+export async function configOf(agents: ActivityDependencies['agents'], agent: string, scope: string): Promise<AgentConfig> {
+  try {
+    return (await agents(agent, scope)).config;
+  } catch (error) {
+    if (error instanceof AgentConfigError) return agentConfigSchema.parse({});
+    throw error;
+  }
+}
+
+/** Asks with the schema where the provider has that, and adds up what it costs. */
+export function createAsker(
+  model: ReturnType<ActivityDependencies['models']>,
+  name: string,
+  activity: Context,
+  schema: JsonObject = consolidationJsonSchema,
+): { readonly run: Ask; readonly spent: () => Usage } {
+  let usage: Usage = NO_USAGE;
+  return {
+    spent: () => usage,
+    run: async (system, text) => {
+      const answer = await model.stream(
+        {
+          model: splitModel(name).model,
+          maxTokens: ANSWER_TOKENS,
+          system,
+          tools: [],
+          messages: [{ role: 'user', text }],
+          answerSchema: { name: 'memory', schema },
+        },
+        { signal: activity.cancellationSignal, onDelta: () => undefined },
+      );
+      usage = addUsage(usage, { ...answer.usage, costUsd: costUsd(name, answer.usage) });
+      return answer.blocks.flatMap((block) => (block.kind === 'text' ? [shownText(block.text)] : [])).join('');
+    },
+  };
+}

@@ -1,0 +1,87 @@
+/** What people decide about a scope's memory: `forget` and `review`. The memory workflow runs them, one write at a time. */
+import { createHash } from 'node:crypto';
+import { ApplicationFailure } from '@temporalio/common';
+import type { Forgotten, Reviewed } from '../conversation/memory-contract.js';
+import { isForgotten, redactor, tombstoneOf, withoutForgotten } from '../memory/documents/forgetting.js';
+import { linesOf } from '../memory/documents/memory-lines.js';
+import type { ScopeKey, Store } from '../stores/store.js';
+import { scopeKey } from './remember.js';
+
+export interface ForgetInput {
+  readonly scope: string;
+  readonly text: string;
+  /** Epoch milliseconds of the decision. */
+  readonly at: number;
+}
+
+export interface ReviewInput {
+  readonly scope: string;
+  readonly id: string;
+  readonly decision: 'accept' | 'reject';
+}
+
+const TRIES = 5;
+
+/** The tombstone first: from then on nothing brings it back, whatever else is cut off. All of it may be done again. */
+export async function forget(store: Store, { scope, text, at }: ForgetInput): Promise<Forgotten> {
+  const key = scopeKey(scope);
+  const { documents, facts } = store;
+  const id = `forget_${createHash('sha256').update(`${scope}\0${text}`).digest('hex').slice(0, 16)}`;
+  const tombstone = tombstoneOf(text, { id, ts: at / 1000, salt: scope });
+  if (tombstone.words.length === 0)
+    throw ApplicationFailure.nonRetryable('there is no word in this that could be forgotten', 'InvalidMessage');
+  await documents.forget(key, tombstone);
+  const isGone = (line: string): boolean => isForgotten(line, [tombstone], scope);
+  const [lines, known, { proposals }] = await Promise.all([
+    change(store, key, { id: `${id}/${at}`, ts: at / 1000, cause: 'forgotten', make: (now) => withoutForgotten(now, [tombstone], scope) }),
+    facts.list(key),
+    documents.proposals(key),
+  ]);
+  const factIds = known.facts.filter(({ fact }) => isGone(fact)).map((fact) => fact.id);
+  await facts.remove(key, factIds);
+  const open = proposals.filter(({ line, state }) => state === 'open' && isGone(line)).map((proposal) => proposal.id);
+  for (const proposal of open) await documents.settleProposal(key, proposal, 'rejected');
+  await documents.redact(key, redactor([tombstone], scope));
+  return { lines: lines.removed, facts: factIds, proposals: open };
+}
+
+/** An accepted line is written as the person's own. */
+export async function review(store: Store, { scope, id, decision }: ReviewInput): Promise<Reviewed> {
+  const key = scopeKey(scope);
+  const settled = await store.documents.settleProposal(key, id, decision === 'accept' ? 'accepted' : 'rejected');
+  if (!settled || settled.state === 'open') {
+    throw ApplicationFailure.nonRetryable(`there is no proposal ${id} in the memory of ${scope}`, 'UnknownProposal');
+  }
+  const { line, source, state } = settled;
+  if (state === 'accepted') {
+    const ts = Date.now() / 1000;
+    const accepted = { line, source: { ...source, trust: 'person' as const } };
+    await change(store, key, { id: `accept/${id}`, ts, cause: 'accepted', make: (text) => withLine(text, line), lines: [accepted] });
+  }
+  return { id, line, state };
+}
+
+interface Change {
+  readonly id: string;
+  readonly ts: number;
+  readonly cause: 'forgotten' | 'accepted';
+  readonly make: (text: string) => string;
+  readonly lines?: Parameters<Store['documents']['writeMemory']>[1]['lines'];
+}
+
+async function change({ documents }: Store, key: ScopeKey, { make, lines = [], ...what }: Change): Promise<{ readonly removed: string[] }> {
+  for (let attempt = 1; attempt <= TRIES; attempt++) {
+    const current = await documents.memory(key);
+    const text = make(current.text);
+    if (text === current.text) return { removed: [] };
+    const written = await documents.writeMemory(key, { ...what, from: current.version, text, lines });
+    const left = new Set(linesOf(text));
+    if (written.status === 'written') return { removed: linesOf(current.text).filter((line) => !left.has(line)) };
+  }
+  throw ApplicationFailure.retryable(`cannot write MEMORY.md of ${key.scope}: it changes all the time; it is tried again`, 'conflict');
+}
+
+function withLine(text: string, line: string): string {
+  if (linesOf(text).some((known) => known.trim() === line.trim())) return text;
+  return `${text === '' || text.endsWith('\n') ? text : `${text}\n`}${line}\n`;
+}

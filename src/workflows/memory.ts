@@ -1,0 +1,212 @@
+/**
+ * The workflow `memory:<scope>`: the only writer of a scope's MEMORY.md (design section 4). It takes consolidations from any number of
+ * conversations, one at a time and in order, and tells each asker how its own ended.
+ *
+ * M1  A request is kept until it is done, whatever dies meanwhile; a model that is away is asked again.
+ * M2  One write at a time: what people decide waits for a write, never for a model.
+ * M3  Asking a model writes nothing; what it answered is in history before anything is written.
+ */
+import {
+  allHandlersFinished,
+  ApplicationFailure,
+  CancellationScope,
+  condition,
+  continueAsNew,
+  getExternalWorkflowHandle,
+  setCurrentDetails,
+  setDefaultSignalHandler,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow';
+import { ID_PATTERN } from '../conversation/contract.js';
+import type { Consolidation } from '../conversation/contract.js';
+import type { Consolidated } from '../conversation/effects.js';
+import type { Checked } from '../conversation/input.js';
+import { readCare, readConsolidationRequest, readForget, readMemoryStart, readReview } from '../conversation/memory-input.js';
+import type { Cared, Forgotten, MemoryStart, Reviewed } from '../conversation/memory-contract.js';
+import {
+  addRequest,
+  emptyQueue,
+  finishRequest,
+  memoryDetailsOf,
+  memoryStatusOf,
+  nextRequest,
+  nextRetryAt,
+  noteDone,
+  postponeRequest,
+  startRequest,
+  type AskedConsolidation,
+  type MemoryQueue,
+} from '../conversation/memory-queue.js';
+import type { Usage } from '../conversation/message.js';
+import { createBell } from './bell.js';
+import { now } from './clock.js';
+import { failureOf } from './failure.js';
+import { memoryActivities } from './memory-activities.js';
+import {
+  careUpdate,
+  consolidatedSignal,
+  consolidateSignal,
+  FAILURES,
+  forgetSignal,
+  forgetUpdate,
+  memoryStatusQuery,
+  reviewSignal,
+  reviewUpdate,
+} from './messages.js';
+
+/** The start argument, or what a run hands to the next. */
+export type MemoryArgument = MemoryStart & { readonly carried?: MemoryQueue };
+
+/** A run hands over well before Temporal's own limits, and whenever that is suggested. */
+const MOST_EVENTS = 5_000;
+
+export async function memory(argument: MemoryArgument): Promise<never> {
+  const scope = begin(argument);
+  let queue = (workflowInfo().continuedFromExecutionRunId && argument.carried) || emptyQueue(scope);
+  let leaving = false;
+  let cancelled: Error | undefined;
+  const bell = createBell();
+  const writing = createTurnstile();
+  const change = (next: MemoryQueue): void => {
+    queue = next;
+    setCurrentDetails(memoryDetailsOf(queue));
+    bell.ring();
+  };
+  CancellationScope.current().cancelRequested.catch((error: Error) => {
+    cancelled = error;
+    bell.ring();
+  });
+
+  const forget = async (payload: unknown): Promise<Forgotten> => {
+    const request = accepted(readForget(payload));
+    const gone = await writing(() => memoryActivities(undefined).forget({ scope, ...request, at: now() }));
+    const counts = `${gone.lines.length} lines, ${gone.facts.length} facts, ${gone.proposals.length} proposals`;
+    change(noteDone(queue, now(), `forgotten: ${counts}`));
+    return gone;
+  };
+  const review = async (payload: unknown): Promise<Reviewed> => {
+    const request = accepted(readReview(payload));
+    const reviewed = await writing(() => memoryActivities(undefined).review({ scope, ...request }));
+    change(noteDone(queue, now(), `${reviewed.id} ${reviewed.state}`));
+    return reviewed;
+  };
+  const care = async (payload: unknown): Promise<Cared> => {
+    const { agent = scope } = accepted(readCare(payload));
+    const activities = memoryActivities(undefined);
+    const found = await activities.care({ scope, agent });
+    const id = `care/${workflowInfo().runId}/${workflowInfo().historyLength}`;
+    if (found.update) {
+      const { update } = found;
+      await writing(() => activities.remember({ scope, id, cause: 'care', history: null, update, proposed: [] }));
+    }
+    const { kind, bytesBefore, bytesAfter, facts } = found;
+    change(noteDone(queue, now(), kind === 'cared' ? `cared for: ${bytesBefore} to ${bytesAfter} bytes` : 'cared for: nothing to do'));
+    return { kind, bytesBefore, bytesAfter, facts };
+  };
+  const unheard = (work: Promise<unknown>): void => void work.catch(() => undefined);
+
+  setHandler(consolidateSignal, (payload: unknown) => {
+    const request = readConsolidationRequest(payload);
+    if (request.ok) change(addRequest(queue, request.value));
+    else change(noteDone(queue, now(), `refused: ${request.reason}`));
+  });
+  setHandler(forgetSignal, (payload: unknown) => unheard(forget(payload)));
+  setHandler(reviewSignal, (payload: unknown) => unheard(review(payload)));
+  setHandler(forgetUpdate, forget, { validator: (payload: unknown) => void accepted(readForget(payload)) });
+  setHandler(reviewUpdate, review, { validator: (payload: unknown) => void accepted(readReview(payload)) });
+  setHandler(careUpdate, care, { validator: (payload: unknown) => void accepted(readCare(payload)) });
+  setDefaultSignalHandler((name) => change(noteDone(queue, now(), `refused: no signal "${name}"`)));
+  setHandler(memoryStatusQuery, () => memoryStatusOf(queue, workflowInfo().historyLength));
+  setCurrentDetails(memoryDetailsOf(queue));
+
+  const serve = async (request: AskedConsolidation): Promise<void> => {
+    const { id, conversation, requestId, life, taskQueue } = request;
+    change(startRequest(queue, id));
+    const activities = memoryActivities(taskQueue);
+    let ended: { consolidation: Consolidation; usage: Usage | null };
+    try {
+      const summary = `${conversation} · ${request.messages} messages (${request.why})`;
+      const result = await activities.consolidate({ scope, request }, summary);
+      ended = outcomeOf(result);
+      const written = toRemember(scope, id, result);
+      if (written) await writing(() => activities.remember(written));
+    } catch (error) {
+      if (cancelled !== undefined) throw cancelled;
+      return change(postponeRequest(queue, id, failureOf(error), now())); // M1
+    }
+    // Who is gone does not have to know; the news of another life is not this one's.
+    await getExternalWorkflowHandle(conversation)
+      .signal(consolidatedSignal, { requestId, life, ...ended })
+      .catch(() => undefined);
+    change(finishRequest(queue, id, { ...ended, at: now() }));
+  };
+
+  for (;;) {
+    if (cancelled !== undefined) throw cancelled;
+    const { historyLength, continueAsNewSuggested } = workflowInfo();
+    leaving ||= historyLength >= MOST_EVENTS || continueAsNewSuggested;
+    if (leaving) {
+      await condition(allHandlersFinished);
+      return continueAsNew<typeof memory>({ scope, carried: queue });
+    }
+    const next = nextRequest(queue, now());
+    if (next) {
+      await serve(next.request);
+      continue;
+    }
+    const before = queue;
+    const changed = (): boolean => queue !== before || cancelled !== undefined;
+    const retryAt = nextRetryAt(queue);
+    if (retryAt === undefined) await bell.until(changed);
+    else await condition(changed, Math.max(1, retryAt - now()), { summary: 'a consolidation that failed is tried again' });
+  }
+}
+
+function begin(argument: MemoryArgument | undefined): string {
+  const start = readMemoryStart(argument);
+  if (!start.ok) throw ApplicationFailure.nonRetryable(`cannot start a memory: ${start.reason}`, FAILURES.invalidStart);
+  const { scope } = start.value;
+  if (workflowInfo().workflowId === `memory:${scope}` && ID_PATTERN.test(scope)) return scope;
+  throw ApplicationFailure.nonRetryable(`the memory of ${scope} has the workflow id memory:${scope}`, FAILURES.invalidStart);
+}
+
+function outcomeOf(result: Consolidated): { consolidation: Consolidation; usage: Usage | null } {
+  switch (result.kind) {
+    case 'done':
+      return { consolidation: 'model', usage: result.usage };
+    case 'unusable':
+      return { consolidation: 'raw-fallback', usage: result.usage };
+    case 'nothing-to-do':
+      return { consolidation: 'nothing-to-do', usage: null };
+  }
+}
+
+function toRemember(
+  scope: string,
+  id: string,
+  result: Consolidated,
+): Parameters<ReturnType<typeof memoryActivities>['remember']>[0] | undefined {
+  if (result.kind === 'nothing-to-do') return undefined;
+  const common = { scope, id, cause: 'consolidation' } as const;
+  if (result.kind === 'unusable') {
+    return { ...common, history: { kind: 'raw-fallback', text: result.fallback }, update: null, proposed: [] };
+  }
+  const { history, update, proposed } = result;
+  return { ...common, history: history === null ? null : { kind: 'summary', text: history }, update, proposed };
+}
+
+/** One at a time, in the order of coming. */
+function createTurnstile(): <T>(work: () => Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const mine = last.then(work, work);
+    last = mine.catch(() => undefined);
+    return mine;
+  };
+}
+
+function accepted<T>(checked: Checked<T>): T {
+  if (checked.ok) return checked.value;
+  throw ApplicationFailure.nonRetryable(checked.reason, FAILURES.invalidMessage);
+}
