@@ -18,7 +18,7 @@ import { imageBytes } from '../conversation/input.js';
 import { beginningOf } from '../conversation/text.js';
 import { ModelFailure } from '../models/model.js';
 import { splitModel } from '../models/registry.js';
-import { UnusableMemory, type ConversationKey, type Store } from '../stores/store.js';
+import { DocumentRefused, type ConversationKey, type Store } from '../stores/store.js';
 import { UnknownTools } from '../tools/registry.js';
 import { memoryBundle } from '../memory/compaction/snapshot.js';
 import { processInput } from '../memory/process-input.js';
@@ -125,7 +125,7 @@ async function configure(dependencies: ActivityDependencies, key: ConversationKe
     if (error instanceof AgentConfigError) return { kind: 'unusable', type: error.kind, message: error.message };
     if (error instanceof UnknownTools)
       return { kind: 'unusable', type: 'bad-config', message: `agent "${request.agent}": ${error.message}` };
-    if (error instanceof UnusableMemory) return { kind: 'unusable', type: 'bad-memory', message: error.message };
+    if (error instanceof DocumentRefused) return { kind: 'unusable', type: 'bad-memory', message: error.message };
     if (error instanceof ModelFailure) return { kind: 'unusable', type: error.kind, message: error.message };
     throw error;
   }

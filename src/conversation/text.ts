@@ -1,4 +1,4 @@
-/** Pure text measures that need no host. */
+/** What is done to text anywhere, without a host. */
 
 /** Bytes of `text` in UTF-8; a lone surrogate counts as the three bytes of U+FFFD. */
 export function utf8Length(text: string): number {
@@ -23,6 +23,14 @@ export function beginningOf(text: string, units: number): string {
         .slice(0, units)
         .toWellFormed()
         .replace(/\uFFFD$/, '');
+}
+
+/** Well-formed, with plain line feeds and tabs as its only control characters. */
+export function cleanText(text: string): string {
+  return text
+    .toWellFormed()
+    .replace(/\r\n?|[\u2028\u2029]/g, '\n')
+    .replace(/[^\P{Cc}\n\t]/gu, '');
 }
 
 function isLowSurrogate(unit: number): boolean {

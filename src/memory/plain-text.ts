@@ -1,13 +1,5 @@
 /** Text from anywhere, made fit to stand in a list that we write: it cannot pass for a line or a heading of ours. */
-import { beginningOf } from '../conversation/text.js';
-
-/** Well-formed, with plain line feeds and tabs as its only control characters. */
-export function cleanText(text: string): string {
-  return text
-    .toWellFormed()
-    .replace(/\r\n?|[\u2028\u2029]/g, '\n')
-    .replace(/[^\P{Cc}\n\t]/gu, '');
-}
+import { beginningOf, cleanText } from '../conversation/text.js';
 
 /** All of it in one line. */
 export function oneLine(text: string): string {

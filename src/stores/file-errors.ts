@@ -1,6 +1,6 @@
 /** The file system's failures in words: what was attempted, on what, what to do. */
 import { types } from 'node:util';
-import { StoreUnavailable } from './store.js';
+import { DocumentRefused, StoreUnavailable } from './store.js';
 
 const ADVICE: { readonly [code: string]: string } = {
   ENOSPC: 'the disk is full: free space there',
@@ -19,6 +19,15 @@ export function toUnavailable(attempt: string, path: string, error: unknown): St
   const reason = types.isNativeError(error) ? error.message : String(error);
   const advice = ADVICE[codeOf(error) ?? ''] ?? 'the write may have been applied, and is safe to repeat';
   return new StoreUnavailable(`cannot ${attempt} in ${path}: ${reason}; ${advice}`, { cause: error });
+}
+
+/** Runs what touches documents; what a person must see to (DocumentRefused) stays what it is. */
+export async function inDocumentWords<T>(path: string, attempt: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw error instanceof DocumentRefused ? error : toUnavailable(attempt, path, error);
+  }
 }
 
 export function codeOf(error: unknown): string | undefined {

@@ -48,13 +48,14 @@ export function changeList<Item>(
   });
 }
 
-/** All of `text` or what was there before: on the disk once it resolves. */
-export async function replaceFile(path: string, text: string): Promise<void> {
+/** All of `content` or what was there before: on the disk once it resolves. With `mode` the file has these permissions, whatever the umask. */
+export async function replaceFile(path: string, content: string | Buffer, mode?: number): Promise<void> {
   const beside = `${path}.${randomUUID()}.tmp`;
   try {
     const file = await open(beside, 'wx');
     try {
-      await file.writeFile(text);
+      await file.writeFile(content);
+      if (mode !== undefined) await file.chmod(mode);
       await file.sync();
     } finally {
       await file.close();

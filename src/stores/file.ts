@@ -10,7 +10,7 @@
  *   feed.jsonl        live events, bounded, not synced
  *   lock, *.lock      who writes just now
  *
- * and in `<dir>/agents/<scope>/` what all its conversations share: semantic.jsonl.
+ * and in `<dir>/agents/<scope>/` what all its conversations share: semantic.jsonl, and MEMORY.md and HISTORY (file-documents.ts).
  */
 import { constants } from 'node:fs';
 import { access, mkdir, statfs } from 'node:fs/promises';
@@ -19,6 +19,7 @@ import type { Entry } from '../conversation/message.js';
 import { countSlots, slotsOf } from '../conversation/slots.js';
 import { createFileBodies } from './file-bodies.js';
 import { openConversation, type OpenConversation } from './file-conversation.js';
+import { createFileDocuments } from './file-documents.js';
 import { toUnavailable } from './file-errors.js';
 import { createFileEpisodes } from './file-episodes.js';
 import { createFileFacts } from './file-facts.js';
@@ -57,6 +58,7 @@ export function createFileStore(options: FileStoreOptions): Store {
     feed,
     episodes: createFileEpisodes(dir),
     facts: createFileFacts(dir),
+    documents: createFileDocuments(dir),
     check: () => checkDirectory(dir),
     close: async () => feed.close(),
   };

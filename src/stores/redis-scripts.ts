@@ -7,6 +7,7 @@
  *     anything has been written.
  * L3  Results and entries go through as text; `cjson` would turn `[]` into `{}`.
  */
+import { DOCUMENT_SCRIPTS, type DocumentScriptAnswers } from './redis-document-scripts.js';
 
 /** KEYS[1] entries, KEYS[2] messages. Entries come as slot, JSON, message id, turn; the last two are '' where there is none. */
 const PUT_ENTRIES = `
@@ -216,10 +217,11 @@ export const SCRIPTS = {
   perduraAddEpisode: { lua: ADD_EPISODE, numberOfKeys: 1 },
   perduraAddFacts: { lua: ADD_FACTS, numberOfKeys: 2 },
   perduraRemoveFacts: { lua: REMOVE_FACTS, numberOfKeys: 2 },
+  ...DOCUMENT_SCRIPTS,
 } as const;
 
 /** What they answer. */
-export interface ScriptAnswers {
+export interface ScriptAnswers extends DocumentScriptAnswers {
   readonly perduraRecord: string;
   readonly perduraAppend: string;
   readonly perduraAbsent: number;

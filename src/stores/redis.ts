@@ -14,6 +14,13 @@
  *
  *   facts       hash, id -> fact without id, salience and confidence, which `rank:<id>` has
  *   fact-index  hash, `last` number given, `text:<hash of the words>` -> id, `words-of:<id>`, `batch:<id>` -> ids
+ *   memory      hash, `text` and `version` of MEMORY.md, `sum` of what we wrote, `text:<version>`, `id:<write>` -> version
+ *   changes     list of what changed it, oldest first
+ *   history     hash, `last` number given, `entry:<number>`, `of:<kind>:<id>` -> number
+ *   history-order
+ *               sorted set, number by time in milliseconds
+ *   proposals   hash, `last` number given, id -> proposal, `state:<id>`, `batch:<id>` -> ids
+ *   forgotten   hash, id -> tombstone
  */
 import type { Entry, JsonValue } from '../conversation/message.js';
 import { countSlots, slotsOf } from '../conversation/slots.js';
@@ -23,6 +30,7 @@ import { createEntryCache } from './entry-cache.js';
 import { decodeEntry, decodeJson, encodeEntry } from './entry-codec.js';
 import { checkRedis } from './redis-check.js';
 import { codeOf, isReply } from './redis-errors.js';
+import { createRedisDocuments } from './redis-documents.js';
 import { createRedisEpisodes, createRedisFacts } from './redis-memory.js';
 import { createRedisFeed } from './redis-feed.js';
 import { keyOf } from './redis-keys.js';
@@ -58,6 +66,7 @@ export function createRedisStore(options: RedisStoreOptions): Store {
     feed,
     episodes: createRedisEpisodes(link),
     facts: createRedisFacts(link),
+    documents: createRedisDocuments(link),
     check: () => checkRedis(link),
     async close() {
       feed.close();

@@ -157,7 +157,13 @@ export interface Facts {
   remove(key: ScopeKey, ids: readonly string[]): Promise<void>;
 }
 
-/** MEMORY.md and HISTORY of a scope (seed 001), and what people have decided about them. */
+/** The longest MEMORY.md that is read or written, in bytes. */
+export const LONGEST_MEMORY = 1024 * 1024;
+
+/**
+ * MEMORY.md and HISTORY of a scope (seed 001), and what people have decided about them. A MEMORY.md that is no text, or longer than
+ * LONGEST_MEMORY, is refused in words (DocumentRefused), never replaced.
+ */
 export interface Documents {
   /** As it is now. What a person has made of it with an editor becomes a change of its own, cause `hand`, when it is first seen. */
   memory(key: ScopeKey): Promise<MemoryText>;
@@ -199,7 +205,7 @@ export class StoreUnavailable extends Error {
   override readonly name = 'StoreUnavailable';
 }
 
-/** A MEMORY.md that cannot be used as it lies there: not UTF-8, too large, a link that leads elsewhere. The message says what to do. */
-export class UnusableMemory extends Error {
-  override readonly name = 'UnusableMemory';
+/** MEMORY.md or HISTORY as it lies there cannot be used, and a person must see to it: the message says which and how. Trying again does not help. */
+export class DocumentRefused extends Error {
+  override readonly name = 'DocumentRefused';
 }

@@ -1,8 +1,9 @@
 /** What a summarizer must answer, and the reading of what it did answer: any text at all. */
 import { z } from 'zod';
+import { cleanText } from '../../conversation/text.js';
 import { objectAt } from '../balanced-json.js';
 import { foldedFact, type EpisodicItem, type SemanticItem } from '../items.js';
-import { cleanText, oneLine } from '../plain-text.js';
+import { oneLine } from '../plain-text.js';
 
 /** One compaction's memory, before it has ids. */
 export interface Summary {
