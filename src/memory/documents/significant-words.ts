@@ -55,6 +55,9 @@ const ONLY_HIRAGANA = /^\p{Script=Hiragana}+$/u;
 /** Bounded, so that no text of one endless word takes long. */
 const TOKEN = /[\p{L}\p{M}\p{N}@._:/\\~#&=?%+-]{1,256}/gu;
 
+/** What a hard token is put together of, from the largest parts to the smallest. */
+const PARTS: readonly RegExp[] = [/[:=&?#\\%+~]+/, /[:=&?#\\%+~/]+/, /[^\p{L}\p{M}\p{N}]+/u];
+
 export function significantWords(text: string): SignificantWords {
   const soft = new Set<string>();
   const hard = new Set<string>();
@@ -78,8 +81,9 @@ export function significantWords(text: string): SignificantWords {
 export function wordsSaid(text: string): Set<string> {
   const plain = text.includes('\\') ? `${text}\n${text.replace(/\\(?:[nrtbf"/]|u[0-9a-fA-F]{4})/g, ' ')}` : text;
   const { soft, hard } = significantWords(plain);
-  const parts = [...hard].filter((token) => /[^\p{L}\p{M}\p{N}]/u.test(token)).map((token) => token.split(/[^\p{L}\p{M}\p{N}.@_-]+/u));
-  const inner = parts.flatMap((split) => [...split, ...split.flatMap((part) => part.split(/[^\p{L}\p{M}\p{N}]+/u))]);
+  const inner = [...hard]
+    .filter((token) => /[^\p{L}\p{M}\p{N}]/u.test(token))
+    .flatMap((token) => PARTS.flatMap((mark) => token.split(mark)));
   return new Set([...soft, ...hard, ...allWords(significantWords(inner.join(' ')))]);
 }
 
