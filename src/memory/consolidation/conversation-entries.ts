@@ -1,0 +1,92 @@
+/**
+ * A conversation as the seed's memory sees it (seed 001, Types): a message is what a person said, or what a turn answered; tools
+ * are what an answer used.
+ */
+import { shownText, type AssistantMessage, type Entry, type UserMessage } from '../../conversation/message.js';
+
+/** Seed 001, Types. */
+export interface ConversationEntry {
+  readonly role: string;
+  readonly content: string;
+  /** ISO 8601. */
+  readonly timestamp?: string;
+  readonly toolsUsed?: readonly string[];
+}
+
+/** The seed's entry, and the turn that it came from. */
+export interface TurnEntry extends ConversationEntry {
+  readonly role: 'user' | 'assistant';
+  readonly turn: string;
+}
+
+/**
+ * A turn's user messages, a steering one too, then its one answer. The answer is all that the assistant said in the turn: a person
+ * saw the words before a tool call as well, and what was announced there may not be said again at the end.
+ */
+export function toConversationEntries(entries: readonly Entry[]): TurnEntry[] {
+  const turns = new Map<string, Entry[]>();
+  for (const entry of entries) {
+    const told = turns.get(entry.turn) ?? [];
+    told.push(entry);
+    turns.set(entry.turn, told);
+  }
+  return [...turns].flatMap(([turn, told]) => [...askedIn(turn, told), ...answeredIn(turn, told)]);
+}
+
+/** What `memoryWindow` counts (seed 001, Configuration). */
+export function countMessages(entries: readonly Entry[]): number {
+  return toConversationEntries(entries).length;
+}
+
+function askedIn(turn: string, told: readonly Entry[]): TurnEntry[] {
+  return told.flatMap(({ ts, message }) =>
+    message.role === 'user' ? [{ role: 'user' as const, content: userText(message), ...timestampOf(ts), turn }] : [],
+  );
+}
+
+/** None or one: without a word, what it used is told all the same. */
+function answeredIn(turn: string, told: readonly Entry[]): TurnEntry[] {
+  const said = told.flatMap(({ ts, message }) => (message.role === 'assistant' ? [{ ts, text: assistantText(message) }] : []));
+  const spoken = said.filter(({ text }) => text !== '');
+  const tools = toolsIn(told);
+  const last = spoken.at(-1) ?? said.at(-1) ?? told.findLast(({ message }) => message.role === 'tool');
+  if (last === undefined || (spoken.length === 0 && tools.length === 0)) return [];
+  return [
+    {
+      role: 'assistant',
+      content: spoken.map(({ text }) => text).join('\n\n'),
+      ...timestampOf(last.ts),
+      ...(tools.length > 0 ? { toolsUsed: tools } : {}),
+      turn,
+    },
+  ];
+}
+
+function userText({ text, images = [] }: UserMessage): string {
+  const shown = shownText(text);
+  return images.length === 0 ? shown : `${shown} [${images.length} ${images.length === 1 ? 'image' : 'images'}]`.trimStart();
+}
+
+/** Thinking is its maker's and told to nobody else. */
+function assistantText({ blocks, stop }: AssistantMessage): string {
+  const text = blocks
+    .flatMap((block) => (block.kind === 'text' ? [shownText(block.text)] : []))
+    .join('')
+    .trim();
+  return stop === 'interrupted' ? `${text} [interrupted]`.trimStart() : text;
+}
+
+/** A result names its tool as well: its call may lie before the range. */
+function toolsIn(told: readonly Entry[]): string[] {
+  const names = told.flatMap(({ message }) => {
+    if (message.role === 'tool') return [message.name];
+    return message.role === 'assistant' ? message.blocks.flatMap((block) => (block.kind === 'tool-call' ? [block.name] : [])) : [];
+  });
+  return [...new Set(names)];
+}
+
+/** None for a time that no calendar has. */
+function timestampOf(ts: number): { timestamp?: string } {
+  const date = new Date(Math.round(ts * 1000));
+  return Number.isNaN(date.getTime()) ? {} : { timestamp: date.toISOString() };
+}

@@ -1,0 +1,67 @@
+/**
+ * An update of MEMORY.md that a person's edit overtook (design section 4: edits by hand are never overwritten).
+ *
+ * M1  What only one side changed is taken from that side.
+ * M2  Where both changed, the person's lines stay, and ours that are not there yet come after them.
+ * M3  What the person deleted or rewrote does not come back: not in its place, not in another, not in other words.
+ */
+import { diff3Merge } from 'node-diff3';
+import { foldedLine, lineCounts, linesOf } from '../documents/memory-lines.js';
+import { allWords, shareIn, significantWords } from '../documents/significant-words.js';
+
+export interface MemoryVersions {
+  /** What the model saw. */
+  readonly base: string;
+  /** What a person made of it meanwhile. */
+  readonly theirs: string;
+  /** What the model made of it. */
+  readonly ours: string;
+}
+
+/** Of a deleted line's words in a new one: the same thing again. */
+const AGAIN_SHARE = 0.6;
+/** A line of one word has it in common with too many. */
+const AGAIN_WORDS = 2;
+/** Merging takes time with the square of lines that are alike. A document of more is one conflict; none that we write has so many. */
+const MAX_LINES = 5_000;
+
+export function mergeMemory({ base, theirs, ours }: MemoryVersions): string {
+  const [a, o, b] = [linesOf(theirs), linesOf(base), linesOf(ours)];
+  const theirLines = lineCounts(a);
+  const isBack = comesBack(o, theirLines);
+  // M3 holds for every line of ours, also for one that was moved to where nobody else changed anything.
+  const fits = (line: string): boolean => theirLines.has(foldedLine(line)) || !isBack(line);
+  const isLong = Math.max(a.length, o.length, b.length) > MAX_LINES;
+  const regions = isLong ? [{ conflict: { a, o, b } }] : diff3Merge(a, o, b, { excludeFalseConflicts: true });
+  const stands = lineCounts(regions.flatMap(({ ok, conflict }) => ok ?? conflict.a));
+  return regions
+    .flatMap(({ ok, conflict }) => ok ?? [...conflict.a, ...notYet(conflict.b, stands)])
+    .filter(fits)
+    .join('\n');
+}
+
+function notYet(lines: readonly string[], stands: Map<string, number>): string[] {
+  return lines.filter((line) => {
+    const folded = foldedLine(line);
+    if (folded === '' || stands.has(folded)) return false;
+    stands.set(folded, 1);
+    return true;
+  });
+}
+
+/** M3: whether a line is one that the person took out, or says it again. */
+function comesBack(base: readonly string[], theirs: ReadonlyMap<string, number>): (line: string) => boolean {
+  const deleted = [...lineCounts(base).keys()].filter((line) => !theirs.has(line));
+  const exactly = new Set(deleted);
+  const words = deleted.map(wordsOf).filter(({ size }) => size >= AGAIN_WORDS);
+  return (line) => {
+    const folded = foldedLine(line);
+    if (folded === '') return false;
+    const own = wordsOf(folded);
+    return exactly.has(folded) || words.some((gone) => shareIn(gone, own) >= AGAIN_SHARE);
+  };
+}
+
+function wordsOf(text: string): Set<string> {
+  return allWords(significantWords(text));
+}

@@ -1,0 +1,229 @@
+/**
+ * Where each new line of MEMORY.md comes from, and which of them wait for a person (design section 4: what a tool brought into
+ * memory carries where it came from). The evidence is lexical: the same conversation gives the same answer, and no model can be
+ * talked out of it.
+ *
+ * V1  New is a line that does not stand in the current memory; moved, indented or numbered anew it is the same line.
+ * V2  `user`: up to three of his messages have 60 % of its words and everything hard in it (`significant-words.ts`, W2). Whatever
+ *     else says the same, he said it himself.
+ * V3  A line that only puts memory's own lines together brings nothing new: `model`.
+ * V4  `tool:<name>`: a result supports it better than the user does. Words of an assistant's answer count as the tool's when the
+ *     tool's result, in the same turn, has them too: the model only passed them on. A trusted tool goes before another one.
+ * V5  Else the model concluded it: `model`.
+ * V6  What comes from a tool that is not trusted does not enter the text; what it would have replaced stays, in its place.
+ *
+ * Limits: it sees words, not meaning. A tool's text in another language than the line counts as the model's own conclusion.
+ */
+import { isBodyRef, shownText, type Body, type Entry } from '../../conversation/message.js';
+import { diffArrays } from 'diff';
+import type { LineSource, SourcedLine, Trust } from '../documents/documents.js';
+import { foldedLine, lineCounts, linesOf, takeLine } from '../documents/memory-lines.js';
+import { allWords, shareIn, significantWords, wordsSaid } from '../documents/significant-words.js';
+
+export interface ProvenanceRequest {
+  readonly currentMemory: string;
+  readonly memoryUpdate: string;
+  /** The range that the update was made from, with every text at hand. */
+  readonly entries: readonly Entry[];
+  readonly conversation: string;
+  readonly trustedTools: ReadonlySet<string>;
+}
+
+export interface Provenance {
+  /** The update without what is proposed. */
+  readonly text: string;
+  readonly added: readonly SourcedLine[];
+  /** Lines that only an untrusted tool's word stands behind. */
+  readonly proposed: readonly SourcedLine[];
+}
+
+const USER_SHARE = 0.6;
+const USER_MESSAGES = 3;
+const TOOL_SHARE = 0.5;
+/** Of the line in a tool's result, when the answer of the same turn has the rest. */
+const PASSED_ON_SHARE = 0.3;
+/** From here on a new line is a rewriting of an old one. */
+const REWRITTEN_SHARE = 0.5;
+
+export function withProvenance(request: ProvenanceRequest): Provenance {
+  const { currentMemory, memoryUpdate, trustedTools } = request;
+  const before = linesOf(currentMemory);
+  const after = linesOf(memoryUpdate);
+  const evidence = evidenceIn(request);
+  const isNew = newIn(before, after);
+  const sources = after.map((line, at) => (isNew[at] ? sourceOf(line, evidence, request.conversation) : undefined));
+  const isProposed = sources.map((source) => source !== undefined && toolOf(source.trust, trustedTools));
+  const sourced = (wanted: boolean): SourcedLine[] =>
+    after.flatMap((line, at) => {
+      const source = sources[at];
+      return source === undefined || isProposed[at] !== wanted ? [] : [{ line, source }];
+    });
+  const text = isProposed.includes(true) ? withoutProposed(before, after, isNew, isProposed) : memoryUpdate;
+  return { text, added: sourced(false), proposed: sourced(true) };
+}
+
+/** V1 */
+function newIn(before: readonly string[], after: readonly string[]): boolean[] {
+  const known = lineCounts(before);
+  return after.map((line) => !takeLine(known, line));
+}
+
+function toolOf(trust: Trust, trusted: ReadonlySet<string>): boolean {
+  return trust.startsWith('tool:') && !trusted.has(trust.slice('tool:'.length));
+}
+
+interface Told {
+  readonly words: ReadonlySet<string>;
+  readonly turn: string;
+}
+
+interface Evidence {
+  readonly user: readonly Told[];
+  readonly assistant: readonly Told[];
+  readonly tools: readonly (Told & { readonly name: string; readonly isTrusted: boolean })[];
+  readonly memory: readonly Told[];
+}
+
+function evidenceIn({ entries, currentMemory, trustedTools }: ProvenanceRequest): Evidence {
+  const told = (body: Body, turn: string): Told => ({ words: wordsSaid(textOf(body)), turn });
+  // Its day is told with a message, and a model may write it into a line.
+  const dated = (body: Body, { turn, ts }: Entry): Told => ({ words: new Set([...told(body, turn).words, ...dayOf(ts)]), turn });
+  return {
+    user: entries.flatMap((entry) => (entry.message.role === 'user' ? [dated(entry.message.text, entry)] : [])),
+    assistant: entries.flatMap(({ turn, message }) =>
+      message.role === 'assistant' ? message.blocks.flatMap((block) => (block.kind === 'text' ? [told(block.text, turn)] : [])) : [],
+    ),
+    tools: entries.flatMap(({ turn, message }) =>
+      message.role === 'tool' ? [{ ...told(message.text, turn), name: message.name, isTrusted: trustedTools.has(message.name) }] : [],
+    ),
+    memory: linesOf(currentMemory).map((line) => told(line, '')),
+  };
+}
+
+function sourceOf(line: string, evidence: Evidence, conversation: string): LineSource {
+  const { soft, hard } = significantWords(foldedLine(line));
+  const words = allWords({ soft, hard });
+  const by = (trust: Trust, turns: readonly string[]): LineSource => ({
+    trust,
+    conversation,
+    ...(turns.length > 0 ? { turn_ids: [...new Set(turns)].sort() } : {}),
+  });
+  const user = bestOf(words, evidence.user);
+  if (isWhole(user, hard)) return by('user', user.turns);
+  const assistant = bestOf(words, evidence.assistant);
+  // V3. Without a word there is nothing that anybody could have said.
+  if (words.size === 0 || isWhole(bestOf(words, evidence.memory), hard)) return by('model', assistant.turns);
+  const tool = toolBehind(words, hard, user, evidence);
+  return tool ? by(`tool:${tool.name}`, [tool.turn]) : by('model', assistant.turns);
+}
+
+interface Support {
+  readonly share: number;
+  readonly found: ReadonlySet<string>;
+  readonly turns: readonly string[];
+}
+
+/** V2: what the few that say most of it have together. All of a long conversation has every common word. */
+function bestOf(words: ReadonlySet<string>, told: readonly Told[]): Support {
+  const found = new Set<string>();
+  const turns: string[] = [];
+  for (let taken = 0; taken < USER_MESSAGES; taken++) {
+    let best: readonly string[] = [];
+    let turn = '';
+    for (const candidate of told) {
+      const more = [...words].filter((word) => !found.has(word) && candidate.words.has(word));
+      if (more.length > best.length) [best, turn] = [more, candidate.turn];
+    }
+    if (best.length === 0) break;
+    for (const word of best) found.add(word);
+    turns.push(turn);
+  }
+  return { share: words.size === 0 ? 0 : found.size / words.size, found, turns };
+}
+
+function isWhole({ share, found }: Support, hard: ReadonlySet<string>): boolean {
+  return share >= USER_SHARE && [...hard].every((word) => found.has(word));
+}
+
+/** V4 */
+function toolBehind(words: ReadonlySet<string>, hard: ReadonlySet<string>, user: Support, { tools, assistant }: Evidence) {
+  const unsaid = [...hard].filter((word) => isTelling(word) && !user.found.has(word));
+  const candidates = tools.flatMap((tool) => {
+    const own = shareIn(words, tool.words);
+    const passedOn =
+      own >= PASSED_ON_SHARE && assistant.some((said) => said.turn === tool.turn && shareIn(words, said.words) >= USER_SHARE);
+    const brings = unsaid.some((word) => tool.words.has(word));
+    const hardOnes = [...hard].filter((word) => tool.words.has(word)).length;
+    const saysMore = own > user.share || hardOnes > [...hard].filter((word) => user.found.has(word)).length;
+    return brings || (saysMore && (own >= TOOL_SHARE || passedOn)) ? [{ ...tool, own: own + (brings ? 1 : 0) }] : [];
+  });
+  return candidates.sort((a, b) => b.own - a.own || Number(b.isTrusted) - Number(a.isTrusted))[0];
+}
+
+/** An address, a path, a name with dots or a long number: it does not stand in a page by chance. */
+function isTelling(word: string): boolean {
+  return /[@./\\]/.test(word) || /\d.*\d.*\d.*\d/.test(word);
+}
+
+/** V6. Removed lines go back to where the proposed line stands that replaced them. */
+function withoutProposed(
+  before: readonly string[],
+  after: readonly string[],
+  isNew: readonly boolean[],
+  isProposed: readonly boolean[],
+): string {
+  const kept = after.map((line, at) => ({ line, words: wordsOf(line), at })).filter(({ at }) => isNew[at]);
+  const restored = new Map<number, string[]>();
+  for (const { line, besides } of removedLines(before, after)) {
+    const words = wordsOf(line);
+    const shares = kept.map(({ words: others, at }) => ({ at, share: shareIn(words, others) }));
+    // The same in a kept line and in a proposed one: it is not lost.
+    const best = shares.sort((a, b) => b.share - a.share || Number(isProposed[a.at]) - Number(isProposed[b.at]) || a.at - b.at)[0];
+    const home = best !== undefined && best.share >= REWRITTEN_SHARE ? best.at : besides.find((at) => isProposed[at]);
+    if (home !== undefined && isProposed[home]) restored.set(home, [...(restored.get(home) ?? []), line]);
+  }
+  return after.flatMap((line, at) => (isProposed[at] ? (restored.get(at) ?? []) : [line])).join('\n');
+}
+
+/** Lines of `before` that are nowhere in `after`, each with the lines of `after` that stand where it stood. */
+function removedLines(
+  before: readonly string[],
+  after: readonly string[],
+): { readonly line: string; readonly besides: readonly number[] }[] {
+  const still = lineCounts(after);
+  const isGone = before.map((line) => !takeLine(still, line));
+  const gone: { line: string; besides: number[] }[] = [];
+  let from = 0;
+  let to = 0;
+  let pending: { line: string; besides: number[] }[] = [];
+  for (const { added, removed, count } of diffArrays(before.map(foldedLine), after.map(foldedLine))) {
+    if (removed) {
+      pending = before.slice(from, from + count).flatMap((line, at) => (isGone[from + at] ? [{ line, besides: [] }] : []));
+      gone.push(...pending);
+      from += count;
+    } else if (added) {
+      for (const removal of pending) removal.besides.push(...Array.from({ length: count }, (_, at) => to + at));
+      to += count;
+      pending = [];
+    } else {
+      from += count;
+      to += count;
+      pending = [];
+    }
+  }
+  return gone;
+}
+
+function wordsOf(line: string): Set<string> {
+  return allWords(significantWords(foldedLine(line)));
+}
+
+function dayOf(ts: number): Set<string> {
+  const date = new Date(ts * 1000);
+  return Number.isNaN(date.getTime()) ? new Set() : wordsSaid(date.toISOString().slice(0, 10));
+}
+
+/** What is not at hand is known by its preview, without our word on where the rest lies. */
+function textOf(body: Body): string {
+  return isBodyRef(body) ? body.preview : shownText(body);
+}

@@ -1,0 +1,54 @@
+/** That something stays forgotten (design section 4), without a word of it being kept: a tombstone has salted hashes alone. */
+import { createHash } from 'node:crypto';
+import type { Tombstone } from './documents.js';
+import { foldedLine, linesOf } from './memory-lines.js';
+import { allWords, significantWords, wordsSaid } from './significant-words.js';
+
+/** Of a tombstone's words: said a little differently, it is still the same thing. */
+const FORGOTTEN_SHARE = 0.8;
+/** 64 bits in hexadecimal: enough that no two words meet by chance. */
+const HASH_CHARACTERS = 16;
+
+export const FORGOTTEN_MARK = '[forgotten]';
+
+/** One per line or fact. Its words are sorted, so that nothing tells their order; without any it forgets nothing. */
+export function tombstoneOf(
+  text: string,
+  { id, ts, salt }: { readonly id: string; readonly ts: number; readonly salt: string },
+): Tombstone {
+  return { id, ts, words: [...hashesOf(foldedLine(text), salt)].sort() };
+}
+
+export function isForgotten(line: string, tombstones: readonly Tombstone[], salt: string): boolean {
+  if (tombstones.length === 0) return false;
+  const hashes = new Set([...wordsSaid(line)].map((word) => hashOf(word, salt)));
+  return tombstones.some(({ words }) => {
+    const shared = words.filter((word) => hashes.has(word)).length;
+    return words.length > 0 && shared >= FORGOTTEN_SHARE * words.length;
+  });
+}
+
+export function withoutForgotten(text: string, tombstones: readonly Tombstone[], salt: string): string {
+  if (tombstones.length === 0) return text;
+  const lines = linesOf(text);
+  const kept = lines.filter((line) => !isForgotten(line, tombstones, salt));
+  return kept.length === lines.length ? text : kept.join('\n');
+}
+
+/** For text of which each line must stay a line, such as a message. */
+export function redactor(tombstones: readonly Tombstone[], salt: string): (text: string) => string {
+  return (text) => {
+    if (tombstones.length === 0) return text;
+    const lines = linesOf(text);
+    const shown = lines.map((line) => (isForgotten(line, tombstones, salt) ? FORGOTTEN_MARK : line));
+    return shown.every((line, at) => line === lines[at]) ? text : shown.join('\n');
+  };
+}
+
+function hashesOf(text: string, salt: string): Set<string> {
+  return new Set([...allWords(significantWords(text))].map((word) => hashOf(word, salt)));
+}
+
+function hashOf(word: string, salt: string): string {
+  return createHash('sha256').update(`${salt}\0${word}`).digest('hex').slice(0, HASH_CHARACTERS);
+}
