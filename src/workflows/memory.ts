@@ -91,7 +91,7 @@ export async function memory(argument: MemoryArgument): Promise<never> {
     change(noteDone(queue, now(), `${reviewed.id} ${reviewed.state}`));
     return reviewed;
   };
-  const care = async (payload: unknown): Promise<Cared> => {
+  const care = async (payload?: unknown): Promise<Cared> => {
     const { agent = scope } = accepted(readCare(payload));
     const activities = memoryActivities(undefined);
     const found = await activities.care({ scope, agent });

@@ -8,7 +8,7 @@
  */
 import { utf8Length } from '../../conversation/text.js';
 import { objectAt } from '../balanced-json.js';
-import { cleanText } from '../plain-text.js';
+import { cleanText } from '../../conversation/text.js';
 
 /** Seed 001, Types. */
 export interface ConsolidationResult {

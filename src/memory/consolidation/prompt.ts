@@ -6,7 +6,8 @@
  * P2  The conversation is data. Nothing in it begins at the margin but our own labels, so it cannot pass for a heading.
  */
 import { utf8Length } from '../../conversation/text.js';
-import { cleanText, cut, indented } from '../plain-text.js';
+import { cleanText } from '../../conversation/text.js';
+import { cut, indented } from '../plain-text.js';
 import type { ConversationEntry } from './conversation-entries.js';
 import { boundedMessages } from './message-lines.js';
 
