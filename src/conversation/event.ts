@@ -2,7 +2,7 @@
 import type { AgentStatus } from './attributes.js';
 import type { Consolidation, Delivery } from './contract.js';
 import type { Compacted, ModelAnswer, PutAway, Recorded, StepFailure, ToolFinished } from './effects.js';
-import type { ImageSource, Usage } from './message.js';
+import type { MediaSource, Usage } from './message.js';
 
 export type ConversationEvent =
   // Someone said something.
@@ -10,7 +10,9 @@ export type ConversationEvent =
       readonly kind: 'message-received';
       readonly messageId: string;
       readonly text: string;
-      readonly images?: readonly ImageSource[];
+      readonly images?: readonly MediaSource[];
+      readonly audio?: readonly MediaSource[];
+      readonly video?: readonly MediaSource[];
       readonly delivery: Delivery;
       readonly at: number;
     }

@@ -115,7 +115,7 @@ export async function memory(argument: MemoryArgument): Promise<never> {
   setHandler(reviewSignal, (payload: unknown) => unheard(review(payload)));
   setHandler(forgetUpdate, forget, { validator: (payload: unknown) => void accepted(readForget(payload)) });
   setHandler(reviewUpdate, review, { validator: (payload: unknown) => void accepted(readReview(payload)) });
-  setHandler(careUpdate, care, { validator: (payload: unknown) => void accepted(readCare(payload)) });
+  setHandler(careUpdate, care, { validator: (payload?: unknown) => void accepted(readCare(payload)) });
   setDefaultSignalHandler((name) => change(noteDone(queue, now(), `refused: no signal "${name}"`)));
   setHandler(memoryStatusQuery, () => memoryStatusOf(queue, workflowInfo().historyLength));
   setCurrentDetails(memoryDetailsOf(queue));

@@ -34,6 +34,9 @@ export interface Subject {
   readonly provider: string;
   /** The model's own name in requests. */
   readonly model: string;
+  /** One that is known to hold its answer to a schema, and, save where all do, one that is not. */
+  readonly schemaModel: string;
+  readonly plainModel?: string;
   readonly start: (options?: { readonly apiKey?: string }) => Promise<Api>;
   readonly create: (options: { readonly apiKey?: string; readonly url?: string; readonly fetch?: typeof fetch }) => Model;
   /** Where requests go by themselves. */
@@ -55,6 +58,8 @@ export interface Subject {
   /** Inputs of tools stream as text, which may be cut. */
   readonly streamsInputs: boolean;
   readonly fetchesImages: boolean;
+  /** Audio and video go as they are. */
+  readonly takesRecordings: boolean;
 }
 
 const asSaid = (explanation: string | null): string | undefined => explanation ?? undefined;
@@ -63,6 +68,8 @@ export const subjects: readonly Subject[] = [
   {
     provider: 'anthropic',
     model: 'claude-test',
+    schemaModel: 'claude-opus-4-8',
+    plainModel: 'claude-test',
     start: startMessagesApi,
     create: ({ apiKey, url, fetch }) => createAnthropicModel({ apiKey, baseURL: url, fetch }),
     publicUrl: 'https://api.anthropic.com/v1/messages',
@@ -76,10 +83,13 @@ export const subjects: readonly Subject[] = [
     refusal: asSaid,
     streamsInputs: true,
     fetchesImages: true,
+    takesRecordings: false,
   },
   {
     provider: 'openai',
     model: 'gpt-test',
+    schemaModel: 'gpt-5.5',
+    plainModel: 'gpt-test',
     start: startChatApi,
     create: ({ apiKey, url, fetch }) => createOpenAIModel({ apiKey, baseURL: url && `${url}/v1`, fetch }),
     publicUrl: 'https://api.openai.com/v1/chat/completions',
@@ -93,10 +103,13 @@ export const subjects: readonly Subject[] = [
     refusal: asSaid,
     streamsInputs: true,
     fetchesImages: true,
+    takesRecordings: false,
   },
   {
     provider: 'openai-responses',
     model: 'gpt-test',
+    schemaModel: 'gpt-5.5',
+    plainModel: 'gpt-test',
     start: startResponsesApi,
     create: ({ apiKey, url, fetch }) => createOpenAIResponsesModel({ apiKey, baseURL: url && `${url}/v1`, fetch }),
     publicUrl: 'https://api.openai.com/v1/responses',
@@ -110,10 +123,13 @@ export const subjects: readonly Subject[] = [
     refusal: asSaid,
     streamsInputs: true,
     fetchesImages: true,
+    takesRecordings: false,
   },
   {
     provider: 'gemini',
     model: 'gemini-3-test',
+    schemaModel: 'gemini-3.8-flash',
+    plainModel: 'gemini-3-test',
     start: startGeminiApi,
     create: ({ apiKey, url, fetch }) => createGeminiModel({ apiKey, baseURL: url, fetch }),
     publicUrl: 'https://generativelanguage.googleapis.com/v1beta/models/gemini-3-test:streamGenerateContent?alt=sse',
@@ -127,10 +143,12 @@ export const subjects: readonly Subject[] = [
     refusal: () => 'Gemini gave no answer: SAFETY.',
     streamsInputs: false,
     fetchesImages: true,
+    takesRecordings: true,
   },
   {
     provider: 'ollama',
     model: 'llama-test',
+    schemaModel: 'llama-test',
     start: startOllamaApi,
     create: ({ url, fetch }) => createOllamaModel({ host: url, fetch }),
     publicUrl: 'http://127.0.0.1:11434/api/chat',
@@ -142,5 +160,6 @@ export const subjects: readonly Subject[] = [
     countsCacheWrites: false,
     streamsInputs: false,
     fetchesImages: false,
+    takesRecordings: false,
   },
 ];

@@ -7,8 +7,9 @@
  */
 import type { ChatRequest, Message, Tool } from 'ollama';
 import type { AssistantBlock, ConversationMessage, UserMessage } from '../../conversation/message.js';
+import { sentSchema } from '../answer-schema.js';
 import type { ModelRequest, ToolDescription } from '../model.js';
-import { sentImage, sentText } from '../shown.js';
+import { recordingsInWords, sentImage, sentText } from '../shown.js';
 import { toSentInput } from '../tool-input.js';
 import { markedResultText } from '../tool-result-text.js';
 import { toWellFormed, toWellFormedJson } from '../well-formed.js';
@@ -16,7 +17,10 @@ import { toWireName } from '../wire-names.js';
 
 const IMAGE_TYPES: readonly string[] = ['image/jpeg', 'image/png', 'image/webp'];
 
-export function renderRequest({ model, maxTokens, system, tools, messages }: ModelRequest): ChatRequest & { stream: true } {
+export function renderRequest(request: ModelRequest): ChatRequest & { stream: true } {
+  const { model, maxTokens, system, tools, messages } = request;
+  // Held to a schema, a model could not call: it shapes every word, calls included.
+  const schema = tools.length === 0 ? sentSchema('ollama', request)?.schema : undefined;
   const instructions = toWellFormed(system);
   return {
     model,
@@ -25,6 +29,7 @@ export function renderRequest({ model, maxTokens, system, tools, messages }: Mod
       ...messages.flatMap((message) => renderMessage(message)),
     ],
     ...(tools.length > 0 && { tools: tools.map(renderTool) }),
+    ...(schema && { format: schema }),
     stream: true,
     options: { num_predict: maxTokens },
   };
@@ -48,9 +53,9 @@ function renderMessage(message: ConversationMessage): Message[] {
   }
 }
 
-function renderUser({ text, images = [] }: UserMessage): Message {
-  const sent = images.map((image) => sentImage(image, { types: IMAGE_TYPES, urls: false }));
-  const words = [...sent.map((image) => (image.kind === 'words' ? image.text : '')), sentText(text)];
+function renderUser(message: UserMessage): Message {
+  const sent = (message.images ?? []).map((image) => sentImage(image, { types: IMAGE_TYPES, urls: false }));
+  const words = [...sent.map((image) => (image.kind === 'words' ? image.text : '')), ...recordingsInWords(message), sentText(message.text)];
   const pictures = sent.flatMap((image) => (image.kind === 'base64' ? [image.base64] : []));
   return {
     role: 'user',
