@@ -1,6 +1,7 @@
 /** The scripted Anthropic Messages API. */
 import { apiError, errorBody } from './api-error.js';
 import type { ApiRequest } from './api-request.js';
+import { consolidationReply } from './consolidation-reply.js';
 import { checkBody, checkHeaders, maxBodyBytes } from './check-body.js';
 import { checkRequest } from './check-request.js';
 import { toSse, type OddFrame, type Protocol } from './protocol.js';
@@ -16,8 +17,9 @@ export type MessagesApiOptions = scripted.ScriptedApiOptions<ApiRequest>;
 /** Its `url` is the SDK's `baseURL`. */
 export type MessagesApi = scripted.ScriptedApi<ApiRequest>;
 
+/** Consolidations of long-term memory are answered beside the script, unless `aside` says otherwise. */
 export function startMessagesApi(options: MessagesApiOptions = {}): Promise<MessagesApi> {
-  return scripted.startScriptedApi(messages, options);
+  return scripted.startScriptedApi(messages, { aside: consolidationReply, ...options });
 }
 
 const counting = '/v1/messages/count_tokens';

@@ -8,13 +8,12 @@
 import {
   blocksOf,
   lastToolResults,
-  lastUserText,
-  systemText,
   textOf,
   type ApiMessage,
   type ApiRequest,
   type ToolResultBlock,
 } from './api-request.js';
+import { consolidationReply } from './consolidation-reply.js';
 import { startMessagesApi } from './messages-api.js';
 import type { Reply, ToolCall } from './reply.js';
 
@@ -58,8 +57,8 @@ const skills: readonly Skill[] = [
 ];
 
 export function offlineAnswer(request: ApiRequest): Reply {
-  const consolidated = consolidation(request);
-  if (consolidated !== undefined) return { text: consolidated };
+  const consolidated = consolidationReply(request);
+  if (consolidated !== undefined) return consolidated;
   const results = lastToolResults(request);
   if (results.length > 0) return { text: [...results.map((result) => report(request, result)), ...steered(request)].join('\n\n') };
   const wish = latestWish(request);
@@ -77,6 +76,7 @@ export async function startOfflineModel(options: { readonly port?: number; reado
   const api = await startMessagesApi({
     port: options.port,
     keepHits: false,
+    aside: () => undefined,
     answer: (request) => ({ ...offlineAnswer(request), chunks: { size: pieceOf, delayMs } }),
   });
   return { url: api.url, port: api.port, close: api.close };
@@ -130,19 +130,6 @@ function story(): string {
     (_, index) => `Chapter ${index + 1}. The worker stopped in the middle of a sentence; another one read what was written and went on.`,
   );
   return `${chapters.join('\n')}\nThe end.`;
-}
-
-/** Asked to consolidate a memory (JSON with these two fields), it keeps the memory and notes how much was said. */
-function consolidation(request: ApiRequest): string | undefined {
-  const asked = `${systemText(request)}\n${lastUserText(request)}`;
-  if (!asked.includes('"history_entry"') || !asked.includes('"memory_update"')) return undefined;
-  const memory = /## Current Long-term Memory\n([\s\S]*?)\n+## Conversation to Process/.exec(asked)?.[1]?.trim() ?? '';
-  const talk = asked.split('## Conversation to Process').at(-1)?.trim() ?? '';
-  const time = /\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}/.exec(talk)?.[0].replace('T', ' ') ?? '0000-00-00 00:00';
-  return JSON.stringify({
-    history_entry: `[${time}] Talked with the scripted stand-in (${talk.split('\n').length} lines), beginning: ${shortened(talk.replace(/\s+/g, ' '), 160)}`,
-    memory_update: memory === '(empty)' ? '' : memory,
-  });
 }
 
 /** The newest thing a person said: what precedes it in the same message are notices and memories. */

@@ -6,6 +6,7 @@
  * M2. What the script did not foresee fails loudly: a 400 that says so, and a line in `problems`.
  * M3. In strict mode a request that the real API would refuse is refused in its words, noted in `problems`, and uses up no exchange.
  * M4. `answer`, where given, speaks when the script is at its end.
+ * M5. What `aside` answers is no part of the script: it uses up no exchange, is no hit, and must be a request that the API would take.
  */
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -54,6 +55,8 @@ export interface ScriptedApiOptions<Request> {
   readonly script?: readonly Exchange<Request>[];
   /** Answers what the script does not (M4); `hit` counts from 1. */
   readonly answer?: (request: Request, hit: number) => Reply | Promise<Reply>;
+  /** Answers what is asked beside the conversation (M5); undefined for what is not. */
+  readonly aside?: (request: Request) => Reply | undefined;
   /** Refuse what the real API refuses (M3); default true. */
   readonly strict?: boolean;
   /** The only key that is accepted; default any. */
@@ -67,6 +70,8 @@ export interface ScriptedApi<Request> {
   readonly url: string;
   readonly port: number;
   readonly hits: readonly Hit<Request>[];
+  /** What was asked beside the conversation (M5). */
+  readonly asides: readonly Request[];
   readonly problems: readonly string[];
   play(...exchanges: readonly Exchange<Request>[]): void;
   /** How many exchanges are left. */
@@ -94,6 +99,7 @@ export async function startScriptedApi<Request extends object>(
   const strict = options.strict ?? true;
   const script = [...(options.script ?? [])];
   const hits: Hit<Request>[] = [];
+  const asides: Request[] = [];
   const problems: string[] = [];
   const waiting = new Set<Waiting<Request>>();
   let count = 0;
@@ -118,6 +124,11 @@ export async function startScriptedApi<Request extends object>(
     let end = (): void => {};
     const ended = new Promise<void>((resolve) => (end = resolve));
     const body = protocol.read(incoming);
+    const aside = body && protocol.checkRequest(incoming) === undefined ? options.aside?.(body) : undefined;
+    if (body && aside) {
+      asides.push(body);
+      return void (await sendReply(outlet, aside, body));
+    }
     const hit: OpenHit<Request> = {
       n: ++count,
       path,
@@ -195,6 +206,7 @@ export async function startScriptedApi<Request extends object>(
     url: `http://127.0.0.1:${port}`,
     port,
     hits,
+    asides,
     problems,
     play: (...exchanges) => void script.push(...exchanges),
     remaining: () => script.length,

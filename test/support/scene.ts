@@ -15,6 +15,7 @@ import { startMessagesApi, type MessagesApi, type MessagesApiOptions } from '../
 import { dieWithUs } from './reaper.js';
 import { startRedis, type RedisServer } from './redis-server.js';
 import { startTemporal, type TemporalServer } from './temporal-server.js';
+import { forgetMemories } from './world.js';
 import { startWorkerProcess, type WorkerProcess } from './worker-process.js';
 
 export interface SceneOptions extends MessagesApiOptions {
@@ -135,6 +136,7 @@ async function build(options: SceneOptions, ends: (() => unknown)[], close: () =
   setMaxListeners(0, leaving.signal);
   const connection = await Connection.connect({ address });
   ends.push(() => connection.close());
+  if (!options.ownTemporal) ends.push(() => forgetMemories(new Client({ connection }), taskQueue));
 
   return {
     dir,

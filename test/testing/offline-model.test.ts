@@ -107,11 +107,11 @@ describe('the offline model', () => {
 
   test('keeps the memory when it is asked to consolidate it', () => {
     const prompt =
-      'Return JSON with "history_entry" and "memory_update".\n\n## Current Long-term Memory\nLikes tea.\n\n' +
+      'You are a memory consolidation agent. Return JSON with "history_entry" and "memory_update".\n\n## Current Long-term Memory\nLikes tea.\n\n' +
       '## Conversation to Process\n[2026-11-21 10:00] user: hello\n[2026-11-21 10:01] assistant: hi';
     const answer = JSON.parse(String(offlineAnswer(request(said(prompt))).text)) as Record<string, string>;
     expect(answer.memory_update).toBe('Likes tea.');
-    expect(answer.history_entry).toMatch(/^\[2026-11-21 10:00\] .*2 lines/);
+    expect(answer.history_entry).toMatch(/^\[2026-11-21 10:00\] .*2 messages/);
   });
 
   test('is served over HTTP: streams, calls tools and goes on after them', async () => {
