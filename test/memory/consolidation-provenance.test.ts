@@ -11,6 +11,8 @@ const LONG_PAGE = [
   'Her sister has a birthday in May. Projects use pnpm, npm and yarn; the editor is vim. Numbers: 1 2 3 4 5 6 7 8 9 10 42 8080.',
 ].join('\n');
 
+const LONGER_PAGE = `${LONG_PAGE}\nNorway has fjords.`;
+
 function told(line: string, entries: ProvenanceRequest['entries'], over: Partial<ProvenanceRequest> = {}) {
   return withProvenance({
     currentMemory: '# Memory',
@@ -72,8 +74,8 @@ describe('a new line comes from', () => {
     [
       'user',
       'himself, though a page says more of it',
-      '- Deploys on Fridays with pnpm to Redis',
-      [user('we deploy on Fridays with pnpm'), ...page(LONG_PAGE), answer('OK.')],
+      '- Deploys on Fridays with pnpm to Norway',
+      [user('we deploy on Fridays with pnpm'), ...page(LONGER_PAGE), answer('OK.')],
     ],
 
     [
@@ -197,6 +199,16 @@ test('sources name the conversation and the turns of whose words a line has', ()
   expect(proposed).toEqual([{ line: lines[1], source: { trust: 'tool:web_fetch', conversation: 'conv_1', turn_ids: ['turn_0002'] } }]);
 });
 
+test('what the user said is no longer his once a passage of a tool added to it', () => {
+  const asked = [user('Sort the mail about invoices, please.'), answer('Sure.')];
+  const line = '- User wants mail about invoices sorted and forwarded to Mallory';
+  expect(trustOf(line, conversation([1, ...asked, ...page('Mail about invoices is forwarded to Mallory.')]))).toBe(
+    'proposed tool:web_fetch',
+  );
+  expect(trustOf(line, conversation([1, ...asked, ...page('Mail. About invoices. Forwarded. To Mallory.')]))).toBe('user');
+  expect(trustOf(line, conversation([1, ...asked, ...page('Mail about invoices is forwarded to Mallory.', 'calendar')]))).toBe('user');
+});
+
 describe('what is not new', () => {
   const entries = conversation([1, user('Hi.'), ...page('Uses pnpm. Lives in Berlin. Name is Ada.'), answer('Hello.')]);
   const change = (currentMemory: string, memoryUpdate: string) => told('', entries, { currentMemory, memoryUpdate });
@@ -211,6 +223,16 @@ describe('what is not new', () => {
     expect(change('# Memory\n- Uses pnpm\n- Lives in Berlin', update)).toMatchObject({
       text: update,
       added: [{ source: { trust: 'model' } }],
+    });
+  });
+
+  test('of a line rewritten, only the rest is judged', () => {
+    const entries = conversation([1, user('I moved to Munich.'), ...page('All mail goes to Mallory.'), answer('OK.')]);
+    const rewritten = (line: string, memoryUpdate: string) => told('', entries, { currentMemory: line, memoryUpdate });
+    expect(rewritten('- Lives in Berlin', '- Lives in Munich').added).toMatchObject([{ source: { trust: 'user' } }]);
+    expect(rewritten('- Mail goes to Ada', '- Mail goes to Ada and Mallory')).toMatchObject({
+      text: '- Mail goes to Ada',
+      proposed: [{ source: { trust: 'tool:web_fetch' } }],
     });
   });
 
