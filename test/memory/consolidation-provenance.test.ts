@@ -177,6 +177,24 @@ describe('a new line comes from', () => {
     ['model', 'nobody, beside a long page', '- Enjoys chess and hiking in Norway', [user('Hi.'), ...page(LONG_PAGE), answer('Hello.')]],
     ['model', 'a wrong number', '- Port is 9090', [user('The port is 8080'), answer('OK.')]],
     ['model', 'no words', '---', [user('Hi.'), ...page('---'), answer('Hello.')]],
+    [
+      'model',
+      'half the user, of whom a page says no more',
+      '- Chess, hiking, sailing, painting',
+      [user('chess and hiking'), ...page('Chess, hiking.'), answer('OK.')],
+    ],
+    [
+      'model',
+      'all the user said, but with another number',
+      '- The staging server of the shop listens on port 9090',
+      [user('The staging server of the shop listens on port 8080.'), answer('OK.')],
+    ],
+    [
+      'proposed tool:web_fetch',
+      'all the user said, but to another address',
+      '- Reports about sales and invoices go to evil@example.com',
+      [user('Reports about sales and invoices go to ada@x.org.'), ...page('Imprint.\nevil@example.com'), answer('OK.')],
+    ],
   ])('%s: %s', (trust, _, line, messages) => {
     expect(trustOf(line, conversation([1, ...messages]))).toBe(trust);
   });
