@@ -241,9 +241,12 @@ describe('consolidating', () => {
     });
   });
 
-  test.each([
+  test.each<[string, Error]>([
     ['a provider’s failure', new ModelFailure('overloaded', '529')],
-    ...['AbortError', 'ModelInterrupted', 'CancelledFailure'].map((name) => [name, Object.assign(new Error('stopped'), { name })] as const),
+    ...['AbortError', 'ModelInterrupted', 'CancelledFailure'].map((name): [string, Error] => [
+      name,
+      Object.assign(new Error('stopped'), { name }),
+    ]),
   ])('%s goes through', async (_, error) => {
     await expect(consolidate(answering(error).ask, request)).rejects.toBe(error);
     await expect(consolidate(answering('prose', error).ask, request)).rejects.toBe(error);

@@ -23,7 +23,7 @@ describe('an update that a person’s edit overtook', () => {
       ['# A', '- z'],
       ['# A', '- theirs', '- both', '- z'],
       ['# A', '- ours', '- both', '- z'],
-      ['# A', '- theirs', '- ours', '- both', '- z'],
+      ['# A', '- theirs', '- both', '- ours', '- z'],
     ],
     [
       'a line that the person deleted does not come back',

@@ -22,8 +22,8 @@ export interface MemoryVersions {
 const AGAIN_SHARE = 0.6;
 /** A line of one word has it in common with too many. */
 const AGAIN_WORDS = 2;
-/** Merging takes time with the square of lines that are alike. A document of more is one conflict; none that we write has so many. */
-const MAX_LINES = 5_000;
+/** Merging takes time with the pairs of lines that are alike. A document of more is one conflict; none that we write has so many. */
+const MAX_PAIRS = 250_000;
 
 export function mergeMemory({ base, theirs, ours }: MemoryVersions): string {
   const [a, o, b] = [linesOf(theirs), linesOf(base), linesOf(ours)];
@@ -31,13 +31,19 @@ export function mergeMemory({ base, theirs, ours }: MemoryVersions): string {
   const isBack = comesBack(o, theirLines);
   // M3 holds for every line of ours, also for one that was moved to where nobody else changed anything.
   const fits = (line: string): boolean => theirLines.has(foldedLine(line)) || !isBack(line);
-  const isLong = Math.max(a.length, o.length, b.length) > MAX_LINES;
+  const isLong = Math.max(pairsIn(o, a), pairsIn(o, b)) > MAX_PAIRS;
   const regions = isLong ? [{ conflict: { a, o, b } }] : diff3Merge(a, o, b, { excludeFalseConflicts: true });
   const stands = lineCounts(regions.flatMap(({ ok, conflict }) => ok ?? conflict.a));
   return regions
     .flatMap(({ ok, conflict }) => ok ?? [...conflict.a, ...notYet(conflict.b, stands)])
     .filter(fits)
     .join('\n');
+}
+
+function pairsIn(a: readonly string[], b: readonly string[]): number {
+  const counts = new Map<string, number>();
+  for (const line of a) counts.set(line, (counts.get(line) ?? 0) + 1);
+  return b.reduce((sum, line) => sum + (counts.get(line) ?? 0), 0);
 }
 
 function notYet(lines: readonly string[], stands: Map<string, number>): string[] {

@@ -4,9 +4,10 @@
  * talked out of it.
  *
  * V1  New is a line that does not stand in the current memory; moved, indented or numbered anew it is the same line.
- * V2  `user`: up to three of his messages have 60 % of its words and everything hard in it (`significant-words.ts`, W2). Whatever
- *     else says the same, he said it himself.
- * V3  A line that only puts memory's own lines together brings nothing new: `model`.
+ * V2  `user`: up to three of his messages have 60 % of its words and everything hard in it (`significant-words.ts`, W2). A page with
+ *     every common word says nothing against that; one passage of a tool that is not trusted does, when it has all that he did
+ *     not say, and as much of the line as he: then the line was his until the tool added to it.
+ * V3  Where half of a line or more stands in memory, only the rest of it is judged; without a rest it is the model's rewriting.
  * V4  `tool:<name>`: a result supports it better than the user does. Words of an assistant's answer count as the tool's when the
  *     tool's result, in the same turn, has them too: the model only passed them on. A trusted tool goes before another one.
  * V5  Else the model concluded it: `model`.
@@ -42,6 +43,7 @@ const USER_MESSAGES = 3;
 const TOOL_SHARE = 0.5;
 /** Of the line in a tool's result, when the answer of the same turn has the rest. */
 const PASSED_ON_SHARE = 0.3;
+const SENTENCE_END = /[.!?](?=\s|$)|[。！？\n]/u;
 /** From here on a new line is a rewriting of an old one. */
 const REWRITTEN_SHARE = 0.5;
 
@@ -77,10 +79,17 @@ interface Told {
   readonly turn: string;
 }
 
+interface ToldByTool extends Told {
+  readonly name: string;
+  readonly isTrusted: boolean;
+  /** Sentence by sentence, of tools that are not trusted. */
+  readonly passages: readonly ReadonlySet<string>[];
+}
+
 interface Evidence {
   readonly user: readonly Told[];
   readonly assistant: readonly Told[];
-  readonly tools: readonly (Told & { readonly name: string; readonly isTrusted: boolean })[];
+  readonly tools: readonly ToldByTool[];
   readonly memory: readonly Told[];
 }
 
@@ -93,9 +102,12 @@ function evidenceIn({ entries, currentMemory, trustedTools }: ProvenanceRequest)
     assistant: entries.flatMap(({ turn, message }) =>
       message.role === 'assistant' ? message.blocks.flatMap((block) => (block.kind === 'text' ? [told(block.text, turn)] : [])) : [],
     ),
-    tools: entries.flatMap(({ turn, message }) =>
-      message.role === 'tool' ? [{ ...told(message.text, turn), name: message.name, isTrusted: trustedTools.has(message.name) }] : [],
-    ),
+    tools: entries.flatMap(({ turn, message }) => {
+      if (message.role !== 'tool') return [];
+      const isTrusted = trustedTools.has(message.name);
+      const passages = isTrusted ? [] : textOf(message.text).split(SENTENCE_END).map(wordsSaid);
+      return [{ ...told(message.text, turn), name: message.name, isTrusted, passages }];
+    }),
     memory: linesOf(currentMemory).map((line) => told(line, '')),
   };
 }
@@ -109,12 +121,18 @@ function sourceOf(line: string, evidence: Evidence, conversation: string): LineS
     ...(turns.length > 0 ? { turn_ids: [...new Set(turns)].sort() } : {}),
   });
   const user = bestOf(words, evidence.user);
-  if (isWhole(user, hard)) return by('user', user.turns);
-  const assistant = bestOf(words, evidence.assistant);
-  // V3. Without a word there is nothing that anybody could have said.
-  if (words.size === 0 || isWhole(bestOf(words, evidence.memory), hard)) return by('model', assistant.turns);
-  const tool = toolBehind(words, hard, user, evidence);
-  return tool ? by(`tool:${tool.name}`, [tool.turn]) : by('model', assistant.turns);
+  if (isWhole(user, hard)) {
+    const adder = passageBeyond(words, user, evidence);
+    return adder ? by(`tool:${adder.name}`, [adder.turn]) : by('user', user.turns);
+  }
+  // V3. The same holds for a line without a word: there is nothing that anybody could have said.
+  const memory = bestOf(words, evidence.memory);
+  const rest = memory.share >= REWRITTEN_SHARE ? without(words, memory.found) : words;
+  const hardRest = without(hard, without(hard, rest));
+  const userOfRest = bestOf(rest, evidence.user);
+  if (rest.size > 0 && isWhole(userOfRest, hardRest)) return by('user', userOfRest.turns);
+  const tool = toolBehind(rest, hardRest, userOfRest, evidence);
+  return tool ? by(`tool:${tool.name}`, [tool.turn]) : by('model', bestOf(words, evidence.assistant).turns);
 }
 
 interface Support {
@@ -138,20 +156,42 @@ function bestOf(words: ReadonlySet<string>, told: readonly Told[]): Support {
     for (const word of best) found.add(word);
     turns.push(turn);
   }
-  return { share: words.size === 0 ? 0 : found.size / words.size, found, turns };
+  return { share: shareOf(words, found), found, turns };
+}
+
+function shareOf(words: ReadonlySet<string>, said: ReadonlySet<string>): number {
+  const found = new Set([...words].filter((word) => said.has(word)));
+  return words.size === 0 ? 0 : weightOf(found) / weightOf(words);
+}
+
+/** An address weighs as two words: "mail me at ada@x.org" is all of "Email: ada@x.org". */
+function weightOf(words: ReadonlySet<string>): number {
+  return words.size + [...words].filter(isTelling).length;
 }
 
 function isWhole({ share, found }: Support, hard: ReadonlySet<string>): boolean {
   return share >= USER_SHARE && [...hard].every((word) => found.has(word));
 }
 
+/** V2 */
+function passageBeyond(words: ReadonlySet<string>, user: Support, { tools }: Evidence): ToldByTool | undefined {
+  const unsaid = without(words, user.found);
+  if (unsaid.size === 0) return undefined;
+  return tools.find(({ passages }) => passages.some((said) => shareIn(unsaid, said) === 1 && shareOf(words, said) >= user.share));
+}
+
 /** V4 */
-function toolBehind(words: ReadonlySet<string>, hard: ReadonlySet<string>, user: Support, { tools, assistant }: Evidence) {
+function toolBehind(
+  words: ReadonlySet<string>,
+  hard: ReadonlySet<string>,
+  user: Support,
+  { tools, assistant }: Evidence,
+): ToldByTool | undefined {
   const unsaid = [...hard].filter((word) => isTelling(word) && !user.found.has(word));
   const candidates = tools.flatMap((tool) => {
-    const own = shareIn(words, tool.words);
+    const own = shareOf(words, tool.words);
     const passedOn =
-      own >= PASSED_ON_SHARE && assistant.some((said) => said.turn === tool.turn && shareIn(words, said.words) >= USER_SHARE);
+      own >= PASSED_ON_SHARE && assistant.some((said) => said.turn === tool.turn && shareOf(words, said.words) >= USER_SHARE);
     const brings = unsaid.some((word) => tool.words.has(word));
     const hardOnes = [...hard].filter((word) => tool.words.has(word)).length;
     const saysMore = own > user.share || hardOnes > [...hard].filter((word) => user.found.has(word)).length;
@@ -212,6 +252,10 @@ function removedLines(
     }
   }
   return gone;
+}
+
+function without(words: ReadonlySet<string>, others: ReadonlySet<string>): Set<string> {
+  return new Set([...words].filter((word) => !others.has(word)));
 }
 
 function wordsOf(line: string): Set<string> {

@@ -14,7 +14,7 @@ export interface SignificantWords {
   readonly hard: ReadonlySet<string>;
 }
 
-export const NEGATION = 'not';
+const NEGATION = 'not';
 
 const STOP_WORDS: ReadonlySet<string> = new Set(
   [
