@@ -10,6 +10,7 @@ import {
 import { openConnection } from './client/connection.js';
 import { toDescription, toListed, type Description, type Listed } from './client/describe.js';
 import { ClientError, isBetweenRuns, toClientError } from './client/errors.js';
+import { createScopeMemory, type ScopeMemory } from './client/memory.js';
 import { persistInTrying } from './client/persist-in-trying.js';
 import { temporalConnection, type Config } from './config.js';
 import {
@@ -48,6 +49,7 @@ import {
 } from './workflows/messages.js';
 
 export { ClientError, type ClientErrorKind } from './client/errors.js';
+export type { ScopeMemory } from './client/memory.js';
 export type { Description, Listed, PendingActivity, RunState } from './client/describe.js';
 
 export interface Started {
@@ -113,6 +115,8 @@ export interface PerduraClient {
   archived(id: string): Promise<SlotRange[]>;
   /** What it remembers beyond what was said word for word: summaries of its turns, and the facts of its scope. */
   memory(id: string): Promise<Remembered>;
+  /** Long-term memory of a scope, which is an agent's own unless a conversation's start said otherwise. */
+  scope(scope: string): ScopeMemory;
   /** What `perdura import` has put beside it: to be read, never a part of what its model is shown. Undefined where nothing was imported. */
   imported(id: string): Promise<PastLife | undefined>;
   /** Temporal's own histories of it, every run that is still retained, oldest first. */
@@ -340,6 +344,8 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
       const [{ episodes, skipped }, { facts, skipped: skippedFacts }] = await Promise.all([own.episodes.list(key), own.facts.list(key)]);
       return { episodes, facts, skipped: skipped + skippedFacts };
     },
+
+    scope: (scope) => createScopeMemory({ client, namespace, taskQueue, store }, scope),
 
     async imported(id) {
       const life = await readLife(await store(), importedLife(await keyOf(id)));

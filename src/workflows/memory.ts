@@ -44,6 +44,7 @@ import { now } from './clock.js';
 import { failureOf } from './failure.js';
 import { memoryActivities } from './memory-activities.js';
 import {
+  careSignal,
   careUpdate,
   consolidatedSignal,
   consolidateSignal,
@@ -104,15 +105,21 @@ export async function memory(argument: MemoryArgument): Promise<never> {
     change(noteDone(queue, now(), kind === 'cared' ? `cared for: ${bytesBefore} to ${bytesAfter} bytes` : 'cared for: nothing to do'));
     return { kind, bytesBefore, bytesAfter, facts };
   };
-  const unheard = (work: Promise<unknown>): void => void work.catch(() => undefined);
+  /** Nobody hears how a signal ended; the details say it. */
+  const unheard = (handle: (payload: unknown) => Promise<unknown>) => {
+    return async (payload: unknown): Promise<void> => {
+      await handle(payload).catch((error: unknown) => change(noteDone(queue, now(), `failed: ${failureOf(error).message}`)));
+    };
+  };
 
   setHandler(consolidateSignal, (payload: unknown) => {
     const request = readConsolidationRequest(payload);
     if (request.ok) change(addRequest(queue, request.value));
     else change(noteDone(queue, now(), `refused: ${request.reason}`));
   });
-  setHandler(forgetSignal, (payload: unknown) => unheard(forget(payload)));
-  setHandler(reviewSignal, (payload: unknown) => unheard(review(payload)));
+  setHandler(forgetSignal, unheard(forget));
+  setHandler(reviewSignal, unheard(review));
+  setHandler(careSignal, unheard(care));
   setHandler(forgetUpdate, forget, { validator: (payload: unknown) => void accepted(readForget(payload)) });
   setHandler(reviewUpdate, review, { validator: (payload: unknown) => void accepted(readReview(payload)) });
   setHandler(careUpdate, care, { validator: (payload?: unknown) => void accepted(readCare(payload)) });

@@ -40,6 +40,7 @@ export const consolidatedSignal = defineSignal<[ConsolidationNews]>('consolidate
 export const consolidateSignal = defineSignal<[AskedConsolidation]>('consolidate');
 export const forgetSignal = defineSignal<[ForgetRequest]>('forget');
 export const reviewSignal = defineSignal<[ReviewRequest]>('accept');
+export const careSignal = defineSignal<[CareRequest?]>('care');
 export const forgetUpdate = defineUpdate<Forgotten, [ForgetRequest]>('forget');
 export const reviewUpdate = defineUpdate<Reviewed, [ReviewRequest]>('accept');
 export const careUpdate = defineUpdate<Cared, [CareRequest?]>('care');

@@ -1,0 +1,144 @@
+/** Long-term memory of one scope: read from the store, changed by its one writer, the workflow `memory:<scope>`. */
+import { randomUUID } from 'node:crypto';
+import { ScheduleNotFoundError, WithStartWorkflowOperation, type Client } from '@temporalio/client';
+import { ID_PATTERN } from '../conversation/contract.js';
+import {
+  MEMORY_CARE_WORKFLOW_TYPE,
+  MEMORY_WORKFLOW_TYPE,
+  memoryCareId,
+  memoryWorkflowId,
+  type Cared,
+  type Forgotten,
+  type MemoryStatus,
+  type Reviewed,
+} from '../conversation/memory-contract.js';
+import type { HistoryEntry, MemoryChange, MemoryText, Proposal } from '../memory/documents/documents.js';
+import type { FactRecord, ScopeKey, Store } from '../stores/store.js';
+import { careUpdate, forgetUpdate, memoryStatusQuery, reviewUpdate } from '../workflows/messages.js';
+import { memoryStart } from './ask-memory.js';
+import { ClientError, toClientError } from './errors.js';
+import { persistInTrying } from './persist-in-trying.js';
+
+export interface ScopeMemory {
+  readonly scope: string;
+  /** MEMORY.md as it is. */
+  text(): Promise<MemoryText>;
+  /** Every version of it, oldest first, with the lines that each brought and where they came from. */
+  changes(): Promise<readonly MemoryChange[]>;
+  /** The text of a version that there was once. */
+  textOf(version: string): Promise<string | undefined>;
+  /** HISTORY, newest first. */
+  history(): Promise<AsyncIterable<HistoryEntry>>;
+  facts(): Promise<readonly FactRecord[]>;
+  /** Lines that only a tool's word stands behind, oldest first, decided ones too. */
+  proposals(): Promise<readonly Proposal[]>;
+  /** What the memory workflow does now; undefined where it does not run, since nothing was ever consolidated. */
+  status(): Promise<MemoryStatus | undefined>;
+  /** Removes every line and fact that says this, and keeps it from coming back. */
+  forget(text: string): Promise<Forgotten>;
+  /** Decides on a proposal. The first decision stays, and is answered. */
+  review(id: string, decision: 'accept' | 'reject'): Promise<Reviewed>;
+  /** Merges duplicates and prunes, now. */
+  care(agent?: string): Promise<Cared>;
+  /** Has that done again and again while nobody talks; null ends it. */
+  schedule(every: string | null, agent?: string): Promise<void>;
+  /** When the next care is due; undefined without a schedule. */
+  nextCare(): Promise<Date | undefined>;
+}
+
+export interface MemoryAccess {
+  readonly client: Client;
+  readonly namespace: string;
+  readonly taskQueue: string;
+  readonly store: () => Promise<Store>;
+}
+
+export function createScopeMemory({ client, namespace, taskQueue, store }: MemoryAccess, scope: string): ScopeMemory {
+  if (!ID_PATTERN.test(scope)) {
+    throw new ClientError(
+      'invalid',
+      `${JSON.stringify(scope.slice(0, 80))} cannot be a memory's scope: it must match ${ID_PATTERN.source}`,
+    );
+  }
+  const key: ScopeKey = { namespace, scope };
+  const of = `the memory of ${scope}`;
+  const documents = async (): Promise<Store['documents']> => (await store()).documents;
+
+  /** Started where it does not run: a person may decide before anything was consolidated. */
+  const decide = <Result>(attempt: string, update: { readonly name: string }, argument: object): Promise<Result> => {
+    const updateId = `${update.name}-${randomUUID()}`;
+    return persistInTrying({ attempt }, () => {
+      const startWorkflowOperation = new WithStartWorkflowOperation(MEMORY_WORKFLOW_TYPE, {
+        ...memoryStart(scope, taskQueue),
+        workflowIdConflictPolicy: 'USE_EXISTING',
+      });
+      // Its own failure is the update's too; unobserved it would be an unhandled rejection.
+      startWorkflowOperation.workflowHandle().catch(() => undefined);
+      return client.workflow.executeUpdateWithStart(update.name, {
+        args: [argument],
+        updateId,
+        startWorkflowOperation,
+      });
+    });
+  };
+
+  return {
+    scope,
+    text: async () => (await documents()).memory(key),
+    changes: async () => (await (await documents()).changes(key)).changes,
+    textOf: async (version) => (await documents()).memoryText(key, version),
+    history: async () => (await documents()).history(key),
+    facts: async () => (await (await store()).facts.list(key)).facts,
+    proposals: async () => (await (await documents()).proposals(key)).proposals,
+
+    async status() {
+      try {
+        return await client.workflow.getHandle(memoryWorkflowId(scope)).query(memoryStatusQuery);
+      } catch (error) {
+        const told = toClientError(error, `cannot read the status of ${of}`);
+        if (told.kind === 'not-found') return undefined;
+        throw told;
+      }
+    },
+
+    forget: (text) => decide(`cannot make ${of} forget this`, forgetUpdate, { text }),
+    review: (id, decision) => decide(`cannot ${decision} ${id} of ${of}`, reviewUpdate, { id, decision }),
+    care: (agent) => decide(`cannot take care of ${of}`, careUpdate, agent === undefined ? {} : { agent }),
+
+    async schedule(every, agent) {
+      const scheduleId = memoryCareId(scope);
+      const handle = client.schedule.getHandle(scheduleId);
+      try {
+        await handle.delete();
+      } catch (error) {
+        if (!(error instanceof ScheduleNotFoundError)) throw toClientError(error, `cannot change the schedule of ${of}`);
+      }
+      if (every === null) return;
+      try {
+        await client.schedule.create({
+          scheduleId,
+          spec: { intervals: [{ every: every as '1h' }] },
+          action: {
+            type: 'startWorkflow',
+            workflowType: MEMORY_CARE_WORKFLOW_TYPE,
+            workflowId: scheduleId,
+            taskQueue,
+            args: [{ scope, ...(agent === undefined ? {} : { agent }) }],
+          },
+        });
+      } catch (error) {
+        throw toClientError(error, `cannot make a schedule for ${of}`);
+      }
+    },
+
+    async nextCare() {
+      try {
+        const { info } = await client.schedule.getHandle(memoryCareId(scope)).describe();
+        return info.nextActionTimes[0];
+      } catch (error) {
+        if (error instanceof ScheduleNotFoundError) return undefined;
+        throw toClientError(error, `cannot read the schedule of ${of}`);
+      }
+    },
+  };
+}
