@@ -47,9 +47,9 @@ const agentMemory = z
     /** Milliseconds that a reset, or a full window, waits for a consolidation. */
     consolidationTimeout: z.int().min(100).max(600_000).default(30_000),
     /** Messages (of people, and final answers) beyond which older ones are consolidated. */
-    memoryWindow: z.int().min(2).max(1_000).default(50),
+    memoryWindow: z.int().min(2).max(10_000).default(50),
     /** How many of them stay in the context then. */
-    keepCount: z.int().min(0).max(999).default(10),
+    keepCount: z.int().min(0).max(9_999).default(10),
     /** `provider/model` that consolidates; the conversation's own by default. */
     consolidationModel: z
       .string()
