@@ -25,7 +25,7 @@ export const ARROWS: readonly Row[] = [
   { place: 'testing/', may: [], never: ['@temporalio/'] },
   // What stores keep for memory: types and the schemas that read them back.
   { place: 'memory/items.ts', may: ['conversation/'], packages: ['zod'] },
-  { place: 'memory/documents/', may: ['conversation/'], packages: ['zod', 'node-diff3', 'diff'] },
+  { place: 'memory/documents/', may: ['conversation/'], packages: ['zod', 'node-diff3', 'diff', 'node:crypto'] },
   { place: 'stores/', may: ['conversation/', 'memory/items.ts', 'memory/documents/'], never: ['@temporalio/'] },
   { place: 'models/', may: ['conversation/'], never: ['@temporalio/', 'ioredis'] },
   // Words, counts and what must not be said: no work on import.
