@@ -10,6 +10,7 @@ import { slotsOf, withSlot } from '../conversation/slots.js';
 import { beginningOf } from '../conversation/text.js';
 import { withBodies } from '../memory/bodies.js';
 import { memoryBundle } from '../memory/compaction/snapshot.js';
+import { summaryJsonSchema } from '../memory/compaction/summary-answer.js';
 import { summarize } from '../memory/compaction/summary.js';
 import { compactionWindow } from '../memory/compaction/window.js';
 import { factsBatch } from '../memory/facts-batch.js';
@@ -138,6 +139,7 @@ function createSummarizer({ models, agents }: ActivityDependencies, { identity, 
           system,
           tools: [],
           messages: [{ role: 'user', text }],
+          answerSchema: { name: 'summary', schema: summaryJsonSchema() },
         },
         { signal: activity.cancellationSignal, onDelta: () => undefined },
       );

@@ -14,10 +14,13 @@ export function withTextTools(model: Model, format: TextToolFormat): Model {
 }
 
 function inWords(request: ModelRequest, format: TextToolFormat): ModelRequest {
-  const { system, tools, messages } = request;
+  const { answerSchema, ...rest } = request;
+  const { system, tools, messages } = rest;
   const instructions = textToolInstructions(format, tools);
   return {
-    ...request,
+    ...rest,
+    // A call in words would not be of it.
+    ...(answerSchema && tools.length === 0 && { answerSchema }),
     system: [system, instructions].filter((text) => text !== '').join('\n\n'),
     tools: [],
     messages: messages.map((message) => toWords(message, format)),

@@ -8,6 +8,14 @@ export interface ToolDescription {
   readonly inputSchema: JsonObject;
 }
 
+/** What an answer should be: JSON of this schema. */
+export interface AnswerSchema {
+  /** Letters, digits, "_" and "-". */
+  readonly name: string;
+  /** JSON Schema, an object schema. */
+  readonly schema: JsonObject;
+}
+
 /** What a model is asked. Messages come normalized (`normalize.ts`), with every body's text at hand. */
 export interface ModelRequest {
   /** The provider's own name of the model, without the `provider/` prefix. */
@@ -16,6 +24,8 @@ export interface ModelRequest {
   readonly system: string;
   readonly tools: readonly ToolDescription[];
   readonly messages: readonly ConversationMessage[];
+  /** A wish: it goes along where the provider and the model are known to take it, so the answer may be anything still. */
+  readonly answerSchema?: AnswerSchema;
 }
 
 /** A piece of an answer, as it arrives. A new attempt starts over: readers are told by the feed, not here. */

@@ -18,13 +18,15 @@ export interface ModelLimits {
   readonly price: Price | null;
   /** What every token of a request costs whose prompt is over so many tokens. */
   readonly longPrompt?: { readonly overTokens: number; readonly price: Price };
+  /** Whether it is known to hold an answer to a JSON schema. */
+  readonly answerSchema: boolean;
 }
 
 /** Small enough for any model of today. */
-const UNKNOWN: ModelLimits = { contextTokens: 200_000, maxOutputTokens: 32_000, price: null };
+const UNKNOWN: ModelLimits = { contextTokens: 200_000, maxOutputTokens: 32_000, price: null, answerSchema: false };
 
 /** A computer of one's own sends no bill. How much a model takes there is for its server to say. */
-const LOCAL: ModelLimits = { ...UNKNOWN, price: { input: 0, cached: 0, cacheWrite: 0, output: 0 } };
+const LOCAL: ModelLimits = { ...UNKNOWN, price: { input: 0, cached: 0, cacheWrite: 0, output: 0 }, answerSchema: true };
 
 const MODELS: ReadonlyMap<string, ModelLimits> = new Map(
   Object.entries({
@@ -34,19 +36,19 @@ const MODELS: ReadonlyMap<string, ModelLimits> = new Map(
     'anthropic/claude-mythos-5': large(price(10, 1, 50)),
     'anthropic/claude-opus-5-5': large(price(4, 0.2, 20)),
     'anthropic/claude-opus-5': large(price(5, 0.5, 25)),
-    'anthropic/claude-opus-4-8': large(price(5, 0.5, 25)),
-    'anthropic/claude-opus-4-7': large(price(5, 0.5, 25)),
-    'anthropic/claude-opus-4-6': large(price(5, 0.5, 25)),
-    'anthropic/claude-opus-4-5': small(price(5, 0.5, 25)),
+    'anthropic/claude-opus-4-8': withSchema(large(price(5, 0.5, 25))),
+    'anthropic/claude-opus-4-7': withSchema(large(price(5, 0.5, 25))),
+    'anthropic/claude-opus-4-6': withSchema(large(price(5, 0.5, 25))),
+    'anthropic/claude-opus-4-5': withSchema(small(price(5, 0.5, 25))),
     'anthropic/claude-sonnet-5-5': large(price(2, 0.1, 10)),
     'anthropic/claude-sonnet-5': large(price(2, 0.2, 10)),
-    'anthropic/claude-sonnet-4-6': { contextTokens: 1_000_000, maxOutputTokens: 64_000, price: price(3, 0.3, 15) },
-    'anthropic/claude-sonnet-4-5': small(price(3, 0.3, 15)),
+    'anthropic/claude-sonnet-4-6': withSchema({ ...large(price(3, 0.3, 15)), maxOutputTokens: 64_000 }),
+    'anthropic/claude-sonnet-4-5': withSchema(small(price(3, 0.3, 15))),
     'anthropic/claude-haiku-5-5': {
       ...large(price(0.1, 0.01, 0.5)),
       longPrompt: { overTokens: 100_000, price: price(0.5, 0.05, 2.5) },
     },
-    'anthropic/claude-haiku-4-5': small(price(1, 0.1, 5)),
+    'anthropic/claude-haiku-4-5': withSchema(small(price(1, 0.1, 5))),
     // OpenAI: one price for both of its APIs.
     'openai/gpt-6.1-sol': million(price(2, 0.1, 10)),
     'openai/gpt-6-sol': million(price(2, 0.2, 10)),
@@ -61,10 +63,10 @@ const MODELS: ReadonlyMap<string, ModelLimits> = new Map(
     'openai/gpt-5': gpt5(price(1.25, 0.125, 10)),
     'openai/gpt-5-mini': gpt5(price(0.25, 0.025, 2)),
     'openai/gpt-5-nano': gpt5(price(0.05, 0.005, 0.4)),
-    'openai/gpt-4.1': { contextTokens: 1_047_576, maxOutputTokens: 32_768, price: price(2, 0.5, 8) },
-    'openai/gpt-4.1-mini': { contextTokens: 1_047_576, maxOutputTokens: 32_768, price: price(0.4, 0.1, 1.6) },
-    'openai/gpt-4o': { contextTokens: 128_000, maxOutputTokens: 16_384, price: price(2.5, 1.25, 10) },
-    'openai/gpt-4o-mini': { contextTokens: 128_000, maxOutputTokens: 16_384, price: price(0.15, 0.075, 0.6) },
+    'openai/gpt-4.1': { contextTokens: 1_047_576, maxOutputTokens: 32_768, price: price(2, 0.5, 8), answerSchema: true },
+    'openai/gpt-4.1-mini': { contextTokens: 1_047_576, maxOutputTokens: 32_768, price: price(0.4, 0.1, 1.6), answerSchema: true },
+    'openai/gpt-4o': { contextTokens: 128_000, maxOutputTokens: 16_384, price: price(2.5, 1.25, 10), answerSchema: true },
+    'openai/gpt-4o-mini': { contextTokens: 128_000, maxOutputTokens: 16_384, price: price(0.15, 0.075, 0.6), answerSchema: true },
     // Doubles on 2026-12-01.
     'gemini/gemini-4-argon': gemini(price(2, 0.1, 10)),
     // These three double on 2027-01-01.
@@ -122,23 +124,28 @@ function price(input: number, cached: number, output: number): Price {
 }
 
 function large(price: Price): ModelLimits {
-  return { contextTokens: 1_000_000, maxOutputTokens: 128_000, price };
+  return { contextTokens: 1_000_000, maxOutputTokens: 128_000, price, answerSchema: false };
 }
 
 function small(price: Price): ModelLimits {
-  return { contextTokens: 200_000, maxOutputTokens: 64_000, price };
+  return { contextTokens: 200_000, maxOutputTokens: 64_000, price, answerSchema: false };
+}
+
+/** Those of Anthropic's whose documents say that they take a schema. */
+function withSchema(limits: ModelLimits): ModelLimits {
+  return { ...limits, answerSchema: true };
 }
 
 /** A prompt over 272,000 tokens costs twice as much, and its answer half as much again. */
 function million(usual: Price): ModelLimits {
   const longPrompt = { overTokens: 272_000, price: price(usual.input * 2, usual.cached * 2, usual.output * 1.5) };
-  return { contextTokens: 1_050_000, maxOutputTokens: 128_000, price: usual, longPrompt };
+  return { contextTokens: 1_050_000, maxOutputTokens: 128_000, price: usual, longPrompt, answerSchema: true };
 }
 
 function gpt5(price: Price): ModelLimits {
-  return { contextTokens: 400_000, maxOutputTokens: 128_000, price };
+  return { contextTokens: 400_000, maxOutputTokens: 128_000, price, answerSchema: true };
 }
 
 function gemini(price: Price): ModelLimits {
-  return { contextTokens: 1_048_576, maxOutputTokens: 65_536, price };
+  return { contextTokens: 1_048_576, maxOutputTokens: 65_536, price, answerSchema: true };
 }

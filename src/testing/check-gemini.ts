@@ -63,6 +63,14 @@ function checkFields(body: Record<string, unknown>): string | undefined {
     if (config.maxOutputTokens !== undefined && !(Number(config.maxOutputTokens) >= 1)) {
       return '* GenerateContentRequest.generation_config.max_output_tokens: max_output_tokens must be positive.';
     }
+    const { responseJsonSchema: schema, responseMimeType: type } = config;
+    if (schema !== undefined && !isRecord(schema)) return `Invalid value at 'generation_config.response_json_schema'`;
+    if (schema !== undefined && type !== 'application/json') {
+      return '* GenerateContentRequest.generation_config.response_json_schema: only allowed when response_mime_type is application/json.';
+    }
+    if (type === 'application/json' && body.tools !== undefined) {
+      return "Function calling with a response mime type: 'application/json' is unsupported";
+    }
   }
   if (isRecord(system) && !(Array.isArray(system.parts) && system.parts.length > 0)) {
     return '* GenerateContentRequest.system_instruction.parts: contents.parts must not be empty.';

@@ -17,10 +17,12 @@ function mismatched(value: unknown, field: string, type: string): string {
   return `json: cannot unmarshal ${kind} into Go struct field ${field} of type ${type}`;
 }
 
-function checkFields({ model, stream, options }: Record<string, unknown>): string | undefined {
+function checkFields({ model, stream, options, format }: Record<string, unknown>): string | undefined {
   if (model === undefined || model === '') return 'model is required';
   if (typeof model !== 'string') return mismatched(model, 'ChatRequest.model', 'string');
   if (stream !== undefined && typeof stream !== 'boolean') return mismatched(stream, 'ChatRequest.stream', 'bool');
+  if (format !== undefined && format !== '' && format !== 'json' && !isRecord(format))
+    return `invalid format: ${JSON.stringify(format)}; expected "json" or a valid JSON Schema object`;
   if (options !== undefined && !isRecord(options)) return mismatched(options, 'ChatRequest.options', 'map[string]interface {}');
   return undefined;
 }

@@ -1,4 +1,5 @@
 /** What both of OpenAI's APIs refuse of tools and calls, in their words. `path` names the place, as in `tools[0].function`. */
+import { strictSchemaProblem } from './check-answer-schema.js';
 import { isRecord } from './check-fields.js';
 
 const namePattern = /^[a-zA-Z0-9_-]+$/;
@@ -37,6 +38,18 @@ export function checkImageUrl(url: unknown, path: string): string | undefined {
   return /^data:image\/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+$/.test(url)
     ? undefined
     : "You uploaded an unsupported image. Please make sure your image has of one the following formats: ['png', 'jpeg', 'gif', 'webp'].";
+}
+
+/** `format` names the schema: in `response_format.json_schema` of the one, in `text.format` of the other. */
+export function checkFormat(format: Record<string, unknown>, path: string): string | undefined {
+  const wrong = checkName(format.name, `${path}.name`);
+  if (wrong !== undefined) return wrong;
+  if (!isRecord(format.schema)) return `Missing required parameter: '${path}.schema'.`;
+  const found = format.strict === true ? strictSchemaProblem(format.schema, { allRequired: true, bounds: true }) : undefined;
+  return (
+    found &&
+    `Invalid schema for response_format '${String(format.name)}': In context=(${found.at.map((key) => `'${key}'`).join(', ')}), ${found.why}.`
+  );
 }
 
 function checkName(name: unknown, path: string): string | undefined {

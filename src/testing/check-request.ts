@@ -5,6 +5,7 @@
  * `max_tokens`, whether it takes a prefilled answer) are not checked.
  */
 import { invalidRequest, type ApiError } from './api-error.js';
+import { strictSchemaProblem } from './check-answer-schema.js';
 import { checkBody } from './check-body.js';
 import { checkMessages } from './check-messages.js';
 import { extraField, isRecord, toolNamePattern, type Fields } from './check-fields.js';
@@ -58,7 +59,13 @@ const maxCacheMarks = 4;
 export function checkRequest(body: unknown, options: CheckOptions = {}): ApiError | undefined {
   if (!isRecord(body)) return invalidRequest('Input should be a valid dictionary or object to extract fields from');
   if (hasLoneSurrogate(body)) return checkBody(JSON.stringify(body));
-  const words = checkFields(body, options) ?? checkTools(body) ?? checkMessages(body) ?? checkCacheMarks(body) ?? checkThinking(body);
+  const words =
+    checkFields(body, options) ??
+    checkTools(body) ??
+    checkMessages(body) ??
+    checkCacheMarks(body) ??
+    checkThinking(body) ??
+    checkOutput(body);
   return words === undefined ? undefined : invalidRequest(words);
 }
 
@@ -145,6 +152,19 @@ function checkThinking({ thinking, max_tokens: maxTokens }: Record<string, unkno
   if (typeof budget !== 'number') return 'thinking.enabled.budget_tokens: Field required';
   if (budget < 1024) return 'thinking.enabled.budget_tokens: Input should be greater than or equal to 1024';
   return typeof maxTokens === 'number' && maxTokens <= budget ? '`max_tokens` must be greater than `thinking.budget_tokens`.' : undefined;
+}
+
+function checkOutput({ output_config: config }: Record<string, unknown>): string | undefined {
+  if (config === undefined) return undefined;
+  if (!isRecord(config)) return 'output_config: Input should be a valid dictionary';
+  const extra = extraField(config, new Set(['effort', 'format']));
+  if (extra !== undefined) return `output_config.${extra}: Extra inputs are not permitted`;
+  const { format } = config;
+  if (format === undefined || format === null) return undefined;
+  if (!isRecord(format) || format.type !== 'json_schema') return "output_config.format.type: Input should be 'json_schema'";
+  if (!isRecord(format.schema)) return 'output_config.format.schema: Field required';
+  const found = strictSchemaProblem(format.schema, { allRequired: false, bounds: false });
+  return found && `output_config.format.schema${found.at.map((key) => `.${key}`).join('')}: ${found.why}`;
 }
 
 /** Looks with its own stack: what was parsed may be nested deeper than functions can call. */

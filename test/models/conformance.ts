@@ -131,6 +131,16 @@ export function describeProvider(subject: Subject): void {
       expect(sent()).toContain('[An image (image/bmp) that cannot be shown here.]');
     });
 
+    test('is JSON of the schema that was asked for, which goes only to a model that is known to take one', async () => {
+      const properties = { verdict: { type: 'string', minLength: 1 } };
+      const answerSchema = { name: 'verdict', schema: { type: 'object', properties, required: ['verdict'] } };
+      const { blocks } = await ask(text('{"verdict":"yes"}'), {}, { model: subject.schemaModel, tools: [], answerSchema });
+      expect(shown(blocks)).toEqual([{ kind: 'text', text: '{"verdict":"yes"}' }]);
+      await ask(text('Yes.'), {}, { model: subject.plainModel ?? name, tools: [], answerSchema });
+      expect([sent(0), sent(1)].map((body) => body.includes('"additionalProperties":false'))).toEqual([true, !subject.plainModel]);
+      expect(api.problems).toEqual([]);
+    });
+
     test('tells what it took, what was cached counted in', async () => {
       const usage = { input_tokens: 10, cache_creation_input_tokens: 20, cache_read_input_tokens: 70, output_tokens: 5 };
       const { usage: counted } = await ask({ text: 'Hi', thinking, usage });

@@ -51,7 +51,12 @@ test('a long prompt costs more on every token where the model has such a price',
 });
 
 test('an unknown model has cautious limits, and a cost that is unknown rather than zero', () => {
-  expect(modelLimits('anthropic/claude-next')).toEqual({ contextTokens: 200_000, maxOutputTokens: 32_000, price: null });
+  expect(modelLimits('anthropic/claude-next')).toEqual({
+    contextTokens: 200_000,
+    maxOutputTokens: 32_000,
+    price: null,
+    answerSchema: false,
+  });
   expect(costUsd('anthropic/claude-next', { inputTokens: 1, cachedTokens: 0, outputTokens: 1 })).toBeNull();
 });
 

@@ -34,6 +34,9 @@ export interface Subject {
   readonly provider: string;
   /** The model's own name in requests. */
   readonly model: string;
+  /** One that is known to hold its answer to a schema, and, save where all do, one that is not. */
+  readonly schemaModel: string;
+  readonly plainModel?: string;
   readonly start: (options?: { readonly apiKey?: string }) => Promise<Api>;
   readonly create: (options: { readonly apiKey?: string; readonly url?: string; readonly fetch?: typeof fetch }) => Model;
   /** Where requests go by themselves. */
@@ -63,6 +66,8 @@ export const subjects: readonly Subject[] = [
   {
     provider: 'anthropic',
     model: 'claude-test',
+    schemaModel: 'claude-opus-4-8',
+    plainModel: 'claude-test',
     start: startMessagesApi,
     create: ({ apiKey, url, fetch }) => createAnthropicModel({ apiKey, baseURL: url, fetch }),
     publicUrl: 'https://api.anthropic.com/v1/messages',
@@ -80,6 +85,8 @@ export const subjects: readonly Subject[] = [
   {
     provider: 'openai',
     model: 'gpt-test',
+    schemaModel: 'gpt-5.5',
+    plainModel: 'gpt-test',
     start: startChatApi,
     create: ({ apiKey, url, fetch }) => createOpenAIModel({ apiKey, baseURL: url && `${url}/v1`, fetch }),
     publicUrl: 'https://api.openai.com/v1/chat/completions',
@@ -97,6 +104,8 @@ export const subjects: readonly Subject[] = [
   {
     provider: 'openai-responses',
     model: 'gpt-test',
+    schemaModel: 'gpt-5.5',
+    plainModel: 'gpt-test',
     start: startResponsesApi,
     create: ({ apiKey, url, fetch }) => createOpenAIResponsesModel({ apiKey, baseURL: url && `${url}/v1`, fetch }),
     publicUrl: 'https://api.openai.com/v1/responses',
@@ -114,6 +123,8 @@ export const subjects: readonly Subject[] = [
   {
     provider: 'gemini',
     model: 'gemini-3-test',
+    schemaModel: 'gemini-3.8-flash',
+    plainModel: 'gemini-3-test',
     start: startGeminiApi,
     create: ({ apiKey, url, fetch }) => createGeminiModel({ apiKey, baseURL: url, fetch }),
     publicUrl: 'https://generativelanguage.googleapis.com/v1beta/models/gemini-3-test:streamGenerateContent?alt=sse',
@@ -131,6 +142,7 @@ export const subjects: readonly Subject[] = [
   {
     provider: 'ollama',
     model: 'llama-test',
+    schemaModel: 'llama-test',
     start: startOllamaApi,
     create: ({ url, fetch }) => createOllamaModel({ host: url, fetch }),
     publicUrl: 'http://127.0.0.1:11434/api/chat',

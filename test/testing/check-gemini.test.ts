@@ -23,7 +23,16 @@ test('a signature is asked for in the turn that goes on, and from the third gene
   expect(words({ contents: [user, model(call('a')), results('a'), model({ text: 'Done.' }), user] })).toBeUndefined();
 });
 
+const answering = (config: object, parts: object = {}): object => ({ generationConfig: config, ...parts });
+const json = { responseMimeType: 'application/json', responseJsonSchema: { type: 'object' } };
+
+test('takes a schema for the answer', () => {
+  expect(words(answering(json))).toBeUndefined();
+});
+
 test.each<[string, object, RegExp]>([
+  ['a schema without a type of the answer', answering({ responseJsonSchema: {} }), /only allowed when response_mime_type/],
+  ['JSON beside tools', answering(json, { tools: [{ functionDeclarations: [] }] }), /Function calling with a response mime type/],
   ['a field that is none', { messages: [] }, /Unknown name "messages"/],
   ['a field of a part that is none', { contents: [{ role: 'user', parts: [{ text: 'x', cached: true }] }] }, /Unknown name "cached"/],
   ['no contents', { contents: [] }, /contents is not specified/],

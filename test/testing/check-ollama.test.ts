@@ -8,6 +8,7 @@ test('takes what is right, and what it does not know', () => {
 });
 
 test.each<[string, object, RegExp]>([
+  ['a format that is none', { format: 'yaml' }, /invalid format: "yaml"/],
   ['no model', { model: '' }, /model is required/],
   [
     'a text that is none',

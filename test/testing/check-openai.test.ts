@@ -1,6 +1,9 @@
 import { checkChat } from '../../src/testing/check-chat.js';
 import { checkResponses } from '../../src/testing/check-responses.js';
 
+const open = { type: 'object', properties: { a: { type: 'string' } } };
+const closed = { ...open, required: ['a'], additionalProperties: false };
+
 const tool = { name: 'read_file', parameters: { type: 'object', properties: {} } };
 
 describe('Chat Completions', () => {
@@ -13,6 +16,15 @@ describe('Chat Completions', () => {
   const calling = (...calls: object[]): object => ({ role: 'assistant', content: null, tool_calls: calls });
   const result = (id: string): object => ({ role: 'tool', tool_call_id: id, content: 'done' });
   const words = (parts: object): string | undefined => checkChat({ model: 'gpt', messages: [user], ...parts })?.message;
+
+  const inFormat = (schema: object): object => ({
+    response_format: { type: 'json_schema', json_schema: { name: 'a', strict: true, schema } },
+  });
+
+  test('takes a closed schema, and any that is not strict', () => {
+    expect(words(inFormat(closed))).toBeUndefined();
+    expect(words({ response_format: { type: 'json_schema', json_schema: { name: 'a', schema: open } } })).toBeUndefined();
+  });
 
   test('takes what is right', () => {
     expect(
@@ -42,6 +54,16 @@ describe('Chat Completions', () => {
     ],
     ['a schema that is no object', { tools: [{ type: 'function', function: { name: 'a', parameters: {} } }] }, /got 'type: "None"'/],
     ['an empty list of tools', { tools: [] }, /Invalid 'tools': empty array/],
+    ['a format that is none', { response_format: { type: 'yaml' } }, /Invalid value for 'response_format.type'/],
+    ['a schema without a name', { response_format: { type: 'json_schema', json_schema: { schema: closed } } }, /json_schema\.name'/],
+    ['an open schema', inFormat(open), /In context=\(\), 'additionalProperties' is required/],
+    ['an optional property', inFormat({ ...closed, required: [] }), /Missing 'a'/],
+    [
+      'the length of a text',
+      inFormat({ ...closed, properties: { a: { type: 'string', minLength: 1 } } }),
+      /In context=\('properties', 'a'\), 'minLength' is not permitted/,
+    ],
+    ['a list of anything', inFormat({ ...closed, properties: { a: { type: 'array' } } }), /array schema missing items/],
   ])('refuses %s', (_, parts, expected) => {
     expect(words(parts)).toMatch(expected);
   });
@@ -59,6 +81,8 @@ describe('Responses', () => {
   });
 
   test.each<[string, object, RegExp]>([
+    ['a format that is none', { text: { format: { type: 'yaml' } } }, /Invalid value for 'text.format.type'/],
+    ['an open schema', { text: { format: { type: 'json_schema', name: 'a', strict: true, schema: open } } }, /'additionalProperties'/],
     ['a field that is none', { max_completion_tokens: 50 }, /Unknown parameter: 'max_completion_tokens'/],
     ['too few tokens', { max_output_tokens: 15 }, /Expected a value >= 16, but got 15/],
     ['a call without its output', { input: [user, call] }, /No tool output found for function call a/],

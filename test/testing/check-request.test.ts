@@ -18,6 +18,7 @@ const talk = (...messages: Loose[]): Loose => ({ model: 'claude-test', max_token
 const plain = talk(ask);
 const without = (field: string): Loose => Object.fromEntries(Object.entries(plain).filter(([key]) => key !== field));
 const tool = (rest: Loose): Loose => ({ ...plain, tools: [{ ...getTime, ...rest }] });
+const answering = (schema: Loose): Loose => ({ ...plain, output_config: { format: { type: 'json_schema', schema } } });
 
 describe('the API takes', () => {
   const taken: [string, Loose][] = [
@@ -35,6 +36,7 @@ describe('the API takes', () => {
       'four cache marks',
       { ...plain, system: [marked('a'), marked('b')], tools: [{ ...getTime, cache_control: {} }], messages: [user(marked('c'))] },
     ],
+    ['a closed schema for the answer', answering({ type: 'object', properties: { a: { type: 'string' } }, additionalProperties: false })],
     ['an image', talk(user({ type: 'image', source: { type: 'url', url: 'https://example.com/a.png' } }))],
     ['whole emoji', talk(user(text('👋🏽')))],
     ['a deeply nested tool input', talk(ask, assistant(use('a', { input: nested(20_000) })), user(result('a')))],
@@ -71,6 +73,21 @@ describe('the API refuses', () => {
     ['no max_tokens', without('max_tokens'), 'max_tokens: Field required'],
     ['no tokens', { ...plain, max_tokens: 0 }, 'max_tokens: must be greater than or equal to 1'],
     ['half a token', { ...plain, max_tokens: 0.5 }, 'max_tokens: Input should be a valid integer'],
+    [
+      'another kind of output',
+      { ...plain, output_config: { format: { type: 'xml' } } },
+      "output_config.format.type: Input should be 'json_schema'",
+    ],
+    [
+      'an open schema for the answer',
+      answering({ type: 'object', properties: {} }),
+      "output_config.format.schema: 'additionalProperties' is required to be supplied and to be false",
+    ],
+    [
+      'bounds in the schema of the answer',
+      answering({ type: 'object', properties: { a: { type: 'number', minimum: 0 } }, additionalProperties: false }),
+      "output_config.format.schema.properties.a: 'minimum' is not permitted",
+    ],
     ['no messages field', without('messages'), 'messages: Field required'],
     ['no messages', talk(), 'messages: at least one message is required'],
     ['a field it does not know', { ...plain, conversation: 'c' }, 'conversation: Extra inputs are not permitted'],

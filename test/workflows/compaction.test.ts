@@ -194,3 +194,15 @@ test('a model that says its context is full is asked again with less', async () 
   expect(await world.client.send(id, { id: 'more', text: say(id, 'more') })).toMatchObject({ stopReason: 'end', text: 'That fits.' });
   expect((await world.client.status(id)).context.compactions).toBe(1);
 }, 120_000);
+
+test('a summarizer that is known to hold its answer to a schema is given that of a summary, and no other call is', async () => {
+  await world.writeAgent('schema', { ...SMALL, context: { ...SMALL.context, summaryModel: 'anthropic/claude-haiku-4-5' } });
+  const id = world.id();
+  await world.client.start(id, { agent: 'schema' });
+  await talk(id, 11);
+  expect(summaries[0]).toMatchObject({
+    model: 'claude-haiku-4-5',
+    output_config: { format: { type: 'json_schema', schema: { required: ['episodic', 'semantic'], additionalProperties: false } } },
+  });
+  expect(stage.requests(id).map((request) => request.output_config)).toEqual(Array(11).fill(undefined));
+});

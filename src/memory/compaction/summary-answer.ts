@@ -1,5 +1,6 @@
 /** What a summarizer must answer, and the reading of what it did answer: any text at all. */
 import { z } from 'zod';
+import type { JsonObject } from '../../conversation/message.js';
 import { objectAt } from '../balanced-json.js';
 import { foldedFact, type EpisodicItem, type SemanticItem } from '../items.js';
 import { cleanText, oneLine } from '../plain-text.js';
@@ -45,9 +46,9 @@ export const summarySchema = z.object({
 });
 
 /** For providers that take a schema, and for the prompt. */
-export function summaryJsonSchema(): object {
+export function summaryJsonSchema(): JsonObject {
   const { $schema: _, ...schema } = z.toJSONSchema(summarySchema);
-  return schema;
+  return schema as unknown as JsonObject;
 }
 
 /** Takes the first object in the text, inside of code fences or prose, that is a summary. Never throws. */

@@ -19,6 +19,7 @@ import type {
   ToolResultBlockParam,
 } from '@anthropic-ai/sdk/resources/messages/messages.js';
 import type { AssistantBlock, ConversationMessage, ImageSource, ToolResultMessage, UserMessage } from '../../conversation/message.js';
+import { sentSchema } from '../answer-schema.js';
 import type { ModelRequest, ToolDescription } from '../model.js';
 import { sentImage, sentText } from '../shown.js';
 import { toSentInput } from '../tool-input.js';
@@ -44,12 +45,14 @@ const NO_TOOLS: ToolDescription = {
 
 export function renderRequest(request: ModelRequest): MessageCreateParamsStreaming {
   const system = toWellFormed(request.system);
+  const schema = sentSchema('anthropic', request)?.schema;
   return {
     model: request.model,
     max_tokens: request.maxTokens,
     ...(system.trim() !== '' && { system: [{ type: 'text', text: system, cache_control: CACHE }] }),
     ...renderTools(request),
     messages: renderMessages(request.messages),
+    ...(schema && { output_config: { format: { type: 'json_schema', schema: { ...schema } } } }),
     stream: true,
   };
 }

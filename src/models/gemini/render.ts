@@ -9,6 +9,7 @@
  */
 import type { Content, FunctionDeclaration, GenerateContentParameters, Part } from '@google/genai' with { 'resolution-mode': 'import' };
 import type { AssistantBlock, ConversationMessage, ImageSource, ToolResultMessage, UserMessage } from '../../conversation/message.js';
+import { sentSchema } from '../answer-schema.js';
 import type { ModelRequest, ToolDescription } from '../model.js';
 import { asObject, asText } from '../read-json.js';
 import { sentImage, sentText } from '../shown.js';
@@ -21,7 +22,10 @@ const IMAGE_TYPES: readonly string[] = ['image/jpeg', 'image/png', 'image/webp',
 
 const NO_SIGNATURE = 'skip_thought_signature_validator';
 
-export function renderRequest({ model, maxTokens, system, tools, messages }: ModelRequest): GenerateContentParameters {
+export function renderRequest(request: ModelRequest): GenerateContentParameters {
+  const { model, maxTokens, system, tools, messages } = request;
+  // Beside tools it is refused by models before the third generation.
+  const schema = tools.length === 0 ? sentSchema('gemini', request)?.schema : undefined;
   const instructions = toWellFormed(system);
   return {
     model,
@@ -29,6 +33,7 @@ export function renderRequest({ model, maxTokens, system, tools, messages }: Mod
     config: {
       ...(instructions.trim() !== '' && { systemInstruction: { parts: [{ text: instructions }] } }),
       maxOutputTokens: maxTokens,
+      ...(schema && { responseMimeType: 'application/json', responseJsonSchema: schema }),
       ...(tools.length > 0 && { tools: [{ functionDeclarations: tools.map(renderTool) }] }),
       automaticFunctionCalling: { disable: true },
       automaticContinuation: false,

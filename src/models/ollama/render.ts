@@ -7,6 +7,7 @@
  */
 import type { ChatRequest, Message, Tool } from 'ollama';
 import type { AssistantBlock, ConversationMessage, UserMessage } from '../../conversation/message.js';
+import { sentSchema } from '../answer-schema.js';
 import type { ModelRequest, ToolDescription } from '../model.js';
 import { sentImage, sentText } from '../shown.js';
 import { toSentInput } from '../tool-input.js';
@@ -16,7 +17,10 @@ import { toWireName } from '../wire-names.js';
 
 const IMAGE_TYPES: readonly string[] = ['image/jpeg', 'image/png', 'image/webp'];
 
-export function renderRequest({ model, maxTokens, system, tools, messages }: ModelRequest): ChatRequest & { stream: true } {
+export function renderRequest(request: ModelRequest): ChatRequest & { stream: true } {
+  const { model, maxTokens, system, tools, messages } = request;
+  // Held to a schema, a model could not call: it shapes every word, calls included.
+  const schema = tools.length === 0 ? sentSchema('ollama', request)?.schema : undefined;
   const instructions = toWellFormed(system);
   return {
     model,
@@ -25,6 +29,7 @@ export function renderRequest({ model, maxTokens, system, tools, messages }: Mod
       ...messages.flatMap((message) => renderMessage(message)),
     ],
     ...(tools.length > 0 && { tools: tools.map(renderTool) }),
+    ...(schema && { format: schema }),
     stream: true,
     options: { num_predict: maxTokens },
   };

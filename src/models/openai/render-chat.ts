@@ -13,6 +13,7 @@ import type {
   ChatCompletionMessageParam,
 } from 'openai/resources/chat/completions/completions.js';
 import type { AssistantBlock, ConversationMessage, ImageSource, UserMessage } from '../../conversation/message.js';
+import { sentSchema } from '../answer-schema.js';
 import type { ModelRequest, ToolDescription } from '../model.js';
 import { sentImage, sentText } from '../shown.js';
 import { toSentInput } from '../tool-input.js';
@@ -23,7 +24,9 @@ import { IMAGE_TYPES, MAX_CALL_ID } from './limits.js';
 
 type WireId = (callId: string) => string;
 
-export function renderChat({ model, maxTokens, system, tools, messages }: ModelRequest): ChatCompletionCreateParamsStreaming {
+export function renderChat(request: ModelRequest): ChatCompletionCreateParamsStreaming {
+  const { model, maxTokens, system, tools, messages } = request;
+  const answer = sentSchema('openai', request);
   const wireId = createWireIds({ maxLength: MAX_CALL_ID });
   const instructions = toWellFormed(system);
   return {
@@ -34,6 +37,9 @@ export function renderChat({ model, maxTokens, system, tools, messages }: ModelR
       ...(instructions.trim() === '' ? [] : [{ role: 'system' as const, content: instructions }]),
       ...messages.flatMap((message) => renderMessage(message, wireId)),
     ],
+    ...(answer && {
+      response_format: { type: 'json_schema' as const, json_schema: { name: answer.name, strict: true, schema: { ...answer.schema } } },
+    }),
     stream: true,
     stream_options: { include_usage: true },
   };

@@ -14,6 +14,7 @@ import type {
   ResponseReasoningItem,
 } from 'openai/resources/responses/responses.js';
 import type { AssistantBlock, ConversationMessage, ImageSource, UserMessage } from '../../conversation/message.js';
+import { sentSchema } from '../answer-schema.js';
 import type { ModelRequest, ToolDescription } from '../model.js';
 import { asObject } from '../read-json.js';
 import { sentImage, sentText } from '../shown.js';
@@ -28,7 +29,9 @@ type WireId = (callId: string) => string;
 /** The API refuses less. */
 const MIN_OUTPUT_TOKENS = 16;
 
-export function renderResponses({ model, maxTokens, system, tools, messages }: ModelRequest): ResponseCreateParamsStreaming {
+export function renderResponses(request: ModelRequest): ResponseCreateParamsStreaming {
+  const { model, maxTokens, system, tools, messages } = request;
+  const answer = sentSchema('openai-responses', request);
   const wireId = createWireIds({ maxLength: MAX_CALL_ID });
   const instructions = toWellFormed(system);
   return {
@@ -37,6 +40,9 @@ export function renderResponses({ model, maxTokens, system, tools, messages }: M
     ...(instructions.trim() !== '' && { instructions }),
     ...(tools.length > 0 && { tools: tools.map(renderTool) }),
     input: messages.flatMap((message) => renderMessage(message, wireId)),
+    ...(answer && {
+      text: { format: { type: 'json_schema' as const, name: answer.name, strict: true, schema: { ...answer.schema } } },
+    }),
     store: false,
     ...(mayReason(model) && { include: ['reasoning.encrypted_content' as const] }),
     stream: true,
