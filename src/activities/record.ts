@@ -14,7 +14,7 @@ import type {
 import type { FeedEvent } from '../conversation/contract.js';
 import { userEntry } from '../conversation/entries.js';
 import type { JsonValue } from '../conversation/message.js';
-import { imageBytes } from '../conversation/input.js';
+import { mediaBytes } from '../conversation/media.js';
 import { beginningOf } from '../conversation/text.js';
 import { ModelFailure } from '../models/model.js';
 import { splitModel } from '../models/registry.js';
@@ -24,7 +24,7 @@ import { memoryBundle } from '../memory/compaction/snapshot.js';
 import { processInput } from '../memory/process-input.js';
 import { memoryIngest, type InputProcessor } from '../memory/processors.js';
 import { retrieve } from '../memory/retrieval.js';
-import { imageToRef, TEXT_INLINE, toBody } from '../memory/bodies.js';
+import { mediaToRefs, TEXT_INLINE, toBody } from '../memory/bodies.js';
 import type { ActivityDependencies } from './index.js';
 import { fixedTokens } from './fixed-tokens.js';
 import { keyOf } from './key.js';
@@ -81,15 +81,14 @@ async function recordMessage(
   message: MessageToRecord,
   processors: readonly InputProcessor[] = [],
 ): Promise<Recorded['messages'][number]> {
-  const { messageId, slot, turn, session, ts, images = [] } = message;
+  const { messageId, slot, turn, session, ts } = message;
   let duplicate: { readonly turn: string } | undefined;
   const ingest = memoryIngest('MemoryIngestInputProcessor', async (text: string) => {
     const body = await toBody(store, key, text.toWellFormed(), TEXT_INLINE);
-    const refs = message.images && (await Promise.all(images.map((image) => imageToRef(store, key, image))));
-    ({ duplicate } = await store.entries.record(key, userEntry(message, body, refs)));
+    ({ duplicate } = await store.entries.record(key, userEntry(message, body, await mediaToRefs(store, key, message))));
   });
   const text = await processInput([...processors, ingest], key, message);
-  const bytes = Buffer.byteLength(text) + imageBytes(images);
+  const bytes = Buffer.byteLength(text) + mediaBytes(message);
   return { messageId, slot, turn, session, ts, bytes, ...(duplicate ? { duplicate: duplicate.turn } : {}) };
 }
 

@@ -1,4 +1,5 @@
 /** What was said in a conversation as a Markdown file, for `/export`. */
+import { sourcesIn } from '../conversation/media.js';
 import type { Entry, JsonValue } from '../conversation/message.js';
 import { isBodyRef, shownText } from '../conversation/message.js';
 import { toTerminalLine, toTerminalText } from './terminal-text.js';
@@ -15,7 +16,10 @@ export function toMarkdown(title: string, entries: readonly Entry[]): string {
 function partsOf({ message }: Entry): string[] {
   switch (message.role) {
     case 'user':
-      return [quoted(shownText(message.text)), ...(message.images ?? []).map((image) => `*[image, ${image.mediaType}]*`)];
+      return [
+        quoted(shownText(message.text)),
+        ...sourcesIn(message).map(({ kind, source }) => `*[${kind === 'images' ? 'image' : kind}, ${source.mediaType}]*`),
+      ];
     case 'tool':
       return [`**← ${message.name}**, ${message.outcome}`, fenced(shownText(message.text))];
     case 'assistant':

@@ -9,7 +9,7 @@
 import type { ConversationEvent } from './event.js';
 import { LIMITS } from './contract.js';
 import { turnId, type ConversationState, type QueuedMessage, type QueueItem } from './state.js';
-import { imageBytes } from './input.js';
+import { mediaBytes, mediaOf } from './media.js';
 import { utf8Length } from './text.js';
 import { stopTurn } from './turn.js';
 
@@ -34,10 +34,10 @@ export function receiveMessage(state: ConversationState, event: Of<'message-rece
     slot: state.counters.slot + 1,
     session: state.session + state.queue.slice(0, index).filter((other) => other.kind === 'reset').length,
     at: event.at,
-    bytes: utf8Length(event.text) + imageBytes(event.images ?? []),
+    bytes: utf8Length(event.text) + mediaBytes(event),
     delivery: event.delivery,
     text: event.text,
-    ...(event.images && event.images.length > 0 ? { images: event.images } : {}),
+    ...mediaOf(event),
     recorded: false,
   };
   const queued: ConversationState = {

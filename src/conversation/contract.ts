@@ -1,13 +1,12 @@
 /** What crosses the border of a conversation, both ways (design section 3). Programs outside this repository rely on it. */
-import type { BodyRef, ImageSource, Usage } from './message.js';
+import type { BodyRef, Media, Usage } from './message.js';
 
 export type Delivery = 'queue' | 'steer' | 'interrupt';
 
 /** One message to a conversation. The same `id` twice is one message. */
-export interface Message {
+export interface Message extends Media {
   readonly id?: string;
   readonly text: string;
-  readonly images?: readonly ImageSource[];
   readonly delivery?: Delivery;
 }
 
@@ -178,7 +177,7 @@ export type FeedEvent =
   | { readonly kind: 'resync' };
 
 export const LIMITS = {
-  /** UTF-8 bytes of one message, images included; longer ones travel by reference. */
+  /** UTF-8 bytes of one message, images, audio and video included; longer ones travel by reference. */
   messageBytes: 1024 * 1024,
   /** Levels of nesting in anything that comes in. */
   depth: 64,
@@ -189,7 +188,8 @@ export const LIMITS = {
   /** Waiting `send`s after which the next is told `queued`; the server takes 10 updates in flight. */
   waitingSends: 6,
   idLength: 128,
-  imagesPerMessage: 20,
+  /** Images, audio and video together. */
+  mediaPerMessage: 20,
 } as const;
 
 /** Conversations, agents and scopes alike. */

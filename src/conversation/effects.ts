@@ -1,6 +1,6 @@
 /** What steps ask of activities and what activities answer: plain JSON, small, without what history has already. */
 import type { Answer } from './answer.js';
-import type { AssistantBlock, Body, Entry, ImageSource, ModelStop, ToolOutcome, ToolResultMessage, Usage } from './message.js';
+import type { AssistantBlock, Body, Entry, Media, ModelStop, ToolOutcome, ToolResultMessage, Usage } from './message.js';
 import type { FeedEvent } from './contract.js';
 import type { SlotRange } from './slots.js';
 
@@ -45,7 +45,7 @@ export type Configured =
   | { readonly kind: 'settings'; readonly settings: AgentSettings }
   | { readonly kind: 'unusable'; readonly type: string; readonly message: string };
 
-export interface MessageToRecord {
+export interface MessageToRecord extends Media {
   readonly messageId: string;
   readonly slot: number;
   readonly turn: string;
@@ -53,7 +53,6 @@ export interface MessageToRecord {
   readonly session: number;
   readonly ts: number;
   readonly text: string;
-  readonly images?: readonly ImageSource[];
 }
 
 /**

@@ -1,10 +1,11 @@
 /** One entry from what produced it: the same when it is first written, and when it is rebuilt from history. */
 import type { MessageToRecord, ModelAnswer, ToolFinished } from './effects.js';
-import type { Body, Entry, ImageSource } from './message.js';
+import { mediaOf } from './media.js';
+import type { Body, Entry, Media } from './message.js';
 
-export function userEntry(message: MessageToRecord, text: Body, images?: readonly ImageSource[]): Entry {
+export function userEntry(message: MessageToRecord, text: Body, media: Media = {}): Entry {
   const { messageId, slot, turn, seq, session, ts } = message;
-  return { v: 1, slot, session, turn, seq, ts, message: { role: 'user', text, ...(images ? { images } : {}) }, messageId };
+  return { v: 1, slot, session, turn, seq, ts, message: { role: 'user', text, ...mediaOf(media) }, messageId };
 }
 
 /** Undefined when nothing was said that is worth remembering. */

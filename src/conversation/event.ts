@@ -2,7 +2,7 @@
 import type { AgentStatus } from './attributes.js';
 import type { Delivery } from './contract.js';
 import type { Compacted, ModelAnswer, Recorded, StepFailure, ToolFinished } from './effects.js';
-import type { ImageSource } from './message.js';
+import type { MediaSource } from './message.js';
 
 export type ConversationEvent =
   // Someone said something.
@@ -10,7 +10,9 @@ export type ConversationEvent =
       readonly kind: 'message-received';
       readonly messageId: string;
       readonly text: string;
-      readonly images?: readonly ImageSource[];
+      readonly images?: readonly MediaSource[];
+      readonly audio?: readonly MediaSource[];
+      readonly video?: readonly MediaSource[];
       readonly delivery: Delivery;
       readonly at: number;
     }

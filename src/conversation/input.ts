@@ -3,7 +3,8 @@
  * Nothing here throws: signals cannot be refused, so their problems become `input-rejected` events.
  */
 import { ID_PATTERN, LIMITS, type Delivery, type Message, type StartOptions } from './contract.js';
-import type { ImageSource } from './message.js';
+import { MEDIA_KINDS, mediaBytes, type MediaKind } from './media.js';
+import type { Media, MediaSource } from './message.js';
 import { utf8Length } from './text.js';
 
 export type Checked<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly reason: string };
@@ -15,7 +16,7 @@ export type Said =
       readonly kind: 'message';
       readonly id?: string;
       readonly text: string;
-      readonly images: readonly ImageSource[];
+      readonly media: Media;
       readonly delivery: Delivery;
     };
 
@@ -23,28 +24,29 @@ export type Said =
 export const UNREADABLE = 'perdura/unreadable';
 
 const DELIVERIES: readonly string[] = ['queue', 'steer', 'interrupt'];
-const MESSAGE_FIELDS: readonly string[] = ['id', 'text', 'images', 'delivery'];
+const MESSAGE_FIELDS: readonly string[] = ['id', 'text', ...MEDIA_KINDS, 'delivery'];
 const IMAGE_TYPES: readonly string[] = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
 
 /** `limitBytes` is for senders that can be refused; a signal was accepted before anyone could look at it. */
 export function readMessage(payload: unknown, limitBytes: number = LIMITS.messageBytes): Checked<Said> {
   const fields = readFields(typeof payload === 'string' ? { text: payload } : payload, 'message', MESSAGE_FIELDS);
   if (!fields.ok) return fields;
-  const { id, text, images, delivery } = fields.value;
+  const { id, text, delivery } = fields.value;
   const checkedId = readId(id);
   if (!checkedId.ok) return checkedId;
   if (typeof text !== 'string') return refuse(`message.text must be a string, got ${nameOf(text)}`);
   if (delivery !== undefined && !DELIVERIES.includes(delivery as string)) {
     return refuse(`message.delivery must be one of ${DELIVERIES.join(', ')}`);
   }
-  const checkedImages = readImages(images);
-  if (!checkedImages.ok) return checkedImages;
+  const media = readMedia(fields.value);
+  if (!media.ok) return media;
+  const textAlone = Object.keys(media.value).length === 0;
   const clean = text.toWellFormed();
-  if (clean.trim() === '/new' && checkedImages.value.length === 0) {
+  if (clean.trim() === '/new' && textAlone) {
     return { ok: true, value: { kind: 'reset', ...(checkedId.value === undefined ? {} : { id: checkedId.value }) } };
   }
-  if (clean.trim() === '' && checkedImages.value.length === 0) return refuse('message.text is empty; say something');
-  const bytes = utf8Length(clean) + imageBytes(checkedImages.value);
+  if (clean.trim() === '' && textAlone) return refuse('message.text is empty; say something');
+  const bytes = utf8Length(clean) + mediaBytes(media.value);
   if (bytes > limitBytes) return refuse(`message is ${bytes} bytes, the limit is ${limitBytes}; attach long content by reference`);
   return {
     ok: true,
@@ -52,18 +54,14 @@ export function readMessage(payload: unknown, limitBytes: number = LIMITS.messag
       kind: 'message',
       ...(checkedId.value === undefined ? {} : { id: checkedId.value }),
       text: clean,
-      images: checkedImages.value,
+      media: media.value,
       delivery: (delivery as Delivery | undefined) ?? 'queue',
     },
   };
 }
 
 export function messageSize(message: Message): number {
-  return utf8Length(message.text) + imageBytes(message.images ?? []);
-}
-
-export function imageBytes(images: readonly ImageSource[]): number {
-  return images.reduce((sum, image) => sum + ('base64' in image ? image.base64.length : 0), 0);
+  return utf8Length(message.text) + mediaBytes(message);
 }
 
 /** `{ id? }` of `new`, `reset`; `{ reason? }` of `interrupt`: one optional text, or nothing at all. */
@@ -129,18 +127,30 @@ function readId(id: unknown): Checked<string | undefined> {
   return { ok: true, value: id };
 }
 
-function readImages(images: unknown): Checked<readonly ImageSource[]> {
-  if (images === undefined) return { ok: true, value: [] };
-  if (!Array.isArray(images) || images.length > LIMITS.imagesPerMessage) {
-    return refuse(`message.images must be a list of at most ${LIMITS.imagesPerMessage}`);
+function readMedia(fields: Record<string, unknown>): Checked<Media> {
+  const lists: [MediaKind, readonly MediaSource[]][] = [];
+  for (const kind of MEDIA_KINDS) {
+    const list = readSources(kind, fields[kind]);
+    if (!list.ok) return list;
+    if (list.value.length > 0) lists.push([kind, list.value]);
   }
-  for (const [i, image] of (images as unknown[]).entries()) {
-    const where = `message.images[${i}]`;
-    if (typeof image !== 'object' || image === null) return refuse(`${where} must be an object`);
-    const { mediaType, url, base64, ref } = image as Record<string, unknown>;
-    if (typeof mediaType !== 'string' || !IMAGE_TYPES.includes(mediaType)) {
-      return refuse(`${where}.mediaType must be one of ${IMAGE_TYPES.join(', ')}`);
-    }
+  const count = lists.reduce((sum, [, list]) => sum + list.length, 0);
+  if (count > LIMITS.mediaPerMessage) {
+    return refuse(`message has ${count} images, audio and video, the limit is ${LIMITS.mediaPerMessage} together`);
+  }
+  return { ok: true, value: Object.fromEntries(lists) };
+}
+
+function readSources(kind: MediaKind, list: unknown): Checked<readonly MediaSource[]> {
+  if (list === undefined) return { ok: true, value: [] };
+  if (!Array.isArray(list) || list.length > LIMITS.mediaPerMessage) {
+    return refuse(`message.${kind} must be a list of at most ${LIMITS.mediaPerMessage}`);
+  }
+  for (const [i, item] of (list as unknown[]).entries()) {
+    const where = `message.${kind}[${i}]`;
+    if (typeof item !== 'object' || item === null) return refuse(`${where} must be an object`);
+    const { mediaType, url, base64, ref } = item as Record<string, unknown>;
+    if (typeof mediaType !== 'string' || !isOfKind(kind, mediaType)) return refuse(`${where}.mediaType must be ${EXPECTED[kind]}`);
     const sources = [url, base64, ref].filter((source) => source !== undefined);
     if (sources.length !== 1 || typeof sources[0] !== 'string' || sources[0] === '') {
       return refuse(`${where} must have one of url, base64, ref`);
@@ -148,7 +158,19 @@ function readImages(images: unknown): Checked<readonly ImageSource[]> {
     if (typeof url === 'string' && !/^https?:\/\/\S+$/.test(url)) return refuse(`${where}.url must be an http(s) address`);
     if (typeof base64 === 'string' && !/^[A-Za-z0-9+/]+={0,2}$/.test(base64)) return refuse(`${where}.base64 is not base64`);
   }
-  return { ok: true, value: images as ImageSource[] };
+  return { ok: true, value: list as MediaSource[] };
+}
+
+const EXPECTED: Readonly<Record<MediaKind, string>> = {
+  images: `one of ${IMAGE_TYPES.join(', ')}`,
+  audio: 'a type like audio/mpeg',
+  video: 'a type like video/mp4',
+};
+
+/** Every provider takes the same few pictures; of sound and video each takes others, and its renderer knows which. */
+function isOfKind(kind: MediaKind, mediaType: string): boolean {
+  if (kind === 'images') return IMAGE_TYPES.includes(mediaType);
+  return mediaType.startsWith(`${kind}/`) && /^[a-z]+\/[a-z0-9][a-z0-9.+-]{0,63}$/.test(mediaType);
 }
 
 /** Level by level, so that what is too deep cannot overflow the stack either. */

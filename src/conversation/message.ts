@@ -19,16 +19,23 @@ export interface BodyRef {
 /** A text: itself, or where it lies. */
 export type Body = string | BodyRef;
 
-export type ImageSource =
+/** A picture, a sound or a video: where it is, or itself. `ref` lies in the store's `bodies`, as base64. */
+export type MediaSource =
   | { readonly mediaType: string; readonly url: string }
   | { readonly mediaType: string; readonly base64: string }
   | { readonly mediaType: string; readonly ref: string };
 
+/** What comes with a text. What there is none of is absent. */
+export interface Media {
+  readonly images?: readonly MediaSource[];
+  readonly audio?: readonly MediaSource[];
+  readonly video?: readonly MediaSource[];
+}
+
 /** What a person said. */
-export interface UserMessage {
+export interface UserMessage extends Media {
   readonly role: 'user';
   readonly text: Body;
-  readonly images?: readonly ImageSource[];
 }
 
 /**

@@ -9,6 +9,7 @@ import type { ConversationEvent } from './event.js';
 import type { Configured, MessageToRecord, QueuedAgain, RecordInput } from './effects.js';
 import { beginTurn, endTurn } from './turn.js';
 import { rejectInput, remember } from './arrivals.js';
+import { mediaOf } from './media.js';
 import { storeRetryAfter } from './retry.js';
 import { withSlot } from './slots.js';
 import { readBack, slotsToReadBack, spill } from './spill.js';
@@ -58,7 +59,7 @@ export function acceptRecorded(state: ConversationState, event: Of<'recorded'>):
     if (!item) return now;
     if (message.duplicate !== undefined) return dropDuplicate(now, item, message.duplicate);
     if (item.joinedAs !== undefined) return joinContext(now, item);
-    const { text: _text, images: _images, ...light } = item;
+    const { text: _text, images: _images, audio: _audio, video: _video, ...light } = item;
     return { ...now, queue: now.queue.map((other) => (other === item ? { ...light, bytes: message.bytes, recorded: true } : other)) };
   }, written);
   const queued = withQueueInBounds(after, recorded.readBack ?? [], event.at);
@@ -95,7 +96,7 @@ function messagesToRecord(state: ConversationState): MessageToRecord[] {
       session: item.session,
       ts: item.at / 1000,
       text: item.text ?? '',
-      ...(item.images ? { images: item.images } : {}),
+      ...mediaOf(item),
     });
   }
   return batch;

@@ -5,7 +5,7 @@
 import type { AgentStatus } from './attributes.js';
 import type { CompactionOutcome, Delivery, FeedEvent, RejectedInput, ResetResult, StopReason, TurnError } from './contract.js';
 import type { AgentSettings, ConversationIdentity, Settlement, StepFailure, Task, ToolPlan } from './effects.js';
-import type { Entry, ImageSource, Usage } from './message.js';
+import type { Entry, MediaSource, Usage } from './message.js';
 import type { SlotRange } from './slots.js';
 
 export interface ConversationState {
@@ -126,7 +126,9 @@ export type QueueItem =
       readonly delivery: Delivery;
       /** Gone once recorded. */
       readonly text?: string;
-      readonly images?: readonly ImageSource[];
+      readonly images?: readonly MediaSource[];
+      readonly audio?: readonly MediaSource[];
+      readonly video?: readonly MediaSource[];
       readonly recorded: boolean;
       /** Interrupted before it began: its turn ends as soon as it begins. */
       readonly stopped?: boolean;

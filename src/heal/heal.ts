@@ -10,7 +10,8 @@ import type { Entry } from '../conversation/message.js';
 import { processInput } from '../memory/process-input.js';
 import type { InputProcessor } from '../memory/processors.js';
 import { factsBatch } from '../memory/facts-batch.js';
-import { imageToRef, TEXT_INLINE, toBody } from '../memory/bodies.js';
+import { sourcesIn } from '../conversation/media.js';
+import { mediaToRefs, TEXT_INLINE, toBody } from '../memory/bodies.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import { fetchRuns } from './fetch-runs.js';
 import { replayRuns, type WorkflowCode } from './replay-runs.js';
@@ -53,8 +54,7 @@ export async function heal({ service, code, store, processors }: HealDependencie
     for (const epoch of undone) memories.delete(epoch);
     for (const message of messages) {
       const text = await toBody(store, key, await processInput(processors, key, message), TEXT_INLINE);
-      const images = message.images ? await Promise.all(message.images.map((image) => imageToRef(store, key, image))) : undefined;
-      entries.set(message.slot, userEntry(message, text, images));
+      entries.set(message.slot, userEntry(message, text, await mediaToRefs(store, key, message)));
     }
     // First come, first kept, as in the store: an effect's own entry was there before it could be settled.
     for (const entry of said) if (!entries.has(entry.slot)) entries.set(entry.slot, entry);
@@ -116,7 +116,7 @@ function refsIn(message: Entry['message']): string[] {
     typeof body === 'object' && body !== null && 'ref' in body && typeof body.ref === 'string' ? [body.ref] : [];
   switch (message.role) {
     case 'user':
-      return [...refOf(message.text), ...(message.images ?? []).flatMap(refOf)];
+      return [...refOf(message.text), ...sourcesIn(message).flatMap(({ source }) => refOf(source))];
     case 'tool':
       return refOf(message.text);
     case 'assistant':

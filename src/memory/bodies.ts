@@ -1,5 +1,6 @@
 /** Long texts travel by reference: to the store first, then as `{ ref, sha256, bytes, preview }` (design section 2). */
-import type { AssistantBlock, Body, ConversationMessage, Entry, ImageSource, JsonValue } from '../conversation/message.js';
+import type { AssistantBlock, Body, ConversationMessage, Entry, JsonValue, Media, MediaSource } from '../conversation/message.js';
+import { mediaOf, sourcesIn } from '../conversation/media.js';
 import { isBodyRef } from '../conversation/message.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 
@@ -37,17 +38,20 @@ export async function withLongBlocksStored(
   );
 }
 
-export async function imageToRef(store: Store, key: ConversationKey, image: ImageSource): Promise<ImageSource> {
-  if (!('base64' in image) || image.base64.length <= TEXT_INLINE) return image;
-  const { ref } = await store.bodies.put(key, image.base64);
-  return { mediaType: image.mediaType, ref };
+/** What is long goes to the store. */
+export async function mediaToRefs(store: Store, key: ConversationKey, media: Media): Promise<Media> {
+  return changed(media, async (source) => {
+    if (!('base64' in source) || source.base64.length <= TEXT_INLINE) return [source];
+    const { ref } = await store.bodies.put(key, source.base64);
+    return [{ mediaType: source.mediaType, ref }];
+  });
 }
 
 /** Long conversations are mostly short messages: these cost nothing here, not even a promise. */
 export function hasBodies({ message }: Entry): boolean {
   switch (message.role) {
     case 'user':
-      return typeof message.text !== 'string' || (message.images ?? []).some((image) => 'ref' in image);
+      return typeof message.text !== 'string' || sourcesIn(message).some(({ source }) => 'ref' in source);
     case 'tool':
       return typeof message.text !== 'string';
     case 'assistant':
@@ -59,10 +63,8 @@ export function hasBodies({ message }: Entry): boolean {
 export async function withBodies(store: Store, key: ConversationKey, entry: Entry): Promise<ConversationMessage> {
   const { message } = entry;
   switch (message.role) {
-    case 'user': {
-      const images = message.images ? await Promise.all(message.images.map((image) => imageFromRef(store, key, image))) : undefined;
-      return { ...message, text: await textOf(store, key, message.text), ...(images ? { images: images.flat() } : {}) };
-    }
+    case 'user':
+      return { ...message, text: await textOf(store, key, message.text), ...(await mediaFromRefs(store, key, message)) };
     case 'tool':
       return { ...message, text: await textOf(store, key, message.text) };
     case 'assistant':
@@ -96,8 +98,17 @@ export async function textOf(store: Store, key: ConversationKey, body: Body): Pr
   return text ?? `${body.preview}\n[The rest of this text, ${body.bytes} bytes in all, is no longer in the store.]`;
 }
 
-async function imageFromRef(store: Store, key: ConversationKey, image: ImageSource): Promise<ImageSource[]> {
-  if (!('ref' in image)) return [image];
-  const base64 = await store.bodies.get(key, image.ref);
-  return base64 === undefined ? [] : [{ mediaType: image.mediaType, base64 }];
+async function mediaFromRefs(store: Store, key: ConversationKey, media: Media): Promise<Media> {
+  return changed(media, async (source) => {
+    if (!('ref' in source)) return [source];
+    const base64 = await store.bodies.get(key, source.ref);
+    return base64 === undefined ? [] : [{ mediaType: source.mediaType, base64 }];
+  });
+}
+
+async function changed(media: Media, change: (source: MediaSource) => Promise<readonly MediaSource[]>): Promise<Media> {
+  const lists = await Promise.all(
+    Object.entries(mediaOf(media)).map(async ([kind, list]) => [kind, (await Promise.all(list.map(change))).flat()] as const),
+  );
+  return Object.fromEntries(lists);
 }

@@ -4,7 +4,7 @@ import { slotsOf, withSlot, type SlotRange } from '../conversation/slots.js';
 import { turnId, turnNumber } from '../conversation/state.js';
 import type { ConversationKey, EpisodeRecord, Store } from '../stores/store.js';
 import { episodicId, itemNumber } from './items.js';
-import { imageToRef, TEXT_INLINE, RESULT_INLINE, toBody, withBodies, withLongBlocksStored } from './bodies.js';
+import { mediaToRefs, TEXT_INLINE, RESULT_INLINE, toBody, withBodies, withLongBlocksStored } from './bodies.js';
 
 export interface PastLife {
   /** By turn, then as in it. */
@@ -90,9 +90,8 @@ async function withTextsStored(store: Store, key: ConversationKey, entry: Entry)
   const { message } = entry;
   switch (message.role) {
     case 'user': {
-      const images = message.images && (await Promise.all(message.images.map((image) => imageToRef(store, key, image))));
       const text = typeof message.text === 'string' ? await toBody(store, key, message.text, TEXT_INLINE) : message.text;
-      return { ...entry, message: { ...message, text, ...(images && { images }) } };
+      return { ...entry, message: { ...message, text, ...(await mediaToRefs(store, key, message)) } };
     }
     case 'tool': {
       const text = typeof message.text === 'string' ? await toBody(store, key, message.text, RESULT_INLINE) : message.text;

@@ -2,11 +2,15 @@
  * Tokens by estimate: characters over four (seed 002, gap 6). A guard, never the driver: what the provider reports decides. Free
  * of any tokenizer, so that the same text counts the same everywhere.
  */
+import { sourcesIn, type MediaKind } from '../conversation/media.js';
 import { isBodyRef, type AssistantBlock, type Body, type ConversationMessage } from '../conversation/message.js';
 import { estimateTokens } from '../conversation/state.js';
 
-/** What a picture counts, whatever its size: about what the largest that providers do not scale down takes (1,568 pixels a side). */
-export const IMAGE_TOKENS = 1600;
+/**
+ * What each counts, whatever its size. A picture: about what the largest that providers do not scale down takes (1,568 pixels a side);
+ * sound and video: about a minute of it.
+ */
+export const MEDIA_TOKENS: Readonly<Record<MediaKind, number>> = { images: 1_600, audio: 2_000, video: 16_000 };
 
 export function estimateStringTokens(text: string): number {
   return estimateTokens(text.length);
@@ -16,7 +20,7 @@ export function estimateStringTokens(text: string): number {
 export function estimateMessageTokens(message: ConversationMessage): number {
   switch (message.role) {
     case 'user':
-      return estimateTokens(lengthOf(message.text)) + IMAGE_TOKENS * (message.images?.length ?? 0);
+      return estimateTokens(lengthOf(message.text)) + sourcesIn(message).reduce((sum, { kind }) => sum + MEDIA_TOKENS[kind], 0);
     case 'assistant':
       return estimateTokens(message.blocks.reduce((sum, block) => sum + blockLength(block), 0));
     case 'tool':

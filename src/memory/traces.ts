@@ -3,7 +3,8 @@
  * least one, so that a gap in the slots is a loss and never an answer without words.
  */
 import { isBodyRef, shownText, type AssistantMessage, type Body, type Entry } from '../conversation/message.js';
-import type { ImageSource, JsonValue, ToolResultMessage, UserMessage } from '../conversation/message.js';
+import { sourcesIn } from '../conversation/media.js';
+import type { JsonValue, Media, MediaSource, ToolResultMessage, UserMessage } from '../conversation/message.js';
 
 export interface RawTrace {
   readonly id: string;
@@ -63,12 +64,12 @@ function tell({ message }: Entry): Told[] {
   }
 }
 
-function tellUser({ text, images = [] }: UserMessage): Told {
+function tellUser(message: UserMessage): Told {
   return {
     trace_type: 'user',
-    content: shownText(text),
+    content: shownText(message.text),
     source_event: 'LLMUserMessageReadyEvent',
-    ...(images.length > 0 && { media: { images: images.map(toAddress), audio: [], video: [] } }),
+    ...(sourcesIn(message).length > 0 && { media: toAddresses(message) }),
     tags: ['processed'],
   };
 }
@@ -118,7 +119,11 @@ function refOf(text: Body): { readonly tool_result_ref?: string } {
   return isBodyRef(text) ? { tool_result_ref: text.ref } : {};
 }
 
-function toAddress(image: ImageSource): string {
-  if ('url' in image) return image.url;
-  return 'ref' in image ? image.ref : `data:${image.mediaType};base64,${image.base64}`;
+function toAddresses({ images = [], audio = [], video = [] }: Media): NonNullable<RawTrace['media']> {
+  return { images: images.map(toAddress), audio: audio.map(toAddress), video: video.map(toAddress) };
+}
+
+function toAddress(source: MediaSource): string {
+  if ('url' in source) return source.url;
+  return 'ref' in source ? source.ref : `data:${source.mediaType};base64,${source.base64}`;
 }

@@ -20,10 +20,11 @@ import {
   type AssistantBlock,
   type AssistantMessage,
   type ConversationMessage,
-  type ImageSource,
+  type MediaSource,
   type ToolResultMessage,
   type UserMessage,
 } from '../conversation/message.js';
+import { MEDIA_KINDS, mapMedia, sourcesIn } from '../conversation/media.js';
 import { isWellFormed, isWellFormedJson, toWellFormedBody, toWellFormedJson } from './well-formed.js';
 
 export interface NormalizeOptions {
@@ -175,13 +176,9 @@ function missingResult(message: AssistantMessage, { callId, name }: ToolCall): T
 
 function soundUser(message: UserMessage): UserMessage {
   const text = toWellFormedBody(message.text);
-  const images = message.images?.map(soundImage);
-  const same = text === message.text && (images ?? []).every((image, index) => image === message.images?.[index]);
-  return same ? message : { ...message, text, ...(images && { images }) };
-}
-
-function soundImage(image: ImageSource): ImageSource {
-  return toWellFormedJson(image as ImageSource & Record<string, string>);
+  const media = mapMedia(message, (list) => toWellFormedJson(list as readonly (MediaSource & Record<string, string>)[]));
+  const same = text === message.text && MEDIA_KINDS.every((kind) => media[kind] === undefined || media[kind] === message[kind]);
+  return same ? message : { ...message, text, ...media };
 }
 
 function withUserAfterAssistant(messages: readonly ConversationMessage[]): ConversationMessage[] {
@@ -195,7 +192,7 @@ function withUserAfterAssistant(messages: readonly ConversationMessage[]): Conve
 }
 
 function isBlankUser(message: UserMessage): boolean {
-  return typeof message.text === 'string' && message.text.trim() === '' && !message.images?.length;
+  return typeof message.text === 'string' && message.text.trim() === '' && sourcesIn(message).length === 0;
 }
 
 function isThinking(block: AssistantBlock): boolean {

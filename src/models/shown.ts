@@ -1,5 +1,5 @@
-/** How texts and pictures of a conversation are put to a model, whichever it is. */
-import { shownText, type Body, type ImageSource } from '../conversation/message.js';
+/** How texts, pictures, sound and video of a conversation are put to a model, whichever it is. */
+import { shownText, type Body, type Media, type MediaSource } from '../conversation/message.js';
 import { toWellFormed } from './well-formed.js';
 
 /** Blank text is refused everywhere: it becomes none. */
@@ -8,28 +8,56 @@ export function sentText(body: Body): string {
   return text.trim() === '' ? '' : text;
 }
 
-export type SentImage =
+export type SentMedia =
   | { readonly kind: 'base64'; readonly mediaType: string; readonly base64: string }
   | { readonly kind: 'url'; readonly mediaType: string; readonly url: string }
-  /** One that the API would refuse becomes a word that it was there: one bad picture must not end a conversation. */
+  /** What the API would refuse becomes a word that it was there: one bad picture must not end a conversation. */
   | { readonly kind: 'words'; readonly text: string };
 
-export interface TakenImages {
+export interface Taken {
   /** Media types that the API takes. */
   readonly types: readonly string[];
-  /** Whether it fetches pictures itself. */
+  /** Whether it fetches what is elsewhere. */
   readonly urls: boolean;
 }
 
-export function sentImage(image: ImageSource, { types, urls }: TakenImages): SentImage {
-  const { mediaType } = image;
-  if ('base64' in image && types.includes(mediaType) && image.base64 !== '') return { kind: 'base64', mediaType, base64: image.base64 };
-  if (urls && isWebAddress(image)) return { kind: 'url', mediaType, url: toWellFormed(image.url) };
+export function sentImage(image: MediaSource, taken: Taken): SentMedia {
+  const sent = sentAsIs(image, taken);
+  if (sent) return sent;
   const at = isWebAddress(image) ? ` at ${image.url}` : '';
   const where = 'ref' in image ? ` It is kept as ${image.ref}.` : '';
-  return { kind: 'words', text: toWellFormed(`[An image (${mediaType || 'unknown type'})${at} that cannot be shown here.${where}]`) };
+  return { kind: 'words', text: toWellFormed(`[An image (${image.mediaType || 'unknown type'})${at} that cannot be shown here.${where}]`) };
 }
 
-function isWebAddress(image: ImageSource): image is Extract<ImageSource, { url: string }> {
-  return 'url' in image && /^https?:\/\//i.test(image.url);
+export function sentRecording(kind: 'audio' | 'video', source: MediaSource, taken: Taken): SentMedia {
+  const sent = sentAsIs(source, taken);
+  if (sent) return sent;
+  const mediaType = source.mediaType || 'unknown type';
+  const refused = taken.types.length === 0 ? kind : `${mediaType} like this`;
+  return { kind: 'words', text: toWellFormed(`[${kind}: ${mediaType}, ${whereOf(source)}; this model does not take ${refused}]`) };
+}
+
+/** For those who take neither. */
+export function recordingsInWords({ audio = [], video = [] }: Media): string[] {
+  const words = (kind: 'audio' | 'video') => (source: MediaSource) => {
+    const sent = sentRecording(kind, source, { types: [], urls: false });
+    return sent.kind === 'words' ? [sent.text] : [];
+  };
+  return [...audio.flatMap(words('audio')), ...video.flatMap(words('video'))];
+}
+
+function sentAsIs(source: MediaSource, { types, urls }: Taken): SentMedia | undefined {
+  const { mediaType } = source;
+  if ('base64' in source && types.includes(mediaType) && source.base64 !== '') return { kind: 'base64', mediaType, base64: source.base64 };
+  return urls && isWebAddress(source) ? { kind: 'url', mediaType, url: toWellFormed(source.url) } : undefined;
+}
+
+function whereOf(source: MediaSource): string {
+  if ('url' in source) return isWebAddress(source) ? `at ${source.url}` : 'at an address that cannot be used';
+  if ('ref' in source) return `kept as ${source.ref}`;
+  return `${Math.floor((source.base64.replace(/=+$/, '').length * 3) / 4)} bytes`;
+}
+
+function isWebAddress(source: MediaSource): source is Extract<MediaSource, { url: string }> {
+  return 'url' in source && /^https?:\/\//i.test(source.url);
 }

@@ -118,10 +118,20 @@ function checkContent({ role, content, tool_calls: calls }: Record<string, unkno
         ? checkText(part.text, `${place}.text`)
         : part.type === 'image_url' && role === 'user'
           ? checkImageUrl(isRecord(part.image_url) ? part.image_url.url : undefined, `${place}.image_url.url`)
-          : `Invalid value: '${String(part.type)}'.`;
+          : part.type === 'input_audio' && role === 'user'
+            ? checkAudio(part.input_audio, `${place}.input_audio`)
+            : `Invalid value: '${String(part.type)}'.`;
     if (wrong !== undefined) return wrong;
   }
   return undefined;
+}
+
+function checkAudio(audio: unknown, path: string): string | undefined {
+  if (!isRecord(audio)) return `Missing required parameter: '${path}'.`;
+  if (audio.format !== 'wav' && audio.format !== 'mp3') {
+    return `Invalid value: '${String(audio.format)}'. Supported values are: 'wav' and 'mp3'.`;
+  }
+  return /^[A-Za-z0-9+/=]+$/.test(String(audio.data)) ? undefined : `Invalid '${path}.data': expected base64.`;
 }
 
 function checkCalls({ tool_calls: calls }: Record<string, unknown>, path: string): string | undefined {

@@ -36,7 +36,11 @@ const knownOfFunction: Fields = new Set([
 ]);
 const data = ['text', 'inlineData', 'functionCall', 'functionResponse', 'fileData', 'executableCode', 'codeExecutionResult'];
 const knownOfPart: Fields = new Set([...data, 'thought', 'thoughtSignature', 'videoMetadata', 'mediaResolution']);
-const imageTypes = ['image/png', 'image/jpeg', 'image/webp', 'image/heic', 'image/heif'];
+const mediaTypes = [
+  ...['image/png', 'image/jpeg', 'image/webp', 'image/heic', 'image/heif'],
+  ...['audio/wav', 'audio/mp3', 'audio/aiff', 'audio/aac', 'audio/ogg', 'audio/flac'],
+  ...['mp4', 'mpeg', 'quicktime', 'mov', 'avi', 'x-flv', 'mpg', 'webm', 'wmv', '3gpp'].map((type) => `video/${type}`),
+];
 
 interface Content {
   readonly role: string;
@@ -129,7 +133,7 @@ function checkPart(part: unknown, path: string): string | undefined {
   if (given.length !== 1) return `* ${path}.data: required oneof field 'data' must have one initialized field`;
   const { inlineData, fileData, functionCall, functionResponse } = part;
   if (isRecord(inlineData)) {
-    if (!imageTypes.includes(String(inlineData.mimeType))) return `Unsupported MIME type: ${String(inlineData.mimeType)}`;
+    if (!mediaTypes.includes(String(inlineData.mimeType))) return `Unsupported MIME type: ${String(inlineData.mimeType)}`;
     return /^[A-Za-z0-9+/=]+$/.test(String(inlineData.data))
       ? undefined
       : `Invalid value at '${path}.inline_data.data' (TYPE_BYTES), Base64 decoding failed`;

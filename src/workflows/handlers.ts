@@ -60,7 +60,7 @@ export function handleMessages(conversation: Conversation): { readonly count: ()
   const hear = (said: Said, id: string): void =>
     said.kind === 'reset'
       ? tell({ kind: 'reset-requested', resetId: id, at: now() })
-      : tell({ kind: 'message-received', messageId: id, text: said.text, images: said.images, delivery: said.delivery, at: now() });
+      : tell({ kind: 'message-received', messageId: id, text: said.text, ...said.media, delivery: said.delivery, at: now() });
   /** An update after the last hand-over check would be lost with this run's results: it is counted, then served. */
   const counted = <Args extends unknown[], Result>(handle: (...args: Args) => Promise<Result>) => {
     return (...args: Args): Promise<Result> => {

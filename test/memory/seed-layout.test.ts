@@ -6,6 +6,12 @@ import { answerEntry, episode, fact, userEntry } from '../stores/builders.js';
 
 const ORIGIN = { conversation: 'conv_8', scope: 'default', agent: 'default', title: 'A title' };
 
+const MEDIA = {
+  images: [{ mediaType: 'image/png', base64: 'aGk=' }],
+  audio: [{ mediaType: 'audio/mpeg', url: 'https://example.org/a.mp3' }],
+  video: [{ mediaType: 'video/mp4', base64: 'aG8=' }],
+};
+
 function entry(slot: number, message: Entry['message']): Entry {
   return { v: 1, slot, session: 1, turn: 'turn_0003', seq: slot, ts: 1738100000, message };
 }
@@ -14,7 +20,7 @@ const LIFE: PastLife = {
   entries: [
     userEntry(1),
     answerEntry(2),
-    entry(5, { role: 'user', text: 'and this?', images: [{ mediaType: 'image/png', base64: 'aGk=' }] }),
+    entry(5, { role: 'user', text: 'and this?', ...MEDIA }),
     entry(6, {
       role: 'assistant',
       blocks: [
@@ -78,9 +84,18 @@ test('without perdura.json the seed’s fields are enough for what was said, don
   expect(life.entries.map(({ message }) => message)).toMatchObject([
     { role: 'user', text: 'message 1' },
     { role: 'assistant', blocks: [{ kind: 'text', text: 'answer 2' }] },
-    { role: 'user', text: 'and this?', images: [{ mediaType: 'image/png', base64: 'aGk=' }] },
+    { role: 'user', text: 'and this?', ...MEDIA },
     { role: 'assistant', blocks: [{ text: 'I look.' }, { callId: 'turn_0003/c1', name: 'read_file', input: { path: 'a.txt' } }] },
     { role: 'tool', callId: 'turn_0003/c1', outcome: 'ok', text: 'content' },
+  ]);
+});
+
+test('an address of another kind, and a path of another machine, are left out', () => {
+  const media = { images: ['data:audio/mpeg;base64,aGk='], audio: ['/tmp/a.mp3', 'data:audio/x-m4a;base64,aGk='], video: ['ftp://a/b'] };
+  const trace = { id: 'x', ts: 1, turn_id: 't', seq: 1, trace_type: 'user', content: 'hi', source_event: 'E', media };
+  const { life } = readLayout({ 'raw_traces.jsonl': JSON.stringify(trace) });
+  expect(life.entries.map(({ message }) => message)).toEqual([
+    { role: 'user', text: 'hi', audio: [{ mediaType: 'audio/x-m4a', base64: 'aGk=' }] },
   ]);
 });
 

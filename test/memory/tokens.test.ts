@@ -1,5 +1,5 @@
 import type { BodyRef } from '../../src/conversation/message.js';
-import { estimateMessageTokens, estimateStringTokens, IMAGE_TOKENS } from '../../src/memory/tokens.js';
+import { estimateMessageTokens, estimateStringTokens, MEDIA_TOKENS } from '../../src/memory/tokens.js';
 import { answer, calls, result, user } from './builders.js';
 
 const BODY: BodyRef = { ref: 'sha256:ab', sha256: 'ab', bytes: 50_000, preview: 'It begins' };
@@ -24,7 +24,7 @@ test('a picture counts the same whatever its size', () => {
     { mediaType: 'image/png', url: 'https://example.org/a.png' },
     { mediaType: 'image/png', base64: 'A'.repeat(1_000_000) },
   ];
-  expect(estimateMessageTokens({ ...user('abcd'), images })).toBe(1 + 2 * IMAGE_TOKENS);
+  expect(estimateMessageTokens({ ...user('abcd'), images })).toBe(1 + 2 * MEDIA_TOKENS.images);
 });
 
 test('all blocks of an answer count, tool inputs too, also one that lies in the store', () => {

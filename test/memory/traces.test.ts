@@ -47,6 +47,16 @@ test('images are its media: by url, by reference, or themselves', () => {
   });
 });
 
+test('audio and video are its media too', () => {
+  const audio = [{ mediaType: 'audio/mpeg', base64: 'AAAA' }];
+  const video = [{ mediaType: 'video/mp4', ref: 'sha256:cd' }];
+  expect(toTraces(entry({ role: 'user', text: 'Listen', audio, video }), 'conv_8')[0]?.media).toEqual({
+    images: [],
+    audio: ['data:audio/mpeg;base64,AAAA'],
+    video: ['sha256:cd'],
+  });
+});
+
 test('an answer with calls is an assistant trace, then one per call, numbered on', () => {
   const traces = toTraces(
     answer(

@@ -131,6 +131,24 @@ export function describeProvider(subject: Subject): void {
       expect(sent()).toContain('[An image (image/bmp) that cannot be shown here.]');
     });
 
+    test('is about sound and video, or about their having been there', async () => {
+      const audio = [
+        { mediaType: 'audio/mpeg', base64: 'c291bmQ=' },
+        { mediaType: 'audio/x-odd', base64: 'b2Rk' },
+      ];
+      const video = [{ mediaType: 'video/mp4', base64: 'ZmlsbQ==' }];
+      await ask(text('Nice.'), {}, { messages: [{ ...user('Listen'), audio, video }] });
+      expect(api.problems).toEqual([]);
+      const { takesRecordings: taken } = subject;
+      expect(['c291bmQ=', 'ZmlsbQ=='].map((bytes) => sent().includes(bytes))).toEqual([taken, taken]);
+      const inWords = [
+        '[audio: audio/mpeg, 5 bytes; this model does not take audio]',
+        '[video: video/mp4, 4 bytes; this model does not take video]',
+      ];
+      expect(inWords.map((words) => sent().includes(words))).toEqual([!taken, !taken]);
+      expect(sent()).toContain('[audio: audio/x-odd, 3 bytes; this model does not take ');
+    });
+
     test('is JSON of the schema that was asked for, which goes only to a model that is known to take one', async () => {
       const properties = { verdict: { type: 'string', minLength: 1 } };
       const answerSchema = { name: 'verdict', schema: { type: 'object', properties, required: ['verdict'] } };

@@ -1,6 +1,7 @@
 import type { AssistantBlock, JsonObject } from '../../src/conversation/message.js';
 import { renderRequest } from '../../src/models/gemini/render.js';
-import { request } from './builders.js';
+import { checkGemini } from '../../src/testing/check-gemini.js';
+import { request, user } from './builders.js';
 import { goldenRequest, oddMessages } from './golden.js';
 
 const opaque = (value: JsonObject): AssistantBlock => ({ kind: 'opaque', provider: 'gemini', value });
@@ -265,4 +266,29 @@ test('a model before the third takes calls without a signature', () => {
   const { contents } = renderRequest(request({ model: 'gemini-2.5-flash', messages: oddMessages }));
   expect(JSON.stringify(contents)).not.toContain('thoughtSignature');
   expect(JSON.stringify(renderRequest(request({ model: 'gemini-flash-latest', messages: oddMessages })))).toContain('thoughtSignature');
+});
+
+test('sound and video go as they are, before the text; what it does not take becomes words', () => {
+  const audio = [
+    { mediaType: 'audio/mpeg', base64: 'aGk=' },
+    { mediaType: 'audio/x-odd', base64: 'aGk=' },
+  ];
+  const video = [
+    { mediaType: 'video/mp4', base64: 'aGk=' },
+    { mediaType: 'video/mp4', url: 'https://example.org/a.mp4' },
+  ];
+  const { contents } = renderRequest(request({ model: 'gemini-3-test', messages: [{ ...user('Listen'), audio, video }] }));
+  expect(contents).toEqual([
+    {
+      role: 'user',
+      parts: [
+        { inlineData: { mimeType: 'audio/mp3', data: 'aGk=' } },
+        { text: '[audio: audio/x-odd, 2 bytes; this model does not take audio/x-odd like this]' },
+        { inlineData: { mimeType: 'video/mp4', data: 'aGk=' } },
+        { fileData: { mimeType: 'video/mp4', fileUri: 'https://example.org/a.mp4' } },
+        { text: 'Listen' },
+      ],
+    },
+  ]);
+  expect(checkGemini({ contents }, 'gemini-3-test')).toBeUndefined();
 });

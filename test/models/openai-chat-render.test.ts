@@ -1,6 +1,6 @@
 import { renderChat } from '../../src/models/openai/render-chat.js';
 import { checkChat } from '../../src/testing/check-chat.js';
-import { request } from './builders.js';
+import { request, user } from './builders.js';
 import { goldenRequest, oddMessages } from './golden.js';
 
 test('a whole request, byte by byte', () => {
@@ -206,4 +206,29 @@ test('pictures that it cannot take become words; ids, names and inputs are made 
 test('its server takes both', () => {
   expect(checkChat(renderChat(goldenRequest('gpt-test', {})))).toBeUndefined();
   expect(checkChat(renderChat(request({ model: 'gpt-test', messages: oddMessages })))).toBeUndefined();
+});
+
+test('a model that is made for sound takes it as its bytes, in two formats; of video it is told', () => {
+  const audio = [
+    { mediaType: 'audio/mpeg', base64: 'aGk=' },
+    { mediaType: 'audio/x-wav', base64: 'aGk=' },
+    { mediaType: 'audio/ogg', base64: 'aGk=' },
+    { mediaType: 'audio/mpeg', url: 'https://example.org/a.mp3' },
+  ];
+  const video = [{ mediaType: 'video/mp4', ref: 'body/7' }];
+  const body = renderChat(request({ model: 'gpt-audio', system: '', messages: [{ ...user('Listen'), audio, video }] }));
+  expect(body.messages).toEqual([
+    {
+      role: 'user',
+      content: [
+        { type: 'input_audio', input_audio: { data: 'aGk=', format: 'mp3' } },
+        { type: 'input_audio', input_audio: { data: 'aGk=', format: 'wav' } },
+        { type: 'text', text: '[audio: audio/ogg, 2 bytes; this model does not take audio/ogg like this]' },
+        { type: 'text', text: '[audio: audio/mpeg, at https://example.org/a.mp3; this model does not take audio/mpeg like this]' },
+        { type: 'text', text: '[video: video/mp4, kept as body/7; this model does not take video]' },
+        { type: 'text', text: 'Listen' },
+      ],
+    },
+  ]);
+  expect(checkChat(body)).toBeUndefined();
 });

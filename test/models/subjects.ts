@@ -58,6 +58,8 @@ export interface Subject {
   /** Inputs of tools stream as text, which may be cut. */
   readonly streamsInputs: boolean;
   readonly fetchesImages: boolean;
+  /** Audio and video go as they are. */
+  readonly takesRecordings: boolean;
 }
 
 const asSaid = (explanation: string | null): string | undefined => explanation ?? undefined;
@@ -81,6 +83,7 @@ export const subjects: readonly Subject[] = [
     refusal: asSaid,
     streamsInputs: true,
     fetchesImages: true,
+    takesRecordings: false,
   },
   {
     provider: 'openai',
@@ -100,6 +103,7 @@ export const subjects: readonly Subject[] = [
     refusal: asSaid,
     streamsInputs: true,
     fetchesImages: true,
+    takesRecordings: false,
   },
   {
     provider: 'openai-responses',
@@ -119,6 +123,7 @@ export const subjects: readonly Subject[] = [
     refusal: asSaid,
     streamsInputs: true,
     fetchesImages: true,
+    takesRecordings: false,
   },
   {
     provider: 'gemini',
@@ -138,6 +143,7 @@ export const subjects: readonly Subject[] = [
     refusal: () => 'Gemini gave no answer: SAFETY.',
     streamsInputs: false,
     fetchesImages: true,
+    takesRecordings: true,
   },
   {
     provider: 'ollama',
@@ -154,5 +160,6 @@ export const subjects: readonly Subject[] = [
     countsCacheWrites: false,
     streamsInputs: false,
     fetchesImages: false,
+    takesRecordings: false,
   },
 ];

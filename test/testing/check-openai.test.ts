@@ -52,6 +52,11 @@ describe('Chat Completions', () => {
       { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'file:///a' } }] }] },
       /valid URL/,
     ],
+    [
+      'sound in another format',
+      { messages: [{ role: 'user', content: [{ type: 'input_audio', input_audio: { data: 'aGk=', format: 'ogg' } }] }] },
+      /Supported values are: 'wav' and 'mp3'/,
+    ],
     ['a schema that is no object', { tools: [{ type: 'function', function: { name: 'a', parameters: {} } }] }, /got 'type: "None"'/],
     ['an empty list of tools', { tools: [] }, /Invalid 'tools': empty array/],
     ['a format that is none', { response_format: { type: 'yaml' } }, /Invalid value for 'response_format.type'/],

@@ -55,6 +55,16 @@ test('a result over 4 KiB is a reference in the history, and whole in the prompt
   expect(results).toEqual([page('t', 4_096), page('t', 40_000)]);
 });
 
+test('a recording goes to the store whole, and the model is told of it where it takes none', async () => {
+  const id = await started();
+  stage.play(id, text('I cannot hear it.'));
+  const audio = [{ mediaType: 'audio/mpeg', base64: 'QUJD'.repeat(10_000) }];
+  await world.client.send(id, { text: say(id, 'listen'), audio });
+  expect(JSON.stringify(stage.requests(id)[0]?.messages)).toContain('[audio: audio/mpeg, 30000 bytes; this model does not take audio]');
+  const said = (await world.client.history(id)).flatMap(({ message }) => (message.role === 'user' ? [message.audio] : []));
+  expect(said).toEqual([audio]);
+});
+
 test('an answer of 100 KB comes as a preview with a reference, and is whole in the history and in the next prompt', async () => {
   const id = await started();
   const long = page('a', 100_000);

@@ -1,4 +1,5 @@
 /** What was said, as lines: for people, for programs, and as the raw traces of the seed. */
+import { sourcesIn } from '../../conversation/media.js';
 import type { Entry, JsonValue } from '../../conversation/message.js';
 import { isBodyRef, shownText } from '../../conversation/message.js';
 import { toTraces } from '../../memory/traces.js';
@@ -45,7 +46,9 @@ function linesOf({ message }: Entry): Drawn[] {
           { text: '› ', look: 'cyan' },
           { text: shownText(message.text), look: 'bold' },
         ],
-        ...(message.images ?? []).map((image): Drawn => [{ text: `  [image, ${image.mediaType}]`, look: 'dim' }]),
+        ...sourcesIn(message).map(({ kind, source }): Drawn => [
+          { text: `  [${kind === 'images' ? 'image' : kind}, ${source.mediaType}]`, look: 'dim' },
+        ]),
       ];
     case 'tool': {
       const shown = toTerminalLine(shownText(message.text), 200);

@@ -1,4 +1,5 @@
 /** Turns as text (seed 000, section 19), where messages cannot stand as messages: for a summarizer, another provider, a person. */
+import { mediaOf, type MediaKind } from '../../conversation/media.js';
 import { shownText, type AssistantMessage, type Entry, type ToolResultMessage } from '../../conversation/message.js';
 import { turnNumber } from '../../conversation/state.js';
 import { cut, indented } from '../plain-text.js';
@@ -29,12 +30,20 @@ export function flattenTurns(entries: readonly Entry[], textCharacters = TEXT_CH
   return [...lines].map(([turnId, told]) => ({ turnId, text: [`Turn ${turnNumber(turnId)}:`, ...told].join('\n') }));
 }
 
+const NOUNS: Readonly<Record<MediaKind, readonly [one: string, several: string]>> = {
+  images: ['image', 'images'],
+  audio: ['audio', 'audio'],
+  video: ['video', 'videos'],
+};
+
 function linesOf({ message }: Entry, characters: number): string[] {
   const line = (label: string, text: string): string => `  ${label}: ${indented(cut(text, characters), '    ')}`;
   switch (message.role) {
     case 'user': {
-      const images = message.images?.length ?? 0;
-      return [line('User', `${shownText(message.text)}${images > 0 ? ` [${images} ${images === 1 ? 'image' : 'images'}]` : ''}`)];
+      const media = Object.entries(mediaOf(message)).map(
+        ([kind, list]) => `${list.length} ${NOUNS[kind as MediaKind][list.length === 1 ? 0 : 1]}`,
+      );
+      return [line('User', `${shownText(message.text)}${media.length > 0 ? ` [${media.join(', ')}]` : ''}`)];
     }
     case 'assistant':
       return [

@@ -5,12 +5,14 @@ import type { Entry } from '../../conversation/message.js';
 /** A slot beyond it is no count any more, and would make readers walk through nothing. */
 export const HIGHEST_SLOT = 1_000_000;
 
-const image = z.union([
+const source = z.union([
   z.object({ mediaType: z.string(), url: z.string() }).strict(),
   z.object({ mediaType: z.string(), base64: z.string() }).strict(),
 ]);
 const paths = z.array(z.string()).optional();
-const user = z.object({ role: z.literal('user'), text: z.string(), images: z.array(image).optional() });
+const sources = z.array(source).optional();
+const media = { images: sources, audio: sources, video: sources };
+const user = z.object({ role: z.literal('user'), text: z.string(), ...media });
 const assistant = z.object({
   role: z.literal('assistant'),
   blocks: z.array(

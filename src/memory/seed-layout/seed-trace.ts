@@ -3,9 +3,12 @@
  * result are told together by `correlation_id`; where another program wrote none, by the tool's name, in order.
  */
 import { z } from 'zod';
-import type { AssistantBlock, ConversationMessage, Entry, ImageSource, JsonValue } from '../../conversation/message.js';
+import type { AssistantBlock, ConversationMessage, Entry, JsonValue, MediaSource } from '../../conversation/message.js';
+import { MEDIA_KINDS, mediaOf, type MediaKind } from '../../conversation/media.js';
 import { turnId } from '../../conversation/state.js';
 import { toTraces } from '../traces.js';
+
+const addresses = z.array(z.string()).optional();
 
 export const seedTraceSchema = z.object({
   ts: z.number().nonnegative(),
@@ -13,7 +16,7 @@ export const seedTraceSchema = z.object({
   seq: z.number().int().nonnegative(),
   trace_type: z.enum(['user', 'assistant', 'tool_call', 'tool_result']),
   content: z.string(),
-  media: z.object({ images: z.array(z.string()) }).optional(),
+  media: z.object({ images: addresses, audio: addresses, video: addresses }).optional(),
   tool_name: z.string().max(200).optional(),
   tool_args: z.unknown().optional(),
   tool_result: z.unknown().optional(),
@@ -98,8 +101,8 @@ const UNKNOWN_MODEL = 'imported/unknown';
 function messageOf(trace: SeedTrace, call: { readonly callId: string; readonly name: string }): ConversationMessage {
   switch (trace.trace_type) {
     case 'user': {
-      const images = (trace.media?.images ?? []).flatMap(toImage);
-      return { role: 'user', text: trace.content, ...(images.length > 0 && { images }) };
+      const lists = MEDIA_KINDS.map((kind) => [kind, (trace.media?.[kind] ?? []).flatMap((address) => toSource(kind, address))] as const);
+      return { role: 'user', text: trace.content, ...mediaOf(Object.fromEntries(lists)) };
     }
     case 'tool_result': {
       const isError = trace.tool_error !== undefined && trace.tool_error !== null;
@@ -118,11 +121,16 @@ function entryOf(slot: number, turn: string, seq: number, ts: number, message: C
 }
 
 /** A path of another machine is no address here. */
-function toImage(address: string): ImageSource[] {
-  const [, mediaType, base64] = /^data:(image\/[a-z+.-]+);base64,([A-Za-z0-9+/=]+)$/.exec(address) ?? [];
-  if (mediaType !== undefined && base64 !== undefined) return [{ mediaType, base64 }];
-  return /^https?:\/\//.test(address) ? [{ mediaType: 'image/png', url: address }] : [];
+function toSource(kind: MediaKind, address: string): MediaSource[] {
+  const [, mediaType, base64] = /^data:((?:image|audio|video)\/[a-z0-9+.-]+);base64,([A-Za-z0-9+/=]+)$/.exec(address) ?? [];
+  const usual = USUAL_TYPE[kind];
+  if (mediaType !== undefined && base64 !== undefined)
+    return mediaType.split('/')[0] === usual.split('/')[0] ? [{ mediaType, base64 }] : [];
+  return /^https?:\/\//.test(address) ? [{ mediaType: usual, url: address }] : [];
 }
+
+/** The seed does not say of what type something elsewhere is. */
+const USUAL_TYPE: Readonly<Record<MediaKind, string>> = { images: 'image/png', audio: 'audio/mpeg', video: 'video/mp4' };
 
 function toText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);

@@ -18,10 +18,10 @@ import type {
   Tool,
   ToolResultBlockParam,
 } from '@anthropic-ai/sdk/resources/messages/messages.js';
-import type { AssistantBlock, ConversationMessage, ImageSource, ToolResultMessage, UserMessage } from '../../conversation/message.js';
+import type { AssistantBlock, ConversationMessage, MediaSource, ToolResultMessage, UserMessage } from '../../conversation/message.js';
 import { sentSchema } from '../answer-schema.js';
 import type { ModelRequest, ToolDescription } from '../model.js';
-import { sentImage, sentText } from '../shown.js';
+import { recordingsInWords, sentImage, sentText } from '../shown.js';
 import { toSentInput } from '../tool-input.js';
 import { toolResultText } from '../tool-result-text.js';
 import { toWellFormed, toWellFormedJson } from '../well-formed.js';
@@ -116,10 +116,11 @@ function renderResult(result: ToolResultMessage, wireId: WireId): ToolResultBloc
 
 function renderUser(message: UserMessage): UserBlock[] {
   const text = sentText(message.text);
-  return [...(message.images ?? []).map(renderImage), ...(text === '' ? [] : [{ type: 'text' as const, text }])];
+  const words = [...recordingsInWords(message), ...(text === '' ? [] : [text])];
+  return [...(message.images ?? []).map(renderImage), ...words.map((part) => ({ type: 'text' as const, text: part }))];
 }
 
-function renderImage(image: ImageSource): UserBlock {
+function renderImage(image: MediaSource): UserBlock {
   const sent = sentImage(image, { types: IMAGE_TYPES, urls: true });
   switch (sent.kind) {
     case 'base64':

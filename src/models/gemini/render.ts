@@ -8,17 +8,22 @@
  * R3  The SDK adds nothing of its own: it calls no functions, and asks no second time.
  */
 import type { Content, FunctionDeclaration, GenerateContentParameters, Part } from '@google/genai' with { 'resolution-mode': 'import' };
-import type { AssistantBlock, ConversationMessage, ImageSource, ToolResultMessage, UserMessage } from '../../conversation/message.js';
+import type { AssistantBlock, ConversationMessage, MediaSource, ToolResultMessage, UserMessage } from '../../conversation/message.js';
 import { sentSchema } from '../answer-schema.js';
 import type { ModelRequest, ToolDescription } from '../model.js';
 import { asObject, asText } from '../read-json.js';
-import { sentImage, sentText } from '../shown.js';
+import { sentImage, sentRecording, sentText, type SentMedia } from '../shown.js';
 import { toSentInput } from '../tool-input.js';
 import { toolResultText } from '../tool-result-text.js';
 import { toWellFormed, toWellFormedJson } from '../well-formed.js';
 import { toWireName } from '../wire-names.js';
 
 const IMAGE_TYPES: readonly string[] = ['image/jpeg', 'image/png', 'image/webp', 'image/heic', 'image/heif'];
+
+const AUDIO_TYPES: readonly string[] = ['wav', 'mp3', 'aiff', 'aac', 'ogg', 'flac'].map((type) => `audio/${type}`);
+const VIDEO_TYPES: readonly string[] = ['mp4', 'mpeg', 'quicktime', 'mov', 'avi', 'x-flv', 'mpg', 'webm', 'wmv', '3gpp'].map(
+  (type) => `video/${type}`,
+);
 
 const NO_SIGNATURE = 'skip_thought_signature_validator';
 
@@ -80,13 +85,23 @@ function renderResult(result: ToolResultMessage): Part {
   };
 }
 
-function renderUser({ text, images = [] }: UserMessage): Part[] {
+function renderUser({ text, images = [], audio = [], video = [] }: UserMessage): Part[] {
   const said = sentText(text);
-  return [...images.map(renderImage), ...(said === '' ? [] : [{ text: said }])];
+  return [
+    ...images.map((image) => renderMedia(sentImage(image, { types: IMAGE_TYPES, urls: true }))),
+    ...audio.map((source) => renderMedia(sentRecording('audio', withKnownType(source), { types: AUDIO_TYPES, urls: true }))),
+    ...video.map((source) => renderMedia(sentRecording('video', source, { types: VIDEO_TYPES, urls: true }))),
+    ...(said === '' ? [] : [{ text: said }]),
+  ];
 }
 
-function renderImage(image: ImageSource): Part {
-  const sent = sentImage(image, { types: IMAGE_TYPES, urls: true });
+/** The API has other words for the two most usual ones. */
+function withKnownType(source: MediaSource): MediaSource {
+  const mediaType = { 'audio/mpeg': 'audio/mp3', 'audio/x-wav': 'audio/wav' }[source.mediaType] ?? source.mediaType;
+  return { ...source, mediaType };
+}
+
+function renderMedia(sent: SentMedia): Part {
   switch (sent.kind) {
     case 'base64':
       return { inlineData: { mimeType: sent.mediaType, data: sent.base64 } };

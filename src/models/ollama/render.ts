@@ -9,7 +9,7 @@ import type { ChatRequest, Message, Tool } from 'ollama';
 import type { AssistantBlock, ConversationMessage, UserMessage } from '../../conversation/message.js';
 import { sentSchema } from '../answer-schema.js';
 import type { ModelRequest, ToolDescription } from '../model.js';
-import { sentImage, sentText } from '../shown.js';
+import { recordingsInWords, sentImage, sentText } from '../shown.js';
 import { toSentInput } from '../tool-input.js';
 import { markedResultText } from '../tool-result-text.js';
 import { toWellFormed, toWellFormedJson } from '../well-formed.js';
@@ -53,9 +53,9 @@ function renderMessage(message: ConversationMessage): Message[] {
   }
 }
 
-function renderUser({ text, images = [] }: UserMessage): Message {
-  const sent = images.map((image) => sentImage(image, { types: IMAGE_TYPES, urls: false }));
-  const words = [...sent.map((image) => (image.kind === 'words' ? image.text : '')), sentText(text)];
+function renderUser(message: UserMessage): Message {
+  const sent = (message.images ?? []).map((image) => sentImage(image, { types: IMAGE_TYPES, urls: false }));
+  const words = [...sent.map((image) => (image.kind === 'words' ? image.text : '')), ...recordingsInWords(message), sentText(message.text)];
   const pictures = sent.flatMap((image) => (image.kind === 'base64' ? [image.base64] : []));
   return {
     role: 'user',

@@ -12,15 +12,24 @@ import type {
   ChatCompletionFunctionTool,
   ChatCompletionMessageParam,
 } from 'openai/resources/chat/completions/completions.js';
-import type { AssistantBlock, ConversationMessage, ImageSource, UserMessage } from '../../conversation/message.js';
+import { sourcesIn } from '../../conversation/media.js';
+import type { AssistantBlock, ConversationMessage, MediaSource, UserMessage } from '../../conversation/message.js';
 import { sentSchema } from '../answer-schema.js';
 import type { ModelRequest, ToolDescription } from '../model.js';
-import { sentImage, sentText } from '../shown.js';
+import { recordingsInWords, sentImage, sentRecording, sentText } from '../shown.js';
 import { toSentInput } from '../tool-input.js';
 import { markedResultText } from '../tool-result-text.js';
 import { toWellFormed, toWellFormedJson } from '../well-formed.js';
 import { createWireIds, toWireName } from '../wire-names.js';
 import { IMAGE_TYPES, MAX_CALL_ID } from './limits.js';
+
+const AUDIO_FORMATS: ReadonlyMap<string, 'wav' | 'mp3'> = new Map([
+  ['audio/wav', 'wav'],
+  ['audio/wave', 'wav'],
+  ['audio/x-wav', 'wav'],
+  ['audio/mpeg', 'mp3'],
+  ['audio/mp3', 'mp3'],
+]);
 
 type WireId = (callId: string) => string;
 
@@ -35,7 +44,7 @@ export function renderChat(request: ModelRequest): ChatCompletionCreateParamsStr
     ...(tools.length > 0 && { tools: tools.map(renderTool) }),
     messages: [
       ...(instructions.trim() === '' ? [] : [{ role: 'system' as const, content: instructions }]),
-      ...messages.flatMap((message) => renderMessage(message, wireId)),
+      ...messages.flatMap((message) => renderMessage(message, wireId, audioTypesOf(model))),
     ],
     ...(answer && {
       response_format: { type: 'json_schema' as const, json_schema: { name: answer.name, strict: true, schema: { ...answer.schema } } },
@@ -49,10 +58,10 @@ function renderTool({ name, description, inputSchema }: ToolDescription): ChatCo
   return { type: 'function', function: { name, description: toWellFormed(description), parameters: { ...toWellFormedJson(inputSchema) } } };
 }
 
-function renderMessage(message: ConversationMessage, wireId: WireId): ChatCompletionMessageParam[] {
+function renderMessage(message: ConversationMessage, wireId: WireId, audioTypes: readonly string[]): ChatCompletionMessageParam[] {
   switch (message.role) {
     case 'user':
-      return [{ role: 'user', content: renderUser(message) }];
+      return [{ role: 'user', content: renderUser(message, audioTypes) }];
     case 'tool':
       return [{ role: 'tool', tool_call_id: wireId(message.callId), content: markedResultText(message) }];
     case 'assistant':
@@ -62,13 +71,19 @@ function renderMessage(message: ConversationMessage, wireId: WireId): ChatComple
   }
 }
 
-function renderUser({ text, images = [] }: UserMessage): string | ChatCompletionContentPart[] {
-  const said = sentText(text);
-  if (images.length === 0) return said;
-  return [...images.map(renderImage), ...(said === '' ? [] : [{ type: 'text' as const, text: said }])];
+function renderUser(message: UserMessage, audioTypes: readonly string[]): string | ChatCompletionContentPart[] {
+  const { images = [], audio = [], video = [] } = message;
+  const said = sentText(message.text);
+  if (sourcesIn(message).length === 0) return said;
+  const words = [...recordingsInWords({ video }), ...(said === '' ? [] : [said])];
+  return [
+    ...images.map(renderImage),
+    ...audio.map((source) => renderAudio(source, audioTypes)),
+    ...words.map((text) => ({ type: 'text' as const, text })),
+  ];
 }
 
-function renderImage(image: ImageSource): ChatCompletionContentPart {
+function renderImage(image: MediaSource): ChatCompletionContentPart {
   const sent = sentImage(image, { types: IMAGE_TYPES, urls: true });
   switch (sent.kind) {
     case 'base64':
@@ -80,6 +95,19 @@ function renderImage(image: ImageSource): ChatCompletionContentPart {
     default:
       return sent satisfies never;
   }
+}
+
+/** As its bytes only. */
+function renderAudio(source: MediaSource, types: readonly string[]): ChatCompletionContentPart {
+  const sent = sentRecording('audio', source, { types, urls: false });
+  return sent.kind === 'base64'
+    ? { type: 'input_audio', input_audio: { data: sent.base64, format: AUDIO_FORMATS.get(sent.mediaType) ?? 'wav' } }
+    : { type: 'text', text: sent.kind === 'words' ? sent.text : sent.url };
+}
+
+/** Only models made for it take sound, and say so in their names; the others refuse the whole request. */
+function audioTypesOf(model: string): readonly string[] {
+  return /audio|omni|voxtral/i.test(model) ? [...AUDIO_FORMATS.keys()] : [];
 }
 
 function renderAssistant(blocks: readonly AssistantBlock[], wireId: WireId): ChatCompletionAssistantMessageParam[] {

@@ -13,11 +13,11 @@ import type {
   ResponseInputItem,
   ResponseReasoningItem,
 } from 'openai/resources/responses/responses.js';
-import type { AssistantBlock, ConversationMessage, ImageSource, UserMessage } from '../../conversation/message.js';
+import type { AssistantBlock, ConversationMessage, MediaSource, UserMessage } from '../../conversation/message.js';
 import { sentSchema } from '../answer-schema.js';
 import type { ModelRequest, ToolDescription } from '../model.js';
 import { asObject } from '../read-json.js';
-import { sentImage, sentText } from '../shown.js';
+import { recordingsInWords, sentImage, sentText } from '../shown.js';
 import { toSentInput } from '../tool-input.js';
 import { markedResultText } from '../tool-result-text.js';
 import { toWellFormed, toWellFormedJson } from '../well-formed.js';
@@ -77,12 +77,13 @@ function renderMessage(message: ConversationMessage, wireId: WireId): ResponseIn
   }
 }
 
-function renderUser({ text, images = [] }: UserMessage): ResponseInputContent[] {
-  const said = sentText(text);
-  return [...images.map(renderImage), ...(said === '' ? [] : [{ type: 'input_text' as const, text: said }])];
+function renderUser(message: UserMessage): ResponseInputContent[] {
+  const said = sentText(message.text);
+  const words = [...recordingsInWords(message), ...(said === '' ? [] : [said])];
+  return [...(message.images ?? []).map(renderImage), ...words.map((text) => ({ type: 'input_text' as const, text }))];
 }
 
-function renderImage(image: ImageSource): ResponseInputContent {
+function renderImage(image: MediaSource): ResponseInputContent {
   const sent = sentImage(image, { types: IMAGE_TYPES, urls: true });
   switch (sent.kind) {
     case 'base64':

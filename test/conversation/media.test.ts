@@ -1,0 +1,71 @@
+import type { JsonValue } from '../../src/conversation/message.js';
+import { readMessage } from '../../src/conversation/input.js';
+import { mediaBytes, mediaOf } from '../../src/conversation/media.js';
+import { nextStep } from '../../src/conversation/next-step.js';
+import { userEntry } from '../../src/conversation/entries.js';
+import { applyAll, open, said } from './drive.js';
+
+const sound = { mediaType: 'audio/mpeg', base64: 'aGVsbG8=' };
+const film = { mediaType: 'video/mp4', url: 'https://example.org/a.mp4' };
+const picture = { mediaType: 'image/png', ref: 'sha256:ab' };
+
+function read(fields: Record<string, JsonValue>): unknown {
+  const checked = readMessage({ text: 'x', ...fields });
+  return checked.ok ? (checked.value.kind === 'message' ? checked.value.media : checked.value) : checked.reason;
+}
+
+describe('what comes with a text', () => {
+  test('is images, audio and video; what there is none of is absent', () => {
+    expect(read({ images: [picture], audio: [sound], video: [film] })).toEqual({ images: [picture], audio: [sound], video: [film] });
+    expect(read({ images: [], audio: [sound] })).toEqual({ audio: [sound] });
+    expect(read({})).toEqual({});
+  });
+
+  test('may be all there is', () => {
+    expect(read({ text: ' ', audio: [sound] })).toEqual({ audio: [sound] });
+    expect(read({ text: '/new', video: [film] })).toEqual({ video: [film] });
+    expect(read({ text: '/new', video: [] })).toEqual({ kind: 'reset' });
+    expect(read({ text: ' ', video: [] })).toMatch(/empty/);
+  });
+
+  test.each<[Record<string, JsonValue>, RegExp]>([
+    [{ audio: 'a.mp3' }, /^message\.audio must be a list of at most 20$/],
+    [{ audio: [{ ...sound, mediaType: 'video/mp4' }] }, /^message\.audio\[0\]\.mediaType must be a type like audio\/mpeg$/],
+    [{ video: [film, { ...film, mediaType: 'video/' }] }, /^message\.video\[1\]\.mediaType must be a type like video\/mp4$/],
+    [{ video: [{ ...film, mediaType: 'video/mp4\n' }] }, /mediaType/],
+    [{ audio: [{ ...sound, url: 'https://example.org/a.mp3' }] }, /^message\.audio\[0\] must have one of url, base64, ref$/],
+    [{ video: [{ ...film, url: 'file:///a.mp4' }] }, /^message\.video\[0\]\.url must be an http\(s\) address$/],
+    [{ audio: [{ mediaType: 'audio/wav', base64: '!' }] }, /^message\.audio\[0\]\.base64 is not base64$/],
+    [{ images: Array(7).fill(picture), audio: Array(7).fill(sound), video: Array(7).fill(film) }, /has 21 .* 20 together$/],
+    [{ audio: [{ mediaType: 'audio/wav', base64: 'a'.repeat(1024 * 1024) }] }, /message is 1048577 bytes, the limit is 1048576/],
+  ])('is refused by field and limit: %#', (fields, reason) => {
+    expect(read(fields)).toMatch(reason);
+  });
+
+  test('counts as it travels', () => {
+    expect(mediaBytes({ images: [picture], audio: [sound], video: [film] })).toBe(8);
+  });
+});
+
+test('a message takes its media to the record step, and leaves them behind once it is recorded', () => {
+  const queued = applyAll(open(), said('m1', { audio: [sound], video: [film] }));
+  const step = nextStep(queued);
+  expect(step).toMatchObject({ kind: 'record', input: { messages: [{ text: 'text of m1', audio: [sound], video: [film] }] } });
+  const messages = [{ messageId: 'm1', slot: 1, turn: 'turn_0001', session: 1, ts: 1, bytes: 8 }];
+  const recorded = applyAll(
+    queued,
+    { kind: 'record-started', at: 1000 },
+    { kind: 'recorded', recorded: { messages, configured: null }, at: 1000 },
+  );
+  expect(JSON.stringify(recorded.queue)).not.toContain('mediaType');
+});
+
+test('without audio and video all is stored as it was before there were any', () => {
+  const item = applyAll(open(), said('m1', { images: [picture], audio: [], video: [] })).queue[0];
+  expect(JSON.stringify(item)).toBe(
+    '{"kind":"message","number":1,"messageId":"m1","turn":1,"slot":1,"session":1,"at":1000,"bytes":10,"delivery":"queue","text":"text of m1",' +
+      '"images":[{"mediaType":"image/png","ref":"sha256:ab"}],"recorded":false}',
+  );
+  const message = { messageId: 'm1', slot: 1, turn: 'turn_0001', seq: 1, session: 1, ts: 1, text: 'hi' };
+  expect(JSON.stringify(userEntry(message, 'hi', mediaOf({ images: [] })).message)).toBe('{"role":"user","text":"hi"}');
+});
