@@ -17,6 +17,7 @@ import { factsBatch } from '../memory/facts-batch.js';
 import { episodicId } from '../memory/items.js';
 import { retrieve } from '../memory/retrieval.js';
 import { estimateStringTokens, tokensOf } from '../memory/tokens.js';
+import { ModelFailure, type ModelRequest } from '../models/model.js';
 import { costUsd, splitModel } from '../models/registry.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import { readHealed } from './context.js';
@@ -132,17 +133,22 @@ function createSummarizer({ models, agents }: ActivityDependencies, { identity, 
     const { config } = await agents(identity.agent, identity.scope, agentHash);
     const name = config.context.summaryModel ?? model;
     return async (system, text) => {
-      const answer = await models(name).stream(
-        {
-          model: splitModel(name).model,
-          maxTokens: Math.min(SUMMARY_TOKENS, config.maxTokens),
-          system,
-          tools: [],
-          messages: [{ role: 'user', text }],
-          answerSchema: { name: 'summary', schema: summaryJsonSchema() },
-        },
-        { signal: activity.cancellationSignal, onDelta: () => undefined },
-      );
+      const request: ModelRequest = {
+        model: splitModel(name).model,
+        maxTokens: Math.min(SUMMARY_TOKENS, config.maxTokens),
+        system,
+        tools: [],
+        messages: [{ role: 'user', text }],
+      };
+      const options = { signal: activity.cancellationSignal, onDelta: () => undefined };
+      const summarizer = models(name);
+      const answer = await summarizer
+        .stream({ ...request, answerSchema: { name: 'summary', schema: summaryJsonSchema() } }, options)
+        .catch((error: unknown) => {
+          // What answers by this name may be another server, which knows no schemas.
+          if (error instanceof ModelFailure && error.kind === 'invalid-request') return summarizer.stream(request, options);
+          throw error;
+        });
       usage = addUsage(usage, { ...answer.usage, costUsd: costUsd(name, answer.usage) });
       return answer.blocks.flatMap((block) => (block.kind === 'text' ? [shownText(block.text)] : [])).join('');
     };
