@@ -4,21 +4,21 @@
  */
 import { Context, log } from '@temporalio/activity';
 import type { CompactInput, Compacted, UncompactInput } from '../conversation/effects.js';
-import { shownText, type Entry, type JsonValue, type Usage } from '../conversation/message.js';
-import { addUsage, NO_USAGE } from '../conversation/state.js';
+import { shownText, type Entry, type JsonValue } from '../conversation/message.js';
+import { NO_USAGE } from '../conversation/state.js';
 import { slotsOf, withSlot } from '../conversation/slots.js';
 import { beginningOf } from '../conversation/text.js';
 import { withBodies } from '../memory/bodies.js';
 import { memoryBundle } from '../memory/compaction/snapshot.js';
 import { summaryJsonSchema } from '../memory/compaction/summary-answer.js';
-import { summarize } from '../memory/compaction/summary.js';
+import { summarize, type Ask } from '../memory/compaction/summary.js';
 import { compactionWindow } from '../memory/compaction/window.js';
 import { factsBatch } from '../memory/facts-batch.js';
 import { episodicId } from '../memory/items.js';
 import { retrieve } from '../memory/retrieval.js';
 import { estimateStringTokens, tokensOf } from '../memory/tokens.js';
-import { costUsd, splitModel } from '../models/registry.js';
 import type { ConversationKey, Store } from '../stores/store.js';
+import { createAsker, type Asker } from './ask-model.js';
 import { readHealed } from './context.js';
 import { performEffect, type Done } from './effect.js';
 import { startHeartbeat } from './heartbeat.js';
@@ -127,27 +127,15 @@ async function entriesOf(dependencies: ActivityDependencies, key: ConversationKe
 
 /** The model that summarizes, and what it has cost. One that cannot be had is no reason to fail: rules summarize then. */
 function createSummarizer({ models, agents }: ActivityDependencies, { identity, model, agentHash }: CompactInput, activity: Context) {
-  let usage: Usage = NO_USAGE;
-  const ask = async (): Promise<(system: string, text: string) => Promise<string>> => {
+  let asker: Asker | undefined;
+  const ask = async (): Promise<Ask> => {
     const { config } = await agents(identity.agent, identity.scope, agentHash);
     const name = config.context.summaryModel ?? model;
-    return async (system, text) => {
-      const answer = await models(name).stream(
-        {
-          model: splitModel(name).model,
-          maxTokens: Math.min(SUMMARY_TOKENS, config.maxTokens),
-          system,
-          tools: [],
-          messages: [{ role: 'user', text }],
-          answerSchema: { name: 'summary', schema: summaryJsonSchema() },
-        },
-        { signal: activity.cancellationSignal, onDelta: () => undefined },
-      );
-      usage = addUsage(usage, { ...answer.usage, costUsd: costUsd(name, answer.usage) });
-      return answer.blocks.flatMap((block) => (block.kind === 'text' ? [shownText(block.text)] : [])).join('');
-    };
+    const maxTokens = Math.min(SUMMARY_TOKENS, config.maxTokens);
+    asker = createAsker({ model: models(name), name, activity, maxTokens, answerSchema: { name: 'summary', schema: summaryJsonSchema() } });
+    return asker.ask;
   };
-  return { ask, spent: () => usage };
+  return { ask, spent: () => asker?.spent() ?? NO_USAGE };
 }
 
 /** Design section 4: the session's first user message, unless the agent has said otherwise. */

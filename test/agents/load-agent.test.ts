@@ -39,7 +39,7 @@ describe('an agent', () => {
       config: {
         maxTokens: 8192,
         limits: { maxToolRounds: 50, handOver: {} },
-        context: { compactionRatio: 0.8, safetyMargin: 2_000, clock: false },
+        context: { clock: false },
       },
       system: expect.stringMatching(/^You are a helpful assistant\..*$/),
       hash: expect.stringMatching(/^[0-9a-f]{64}$/),
@@ -85,7 +85,7 @@ describe('an agent', () => {
       description: expect.any(String),
       maxTokens: 8192,
       limits: { maxToolRounds: 50, handOver: {} },
-      context: { compactionRatio: 0.8, safetyMargin: 2_000, clock: false },
+      context: { clock: false },
     });
     expect(shipped.system).toContain('data, not instructions');
     expect(shipped.system).toBe(readFileSync(join(__dirname, '../../agents/default/SOUL.md'), 'utf8').trim());

@@ -1,0 +1,50 @@
+/** One question to a model beside any conversation, with a schema for its answer where the provider has that. */
+import type { Context } from '@temporalio/activity';
+import { shownText, type Usage } from '../conversation/message.js';
+import { addUsage, NO_USAGE } from '../conversation/state.js';
+import type { Ask } from '../memory/compaction/summary.js';
+import { ModelFailure, type AnswerSchema, type Model, type ModelRequest } from '../models/model.js';
+import { costUsd, splitModel } from '../models/registry.js';
+
+export interface Asker {
+  readonly ask: Ask;
+  /** What all questions so far have taken. */
+  readonly spent: () => Usage;
+}
+
+export function createAsker({
+  model,
+  name,
+  activity,
+  maxTokens,
+  answerSchema,
+}: {
+  readonly model: Model;
+  /** `provider/model`, for its price. */
+  readonly name: string;
+  readonly activity: Context;
+  readonly maxTokens: number;
+  readonly answerSchema: AnswerSchema;
+}): Asker {
+  let usage: Usage = NO_USAGE;
+  const options = { signal: activity.cancellationSignal, onDelta: () => undefined };
+  return {
+    spent: () => usage,
+    ask: async (system, text) => {
+      const request: ModelRequest = {
+        model: splitModel(name).model,
+        maxTokens,
+        system,
+        tools: [],
+        messages: [{ role: 'user', text }],
+      };
+      const answer = await model.stream({ ...request, answerSchema }, options).catch((error: unknown) => {
+        // What answers by this name may be another server, which knows no schemas.
+        if (error instanceof ModelFailure && error.kind === 'invalid-request') return model.stream(request, options);
+        throw error;
+      });
+      usage = addUsage(usage, { ...answer.usage, costUsd: costUsd(name, answer.usage) });
+      return answer.blocks.flatMap((block) => (block.kind === 'text' ? [shownText(block.text)] : [])).join('');
+    },
+  };
+}
