@@ -19,7 +19,8 @@ export function createAsker({
   maxTokens,
   answerSchema,
 }: {
-  readonly model: Model;
+  /** Asked for when there is a question: one that cannot be had fails the question. */
+  readonly model: () => Model;
   /** `provider/model`, for its price. */
   readonly name: string;
   readonly activity: Context;
@@ -38,9 +39,10 @@ export function createAsker({
         tools: [],
         messages: [{ role: 'user', text }],
       };
-      const answer = await model.stream({ ...request, answerSchema }, options).catch((error: unknown) => {
+      const asked = model();
+      const answer = await asked.stream({ ...request, answerSchema }, options).catch((error: unknown) => {
         // What answers by this name may be another server, which knows no schemas.
-        if (error instanceof ModelFailure && error.kind === 'invalid-request') return model.stream(request, options);
+        if (error instanceof ModelFailure && error.kind === 'invalid-request') return asked.stream(request, options);
         throw error;
       });
       usage = addUsage(usage, { ...answer.usage, costUsd: costUsd(name, answer.usage) });

@@ -37,7 +37,7 @@ export async function care(
     await store.facts.remove(key, facts);
     const model = config.memory.consolidationModel ?? config.model ?? defaultModel;
     const answerSchema = { name: 'memory', schema: careJsonSchema };
-    const { ask: run } = createAsker({ model: models(model), name: model, activity, maxTokens: ANSWER_TOKENS, answerSchema });
+    const { ask: run } = createAsker({ model: () => models(model), name: model, activity, maxTokens: ANSWER_TOKENS, answerSchema });
     const single = withoutDuplicateLines(memory.text);
     const tended =
       single.trim() === '' ? undefined : await tendMemory(run, { currentMemory: single, maxMemorySize: config.memory.maxMemorySize });

@@ -75,7 +75,7 @@ async function askForMemory(
   const redact = redactor(tombstones, key.scope);
   const model = config.memory.consolidationModel ?? (request.model === '' ? (config.model ?? defaultModel) : request.model);
   const answerSchema = { name: 'memory', schema: consolidationJsonSchema };
-  const { ask: run, spent } = createAsker({ model: models(model), name: model, activity, maxTokens: ANSWER_TOKENS, answerSchema });
+  const { ask: run, spent } = createAsker({ model: () => models(model), name: model, activity, maxTokens: ANSWER_TOKENS, answerSchema });
   const entries = messages.map((message) => ({ ...message, content: redact(message.content) }));
   const answered = await ask(run, {
     entries,
