@@ -72,7 +72,12 @@ export const ARROWS: readonly Row[] = [
     never: ['ioredis'],
   },
   { place: 'registered-attributes.ts', may: ['workflows/search-attributes.ts'], never: ['@temporalio/worker'] },
-  { place: 'client/', may: ['conversation/', 'workflows/messages.ts'], never: ['@temporalio/worker'] },
+  {
+    place: 'client/',
+    may: ['conversation/', 'workflows/messages.ts'],
+    mayTypes: ['stores/store.ts', 'memory/documents/'],
+    never: ['@temporalio/worker'],
+  },
   {
     place: 'client.ts',
     may: ['conversation/', 'config.ts', 'stores/', 'memory/', 'heal/fetch-runs.ts', 'workflows/messages.ts', 'client/'],
@@ -94,7 +99,7 @@ export const ARROWS: readonly Row[] = [
         'agents/',
         'activities/',
       ],
-      ...['telemetry/', 'user-config.ts', 'heal/', 'registered-attributes.ts', 'testing/offline-model.ts'],
+      ...['telemetry/', 'user-config.ts', 'heal/', 'client/ask-memory.ts', 'registered-attributes.ts', 'testing/offline-model.ts'],
     ],
     mayTypes: ['workflows/observe.ts'],
   },
