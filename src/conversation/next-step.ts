@@ -5,6 +5,8 @@
  * N2  No model call while something is unpersisted or unsettled, or a steering message is not yet recorded.
  * N4  No model call beside a compaction: what it will see is just being decided.
  * N3  Local runs are never started beside ordinary ones, and at most `PARALLEL_TOOLS` run at once.
+ * N5  One local step at a time (a round of local tools is one): on replay the results of several come at once, and what follows
+ *     from them could come in another order than it did. By the rules from 2 on.
  */
 import { attributesDue, type SearchAttributes } from './attributes.js';
 import type { ConversationOutcome } from './contract.js';
@@ -99,6 +101,7 @@ function handOverStep(state: ConversationState, reason: string): Step {
 }
 
 function storeStep(state: ConversationState): Step | undefined {
+  if (isLocallyBusy(state)) return undefined; // N5
   if (state.recording || state.persisting || state.heal?.doing === 'running' || isStoreResting(state)) return undefined;
   if (state.heal?.doing === 'due') return { kind: 'heal', input: { identity: state.identity, slots: state.heal.slots } };
   const input = recordInput(state);
@@ -108,7 +111,7 @@ function storeStep(state: ConversationState): Step | undefined {
 
 /** Before the store step: a turn that begins meanwhile would be in the way. */
 function putAwayStep(state: ConversationState): Step | undefined {
-  const input = isStoreResting(state) ? undefined : putAwayInput(state);
+  const input = isStoreResting(state) || isLocallyBusy(state) ? undefined : putAwayInput(state);
   return input && { kind: 'put-away', input };
 }
 
@@ -159,7 +162,7 @@ function modelStep(state: ConversationState, turn: Turn): Step | undefined {
 
 /** Design section 4: before every model call, in this order. */
 function memoryStep(state: ConversationState): Step | undefined {
-  const undo = uncompactInput(state);
+  const undo = isLocallyBusy(state) ? undefined : uncompactInput(state);
   if (undo) return { kind: 'uncompact', input: undo };
   const cause = compactionCause(state);
   const input = cause && compactInput(state);
@@ -177,6 +180,7 @@ function toolStep(state: ConversationState, turn: Turn, calls: readonly ToolCall
   // A tool reads its arguments from the answer that asks for it, which the store must have.
   if (state.unpersisted.some((entry) => calls.some((call) => call.askedIn === entry.slot))) return undefined;
   const local = calls.every((call) => call.plan.local); // N3
+  if (local && isLocallyBusy(state, 'tools')) return undefined; // N5
   const running = calls.filter((call) => call.status === 'running').length;
   const waiting = calls.filter((call) => call.status === 'waiting').slice(0, PARALLEL_TOOLS - running);
   if (waiting.length === 0) return undefined;
@@ -223,6 +227,15 @@ function waitStep(state: ConversationState): Step {
   if (retry && state.now < retry.until) times.push({ until: retry.until, why: `memory:${state.identity.scope}: ${retry.failure.type}` });
   const [first] = times.sort((a, b) => a.until - b.until);
   return first ? { kind: 'wait', ...first } : { kind: 'wait' };
+}
+
+/** Whether a local activity is in flight, `but` for other tools of the same round. */
+function isLocallyBusy(state: ConversationState, but?: 'tools'): boolean {
+  if (state.rules < CONSOLIDATING_RULES) return false;
+  if (state.recording || state.persisting || state.window.puttingAway || state.memory.doing?.kind === 'uncompact') return true;
+  const doing = state.turn?.doing;
+  if (but === 'tools' || doing?.kind !== 'tools' || !doing.calls.every((call) => call.plan.local)) return false;
+  return doing.calls.some((call) => call.status === 'running');
 }
 
 function isStoreResting(state: ConversationState): boolean {

@@ -4,8 +4,9 @@
  */
 import { ActivityCancellationType, proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
 import type { Activities } from '../activities/index.js';
-import type { AskMemoryInput, CallModelInput, CompactInput } from '../conversation/effects.js';
+import type { AskMemoryInput, CallModelInput, CompactInput, RecallInput } from '../conversation/effects.js';
 import type { ToolRun } from '../conversation/next-step.js';
+import { CONSOLIDATING_RULES } from '../conversation/rules.js';
 
 /** A worker that is silent for this long is taken for dead. Activities beat twice a second. */
 const HEARTBEAT = '10s';
@@ -38,7 +39,7 @@ const memory = proxyActivities<Activities>({
   retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '5s', maximumAttempts: 3 },
 });
 
-/** Through the Temporal client: workflow code cannot start what it signals. */
+/** Short, and beside the conversation. What is asked of the memory workflow goes through the client: workflow code cannot start what it signals. */
 const asking = proxyActivities<Activities>({
   startToCloseTimeout: '10s',
   retry: { initialInterval: '500ms', backoffCoefficient: 2, maximumAttempts: 3 },
@@ -52,7 +53,10 @@ const TOOL_END_MS = 15_000;
 
 export const record = local.record;
 export const persist = local.persist;
-export const recall = local.recall;
+/** Asked by handlers, beside whatever the loop does: local only by the rules before 2 (N5 in next-step.ts). */
+export function recall(input: RecallInput, rules: number): ReturnType<Activities['recall']> {
+  return rules < CONSOLIDATING_RULES ? local.recall(input) : asking.recall.executeWithOptions({ summary: 'read an answer again' }, [input]);
+}
 export const runLocalTool = local['run-tool'];
 
 export function callModel(input: CallModelInput, summary: string): ReturnType<Activities['call-model']> {

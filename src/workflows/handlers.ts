@@ -227,9 +227,9 @@ export function handleMessages(conversation: Conversation): { readonly count: ()
 
   /** A later run reads it from the store. Undefined while that is away. */
   const recalled = async (ended: EndedTurn): Promise<TurnResult | undefined> => {
-    const { identity } = state();
+    const { identity, rules } = state();
     const slot = ended.answerSlot ?? 0;
-    const ask = (): Promise<Recalled | undefined> => recall({ identity, slot }).catch(() => undefined);
+    const ask = (): Promise<Recalled | undefined> => recall({ identity, slot }, rules).catch(() => undefined);
     let answer = await ask();
     if (answer === null) {
       // Whether it helped shows when the store is read again.

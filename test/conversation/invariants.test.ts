@@ -71,6 +71,7 @@ function start(world: World, step: Step): boolean {
     if (before !== undefined && before !== what) world.problems.push(`slot ${slot} is both ${before} and ${what}`);
     world.slotsWritten.set(slot, what);
   };
+  checkLocal(world, step);
   switch (step.kind) {
     case 'record':
       tell({ kind: 'record-started', at });
@@ -107,7 +108,7 @@ function start(world: World, step: Step): boolean {
             how < 4
               ? answer(input)
               : how < 6
-                ? asking(input, tools)
+                ? asking(input, tools, { local: tools % 2 === 0, repeatable: true, timeoutMs: 1000 })
                 : how === 6
                   ? answer(input, { persisted: false })
                   : answer(input, { blocks: [], stop: 'end' });
@@ -176,6 +177,21 @@ function start(world: World, step: Step): boolean {
     default:
       return false;
   }
+}
+
+/** N5: nothing local beside something local, but for the tools of one round. */
+function checkLocal({ flying, state, problems }: World, step: Step): void {
+  const isLocal =
+    step.kind === 'record' || step.kind === 'persist' || step.kind === 'put-away' || (step.kind === 'run-tools' && step.local);
+  if (!isLocal) return;
+  const inFlight = flying.filter(({ id }) => isAwaited(state, id) && isLocalStep(state, id));
+  const others = inFlight.filter(({ id }) => !(step.kind === 'run-tools' && id.includes('/c')));
+  if (others.length > 0) problems.push(`${step.kind} beside ${others.map(({ id }) => id).join(', ')}`);
+}
+
+function isLocalStep({ turn }: ConversationState, id: string): boolean {
+  if (['record', 'persist', 'put-away'].includes(id)) return true;
+  return turn?.doing.kind === 'tools' && turn.doing.calls.some((call) => call.id === id && call.plan.local);
 }
 
 /** T3, N2: what a model sees was all written, and nothing is owed. */

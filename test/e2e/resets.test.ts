@@ -7,6 +7,7 @@ import { textOf as wordsIn, type ApiRequest } from '../../src/testing/api-reques
 import { text } from '../../src/testing/reply.js';
 import { createRandom, figure, LONG, seconds } from '../support/scene.js';
 import { waitFor } from '../support/wait-for.js';
+import { replayProblems } from '../support/replays.js';
 import { startWorld, type World } from '../support/world.js';
 
 const RESETS = LONG ? 500 : 60;
@@ -99,3 +100,7 @@ test(
   },
   LONG ? 1_200_000 : 180_000,
 );
+
+test('every history that was made here replays', async () => {
+  expect(await replayProblems(world)).toEqual([]);
+}, 120_000);

@@ -8,6 +8,7 @@ import { builtinTools } from '../../src/tools/builtin/index.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { workflowTaskFailures } from '../support/run-chain.js';
 import { createStage, say, type Stage } from '../support/stage.js';
+import { replayProblems } from '../support/replays.js';
 import { startWorld, type World } from '../support/world.js';
 
 const SMALL = { maxTokens: 500, context: { maxTokens: 6_000, safetyMargin: 500 } };
@@ -220,3 +221,7 @@ test('one that is refused the schema after all is asked without it', async () =>
   expect(summaries.slice(0, 2).map((request) => request.output_config !== undefined)).toEqual([true, false]);
   expect(said(stage.requests(id).at(-1))[0]).toContain('The password of the day is plum.');
 });
+
+test('every history that was made here replays', async () => {
+  expect(await replayProblems(world)).toEqual([]);
+}, 120_000);

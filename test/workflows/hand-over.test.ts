@@ -5,6 +5,7 @@ import { defineTool } from '../../src/tools/define-tool.js';
 import { runsOf, workflowTaskFailures } from '../support/run-chain.js';
 import { createStage, resultTexts, say } from '../support/stage.js';
 import { waitFor } from '../support/wait-for.js';
+import { replayProblems } from '../support/replays.js';
 import { startWorld, type World } from '../support/world.js';
 
 const look = defineTool({
@@ -164,3 +165,7 @@ test('a close that races a hand-over completes the conversation with the sums of
   expect(stage.requests(id)).toHaveLength(12);
   await expectHandedOver(id);
 });
+
+test('every history that was made here replays', async () => {
+  expect(await replayProblems(world)).toEqual([]);
+}, 120_000);

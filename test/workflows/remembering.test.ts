@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { overloaded } from '../../src/testing/faults.js';
 import { createStage, say } from '../support/stage.js';
 import { waitFor } from '../support/wait-for.js';
+import { replayProblems } from '../support/replays.js';
 import { startWorld, type World } from '../support/world.js';
 
 const page = defineTool({
@@ -322,3 +323,7 @@ test('care merges what is there twice, by the same writer', async () => {
   expect(await world.client.scope(scope).care('default')).toMatchObject({ kind: 'cared' });
   expect((await memoryOf(scope)).trim()).toBe('- Likes tea.\n- Likes chess.');
 });
+
+test('every history that was made here replays', async () => {
+  expect(await replayProblems(world)).toEqual([]);
+}, 120_000);

@@ -1,0 +1,26 @@
+/** Every history that a test has made must replay: a worker that has let a conversation go would otherwise never take it up again. */
+import { Worker } from '@temporalio/worker';
+import { fetchRuns } from '../../src/heal/fetch-runs.js';
+import { workflowBundle, type World } from './world.js';
+
+/** Answers what does not replay, in words; of all conversations and memories of this world. */
+export async function replayProblems({ temporal, taskQueue }: Pick<World, 'temporal' | 'taskQueue'>): Promise<string[]> {
+  const query = `TaskQueue = '${taskQueue}' AND ExecutionStatus != 'ContinuedAsNew'`;
+  const given: { workflowId: string; history: object }[] = [];
+  for await (const { workflowId, runId } of temporal.workflow.list({ query })) {
+    const { histories } = await fetchRuns(temporal.workflowService, { namespace: 'default', workflowId, runId });
+    for (const history of histories) given.push({ workflowId, history });
+  }
+  const problems: string[] = [];
+  let at = 0;
+  const code = {
+    workflowBundle: await workflowBundle(),
+    dataConverter: { payloadConverterPath: require.resolve('../../src/workflows/payload-converter') },
+  };
+  for await (const { error } of Worker.runReplayHistories(code, given)) {
+    const one = given[at++];
+    if (error) problems.push(`${one?.workflowId}: ${error.message}`);
+  }
+  if (at === 0) problems.push('there was nothing to replay');
+  return problems;
+}
