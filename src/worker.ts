@@ -11,6 +11,7 @@ import { createAgentLoader } from './agents/load-agent.js';
 import { createAskMemory } from './client/ask-memory.js';
 import { loadConfig, needsStandIn, providerSettings, secretsOf, temporalConnection, type Config } from './config.js';
 import { heal } from './heal/heal.js';
+import { createRememberedBy } from './heal/remembered.js';
 import type { WorkflowCode } from './heal/replay-runs.js';
 import { toTraces } from './memory/traces.js';
 import { createModels } from './models/choose.js';
@@ -88,6 +89,7 @@ async function runUntil(stop: AbortSignal, config: Config, own: OwnCode, onReady
     const activities = await activitiesOf(config, own, store, {
       offlineUrl: offline?.url,
       hasSearchAttributes: createAttributeCheck(connection, namespace),
+      rememberedBy: createRememberedBy(connection.workflowService, { namespace, taskQueue: config.taskQueue }),
       askMemory: createAskMemory({ connection, namespace, taskQueue: config.taskQueue }),
       heal: (key) => heal({ service: connection.workflowService, code: workflowCode(), store, processors: own.processors?.input }, key),
     });
@@ -121,7 +123,9 @@ async function activitiesOf(
   {
     offlineUrl,
     ...more
-  }: Pick<ActivityDependencies, 'askMemory' | 'heal' | 'hasSearchAttributes'> & { readonly offlineUrl: string | undefined },
+  }: Pick<ActivityDependencies, 'askMemory' | 'heal' | 'hasSearchAttributes' | 'rememberedBy'> & {
+    readonly offlineUrl: string | undefined;
+  },
 ): Promise<Activities> {
   await mkdir(config.workspace, { recursive: true });
   return createActivities({

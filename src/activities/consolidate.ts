@@ -22,6 +22,7 @@ import { createAsker } from './ask-model.js';
 import { inputBudget } from './budget.js';
 import { readHealed } from './context.js';
 import { performEffect, type Done } from './effect.js';
+import { healMemory } from './heal-memory.js';
 import { startHeartbeat } from './heartbeat.js';
 import type { ActivityDependencies } from './index.js';
 import { hashOf } from './key.js';
@@ -67,6 +68,7 @@ async function askForMemory(
   );
   const messages = toConversationEntries(whole);
   if (messages.length === 0) return { result: { kind: 'nothing-to-do', persisted: true } };
+  await healMemory(store, dependencies.rememberedBy, key);
   const [memory, tombstones, config] = await Promise.all([
     store.documents.memory(key),
     store.documents.forgotten(key),

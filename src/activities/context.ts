@@ -8,8 +8,9 @@ import { estimateMessageTokens, tokensOf } from '../memory/tokens.js';
 import { ModelFailure } from '../models/model.js';
 import { withoutForgotten } from '../memory/documents/forgetting.js';
 import { NO_MEMORY_VERSION } from '../memory/documents/memory-version.js';
-import type { ConversationKey, Store } from '../stores/store.js';
+import type { ConversationKey } from '../stores/store.js';
 import { countHeal } from '../telemetry/metrics.js';
+import { healMemory } from './heal-memory.js';
 import type { ActivityDependencies } from './index.js';
 
 /** A message and when it came, in epoch seconds; null where it is lost. */
@@ -90,9 +91,16 @@ async function bodyHealed(
   return text;
 }
 
-/** MEMORY.md as it was at the turn's start. A version that the store has lost is the one that there is now. */
-export async function loadMemory(store: Store, key: ConversationKey, version: string | undefined): Promise<string> {
+/** MEMORY.md as it was at the turn's start. A version that stays lost is the one that there is now. */
+export async function loadMemory(
+  { store, rememberedBy }: ActivityDependencies,
+  key: ConversationKey,
+  version: string | undefined,
+): Promise<string> {
   if (version === undefined || version === NO_MEMORY_VERSION) return '';
+  const text = await store.documents.memoryText(key, version);
+  if (text !== undefined) return text;
+  await healMemory(store, rememberedBy, key);
   return (await store.documents.memoryText(key, version)) ?? (await store.documents.memory(key)).text;
 }
 

@@ -37,6 +37,7 @@ import { consolidate } from './consolidate.js';
 import { readHealed } from './context.js';
 import { forget, review, type ForgetInput, type ReviewInput } from './decide-memory.js';
 import { toApplicationFailure } from './failures.js';
+import type { RememberedBy } from './heal-memory.js';
 import { startHeartbeat } from './heartbeat.js';
 import { keyOf } from './key.js';
 import { persist, type PersistInput } from './persist.js';
@@ -59,6 +60,8 @@ export interface ActivityDependencies {
   readonly heal?: (key: ConversationKey) => Promise<Healed>;
   /** How the memory workflow is told what to consolidate. Without it nothing is ever consolidated by a model. */
   readonly askMemory?: AskMemory;
+  /** What history says was written to a scope's memory. Without it a memory that a store has lost stays lost. */
+  readonly rememberedBy?: RememberedBy;
   /** Whether our search attributes are registered where the worker works. Quick: asked inside a local activity. */
   readonly hasSearchAttributes?: () => Promise<boolean>;
   /** Of what people say, and of what tools answer; in their order, before it is stored. */

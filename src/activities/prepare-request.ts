@@ -37,7 +37,7 @@ export async function prepareRequest(
     agents(identity.agent, identity.scope, agentHash),
     loading,
     loadBase(dependencies, key, { ref: base, forgotten: input.memory?.forgotten ?? 0 }, loading),
-    loadMemory(dependencies.store, key, input.memory?.version),
+    loadMemory(dependencies, key, input.memory?.version),
     loadRecap(dependencies, key, recap, loading),
   ]);
   const offered = tools.select(agent.config.tools ?? tools.names);

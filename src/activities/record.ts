@@ -23,6 +23,8 @@ import { UnknownTools } from '../tools/registry.js';
 import { memoryBundle } from '../memory/compaction/snapshot.js';
 import { processInput } from '../memory/process-input.js';
 import { memoryIngest, type InputProcessor } from '../memory/processors.js';
+import type { MemoryText } from '../memory/documents/documents.js';
+import { NO_MEMORY_VERSION } from '../memory/documents/memory-version.js';
 import { retrieve } from '../memory/retrieval.js';
 import { mediaToRefs, TEXT_INLINE, toBody } from '../memory/bodies.js';
 import type { ActivityDependencies } from './index.js';
@@ -130,6 +132,14 @@ async function configure(dependencies: ActivityDependencies, key: ConversationKe
   }
 }
 
+/** A store that has lost it all says "empty": the version that was known stays, and the model call, which has time, brings it back. */
+async function currentMemory(store: Store, key: ConversationKey, known: string | undefined): Promise<MemoryText> {
+  const memory = await store.documents.memory(key);
+  if (memory.version !== NO_MEMORY_VERSION || known === undefined || known === NO_MEMORY_VERSION) return memory;
+  const { changes } = await store.documents.changes(key);
+  return changes.length === 0 ? { version: known, text: '' } : memory;
+}
+
 async function settingsOf(
   { agents, tools, defaultModel, store }: ActivityDependencies,
   key: ConversationKey,
@@ -137,7 +147,7 @@ async function settingsOf(
 ): Promise<AgentSettings> {
   const [agent, { version, text }, forgotten] = await Promise.all([
     agents(request.agent, request.scope),
-    store.documents.memory(key),
+    currentMemory(store, key, request.knownMemory),
     store.documents.forgotten(key),
   ]);
   const { config, hash } = agent;

@@ -6,7 +6,6 @@ import {
   MEMORY_CARE_WORKFLOW_TYPE,
   MEMORY_WORKFLOW_TYPE,
   memoryCareId,
-  memoryWorkflowId,
   type Cared,
   type Forgotten,
   type MemoryStatus,
@@ -15,8 +14,8 @@ import {
 import type { HistoryEntry, MemoryChange, MemoryText, Proposal } from '../memory/documents/documents.js';
 import type { FactRecord, ScopeKey, Store } from '../stores/store.js';
 import { careUpdate, forgetUpdate, memoryStatusQuery, reviewUpdate } from '../workflows/messages.js';
-import { memoryStart } from './ask-memory.js';
 import { ClientError, toClientError } from './errors.js';
+import { memoryIdFor, memoryStart } from './memory-workflow.js';
 import { persistInTrying } from './persist-in-trying.js';
 
 export interface ScopeMemory {
@@ -67,9 +66,10 @@ export function createScopeMemory({ client, namespace, taskQueue, store }: Memor
   /** Started where it does not run: a person may decide before anything was consolidated. */
   const decide = <Result>(attempt: string, update: { readonly name: string }, argument: object): Promise<Result> => {
     const updateId = `${update.name}-${randomUUID()}`;
-    return persistInTrying({ attempt }, () => {
+    return persistInTrying({ attempt }, async () => {
+      const id = await memoryIdFor(client, scope, taskQueue);
       const startWorkflowOperation = new WithStartWorkflowOperation(MEMORY_WORKFLOW_TYPE, {
-        ...memoryStart(scope, taskQueue),
+        ...memoryStart(scope, { id, taskQueue }),
         workflowIdConflictPolicy: 'USE_EXISTING',
       });
       // Its own failure is the update's too; unobserved it would be an unhandled rejection.
@@ -93,7 +93,7 @@ export function createScopeMemory({ client, namespace, taskQueue, store }: Memor
 
     async status() {
       try {
-        return await client.workflow.getHandle(memoryWorkflowId(scope)).query(memoryStatusQuery);
+        return await client.workflow.getHandle(await memoryIdFor(client, scope, taskQueue)).query(memoryStatusQuery);
       } catch (error) {
         const told = toClientError(error, `cannot read the status of ${of}`);
         if (told.kind === 'not-found') return undefined;
@@ -123,7 +123,7 @@ export function createScopeMemory({ client, namespace, taskQueue, store }: Memor
             workflowType: MEMORY_CARE_WORKFLOW_TYPE,
             workflowId: scheduleId,
             taskQueue,
-            args: [{ scope, ...(agent === undefined ? {} : { agent }) }],
+            args: [{ scope, memory: await memoryIdFor(client, scope, taskQueue), ...(agent === undefined ? {} : { agent }) }],
           },
         });
       } catch (error) {

@@ -53,6 +53,8 @@ export interface ConfigureRequest {
   /** The start argument's model; it wins over agent.json and PERDURA_MODEL. */
   readonly model: string | null;
   readonly knownHash: string | null;
+  /** Version of MEMORY.md at the turn before; absent where there was none. */
+  readonly knownMemory?: string;
 }
 
 export type Configured =

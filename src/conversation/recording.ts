@@ -38,7 +38,13 @@ export function recordInput(state: ConversationState): RecordInput | undefined {
     asksAttributes: state.attributes.known === 'unknown',
     opensSession: configures && state.context.length === 0 && state.memory.base === null,
     configure: configures
-      ? { agent: state.identity.agent, scope: state.identity.scope, model: state.modelOverride, knownHash: state.settings?.hash ?? null }
+      ? {
+          agent: state.identity.agent,
+          scope: state.identity.scope,
+          model: state.modelOverride,
+          knownHash: state.settings?.hash ?? null,
+          ...(state.settings?.memory ? { knownMemory: state.settings.memory.version } : {}),
+        }
       : null,
   };
 }

@@ -23,7 +23,7 @@ import type { Consolidation } from '../conversation/contract.js';
 import type { Consolidated } from '../conversation/effects.js';
 import type { Checked } from '../conversation/input.js';
 import { readCare, readConsolidationRequest, readForget, readMemoryStart, readReview } from '../conversation/memory-input.js';
-import type { Cared, Forgotten, MemoryStart, Reviewed } from '../conversation/memory-contract.js';
+import { memoryWorkflowId, type Cared, type Forgotten, type MemoryStart, type Reviewed } from '../conversation/memory-contract.js';
 import {
   addRequest,
   emptyQueue,
@@ -181,7 +181,10 @@ function begin(argument: MemoryArgument | undefined): string {
   const start = readMemoryStart(argument);
   if (!start.ok) throw ApplicationFailure.nonRetryable(`cannot start a memory: ${start.reason}`, FAILURES.invalidStart);
   const { scope } = start.value;
-  if (workflowInfo().workflowId === `memory:${scope}` && ID_PATTERN.test(scope)) return scope;
+  const { workflowId } = workflowInfo();
+  const id = memoryWorkflowId(scope);
+  // With another task queue behind it where two of them share a scope's name.
+  if (ID_PATTERN.test(scope) && (workflowId === id || workflowId.startsWith(`${id}:`))) return scope;
   throw ApplicationFailure.nonRetryable(`the memory of ${scope} has the workflow id memory:${scope}`, FAILURES.invalidStart);
 }
 

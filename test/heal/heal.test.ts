@@ -1,5 +1,7 @@
 import { Redis } from 'ioredis';
-import { callTool, callTools, gate, text } from '../../src/testing/reply.js';
+import { callTool, callTools, gate, text, type Reply } from '../../src/testing/reply.js';
+import type { ApiRequest } from '../../src/testing/api-request.js';
+import { consolidationReply } from '../../src/testing/consolidation-reply.js';
 import { startRedis, type RedisServer } from '../support/redis-server.js';
 import { startWorld, type World } from '../support/world.js';
 
@@ -189,4 +191,32 @@ test('a compaction that was taken back does not come back, and takes nobody else
   expect(prompt).not.toContain('plums are ripe');
   expect(prompt).toContain('question 0');
   expect((await world.client.memory(gone)).episodes).toEqual([]);
+});
+
+test('a memory that was flushed comes back from the history of its one writer, forgotten things excepted', async () => {
+  let says: string | undefined;
+  const aside = (request: ApiRequest): Reply | undefined =>
+    says === undefined || consolidationReply(request) === undefined
+      ? consolidationReply(request)
+      : text(JSON.stringify({ history_entry: `[2026-11-21 10:00] ${says}`, memory_update: says }));
+  world = await startWorld({ redisUrl: server.url, aside, answer: () => text('ok') });
+  const id = world.id();
+  const scope = `flushed-${process.pid}`;
+  await world.client.send(id, 'I keep bees, and my safe opens with 9173', { start: { scope } });
+  says = '- Keeps bees.\n- The safe opens with 9173.';
+  await world.client.reset(id);
+  await world.client.scope(scope).forget('The safe opens with 9173.');
+  await world.client.send(id, 'I moved to Bergen');
+  says = '- Keeps bees.\n- Moved to Bergen.';
+  await world.client.reset(id);
+  await world.client.send(id, 'one more');
+  const { text: before } = await world.client.scope(scope).text();
+  await redis.flushall();
+  await world.client.send(id, 'what do you know?');
+  expect(JSON.stringify(world.api.hits.at(-1)?.body?.system)).toContain('- Keeps bees.\\n- Moved to Bergen.');
+  expect(await world.client.scope(scope).text()).toMatchObject({ text: before });
+  const history = [];
+  for await (const entry of await world.client.scope(scope).history()) history.push(entry.text);
+  expect(history).toHaveLength(2);
+  expect(JSON.stringify(history)).not.toContain('9173');
 });

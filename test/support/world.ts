@@ -10,6 +10,7 @@ import { createAgentLoader } from '../../src/agents/load-agent.js';
 import { createClientWith, type PerduraClient } from '../../src/client.js';
 import { createAskMemory } from '../../src/client/ask-memory.js';
 import { heal } from '../../src/heal/heal.js';
+import { createRememberedBy } from '../../src/heal/remembered.js';
 import type { Processors } from '../../src/memory/processors.js';
 import type { ModelHook } from '../../src/models/hooks.js';
 import { createModels } from '../../src/models/choose.js';
@@ -104,6 +105,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     const native = await NativeConnection.connect({ address });
     const code = { workflowBundle: await workflowBundle(), dataConverter: { payloadConverterPath: PAYLOAD_CONVERTER } };
     const activities = createActivities({
+      rememberedBy: createRememberedBy(native.workflowService, { namespace: 'default', taskQueue }),
       askMemory: createAskMemory({ connection: native, namespace: 'default', taskQueue }),
       heal: (key) => heal({ service: native.workflowService, code, store, processors: options.processors?.input }, key),
       processors: options.processors,

@@ -324,6 +324,15 @@ test('care merges what is there twice, by the same writer', async () => {
   expect((await memoryOf(scope)).trim()).toBe('- Likes tea.\n- Likes chess.');
 });
 
+test('where the memory of a scope lives on a queue that nobody works, ours is kept beside it', async () => {
+  const { id, scope } = await started();
+  await world.temporal.workflow.start('memory', { workflowId: `memory:${scope}`, taskQueue: 'nobody-works-here', args: [{ scope }] });
+  await world.client.send(id, say(id, 'hello'));
+  expect(await world.client.reset(id)).toMatchObject({ consolidation: 'model' });
+  expect(await world.client.scope(scope).status()).toMatchObject({ consolidated: 1 });
+  await world.temporal.workflow.getHandle(`memory:${scope}`).terminate();
+});
+
 test('every history that was made here replays', async () => {
   expect(await replayProblems(world)).toEqual([]);
 }, 120_000);

@@ -1,0 +1,29 @@
+/** Which workflow keeps a scope's memory, and with what it is started. */
+import { WorkflowNotFoundError, type Client } from '@temporalio/client';
+import { memoryWorkflowId } from '../conversation/memory-contract.js';
+
+/**
+ * `memory:<scope>`; where that lives on another task queue, one for ours beside it: nobody may take work there any more, and a reset
+ * would wait for it in vain. Writers of one store do not overwrite each other: MEMORY.md is compared before it is set.
+ */
+export async function memoryIdFor(client: Client, scope: string, taskQueue: string): Promise<string> {
+  const id = memoryWorkflowId(scope);
+  try {
+    const found = await client.workflow.getHandle(id).describe();
+    return found.status.name === 'RUNNING' && found.taskQueue !== taskQueue ? `${id}:${taskQueue}` : id;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return id;
+    throw error;
+  }
+}
+
+export function memoryStart(scope: string, { id, taskQueue }: { readonly id: string; readonly taskQueue: string }) {
+  return {
+    workflowId: id,
+    taskQueue,
+    args: [{ scope }] as [{ scope: string }],
+    memo: { scope },
+    staticSummary: `long-term memory of ${scope}`,
+    staticDetails: `The only writer of MEMORY.md and of what is remembered of \`${scope}\`. What it does now stands under Current Details.`,
+  };
+}

@@ -1,0 +1,49 @@
+/** What was written to a scope's memory, as the history of its one writer has it: the inputs of its activities that completed, oldest first. */
+import type { WorkflowService } from '@temporalio/client';
+import { memoryWorkflowId } from '../conversation/memory-contract.js';
+import { fetchRuns, type History } from './fetch-runs.js';
+
+export interface RememberedWrite {
+  readonly activity: 'remember' | 'forget' | 'review';
+  /** As the activity was given it. */
+  readonly input: unknown;
+}
+
+const WRITES: readonly string[] = ['remember', 'forget', 'review'] satisfies RememberedWrite['activity'][];
+/** gRPC's status. */
+const NOT_FOUND = 5;
+
+/** By the workflows that may keep it: the scope's own, and the one for this task queue beside it. */
+export function createRememberedBy(
+  service: Pick<WorkflowService, 'getWorkflowExecutionHistory'>,
+  { namespace, taskQueue }: { readonly namespace: string; readonly taskQueue: string },
+): (scope: string) => Promise<RememberedWrite[]> {
+  return async (scope) => {
+    const id = memoryWorkflowId(scope);
+    const both = [id, `${id}:${taskQueue}`].map((workflowId) => fetchRemembered(service, { namespace, workflowId }));
+    return (await Promise.all(both)).flat();
+  };
+}
+
+/** Nothing where there is no such workflow, or its history is gone. */
+async function fetchRemembered(
+  service: Pick<WorkflowService, 'getWorkflowExecutionHistory'>,
+  execution: { readonly namespace: string; readonly workflowId: string },
+): Promise<RememberedWrite[]> {
+  const { histories } = await fetchRuns(service, execution).catch((error: unknown) => {
+    if (typeof error === 'object' && error !== null && 'code' in error && error.code === NOT_FOUND) return { histories: [] };
+    throw error;
+  });
+  return histories.flatMap(writesIn);
+}
+
+function writesIn({ events }: History): RememberedWrite[] {
+  const done = new Set((events ?? []).map((event) => String(event.activityTaskCompletedEventAttributes?.scheduledEventId ?? '')));
+  return (events ?? []).flatMap((event) => {
+    const scheduled = event.activityTaskScheduledEventAttributes;
+    const activity = scheduled?.activityType?.name ?? '';
+    const data = scheduled?.input?.payloads?.[0]?.data;
+    if (!WRITES.includes(activity) || !data || !done.has(String(event.eventId))) return [];
+    return [{ activity: activity as RememberedWrite['activity'], input: JSON.parse(Buffer.from(data).toString('utf8')) as unknown }];
+  });
+}
