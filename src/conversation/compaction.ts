@@ -181,6 +181,7 @@ export function forgetContext(state: ConversationState): ConversationState {
 export function notePrompt(state: ConversationState, promptTokens: number, prefix: string | undefined): ConversationState {
   const { prefix: known } = state.memory;
   const changed = prefix !== undefined && prefix !== known.hash;
+  const memory = state.settings?.memory?.version;
   return withMemory(state, () => ({
     ...(promptTokens > 0 ? { reported: promptTokens } : {}),
     ...(changed && {
@@ -188,7 +189,9 @@ export function notePrompt(state: ConversationState, promptTokens: number, prefi
         hash: prefix,
         epoch: state.epoch,
         changes: known.changes + (known.hash === null ? 0 : 1),
-        cause: known.hash === null ? null : known.epoch === state.epoch ? 'agent or tools' : 'new epoch',
+        cause:
+          known.hash === null ? null : known.epoch !== state.epoch ? 'new epoch' : known.memory !== memory ? 'memory' : 'agent or tools',
+        ...(memory === undefined ? {} : { memory }),
       },
     }),
   }));

@@ -57,7 +57,7 @@ export interface Status {
     readonly prefixHash: string | null;
     readonly prefixChanges: number;
     /** Why it changed last. */
-    readonly prefixCause: 'new epoch' | 'agent or tools' | null;
+    readonly prefixCause: 'new epoch' | 'memory' | 'agent or tools' | null;
     readonly compactions: number;
   };
   /** What long-term memory does not have yet of this session. */

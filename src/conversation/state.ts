@@ -118,7 +118,9 @@ export interface MemoryState {
     readonly hash: string | null;
     readonly epoch: number;
     readonly changes: number;
-    readonly cause: 'new epoch' | 'agent or tools' | null;
+    readonly cause: 'new epoch' | 'memory' | 'agent or tools' | null;
+    /** Version of MEMORY.md in it; absent in states of earlier versions. */
+    readonly memory?: string;
   };
 }
 

@@ -4,6 +4,8 @@ import type { ApiRequest } from '../../src/testing/api-request.js';
 import { systemText, textOf } from '../../src/testing/api-request.js';
 import type { HistoryEntry } from '../../src/memory/documents/documents.js';
 import { defineTool } from '../../src/tools/define-tool.js';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { z } from 'zod';
 import { overloaded } from '../../src/testing/faults.js';
 import { createStage, say } from '../support/stage.js';
@@ -352,6 +354,30 @@ test('a schedule asks the same writer to take care again and again, until it is 
   expect(await memory.nextCare()).toBeUndefined();
   expect((await memoryOf(scope)).trim()).toBe('- Likes tea.');
 }, 40_000);
+
+test('thirty turns with the clock, tools and a change of memory and of a file change the prompt’s beginning twice', async () => {
+  await world.writeAgent('steady', { context: { clock: true }, memory: { memoryWindow: 1_000 } });
+  const { id, scope } = await started('steady');
+  const causes = new Set<string | null>();
+  for (let n = 1; n <= 30; n++) {
+    if (n === 10) {
+      await world.store.documents.writeMemory(key(scope), {
+        id: 'x',
+        ts: 1,
+        cause: 'hand',
+        from: 'empty',
+        text: '- Likes tea.\n',
+        lines: [],
+      });
+    }
+    if (n === 20) await writeFile(join(world.dir, 'agents', 'steady', 'AGENTS.md'), 'Answer in one line.');
+    if (n % 3 === 0) stage.play(id, callTool('read_page', { url: `https://example.com/${n}` }), text('Read.'));
+    await world.client.send(id, say(id, `turn ${n}`));
+    causes.add((await world.client.status(id)).context.prefixCause);
+  }
+  expect((await world.client.status(id)).context).toMatchObject({ prefixChanges: 2, compactions: 0 });
+  expect([...causes]).toEqual([null, 'memory', 'agent or tools']);
+});
 
 test('every history that was made here replays', async () => {
   expect(await replayProblems(world)).toEqual([]);
