@@ -18,6 +18,8 @@ export function memoryCareId(scope: string): string {
 /** Argument at its start. */
 export interface MemoryStart {
   readonly scope: string;
+  /** Events after which a run hands over to the next, earlier than by itself. */
+  readonly handOver?: number;
 }
 
 /** What is forgotten: every line of memory, fact, proposal and line of HISTORY that says it. */

@@ -15,9 +15,11 @@ const LONGEST_ID = 300;
 export function readMemoryStart(payload: unknown): Checked<MemoryStart> {
   const fields = readFields(payload, 'start', null);
   if (!fields.ok) return fields;
-  const { scope } = fields.value;
+  const { scope, handOver } = fields.value;
   if (typeof scope !== 'string' || !ID_PATTERN.test(scope)) return refuse(`start.scope must match ${ID_PATTERN.source}`);
-  return { ok: true, value: { scope } };
+  if (handOver === undefined) return { ok: true, value: { scope } };
+  if (!isCount(handOver) || handOver < 20) return refuse('start.handOver must be a whole number from 20 on');
+  return { ok: true, value: { scope, handOver } };
 }
 
 /** Our own activity sends it; others may too. */

@@ -63,7 +63,7 @@ export type MemoryArgument = MemoryStart & { readonly carried?: MemoryQueue };
 const MOST_EVENTS = 5_000;
 
 export async function memory(argument: MemoryArgument): Promise<never> {
-  const scope = begin(argument);
+  const { scope, handOver = MOST_EVENTS } = begin(argument);
   let queue = (workflowInfo().continuedFromExecutionRunId && argument.carried) || emptyQueue(scope);
   let leaving = false;
   let cancelled: Error | undefined;
@@ -159,10 +159,10 @@ export async function memory(argument: MemoryArgument): Promise<never> {
   for (;;) {
     if (cancelled !== undefined) throw cancelled;
     const { historyLength, continueAsNewSuggested } = workflowInfo();
-    leaving ||= historyLength >= MOST_EVENTS || continueAsNewSuggested;
+    leaving ||= historyLength >= handOver || continueAsNewSuggested;
     if (leaving) {
       await condition(allHandlersFinished);
-      return continueAsNew<typeof memory>({ scope, carried: queue });
+      return continueAsNew<typeof memory>({ ...argument, scope, carried: queue });
     }
     const next = nextRequest(queue, now());
     if (next) {
@@ -177,14 +177,14 @@ export async function memory(argument: MemoryArgument): Promise<never> {
   }
 }
 
-function begin(argument: MemoryArgument | undefined): string {
+function begin(argument: MemoryArgument | undefined): MemoryStart {
   const start = readMemoryStart(argument);
   if (!start.ok) throw ApplicationFailure.nonRetryable(`cannot start a memory: ${start.reason}`, FAILURES.invalidStart);
   const { scope } = start.value;
   const { workflowId } = workflowInfo();
   const id = memoryWorkflowId(scope);
   // With another task queue behind it where two of them share a scope's name.
-  if (ID_PATTERN.test(scope) && (workflowId === id || workflowId.startsWith(`${id}:`))) return scope;
+  if (ID_PATTERN.test(scope) && (workflowId === id || workflowId.startsWith(`${id}:`))) return start.value;
   throw ApplicationFailure.nonRetryable(`the memory of ${scope} has the workflow id memory:${scope}`, FAILURES.invalidStart);
 }
 

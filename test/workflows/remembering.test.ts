@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { overloaded } from '../../src/testing/faults.js';
 import { createStage, say } from '../support/stage.js';
+import { runsOf } from '../support/run-chain.js';
 import { waitFor } from '../support/wait-for.js';
 import { replayProblems } from '../support/replays.js';
 import { startWorld, type World } from '../support/world.js';
@@ -377,6 +378,22 @@ test('thirty turns with the clock, tools and a change of memory and of a file ch
   }
   expect((await world.client.status(id)).context).toMatchObject({ prefixChanges: 2, compactions: 0 });
   expect([...causes]).toEqual([null, 'memory', 'agent or tools']);
+});
+
+test('the memory hands over to its next run, with all that it still has to do', async () => {
+  const scope = `scope-${process.pid}-runs`;
+  await world.temporal.workflow.start('memory', {
+    workflowId: `memory:${scope}`,
+    taskQueue: world.taskQueue,
+    args: [{ scope, handOver: 20 }],
+  });
+  const ids = Array.from({ length: 8 }, () => world.id());
+  await Promise.all(ids.map((id) => world.client.send(id, say(id, 'hi'), { start: { scope } })));
+  const results = await Promise.all(ids.map((id) => world.client.reset(id)));
+  expect(results.map(({ consolidation }) => consolidation)).toEqual(ids.map(() => 'model'));
+  expect(await world.client.scope(scope).status()).toMatchObject({ consolidated: 8, queued: [] });
+  expect((await runsOf(world, `memory:${scope}`)).length).toBeGreaterThan(2);
+  expect(await historyOf(scope)).toHaveLength(8);
 });
 
 test('every history that was made here replays', async () => {
