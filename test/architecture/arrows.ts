@@ -36,7 +36,7 @@ export const ARROWS: readonly Row[] = [
     never: ['ioredis', '@temporalio/client'],
   },
   { place: 'memory/', may: ['conversation/', 'stores/store.ts', 'models/model.ts'], never: ['@temporalio/', 'ioredis'] },
-  { place: 'tools/', may: ['conversation/', 'models/model.ts'], never: ['@temporalio/', 'ioredis'] },
+  { place: 'tools/', may: ['conversation/', 'models/model.ts', 'memory/documents/'], never: ['@temporalio/', 'ioredis'] },
   { place: 'agents/', may: ['conversation/', 'tools/'], never: ['@temporalio/', 'ioredis', 'tools/builtin/'] },
   {
     // What a user's own code may bring, checked; it names no worker.
@@ -72,7 +72,12 @@ export const ARROWS: readonly Row[] = [
     never: ['ioredis'],
   },
   { place: 'registered-attributes.ts', may: ['workflows/search-attributes.ts'], never: ['@temporalio/worker'] },
-  { place: 'client/', may: ['conversation/', 'workflows/messages.ts'], never: ['@temporalio/worker'] },
+  {
+    place: 'client/',
+    may: ['conversation/', 'workflows/messages.ts'],
+    mayTypes: ['stores/store.ts', 'memory/documents/'],
+    never: ['@temporalio/worker'],
+  },
   {
     place: 'client.ts',
     may: ['conversation/', 'config.ts', 'stores/', 'memory/', 'heal/fetch-runs.ts', 'workflows/messages.ts', 'client/'],
@@ -94,7 +99,7 @@ export const ARROWS: readonly Row[] = [
         'agents/',
         'activities/',
       ],
-      ...['telemetry/', 'user-config.ts', 'heal/', 'registered-attributes.ts', 'testing/offline-model.ts'],
+      ...['telemetry/', 'user-config.ts', 'heal/', 'registered-attributes.ts', 'testing/offline-model.ts', 'client/ask-memory.ts'],
     ],
     mayTypes: ['workflows/observe.ts'],
   },
