@@ -41,6 +41,9 @@ export interface OwnCode {
   readonly agentsDir?: string;
 }
 
+/** How a model without tools may write its calls. */
+const TEXT_TOOLS: readonly unknown[] = [undefined, 'xml', 'json'];
+
 const KNOWN = ['tools', 'providers', 'observers', 'processors', 'hooks', 'agentsDir'];
 const NOT_BUILT = ['compactors', 'reducers'];
 const BUILTIN_PROVIDERS = ['anthropic', 'openai', 'openai-responses', 'gemini', 'ollama', 'offline'];
@@ -95,6 +98,8 @@ export function checkOwnCode(own: unknown, from: string): OwnCode {
       refuse(`providers.${name}: a name has lower-case letters, digits and "-", as it stands before the slash in provider/model`);
     if (BUILTIN_PROVIDERS.includes(name)) refuse(`providers.${name}: that one is built in: give yours another name`);
     if (!isRecord(model) || typeof model['stream'] !== 'function') refuse(`providers.${name} is no model: it needs a function "stream"`);
+    if (!TEXT_TOOLS.includes(model['textTools']))
+      refuse(`providers.${name}.textTools must be "xml" or "json", and is absent where the model has tools`);
   }
   for (const [i, observer] of listOf(observers, 'observers', refuse).entries()) {
     if (typeof observer !== 'function') refuse(`observers[${i}] must be a function, and is ${kindOf(observer)}`);

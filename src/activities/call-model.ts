@@ -12,7 +12,6 @@ import { ModelInterrupted, type ModelDelta, type ModelResponse } from '../models
 import { costUsd } from '../models/registry.js';
 import { runHooks, type HookedCall } from '../models/hooks.js';
 import { withLongBlocksStored } from '../memory/bodies.js';
-import { withTextTools } from '../memory/text-tool-model.js';
 import { countModelFailure, countRetry } from '../telemetry/metrics.js';
 import { usageTracking } from '../telemetry/usage-tracking.js';
 import { performEffect, type Done } from './effect.js';
@@ -21,6 +20,7 @@ import { startHeartbeat, wasStopped } from './heartbeat.js';
 import type { ActivityDependencies } from './index.js';
 import { hashOf, keyOf } from './key.js';
 import { prepareRequest, type PreparedRequest } from './prepare-request.js';
+import { withToolsOf } from './tool-format.js';
 
 export async function callModel(dependencies: ActivityDependencies, input: CallModelInput): Promise<ModelAnswer> {
   const activity = Context.current();
@@ -68,8 +68,7 @@ async function ask(
 
   countRetry(activity.info);
   await runHooks(all, (hook) => hook.beforeInvoke?.(request.messages, request, hooked), tellOfHook);
-  const native = models(model);
-  const response = await (config.textTools ? withTextTools(native, config.textTools) : native)
+  const response = await withToolsOf(models(model), model, config)
     .stream(request, {
       signal: activity.cancellationSignal,
       onDelta: (delta) => publishDelta(feed, delta, { turn, call, attempt }),

@@ -7,7 +7,8 @@ import { tendMemory } from '../memory/consolidation/consolidate.js';
 import { careJsonSchema } from '../memory/consolidation/prompt.js';
 import { withProvenance } from '../memory/consolidation/provenance.js';
 import { withoutForgotten } from '../memory/documents/forgetting.js';
-import { configOf, createAsker } from './consolidate.js';
+import { createAsker } from './ask-model.js';
+import { ANSWER_TOKENS, configOf } from './consolidate.js';
 import { startHeartbeat } from './heartbeat.js';
 import type { ActivityDependencies } from './index.js';
 import { scopeKey } from './remember.js';
@@ -35,7 +36,8 @@ export async function care(
     const facts = nearDuplicateFacts(known.facts);
     await store.facts.remove(key, facts);
     const model = config.memory.consolidationModel ?? config.model ?? defaultModel;
-    const { run } = createAsker(models(model), model, activity, careJsonSchema);
+    const answerSchema = { name: 'memory', schema: careJsonSchema };
+    const { ask: run } = createAsker({ model: () => models(model), name: model, activity, maxTokens: ANSWER_TOKENS, answerSchema });
     const single = withoutDuplicateLines(memory.text);
     const tended =
       single.trim() === '' ? undefined : await tendMemory(run, { currentMemory: single, maxMemorySize: config.memory.maxMemorySize });

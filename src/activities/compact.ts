@@ -3,9 +3,9 @@
  * write has an id of its own, so a second attempt changes nothing; what the conversation sees changes only with the result.
  */
 import { Context, log } from '@temporalio/activity';
+import type { AgentConfig } from '../agents/agent-config.js';
 import type { CompactInput, Compacted, UncompactInput } from '../conversation/effects.js';
-import { shownText, type Entry, type JsonValue, type Usage } from '../conversation/message.js';
-import { addUsage, NO_USAGE } from '../conversation/state.js';
+import { shownText, type Entry, type JsonValue } from '../conversation/message.js';
 import { slotsOf, withSlot } from '../conversation/slots.js';
 import { beginningOf } from '../conversation/text.js';
 import { withBodies } from '../memory/bodies.js';
@@ -13,12 +13,15 @@ import { memoryBundle } from '../memory/compaction/snapshot.js';
 import { summaryJsonSchema } from '../memory/compaction/summary-answer.js';
 import { summarize } from '../memory/compaction/summary.js';
 import { compactionWindow } from '../memory/compaction/window.js';
+import { withProvenance } from '../memory/consolidation/provenance.js';
+import { isForgotten, redactor } from '../memory/documents/forgetting.js';
 import { factsBatch } from '../memory/facts-batch.js';
+import { learnFacts } from '../memory/learn-facts.js';
 import { episodicId } from '../memory/items.js';
 import { retrieve } from '../memory/retrieval.js';
 import { estimateStringTokens, tokensOf } from '../memory/tokens.js';
-import { costUsd, splitModel } from '../models/registry.js';
 import type { ConversationKey, Store } from '../stores/store.js';
+import { createAsker, type Asker } from './ask-model.js';
 import { readHealed } from './context.js';
 import { performEffect, type Done } from './effect.js';
 import { startHeartbeat } from './heartbeat.js';
@@ -71,9 +74,9 @@ async function makeMemory(
     openTasks: input.task?.openTasks ?? [],
   };
   const known = (await store.facts.list(key)).facts;
-  const { ask, spent } = createSummarizer(dependencies, input, activity);
+  const { config, ask, spent } = await createSummarizer(dependencies, input, activity);
   const whole = await Promise.all(window.entries.map(async (entry) => ({ ...entry, message: await withBodies(store, key, entry) })));
-  const summary = await summarize(await ask(), whole, {
+  const summary = await summarize(ask, whole, {
     goal: task.goal,
     knownFacts: known.map(({ fact }) => fact),
     signal: activity.cancellationSignal,
@@ -81,18 +84,27 @@ async function makeMemory(
   if (summary.failure !== undefined) log.warn('the summarizer was not of use', { method: summary.method, reason: summary.failure });
 
   const ts = Date.now() / 1000;
-  const episode = { id: episodicId(number), ts, turn_ids: window.turnIds, ...summary.episodic };
+  const tombstones = await store.documents.forgotten(key);
+  const told = { ...summary.episodic, summary: redactor(tombstones, key.scope)(summary.episodic.summary) };
+  const episode = { id: episodicId(number), ts, turn_ids: window.turnIds, ...told };
   await store.episodes.add(key, { ...episode, session, epoch, slots: window.slots });
   const batch = factsBatch(key, epoch);
   const source = { conversation: key.conversation, turn_ids: window.turnIds };
-  const added = await store.facts.add(
-    key,
-    batch,
-    summary.semantic.map((fact) => ({ ts, ...fact })),
-    source,
-  );
-  const [{ episodes }, { facts }] = await Promise.all([store.episodes.list(key, { session }), store.facts.list(key)]);
-  const text = memoryBundle({ ...retrieve(episodes, facts), goal: task.goal, openTasks: task.openTasks });
+  // What only a tool said is nothing that the scope knows: it waits for a person.
+  const { proposed } = withProvenance({
+    currentMemory: '',
+    memoryUpdate: summary.semantic.map(({ fact }) => fact).join('\n'),
+    entries: whole,
+    conversation: key.conversation,
+    trustedTools: new Set(config.memory.trustedTools),
+  });
+  const waiting = new Set(proposed.map(({ line }) => line));
+  const facts = summary.semantic.filter(({ fact }) => !waiting.has(fact)).map((fact) => ({ ts, ...fact }));
+  const added = await learnFacts(store, key, batch, facts, source);
+  const open = proposed.filter(({ line }) => !isForgotten(line, tombstones, key.scope)).map((line) => ({ ...line, ts }));
+  if (open.length > 0) await store.documents.propose(key, batch, open);
+  const [{ episodes }, scope] = await Promise.all([store.episodes.list(key, { session }), store.facts.list(key)]);
+  const text = memoryBundle({ ...retrieve(episodes, scope.facts), goal: task.goal, openTasks: task.openTasks });
   const { ref } = await store.bodies.put(key, text);
   await store.entries.archive(key, window.slots);
 
@@ -126,31 +138,18 @@ async function entriesOf(dependencies: ActivityDependencies, key: ConversationKe
 }
 
 /** The model that summarizes, and what it has cost. One that cannot be had is no reason to fail: rules summarize then. */
-function createSummarizer({ models, agents }: ActivityDependencies, { identity, model, agentHash }: CompactInput, activity: Context) {
-  let usage: Usage = NO_USAGE;
-  const ask = async (): Promise<(system: string, text: string) => Promise<string>> => {
-    const { config } = await agents(identity.agent, identity.scope, agentHash);
-    const name = config.context.summaryModel ?? model;
-    return async (system, text) => {
-      const answer = await models(name).stream(
-        {
-          model: splitModel(name).model,
-          maxTokens: Math.min(SUMMARY_TOKENS, config.maxTokens),
-          system,
-          tools: [],
-          messages: [{ role: 'user', text }],
-          answerSchema: { name: 'summary', schema: summaryJsonSchema() },
-        },
-        { signal: activity.cancellationSignal, onDelta: () => undefined },
-      );
-      usage = addUsage(usage, { ...answer.usage, costUsd: costUsd(name, answer.usage) });
-      return answer.blocks.flatMap((block) => (block.kind === 'text' ? [shownText(block.text)] : [])).join('');
-    };
-  };
-  return { ask, spent: () => usage };
+async function createSummarizer(
+  { models, agents }: ActivityDependencies,
+  { identity, model, agentHash }: CompactInput,
+  activity: Context,
+): Promise<Asker & { readonly config: AgentConfig }> {
+  const { config } = await agents(identity.agent, identity.scope, agentHash);
+  const name = config.context.summaryModel ?? model;
+  const maxTokens = Math.min(SUMMARY_TOKENS, config.maxTokens);
+  const answerSchema = { name: 'summary', schema: summaryJsonSchema() };
+  return { config, ...createAsker({ model: () => models(name), name, activity, maxTokens, answerSchema }) };
 }
 
-/** Design section 4: the session's first user message, unless the agent has said otherwise. */
 /** The entries that a session began with: summarized long ago, or still here. */
 async function beginningOfSession(
   store: Store,
@@ -164,6 +163,7 @@ async function beginningOfSession(
   return (await store.entries.read(key, [first])).flatMap((entry) => entry ?? []);
 }
 
+/** Design section 4: the session's first user message, unless the agent has said otherwise. */
 function goalIn(entries: readonly Entry[]): string {
   const first = entries.find(({ message }) => message.role === 'user');
   return first?.message.role === 'user' ? beginningOf(shownText(first.message.text), GOAL_CHARACTERS) : '';

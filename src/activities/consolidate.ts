@@ -8,9 +8,8 @@ import { ApplicationFailure } from '@temporalio/common';
 import { AgentConfigError } from '../agents/load-agent.js';
 import { agentConfigSchema, type AgentConfig } from '../agents/agent-config.js';
 import type { ConsolidateInput, Consolidated } from '../conversation/effects.js';
-import { shownText, type Entry, type JsonObject, type JsonValue, type Usage } from '../conversation/message.js';
+import type { Entry, JsonValue } from '../conversation/message.js';
 import { slotsOf } from '../conversation/slots.js';
-import { addUsage, NO_USAGE } from '../conversation/state.js';
 import { withBodies } from '../memory/bodies.js';
 import { isForgotten, redactor, withoutForgotten } from '../memory/documents/forgetting.js';
 import { consolidate as ask } from '../memory/consolidation/consolidate.js';
@@ -18,9 +17,8 @@ import { toConversationEntries } from '../memory/consolidation/conversation-entr
 import { consolidationJsonSchema } from '../memory/consolidation/prompt.js';
 import { withProvenance } from '../memory/consolidation/provenance.js';
 import { rawFallback } from '../memory/consolidation/raw-fallback.js';
-import type { Ask } from '../memory/compaction/summary.js';
-import { costUsd, splitModel } from '../models/registry.js';
 import type { ConversationKey } from '../stores/store.js';
+import { createAsker } from './ask-model.js';
 import { inputBudget } from './budget.js';
 import { readHealed } from './context.js';
 import { performEffect, type Done } from './effect.js';
@@ -29,7 +27,7 @@ import type { ActivityDependencies } from './index.js';
 import { hashOf } from './key.js';
 
 /** Of an answer: all of MEMORY.md, and an entry for HISTORY. */
-const ANSWER_TOKENS = 16_384;
+export const ANSWER_TOKENS = 16_384;
 const CHARACTERS_PER_TOKEN = 4;
 
 type Persisted = Consolidated & { readonly persisted: boolean };
@@ -76,7 +74,8 @@ async function askForMemory(
   ]);
   const redact = redactor(tombstones, key.scope);
   const model = config.memory.consolidationModel ?? (request.model === '' ? (config.model ?? defaultModel) : request.model);
-  const { run, spent } = createAsker(models(model), model, activity);
+  const answerSchema = { name: 'memory', schema: consolidationJsonSchema };
+  const { ask: run, spent } = createAsker({ model: () => models(model), name: model, activity, maxTokens: ANSWER_TOKENS, answerSchema });
   const entries = messages.map((message) => ({ ...message, content: redact(message.content) }));
   const answered = await ask(run, {
     entries,
@@ -121,32 +120,4 @@ export async function configOf(agents: ActivityDependencies['agents'], agent: st
     if (error instanceof AgentConfigError) return agentConfigSchema.parse({});
     throw error;
   }
-}
-
-/** Asks with the schema where the provider has that, and adds up what it costs. */
-export function createAsker(
-  model: ReturnType<ActivityDependencies['models']>,
-  name: string,
-  activity: Context,
-  schema: JsonObject = consolidationJsonSchema,
-): { readonly run: Ask; readonly spent: () => Usage } {
-  let usage: Usage = NO_USAGE;
-  return {
-    spent: () => usage,
-    run: async (system, text) => {
-      const answer = await model.stream(
-        {
-          model: splitModel(name).model,
-          maxTokens: ANSWER_TOKENS,
-          system,
-          tools: [],
-          messages: [{ role: 'user', text }],
-          answerSchema: { name: 'memory', schema },
-        },
-        { signal: activity.cancellationSignal, onDelta: () => undefined },
-      );
-      usage = addUsage(usage, { ...answer.usage, costUsd: costUsd(name, answer.usage) });
-      return answer.blocks.flatMap((block) => (block.kind === 'text' ? [shownText(block.text)] : [])).join('');
-    },
-  };
 }

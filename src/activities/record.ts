@@ -1,6 +1,6 @@
 /** The `record` step: messages, settlements and facts to the store, and the agent's settings back. All of it may be done again. */
 import { createHash } from 'node:crypto';
-import { inputBudget } from './budget.js';
+import { compactionRatio, inputBudget } from './budget.js';
 import { AgentConfigError } from '../agents/load-agent.js';
 import type {
   AgentSettings,
@@ -151,7 +151,7 @@ async function settingsOf(
     maxTokens: config.maxTokens,
     maxToolRounds: config.limits.maxToolRounds,
     contextBudget: inputBudget(config, model),
-    compactionRatio: config.context.compactionRatio,
+    compactionRatio: compactionRatio(config, model),
     fixedTokens: fixedTokens(systemPrompt(agent, text), offered),
     handOver: { ...HAND_OVER, ...handOver },
     memory: {

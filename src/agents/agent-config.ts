@@ -25,10 +25,10 @@ const agentLimits = z.strictObject({
 const agentContext = z.strictObject({
   /** Tokens that the model takes, answer included, where the registry does not know or should be overruled. */
   maxTokens: z.int().min(4_000).max(10_000_000).optional(),
-  /** Share of the prompt's budget from which older turns become memory. */
-  compactionRatio: z.number().min(0.1).max(1).default(0.8),
-  /** Tokens kept free for what estimates miss. */
-  safetyMargin: z.int().min(0).max(100_000).default(2_000),
+  /** Share of the prompt's budget from which older turns become memory; the model's own by default. */
+  compactionRatio: z.number().min(0.1).max(1).optional(),
+  /** Tokens kept free for what estimates miss; the model's own by default. */
+  safetyMargin: z.int().min(0).max(100_000).optional(),
   /** Puts the time of its arrival before each message of a person. */
   clock: z.boolean().default(false),
   /** `provider/model` that summarizes; the conversation's own by default. */
@@ -47,9 +47,9 @@ const agentMemory = z
     /** Milliseconds that a reset, or a full window, waits for a consolidation. */
     consolidationTimeout: z.int().min(100).max(600_000).default(30_000),
     /** Messages (of people, and final answers) beyond which older ones are consolidated. */
-    memoryWindow: z.int().min(2).max(1_000).default(50),
+    memoryWindow: z.int().min(2).max(10_000).default(50),
     /** How many of them stay in the context then. */
-    keepCount: z.int().min(0).max(999).default(10),
+    keepCount: z.int().min(0).max(9_999).default(10),
     /** `provider/model` that consolidates; the conversation's own by default. */
     consolidationModel: z
       .string()
@@ -80,8 +80,8 @@ export const agentConfigSchema = z.strictObject({
     .array(z.string().regex(TOOL_NAME_PATTERN, 'expected the name of a tool: 1 to 64 letters, digits, "_" or "-"'))
     .max(200)
     .optional(),
-  /** For a model without tools of its own: calls are written in its text, in this format. */
-  textTools: z.enum(['xml', 'json']).optional(),
+  /** Calls are written in the model's text, in this format, or `off`: it has tools of its own. Absent: what is known of the model says. */
+  textTools: z.enum(['xml', 'json', 'off']).optional(),
   limits: agentLimits.prefault({}),
   context: agentContext.prefault({}),
   memory: agentMemory.prefault({}),

@@ -80,6 +80,7 @@ const KINDS: Readonly<Record<string, ClientErrorKind>> = {
   InvalidMessage: 'invalid',
   InvalidStart: 'invalid',
   UnknownTurn: 'not-found',
+  UnknownProposal: 'not-found',
   NotYetAvailable: 'not-yet-available',
   ConversationClosing: 'closed',
 };

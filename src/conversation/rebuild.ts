@@ -6,12 +6,14 @@
  */
 import { apply } from './apply.js';
 import { assistantEntry, toolEntry } from './entries.js';
-import type { Compacted, MessageToRecord, RecordInput } from './effects.js';
+import type { Compacted, MessageToRecord, PutAwayInput, RecordInput } from './effects.js';
 import type { ConversationEvent } from './event.js';
 import type { Entry } from './message.js';
 import { recordInput } from './recording.js';
+import type { SlotRange } from './slots.js';
 import type { ConversationState } from './state.js';
 import { callsInFlight } from './turn.js';
+import { putAwayInput } from './window.js';
 
 /** One run of a conversation: the state it began with, and what happened in it. */
 export interface Run {
@@ -29,7 +31,9 @@ export interface Rebuilt {
   readonly memories: readonly RebuiltMemory[];
   /** Epochs of compactions that were taken back, of this run or an earlier one. */
   readonly undone: readonly number[];
-  /** Texts that sessions and epochs began with. */
+  /** What left the context for good, at a session's end or when the window was full. */
+  readonly putAway: readonly SlotRange[];
+  /** Texts that sessions and epochs began with, and what is left of trimmed messages. */
   readonly bases: readonly string[];
   /** Messages with their text, for the caller to store as `record` would. */
   readonly messages: readonly MessageToRecord[];
@@ -43,6 +47,8 @@ export function rebuild({ opened, events }: Run): Rebuilt {
   const memories: RebuiltMemory[] = [];
   const bases: string[] = [];
   const undone: number[] = [];
+  const putAway: SlotRange[] = [];
+  let puttingAway: PutAwayInput | undefined;
   let recording: RecordInput | undefined;
   let state = opened;
   for (const event of events) {
@@ -56,12 +62,17 @@ export function rebuild({ opened, events }: Run): Rebuilt {
     if (event.kind === 'compacted' && event.result.kind === 'compacted' && state.memory.doing?.epoch === event.result.epoch) {
       memories.push({ session: state.session, compacted: event.result });
     }
+    if (event.kind === 'put-away-started') puttingAway = putAwayInput(state);
+    if (event.kind === 'put-away') {
+      putAway.push(...(puttingAway?.archive ?? []));
+      if (event.result.recap) bases.push(event.result.recap.text);
+    }
     if (event.kind === 'uncompacted') undone.push(event.epoch);
     const entry = entryOf(state, event);
     if (entry) entries.push(entry);
     state = apply(state, event);
   }
-  return { messages, entries, memories, undone, bases, state };
+  return { messages, entries, memories, undone, putAway, bases, state };
 }
 
 function entryOf(state: ConversationState, event: ConversationEvent): Entry | undefined {

@@ -7,9 +7,11 @@ import type { WorkflowService } from '@temporalio/client';
 import { rebuild, type RebuiltMemory } from '../conversation/rebuild.js';
 import { userEntry } from '../conversation/entries.js';
 import type { Entry } from '../conversation/message.js';
+import type { SlotRange } from '../conversation/slots.js';
 import { processInput } from '../memory/process-input.js';
 import type { InputProcessor } from '../memory/processors.js';
 import { factsBatch } from '../memory/facts-batch.js';
+import { learnFacts } from '../memory/learn-facts.js';
 import { sourcesIn } from '../conversation/media.js';
 import { mediaToRefs, TEXT_INLINE, toBody } from '../memory/bodies.js';
 import type { ConversationKey, Store } from '../stores/store.js';
@@ -46,12 +48,14 @@ export async function heal({ service, code, store, processors }: HealDependencie
   const { runs, problems } = await replayRuns(code, key.conversation, histories);
   const entries = new Map<number, Entry>();
   const memories = new Map<number, RebuiltMemory>();
+  const archived: SlotRange[] = [];
   for (const run of runs) {
     if (!run) continue;
-    const { messages, entries: said, memories: made, undone, bases } = rebuild(run);
+    const { messages, entries: said, memories: made, undone, bases, putAway } = rebuild(run);
     for (const text of [...bases, ...made.map(({ compacted }) => compacted.base.text)]) await store.bodies.put(key, text);
     for (const memory of made) memories.set(memory.compacted.epoch, memory);
     for (const epoch of undone) memories.delete(epoch);
+    archived.push(...putAway);
     for (const message of messages) {
       const text = await toBody(store, key, await processInput(processors, key, message), TEXT_INLINE);
       entries.set(message.slot, userEntry(message, text, await mediaToRefs(store, key, message)));
@@ -62,6 +66,7 @@ export async function heal({ service, code, store, processors }: HealDependencie
   const missing = await missingOf(store, key, [...entries.values()]);
   await writeBack(store, key, [...entries.values()], missing);
   for (const memory of memories.values()) await remember(store, key, memory);
+  if (archived.length > 0) await store.entries.archive(key, archived);
   return {
     runs: histories.length,
     events: runs.reduce((sum, run) => sum + (run?.events.length ?? 0), 0),
@@ -78,7 +83,8 @@ export async function heal({ service, code, store, processors }: HealDependencie
 async function remember(store: Store, key: ConversationKey, { session, compacted }: RebuiltMemory): Promise<void> {
   const { epoch, episode, archived, facts, turns } = compacted;
   await store.episodes.add(key, { ...episode, session, epoch, slots: archived });
-  await store.facts.add(
+  await learnFacts(
+    store,
     key,
     factsBatch(key, epoch),
     facts.map(({ id: _, ...fact }) => fact),

@@ -3,33 +3,13 @@
  * facts. The schemas read back what a store holds; what does not meet them is foreign or damaged, and its reader counts it.
  */
 import { z } from 'zod';
+import type { Episode, Fact } from '../conversation/effects.js';
 
-/** A summary of a block of turns. */
-export interface EpisodicItem {
-  /** `ep_0001` */
-  readonly id: string;
-  /** Epoch seconds, float. */
-  readonly ts: number;
-  readonly turn_ids: readonly string[];
-  readonly summary: string;
-  readonly tags: readonly string[];
-  /** 0 to 1: how much it matters later. */
-  readonly salience: number;
-}
+/** A summary of a block of turns: `ep_0001`, salience 0 to 1. */
+export type EpisodicItem = Episode;
 
-/** A stable fact, preference, constraint or decision. */
-export interface SemanticItem {
-  /** `sem_0001` */
-  readonly id: string;
-  /** Epoch seconds, float. */
-  readonly ts: number;
-  readonly fact: string;
-  readonly tags: readonly string[];
-  /** 0 to 1: how sure it is. */
-  readonly confidence: number;
-  /** 0 to 1: how much it matters later. */
-  readonly salience: number;
-}
+/** A stable fact, preference, constraint or decision: `sem_0001`, confidence and salience 0 to 1. */
+export type SemanticItem = Fact;
 
 const share = z.number().min(0).max(1);
 const seconds = z.number().nonnegative();

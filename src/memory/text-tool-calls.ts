@@ -16,13 +16,11 @@
  * P2  Bounded: in the length of the text, the number of calls and problems, the depth of JSON. Linear in the text.
  * P3  The same call twice in one answer is made once.
  */
-import type { ToolDescription } from '../models/model.js';
+import type { TextToolFormat, ToolDescription } from '../models/model.js';
 import { oneLine } from './plain-text.js';
 import { jsonStarts, readJson } from './text-tool-json.js';
 import { TEXT_TOOL_LIMITS, type Piece, type Read, type TextToolCall } from './text-tool-reading.js';
 import { readXml, xmlStarts } from './text-tool-xml.js';
-
-export type TextToolFormat = 'xml' | 'json';
 
 /** By its name alone every XML argument is text. */
 export type OfferedTool = string | Pick<ToolDescription, 'name' | 'inputSchema'>;

@@ -3,8 +3,8 @@
  * system prompt, its calls and their results go as text, and what it writes is read strictly (text-tool-calls.ts).
  */
 import { isBodyRef, shownText, type AssistantBlock, type ConversationMessage, type JsonValue } from '../conversation/message.js';
-import type { Model, ModelRequest, ModelResponse } from '../models/model.js';
-import { parseTextToolCalls, textToolInstructions, type TextToolFormat } from './text-tool-calls.js';
+import type { Model, ModelRequest, ModelResponse, TextToolFormat } from '../models/model.js';
+import { parseTextToolCalls, textToolInstructions } from './text-tool-calls.js';
 
 export function withTextTools(model: Model, format: TextToolFormat): Model {
   return {

@@ -57,8 +57,13 @@ export interface StreamOptions {
   readonly totalMs?: number;
 }
 
+/** How a call is written by a model that has no tools of its own. */
+export type TextToolFormat = 'xml' | 'json';
+
 export interface Model {
   readonly provider: string;
+  /** For a provider whose models have no tools of their own: calls are written in the text, in this format. */
+  readonly textTools?: TextToolFormat;
   /** Resolves once the provider has said the whole answer; rejects with ModelFailure or ModelInterrupted, nothing else. */
   stream(request: ModelRequest, options: StreamOptions): Promise<ModelResponse>;
 }

@@ -1,5 +1,5 @@
 /** What is known of models: how much they take and what they cost. Names are `provider/model`; prices as published in November 2026. */
-import { ModelFailure, type ModelUsage } from './model.js';
+import { ModelFailure, type ModelUsage, type TextToolFormat } from './model.js';
 
 /** US dollars per million tokens. */
 export interface Price {
@@ -18,15 +18,32 @@ export interface ModelLimits {
   readonly price: Price | null;
   /** What every token of a request costs whose prompt is over so many tokens. */
   readonly longPrompt?: { readonly overTokens: number; readonly price: Price };
+  /** Share of the prompt's budget from which older turns become memory, where agent.json does not say. */
+  readonly compactionRatio: number;
+  /** Tokens kept free for what estimates miss, where agent.json does not say. */
+  readonly safetyMargin: number;
   /** Whether it is known to hold an answer to a JSON schema. */
   readonly answerSchema: boolean;
+  /** How calls are written in the text of a model that has no tools of its own. Absent: it has them. */
+  readonly textTools?: TextToolFormat;
+}
+
+/** What estimates miss grows with what is estimated. */
+export function safetyMarginOf(contextTokens: number): number {
+  return Math.max(2_000, Math.floor(contextTokens / 100));
 }
 
 /** Small enough for any model of today. */
-const UNKNOWN: ModelLimits = { contextTokens: 200_000, maxOutputTokens: 32_000, price: null, answerSchema: false };
+const UNKNOWN = limits(200_000, 32_000, null);
 
 /** A computer of one's own sends no bill. How much a model takes there is for its server to say. */
 const LOCAL: ModelLimits = { ...UNKNOWN, price: { input: 0, cached: 0, cacheWrite: 0, output: 0 }, answerSchema: true };
+
+/** The usual ones of Ollama's library that it refuses tools for, by the name before the tag. */
+const LOCAL_WITHOUT_TOOLS: ReadonlySet<string> = new Set([
+  ...['gemma', 'gemma2', 'gemma3', 'gemma3n', 'codegemma', 'llama2', 'llama3', 'codellama', 'tinyllama', 'phi', 'phi3', 'phi3.5', 'phi4'],
+  ...['llava', 'bakllava', 'moondream', 'vicuna', 'orca-mini', 'zephyr', 'openchat', 'solar', 'yi', 'falcon3', 'olmo2', 'starcoder2'],
+]);
 
 const MODELS: ReadonlyMap<string, ModelLimits> = new Map(
   Object.entries({
@@ -63,10 +80,10 @@ const MODELS: ReadonlyMap<string, ModelLimits> = new Map(
     'openai/gpt-5': gpt5(price(1.25, 0.125, 10)),
     'openai/gpt-5-mini': gpt5(price(0.25, 0.025, 2)),
     'openai/gpt-5-nano': gpt5(price(0.05, 0.005, 0.4)),
-    'openai/gpt-4.1': { contextTokens: 1_047_576, maxOutputTokens: 32_768, price: price(2, 0.5, 8), answerSchema: true },
-    'openai/gpt-4.1-mini': { contextTokens: 1_047_576, maxOutputTokens: 32_768, price: price(0.4, 0.1, 1.6), answerSchema: true },
-    'openai/gpt-4o': { contextTokens: 128_000, maxOutputTokens: 16_384, price: price(2.5, 1.25, 10), answerSchema: true },
-    'openai/gpt-4o-mini': { contextTokens: 128_000, maxOutputTokens: 16_384, price: price(0.15, 0.075, 0.6), answerSchema: true },
+    'openai/gpt-4.1': withSchema(limits(1_047_576, 32_768, price(2, 0.5, 8))),
+    'openai/gpt-4.1-mini': withSchema(limits(1_047_576, 32_768, price(0.4, 0.1, 1.6))),
+    'openai/gpt-4o': withSchema(limits(128_000, 16_384, price(2.5, 1.25, 10))),
+    'openai/gpt-4o-mini': withSchema(limits(128_000, 16_384, price(0.15, 0.075, 0.6))),
     // Doubles on 2026-12-01.
     'gemini/gemini-4-argon': gemini(price(2, 0.1, 10)),
     // These three double on 2027-01-01.
@@ -89,7 +106,7 @@ const MODELS: ReadonlyMap<string, ModelLimits> = new Map(
 
 /** `name` may carry a date (`…-20251001`, `…-2026-04-23`). An unknown model gets cautious limits and no price. */
 export function modelLimits(name: string): ModelLimits {
-  if (name.startsWith('ollama/')) return LOCAL;
+  if (name.startsWith('ollama/')) return localLimits(name);
   const known = name.replace(/^openai-responses\//, 'openai/');
   return MODELS.get(known) ?? MODELS.get(known.replace(/-(\d{8}|\d{4}-\d{2}-\d{2})$/, '')) ?? UNKNOWN;
 }
@@ -123,29 +140,38 @@ function price(input: number, cached: number, output: number): Price {
   return { input, cached, cacheWrite: input * 1.25, output };
 }
 
+function limits(contextTokens: number, maxOutputTokens: number, price: Price | null): ModelLimits {
+  return { contextTokens, maxOutputTokens, price, compactionRatio: 0.8, safetyMargin: safetyMarginOf(contextTokens), answerSchema: false };
+}
+
+function localLimits(name: string): ModelLimits {
+  const [, base = ''] = /^ollama\/([^:]*)/.exec(name) ?? [];
+  return LOCAL_WITHOUT_TOOLS.has(base) ? { ...LOCAL, textTools: 'xml' } : LOCAL;
+}
+
+function withSchema(known: ModelLimits): ModelLimits {
+  return { ...known, answerSchema: true };
+}
+
+/** Of Anthropic's models those take a schema whose documents say so. */
 function large(price: Price): ModelLimits {
-  return { contextTokens: 1_000_000, maxOutputTokens: 128_000, price, answerSchema: false };
+  return limits(1_000_000, 128_000, price);
 }
 
 function small(price: Price): ModelLimits {
-  return { contextTokens: 200_000, maxOutputTokens: 64_000, price, answerSchema: false };
-}
-
-/** Those of Anthropic's whose documents say that they take a schema. */
-function withSchema(limits: ModelLimits): ModelLimits {
-  return { ...limits, answerSchema: true };
+  return limits(200_000, 64_000, price);
 }
 
 /** A prompt over 272,000 tokens costs twice as much, and its answer half as much again. */
 function million(usual: Price): ModelLimits {
   const longPrompt = { overTokens: 272_000, price: price(usual.input * 2, usual.cached * 2, usual.output * 1.5) };
-  return { contextTokens: 1_050_000, maxOutputTokens: 128_000, price: usual, longPrompt, answerSchema: true };
+  return { ...withSchema(limits(1_050_000, 128_000, usual)), longPrompt };
 }
 
 function gpt5(price: Price): ModelLimits {
-  return { contextTokens: 400_000, maxOutputTokens: 128_000, price, answerSchema: true };
+  return withSchema(limits(400_000, 128_000, price));
 }
 
 function gemini(price: Price): ModelLimits {
-  return { contextTokens: 1_048_576, maxOutputTokens: 65_536, price, answerSchema: true };
+  return withSchema(limits(1_048_576, 65_536, price));
 }

@@ -1,8 +1,8 @@
 /** What lies beside MEMORY.md and HISTORY, as text. What cannot be read back is undefined, never an exception (S5). */
 import { z } from 'zod';
 import type { HistoryEntry, MemoryChange, Proposal, Tombstone } from '../memory/documents/documents.js';
-import { LONGEST_MEMORY, DocumentRefused } from './store.js';
 import { decodeJson } from './entry-codec.js';
+import { DocumentRefused, LONGEST_MEMORY } from './store.js';
 
 const sourceSchema = z.object({
   trust: z.union([z.enum(['user', 'model', 'person']), z.templateLiteral(['tool:', z.string()])]),
@@ -42,7 +42,7 @@ export function encodeRecord(record: object): string {
   return JSON.stringify({ ...record, v: 1 });
 }
 
-/** Undefined too for a record that a newer program wrote. */
+/** Undefined also for what a newer program wrote. */
 export function decodeRecord<T>(schema: z.ZodType<T>, text: string | null | undefined): T | undefined {
   return toRecord(schema, decodeJson(text));
 }

@@ -15,17 +15,16 @@
  * MEMORY.md expect.
  */
 import { join } from 'node:path';
-import { createFileHistory, foldHistory } from './file-history.js';
+import type { MemoryText } from '../memory/documents/documents.js';
+import { inDocumentWords } from './file-errors.js';
+import type { FoldedLines } from './file-folded-lines.js';
+import { createFileHistory, foldHistory, type HistoryLog } from './file-history.js';
 import { withLock } from './file-lock.js';
 import { createFileMemoryText, foldChanges, type Changes } from './file-memory-text.js';
 import { scopeDir } from './file-paths.js';
 import { createFileProposals } from './file-proposals.js';
 import { redactFiles } from './file-redact.js';
-import type { FoldedLines } from './file-folded-lines.js';
-import type { HistoryLog } from './file-history.js';
 import type { Documents, ScopeKey } from './store.js';
-import type { MemoryText } from '../memory/documents/documents.js';
-import { inDocumentWords } from './file-errors.js';
 import { createTurns } from './turns.js';
 
 /** One scope's documents, as this process knows them. */

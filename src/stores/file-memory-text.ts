@@ -110,8 +110,9 @@ async function readMemory(folder: DocumentFolder): Promise<MemoryText> {
   // Taken before reading: a change made meanwhile shows as another stamp next time.
   const { stamp, changedAt } = await stampOf(memoryPath(folder));
   if (folder.seen?.stamp === stamp) return folder.seen.memory;
-  const read = await readText(folder);
-  const memory = read.version === lastVersion((await folder.changes.read()).state) ? read : await folder.locked(() => seeHand(folder));
+  const { text, version } = await readText(folder);
+  const isKnown = version === lastVersion((await folder.changes.read()).state);
+  const memory = isKnown ? { text, version } : await folder.locked(() => seeHand(folder));
   folder.seen = Date.now() - changedAt > FRESH_MS ? { stamp, memory } : undefined;
   return memory;
 }

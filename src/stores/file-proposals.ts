@@ -1,12 +1,12 @@
 /** Lines that wait for a person, and what is to stay forgotten: small files beside MEMORY.md, written whole. */
 import { join } from 'node:path';
+import { z } from 'zod';
 import type { Proposal, Tombstone } from '../memory/documents/documents.js';
 import { byTime, decodeRecord, encodeRecord, proposalId, proposalNumber, proposalSchema, toTombstone } from './document-codec.js';
 import { inDocumentWords } from './file-errors.js';
 import { changeList, readList, type ListFile } from './file-lists.js';
 import { scopeDir } from './file-paths.js';
 import type { Documents, ScopeKey } from './store.js';
-import { z } from 'zod';
 
 interface KeptProposal extends Proposal {
   readonly batch: string;

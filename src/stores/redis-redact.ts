@@ -2,11 +2,11 @@
  * Takes words out of what lies beside MEMORY.md, in Redis. Each record is replaced only as it was read, so that two who redact at
  * once both have their way.
  */
-import { scopeKeyOf, type ScopeKeyName } from './redis-keys.js';
-import type { RedisLink } from './redis-link.js';
+import { NO_MEMORY_VERSION } from '../memory/documents/memory-version.js';
 import { changeSchema, decodeRecord, encodeRecord, redactChange, redactText, toEntry } from './document-codec.js';
 import { decodeJson } from './entry-codec.js';
-import { NO_MEMORY_VERSION } from '../memory/documents/memory-version.js';
+import { scopeKeyOf, type ScopeKeyName } from './redis-keys.js';
+import type { RedisLink } from './redis-link.js';
 import type { ScopeKey } from './store.js';
 
 type Redact = (line: string) => string;

@@ -1,7 +1,7 @@
 /** The scripted Chat Completions API of OpenAI, and of the servers that speak as it does. */
 import { checkChat } from './check-chat.js';
-import { maxBodyBytes } from './check-body.js';
-import { checkOpenAIBody, checkOpenAIHeaders, openAIError, openAIErrorBody } from './openai-error.js';
+import { openAIErrorBody } from './openai-error.js';
+import { openAIProtocol } from './openai-protocol.js';
 import { frame, toSse, type Frame, type Landmark, type OddFrame, type Protocol } from './protocol.js';
 import type { Reply } from './reply.js';
 import { startScriptedApi, type ScriptedApi, type ScriptedApiOptions } from './scripted-api.js';
@@ -25,21 +25,14 @@ const finishWords = { end_turn: 'stop', stop_sequence: 'stop', tool_use: 'tool_c
 
 const chat: Protocol<ChatRequest> = {
   name: 'Chat Completions API',
-  contentType: 'text/event-stream; charset=utf-8',
-  maxBodyBytes,
-  route({ method, path }) {
-    if (path !== '/v1/chat/completions') return openAIError(404, `Invalid URL (${method} ${path})`);
-    return method === 'POST' ? 'answer' : openAIError(405, 'Not allowed to GET on /v1/chat/completions.');
-  },
-  checkHeaders: ({ headers }, apiKey) => checkOpenAIHeaders(headers, apiKey),
-  checkRequest: ({ text, body }) => checkOpenAIBody(text) ?? checkChat(body),
-  read: ({ body }) => body as ChatRequest | undefined,
-  wantsStream: ({ stream }) => stream === true,
+  ...openAIProtocol<ChatRequest>({
+    path: '/v1/chat/completions',
+    notAllowed: 'Not allowed to GET on /v1/chat/completions.',
+    check: checkChat,
+  }),
   toFrames,
   toWhole,
   toOddFrame,
-  error: openAIError,
-  errorBody: openAIErrorBody,
 };
 
 function toFrames(reply: Reply, request: ChatRequest): Frame[] {

@@ -1,7 +1,7 @@
 /** What the real Chat Completions API refuses, in its own words. Pure. Limits of a single model are not checked. */
 import type { ApiError } from './api-error.js';
 import { extraField, isRecord, type Fields } from './check-fields.js';
-import { checkCall, checkFormat, checkFunction, checkImageUrl, checkText } from './check-openai-tools.js';
+import { checkAnswerFormat, checkCall, checkFunction, checkImageUrl, checkText } from './check-openai-tools.js';
 import { openAIError } from './openai-error.js';
 
 const known: Fields = new Set([
@@ -23,7 +23,10 @@ const maxIdLength = 40;
 export function checkChat(body: unknown): ApiError | undefined {
   if (!isRecord(body)) return openAIError(400, 'We could not parse the JSON body of your request.');
   const words =
-    checkFields(body) ?? checkAnswerFormat(body.response_format) ?? checkTools(body) ?? checkMessages(body.messages as readonly unknown[]);
+    checkFields(body) ??
+    checkAnswerFormat(body.response_format, 'response_format', 'json_schema') ??
+    checkTools(body) ??
+    checkMessages(body.messages as readonly unknown[]);
   return words === undefined ? undefined : openAIError(400, words);
 }
 
@@ -41,17 +44,6 @@ function checkFields(body: Record<string, unknown>): string | undefined {
   if (body.stream_options !== undefined && body.stream !== true)
     return "The 'stream_options' parameter is only allowed when 'stream' is enabled.";
   return undefined;
-}
-
-function checkAnswerFormat(format: unknown): string | undefined {
-  if (format === undefined) return undefined;
-  if (!isRecord(format) || !['text', 'json_object', 'json_schema'].includes(String(format.type))) {
-    return "Invalid value for 'response_format.type'. Supported values are: 'json_object', 'json_schema', and 'text'.";
-  }
-  if (format.type !== 'json_schema') return undefined;
-  return isRecord(format.json_schema)
-    ? checkFormat(format.json_schema, 'response_format.json_schema')
-    : "Missing required parameter: 'response_format.json_schema'.";
 }
 
 function checkTools({ tools }: Record<string, unknown>): string | undefined {

@@ -1,9 +1,10 @@
-/** What both of OpenAI's APIs refuse of tools and calls, in their words. `path` names the place, as in `tools[0].function`. */
+/** What both of OpenAI's APIs refuse of tools, calls and the form of an answer, in their words. `path` names the place, as in `tools[0].function`. */
 import { strictSchemaProblem } from './check-answer-schema.js';
 import { isRecord } from './check-fields.js';
 
 const namePattern = /^[a-zA-Z0-9_-]+$/;
 const maxNameLength = 64;
+const answerFormats: readonly string[] = ['text', 'json_object', 'json_schema'];
 
 export function checkFunction(tool: Record<string, unknown>, path: string): string | undefined {
   const wrong = checkName(tool.name, `${path}.name`);
@@ -40,16 +41,23 @@ export function checkImageUrl(url: unknown, path: string): string | undefined {
     : "You uploaded an unsupported image. Please make sure your image has of one the following formats: ['png', 'jpeg', 'gif', 'webp'].";
 }
 
-/** `format` names the schema: in `response_format.json_schema` of the one, in `text.format` of the other. */
-export function checkFormat(format: Record<string, unknown>, path: string): string | undefined {
-  const wrong = checkName(format.name, `${path}.name`);
+/** How the answer should look. `inner`: where the name and the schema stand, which is beside the type by default. */
+export function checkAnswerFormat(format: unknown, path: string, inner?: string): string | undefined {
+  if (format === undefined) return undefined;
+  if (!isRecord(format) || !answerFormats.includes(String(format.type))) {
+    return `Invalid value for '${path}.type'. Supported values are: 'json_object', 'json_schema', and 'text'.`;
+  }
+  if (format.type !== 'json_schema') return undefined;
+  const at = inner === undefined ? path : `${path}.${inner}`;
+  const named = inner === undefined ? format : format[inner];
+  if (!isRecord(named)) return `Missing required parameter: '${at}'.`;
+  const { name, schema, strict } = named;
+  const wrong = checkName(name, `${at}.name`);
   if (wrong !== undefined) return wrong;
-  if (!isRecord(format.schema)) return `Missing required parameter: '${path}.schema'.`;
-  const found = format.strict === true ? strictSchemaProblem(format.schema, { allRequired: true, bounds: true }) : undefined;
-  return (
-    found &&
-    `Invalid schema for response_format '${String(format.name)}': In context=(${found.at.map((key) => `'${key}'`).join(', ')}), ${found.why}.`
-  );
+  if (!isRecord(schema)) return `Missing required parameter: '${at}.schema'.`;
+  const found = strict === true ? strictSchemaProblem(schema, { allRequired: true, bounds: true }) : undefined;
+  const context = found?.at.map((key) => `'${key}'`).join(', ');
+  return found && `Invalid schema for response_format '${String(name)}': In context=(${context}), ${found.why}.`;
 }
 
 function checkName(name: unknown, path: string): string | undefined {

@@ -1,7 +1,7 @@
 /** What the real Responses API refuses, in its own words. Pure. Limits of a single model are not checked. */
 import type { ApiError } from './api-error.js';
 import { extraField, isRecord, type Fields } from './check-fields.js';
-import { checkCall, checkFormat, checkFunction, checkImageUrl, checkText } from './check-openai-tools.js';
+import { checkAnswerFormat, checkCall, checkFunction, checkImageUrl, checkText } from './check-openai-tools.js';
 import { openAIError } from './openai-error.js';
 
 const known: Fields = new Set([
@@ -24,7 +24,7 @@ export function checkResponses(body: unknown): ApiError | undefined {
   if (!isRecord(body)) return openAIError(400, 'We could not parse the JSON body of your request.');
   const words =
     checkFields(body) ??
-    checkTextFormat(body.text) ??
+    checkAnswerFormat(isRecord(body.text) ? body.text.format : undefined, 'text.format') ??
     checkTools(body) ??
     checkInput(body.input as readonly unknown[], body.store !== false);
   return words === undefined ? undefined : openAIError(400, words);
@@ -42,15 +42,6 @@ function checkFields(body: Record<string, unknown>): string | undefined {
     return "One of 'input' or 'previous_response_id' or 'prompt' must be provided.";
   const wantsEncrypted = Array.isArray(body.include) && body.include.includes('reasoning.encrypted_content');
   return wantsEncrypted && /^gpt-(3|4)/.test(body.model) ? 'Encrypted content is not supported with this model.' : undefined;
-}
-
-function checkTextFormat(text: unknown): string | undefined {
-  const format = isRecord(text) ? text.format : undefined;
-  if (format === undefined) return undefined;
-  if (!isRecord(format) || !['text', 'json_object', 'json_schema'].includes(String(format.type))) {
-    return "Invalid value for 'text.format.type'. Supported values are: 'json_object', 'json_schema', and 'text'.";
-  }
-  return format.type === 'json_schema' ? checkFormat(format, 'text.format') : undefined;
 }
 
 function checkTools({ tools }: Record<string, unknown>): string | undefined {

@@ -1,7 +1,6 @@
 /** The scripted Responses API of OpenAI. */
-import { maxBodyBytes } from './check-body.js';
 import { checkResponses } from './check-responses.js';
-import { checkOpenAIBody, checkOpenAIHeaders, openAIError, openAIErrorBody } from './openai-error.js';
+import { openAIProtocol } from './openai-protocol.js';
 import { frame, toSse, type Frame, type Landmark, type OddFrame, type Protocol } from './protocol.js';
 import type { Reply, ToolCall } from './reply.js';
 import { startScriptedApi, type ScriptedApi, type ScriptedApiOptions } from './scripted-api.js';
@@ -26,21 +25,10 @@ const completeWords: readonly string[] = ['end_turn', 'stop_sequence', 'tool_use
 
 const responses: Protocol<ResponsesRequest> = {
   name: 'Responses API',
-  contentType: 'text/event-stream; charset=utf-8',
-  maxBodyBytes,
-  route({ method, path }) {
-    if (path !== '/v1/responses') return openAIError(404, `Invalid URL (${method} ${path})`);
-    return method === 'POST' ? 'answer' : openAIError(405, 'Method not allowed.');
-  },
-  checkHeaders: ({ headers }, apiKey) => checkOpenAIHeaders(headers, apiKey),
-  checkRequest: ({ text, body }) => checkOpenAIBody(text) ?? checkResponses(body),
-  read: ({ body }) => body as ResponsesRequest | undefined,
-  wantsStream: ({ stream }) => stream === true,
+  ...openAIProtocol<ResponsesRequest>({ path: '/v1/responses', notAllowed: 'Method not allowed.', check: checkResponses }),
   toFrames,
   toWhole,
   toOddFrame,
-  error: openAIError,
-  errorBody: openAIErrorBody,
 };
 
 type Item = Readonly<Record<string, unknown>> & { readonly type: string; readonly id: string };

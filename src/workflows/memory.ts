@@ -79,23 +79,30 @@ export async function memory(argument: MemoryArgument): Promise<never> {
     bell.ring();
   });
 
+  /** A person is told what went wrong, not that an activity did. */
+  const inWords = <T>(work: () => Promise<T>): Promise<T> =>
+    work().catch((error: unknown) => {
+      const { type, message } = failureOf(error);
+      throw ApplicationFailure.nonRetryable(message, type);
+    });
+  const decide = <T>(work: () => Promise<T>): Promise<T> => inWords(() => writing(work));
   const forget = async (payload: unknown): Promise<Forgotten> => {
     const request = accepted(readForget(payload));
-    const gone = await writing(() => memoryActivities(undefined).forget({ scope, ...request, at: now() }));
+    const gone = await decide(() => memoryActivities(undefined).forget({ scope, ...request, at: now() }));
     const counts = `${gone.lines.length} lines, ${gone.facts.length} facts, ${gone.proposals.length} proposals`;
     change(noteDone(queue, now(), `forgotten: ${counts}`));
     return gone;
   };
   const review = async (payload: unknown): Promise<Reviewed> => {
     const request = accepted(readReview(payload));
-    const reviewed = await writing(() => memoryActivities(undefined).review({ scope, ...request }));
+    const reviewed = await decide(() => memoryActivities(undefined).review({ scope, ...request }));
     change(noteDone(queue, now(), `${reviewed.id} ${reviewed.state}`));
     return reviewed;
   };
   const care = async (payload?: unknown): Promise<Cared> => {
     const { agent = scope } = accepted(readCare(payload));
     const activities = memoryActivities(undefined);
-    const found = await activities.care({ scope, agent });
+    const found = await inWords(() => activities.care({ scope, agent }));
     const id = `care/${workflowInfo().runId}/${workflowInfo().historyLength}`;
     if (found.update) {
       const { update } = found;

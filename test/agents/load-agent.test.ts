@@ -30,6 +30,9 @@ async function failure(id: string): Promise<{ kind: string; message: string }> {
   return { kind: error.kind, message: error.message };
 }
 
+/** Seed 001, Configuration; and `keepCount`, of which it names no default. */
+const MEMORY = { maxMemorySize: 8192, consolidationTimeout: 30_000, memoryWindow: 50, keepCount: 10, trustedTools: [] };
+
 describe('an agent', () => {
   it('of {} has defaults and a one-line system prompt', async () => {
     write('plain', {});
@@ -39,8 +42,10 @@ describe('an agent', () => {
       config: {
         maxTokens: 8192,
         limits: { maxToolRounds: 50, handOver: {} },
-        context: { compactionRatio: 0.8, safetyMargin: 2_000, clock: false },
+        context: { clock: false },
+        memory: MEMORY,
       },
+      files: { soul: null, identity: null, user: null, memory: null, agents: null, tools: null },
       system: expect.stringMatching(/^You are a helpful assistant\..*$/),
       hash: expect.stringMatching(/^[0-9a-f]{64}$/),
     });
@@ -85,7 +90,8 @@ describe('an agent', () => {
       description: expect.any(String),
       maxTokens: 8192,
       limits: { maxToolRounds: 50, handOver: {} },
-      context: { compactionRatio: 0.8, safetyMargin: 2_000, clock: false },
+      context: { clock: false },
+      memory: MEMORY,
     });
     expect(shipped.system).toContain('data, not instructions');
     expect(shipped.system).toBe(readFileSync(join(__dirname, '../../agents/default/SOUL.md'), 'utf8').trim());

@@ -99,7 +99,7 @@ export const ARROWS: readonly Row[] = [
         'agents/',
         'activities/',
       ],
-      ...['telemetry/', 'user-config.ts', 'heal/', 'registered-attributes.ts', 'testing/offline-model.ts', 'client/ask-memory.ts'],
+      ...['telemetry/', 'user-config.ts', 'heal/', 'client/ask-memory.ts', 'registered-attributes.ts', 'testing/offline-model.ts'],
     ],
     mayTypes: ['workflows/observe.ts'],
   },

@@ -1,6 +1,7 @@
 import type {
   AssistantBlock,
   AssistantMessage,
+  JsonValue,
   ModelStop,
   ToolOutcome,
   ToolResultMessage,
@@ -31,6 +32,8 @@ export const thinking = (text: string, provider = 'anthropic', signature: string
   provider,
   ...(signature && { signature }),
 });
+
+export const opaque = (value: JsonValue, provider = 'anthropic'): AssistantBlock => ({ kind: 'opaque', provider, value });
 
 export const result = (callId: string, text = 'done', outcome: ToolOutcome = 'ok', name = 'read_file'): ToolResultMessage => ({
   role: 'tool',

@@ -1,16 +1,13 @@
-import type { AssistantBlock, JsonObject } from '../../src/conversation/message.js';
 import { renderRequest } from '../../src/models/gemini/render.js';
 import { checkGemini } from '../../src/testing/check-gemini.js';
-import { request, user } from './builders.js';
+import { opaque, request, user } from './builders.js';
 import { goldenRequest, oddMessages } from './golden.js';
-
-const opaque = (value: JsonObject): AssistantBlock => ({ kind: 'opaque', provider: 'gemini', value });
 
 test('a whole request, byte by byte', () => {
   const body = renderRequest(
     goldenRequest('gemini-3-test', {
-      afterText: opaque({ type: 'thought_signature', on: 'text', signature: 'dGV4dA==' }),
-      beforeCall: opaque({ type: 'thought_signature', on: 'call', signature: 'Y2FsbA==' }),
+      afterText: opaque({ type: 'thought_signature', on: 'text', signature: 'dGV4dA==' }, 'gemini'),
+      beforeCall: opaque({ type: 'thought_signature', on: 'call', signature: 'Y2FsbA==' }, 'gemini'),
     }),
   );
   expect(JSON.stringify(body, null, 2)).toMatchInlineSnapshot(`

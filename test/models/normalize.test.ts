@@ -3,7 +3,7 @@ import type { AssistantBlock, ConversationMessage, MediaSource, JsonValue, ToolO
 import { renderRequest } from '../../src/models/anthropic/render.js';
 import { CONTINUE, INTERRUPTED, normalize } from '../../src/models/normalize.js';
 import { checkRequest } from '../../src/testing/check-request.js';
-import { call, request, result, says, stopped, thinking, user } from './builders.js';
+import { call, opaque, request, result, says, stopped, thinking, user } from './builders.js';
 
 const normalized = (...messages: ConversationMessage[]): ConversationMessage[] => normalize(messages, { provider: 'anthropic' });
 
@@ -165,7 +165,7 @@ describe('blocks', () => {
   });
 
   test('thinking that led to nothing is dropped at the end of a message, redacted or not', () => {
-    const redacted: AssistantBlock = { kind: 'opaque', provider: 'anthropic', value: { type: 'redacted_thinking', data: 'x' } };
+    const redacted = opaque({ type: 'redacted_thinking', data: 'x' });
     expect(normalized(user('go'), says(redacted, 'Yes.', thinking('hm'), redacted), user('ok'))).toEqual([
       user('go'),
       says(redacted, 'Yes.'),
@@ -174,13 +174,12 @@ describe('blocks', () => {
   });
 
   test('reasoning that led to nothing is dropped likewise: it is refused without what it led to', () => {
-    const reasoning: AssistantBlock = { kind: 'opaque', provider: 'openai-responses', value: { type: 'reasoning', id: 'rs_1' } };
+    const reasoning = opaque({ type: 'reasoning', id: 'rs_1' }, 'openai-responses');
     const messages = [user('go'), says(reasoning, 'Yes.', reasoning), user('ok')];
     expect(normalize(messages, { provider: 'openai-responses' })[1]).toEqual(says(reasoning, 'Yes.'));
   });
 
   test('an opaque block that is damaged or another provider’s is dropped', () => {
-    const opaque = (value: JsonValue, provider = 'anthropic'): AssistantBlock => ({ kind: 'opaque', provider, value });
     const whole = opaque({ type: 'server_tool_use', id: 'x' });
     const damaged = [
       opaque(null),

@@ -1,16 +1,16 @@
-import type { AssistantBlock, JsonObject } from '../../src/conversation/message.js';
 import { renderResponses } from '../../src/models/openai/render-responses.js';
 import { checkResponses } from '../../src/testing/check-responses.js';
-import { request } from './builders.js';
+import { opaque, request } from './builders.js';
 import { goldenRequest, oddMessages } from './golden.js';
-
-const opaque = (value: JsonObject): AssistantBlock => ({ kind: 'opaque', provider: 'openai-responses', value });
 
 test('a whole request, byte by byte', () => {
   const body = renderResponses(
     goldenRequest('gpt-test', {
-      beforeText: opaque({ type: 'message_phase', phase: 'commentary' }),
-      beforeCall: opaque({ type: 'reasoning', id: 'rs_1', summary: [], content: [], encrypted_content: 'c2ln', status: 'completed' }),
+      beforeText: opaque({ type: 'message_phase', phase: 'commentary' }, 'openai-responses'),
+      beforeCall: opaque(
+        { type: 'reasoning', id: 'rs_1', summary: [], content: [], encrypted_content: 'c2ln', status: 'completed' },
+        'openai-responses',
+      ),
     }),
   );
   expect(JSON.stringify(body, null, 2)).toMatchInlineSnapshot(`
@@ -223,8 +223,11 @@ test('its server takes both', () => {
     checkResponses(
       renderResponses(
         goldenRequest('gpt-test', {
-          beforeText: opaque({ type: 'message_phase', phase: 'commentary' }),
-          beforeCall: opaque({ type: 'reasoning', id: 'rs_1', summary: [], content: [], encrypted_content: 'c2ln', status: 'completed' }),
+          beforeText: opaque({ type: 'message_phase', phase: 'commentary' }, 'openai-responses'),
+          beforeCall: opaque(
+            { type: 'reasoning', id: 'rs_1', summary: [], content: [], encrypted_content: 'c2ln', status: 'completed' },
+            'openai-responses',
+          ),
         }),
       ),
     ),

@@ -55,9 +55,22 @@ test('an unknown model has cautious limits, and a cost that is unknown rather th
     contextTokens: 200_000,
     maxOutputTokens: 32_000,
     price: null,
+    compactionRatio: 0.8,
+    safetyMargin: 2_000,
     answerSchema: false,
   });
   expect(costUsd('anthropic/claude-next', { inputTokens: 1, cachedTokens: 0, outputTokens: 1 })).toBeNull();
+});
+
+test('what estimates miss grows with the window, and so does the margin for it', () => {
+  const margins = ['openai/gpt-4o', 'anthropic/claude-haiku-4-5', 'openai/gpt-5', 'gemini/gemini-3.8-flash'];
+  expect(margins.map((name) => modelLimits(name).safetyMargin)).toEqual([2_000, 2_000, 4_000, 10_485]);
+});
+
+test('of models on a computer of one’s own some have no tools, whatever their tag', () => {
+  const names = ['ollama/gemma3', 'ollama/gemma3:12b-it-qat', 'ollama/llama3:8b', 'ollama/llama3.1', 'ollama/own/gemma3', 'openai/gemma3'];
+  expect(names.map((name) => modelLimits(name).textTools)).toEqual(['xml', 'xml', 'xml', undefined, undefined, undefined]);
+  expect(modelLimits('ollama/gemma3').price?.input).toBe(0);
 });
 
 test('a dated name is the same model', () => {

@@ -1,8 +1,8 @@
-import type { AssistantBlock, ConversationMessage } from '../../src/conversation/message.js';
+import type { ConversationMessage } from '../../src/conversation/message.js';
 import { renderRequest } from '../../src/models/anthropic/render.js';
 import { normalize } from '../../src/models/normalize.js';
 import { checkRequest } from '../../src/testing/check-request.js';
-import { call, request, result, says, thinking, user } from './builders.js';
+import { call, opaque, request, result, says, thinking, user } from './builders.js';
 
 const CACHE = { type: 'ephemeral' };
 const readFile = {
@@ -209,7 +209,7 @@ test('images come before the text; one that would be refused becomes a word', ()
 });
 
 test('opaque blocks and thinking go back verbatim', () => {
-  const redacted: AssistantBlock = { kind: 'opaque', provider: 'anthropic', value: { type: 'redacted_thinking', data: 'x', more: [1] } };
+  const redacted = opaque({ type: 'redacted_thinking', data: 'x', more: [1] });
   const body = rendered(user('go'), says(thinking('hm'), redacted, 'Yes.'), user('ok')) as { content: unknown[] }[];
   expect(body[1]?.content).toEqual([
     { type: 'thinking', thinking: 'hm', signature: 'sig(hm)' },

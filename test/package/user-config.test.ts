@@ -93,6 +93,11 @@ test.each<[what: string, files: Record<string, string>, message: RegExp]>([
     { 'perdura.config.mjs': 'export default { providers: { mine: {} } };' },
     /providers\.mine is no model: it needs a function "stream"/,
   ],
+  [
+    'no format of calls',
+    { 'perdura.config.mjs': 'export default { providers: { mine: { stream() {}, textTools: "yaml" } } };' },
+    /providers\.mine\.textTools must be "xml" or "json"/,
+  ],
   ['no observer', { 'perdura.config.mjs': 'export default { observers: [1] };' }, /observers\[0\] must be a function, and is a number/],
 ])('%s is refused by file and field', (_what, files, message) => {
   const said = load(files);

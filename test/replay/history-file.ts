@@ -3,7 +3,11 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, hostname, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Client } from '@temporalio/client';
+import { LATEST_RULES } from '../../src/conversation/rules.js';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils';
+
+/** The patch of the rules that new runs follow, as its marker has it; a `memory` workflow has none. */
+const RULES_MARK = Buffer.from(`rules-${LATEST_RULES}`).toString('base64').slice(0, -2);
 
 export const HISTORIES = join(__dirname, 'histories');
 
@@ -45,9 +49,17 @@ export async function fetchChain(client: Client, id: string): Promise<RecordedRu
   }
 }
 
-/** Writes every run, in the place of what was there under that name. Answers their sizes by file. */
+/**
+ * Writes every run, in the place of what was there under that name. Answers their sizes by file. What earlier rules recorded stays:
+ * conversations of theirs may still be running somewhere.
+ */
 export function writeChain(name: string, chain: readonly RecordedRun['history'][]): Map<string, number> {
-  for (const file of readdirSync(HISTORIES)) if (file.replace(/(\.\d+)?\.json$/, '') === name) rmSync(join(HISTORIES, file));
+  const there = readdirSync(HISTORIES).filter((file) => file.replace(/(\.\d+)?\.json$/, '') === name);
+  const earlier = there.find((file) => !readFileSync(join(HISTORIES, file), 'utf8').includes(RULES_MARK));
+  if (earlier !== undefined && name !== 'refused-start') {
+    throw new Error(`${earlier} was recorded by earlier rules, which must go on replaying: give the new one another name`);
+  }
+  for (const file of there) rmSync(join(HISTORIES, file));
   return new Map(
     chain.map(({ events }, index) => {
       const file = chain.length === 1 ? `${name}.json` : `${name}.${index + 1}.json`;

@@ -78,7 +78,7 @@ async function record(scenario: Scenario, where: { address: string; bundlePath: 
     await within(LONGEST_PLAY_MS, scenario.play(stage));
     await stage.settled();
     const keep = scenario.keep ?? '';
-    const all = await fetchChain(stage.world.temporal, stage.id);
+    const all = await fetchChain(stage.world.temporal, scenario.whose?.(stage.id) ?? stage.id);
     const chain = all.filter((run) => JSON.stringify(withReadablePayloads(run)).includes(keep));
     const text = JSON.stringify(withReadablePayloads(chain));
     const missing = scenario.has.filter((part) => !text.includes(part));

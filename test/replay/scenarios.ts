@@ -4,6 +4,7 @@
  */
 import { callTool, callTools, gate, text, type Gate, type Reply } from '../../src/testing/reply.js';
 import { contextWindowExceeded, httpError, overloaded, pauseTurn, rateLimited, refusal } from '../../src/testing/faults.js';
+import { consolidationReply } from '../../src/testing/consolidation-reply.js';
 import type { Exchange } from '../../src/testing/messages-api.js';
 import type { World, WorldOptions } from '../support/world.js';
 
@@ -37,6 +38,8 @@ export interface Scenario {
   readonly attributes?: boolean;
   /** Only the runs that have this in them. */
   readonly keep?: string;
+  /** Recorded is this workflow instead of the conversation itself. */
+  readonly whose?: (id: string) => string;
   /** Runs that the chain must have at least. */
   readonly runs?: number;
   readonly has: readonly string[];
@@ -54,8 +57,11 @@ const CANCEL_ASKED = 'EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED';
 const MARKER = 'EVENT_TYPE_MARKER_RECORDED';
 const TASK_TIMED_OUT = 'EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT';
 const UPDATE_DONE = 'EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED';
+const ASK_MEMORY = '"name":"ask-memory"';
+const PUT_AWAY = '"activity_type":"put-away"';
 const CONTINUED = 'EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW';
 
+const scopeOf = (id: string): string => `scope-${id}`;
 const script = (...replies: readonly Reply[]): Exchange[] => replies.map((reply) => ({ reply }));
 const says = (...replies: readonly Reply[]) => ({ script: script(...replies) });
 const tools = (...names: readonly string[]): Reply => callTools(...names.map((name, i) => ({ name, input: { text: `${i}` } })));
@@ -702,6 +708,73 @@ export const scenarios: readonly Scenario[] = [
       await world.client.start(id);
       await world.client.closeConversation(id);
       await world.temporal.workflow.getHandle(id).result();
+    },
+  },
+  {
+    name: 'consolidated-reset-and-close',
+    world: () => ({ answer: () => text('Here.') }),
+    has: [ASK_MEMORY, PUT_AWAY, '"signalName":"consolidated"', '"consolidation":"model"', 'EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED'],
+    async play({ world, id, until }) {
+      const start = { start: { scope: scopeOf(id) } };
+      await world.client.send(id, 'first', start);
+      await world.client.reset(id);
+      await world.client.send(id, 'second');
+      await world.client.send(id, '/new');
+      await world.client.send(id, 'third');
+      await world.temporal.workflow.getHandle(id).signal('new', { id: 'by-signal' });
+      await until('the third session', async () => (await world.client.status(id)).session === 4);
+      await world.client.send(id, 'fourth');
+      await world.client.closeConversation(id);
+      await world.temporal.workflow.getHandle(id).result();
+    },
+  },
+  {
+    name: 'consolidated-window',
+    world: () => ({ agent: { memory: { memoryWindow: 4, keepCount: 2 } }, answer: () => text('Here.') }),
+    has: [ASK_MEMORY, PUT_AWAY, '"why":"window"'],
+    async play({ world, id, until }) {
+      for (const message of ['first', 'second', 'third']) await world.client.send(id, message, { start: { scope: scopeOf(id) } });
+      await until('a trimmed window', async () => (await world.client.status(id)).epoch === 2);
+      await world.client.send(id, 'fourth');
+      await world.client.reset(id);
+    },
+  },
+  {
+    name: 'consolidation-not-in-time',
+    world: () => ({
+      agent: { memory: { consolidationTimeout: 500 } },
+      answer: () => text('Here.'),
+      aside: (request) => consolidationReply(request) && overloaded(),
+    }),
+    has: [ASK_MEMORY, PUT_AWAY, TIMER_FIRED, '"consolidation":"raw-fallback"'],
+    async play({ world, id }) {
+      await world.client.send(id, 'first', { start: { scope: scopeOf(id) } });
+      await world.client.reset(id);
+      await world.client.send(id, 'second');
+    },
+  },
+  {
+    name: 'memory-of-a-scope',
+    whose: (id) => `memory:${scopeOf(id)}`,
+    world: () => {
+      let failing = 5;
+      return {
+        answer: () => text('Here.'),
+        aside: (request) => consolidationReply(request) && (failing-- > 0 ? overloaded() : consolidationReply(request)),
+      };
+    },
+    has: ['"name":"consolidate"', '"name":"remember"', '"name":"forget"', '"name":"care"', TIMER_FIRED, UPDATE_DONE],
+    async play({ world, id, until }) {
+      const scope = scopeOf(id);
+      const memory = world.client.scope(scope);
+      await world.client.send(id, 'first', { start: { scope } });
+      await world.client.message(id, '/new');
+      await until('a consolidation that is tried again', async () => (await memory.status())?.consolidated === 1);
+      await memory.forget('the code of the locker');
+      await memory.review('prop_0001', 'accept').catch(() => undefined);
+      await memory.care('default');
+      await world.client.send(id, 'second');
+      await world.client.reset(id);
     },
   },
 ];

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { ApiRequest } from '../../src/testing/api-request.js';
 import { textOf } from '../../src/testing/api-request.js';
+import { httpError } from '../../src/testing/faults.js';
 import { callTool, text } from '../../src/testing/reply.js';
 import { builtinTools } from '../../src/tools/builtin/index.js';
 import { defineTool } from '../../src/tools/define-tool.js';
@@ -23,6 +24,7 @@ const patch = defineTool({
 
 const stage: Stage = createStage();
 let summaries: ApiRequest[] = [];
+let refusesSchemas = false;
 let summarizer: () => string = () => '';
 let world: World;
 
@@ -33,6 +35,7 @@ beforeAll(async () => {
     answer: (request) => {
       if (!isSummary(request)) return stage.answer(request);
       summaries.push(request);
+      if (refusesSchemas && request.output_config !== undefined) return httpError(400, { message: 'output_config: Extra inputs' });
       return text(summarizer());
     },
   });
@@ -40,6 +43,7 @@ beforeAll(async () => {
 afterAll(() => world.close());
 beforeEach(() => {
   summaries = [];
+  refusesSchemas = false;
   summarizer = () =>
     JSON.stringify({
       episodic: { summary: 'They spoke of the harbour. The password of the day is plum.', tags: ['harbour'], salience: 0.7 },
@@ -194,3 +198,25 @@ test('a model that says its context is full is asked again with less', async () 
   expect(await world.client.send(id, { id: 'more', text: say(id, 'more') })).toMatchObject({ stopReason: 'end', text: 'That fits.' });
   expect((await world.client.status(id)).context.compactions).toBe(1);
 }, 120_000);
+
+test('a summarizer that is known to hold its answer to a schema is given that of a summary, and no other call is', async () => {
+  await world.writeAgent('schema', { ...SMALL, context: { ...SMALL.context, summaryModel: 'anthropic/claude-haiku-4-5' } });
+  const id = world.id();
+  await world.client.start(id, { agent: 'schema' });
+  await talk(id, 11);
+  expect(summaries[0]).toMatchObject({
+    model: 'claude-haiku-4-5',
+    output_config: { format: { type: 'json_schema', schema: { required: ['episodic', 'semantic'], additionalProperties: false } } },
+  });
+  expect(stage.requests(id).map((request) => request.output_config)).toEqual(Array(11).fill(undefined));
+});
+
+test('one that is refused the schema after all is asked without it', async () => {
+  refusesSchemas = true;
+  await world.writeAgent('schema', { ...SMALL, context: { ...SMALL.context, summaryModel: 'anthropic/claude-haiku-4-5' } });
+  const id = world.id();
+  await world.client.start(id, { agent: 'schema' });
+  await talk(id, 11);
+  expect(summaries.slice(0, 2).map((request) => request.output_config !== undefined)).toEqual([true, false]);
+  expect(said(stage.requests(id).at(-1))[0]).toContain('The password of the day is plum.');
+});

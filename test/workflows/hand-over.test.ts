@@ -19,7 +19,11 @@ const stage = createStage();
 let world: World;
 
 beforeAll(async () => {
-  world = await startWorld({ answer: stage.answer, tools: [look], agent: { limits: { handOver: { events: 20 } } } });
+  world = await startWorld({
+    answer: stage.answer,
+    tools: [look],
+    agent: { limits: { handOver: { events: 20 } }, memory: { memoryWindow: 1_000 } },
+  });
 });
 afterAll(() => world.close());
 afterEach(() => expect(world.api.problems).toEqual([]));

@@ -4,16 +4,25 @@ import { join } from 'node:path';
 import { text } from '../../src/testing/reply.js';
 import { failureOf, outside, type Outside } from '../support/outside.js';
 import { workflowTaskFailures } from '../support/run-chain.js';
+import type { ApiRequest } from '../../src/testing/api-request.js';
+import { consolidationReply } from '../../src/testing/consolidation-reply.js';
+import type { Reply } from '../../src/testing/reply.js';
 import { createStage, say } from '../support/stage.js';
 import { waitFor } from '../support/wait-for.js';
 import { startWorld, type World } from '../support/world.js';
 
 const stage = createStage();
 let world: World;
+
+/** A consolidation that costs nothing, so that sums are those of the turns. */
+function free(request: ApiRequest): Reply | undefined {
+  const reply = consolidationReply(request);
+  return reply && { ...reply, usage: { input_tokens: 0, output_tokens: 0 } };
+}
 let program: Outside;
 
 beforeAll(async () => {
-  world = await startWorld({ answer: stage.answer });
+  world = await startWorld({ answer: stage.answer, aside: free });
   await mkdir(join(world.dir, 'agents', 'scribe'));
   await writeFile(join(world.dir, 'agents', 'scribe', 'agent.json'), JSON.stringify({ model: 'anthropic/claude-scribe' }));
   await writeFile(join(world.dir, 'agents', 'scribe', 'SOUL.md'), 'You write things down.');
@@ -37,6 +46,7 @@ test('started with nothing, a conversation is idle, and the default agent is its
     stepLock: null,
     queued: 0,
     context: { tokens: 0, budget: 0, chunks: 0, prefixHash: null, prefixChanges: 0, prefixCause: null, compactions: 0 },
+    window: { since: expect.any(Number), messages: 0, limit: null, consolidating: 0, owed: 0 },
     pendingApprovals: 0,
     usage: EMPTY,
     historyEvents: expect.any(Number),

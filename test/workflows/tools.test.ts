@@ -180,3 +180,15 @@ test('rounds of tools have a limit, the person is told, and can go on', async ()
   expect(await world.client.send(id, say(id, 'continue'))).toMatchObject({ text: 'Went on.', stopReason: 'end' });
   expect(JSON.stringify(stage.requests(id)[4]?.messages)).toContain('Not run: this turn has used its 3 rounds of tools.');
 });
+
+test('a model without tools of its own writes its calls in its text, and is told the results in words', async () => {
+  await world.writeAgent('writer', { textTools: 'xml', tools: ['echo'] });
+  const id = world.id();
+  await world.client.start(id, { agent: 'writer' });
+  stage.play(id, text('Let me see.\n<tool name="echo"><arg name="say">hello</arg></tool>'), text('It said hello.'));
+  expect(await world.client.send(id, say(id, 'go'))).toMatchObject({ text: 'It said hello.', toolCalls: 1 });
+  const [asked, then] = stage.requests(id);
+  expect([asked?.tools, then?.tools]).toEqual([undefined, undefined]);
+  expect(JSON.stringify(asked?.system)).toContain('To call one, write exactly this');
+  expect(JSON.stringify(then?.messages.at(-1))).toContain('Result of echo (ok):\\nhello');
+});

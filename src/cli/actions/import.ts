@@ -1,6 +1,7 @@
 /** `perdura import`: a conversation from the seed's layout. Everything is read and checked before anything is started or written. */
 import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
+import { learnFacts } from '../../memory/learn-facts.js';
 import { importedLife, writeLife } from '../../memory/past-life.js';
 import { readLayout, type ImportedFact } from '../../memory/seed-layout/layout.js';
 import { toTraces } from '../../memory/traces.js';
@@ -68,7 +69,7 @@ async function learn(store: Store, key: ConversationKey, facts: readonly Importe
     const other = facts.findIndex((fact, place) => place > at && JSON.stringify(fact.source) !== JSON.stringify(source));
     const end = other === -1 ? facts.length : other;
     const batch = facts.slice(at, end).map(({ id: _id, source: _source, ...fact }) => fact);
-    await store.facts.add(key, `${key.life}/imported/${at + 1}`, batch, source ?? { conversation: key.conversation, turn_ids: [] });
+    await learnFacts(store, key, `${key.life}/imported/${at + 1}`, batch, source ?? { conversation: key.conversation, turn_ids: [] });
     at = end;
   }
 }

@@ -1,6 +1,6 @@
 /** Who brought which line of MEMORY.md. */
 import type { LineSource, MemoryChange } from './documents.js';
-import { foldedLine } from './memory-diff.js';
+import { foldedLine } from './memory-lines.js';
 
 export interface BlamedLine {
   readonly line: string;

@@ -41,7 +41,8 @@ export function supersede(summary: HistoryEntry, fallbackTs: number): HistoryEnt
 }
 
 export function historyBlock(entry: WrittenEntry): string {
-  return `## ${isoTime(entry.ts)}\n${withoutHeaders(cleanText(entry.text).trim())}\n`;
+  const text = withoutHeaders(cleanText(entry.text).trim());
+  return `## ${isoTime(entry.ts)}\n${text}${text === '' ? '' : '\n'}`;
 }
 
 export function historyText(entries: readonly WrittenEntry[]): string {

@@ -2,6 +2,7 @@
 import { diffArrays } from 'diff';
 import type { MemoryChange } from './documents.js';
 import { NO_MEMORY_VERSION } from './memory-version.js';
+import { foldedLine } from './memory-lines.js';
 
 export interface DiffLine {
   readonly kind: 'added' | 'removed' | 'kept';
@@ -28,11 +29,6 @@ export function newLines(before: string, after: string): string[] {
 /** The version in force at that time (epoch seconds), of changes in their order, oldest first. */
 export function versionAt(changes: readonly MemoryChange[], ts: number): string {
   return changes.findLast((change) => change.ts <= ts)?.version ?? NO_MEMORY_VERSION;
-}
-
-/** Two lines with the same words are the same line: spaces at the ends do not count, and several count as one. */
-export function foldedLine(line: string): string {
-  return line.trim().replace(/\s+/g, ' ');
 }
 
 /** The newline at the end of the last one begins no further line. */

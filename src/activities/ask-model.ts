@@ -1,0 +1,52 @@
+/** One question to a model beside any conversation, with a schema for its answer where the provider has that. */
+import type { Context } from '@temporalio/activity';
+import { shownText, type Usage } from '../conversation/message.js';
+import { addUsage, NO_USAGE } from '../conversation/state.js';
+import type { Ask } from '../memory/compaction/summary.js';
+import { ModelFailure, type AnswerSchema, type Model, type ModelRequest } from '../models/model.js';
+import { costUsd, splitModel } from '../models/registry.js';
+
+export interface Asker {
+  readonly ask: Ask;
+  /** What all questions so far have taken. */
+  readonly spent: () => Usage;
+}
+
+export function createAsker({
+  model,
+  name,
+  activity,
+  maxTokens,
+  answerSchema,
+}: {
+  /** Asked for when there is a question: one that cannot be had fails the question. */
+  readonly model: () => Model;
+  /** `provider/model`, for its price. */
+  readonly name: string;
+  readonly activity: Context;
+  readonly maxTokens: number;
+  readonly answerSchema: AnswerSchema;
+}): Asker {
+  let usage: Usage = NO_USAGE;
+  const options = { signal: activity.cancellationSignal, onDelta: () => undefined };
+  return {
+    spent: () => usage,
+    ask: async (system, text) => {
+      const request: ModelRequest = {
+        model: splitModel(name).model,
+        maxTokens,
+        system,
+        tools: [],
+        messages: [{ role: 'user', text }],
+      };
+      const asked = model();
+      const answer = await asked.stream({ ...request, answerSchema }, options).catch((error: unknown) => {
+        // What answers by this name may be another server, which knows no schemas.
+        if (error instanceof ModelFailure && error.kind === 'invalid-request') return asked.stream(request, options);
+        throw error;
+      });
+      usage = addUsage(usage, { ...answer.usage, costUsd: costUsd(name, answer.usage) });
+      return answer.blocks.flatMap((block) => (block.kind === 'text' ? [shownText(block.text)] : [])).join('');
+    },
+  };
+}

@@ -1,0 +1,34 @@
+import { withToolsOf } from '../../src/activities/tool-format.js';
+import type { Model, ModelRequest } from '../../src/models/model.js';
+
+const tools = [{ name: 'look', description: 'Looks.', inputSchema: { type: 'object', properties: {} } }];
+
+/** What a call looks like that this model is told to make. */
+async function toldToCall(name: string, textTools?: 'xml' | 'json' | 'off', own?: 'xml' | 'json'): Promise<string> {
+  let asked: ModelRequest | undefined;
+  const model: Model = {
+    provider: 'own',
+    ...(own && { textTools: own }),
+    stream(request) {
+      asked = request;
+      return Promise.resolve({ blocks: [], stop: 'end', usage: { inputTokens: 0, cachedTokens: 0, outputTokens: 0 } });
+    },
+  };
+  const request = { model: name, maxTokens: 10, system: '', tools, messages: [] };
+  await withToolsOf(model, name, { textTools }).stream(request, { signal: new AbortController().signal, onDelta: () => {} });
+  if (asked?.tools.length === 1 && asked.system === '') return 'by itself';
+  return asked?.system.includes('<tool name=') ? 'xml' : 'json';
+}
+
+test.each<[string, Parameters<typeof toldToCall>, string]>([
+  ['a model calls by itself', ['anthropic/claude-sonnet-5-5'], 'by itself'],
+  ['a model that nobody knows too', ['own/model'], 'by itself'],
+  ['a model that is known to have no tools writes its calls', ['ollama/gemma3:12b'], 'xml'],
+  ['another of that server does not', ['ollama/llama3.1:8b'], 'by itself'],
+  ['a provider may say so', ['own/model', undefined, 'json'], 'json'],
+  ['agent.json has the last word', ['ollama/gemma3', 'json'], 'json'],
+  ['… which may be that it has tools', ['ollama/gemma3', 'off'], 'by itself'],
+  ['… whatever the provider says', ['own/model', 'off', 'xml'], 'by itself'],
+])('%s', async (_, args, expected) => {
+  expect(await toldToCall(...args)).toBe(expected);
+});
