@@ -72,7 +72,7 @@ export async function runTool(dependencies: ActivityDependencies, input: RunTool
 }
 
 async function run(
-  { agents, tools, workspace }: ActivityDependencies,
+  { agents, tools, workspace, store }: ActivityDependencies,
   input: RunToolInput,
   argument: JsonValue,
   activity: Context,
@@ -84,7 +84,7 @@ async function run(
 
   const timeout = AbortSignal.timeout(input.plan.timeoutMs);
   const signal = AbortSignal.any([activity.cancellationSignal, timeout]);
-  const result = await untilAborted(signal, runWith(tool, input, argument, workspace, signal));
+  const result = await untilAborted(signal, runWith(tool, input, argument, { workspace, store, signal }));
   if (result?.ok === true) return { outcome: 'ok', text: result.content, task: result.task, files: result.files };
   if (result) return { outcome: 'error', text: result.error };
   const harmless = input.plan.repeatable;
@@ -96,8 +96,13 @@ async function run(
   return { outcome: harmless ? 'error' : 'unknown', text: 'Interrupted: the person stopped this turn while the tool ran.' };
 }
 
-function runWith(tool: Tool, input: RunToolInput, argument: JsonValue, workspace: string, signal: AbortSignal): Promise<ToolResult> {
-  const { namespace, conversation, life } = keyOf(input.identity);
+function runWith(
+  tool: Tool,
+  input: RunToolInput,
+  argument: JsonValue,
+  { workspace, store, signal }: Pick<ActivityDependencies, 'workspace' | 'store'> & { readonly signal: AbortSignal },
+): Promise<ToolResult> {
+  const { namespace, scope, conversation, life } = keyOf(input.identity);
   const { turn, callId } = input;
   return tool.run(argument, {
     workspace,
@@ -107,6 +112,7 @@ function runWith(tool: Tool, input: RunToolInput, argument: JsonValue, workspace
     callId,
     idempotencyKey: `${namespace}/${life}/${callId}`,
     now: () => new Date(),
+    history: () => store.documents.history({ namespace, scope }),
   });
 }
 

@@ -1,15 +1,17 @@
 /** What the commands of the chat answer. None of them is said to the agent. */
 import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { Status, TurnResult } from '../conversation/contract.js';
+import type { Consolidation, Status, TurnResult } from '../conversation/contract.js';
 import type { Usage } from '../conversation/message.js';
 import { shownText } from '../conversation/message.js';
 import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT, messageOf } from './exit.js';
 import { toMarkdown } from './conversation-markdown.js';
 import type { Drawn } from './drawn.js';
+import { orSilence } from './or-silence.js';
 import { toTerminalLine } from './terminal-text.js';
 import { outcomeInWords, renderMeter } from './views/context-meter.js';
+import { formatDuration } from './views/quantities.js';
 
 /** The card of `/status`. */
 export function statusCard(id: string, status: Status): string {
@@ -49,6 +51,39 @@ export function costTable(turns: readonly TurnResult[], whole: Usage): string {
   return rows
     .map((cells) => `  ${cells.map((cell, at) => (at === 0 ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0))).join('  ')}`)
     .join('\n');
+}
+
+/** Ends the session. `reply` is what is answered, `how` what has become of what was said; undefined where nothing was. */
+export async function resetNow({ client, id }: ChatSession): Promise<{ readonly reply: string; readonly how: string | undefined }> {
+  const began = Date.now();
+  const { reply, consolidation } = await client.reset(id);
+  const took = Date.now() - began;
+  if (consolidation !== 'raw-fallback') return { reply, how: consolidationInWords(consolidation, took, false) };
+  return { reply, how: consolidationInWords(consolidation, took, await isStillOwed(client, id)) };
+}
+
+/** A raw fallback is written when the memory was late, and when no answer of the model was of use. */
+export function consolidationInWords(consolidation: Consolidation, tookMs: number, isOwed: boolean): string | undefined {
+  switch (consolidation) {
+    case 'model':
+      return 'long-term memory has it now';
+    case 'nothing-to-do':
+      return undefined;
+    case 'raw-fallback':
+      return isOwed
+        ? `the memory was not ready in ${formatDuration(tookMs)}; it is completed later`
+        : 'the model’s summary was of no use; HISTORY has the last messages as they were';
+  }
+}
+
+/** Where nobody answers, it is: what a conversation is owed is kept until it is done. */
+async function isStillOwed(client: ChatSession['client'], id: string): Promise<boolean> {
+  const look = async (): Promise<boolean> => {
+    const { scope, window } = await client.status(id);
+    const memory = await client.scope(scope).status();
+    return window.owed > 0 || memory === undefined || memory.queued.some(({ conversation }) => conversation === id);
+  };
+  return orSilence(look(), true, 2000).catch(() => true);
 }
 
 /** The last message of a person, to be said again. */

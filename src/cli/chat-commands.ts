@@ -9,7 +9,7 @@ interface CommandDescription {
 }
 
 export const CHAT_COMMANDS = [
-  { name: '/new', meaning: 'clear the session; long-term memory stays' },
+  { name: '/new', meaning: 'clear the session; long-term memory keeps what it was about' },
   { name: '/retry', meaning: 'say the last message again, as a new one' },
   { name: '/status', meaning: 'what the conversation does and has used' },
   { name: '/context', meaning: 'what the model sees, and how much still fits' },

@@ -2,7 +2,18 @@
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import type { TurnResult } from '../conversation/contract.js';
-import { compactNow, contextMeter, costTable, exportMarkdown, lastMessage, link, modelHelp, rename, statusCard } from './chat-actions.js';
+import {
+  compactNow,
+  contextMeter,
+  costTable,
+  exportMarkdown,
+  lastMessage,
+  link,
+  modelHelp,
+  rename,
+  resetNow,
+  statusCard,
+} from './chat-actions.js';
 import type { ChatCommand } from './chat-commands.js';
 import { helpText, readChatLine, refusalOf } from './chat-commands.js';
 import type { ChatSession } from './chat-session.js';
@@ -40,8 +51,12 @@ export async function chatInLines(
   const seen: TurnResult[] = [];
   const command = async (name: Exclude<ChatCommand, '/exit'>, argument: string): Promise<void> => {
     switch (name) {
-      case '/new':
-        return output.line((await client.reset(id)).reply);
+      case '/new': {
+        const { reply, how } = await patiently(session, resetNow(session));
+        output.line(reply);
+        if (how !== undefined) output.note(`(${how})`);
+        return;
+      }
       case '/retry':
         return say(await lastMessage(session));
       case '/status':

@@ -13,7 +13,18 @@ import pc from 'picocolors';
 import type { FeedEvent, Status, TurnResult } from '../conversation/contract.js';
 import type { AnswerView } from './answer-view.js';
 import { createAnswerView } from './answer-view.js';
-import { compactNow, contextMeter, costTable, exportMarkdown, lastMessage, link, modelHelp, rename, statusCard } from './chat-actions.js';
+import {
+  compactNow,
+  contextMeter,
+  costTable,
+  exportMarkdown,
+  lastMessage,
+  link,
+  modelHelp,
+  rename,
+  resetNow,
+  statusCard,
+} from './chat-actions.js';
 import type { ChatCommand } from './chat-commands.js';
 import { helpText, readChatLine, refusalOf } from './chat-commands.js';
 import { createFoot } from './chat-foot.js';
@@ -40,6 +51,8 @@ export async function chatInTerminal(
   const stop = AbortSignal.any([left.signal, options.leave]);
   const ours = new Set<string>();
   let waitingFor = 0;
+  /** Of those, the ends of sessions: there is nothing in them to stop. */
+  let clearing = 0;
   let presses = 0;
   const seen: TurnResult[] = [];
   let waiting: Waiting | undefined;
@@ -106,11 +119,19 @@ export async function chatInTerminal(
 
   const reset = async (): Promise<void> => {
     session.noteSpoken();
+    clearing += 1;
+    count(1);
+    if (waitingFor === 1) waiting = { text: 'clearing the session {s}', since: Date.now() };
+    showFoot();
     try {
-      const { reply, consolidation } = await client.reset(id);
-      output.say(consolidation === 'raw-fallback' ? `${reply} (kept unsummarized: the summary will follow)` : reply);
+      const { reply, how } = await resetNow(session);
+      output.say(how === undefined ? reply : `${reply} (${how})`);
     } catch (error) {
-      output.problem(messageOf(error));
+      if (!stop.aborted) output.problem(messageOf(error));
+    } finally {
+      clearing -= 1;
+      count(-1);
+      showFoot();
     }
   };
 
@@ -172,7 +193,7 @@ export async function chatInTerminal(
   const onInterrupt = (): void => {
     presses += 1;
     if (presses > 1) return left.abort();
-    if (waitingFor === 0) return output.note('(Ctrl+C again leaves)');
+    if (waitingFor === clearing) return output.note('(Ctrl+C again leaves)');
     view.hold();
     output.note('(stopping; Ctrl+C again leaves)');
     client.interrupt(id, 'Ctrl+C').catch((error: unknown) => output.problem(`cannot stop the answer: ${messageOf(error)}`));
@@ -225,6 +246,7 @@ async function askWhenSilent(
     readonly onTrouble: (what: string) => void;
   },
 ): Promise<void> {
+  const left = aborted(stop);
   while (!stop.aborted) {
     await sleep(1000, undefined, { signal: stop }).catch(() => {});
     if (stop.aborted || !told.isSilent()) continue;
@@ -233,7 +255,7 @@ async function askWhenSilent(
       () => told.onTrouble('Temporal or its worker does not answer'),
     );
     // An answer that does not come is no reason to stay when the person leaves.
-    await Promise.race([asked, aborted(stop)]);
+    await Promise.race([asked, left]);
   }
 }
 

@@ -9,6 +9,7 @@ interface Completed {
   readonly meaning: string;
   /** Names of its own commands, where it is a group. */
   readonly words: readonly string[];
+  readonly commands: readonly Completed[];
   /** Of a group: those of all its commands. */
   readonly options: readonly CompletedOption[];
 }
@@ -42,6 +43,7 @@ function toCompleted(command: Command): Completed {
     name: command.name(),
     meaning: command.description(),
     words: command.commands.map((own) => own.name()),
+    commands: command.commands.map(toCompleted),
     options: [...options.values(), help],
   };
 }
@@ -61,26 +63,18 @@ function isHidden(command: Command): boolean {
 }
 
 function bash(program: string, commands: readonly Completed[]): string {
-  const cases = commands.flatMap(({ name, words, options }) => {
-    const values = options
-      .filter(({ takesValue }) => takesValue)
-      .map(
-        ({ flags, choices }) =>
-          `        ${flags.join('|')}) COMPREPLY=($(compgen ${choices.length > 0 ? `-W ${quoted(choices.join(' '))}` : '-f'} -- "$word")); return ;;`,
-      );
-    return [
-      `    ${name})`,
-      `      case "$before" in`,
-      ...values,
-      '      esac',
-      `      COMPREPLY=($(compgen -W ${quoted([...words, ...options.flatMap(({ flags }) => flags)].join(' '))} -- "$word")) ;;`,
-    ];
-  });
+  // `memory show`, and `memory` itself, which offers its commands.
+  const cases = commands.flatMap((command) => [
+    ...command.commands.flatMap((own) => bashCase(`"${command.name} ${own.name}"`, [], own.options)),
+    ...(command.words.length > 0
+      ? bashCase(`"${command.name}"|"${command.name} "*`, [...command.words, '-h', '--help'], [])
+      : bashCase(`"${command.name}"|"${command.name} "*`, [], command.options)),
+  ]);
   return `# ${program} completion bash: eval "$(${program} completion bash)"
 _${program}() {
   local word="\${COMP_WORDS[COMP_CWORD]}" before="\${COMP_WORDS[COMP_CWORD-1]}" command="" each
   for each in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case "$each" in -*) ;; *) command="$each"; break ;; esac
+    case "$each" in -*) ;; *) command="\${command:+$command }$each"; case "$command" in *" "*) break ;; esac ;; esac
   done
   case "$command" in
     "") COMPREPLY=($(compgen -W ${quoted([...commands.map(({ name }) => name), '--help', '--version'].join(' '))} -- "$word")) ;;
@@ -88,6 +82,22 @@ ${cases.join('\n')}
   esac
 }
 complete -o default -F _${program} ${program}`;
+}
+
+function bashCase(pattern: string, words: readonly string[], options: readonly CompletedOption[]): string[] {
+  const values = options
+    .filter(({ takesValue }) => takesValue)
+    .map(
+      ({ flags, choices }) =>
+        `        ${flags.join('|')}) COMPREPLY=($(compgen ${choices.length > 0 ? `-W ${quoted(choices.join(' '))}` : '-f'} -- "$word")); return ;;`,
+    );
+  return [
+    `    ${pattern})`,
+    `      case "$before" in`,
+    ...values,
+    '      esac',
+    `      COMPREPLY=($(compgen -W ${quoted([...words, ...options.flatMap(({ flags }) => flags)].join(' '))} -- "$word")) ;;`,
+  ];
 }
 
 function zsh(program: string, commands: readonly Completed[]): string {

@@ -11,6 +11,7 @@ import * as dev from './commands/dev.js';
 import * as doctor from './commands/doctor.js';
 import * as exportConversation from './commands/export.js';
 import * as heal from './commands/heal.js';
+import * as history from './commands/history.js';
 import * as importConversation from './commands/import.js';
 import * as inspect from './commands/inspect.js';
 import * as list from './commands/list.js';
@@ -40,6 +41,7 @@ const COMMANDS = [
   inspect,
   contextMeter,
   memory,
+  history,
   watch,
   rename,
   stop,

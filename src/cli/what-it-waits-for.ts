@@ -35,6 +35,11 @@ export function waitingAfter(event: FeedEvent, before: Waiting | undefined, now:
 
 /** What a status says, when no event came for a while. */
 export function waitingOfStatus(status: Status, before: Waiting | undefined, now: number): Waiting | undefined {
+  if (status.phase === 'resetting' && status.waitingFor?.startsWith('memory:') === true) {
+    const scope = /^memory:(\S+)/.exec(status.waitingFor)?.[1] ?? '';
+    const text = `waiting for the memory of ${scope} {s}`;
+    return before?.text === text ? before : { text, since: before === undefined || isTrouble(before) ? now : before.since };
+  }
   if (status.waitingFor !== undefined) {
     const until = /(?:trying again )?at (\d{4}-\d\d-\d\dT[\d:.]+Z)/.exec(status.waitingFor)?.[1];
     const why = becauseOf(status.waitingFor);

@@ -2,6 +2,7 @@
 import type { z } from 'zod';
 import type { Task } from '../conversation/effects.js';
 import type { JsonObject, JsonValue, ToolResultMessage } from '../conversation/message.js';
+import type { HistoryEntry } from '../memory/documents/documents.js';
 
 /** Seed 002: failures are data that the model reads, never exceptions. */
 export type ToolResult =
@@ -26,6 +27,8 @@ export interface ToolContext {
   /** The same for every attempt at this call; hand it to services that take one. */
   readonly idempotencyKey: string;
   readonly now: () => Date;
+  /** HISTORY of the conversation's scope, newest first: what earlier conversations were about. */
+  readonly history: () => AsyncIterable<HistoryEntry>;
 }
 
 /** How the workflow runs a tool; travels with each call, so that settings never come from the workflow's bundle. */

@@ -24,7 +24,9 @@ test('bash completes commands, options and their choices', () => {
   expect(offered('perdura', '')).toEqual(['show', 'memory', '--help', '--version']);
   expect(offered('perdura', 'show', '--')).toEqual(['--output', '--help']);
   expect(offered('perdura', 'show', '-o', '')).toEqual(['text', 'json']);
-  expect(offered('perdura', 'memory', '')).toEqual(['list', '--semantic', '-h', '--help']);
+  expect(offered('perdura', 'memory', '')).toEqual(['list', '-h', '--help']);
+  expect(offered('perdura', 'memory', 'list', '--')).toEqual(['--semantic', '--help']);
+  expect(offered('perdura', 'show', 'memory', '-o', '')).toEqual(['text', 'json']);
 });
 
 test.each(['zsh', 'fish'] as const)('%s gets each command with its meaning, and no hidden one', (shell) => {

@@ -37,6 +37,20 @@ test('a status tells it where the feed is silent', () => {
   expect(waitingOfStatus({ phase: 'running-tools' } as Status, before, 5)).toBe(before);
 });
 
+test('the end of a session tells whose memory it waits for, with the seconds since it began', () => {
+  const status = {
+    phase: 'resetting',
+    waitingFor: 'memory:my-notes to consolidate this session; not waited for after 2026-11-21T12:00:30.000Z',
+  };
+  const before = { text: 'clearing the session {s}', since: 1000 };
+  const waiting = waitingOfStatus(status as Status, before, 5000);
+  expect(words(waiting, 8000)).toBe('waiting for the memory of my-notes 7 s');
+  expect(waitingOfStatus(status as Status, waiting, 9000)).toBe(waiting);
+  expect(words(waitingOfStatus(status as Status, trouble('store unreachable', undefined, 0), 5000), 8000)).toBe(
+    'waiting for the memory of my-notes 3 s',
+  );
+});
+
 test('trouble is told until an answer comes', () => {
   const waiting = trouble('store unreachable', undefined, 0);
   expect(words(trouble('store unreachable', waiting, 4000), 5000)).toBe('store unreachable, trying again 5 s');

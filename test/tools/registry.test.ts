@@ -55,6 +55,7 @@ it('every built-in may be repeated, and those that look at nothing outside are l
     ['list_files', true, false],
     ['read_file', true, false],
     ['search_files', true, false],
+    ['search_history', true, false],
     ['set_task', true, true],
   ]);
 });

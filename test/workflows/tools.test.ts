@@ -108,6 +108,24 @@ test('quick tools run beside the workflow task, alone or mixed with others, and 
   expect(resultTexts(stage.requests(id)[3])).toEqual(['It took a while.']);
 });
 
+test('search_history finds what earlier conversations of the same scope were about, and nothing of another scope', async () => {
+  const [mine, other] = [`mine-${Date.now()}`, `other-${Date.now()}`];
+  for (const scope of [mine, other]) {
+    const entry = {
+      id: scope,
+      kind: 'summary',
+      ts: Date.parse('2026-02-27T14:30Z') / 1000,
+      text: `They sold the harbour of ${scope}.`,
+    } as const;
+    await world.store.documents.appendHistory({ namespace: 'default', scope }, entry);
+  }
+  const id = world.id();
+  await world.client.start(id, { scope: mine });
+  stage.play(id, callTool('search_history', { query: 'HARBOUR' }), text('Found.'));
+  expect(await world.client.send(id, say(id, 'what of the harbour?'))).toMatchObject({ text: 'Found.' });
+  expect(resultTexts(stage.requests(id)[1])).toEqual([`## 2026-02-27T14:30:00.000Z\nThey sold the harbour of ${mine}.`]);
+});
+
 test('what is wrong with a call is told to the model, which can do better', async () => {
   const id = await started();
   stage.play(

@@ -3,6 +3,7 @@ import type { QueuedEvent, Status } from '../../conversation/contract.js';
 import type { CliContext } from '../context.js';
 import { EXIT } from '../exit.js';
 import { findConversation } from '../find-conversation.js';
+import { orSilence } from '../or-silence.js';
 import { findUiPort, uiLink } from '../services/temporal-connection.js';
 import { temporalCommand } from '../temporal-command.js';
 import { toTerminalJson } from '../terminal-text.js';
@@ -42,23 +43,4 @@ async function lookAt(desk: Desk, id: string, turns: number): Promise<Inspection
   ]);
   const link = uiLink(temporal, uiPort, id) ?? null;
   return { description, status: said, queue, turns: inspectTurns(entries, turns), link };
-}
-
-/** Without a worker a query is answered by nobody, and Temporal waits for one half a minute. */
-const PATIENCE_MS = 5000;
-
-/** Only a worker can say how the conversation stands; what Temporal knows is worth showing without it. */
-async function orSilence<T>(asked: Promise<T>, instead: T): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const patience = new Promise<T>((resolve) => (timer = setTimeout(() => resolve(instead), PATIENCE_MS)));
-  const answer = asked.catch((error: unknown) => {
-    if ((error as { kind?: unknown }).kind === 'not-found') throw error;
-    return instead;
-  });
-  answer.catch(() => undefined);
-  try {
-    return await Promise.race([answer, patience]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -1,7 +1,17 @@
 import type { Command } from 'commander';
 import { Option } from 'commander';
+import type { CareWanted, ScheduleWanted } from '../actions/memory-care.js';
+import type { ForgetWanted, ReviewWanted } from '../actions/memory-decide.js';
+import type { DiffWanted } from '../actions/memory-document.js';
 import type { MemoryListOptions } from '../actions/memory-list.js';
 import type { CliContext } from '../context.js';
+import { parseCount, parseInterval } from '../duration.js';
+import type { ScopeWanted } from '../with-memory.js';
+
+type Of = Pick<ScopeWanted, 'of'>;
+
+const DATES = `
+A DATE is 2026-02-27 or 2026-02-27T14:30, in UTC unless a zone stands behind it. A day as --from is its beginning, else its end.`;
 
 export function register(program: Command, context: CliContext): void {
   const memory = program.command('memory').description('what is remembered beyond what was said word for word');
@@ -15,4 +25,74 @@ export function register(program: Command, context: CliContext): void {
       const { listMemory } = await import('../actions/memory-list.js');
       context.end(await listMemory(context, id, options));
     });
+  onScope(memory.command('show').description('print MEMORY.md, which stands in every system prompt of the scope')).action(
+    async (scope: string | undefined, { of }: Of) => {
+      const { showMemory } = await import('../actions/memory-document.js');
+      context.end(await showMemory(context, { scope, of }));
+    },
+  );
+  onScope(memory.command('blame').description('say of each line of MEMORY.md who brought it: how trusted, in which turns, when')).action(
+    async (scope: string | undefined, { of }: Of) => {
+      const { blameMemory } = await import('../actions/memory-document.js');
+      context.end(await blameMemory(context, { scope, of }));
+    },
+  );
+  onScope(memory.command('diff').description('show what has changed in MEMORY.md: by the last change, or between two versions'))
+    .option('--from <version>', 'a version (or its beginning) or a date')
+    .option('--to <version>', 'the same; without it, now')
+    .addHelpText('after', DATES)
+    .action(async (scope: string | undefined, options: DiffWanted) => {
+      const { diffOfMemory } = await import('../actions/memory-document.js');
+      context.end(await diffOfMemory(context, { ...options, scope }));
+    });
+  onScope(memory.command('at').description('print MEMORY.md as it was then').argument('<date>', 'an ISO date, or date and time'))
+    .addHelpText('after', DATES)
+    .action(async (date: string, scope: string | undefined, { of }: Of) => {
+      const { memoryAt } = await import('../actions/memory-document.js');
+      context.end(await memoryAt(context, date, { scope, of }));
+    });
+  onScope(memory.command('log').description('list the changes of MEMORY.md, newest first, with their cause'))
+    .option('--limit <count>', 'at most so many', parseCount, 20)
+    .action(async (scope: string | undefined, { of, limit }: Of & { readonly limit: number }) => {
+      const { logOfMemory } = await import('../actions/memory-document.js');
+      context.end(await logOfMemory(context, { scope, of }, { limit }));
+    });
+  onScope(memory.command('review').description('decide on lines that only a tool’s word stands behind; on a terminal it asks'))
+    .option('--accept <ids...>', 'these are true: they become lines of MEMORY.md')
+    .option('--reject <ids...>', 'these are not')
+    .action(async (scope: string | undefined, options: ReviewWanted) => {
+      const { reviewMemory } = await import('../actions/memory-decide.js');
+      context.end(await reviewMemory(context, { ...options, scope }));
+    });
+  withOf(memory.command('forget').description('remove every line and fact that says this, and keep it from coming back'))
+    .argument('<text>', 'what is to be forgotten, in its own words')
+    .option('--scope <scope>', 'whose memory (default: "default")')
+    .option('-y, --yes', 'do not ask')
+    .action(async (text: string, options: ForgetWanted) => {
+      const { forgetInMemory } = await import('../actions/memory-decide.js');
+      context.end(await forgetInMemory(context, text, options));
+    });
+  onScope(memory.command('care').description('merge duplicates and prune what is stale, now'))
+    .option('--agent <name>', 'whose model and limits; without it, those of the agent that is called as the scope')
+    .action(async (scope: string | undefined, options: CareWanted) => {
+      const { careForMemory } = await import('../actions/memory-care.js');
+      context.end(await careForMemory(context, { ...options, scope }));
+    });
+  onScope(memory.command('schedule').description('have that done again and again; without a flag, say when the next is due'))
+    .addOption(new Option('--every <duration>', 'such as 12h, 24h or 7d').argParser(parseInterval).conflicts('off'))
+    .option('--off', 'no more')
+    .option('--agent <name>', 'whose model and limits')
+    .action(async (scope: string | undefined, options: ScheduleWanted) => {
+      const { scheduleCare } = await import('../actions/memory-care.js');
+      context.end(await scheduleCare(context, { ...options, scope }));
+    });
+}
+
+/** For commands on the memory of a scope, which is named or that of a conversation. */
+export function onScope(command: Command): Command {
+  return withOf(command.argument('[scope]', 'whose memory (default: "default")'));
+}
+
+function withOf(command: Command): Command {
+  return command.option('--of <conversation>', 'the scope of this conversation');
 }

@@ -75,6 +75,7 @@ export function renderInspection({ description, status, queue, turns, link }: In
     ...(status?.model ? fact('model', status.model) : []),
     ...(status === null ? [] : contextFacts(status, look)),
     ...(status === null ? [] : fact('usage', formatUsage(status.usage))),
+    ...(status === null ? [] : windowFacts(status, look)),
     ...queueFacts(status, queue, look),
     ...fact(
       'history',
@@ -121,6 +122,18 @@ function contextFacts({ context }: Status, look: InspectionLook): Drawn[] {
   const color = share > 0.9 ? 'red' : share > 0.7 ? 'yellow' : undefined;
   const text = `${bar(share, cells)} ${Math.round(share * 100)} % of ${formatCount(budget)} tokens`;
   return drawFact('context', text, color, look);
+}
+
+/** What long-term memory does not have yet. A worker of an earlier version does not tell. */
+function windowFacts({ window }: Status, look: InspectionLook): Drawn[] {
+  if ((window as Status['window'] | undefined) === undefined) return [];
+  const { since, messages, limit, consolidating, owed } = window;
+  const text = [
+    `${formatCount(messages)}${limit === null ? '' : ` of ${formatCount(limit)}`} messages since ${formatTime(since, look.timeFormat, look.now)}`,
+    ...(consolidating === 0 ? [] : [`${consolidating} being consolidated`]),
+    ...(owed === 0 ? [] : [`${owed} owed to memory`]),
+  ].join(' · ');
+  return drawFact('window', text, owed > 0 ? 'yellow' : undefined, look);
 }
 
 function queueFacts(status: Status | null, queue: readonly QueuedEvent[], look: InspectionLook): Drawn[] {

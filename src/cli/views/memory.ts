@@ -78,7 +78,7 @@ function originOf(source: FactSource | null): string {
   return source === null ? 'written by hand' : `learnt in ${source.conversation}, ${spanOf(source.turn_ids)}`;
 }
 
-function drawText(text: string, indent: number, { width = Infinity, measure }: MemoryLook, look?: Piece['look']): Drawn[] {
+export function drawText(text: string, indent: number, { width = Infinity, measure }: MemoryLook, look?: Piece['look']): Drawn[] {
   return wrap(toTerminalLine(text, LONGEST), width - indent, measure).map((part): Drawn => [
     { text: ' '.repeat(indent) },
     { text: part, look },

@@ -25,8 +25,8 @@ export interface HistoryMatches {
   readonly more: boolean;
 }
 
-const LONGEST_QUERY = 200;
-const MOST_MATCHES = 50;
+export const LONGEST_QUERY = 200;
+export const MOST_MATCHES = 50;
 const LONGEST_EXCERPT = 600;
 /** Of an excerpt's characters those that may stand before the match. */
 const LEAD = 150;

@@ -4,6 +4,7 @@ import { getTime } from './get-time.js';
 import { listFiles } from './list-files.js';
 import { readFile } from './read-file.js';
 import { searchFiles } from './search-files.js';
+import { searchHistory } from './search-history.js';
 import { setTask } from './set-task.js';
 
-export const builtinTools: Tool[] = [getTime, listFiles, readFile, searchFiles, setTask];
+export const builtinTools: Tool[] = [getTime, listFiles, readFile, searchFiles, searchHistory, setTask];

@@ -205,6 +205,7 @@ describe('an inspection', () => {
      |model     anthropic/claude-sonnet-5-5|
      |context   ██████████░░░░░░░░░░░░░░ 41 % of 60,000 tokens|
      |usage     120,311 in (98,000 cached), 4,011 out · $0.0321|
+     |window    24 of 50 messages since 60 min ago|
      |queue     turn_0014 message of 2 KiB, 3.0 s ago|
      |history   1,311 events, 244 KiB|
      |started   2 h ago|
@@ -249,6 +250,9 @@ describe('an inspection', () => {
      |  120,311 in (98,000|
      |  cached), 4,011 out|
      |  · $0.0321|
+     |window|
+     |  24 of 50 messages|
+     |  since 60 min ago|
      |queue|
      |  turn_0014 message|
      |  of 2 KiB, 3.0 s|

@@ -1,0 +1,77 @@
+/** `perdura history show` and `grep`: what earlier conversations of a scope were about. */
+import { memoryWorkflowId } from '../../conversation/memory-contract.js';
+import type { HistoryEntry } from '../../memory/documents/documents.js';
+import { parseMoment } from '../../memory/documents/moment.js';
+import { LONGEST_QUERY, MOST_MATCHES, searchHistory, wordsOf } from '../../memory/documents/search-history.js';
+import type { CliContext } from '../context.js';
+import { CliError, EXIT } from '../exit.js';
+import { renderHistory, renderMatches } from '../views/history.js';
+import { tell, withMemory, type ScopeWanted } from '../with-memory.js';
+
+export interface HistoryWanted extends ScopeWanted {
+  readonly limit: number;
+}
+
+export function showHistory(context: CliContext, wanted: HistoryWanted): Promise<number> {
+  return withMemory(context, wanted, {}, async (desk) => {
+    const { memory, look, slowly } = desk;
+    const { scope } = memory;
+    // One more than is shown, to know whether there are more.
+    const found = await slowly(`reading the HISTORY of ${scope}`, firstOf(memory.history(), wanted.limit + 1));
+    const entries = found.slice(0, wanted.limit);
+    const more = found.length > entries.length;
+    tell(desk, {
+      data: { scope, entries, more },
+      records: entries,
+      lines: renderHistory(entries, look),
+      notes: [
+        ...(entries.length === 0 ? [`HISTORY of ${scope} is empty`] : []),
+        ...(more ? [`the newest ${entries.length} of more; --limit shows more`] : []),
+      ],
+      temporal: showing(scope),
+    });
+    return EXIT.ok;
+  });
+}
+
+export interface GrepWanted extends HistoryWanted {
+  readonly since?: string;
+}
+
+export function grepHistory(context: CliContext, query: string, wanted: GrepWanted): Promise<number> {
+  const words = wordsOf(query);
+  if (words.length === 0) throw new CliError('there is no word to look for', EXIT.usage);
+  if (query.length > LONGEST_QUERY) throw new CliError(`that is too long: at most ${LONGEST_QUERY} characters are looked for`, EXIT.usage);
+  if (wanted.limit > MOST_MATCHES) throw new CliError(`--limit is at most ${MOST_MATCHES} here`, EXIT.usage);
+  const after = wanted.since === undefined ? undefined : parseMoment(wanted.since);
+  if (wanted.since !== undefined && after === undefined) {
+    throw new CliError(`${JSON.stringify(wanted.since)} is no date: write 2026-02-27 or 2026-02-27T14:30, in UTC`, EXIT.usage);
+  }
+  return withMemory(context, wanted, {}, async (desk) => {
+    const { memory, look, signal, slowly } = desk;
+    const { scope } = memory;
+    const search = async () => searchHistory(await memory.history(), { query, limit: wanted.limit, after, signal });
+    const { matches, more } = await slowly(`searching the HISTORY of ${scope}`, search());
+    tell(desk, {
+      data: { scope, matches, more },
+      records: matches,
+      lines: renderMatches(matches, words, look),
+      notes: [
+        ...(matches.length === 0 ? [`no entry in the HISTORY of ${scope} has all these words`] : []),
+        ...(more ? [`the newest ${matches.length} of more; --limit shows more`] : []),
+      ],
+      temporal: showing(scope),
+    });
+    return EXIT.ok;
+  });
+}
+
+async function firstOf(entries: Promise<AsyncIterable<HistoryEntry>>, most: number): Promise<HistoryEntry[]> {
+  const found: HistoryEntry[] = [];
+  for await (const entry of await entries) if (found.push(entry) === most) break;
+  return found;
+}
+
+function showing(scope: string): readonly string[] {
+  return ['workflow', 'show', '-w', memoryWorkflowId(scope)];
+}

@@ -1,0 +1,100 @@
+/** MEMORY.md for people: who brought which line, what has changed, and what waits for a decision. */
+import type { BlamedLine } from '../../memory/documents/blame.js';
+import type { LineSource, MemoryChange, Proposal } from '../../memory/documents/documents.js';
+import type { DiffLine } from '../../memory/documents/memory-diff.js';
+import type { Drawn, Piece } from '../drawn.js';
+import { toTerminalLine, toTerminalText } from '../terminal-text.js';
+import { wrap } from './inspection.js';
+import { drawText, spanOf, type MemoryLook } from './memory.js';
+import { formatCount, formatTime } from './quantities.js';
+import { renderTable, type Column } from './table.js';
+
+/** A change with what it did to the lines. */
+export interface CountedChange extends MemoryChange {
+  readonly added: number;
+  readonly removed: number;
+}
+
+/** Of a version, for people; it is enough to ask for it by. */
+const VERSION_CHARACTERS = 8;
+/** Lines that are the same, around those that are not. */
+const AROUND = 3;
+
+export function shortVersion(version: string): string {
+  return version.slice(0, VERSION_CHARACTERS);
+}
+
+/** Lines that came together stand below their source. */
+export function renderBlame(lines: readonly BlamedLine[], look: MemoryLook): Drawn[] {
+  const digits = String(lines.at(-1)?.number ?? 0).length;
+  let before: string | undefined;
+  return lines.flatMap(({ line, number, source, change }) => {
+    const origin = [originOf(source), ...(change === undefined ? [] : [`${change.cause} ${timeOf(change.ts, look)}`])].join(' · ');
+    const heading = origin === before ? [] : drawText(origin, 0, look, lookOfTrust(source));
+    before = origin;
+    return [...heading, ...drawLine(`${String(number).padStart(digits + 2)}  `, line, look)];
+  });
+}
+
+/** Red goes, green comes. What stays is shown around them only. */
+export function renderDiff(lines: readonly DiffLine[], look: MemoryLook): Drawn[] {
+  const near = lines.map((_, at) => lines.slice(Math.max(0, at - AROUND), at + AROUND + 1).some(({ kind }) => kind !== 'kept'));
+  return lines.flatMap(({ kind, line }, at) => {
+    if (near[at] === true) return drawLine(`${MARKS[kind]} `, line, look, LOOKS[kind]);
+    return at > 0 && near[at - 1] !== true ? [] : [[{ text: '…', look: 'dim' }] as Drawn];
+  });
+}
+
+const MARKS = { added: '+', removed: '-', kept: ' ' } as const;
+const LOOKS = { added: 'green', removed: 'red', kept: undefined } as const;
+
+export function renderLog(changes: readonly CountedChange[], look: MemoryLook): Drawn[] {
+  const columns: readonly Column<CountedChange>[] = [
+    { title: 'VERSION', cell: ({ version }) => shortVersion(version), look: () => 'cyan', rank: 0 },
+    { title: 'WHEN', cell: ({ ts }) => timeOf(ts, look), rank: 2 },
+    { title: 'CAUSE', cell: ({ cause }) => cause, rank: 3 },
+    { title: 'LINES', cell: ({ added, removed }) => `+${added} -${removed}`, rank: 1 },
+    { title: 'FROM', cell: ({ lines }) => conversationsIn(lines.map(({ source }) => source)), least: 12, rank: 4 },
+  ];
+  return renderTable(changes, columns, look);
+}
+
+export function renderProposals(proposals: readonly Proposal[], look: MemoryLook): Drawn[] {
+  return proposals.flatMap(({ id, ts, line, source }) => [
+    ...drawText([id, originOf(source), timeOf(ts, look)].join(' · '), 0, look, 'dim'),
+    ...drawText(line, 4, look),
+  ]);
+}
+
+/** `tool:fetch · conv_8, turn_0003`. */
+export function originOf({ trust, conversation, turn_ids }: LineSource): string {
+  const learnt = conversation === undefined ? [] : [`${conversation}${turn_ids === undefined ? '' : `, ${spanOf(turn_ids)}`}`];
+  return [trust, ...learnt].join(' · ');
+}
+
+/** A line of a document, with its own indentation, after what stands before it; it goes on below itself. */
+export function drawLine(head: string, line: string, { width = Infinity, measure }: MemoryLook, look?: Piece['look']): Drawn[] {
+  const text = toTerminalText(line).replaceAll('\n', ' ').replaceAll('\t', '  ').trimEnd();
+  const own = Math.min(text.length - text.trimStart().length, 12);
+  const before = measure(head) + own;
+  return wrap(text.trimStart(), Math.max(width - before, 4), measure).map((part, at): Drawn => [
+    { text: at === 0 ? head : ' '.repeat(measure(head)), look: look ?? 'dim' },
+    { text: `${' '.repeat(own)}${part}`, look },
+  ]);
+}
+
+function timeOf(ts: number, { timeFormat, now }: MemoryLook): string {
+  return formatTime(Math.round(ts * 1000), timeFormat, now);
+}
+
+/** What only a tool said is for a person to look at. */
+function lookOfTrust({ trust }: LineSource): Piece['look'] {
+  if (trust.startsWith('tool:')) return 'yellow';
+  return trust === 'model' ? 'dim' : 'cyan';
+}
+
+function conversationsIn(sources: readonly LineSource[]): string {
+  const names = [...new Set(sources.flatMap(({ conversation }) => conversation ?? []))];
+  const [first = '', ...others] = names;
+  return toTerminalLine(others.length === 0 ? first : `${first} and ${formatCount(others.length)} more`, 120);
+}
