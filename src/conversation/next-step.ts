@@ -7,6 +7,8 @@
  * N3  Local runs are never started beside ordinary ones, and at most `PARALLEL_TOOLS` run at once.
  * N5  One local step at a time (a round of local tools is one): on replay the results of several come at once, and what follows
  *     from them could come in another order than it did. By the rules from 2 on.
+ * N6  No timer beside a local step: where its result came in a task of its own the timer was started, and a replay, to which it comes
+ *     in the same task, would take it back before it began. By the rules from 2 on.
  */
 import { attributesDue, type SearchAttributes } from './attributes.js';
 import type { ConversationOutcome } from './contract.js';
@@ -217,6 +219,7 @@ function waitStep(state: ConversationState): Step {
   const times: { until: number; why: string }[] = [];
   const stopping = state.turn?.stopping;
   if (stopping?.sentAt) times.push({ until: stopping.sentAt + STOP_GRACE_MS, why: 'what was told to stop' });
+  else if (isLocallyBusy(state)) return { kind: 'wait' }; // N6
   const call = state.turn?.doing.kind === 'model' ? state.turn.doing.call : undefined;
   if (call?.retry && state.now < call.retry.until) times.push({ until: call.retry.until, why: `the model: ${call.retry.failure.type}` });
   if (state.storeRetry && isStoreResting(state)) times.push({ until: state.storeRetry.until, why: 'the store' });

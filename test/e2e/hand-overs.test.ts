@@ -4,6 +4,7 @@ import { isWorthAnotherTry } from '../../src/client/errors.js';
 import type { TurnResult } from '../../src/conversation/contract.js';
 import { violations } from '../chaos/invariants.js';
 import { answerTo, echo } from '../support/echo-model.js';
+import { replayProblems } from '../support/replays.js';
 import { createRandom, figure, LONG, sceneTest, seconds, until, type Scene } from '../support/scene.js';
 
 const CONVERSATIONS = 10;
@@ -35,6 +36,7 @@ sceneTest(
     }
     expect(scene.api.hits).toHaveLength(CONVERSATIONS * MESSAGES);
     expect(scene.api.problems).toEqual([]);
+    expect(await replayProblems(scene)).toEqual([]);
     const runs = await Promise.all(ids.map((id) => until('several runs', async () => atLeast(2, await countRuns(scene, id)))));
     const repeated = all.reduce((sum, { again }) => sum + again.length, 0);
     figure(
