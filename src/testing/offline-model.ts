@@ -5,14 +5,7 @@
  * O2. It calls a tool only when a person asked for it and it is offered, and says so when it is not.
  * O3. It never claims to be more than a script.
  */
-import {
-  blocksOf,
-  lastToolResults,
-  textOf,
-  type ApiMessage,
-  type ApiRequest,
-  type ToolResultBlock,
-} from './api-request.js';
+import { blocksOf, lastToolResults, textOf, type ApiMessage, type ApiRequest, type ToolResultBlock } from './api-request.js';
 import { consolidationReply } from './consolidation-reply.js';
 import { startMessagesApi } from './messages-api.js';
 import type { Reply, ToolCall } from './reply.js';
