@@ -66,10 +66,11 @@ export async function loadBase(
 export async function loadRecap(
   dependencies: ActivityDependencies,
   key: ConversationKey,
-  ref: string | undefined,
+  { ref, forgotten }: { readonly ref: string | undefined; readonly forgotten: number },
   context: Promise<unknown>,
 ): Promise<string> {
-  return ref === undefined ? '' : ((await bodyHealed(dependencies, key, ref, context)) ?? '');
+  const text = ref === undefined ? '' : ((await bodyHealed(dependencies, key, ref, context)) ?? '');
+  return forgotten === 0 ? text : withoutForgotten(text, await dependencies.store.documents.forgotten(key), key.scope);
 }
 
 async function bodyHealed(

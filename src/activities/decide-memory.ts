@@ -53,7 +53,8 @@ export async function review(store: Store, { scope, id, decision }: ReviewInput)
     throw ApplicationFailure.nonRetryable(`there is no proposal ${id} in the memory of ${scope}`, 'UnknownProposal');
   }
   const { line, source, state } = settled;
-  if (state === 'accepted') {
+  const isGone = isForgotten(line, await store.documents.forgotten(key), scope);
+  if (state === 'accepted' && !isGone) {
     const ts = Date.now() / 1000;
     const accepted = { line, source: { ...source, trust: 'person' as const } };
     await change(store, key, { id: `accept/${id}`, ts, cause: 'accepted', make: (text) => withLine(text, line), lines: [accepted] });

@@ -38,7 +38,7 @@ export async function prepareRequest(
     loading,
     loadBase(dependencies, key, { ref: base, forgotten: input.memory?.forgotten ?? 0 }, loading),
     loadMemory(dependencies, key, input.memory?.version),
-    loadRecap(dependencies, key, recap, loading),
+    loadRecap(dependencies, key, { ref: recap, forgotten: input.memory?.forgotten ?? 0 }, loading),
   ]);
   const offered = tools.select(agent.config.tools ?? tools.names);
   return assemble({ config: agent.config, system: systemPrompt(agent, memory, left) }, offered, before, messages, input);

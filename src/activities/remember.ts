@@ -24,13 +24,8 @@ export async function remember(store: Store, input: RememberInput): Promise<Reme
     await store.documents.appendHistory(key, { id, kind: history.kind, ts, text });
   }
   const version = update ? await write(store, key, input, { update, tombstones, ts }) : (await store.documents.memory(key)).version;
-  if (proposed.length > 0) {
-    await store.documents.propose(
-      key,
-      id,
-      proposed.map((line) => ({ ...line, ts })),
-    );
-  }
+  const open = proposed.filter(({ line }) => !isForgotten(line, tombstones, key.scope)).map((line) => ({ ...line, ts }));
+  if (open.length > 0) await store.documents.propose(key, id, open);
   log.info('remembered', { scope: input.scope, id, version, proposed: proposed.length });
   return { version };
 }

@@ -20,7 +20,6 @@ import {
 import type { Consolidation } from './contract.js';
 import type { ConversationEvent } from './event.js';
 import { acceptPersisted, acceptRecorded, failPersist, failRecord, startRecord } from './recording.js';
-import { storeRetryAfter } from './retry.js';
 import { CONSOLIDATING_RULES } from './rules.js';
 import { turnId, type ConversationState } from './state.js';
 import {
@@ -135,7 +134,7 @@ function change(state: ConversationState, event: ConversationEvent): Conversatio
     case 'put-away':
       return acceptPutAway(state, event);
     case 'put-away-failed':
-      return failPuttingAway({ ...state, storeRetry: storeRetryAfter(event.failure, (state.storeRetry?.attempts ?? 0) + 1, event.at) });
+      return failPuttingAway(state, event);
     case 'time-passed':
       return passTime(state);
     case 'hand-over-due':
@@ -149,8 +148,7 @@ function change(state: ConversationState, event: ConversationEvent): Conversatio
   }
 }
 
-function acceptPutAway(before: ConversationState, event: Extract<ConversationEvent, { kind: 'put-away' }>): ConversationState {
-  const state = { ...before, storeRetry: null };
+function acceptPutAway(state: ConversationState, event: Extract<ConversationEvent, { kind: 'put-away' }>): ConversationState {
   return state.window.ending ? endSession(state, consolidationOf(state, event.result.finished)) : acceptTrim(state, event);
 }
 

@@ -254,6 +254,8 @@ export interface PutAwayInput {
   readonly identity: ConversationIdentity;
   readonly session: number;
   readonly archive: readonly SlotRange[];
+  /** Those of them that the context still has: a compaction may have taken the others out. */
+  readonly leaving: readonly SlotRange[];
   /** Consolidations that did not come in time: their last messages go to HISTORY as they are. */
   readonly unfinished: readonly { readonly requestId: string; readonly slots: readonly SlotRange[] }[];
   /** For a session that goes on: when it began (epoch milliseconds). Null: no recap is made. */

@@ -29,7 +29,7 @@ import { recordInput } from './recording.js';
 import { turnId, type ConversationState, type ToolCall, type Turn } from './state.js';
 import { CONSOLIDATING_RULES } from './rules.js';
 import { callsInFlight, STOP_GRACE_MS } from './turn.js';
-import { askMemoryInput, putAwayInput } from './window.js';
+import { askMemoryInput, owesNothing, putAwayInput } from './window.js';
 
 export type Step =
   | { readonly kind: 'tell-attributes'; readonly attributes: SearchAttributes }
@@ -210,7 +210,7 @@ function sessionStep(state: ConversationState): Step | undefined {
   if (state.turn) return undefined;
   const ends = state.queue[0]?.kind === 'reset' || (state.queue.length === 0 && state.closing === 'running-out');
   if (ends) return state.rules < CONSOLIDATING_RULES ? { kind: 'consolidate' } : undefined;
-  if (state.queue.length > 0 || state.closing === 'no' || state.window.owed.length > 0) return undefined;
+  if (state.queue.length > 0 || state.closing === 'no' || !owesNothing(state)) return undefined;
   if (state.recording || state.persisting || state.unpersisted.length > 0 || state.outbox.settle.length > 0) return undefined;
   return { kind: 'finish', outcome: { turns: state.turnsEnded, sessions: state.session, usage: state.usage } };
 }
@@ -223,7 +223,9 @@ function waitStep(state: ConversationState): Step {
   const call = state.turn?.doing.kind === 'model' ? state.turn.doing.call : undefined;
   if (call?.retry && state.now < call.retry.until) times.push({ until: call.retry.until, why: `the model: ${call.retry.failure.type}` });
   if (state.storeRetry && isStoreResting(state)) times.push({ until: state.storeRetry.until, why: 'the store' });
-  const { ending, pending, owed } = state.window;
+  const { ending, pending, owed, putAwayRetry } = state.window;
+  if (putAwayRetry && state.now < putAwayRetry.until)
+    times.push({ until: putAwayRetry.until, why: `the store: ${putAwayRetry.failure.type}` });
   if (!state.turn && ending && state.now < ending.until) times.push({ until: ending.until, why: `memory:${state.identity.scope}` });
   else if (!state.turn && pending && state.now < pending.until) times.push({ until: pending.until, why: `memory:${state.identity.scope}` });
   const retry = owed[0]?.asking ? undefined : owed[0]?.retry;

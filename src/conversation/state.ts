@@ -136,7 +136,11 @@ export interface WindowState {
   readonly ending: { readonly until: number; readonly awaited: readonly AwaitedConsolidation[] } | null;
   /** What the memory workflow has not been told yet. */
   readonly owed: readonly OwedRequest[];
+  /** Requests whose cost is not known yet. */
+  readonly unpaid: readonly string[];
   readonly puttingAway: boolean;
+  /** It failed: not tried again before `until`, and what else there is to do goes on. */
+  readonly putAwayRetry: Retry | null;
   /** Reference to what is left of trimmed messages. */
   readonly recap: string | null;
   readonly recapTokens: number;
@@ -280,7 +284,18 @@ export const NO_MEMORY: MemoryState = {
 };
 
 export function openWindow(since: number): WindowState {
-  return { since, turns: [], pending: null, ending: null, owed: [], puttingAway: false, recap: null, recapTokens: 0 };
+  return {
+    since,
+    turns: [],
+    pending: null,
+    ending: null,
+    owed: [],
+    unpaid: [],
+    puttingAway: false,
+    putAwayRetry: null,
+    recap: null,
+    recapTokens: 0,
+  };
 }
 
 export const NO_USAGE: Usage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, costUsd: 0 };

@@ -124,7 +124,11 @@ function phaseOf(state: ConversationState): Phase {
 function waitingOf(state: ConversationState): string | undefined {
   const call = state.turn?.doing.kind === 'model' ? state.turn.doing.call : undefined;
   const retry = call?.inFlight ? null : (call?.retry ?? state.storeRetry);
-  const { ending } = state.window;
+  const { ending, putAwayRetry } = state.window;
+  if (putAwayRetry && !retry && !state.turn) {
+    const { failure, until } = putAwayRetry;
+    return `${failure.type}: ${failure.message}; trying again at ${new Date(until).toISOString()}`;
+  }
   if (ending && !state.turn && !retry) {
     return `memory:${state.identity.scope} to consolidate this session; not waited for after ${new Date(ending.until).toISOString()}`;
   }

@@ -9,7 +9,7 @@
 import type { Consolidation } from './contract.js';
 import type { AskMemoryInput, PutAwayInput } from './effects.js';
 import type { ConversationEvent } from './event.js';
-import { retryAfter } from './retry.js';
+import { retryAfter, storeRetryAfter } from './retry.js';
 import { slotsOf, withSlot, type SlotRange } from './slots.js';
 import {
   addUsage,
@@ -26,6 +26,8 @@ type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { k
 
 /** Milliseconds (seed 001, Configuration). */
 const CONSOLIDATION_TIMEOUT_MS = 30_000;
+const REMEMBERED_REQUESTS = 50;
+const MOST_ASKED_AT_CLOSE = 5;
 
 /** A turn has ended: its messages are to be remembered. */
 export function noteTurn(state: ConversationState, turn: Turn): ConversationState {
@@ -41,7 +43,9 @@ export function noteLateMessage(state: ConversationState, slot: number): Convers
   return withWindow(state, ({ turns }) => {
     const last = turns[turns.length - 1];
     if (!last || state.turn) return {};
-    return { turns: [...turns.slice(0, -1), { ...last, messages: last.messages + 1, slots: withSlot(last.slots, slot) }] };
+    // Its turn may have been asked for already, without it (L1). It was counted when it joined.
+    if (state.window.pending?.turns === turns.length) return { turns: [...turns, { turn: last.turn, messages: 0, slots: [[slot, slot]] }] };
+    return { turns: [...turns.slice(0, -1), { ...last, slots: withSlot(last.slots, slot) }] };
   });
 }
 
@@ -105,7 +109,15 @@ function owe(state: ConversationState, turns: readonly WindowTurn[], why: AskMem
     model: state.settings?.model ?? state.modelOverride ?? '',
     why,
   };
-  return withWindow(state, ({ owed }) => ({ owed: [...owed, { request, asking: false, retry: null }] }));
+  return withWindow(state, ({ owed, unpaid }) => ({
+    owed: [...owed, { request, asking: false, retry: null }],
+    unpaid: [...unpaid, request.requestId].slice(-REMEMBERED_REQUESTS),
+  }));
+}
+
+/** A close waits for what is owed, but not for a memory workflow that cannot be told at all: the fallback is written. */
+export function owesNothing({ window }: ConversationState): boolean {
+  return window.owed.every(({ asking, retry }) => !asking && (retry?.attempts ?? 0) >= MOST_ASKED_AT_CLOSE);
 }
 
 /** The next request that the memory workflow is to be told. */
@@ -141,9 +153,12 @@ export function acceptConsolidation(
   state: ConversationState,
   { requestId, consolidation, usage }: Of<'consolidation-ended'>,
 ): ConversationState {
-  const { pending, ending } = state.window;
-  const known = [pending, ...(ending?.awaited ?? [])].some((one) => one?.requestId === requestId && one.outcome === null);
-  const paid = usage && known ? { ...state, usage: addUsage(state.usage, usage) } : state;
+  const { pending, ending, unpaid } = state.window;
+  // Whoever asked pays, once, however late it comes.
+  const paid: ConversationState =
+    usage && unpaid.includes(requestId)
+      ? withWindow({ ...state, usage: addUsage(state.usage, usage) }, () => ({ unpaid: unpaid.filter((id) => id !== requestId) }))
+      : state;
   const told = <One extends AwaitedConsolidation>(one: One): One =>
     one.requestId === requestId && one.outcome === null ? { ...one, outcome: consolidation } : one;
   return withWindow(paid, () => ({
@@ -156,15 +171,20 @@ export function acceptConsolidation(
 export function putAwayInput(state: ConversationState): PutAwayInput | undefined {
   const { window, identity, session } = state;
   if (window.puttingAway || state.turn || state.recording) return undefined;
+  if (window.putAwayRetry && state.now < window.putAwayRetry.until) return undefined;
+  // What was said last belongs to it too.
+  if (state.unpersisted.length > 0 || state.outbox.settle.length > 0) return undefined;
   const { ending, pending, turns } = window;
   if (ending) {
     if (state.now < ending.until && ending.awaited.some(({ outcome }) => outcome === null)) return undefined;
-    return { identity, session, archive: state.context, unfinished: unfinished(ending.awaited), recapSince: null };
+    return { identity, session, archive: state.context, leaving: state.context, unfinished: unfinished(ending.awaited), recapSince: null };
   }
   // A compaction decides about the same context; the end of a session does not wait for one.
   if (!pending || state.memory.doing || (pending.outcome === null && state.now < pending.until)) return undefined;
   const archive = toRanges(turns.slice(0, pending.turns).flatMap(({ slots }) => slotsOf(slots)));
-  return { identity, session, archive, unfinished: unfinished([pending]), recapSince: window.since };
+  const inContext = new Set(slotsOf(state.context));
+  const leaving = toRanges(slotsOf(archive).filter((slot) => inContext.has(slot)));
+  return { identity, session, archive, leaving, unfinished: unfinished([pending]), recapSince: window.since };
 }
 
 function unfinished(awaited: readonly AwaitedConsolidation[]): PutAwayInput['unfinished'] {
@@ -194,7 +214,7 @@ export function acceptTrim(state: ConversationState, { result }: Of<'put-away'>)
     ...state,
     epoch: state.epoch + 1,
     context: toRanges(slotsOf(state.context).filter((slot) => !gone.has(slot))),
-    contextTokens: Math.max(fixed + recapTokens, left),
+    contextTokens: Math.max(fixed + state.memory.baseTokens + recapTokens, left),
     // What was before this cannot be brought back by undoing a compaction.
     memory: { ...state.memory, reported: null, before: null },
   };
@@ -202,18 +222,21 @@ export function acceptTrim(state: ConversationState, { result }: Of<'put-away'>)
     turns: turns.slice(pending.turns),
     pending: null,
     puttingAway: false,
+    putAwayRetry: null,
     recap: result.recap?.ref ?? null,
     recapTokens,
   }));
 }
 
-export function failPuttingAway(state: ConversationState): ConversationState {
-  return withWindow(state, () => ({ puttingAway: false }));
+export function failPuttingAway(state: ConversationState, { failure, at }: Of<'put-away-failed'>): ConversationState {
+  const attempts = (state.window.putAwayRetry?.attempts ?? 0) + 1;
+  return withWindow(state, () => ({ puttingAway: false, putAwayRetry: storeRetryAfter(failure, attempts, at) }));
 }
 
 /** A new session: nothing of the old one is in the window, but what is owed stays owed (L1). */
 export function freshWindow(state: ConversationState): ConversationState {
-  return { ...state, window: { ...openWindow(state.now), owed: state.window.owed } };
+  const { owed, unpaid } = state.window;
+  return { ...state, window: { ...openWindow(state.now), owed, unpaid } };
 }
 
 /** Carried over from a version without one: all that is in the context waits to be remembered. */
