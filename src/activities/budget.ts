@@ -4,12 +4,20 @@ import type { AgentConfig } from '../agents/agent-config.js';
 
 /** A budget that leaves no room is somebody's mistake; the smallest still lets the model say so. */
 const SMALLEST = 1_000;
+const LARGEST_MEMORY_ANSWER = 16_384;
 
 export function inputBudget({ context, maxTokens }: AgentConfig, model: string): number {
   const known = modelLimits(model);
   const most = context.maxTokens ?? known.contextTokens;
   const margin = context.safetyMargin ?? (context.maxTokens === undefined ? known.safetyMargin : safetyMarginOf(context.maxTokens));
   return Math.max(SMALLEST, most - maxTokens - margin);
+}
+
+/** Of a whole MEMORY.md and an entry of HISTORY: as much as that may be, as the model gives, and as leaves room for the question. */
+export function memoryAnswerTokens({ context }: AgentConfig, model: string): number {
+  const known = modelLimits(model);
+  const most = context.maxTokens ?? known.contextTokens;
+  return Math.max(SMALLEST, Math.min(LARGEST_MEMORY_ANSWER, known.maxOutputTokens, Math.floor(most / 4)));
 }
 
 export function compactionRatio({ context }: AgentConfig, model: string): number {

@@ -8,7 +8,8 @@ import { careJsonSchema } from '../memory/consolidation/prompt.js';
 import { withProvenance } from '../memory/consolidation/provenance.js';
 import { withoutForgotten } from '../memory/documents/forgetting.js';
 import { createAsker } from './ask-model.js';
-import { ANSWER_TOKENS, configOf } from './consolidate.js';
+import { memoryAnswerTokens } from './budget.js';
+import { configOf } from './consolidate.js';
 import { startHeartbeat } from './heartbeat.js';
 import type { ActivityDependencies } from './index.js';
 import { scopeKey } from './remember.js';
@@ -36,8 +37,9 @@ export async function care(
     const facts = nearDuplicateFacts(known.facts);
     await store.facts.remove(key, facts);
     const model = config.memory.consolidationModel ?? config.model ?? defaultModel;
+    const maxTokens = memoryAnswerTokens(config, model);
     const answerSchema = { name: 'memory', schema: careJsonSchema };
-    const { ask: run } = createAsker({ model: () => models(model), name: model, activity, maxTokens: ANSWER_TOKENS, answerSchema });
+    const { ask: run } = createAsker({ model: () => models(model), name: model, activity, maxTokens, answerSchema });
     const single = withoutDuplicateLines(memory.text);
     const tended =
       single.trim() === '' ? undefined : await tendMemory(run, { currentMemory: single, maxMemorySize: config.memory.maxMemorySize });

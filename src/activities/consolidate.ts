@@ -19,7 +19,8 @@ import { withProvenance } from '../memory/consolidation/provenance.js';
 import { rawFallback } from '../memory/consolidation/raw-fallback.js';
 import type { ConversationKey } from '../stores/store.js';
 import { createAsker } from './ask-model.js';
-import { inputBudget } from './budget.js';
+import { ModelFailure } from '../models/model.js';
+import { inputBudget, memoryAnswerTokens } from './budget.js';
 import { readHealed } from './context.js';
 import { performEffect, type Done } from './effect.js';
 import { healMemory } from './heal-memory.js';
@@ -27,9 +28,10 @@ import { startHeartbeat } from './heartbeat.js';
 import type { ActivityDependencies } from './index.js';
 import { hashOf } from './key.js';
 
-/** Of an answer: all of MEMORY.md, and an entry for HISTORY. */
-export const ANSWER_TOKENS = 16_384;
-const CHARACTERS_PER_TOKEN = 4;
+/** Fewer than the usual four: not every language is that thrifty. */
+const CHARACTERS_PER_TOKEN = 3;
+const LEAST_CHARACTERS = 4_000;
+const MOST_HALVED = 4;
 
 type Persisted = Consolidated & { readonly persisted: boolean };
 
@@ -77,14 +79,12 @@ async function askForMemory(
   const redact = redactor(tombstones, key.scope);
   const model = config.memory.consolidationModel ?? (request.model === '' ? (config.model ?? defaultModel) : request.model);
   const answerSchema = { name: 'memory', schema: consolidationJsonSchema };
-  const { ask: run, spent } = createAsker({ model: () => models(model), name: model, activity, maxTokens: ANSWER_TOKENS, answerSchema });
+  const maxTokens = memoryAnswerTokens(config, model);
+  const { ask: run, spent } = createAsker({ model: () => models(model), name: model, activity, maxTokens, answerSchema });
   const entries = messages.map((message) => ({ ...message, content: redact(message.content) }));
-  const answered = await ask(run, {
-    entries,
-    currentMemory: memory.text,
-    maxMemorySize: config.memory.maxMemorySize,
-    maxCharacters: Math.max(4_000, (inputBudget(config, model) - ANSWER_TOKENS) * CHARACTERS_PER_TOKEN - memory.text.length),
-  });
+  const answered = await askWithLess(inputBudget({ ...config, maxTokens }, model) * CHARACTERS_PER_TOKEN, (maxCharacters) =>
+    ask(run, { entries, currentMemory: memory.text, maxMemorySize: config.memory.maxMemorySize, maxCharacters }),
+  );
   const usage = spent();
   const done = (result: Consolidated): Done<Persisted> => ({
     result: { ...result, persisted: true },
@@ -112,6 +112,21 @@ async function askForMemory(
     proposed: sources.proposed.filter(({ line }) => !isForgotten(line, tombstones, key.scope)),
     usage,
   });
+}
+
+/** Estimates are estimates: a model that says it was given too much is asked with half of it. */
+async function askWithLess<T>(
+  characters: number,
+  question: (maxCharacters: number) => Promise<T>,
+): Promise<T | { kind: 'unusable'; reason: string }> {
+  for (let most = characters, halved = 0; ; most /= 2, halved++) {
+    try {
+      return await question(Math.max(LEAST_CHARACTERS, Math.floor(most)));
+    } catch (error) {
+      if (!(error instanceof ModelFailure) || !['too-large', 'context-full'].includes(error.kind)) throw error;
+      if (halved === MOST_HALVED) return { kind: 'unusable', reason: error.message };
+    }
+  }
 }
 
 /** An agent whose files cannot be used now is no reason to lose what was said: the defaults do. */

@@ -94,14 +94,16 @@ async function bodyHealed(
 
 /** MEMORY.md as it was at the turn's start. A version that stays lost is the one that there is now. */
 export async function loadMemory(
-  { store, rememberedBy }: ActivityDependencies,
+  { store, rememberedBy, lostMemories }: ActivityDependencies,
   key: ConversationKey,
   version: string | undefined,
 ): Promise<string> {
   if (version === undefined || version === NO_MEMORY_VERSION) return '';
   const text = await store.documents.memoryText(key, version);
   if (text !== undefined) return text;
-  await healMemory(store, rememberedBy, key);
+  // Once: a version that a person had made by hand is in no history.
+  if (lostMemories?.has(version) !== true) await healMemory(store, rememberedBy, key, { isLost: true });
+  lostMemories?.add(version);
   return (await store.documents.memoryText(key, version)) ?? (await store.documents.memory(key)).text;
 }
 

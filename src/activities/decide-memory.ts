@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { ApplicationFailure } from '@temporalio/common';
 import type { Forgotten, Reviewed } from '../conversation/memory-contract.js';
 import { isForgotten, redactor, tombstoneOf, withoutForgotten } from '../memory/documents/forgetting.js';
+import type { LineSource } from '../memory/documents/documents.js';
 import { linesOf } from '../memory/documents/memory-lines.js';
 import type { ScopeKey, Store } from '../stores/store.js';
 import { scopeKey } from './remember.js';
@@ -54,12 +55,19 @@ export async function review(store: Store, { scope, id, decision }: ReviewInput)
   }
   const { line, source, state } = settled;
   const isGone = isForgotten(line, await store.documents.forgotten(key), scope);
-  if (state === 'accepted' && !isGone) {
-    const ts = Date.now() / 1000;
-    const accepted = { line, source: { ...source, trust: 'person' as const } };
-    await change(store, key, { id: `accept/${id}`, ts, cause: 'accepted', make: (text) => withLine(text, line), lines: [accepted] });
-  }
+  if (state === 'accepted' && !isGone) await acceptLine(store, key, { id, line, source, at: Date.now() });
   return { id, line, state };
+}
+
+/** Into MEMORY.md, as the person's own. */
+export async function acceptLine(
+  store: Store,
+  key: ScopeKey,
+  { id, line, source, at }: { readonly id: string; readonly line: string; readonly source: LineSource; readonly at: number },
+): Promise<void> {
+  const accepted = { line, source: { ...source, trust: 'person' as const } };
+  const make = (text: string): string => withLine(text, line);
+  await change(store, key, { id: `accept/${id}`, ts: at / 1000, cause: 'accepted', make, lines: [accepted] });
 }
 
 interface Change {

@@ -62,6 +62,8 @@ export interface ActivityDependencies {
   readonly askMemory?: AskMemory;
   /** What history says was written to a scope's memory. Without it a memory that a store has lost stays lost. */
   readonly rememberedBy?: RememberedBy;
+  /** Versions of MEMORY.md that could not be brought back: not tried again by this worker. */
+  readonly lostMemories?: Set<string>;
   /** Whether our search attributes are registered where the worker works. Quick: asked inside a local activity. */
   readonly hasSearchAttributes?: () => Promise<boolean>;
   /** Of what people say, and of what tools answer; in their order, before it is stored. */
@@ -89,7 +91,8 @@ export interface Activities {
   'run-tool'(input: RunToolInput): Promise<ToolFinished>;
 }
 
-export function createActivities(dependencies: ActivityDependencies): Activities {
+export function createActivities(given: ActivityDependencies): Activities {
+  const dependencies: ActivityDependencies = { lostMemories: new Set(), ...given };
   const { store } = dependencies;
   return {
     record: (input) => classified(record(dependencies, input)),

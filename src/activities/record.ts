@@ -132,22 +132,25 @@ async function configure(dependencies: ActivityDependencies, key: ConversationKe
   }
 }
 
-/** A store that has lost it all says "empty": the version that was known stays, and the model call, which has time, brings it back. */
-async function currentMemory(store: Store, key: ConversationKey, known: string | undefined): Promise<MemoryText> {
+/** Where the version that was known is gone, the store has lost it: it stays, and the model call, which has time, brings it back. */
+async function currentMemory(
+  { store, lostMemories }: Pick<ActivityDependencies, 'store' | 'lostMemories'>,
+  key: ConversationKey,
+  known: string | undefined,
+): Promise<MemoryText> {
   const memory = await store.documents.memory(key);
-  if (memory.version !== NO_MEMORY_VERSION || known === undefined || known === NO_MEMORY_VERSION) return memory;
-  const { changes } = await store.documents.changes(key);
-  return changes.length === 0 ? { version: known, text: '' } : memory;
+  if (known === undefined || known === NO_MEMORY_VERSION || known === memory.version || lostMemories?.has(known)) return memory;
+  return (await store.documents.memoryText(key, known)) === undefined ? { version: known, text: '' } : memory;
 }
 
 async function settingsOf(
-  { agents, tools, defaultModel, store }: ActivityDependencies,
+  { agents, tools, defaultModel, store, lostMemories }: ActivityDependencies,
   key: ConversationKey,
   request: ConfigureRequest,
 ): Promise<AgentSettings> {
   const [agent, { version, text }, forgotten] = await Promise.all([
     agents(request.agent, request.scope),
-    currentMemory(store, key, request.knownMemory),
+    currentMemory({ store, lostMemories }, key, request.knownMemory),
     store.documents.forgotten(key),
   ]);
   const { config, hash } = agent;

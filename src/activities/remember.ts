@@ -13,9 +13,10 @@ import type { ScopeKey, Store } from '../stores/store.js';
 /** Between reading and writing a person may write: nobody is that quick five times. */
 const TRIES = 5;
 
-export async function remember(store: Store, input: RememberInput): Promise<Remembered> {
+/** `at`: when it was, in epoch milliseconds, for what is written again. */
+export async function remember(store: Store, input: RememberInput, at: number = Date.now()): Promise<Remembered> {
   const key = scopeKey(input.scope);
-  const ts = Date.now() / 1000;
+  const ts = at / 1000;
   const { id, history, update, proposed } = input;
   const tombstones = await store.documents.forgotten(key);
   if (history) {
@@ -40,7 +41,11 @@ async function write(
   for (let attempt = 1; attempt <= TRIES; attempt++) {
     const current = await store.documents.memory(key);
     const merged =
-      current.version === update.from ? update.text : mergeMemory({ base: base ?? '', theirs: current.text, ours: update.text });
+      current.version === update.from
+        ? update.text
+        : base === undefined
+          ? update.text
+          : mergeMemory({ base, theirs: current.text, ours: update.text });
     const text = withoutForgotten(merged, tombstones, key.scope);
     const lines = update.added.filter(({ line }) => !isForgotten(line, tombstones, key.scope));
     if (text === current.text) return current.version;

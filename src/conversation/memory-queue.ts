@@ -33,6 +33,8 @@ export interface QueuedRequest {
 /** A request as it arrives: where the asker's worker takes work is where its store is. */
 export type AskedConsolidation = ConsolidationRequest & { readonly taskQueue: string };
 
+const FIRST_REST_MS = 60_000;
+const LONGEST_REST_MS = 6 * 3_600_000;
 const REMEMBERED_IDS = 1_000;
 const SHOWN = 10;
 
@@ -45,9 +47,11 @@ export function addRequest(queue: MemoryQueue, request: AskedConsolidation): Mem
   return known ? queue : { ...queue, requests: [...queue.requests, { request, running: false, retry: null }] };
 }
 
-/** The first that does not rest. */
+/** Of those that do not rest the one that has failed least often, and of these the first: what fails for long holds nobody up (Q2). */
 export function nextRequest(queue: MemoryQueue, now: number): QueuedRequest | undefined {
-  return queue.requests.find(({ running, retry }) => !running && (retry === null || retry.until <= now));
+  const ready = queue.requests.filter(({ running, retry }) => !running && (retry === null || retry.until <= now));
+  const attemptsOf = ({ retry }: QueuedRequest): number => retry?.attempts ?? 0;
+  return ready.reduce<QueuedRequest | undefined>((best, one) => (best && attemptsOf(best) <= attemptsOf(one) ? best : one), undefined);
 }
 
 /** When the first of those that rest may go on; undefined while none rests. */
@@ -61,7 +65,13 @@ export function startRequest(queue: MemoryQueue, id: string): MemoryQueue {
 }
 
 export function postponeRequest(queue: MemoryQueue, id: string, failure: StepFailure, at: number): MemoryQueue {
-  return withRequest(queue, id, (one) => ({ ...one, running: false, retry: retryAfter(failure, (one.retry?.attempts ?? 0) + 1, at) }));
+  return withRequest(queue, id, (one) => {
+    const attempts = (one.retry?.attempts ?? 0) + 1;
+    const soon = retryAfter(failure, attempts, at);
+    // A key that is refused, a file that cannot be used: a person must see to it, and is given time.
+    const until = failure.transient ? soon.until : at + Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** Math.min(attempts - 1, 20));
+    return { ...one, running: false, retry: { ...soon, until } };
+  });
 }
 
 export function finishRequest(

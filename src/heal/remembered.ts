@@ -5,8 +5,11 @@ import { fetchRuns, type History } from './fetch-runs.js';
 
 export interface RememberedWrite {
   readonly activity: 'remember' | 'forget' | 'review';
-  /** As the activity was given it. */
+  /** As the activity was given it, and what it answered. */
   readonly input: unknown;
+  readonly result: unknown;
+  /** Epoch milliseconds. */
+  readonly at: number;
 }
 
 const WRITES: readonly string[] = ['remember', 'forget', 'review'] satisfies RememberedWrite['activity'][];
@@ -21,7 +24,7 @@ export function createRememberedBy(
   return async (scope) => {
     const id = memoryWorkflowId(scope);
     const both = [id, `${id}:${taskQueue}`].map((workflowId) => fetchRemembered(service, { namespace, workflowId }));
-    return (await Promise.all(both)).flat();
+    return (await Promise.all(both)).flat().sort((a, b) => a.at - b.at);
   };
 }
 
@@ -38,12 +41,27 @@ async function fetchRemembered(
 }
 
 function writesIn({ events }: History): RememberedWrite[] {
-  const done = new Set((events ?? []).map((event) => String(event.activityTaskCompletedEventAttributes?.scheduledEventId ?? '')));
+  const results = new Map(
+    (events ?? []).map((event) => [String(event.activityTaskCompletedEventAttributes?.scheduledEventId ?? ''), event]),
+  );
   return (events ?? []).flatMap((event) => {
     const scheduled = event.activityTaskScheduledEventAttributes;
     const activity = scheduled?.activityType?.name ?? '';
     const data = scheduled?.input?.payloads?.[0]?.data;
-    if (!WRITES.includes(activity) || !data || !done.has(String(event.eventId))) return [];
-    return [{ activity: activity as RememberedWrite['activity'], input: JSON.parse(Buffer.from(data).toString('utf8')) as unknown }];
+    const completed = results.get(String(event.eventId));
+    if (!WRITES.includes(activity) || !data || !completed) return [];
+    const answer = completed.activityTaskCompletedEventAttributes?.result?.payloads?.[0]?.data;
+    return [
+      {
+        activity: activity as RememberedWrite['activity'],
+        input: decoded(data),
+        result: answer ? decoded(answer) : undefined,
+        at: Number(completed.eventTime?.seconds ?? 0) * 1000 + Math.floor((completed.eventTime?.nanos ?? 0) / 1e6),
+      },
+    ];
   });
+}
+
+function decoded(data: Uint8Array): unknown {
+  return JSON.parse(Buffer.from(data).toString('utf8'));
 }

@@ -17,7 +17,8 @@ export function memoryActivities(taskQueue: string | undefined): MemoryActivitie
   const where = taskQueue === undefined ? {} : { taskQueue };
   const asking = proxyActivities<Activities>({
     ...where,
-    startToCloseTimeout: '5m',
+    // Two whole model calls, the second to repair the first.
+    startToCloseTimeout: '21m',
     // A queue whose workers are gone for good must not hold up the others for ever.
     scheduleToStartTimeout: '2m',
     heartbeatTimeout: '10s',

@@ -66,6 +66,7 @@ export async function memory(argument: MemoryArgument): Promise<never> {
   const { scope, handOver = MOST_EVENTS } = begin(argument);
   let queue = (workflowInfo().continuedFromExecutionRunId && argument.carried) || emptyQueue(scope);
   let leaving = false;
+  let cares = 0;
   let cancelled: Error | undefined;
   const bell = createBell();
   const writing = createTurnstile();
@@ -103,7 +104,7 @@ export async function memory(argument: MemoryArgument): Promise<never> {
     const { agent = scope } = accepted(readCare(payload));
     const activities = memoryActivities(undefined);
     const found = await inWords(() => activities.care({ scope, agent }));
-    const id = `care/${workflowInfo().runId}/${workflowInfo().historyLength}`;
+    const id = `care/${workflowInfo().runId}/${++cares}`;
     if (found.update) {
       const { update } = found;
       await writing(() => activities.remember({ scope, id, cause: 'care', history: null, update, proposed: [] }));

@@ -105,6 +105,27 @@ describe('the window', () => {
   });
 });
 
+test('what cannot be put away rests by itself: messages are recorded and answered meanwhile', () => {
+  const { state } = silently(26);
+  const failing = applyAll(
+    news(state, 's1/1-42'),
+    { kind: 'put-away-started', at: state.now },
+    { kind: 'put-away-failed', failure: { type: 'bad-memory', message: 'no', transient: false }, at: state.now },
+  );
+  const { steps } = settle(apply(failing, said('meanwhile', { at: failing.now })), SILENT);
+  expect(kinds(steps).slice(0, 2)).toEqual(['record', 'call-model']);
+  expect(nextStep(later(failing, 1_000))).toMatchObject({ kind: 'put-away' });
+});
+
+test('a consolidation that comes too late is paid for all the same, once', () => {
+  const { state } = silently(26);
+  const trimmed = settle(later(state, 30_000), SILENT).state;
+  const usage = { inputTokens: 100, cachedTokens: 0, outputTokens: 10, costUsd: 1 };
+  const late = { kind: 'consolidation-ended', requestId: 's1/1-42', consolidation: 'model', usage, at: trimmed.now } as const;
+  const paid = applyAll(trimmed, late, late);
+  expect(paid.usage.inputTokens - trimmed.usage.inputTokens).toBe(100);
+});
+
 describe('/new', () => {
   const reset = (state: ConversationState, id = 'r'): ConversationState =>
     apply(state, { kind: 'reset-requested', resetId: id, at: state.now });

@@ -7,7 +7,7 @@ import { defineTool } from '../../src/tools/define-tool.js';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { overloaded } from '../../src/testing/faults.js';
+import { overloaded, promptTooLong } from '../../src/testing/faults.js';
 import { createStage, say } from '../support/stage.js';
 import { runsOf } from '../support/run-chain.js';
 import { waitFor } from '../support/wait-for.js';
@@ -325,6 +325,41 @@ test('care merges what is there twice, by the same writer', async () => {
   consolidator = () => text(JSON.stringify({ memory_update: '- Likes tea.\n- Likes chess.' }));
   expect(await world.client.scope(scope).care('default')).toMatchObject({ kind: 'cared' });
   expect((await memoryOf(scope)).trim()).toBe('- Likes tea.\n- Likes chess.');
+});
+
+test('what is to stay forgotten is in no raw fallback and no recap either', async () => {
+  await world.writeAgent('terse', { memory: { consolidationTimeout: 300, memoryWindow: 4, keepCount: 2 } });
+  const { id, scope } = await started('terse');
+  await world.client.scope(scope).forget('the alarm code is 5521');
+  consolidator = () => overloaded();
+  for (const words of ['the alarm code is 5521', 'second', 'third']) await world.client.send(id, say(id, words));
+  await waitFor(
+    () => world.client.status(id),
+    ({ epoch }) => epoch === 2,
+  );
+  await world.client.send(id, say(id, 'fourth'));
+  expect(systemText(stage.requests(id).at(-1)!)).toContain('[RECAP]');
+  expect(systemText(stage.requests(id).at(-1)!)).not.toContain('5521');
+  const entries = await historyOf(scope);
+  expect(entries[0]?.kind).toBe('raw-fallback');
+  expect(JSON.stringify(entries)).not.toContain('5521');
+});
+
+test('a model that was given too much is asked with less', async () => {
+  const { id, scope } = await started();
+  for (let n = 0; n < 3; n++) await world.client.send(id, say(id, `${n} ${'a long story '.repeat(1_500)}`));
+  const lengths: number[] = [];
+  consolidator = (prompt) => {
+    lengths.push(prompt.length);
+    return prompt.length > 30_000 ? promptTooLong() : keeps(prompt);
+  };
+  await world.client.reset(id);
+  await waitFor(
+    () => historyOf(scope),
+    (entries) => entries.some(({ kind }) => kind === 'summary'),
+  );
+  expect(lengths.length).toBeGreaterThan(1);
+  expect(lengths.at(-1)).toBeLessThan(30_000);
 });
 
 test('where the memory of a scope lives on a queue that nobody works, ours is kept beside it', async () => {
