@@ -346,20 +346,18 @@ test('what is to stay forgotten is in no raw fallback and no recap either', asyn
 });
 
 test('a model that was given too much is asked with less', async () => {
-  const { id, scope } = await started();
-  for (let n = 0; n < 3; n++) await world.client.send(id, say(id, `${n} ${'a long story '.repeat(1_500)}`));
+  await world.writeAgent('smaller', { context: { maxTokens: 20_000 } });
+  const { id, scope } = await started('smaller');
+  for (let n = 0; n < 6; n++) await world.client.send(id, say(id, `${n} ${'a long story '.repeat(400)}`));
   const lengths: number[] = [];
   consolidator = (prompt) => {
     lengths.push(prompt.length);
-    return prompt.length > 30_000 ? promptTooLong() : keeps(prompt);
+    return prompt.length > 14_000 ? promptTooLong() : keeps(prompt);
   };
-  await world.client.reset(id);
-  await waitFor(
-    () => historyOf(scope),
-    (entries) => entries.some(({ kind }) => kind === 'summary'),
-  );
-  expect(lengths.length).toBeGreaterThan(1);
-  expect(lengths.at(-1)).toBeLessThan(30_000);
+  expect(await world.client.reset(id)).toMatchObject({ consolidation: 'model' });
+  expect(lengths[0]).toBeGreaterThan(14_000);
+  expect(lengths.at(-1)).toBeLessThan(14_000);
+  expect(await historyOf(scope)).toMatchObject([{ kind: 'summary' }]);
 });
 
 test('where the memory of a scope lives on a queue that nobody works, ours is kept beside it', async () => {
