@@ -1,5 +1,5 @@
 /** Without a worker a query is answered by nobody, and Temporal waits for one half a minute. */
-const PATIENCE_MS = 5000;
+const PATIENCE_MS = 10_000;
 
 /** Only a worker can say how the conversation stands; what Temporal knows is worth showing without it. */
 export async function orSilence<T>(asked: Promise<T>, instead: T, patienceMs = PATIENCE_MS): Promise<T> {
