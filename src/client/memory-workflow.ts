@@ -7,12 +7,22 @@ import { memoryWorkflowId } from '../conversation/memory-contract.js';
  * would wait for it in vain. Writers of one store do not overwrite each other: MEMORY.md is compared before it is set.
  */
 export async function memoryIdFor(client: Client, scope: string, taskQueue: string): Promise<string> {
+  return (await findMemory(client, scope, taskQueue)).id;
+}
+
+/** `isRunning`: of the one that was found; what has ended can be asked nothing. */
+export async function findMemory(
+  client: Client,
+  scope: string,
+  taskQueue: string,
+): Promise<{ readonly id: string; readonly isRunning: boolean }> {
   const id = memoryWorkflowId(scope);
   try {
     const found = await client.workflow.getHandle(id).describe();
-    return found.status.name === 'RUNNING' && found.taskQueue !== taskQueue ? `${id}:${taskQueue}` : id;
+    const isRunning = found.status.name === 'RUNNING';
+    return isRunning && found.taskQueue !== taskQueue ? { id: `${id}:${taskQueue}`, isRunning } : { id, isRunning };
   } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return id;
+    if (error instanceof WorkflowNotFoundError) return { id, isRunning: false };
     throw error;
   }
 }

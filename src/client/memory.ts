@@ -15,7 +15,7 @@ import type { HistoryEntry, MemoryChange, MemoryText, Proposal } from '../memory
 import type { FactRecord, ScopeKey, Store } from '../stores/store.js';
 import { careUpdate, forgetUpdate, memoryStatusQuery, reviewUpdate } from '../workflows/messages.js';
 import { ClientError, toClientError } from './errors.js';
-import { memoryIdFor, memoryStart } from './memory-workflow.js';
+import { findMemory, memoryIdFor, memoryStart } from './memory-workflow.js';
 import { persistInTrying } from './persist-in-trying.js';
 
 export interface ScopeMemory {
@@ -93,7 +93,8 @@ export function createScopeMemory({ client, namespace, taskQueue, store }: Memor
 
     async status() {
       try {
-        return await client.workflow.getHandle(await memoryIdFor(client, scope, taskQueue)).query(memoryStatusQuery);
+        const { id, isRunning } = await findMemory(client, scope, taskQueue);
+        return isRunning ? await client.workflow.getHandle(id).query(memoryStatusQuery) : undefined;
       } catch (error) {
         const told = toClientError(error, `cannot read the status of ${of}`);
         if (told.kind === 'not-found') return undefined;

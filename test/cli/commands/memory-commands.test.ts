@@ -63,7 +63,7 @@ function from(trust: LineSource['trust'], turn: string): LineSource {
 
 /** A scope that remembers: two versions, a day apart; two entries of HISTORY, a fact, three proposals. */
 async function remembering(): Promise<string> {
-  const scope = `scope-${process.pid}-${++scopes}`;
+  const scope = `cli-scope-${process.pid}-${++scopes}`;
   const key = { namespace: 'default', scope };
   const { documents, facts } = world.store;
   const first = await documents.writeMemory(key, {
@@ -313,7 +313,7 @@ test('history show and grep print entries newest first, for people and as data',
 });
 
 test('what has been consolidated is seen in the status of the memory, and inspect tells what a conversation is not asked for yet', async () => {
-  const scope = `scope-${process.pid}-${++scopes}`;
+  const scope = `cli-scope-${process.pid}-${++scopes}`;
   const id = world.id();
   await world.client.start(id, { scope });
   stage.play(id, text('Hello.'));
