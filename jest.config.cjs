@@ -12,4 +12,6 @@ module.exports = {
   globalSetup: '<rootDir>/test/support/global-setup.ts',
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
   testTimeout: 60000,
+  // Most of a test is waiting: for a server, for a dead worker's time-out.
+  maxWorkers: 2,
 };
