@@ -84,5 +84,7 @@ export async function startProduct({ dir, temporal, connection, modelUrl, taskQu
 
 async function writeAgent(agentsDir: string, id: string, config: object): Promise<void> {
   await mkdir(join(agentsDir, id), { recursive: true });
-  await writeFile(join(agentsDir, id, 'agent.json'), JSON.stringify(config));
+  // What a turn costs, and no consolidation beside it.
+  const memory = { memoryWindow: 10_000 };
+  await writeFile(join(agentsDir, id, 'agent.json'), JSON.stringify({ memory, ...config }));
 }
