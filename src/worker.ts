@@ -86,12 +86,14 @@ async function runUntil(stop: AbortSignal, config: Config, own: OwnCode, onReady
   );
   const offline = needsStandIn(config) ? await startOfflineModel() : undefined;
   try {
+    const { workflowService: service } = connection;
+    const rememberedBy = createRememberedBy(service, { namespace, taskQueue: config.taskQueue });
     const activities = await activitiesOf(config, own, store, {
       offlineUrl: offline?.url,
       hasSearchAttributes: createAttributeCheck(connection, namespace),
-      rememberedBy: createRememberedBy(connection.workflowService, { namespace, taskQueue: config.taskQueue }),
+      rememberedBy,
       askMemory: createAskMemory({ connection, namespace, taskQueue: config.taskQueue }),
-      heal: (key) => heal({ service: connection.workflowService, code: workflowCode(), store, processors: own.processors?.input }, key),
+      heal: (key) => heal({ service, code: workflowCode(), store, processors: own.processors?.input, rememberedBy }, key),
     });
     if (stop.aborted) return;
     const { taskQueue } = config;

@@ -1,8 +1,7 @@
 /** What people decide about a scope's memory: `forget` and `review`. The memory workflow runs them, one write at a time. */
-import { createHash } from 'node:crypto';
 import { ApplicationFailure } from '@temporalio/common';
 import type { Forgotten, Reviewed } from '../conversation/memory-contract.js';
-import { isForgotten, redactor, tombstoneOf, withoutForgotten } from '../memory/documents/forgetting.js';
+import { isForgotten, redactor, tombstoneFor, withoutForgotten } from '../memory/documents/forgetting.js';
 import type { LineSource } from '../memory/documents/documents.js';
 import { linesOf } from '../memory/documents/memory-lines.js';
 import type { ScopeKey, Store } from '../stores/store.js';
@@ -27,14 +26,18 @@ const TRIES = 5;
 export async function forget(store: Store, { scope, text, at }: ForgetInput): Promise<Forgotten> {
   const key = scopeKey(scope);
   const { documents, facts } = store;
-  const id = `forget_${createHash('sha256').update(`${scope}\0${text}`).digest('hex').slice(0, 16)}`;
-  const tombstone = tombstoneOf(text, { id, ts: at / 1000, salt: scope });
+  const tombstone = tombstoneFor({ scope, text, at });
   if (tombstone.words.length === 0)
     throw ApplicationFailure.nonRetryable('there is no word in this that could be forgotten', 'InvalidMessage');
   await documents.forget(key, tombstone);
   const isGone = (line: string): boolean => isForgotten(line, [tombstone], scope);
   const [lines, known, { proposals }] = await Promise.all([
-    change(store, key, { id: `${id}/${at}`, ts: at / 1000, cause: 'forgotten', make: (now) => withoutForgotten(now, [tombstone], scope) }),
+    change(store, key, {
+      id: `${tombstone.id}/${at}`,
+      ts: at / 1000,
+      cause: 'forgotten',
+      make: (now) => withoutForgotten(now, [tombstone], scope),
+    }),
     facts.list(key),
     documents.proposals(key),
   ]);

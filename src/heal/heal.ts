@@ -16,6 +16,7 @@ import { sourcesIn } from '../conversation/media.js';
 import { mediaToRefs, TEXT_INLINE, toBody } from '../memory/bodies.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import { fetchRuns } from './fetch-runs.js';
+import { restoreForgotten, type RememberedWrite } from './remembered.js';
 import { replayRuns, type WorkflowCode } from './replay-runs.js';
 
 export interface Healed {
@@ -39,11 +40,13 @@ export interface HealDependencies {
   readonly store: Store;
   /** Those of `record`: what they removed must not come back. */
   readonly processors?: readonly InputProcessor[];
+  /** What history says was written to the scope's memory: forgotten facts must not come back. */
+  readonly rememberedBy: (scope: string) => Promise<readonly RememberedWrite[]>;
 }
 
 const WRITES_AT_ONCE = 32;
 
-export async function heal({ service, code, store, processors }: HealDependencies, key: ConversationKey): Promise<Healed> {
+export async function heal({ service, code, store, processors, rememberedBy }: HealDependencies, key: ConversationKey): Promise<Healed> {
   const { histories, complete } = await fetchRuns(service, { namespace: key.namespace, workflowId: key.conversation });
   const { runs, problems } = await replayRuns(code, key.conversation, histories);
   const entries = new Map<number, Entry>();
@@ -65,6 +68,7 @@ export async function heal({ service, code, store, processors }: HealDependencie
   }
   const missing = await missingOf(store, key, [...entries.values()]);
   await writeBack(store, key, [...entries.values()], missing);
+  if (memories.size > 0) await restoreForgotten(store, key, await rememberedBy(key.scope));
   for (const memory of memories.values()) await remember(store, key, memory);
   if (archived.length > 0) await store.entries.archive(key, archived);
   return {

@@ -1,6 +1,8 @@
 /** What was written to a scope's memory, as the history of its one writer has it: the inputs of its activities that completed, oldest first. */
 import type { WorkflowService } from '@temporalio/client';
 import { memoryWorkflowId } from '../conversation/memory-contract.js';
+import { tombstoneFor } from '../memory/documents/forgetting.js';
+import type { ScopeKey, Store } from '../stores/store.js';
 import { fetchRuns, type History } from './fetch-runs.js';
 
 export interface RememberedWrite {
@@ -26,6 +28,13 @@ export function createRememberedBy(
     const both = [id, `${id}:${taskQueue}`].map((workflowId) => fetchRemembered(service, { namespace, workflowId }));
     return (await Promise.all(both)).flat().sort((a, b) => a.at - b.at);
   };
+}
+
+/** What is to stay forgotten must be there before anything else is brought back. */
+export async function restoreForgotten(store: Store, key: ScopeKey, writes: readonly RememberedWrite[]): Promise<void> {
+  for (const { activity, input } of writes) {
+    if (activity === 'forget') await store.documents.forget(key, tombstoneFor(input as Parameters<typeof tombstoneFor>[0]));
+  }
 }
 
 /** Nothing where there is no such workflow, or its history is gone. */

@@ -193,6 +193,21 @@ test('a compaction that was taken back does not come back, and takes nobody else
   expect((await world.client.memory(gone)).episodes).toEqual([]);
 });
 
+test('a fact that was forgotten does not come back with what is healed', async () => {
+  world = await startWorld({ redisUrl: server.url, agent: small });
+  const id = world.id();
+  const scope = `forgotten-${process.pid}`;
+  await remembering(id, 6, scope);
+  playSummary('The safe opens with 9173.');
+  await world.client.compact(id);
+  expect(await world.client.scope(scope).forget('The safe opens with 9173.')).toMatchObject({ facts: ['sem_0001'] });
+  await redis.flushall();
+  world.api.play({ reply: text('ok') });
+  await world.client.send(id, 'go on');
+  expect(await world.client.scope(scope).facts()).toEqual([]);
+  expect((await world.client.memory(id)).episodes).toHaveLength(1);
+});
+
 test('a memory that was flushed comes back from the history of its one writer, forgotten things excepted', async () => {
   let says: string | undefined;
   const aside = (request: ApiRequest): Reply | undefined =>

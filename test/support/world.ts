@@ -104,10 +104,11 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     quiet();
     const native = await NativeConnection.connect({ address });
     const code = { workflowBundle: await workflowBundle(), dataConverter: { payloadConverterPath: PAYLOAD_CONVERTER } };
+    const rememberedBy = createRememberedBy(native.workflowService, { namespace: 'default', taskQueue });
     const activities = createActivities({
-      rememberedBy: createRememberedBy(native.workflowService, { namespace: 'default', taskQueue }),
+      rememberedBy,
       askMemory: createAskMemory({ connection: native, namespace: 'default', taskQueue }),
-      heal: (key) => heal({ service: native.workflowService, code, store, processors: options.processors?.input }, key),
+      heal: (key) => heal({ service: native.workflowService, code, store, processors: options.processors?.input, rememberedBy }, key),
       processors: options.processors,
       hooks: options.hooks,
       store,

@@ -1,6 +1,7 @@
 /** `perdura heal`: writes again what the store has lost, from Temporal's history. */
 import { connectTemporal } from '../../client.js';
 import { heal as healConversation } from '../../heal/heal.js';
+import { createRememberedBy } from '../../heal/remembered.js';
 import { installTelemetry } from '../../observability.js';
 import { openStore } from '../../stores/open.js';
 import { loadUserConfig } from '../../user-config.js';
@@ -24,7 +25,9 @@ export function heal(context: CliContext, given: string): Promise<number> {
     const own = await loadUserConfig(config.cwd);
     const store = openStore(config);
     try {
-      const dependencies = { service: connection.workflowService, code: workflowCode(), store, processors: own.processors?.input };
+      const { workflowService: service } = connection;
+      const rememberedBy = createRememberedBy(service, { namespace: key.namespace, taskQueue: config.taskQueue });
+      const dependencies = { service, code: workflowCode(), store, processors: own.processors?.input, rememberedBy };
       const healed = await slowly(`replaying the history of ${id}`, healConversation(dependencies, key));
       if (globals.output !== 'text') output.line(toTerminalJson({ id, ...healed }, globals.output === 'json' ? 2 : undefined));
       else for (const line of inWords(id, healed)) output.line(line);

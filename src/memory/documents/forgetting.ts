@@ -19,6 +19,12 @@ export function tombstoneOf(
   return { id, ts, words: [...hashesOf(foldedLine(text), salt)].sort() };
 }
 
+/** Of what a person has asked to forget. The same words are the same tombstone; `at` is epoch milliseconds. */
+export function tombstoneFor({ scope, text, at }: { readonly scope: string; readonly text: string; readonly at: number }): Tombstone {
+  const id = `forget_${createHash('sha256').update(`${scope}\0${text}`).digest('hex').slice(0, HASH_CHARACTERS)}`;
+  return tombstoneOf(text, { id, ts: at / 1000, salt: scope });
+}
+
 export function isForgotten(line: string, tombstones: readonly Tombstone[], salt: string): boolean {
   if (tombstones.length === 0) return false;
   const hashes = new Set([...wordsSaid(line)].map((word) => hashOf(word, salt)));
