@@ -22,19 +22,10 @@ import type { ConversationEvent } from './event.js';
 import { acceptPersisted, acceptRecorded, failPersist, failRecord, startRecord } from './recording.js';
 import { CONSOLIDATING_RULES } from './rules.js';
 import { turnId, type ConversationState } from './state.js';
-import {
-  acceptAnswer,
-  announce,
-  endTurn,
-  failModelCall,
-  failTool,
-  finishTool,
-  passTime,
-  sendStop,
-  startModelCall,
-  startTools,
-  stopTurn,
-} from './turn.js';
+import { acceptAnswer, failModelCall, startModelCall } from './model-call.js';
+import { announce } from './settlement.js';
+import { failTool, finishTool, startTools } from './tool-round.js';
+import { endTurn, passTime, sendStop, stopTurn } from './turn.js';
 import {
   acceptAsked,
   acceptConsolidation,

@@ -28,7 +28,8 @@ import type { Entry } from './message.js';
 import { recordInput } from './recording.js';
 import { turnId, type ConversationState, type ToolCall, type Turn } from './state.js';
 import { CONSOLIDATING_RULES } from './rules.js';
-import { callsInFlight, STOP_GRACE_MS } from './turn.js';
+import { STOP_GRACE_MS } from './turn.js';
+import { callsInFlight } from './turn-access.js';
 import { askMemoryInput, owesNothing, putAwayInput } from './window.js';
 
 export type Step =
