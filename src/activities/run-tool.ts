@@ -3,13 +3,14 @@ import { Context, log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { RunToolInput, ToolFinished } from '../conversation/effects.js';
 import { toolEntry } from '../conversation/entries.js';
-import { shownText, type Body, type Entry, type JsonValue, type ToolOutcome } from '../conversation/message.js';
+import { shownText, type Body, type Entry, type JsonObject, type JsonValue, type ToolOutcome } from '../conversation/message.js';
 import { beginningOf } from '../conversation/text.js';
 import type { ConversationKey } from '../stores/store.js';
-import type { Tool, ToolResult } from '../tools/tool.js';
+import type { ToolContext } from '../tools/tool.js';
 import { memoryIngest, runProcessors } from '../memory/processors.js';
 import { inputOf, RESULT_INLINE, toBodyOrText } from '../memory/bodies.js';
 import { countTool } from '../telemetry/metrics.js';
+import { readAppContext, writeAppContext } from './app-context.js';
 import { readHealed } from './context.js';
 import { performEffect, type Done } from './effect.js';
 import { createFeedWriter } from './feed-writer.js';
@@ -17,7 +18,7 @@ import { startHeartbeat, wasStopped } from './heartbeat.js';
 import type { ActivityDependencies } from './index.js';
 import { hashOf, keyOf } from './key.js';
 
-interface Ended extends Pick<ToolFinished, 'task' | 'files'> {
+interface Ended extends Pick<ToolFinished, 'task' | 'files' | 'appContext'> {
   readonly outcome: ToolOutcome;
   readonly text: string;
 }
@@ -36,9 +37,11 @@ export async function runTool(dependencies: ActivityDependencies, input: RunTool
   const { turn, callId, name } = input;
 
   const work = async (earlier: number): Promise<Done<ToolFinished>> => {
-    const argument = await argumentsOf(dependencies, input);
+    const argument = input.person?.input ?? (await argumentsOf(dependencies, input));
     feed.publish({ kind: 'tool-started', turn, callId, name, input: beginningOf(JSON.stringify(argument), 200) });
-    const ended = earlier > 0 && !input.plan.repeatable ? UNKNOWN : await run(dependencies, input, argument, activity);
+    const ended = await run(dependencies, { input, argument, activity, earlier });
+    const tries = (input.plan.attempts ?? 1) - activity.info.attempt;
+    if (ended.outcome === 'error' && tries > 0 && !wasStopped(activity)) throw ApplicationFailure.retryable(ended.text, 'tool-failed');
     countTool(dependencies.tools.find(name)?.name, ended.outcome);
     log.info('tool finished', { tool: name, outcome: ended.outcome });
     const { conversation, scope } = key;
@@ -47,9 +50,9 @@ export async function runTool(dependencies: ActivityDependencies, input: RunTool
     const ingest = memoryIngest('MemoryIngestToolResultProcessor', async (processed: string) => {
       text = await toBodyOrText(store, key, processed.toWellFormed(), RESULT_INLINE);
     });
-    await runProcessors([...(dependencies.processors?.toolResult ?? []), ingest], ended.text, context);
-    const { task, files } = ended;
-    const beside = { ...(task && { task }), ...(files && { files }) };
+    await runProcessors([...(dependencies.processors?.toolResult ?? []), ingest], withPersonsWord(ended.text, input, argument), context);
+    const { task, files, appContext } = ended;
+    const beside = { ...(task && { task }), ...(files && { files }), ...(appContext && { appContext }) };
     const finished: ToolFinished = { ...finishedOf(input, ended.outcome, ''), ts: Date.now() / 1000, text, ...beside };
     return { result: finished, entry: toolEntry(finished, input.seq) };
   };
@@ -57,7 +60,10 @@ export async function runTool(dependencies: ActivityDependencies, input: RunTool
   try {
     const finished = await performEffect<ToolFinished>(store, {
       key,
-      claim: { id: callId, hash: hashOf([turn, input.slot, input.askedIn, name]) },
+      claim: {
+        id: callId,
+        hash: hashOf([turn, input.slot, input.askedIn, name, ...(input.person?.input === undefined ? [] : [input.person.input])]),
+      },
       work: ({ earlier }) => work(earlier),
       fenced: (done) => ({ ...(done?.result ?? finishedOf(input, 'unknown', '')), fenced: true }),
     });
@@ -71,12 +77,16 @@ export async function runTool(dependencies: ActivityDependencies, input: RunTool
   }
 }
 
-async function run(
-  { agents, tools, workspace, store }: ActivityDependencies,
-  input: RunToolInput,
-  argument: JsonValue,
-  activity: Context,
-): Promise<Ended> {
+interface Attempt {
+  readonly input: RunToolInput;
+  readonly argument: JsonValue;
+  readonly activity: Context;
+  /** How many attempts began before this one and did not end. */
+  readonly earlier: number;
+}
+
+async function run(dependencies: ActivityDependencies, { input, argument, activity, earlier }: Attempt): Promise<Ended> {
+  const { agents, tools, store } = dependencies;
   const agent = await agents(input.identity.agent, input.identity.scope);
   const offered = agent.config.tools ?? tools.names;
   const tool = offered.includes(input.name) ? tools.find(input.name) : undefined;
@@ -84,8 +94,19 @@ async function run(
 
   const timeout = AbortSignal.timeout(input.plan.timeoutMs);
   const signal = AbortSignal.any([activity.cancellationSignal, timeout]);
-  const result = await untilAborted(signal, runWith(tool, input, argument, { workspace, store, signal }));
-  if (result?.ok === true) return { outcome: 'ok', text: result.content, task: result.task, files: result.files };
+  const key = keyOf(input.identity);
+  const shared = await readAppContext(store, key, input.appContext);
+  const context = toolContext(dependencies, { input, key, shared, signal });
+  if (earlier > 0 && !input.plan.repeatable) {
+    const verified = tool.verify ? await untilAborted(signal, tool.verify(argument, context)) : 'unknown';
+    if (verified === 'unknown' || verified === undefined) return UNKNOWN;
+    if (verified.done) return { outcome: 'ok', text: `${verified.content}\n[An earlier attempt had done this before it was broken off.]` };
+  }
+  const result = await untilAborted(signal, tool.run(argument, context));
+  if (result?.ok === true) {
+    const appContext = result.context && (await writeAppContext(store, key, { ...shared, ...result.context }));
+    return { outcome: 'ok', text: result.content, task: result.task, files: result.files, ...(appContext && { appContext }) };
+  }
   if (result) return { outcome: 'error', text: result.error };
   const harmless = input.plan.repeatable;
   if (timeout.aborted) {
@@ -96,15 +117,17 @@ async function run(
   return { outcome: harmless ? 'error' : 'unknown', text: 'Interrupted: the person stopped this turn while the tool ran.' };
 }
 
-function runWith(
-  tool: Tool,
-  input: RunToolInput,
-  argument: JsonValue,
-  { workspace, store, signal }: Pick<ActivityDependencies, 'workspace' | 'store'> & { readonly signal: AbortSignal },
-): Promise<ToolResult> {
-  const { namespace, scope, conversation, life } = keyOf(input.identity);
+interface Surroundings {
+  readonly input: RunToolInput;
+  readonly key: ConversationKey;
+  readonly shared: JsonObject;
+  readonly signal: AbortSignal;
+}
+
+function toolContext({ workspace, store }: ActivityDependencies, { input, key, shared, signal }: Surroundings): ToolContext {
+  const { namespace, scope, conversation, life } = key;
   const { turn, callId } = input;
-  return tool.run(argument, {
+  return {
     workspace,
     signal,
     conversation,
@@ -112,8 +135,20 @@ function runWith(
     callId,
     idempotencyKey: `${namespace}/${life}/${callId}`,
     now: () => new Date(),
+    context: shared,
     history: () => store.documents.history({ namespace, scope }),
-  });
+  };
+}
+
+/** The model reads what the person who allowed the call has said and changed. */
+function withPersonsWord(text: string, { person }: RunToolInput, argument: JsonValue): string {
+  const said = [
+    ...(person?.input === undefined
+      ? []
+      : [`A person changed the arguments before it ran: ${beginningOf(JSON.stringify(argument), 1_000)}`]),
+    ...(person?.note === undefined ? [] : [`The person who allowed it says: ${person.note}`]),
+  ];
+  return said.length === 0 ? text : `${text}\n[${said.join('\n')}]`;
 }
 
 /** A tool that does not listen to its signal is not waited for. */

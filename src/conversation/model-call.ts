@@ -64,6 +64,7 @@ export function acceptAnswer(state: ConversationState, event: Of<'model-answered
     case 'pause':
       return turn.stopping ? endTurn(spoken, 'interrupted') : countRound(spoken, nextModelCall);
     case 'end':
+      if (answer.misfit !== undefined && !turn.stopping) return repair(spoken, answer.misfit);
       return endTurn(spoken, turn.stopping ? 'interrupted' : 'end');
     case 'interrupted':
       return endTurn(spoken, 'interrupted');
@@ -102,6 +103,25 @@ export function failModelCall(state: ConversationState, event: Of<'model-call-fa
     });
   }
   return endTurn(settle(state, [{ effect: call.id, entry: null }]), 'failed', { type: failure.type, message: failure.message });
+}
+
+/** The answer should have been data of a certain shape. The model is told once what is wrong with it, in an entry of its own. */
+function repair(state: ConversationState, misfit: string): ConversationState {
+  const { turn } = state;
+  if (!turn) return state;
+  if (turn.misfit !== undefined) {
+    const message = `The answer does not fit message.output, also after it was corrected once: ${misfit}`;
+    return endTurn(state, 'failed', { type: 'output-schema', message });
+  }
+  const slot = state.counters.slot + 1;
+  const seq = turn.seq + 1;
+  const text = `Your answer does not fit the schema: ${misfit}\nAnswer again, with the corrected JSON alone.`;
+  const { session, now } = state;
+  const entry = { v: 1, slot, session, turn: turnId(turn.number), seq, ts: now / 1000, message: { role: 'user', text } } as const;
+  const told = settle({ ...state, counters: { ...state.counters, slot }, context: withSlot(state.context, slot) }, [
+    { effect: `${turnId(turn.number)}/repair`, entry },
+  ]);
+  return nextModelCall(withTurn(told, (now) => ({ ...now, seq, misfit })));
 }
 
 /** The model was given too much: older turns become memory, and it is asked again. With `error` the turn ends when that is no help. */

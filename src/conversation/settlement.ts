@@ -12,11 +12,13 @@ const MAX_FACTS = 64;
 /** What the model is told of a call without a result of its own. */
 export function answerFor(state: ConversationState, turn: Turn, call: ToolCall, failure: StepFailure | null): Settlement {
   const [outcome, text]: [ToolOutcome, string] =
-    call.status === 'waiting'
-      ? ['cancelled', 'Cancelled before it started: the person stopped this turn.']
-      : failure && call.plan.repeatable
-        ? ['error', `The tool did not finish: ${failure.message}`]
-        : ['unknown', `Interrupted, outcome unknown: ${failure ? failure.message : 'the person stopped this turn while it ran'}.`];
+    call.status === 'delegated'
+      ? ['unknown', 'Interrupted: the sub-agent was told to stop, and did not report in time. What it has done is unknown.']
+      : call.status !== 'running'
+        ? ['cancelled', 'Cancelled before it started: the person stopped this turn.']
+        : failure && call.plan.repeatable
+          ? ['error', `The tool did not finish: ${failure.message}`]
+          : ['unknown', `Interrupted, outcome unknown: ${failure ? failure.message : 'the person stopped this turn while it ran'}.`];
   return { effect: call.id, entry: resultEntry(state, turn, call, outcome, text) };
 }
 

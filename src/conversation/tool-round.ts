@@ -10,7 +10,10 @@ import type { AssistantBlock, JsonValue } from './message.js';
 import { answerFor, resultEntry, settle } from './settlement.js';
 import { estimateTokens, type ConversationState, type ToolCall } from './state.js';
 import { beginningOf } from './text.js';
-import { endIfStopped, endStopped, endTurn, nextModelCall } from './turn.js';
+import { endIfStopped, endStopped, endTurn, endWithOpenCalls, nextModelCall } from './turn.js';
+import { acceptReport } from './delegation.js';
+import { admit, decide, endWaits, isCircling, refuseDecision } from './waiting.js';
+import { rejectInput } from './arrivals.js';
 import { closeRound, runningTool, withToolCalls, withTurn } from './turn-access.js';
 
 type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
@@ -59,7 +62,29 @@ export function startRound(
       message: `Stopped after ${limit} rounds of tools (limits.maxToolRounds of agent "${state.identity.agent}"); say "continue" to go on.`,
     });
   }
-  return withTurn(asked, (now) => ({ ...now, rounds: now.rounds + 1 }));
+  const admitted = admit(withTurn(asked, (now) => ({ ...now, rounds: now.rounds + 1 })));
+  if (!isCircling(admitted)) return endRoundIfDone(admitted);
+  return endWithOpenCalls(admitted, 'tool-limit', {
+    type: 'repeated-call',
+    message: 'Stopped: the model made the same call again and again, after it had been told not to. Say what it should do instead.',
+  });
+}
+
+/** A person has decided: what is not run now has its answer. */
+export function acceptDecision(state: ConversationState, event: Of<'decided'>): ConversationState {
+  const refused = refuseDecision(state, event.decision);
+  if (refused !== undefined) return rejectInput(state, { kind: 'input-rejected', name: 'decide', reason: refused, at: event.at });
+  return endRoundIfDone(decide(state, event));
+}
+
+export function acceptChildEnd(state: ConversationState, event: Of<'child-ended'>): ConversationState {
+  return endRoundIfDone(acceptReport(state, event));
+}
+
+/** What nobody has decided in time, and what has slept long enough. */
+export function passWaits(state: ConversationState): ConversationState {
+  const after = endWaits(state);
+  return after === state ? state : endRoundIfDone(after);
 }
 
 export function startTools(state: ConversationState, event: Of<'tools-started'>): ConversationState {
@@ -76,6 +101,7 @@ export function finishTool(state: ConversationState, event: Of<'tool-finished'>)
     ...state,
     contextTokens: state.contextTokens + estimateTokens(typeof text === 'string' ? text.length : text.bytes),
     unpersisted: result.persisted ? state.unpersisted : [...state.unpersisted, toolEntry(result, call.seq)],
+    ...(result.appContext ? { appContext: result.appContext } : {}),
     ...(result.task ? { memory: { ...state.memory, task: result.task } } : {}),
   };
   return endRoundIfDone(withToolCalls(done, (other) => (other === call ? { ...call, status: 'done' } : other)));

@@ -5,10 +5,12 @@
  * T5  A slot is given once; one whose effect failed stays empty and out of the context.
  */
 import { LIMITS, type StopReason, type TurnError } from './contract.js';
+import { overBudget } from './budget.js';
 import type { ConversationEvent } from './event.js';
 import { announce, answerFor, settle } from './settlement.js';
 import { withSlot } from './slots.js';
 import { estimateTokens, NO_USAGE, turnId, type ConversationState, type QueuedMessage } from './state.js';
+import { runningChildren } from './delegation.js';
 import { joinSteering, steeringBecomesNext } from './steering.js';
 import { callsInFlight, closeRound, withTurn } from './turn-access.js';
 import { noteTurn } from './window.js';
@@ -23,6 +25,7 @@ export function beginTurn(state: ConversationState, item: QueuedMessage): Conver
     ...state,
     queue: state.queue.filter((other) => other !== item),
     latestTurn: Math.max(state.latestTurn, item.turn),
+    ...(item.contextRef === undefined ? {} : { appContext: { ref: item.contextRef } }),
     context: withSlot(state.context, item.slot),
     contextTokens: state.contextTokens + estimateTokens(item.bytes),
     turn: {
@@ -38,6 +41,7 @@ export function beginTurn(state: ConversationState, item: QueuedMessage): Conver
       answerSlot: null,
       doing: { kind: 'tools', calls: [] },
       stopping: null,
+      ...(item.outputRef === undefined ? {} : { outputRef: item.outputRef }),
     },
   };
   return item.stopped ? endTurn(begun, 'interrupted') : nextModelCall(begun);
@@ -53,6 +57,7 @@ export function endTurn(state: ConversationState, stopReason: StopReason, error?
     usage: turn.usage,
     toolCalls: turn.toolCalls,
     answerSlot: turn.answerSlot,
+    ...(turn.outputRef !== undefined && stopReason === 'end' && !error ? { fits: true } : {}),
     ...(error ? { error } : {}),
   };
   const after = steeringBecomesNext({
@@ -73,6 +78,8 @@ export function endTurn(state: ConversationState, stopReason: StopReason, error?
 }
 
 export function nextModelCall(state: ConversationState): ConversationState {
+  const spent = overBudget(state);
+  if (spent) return endTurn(state, 'budget', spent);
   const slot = state.counters.slot + 1;
   const numbered: ConversationState = { ...state, counters: { ...state.counters, slot } };
   return withTurn(joinSteering(numbered), (turn) => ({
@@ -106,7 +113,7 @@ export function passTime(state: ConversationState): ConversationState {
 }
 
 export function endIfStopped(state: ConversationState): ConversationState {
-  return state.turn?.stopping && callsInFlight(state).length === 0 ? endStopped(state) : state;
+  return state.turn?.stopping && callsInFlight(state).length + runningChildren(state).length === 0 ? endStopped(state) : state;
 }
 
 /** T4: everything open is settled, whatever became of it, and the turn ends. */
@@ -118,7 +125,14 @@ export function endStopped(state: ConversationState): ConversationState {
     const tried = call.inFlight || call.failures > 0;
     return endTurn(tried ? settle(state, [{ effect: call.id, entry: null }]) : state, 'interrupted');
   }
+  return endWithOpenCalls(state, 'interrupted');
+}
+
+/** The turn ends in the middle of a round: each call is answered all the same (T4). */
+export function endWithOpenCalls(state: ConversationState, stopReason: StopReason, error?: TurnError): ConversationState {
+  const { turn } = state;
+  if (turn?.doing.kind !== 'tools') return state;
   const { calls } = turn.doing;
   const open = calls.filter((call) => call.status !== 'done').map((call) => answerFor(state, turn, call, null));
-  return endTurn(closeRound(settle(state, open), calls), 'interrupted');
+  return endTurn(closeRound(settle(state, open), calls), stopReason, error);
 }
