@@ -185,7 +185,7 @@ async function settingsOf(
     compactionRatio: compactionRatio(config, model),
     fixedTokens: fixedTokens(systemPrompt(agent, text), offered),
     handOver: { ...HAND_OVER, ...handOver },
-    thresholds: thresholdsOf(config, model),
+    thresholds: thresholdsOf(config, model, offered),
     ...budgetOf(config),
     ...(notifies && { notifies }),
     memory: {

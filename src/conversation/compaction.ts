@@ -33,7 +33,7 @@ export function truncationDue({ memory, settings, contextTokens, turn }: Convers
 
 /** Seed 004: only a hint. */
 export function suggestsCompaction({ settings, contextTokens }: ConversationState): boolean {
-  return settings?.thresholds !== undefined && contextTokens >= settings.thresholds.soft;
+  return settings?.thresholds?.suggests === true && contextTokens >= settings.thresholds.soft;
 }
 
 export type CompactionCause = 'asked' | 'context-full' | 'ratio' | 'budget' | 'hard';

@@ -303,6 +303,8 @@ export interface Thresholds {
   readonly hard: number;
   readonly truncation: number;
   readonly autoCompact: boolean;
+  /** True: the model has the tool to act on a hint. */
+  readonly suggests: boolean;
 }
 
 /** `uncompact`: the compaction that began this epoch, taken back; what it archived is active again, what it learned is gone. */

@@ -125,7 +125,11 @@ test('a flush in the middle of a tool round is healed before the tool reads its 
   expect(world.api.problems).toEqual([]);
 });
 
-const small = { maxTokens: 500, context: { maxTokens: 6_000, safetyMargin: 500 } };
+const small = {
+  maxTokens: 500,
+  tools: ['get_time', 'list_files', 'read_file', 'search_files', 'search_history', 'set_task'],
+  context: { maxTokens: 6_000, safetyMargin: 500 },
+};
 
 /** Turns of which the older become memory, by a summarizer that says which batch it was. */
 async function remembering(id: string, turns: number, scope: string): Promise<void> {
