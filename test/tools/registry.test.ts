@@ -49,13 +49,15 @@ describe('the registry', () => {
   });
 });
 
-it('every built-in may be repeated, and those that look at nothing outside are local', () => {
+it('built-ins that change what another run would find are not repeated, and those that look at nothing outside are local', () => {
   expect(builtinTools.map((tool) => [tool.name, tool.policy.repeatable, tool.policy.local])).toEqual([
+    ['edit_file', false, false],
     ['get_time', true, true],
     ['list_files', true, false],
     ['read_file', true, false],
     ['search_files', true, false],
     ['search_history', true, false],
     ['set_task', true, true],
+    ['write_file', true, false],
   ]);
 });
