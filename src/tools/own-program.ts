@@ -14,5 +14,7 @@ export async function ownProgram(file: string): Promise<OwnProgram> {
     jsc: { target: 'es2022', parser: { syntax: 'typescript' } },
     module: { type: 'commonjs' },
   });
-  return { kind: 'code', code };
+  // As if it lay where its source lies: that is where it finds its packages.
+  const require = `require('node:module').createRequire(${JSON.stringify(file)})`;
+  return { kind: 'code', code: `(function (require, exports) {${code}\n})(${require}, {});` };
 }

@@ -1,12 +1,44 @@
 /** The tools that every agent has unless its `agent.json` says otherwise. */
 import type { Tool } from '../tool.js';
-import { editFile } from './edit-file.js';
+import { createEditFile, editFile } from './edit-file.js';
+import { createFetchUrl, fetchUrl } from './fetch-url.js';
 import { getTime } from './get-time.js';
 import { listFiles } from './list-files.js';
 import { readFile } from './read-file.js';
+import { createRunCommand, runCommand } from './run-command.js';
 import { searchFiles } from './search-files.js';
 import { searchHistory } from './search-history.js';
 import { setTask } from './set-task.js';
-import { writeFile } from './write-file.js';
+import { createWriteFile, writeFile } from './write-file.js';
 
-export const builtinTools: Tool[] = [editFile, getTime, listFiles, readFile, searchFiles, searchHistory, setTask, writeFile];
+export const builtinTools: Tool[] = [
+  editFile,
+  fetchUrl,
+  getTime,
+  listFiles,
+  readFile,
+  runCommand,
+  searchFiles,
+  searchHistory,
+  setTask,
+  writeFile,
+];
+
+export interface BuiltinSettings {
+  /** `host:port` that may be fetched from although it is not public. */
+  readonly fetchAllow: readonly string[];
+  readonly commandEnvironment: Readonly<Record<string, string>>;
+  /** Absolute paths of settings and memory, which file tools do not write. */
+  readonly protectedPlaces: readonly string[];
+}
+
+/** Those of `builtinTools`, the ones with settings in a worker's own. */
+export function builtinToolsWith({ fetchAllow, commandEnvironment, protectedPlaces }: BuiltinSettings): Tool[] {
+  const own = [
+    createEditFile({ protectedPlaces }),
+    createFetchUrl({ allow: fetchAllow }),
+    createRunCommand({ environment: commandEnvironment }),
+    createWriteFile({ protectedPlaces }),
+  ];
+  return builtinTools.map((tool) => own.find(({ name }) => name === tool.name) ?? tool);
+}
