@@ -99,13 +99,13 @@ function oneLine(text: string, most: number): string {
 }
 
 function shown(url: string): string {
-  return showHidden(firstBytes(url, 200));
+  return showHidden(firstBytes(url.replace(/\/\/[^@/]*@/, '//'), 200));
 }
 
 /** undici says "fetch failed"; what failed is in the causes. */
 function toSayable(url: string, error: unknown): unknown {
   if (!(error instanceof TypeError)) return error;
-  const cause = error.cause instanceof Error ? (error.cause as NodeJS.ErrnoException) : undefined;
+  const { code = '', message = '' } = (error.cause ?? {}) as { readonly code?: string; readonly message?: string };
   const reasons: Record<string, string> = {
     ENOTFOUND: 'there is no such host',
     EAI_AGAIN: 'the name of its host could not be looked up; try again later',
@@ -115,6 +115,6 @@ function toSayable(url: string, error: unknown): unknown {
     UND_ERR_CONNECT_TIMEOUT: 'it could not be reached in time',
     UND_ERR_HEADERS_OVERFLOW: 'its headers are too large',
   };
-  const reason = reasons[cause?.code ?? ''] ?? showHidden(firstBytes(cause?.message || error.message, 300));
+  const reason = reasons[code] ?? showHidden(firstBytes(message || error.message, 300));
   return new Error(`did not fetch ${shown(url)}: ${reason}`);
 }

@@ -135,7 +135,9 @@ function notPublic(url: URL): FetchRefused {
 /** It comes wrapped, once for each layer that it came through. */
 function refusalIn(error: unknown, depth = 0): FetchRefused | undefined {
   if (error instanceof FetchRefused) return error;
-  if (!(error instanceof Error) || depth > 5) return undefined;
-  const inner = error instanceof AggregateError ? (error.errors as unknown[]) : [];
-  return [error.cause, ...inner].map((cause) => refusalIn(cause, depth + 1)).find((found) => found !== undefined);
+  if (typeof error !== 'object' || error === null || depth > 5) return undefined;
+  const { cause, errors }: { readonly cause?: unknown; readonly errors?: unknown } = error;
+  return [cause, ...(Array.isArray(errors) ? (errors as unknown[]) : [])]
+    .map((inner) => refusalIn(inner, depth + 1))
+    .find((found) => found !== undefined);
 }

@@ -111,8 +111,9 @@ function toMarkdown(element: HtmlElement): string {
   service.addRule('row', {
     filter: 'tr',
     replacement: (content, row) => {
-      const isFirst = row.previousSibling === null && /^(thead|tbody|table)$/i.test(row.parentNode?.nodeName ?? '');
-      const isHead = isFirst && (row.parentNode?.previousSibling ?? null) === null;
+      const { parentNode: part } = row;
+      const isTop = part?.nodeName.toLowerCase() !== 'tbody' || part.previousSibling === null;
+      const isHead = row.previousSibling === null && isTop;
       return `\n|${content}${isHead ? `\n|${' --- |'.repeat((row as unknown as HtmlElement).children.length)}` : ''}`;
     },
   });
