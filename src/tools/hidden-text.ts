@@ -45,7 +45,7 @@ export function plainOutput(text: string): string {
 
 /** CSI, then OSC and its kin up to their end, then the short ones. Each is bounded, so that none is sought to the end of a flood. */
 const ESCAPES =
-  /(?:\u001b\[|\u009b)[0-?]{0,64}[ -/]{0,8}[@-~]|\u001b[\]PX^_][^\u0007\u001b\u009c]{0,2048}(?:\u0007|\u001b\\|\u009c)|\u001b[ -/]{0,4}[0-~]/g;
+  /(?:\u001b\[|\u009b)[0-?]{0,64}[ -/]{0,8}[@-~]|\u001b[\]PX^_][^\u0007\u001b\u009c]{0,2048}(?:\u0007|\u001b\\|\u009c)|\u001b[ -/]{0,4}[0-OQ-WYZ\\`-~]/g;
 
 function isOfUse(text: string, at: number): boolean {
   // A window around it: lookbehinds from the start of a long text would be slow. Four units are two characters.
