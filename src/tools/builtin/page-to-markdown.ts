@@ -22,7 +22,7 @@ export interface ReadablePage {
 const ARTICLE_CHARS = 250;
 const ARTICLE_PART = 0.15;
 
-const UNSEEN = 'script, style, noscript, template, iframe, object, embed, svg, canvas, link, meta, [hidden]';
+const UNSEEN = 'title, script, style, noscript, template, iframe, object, embed, svg, canvas, link, meta, [hidden]';
 
 /** As much of a browser's DOM as is used here; its types come with names for all of a browser. */
 interface HtmlNode {

@@ -482,6 +482,7 @@ describe('what comes back', () => {
       Buffer.from('89504e470d0a1a0a00', 'hex'),
       /\[9 bytes that are not text/,
     ],
+    ['a page that is only a part of one', { 'content-type': 'text/html' }, '<title>T</title><p>hello', /\nTitle: T\n\nhello$/],
     ['nothing', { 'content-type': 'text/html' }, '', /\[it is empty\]$/],
     ['what is hidden, shown', { 'content-type': 'text/plain' }, 'a\u{e0049}\u202eb', /a\\u\{e0049\}\\u\{202e\}b$/],
   ])('%s', async (_, headers, body, told) => {
