@@ -411,6 +411,13 @@ describe('S18 too much', () => {
     expect(beats).toBeGreaterThan((Date.now() - begin) / 100);
   });
 
+  it('of time for a page to make readable is not given', async () => {
+    expect(await readablePage({ html: '<p>x', url: 'http://example.com/' }, new AbortController().signal, 1)).toBeUndefined();
+    await expect(readablePage({ html: '<p>x', url: 'http://example.com/' }, AbortSignal.abort(new Error('stopped')))).rejects.toThrow(
+      'stopped',
+    );
+  });
+
   it('is ended by an interrupt', async () => {
     const { port } = await site(() => undefined);
     const stop = new AbortController();
