@@ -36,6 +36,8 @@ export interface Config {
   readonly logLevel: LogLevel;
   /** `address:port` where a worker serves its metrics; nowhere without it. */
   readonly metricsAddress?: string;
+  /** `host:port`, lower case: what `fetch_url` may reach although its address is not public. */
+  readonly fetchAllow: readonly string[];
   /** The working directory that `.env` and `.perdura/` belong to. */
   readonly cwd: string;
   /** What `@temporalio/envconfig` is given to read; `temporalConnection` is the way to use it. */
@@ -83,6 +85,11 @@ export const SETTINGS = [
     meaning: 'where a worker serves Prometheus metrics, such as 127.0.0.1:9464; nowhere without it',
     secret: false,
   },
+  {
+    name: 'PERDURA_FETCH_ALLOW',
+    meaning: 'hosts that fetch_url may reach although they are not public, as host:port, parted by commas',
+    secret: false,
+  },
 ] as const satisfies readonly Setting[];
 
 type SettingName = (typeof SETTINGS)[number]['name'];
@@ -116,6 +123,7 @@ export function loadConfig(env: Environment = process.env, cwd: string = process
     memoryDir: resolve(cwd, readOr('PERDURA_MEMORY_DIR')),
     workspace: resolve(cwd, readOr('PERDURA_WORKSPACE')),
     logLevel: checkedLogLevel(readOr('PERDURA_LOG_LEVEL')),
+    fetchAllow: Object.freeze(checkedHosts('PERDURA_FETCH_ALLOW', read('PERDURA_FETCH_ALLOW'))),
     metricsAddress: checkedSocket('PERDURA_METRICS_ADDRESS', read('PERDURA_METRICS_ADDRESS')),
     cwd: resolve(cwd),
     temporalEnv: Object.freeze(Object.fromEntries(Object.entries(all).filter(isTemporalEntry))),
@@ -248,6 +256,15 @@ export function childEnvironment(extra: Readonly<Record<string, string>>): NodeJ
   return { ...process.env, ...extra };
 }
 
+/** All of our own environment that a command of a model finds in its own: no keys, and no addresses that hold passwords. */
+export function commandEnvironment(env: Environment = process.env): Readonly<Record<string, string>> {
+  const passed = Object.entries(env).filter(([name, value]) => value !== undefined && (COMMAND_NAMES.has(name) || name.startsWith('LC_')));
+  // Nobody looks at a screen.
+  return Object.freeze({ ...(Object.fromEntries(passed) as Record<string, string>), TERM: 'dumb', NO_COLOR: '1' });
+}
+
+const COMMAND_NAMES = new Set(['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LANGUAGE', 'TZ', 'TMPDIR']);
+
 const TEMPORAL_NAMES = /^TEMPORAL_(ADDRESS|NAMESPACE|API_KEY|TLS(_.+)?|CODEC_.+|GRPC_META_.+|PROFILE|CONFIG_FILE)$/;
 const TEMPORAL_SECRETS = /^TEMPORAL_(API_KEY|TLS_CLIENT_KEY_DATA|CODEC_AUTH|GRPC_META_.+)$/;
 /** Where envconfig looks for `temporalio/temporal.toml`. */
@@ -322,4 +339,17 @@ function checkedSocket(name: SettingName, value: string | undefined): string | u
   const bracketed = /^\[(.+)\]$/.exec(host)?.[1];
   const isAddress = bracketed === undefined ? isIP(host) === 4 : isIP(bracketed) === 6;
   return isAddress && Number(port) < 65_536 ? value : refuse(name, value, 'an IP address and a port, such as 127.0.0.1:9464');
+}
+
+/** Each as a URL would name it, so that they can be compared. */
+function checkedHosts(name: SettingName, value = ''): string[] {
+  return value
+    .split(',')
+    .map((host) => host.trim())
+    .filter(Boolean)
+    .map((host) => {
+      const [, given = '', port = ''] = /^([^/@?#\s]+):(\d{1,5})$/.exec(host) ?? [];
+      const url = given !== '' && Number(port) > 0 && Number(port) < 65_536 && URL.canParse(`http://${host}`) && new URL(`http://${host}`);
+      return url ? `${url.hostname}:${Number(port)}` : refuse(name, value, 'host:port, several parted by commas, such as localhost:3000');
+    });
 }

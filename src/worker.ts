@@ -9,7 +9,7 @@ import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker
 import { createActivities, type Activities, type ActivityDependencies } from './activities/index.js';
 import { createAgentLoader } from './agents/load-agent.js';
 import { createAskMemory } from './client/ask-memory.js';
-import { loadConfig, needsStandIn, providerSettings, secretsOf, temporalConnection, type Config } from './config.js';
+import { commandEnvironment, loadConfig, needsStandIn, providerSettings, secretsOf, temporalConnection, type Config } from './config.js';
 import { heal } from './heal/heal.js';
 import { createRememberedBy } from './heal/remembered.js';
 import type { WorkflowCode } from './heal/replay-runs.js';
@@ -21,7 +21,7 @@ import { openStore } from './stores/open.js';
 import type { Store } from './stores/store.js';
 import { sayTurn } from './telemetry/activity-log.js';
 import { startOfflineModel } from './testing/offline-model.js';
-import { builtinTools } from './tools/builtin/index.js';
+import { builtinToolsWith, type BuiltinSettings } from './tools/builtin/index.js';
 import { createToolRegistry } from './tools/registry.js';
 import { checkOwnCode, type Observer, type OwnCode } from './user-config.js';
 import { packageVersion } from './version.js';
@@ -130,17 +130,26 @@ async function activitiesOf(
   },
 ): Promise<Activities> {
   await mkdir(config.workspace, { recursive: true });
+  const agentsDir = agentsDirOf(config, own);
   return createActivities({
     store,
     models: createModels({ ...providerSettings(config), offlineUrl, own: own.providers }),
-    agents: createAgentLoader(agentsDirOf(config, own)),
-    tools: createToolRegistry([...builtinTools, ...(own.tools ?? [])]),
+    agents: createAgentLoader(agentsDir),
+    tools: createToolRegistry([...builtinToolsWith(toolSettings(config, agentsDir)), ...(own.tools ?? [])]),
     workspace: await realpath(config.workspace),
     defaultModel: offlineUrl === undefined ? config.model : OFFLINE_MODEL,
     processors: own.processors,
     hooks: own.hooks,
     ...more,
   });
+}
+
+function toolSettings({ fetchAllow, memoryDir, cwd }: Config, agentsDir: string): BuiltinSettings {
+  return {
+    fetchAllow,
+    commandEnvironment: commandEnvironment(),
+    protectedPlaces: [agentsDir, memoryDir, join(cwd, '.perdura'), join(cwd, '.env')],
+  };
 }
 
 /** A folder without agents has the one that we ship, as long as nobody named another place. */
