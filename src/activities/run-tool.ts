@@ -16,6 +16,7 @@ import { createFeedWriter } from './feed-writer.js';
 import { startHeartbeat, wasStopped } from './heartbeat.js';
 import type { ActivityDependencies } from './index.js';
 import { hashOf, keyOf } from './key.js';
+import { SERVER_PATIENCE_MS, toolsOf } from './tools-of.js';
 
 interface Ended extends Pick<ToolFinished, 'task' | 'files'> {
   readonly outcome: ToolOutcome;
@@ -71,16 +72,15 @@ export async function runTool(dependencies: ActivityDependencies, input: RunTool
   }
 }
 
-async function run(
-  { agents, tools, workspace, store }: ActivityDependencies,
-  input: RunToolInput,
-  argument: JsonValue,
-  activity: Context,
-): Promise<Ended> {
+async function run(dependencies: ActivityDependencies, input: RunToolInput, argument: JsonValue, activity: Context): Promise<Ended> {
+  const { agents, workspace, store } = dependencies;
   const agent = await agents(input.identity.agent, input.identity.scope);
-  const offered = agent.config.tools ?? tools.names;
-  const tool = offered.includes(input.name) ? tools.find(input.name) : undefined;
-  if (!tool) return { outcome: 'rejected', text: `There is no tool "${input.name}". Tools here: ${offered.join(', ') || 'none'}.` };
+  // A local activity has a second for everything.
+  const patienceMs = activity.info.isLocal ? 0 : SERVER_PATIENCE_MS;
+  const { offered } = await toolsOf(dependencies, keyOf(input.identity), agent, { patienceMs });
+  const tool = offered.find(({ name }) => name === input.name);
+  const names = offered.map(({ name }) => name);
+  if (!tool) return { outcome: 'rejected', text: `There is no tool "${input.name}". Tools here: ${names.join(', ') || 'none'}.` };
 
   const timeout = AbortSignal.timeout(input.plan.timeoutMs);
   const signal = AbortSignal.any([activity.cancellationSignal, timeout]);

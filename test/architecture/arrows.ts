@@ -36,7 +36,12 @@ export const ARROWS: readonly Row[] = [
     never: ['ioredis', '@temporalio/client'],
   },
   { place: 'memory/', may: ['conversation/', 'stores/store.ts', 'models/model.ts'], never: ['@temporalio/', 'ioredis'] },
-  { place: 'tools/', may: ['conversation/', 'models/model.ts', 'memory/documents/'], never: ['@temporalio/', 'ioredis'] },
+  {
+    place: 'tools/',
+    may: ['conversation/', 'models/model.ts', 'memory/documents/'],
+    mayTypes: ['stores/store.ts'],
+    never: ['@temporalio/', 'ioredis'],
+  },
   { place: 'agents/', may: ['conversation/', 'tools/'], never: ['@temporalio/', 'ioredis', 'tools/builtin/'] },
   {
     // What a user's own code may bring, checked; it names no worker.

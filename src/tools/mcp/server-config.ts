@@ -36,7 +36,9 @@ const server = z.preprocess(
   withType,
   z.discriminatedUnion('type', [stdio, http], {
     error: ({ code }) =>
-      code === 'invalid_union' ? 'expected "stdio" (with "command") or "http" (with "url"); "sse" is deprecated, and not spoken here' : undefined,
+      code === 'invalid_union'
+        ? 'expected "stdio" (with "command") or "http" (with "url"); "sse" is deprecated, and not spoken here'
+        : undefined,
   }),
 );
 

@@ -43,6 +43,7 @@ export function createStdioTransport({ command, args, env, cwd }: StdioServer, s
 
   const fail = (reason: string): void => {
     transport.onerror?.(new Error(reason));
+    if (child) killGroup(child, 'SIGKILL');
     void transport.close();
   };
 
@@ -87,7 +88,14 @@ export function createStdioTransport({ command, args, env, cwd }: StdioServer, s
 
     start: () =>
       new Promise((resolve, reject) => {
-        const started: Child = spawn(command, args, { cwd, env, stdio: ['pipe', 'pipe', 'pipe'], detached: true, shell: false, windowsHide: true });
+        const started: Child = spawn(command, args, {
+          cwd,
+          env,
+          stdio: ['pipe', 'pipe', 'pipe'],
+          detached: true,
+          shell: false,
+          windowsHide: true,
+        });
         child = started;
         started.once('spawn', () => {
           if (started.pid !== undefined) guard = guardOf(started.pid);
@@ -98,7 +106,7 @@ export function createStdioTransport({ command, args, env, cwd }: StdioServer, s
           ended();
         });
         started.once('exit', (code, signal) => {
-          transport.onerror?.(new Error(signal === null ? `it ended with exit code ${code}` : `it was ended by ${signal}`));
+          if (!isClosed) transport.onerror?.(new Error(signal === null ? `it ended with exit code ${code}` : `it was ended by ${signal}`));
           // What it leaves behind has nobody to speak to.
           killGroup(started, 'SIGKILL');
           ended();
@@ -141,7 +149,11 @@ export function createStdioTransport({ command, args, env, cwd }: StdioServer, s
 
 /** Its stdin is a pipe of ours that nobody writes to: it ends when we do. */
 function guardOf(pid: number): ChildProcess {
-  const guard = spawn('/bin/sh', ['-c', LAST_WILL, String(pid)], { stdio: ['pipe', 'ignore', 'ignore'], detached: true, env: { PATH: '/usr/bin:/bin' } });
+  const guard = spawn('/bin/sh', ['-c', LAST_WILL, String(pid)], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+    env: { PATH: '/usr/bin:/bin' },
+  });
   guard.on('error', () => undefined);
   guard.stdin?.on('error', () => undefined);
   guard.unref();
