@@ -13,7 +13,7 @@ import { checkProcessors, type Processor, type Processors } from './memory/proce
 import type { ModelHook } from './models/hooks.js';
 import type { Model } from './models/model.js';
 import { builtinTools } from './tools/builtin/index.js';
-import { mcpConfigSchema } from './tools/mcp/server-config.js';
+import { mcpConfigSchema, toServers, type McpServer } from './tools/mcp/server-config.js';
 import { listIssues } from './tools/schema-issues.js';
 import type { Tool } from './tools/tool.js';
 
@@ -121,6 +121,11 @@ export function checkOwnCode(own: unknown, from: string): OwnCode {
   if (agentsDir !== undefined && (typeof agentsDir !== 'string' || agentsDir === ''))
     refuse(`"agentsDir" must be a path, and is ${kindOf(agentsDir)}`);
   return own as OwnCode;
+}
+
+/** MCP servers of all agents. */
+export function sharedServers({ mcpServers }: OwnCode, cwd: string): readonly McpServer[] {
+  return toServers(mcpConfigSchema.parse({ mcpServers }), cwd);
 }
 
 function checkOwnProcessors(processors: unknown, refuse: (what: string) => never): void {

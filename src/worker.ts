@@ -22,10 +22,9 @@ import type { Store } from './stores/store.js';
 import { sayTurn } from './telemetry/activity-log.js';
 import { startOfflineModel } from './testing/offline-model.js';
 import { builtinTools } from './tools/builtin/index.js';
-import { mcpConfigSchema, toServers, type McpServer } from './tools/mcp/server-config.js';
 import { createServerTools } from './tools/mcp/server-tools.js';
 import { createToolRegistry } from './tools/registry.js';
-import { checkOwnCode, type Observer, type OwnCode } from './user-config.js';
+import { checkOwnCode, sharedServers, type Observer, type OwnCode } from './user-config.js';
 import { packageVersion } from './version.js';
 
 export type { Observed, Observer, OwnCode } from './user-config.js';
@@ -153,13 +152,8 @@ async function activitiesOf(
   });
 }
 
-/** MCP servers of all agents. */
-export function sharedServers({ mcpServers }: OwnCode, cwd: string): readonly McpServer[] {
-  return toServers(mcpConfigSchema.parse({ mcpServers }), cwd);
-}
-
 /** A folder without agents has the one that we ship, as long as nobody named another place. */
-export function agentsDirOf({ cwd, agentsDir }: Config, own: OwnCode): string {
+function agentsDirOf({ cwd, agentsDir }: Config, own: OwnCode): string {
   if (own.agentsDir !== undefined) return resolve(cwd, own.agentsDir);
   const shipped = join(__dirname, '..', 'agents');
   return agentsDir === join(cwd, 'agents') && !existsSync(agentsDir) && existsSync(shipped) ? shipped : agentsDir;

@@ -88,6 +88,8 @@ export const ARROWS: readonly Row[] = [
     may: ['conversation/', 'config.ts', 'stores/', 'memory/', 'heal/fetch-runs.ts', 'workflows/messages.ts', 'client/'],
     never: ['@temporalio/worker'],
   },
+  // Other programs' ways to conversations.
+  { place: 'gateway/', may: ['conversation/', 'client.ts'], never: ['@temporalio/', 'ioredis'] },
   {
     // Assembles; names workflows by path, never by import.
     place: 'worker.ts',
@@ -145,6 +147,7 @@ export const ARROWS: readonly Row[] = [
         'registered-attributes.ts',
         'client/',
         'client.ts',
+        'gateway/',
         'worker.ts',
       ],
     ],

@@ -65,7 +65,7 @@ function answer({ method, params }) {
       return mode === 'hang-list' ? undefined : { tools };
     case 'tools/call':
       note(`called ${params.name}`);
-      return (CALLS[params.name] ?? CALLS.echo)(params.arguments);
+      return (Object.hasOwn(CALLS, params.name) ? CALLS[params.name] : CALLS.echo)(params.arguments);
     default:
       return null;
   }

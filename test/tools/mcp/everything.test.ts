@@ -86,7 +86,7 @@ test('both kinds at once, and an address that nobody answers at', async () => {
   const all = await bench.tools({ a: STDIO, b: { url: `http://127.0.0.1:${port}/mcp`, headers: { authorization: 'Bearer sk-canary' } } });
   expect(all.filter(({ name }) => name.startsWith('mcp__a__')).length).toBeGreaterThan(5);
   expect(all.some(({ name }) => name.startsWith('mcp__b__'))).toBe(false);
-  expect(bench.lines.join()).toContain('MCP server b: fetch failed');
+  expect(bench.lines.join()).toContain('fetch failed');
   expect(bench.lines.join()).not.toContain('sk-canary');
 });
 
