@@ -45,7 +45,7 @@ test('the first turn has the tools of servers that answer, in order, and calls t
   expect(second).toEqual(first);
   const [echo, evilEcho, none] = resultTexts(stage.requests(id)[1]!);
   expect([echo, evilEcho]).toEqual(['Echo: hello', 'echo {"a":"1"}']);
-  expect(none).toMatch(/^There is no tool "mcp__mute__any"\. Tools here: .*mcp__everything__echo/);
+  expect(none).toMatch(/There is no tool "mcp__mute__any"\. Tools here: .*mcp__everything__echo/);
 });
 
 test('a list that changes within a turn is adopted at the next one', async () => {
@@ -71,5 +71,5 @@ test('agent.json names tools exactly, or all of a server; a server that is away 
   await rm(join(world.dir, 'agents', name, 'mcp.json'));
   await writeFile(join(world.dir, 'agents', name, 'mcp.json'), JSON.stringify({ mcpServers: { mute: mute.config } }));
   const failed = await world.client.send(id, say(id, 'and now'));
-  expect(failed).toMatchObject({ stopReason: 'error', error: { message: expect.stringContaining('no tool is named "mcp__evil__echo"') } });
+  expect(failed).toMatchObject({ stopReason: 'failed', error: { message: expect.stringContaining('no tool is named "mcp__evil__echo"') } });
 });
