@@ -2,7 +2,8 @@
  * A server as the worker knows it over all its connections: opened when it is needed, opened again after a loss, left alone for a
  * while when that fails.
  *
- * L1  Nobody waits for it twice in vain: who comes while it is left alone is told so at once.
+ * L1  Nobody waits for it twice in vain: who comes while it is left alone is told so at once, and who comes while others wait
+ *     waits with them and not anew.
  * L2  What it has listed stays known while it is away.
  * L3  Its word that its list has changed is noted, and the list is read when somebody asks next: a storm of such words costs nothing.
  */
@@ -68,6 +69,7 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
   let listedAt = 0;
   let isStale = true;
   let relisting: Promise<void> | undefined;
+  let busySince: number | undefined;
   let failures = 0;
   let retryAt = 0;
   let reason = '';
@@ -185,8 +187,12 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
 
     async refresh(patienceMs) {
       used = now();
-      const work = refreshed().catch(() => undefined);
-      if (patienceMs > 0) await orAfter(patienceMs, work);
+      busySince ??= used;
+      const work = refreshed()
+        .catch(() => undefined)
+        .finally(() => (busySince = undefined));
+      const left = patienceMs - (used - busySince);
+      if (left > 0) await orAfter(left, work);
     },
 
     async ask(method, params, signal) {
@@ -218,7 +224,7 @@ function pauseAfter(failures: number): number {
 /** The server itself says that it could not: it is there. */
 function isAnswer(error: unknown): boolean {
   const { name, code } = fieldsOf(error);
-  return name === 'McpError' && code !== CONNECTION_CLOSED;
+  return name === 'McpError' && code !== CONNECTION_CLOSED && code !== REQUEST_TIMEOUT;
 }
 
 /** A server that was started anew does not know the session; one that is away takes no connection. */
@@ -228,6 +234,7 @@ function wasNotReached(error: unknown): boolean {
 }
 
 const CONNECTION_CLOSED = -32000;
+const REQUEST_TIMEOUT = -32001;
 
 function fieldsOf(error: unknown): { name?: unknown; code?: unknown; cause?: unknown } {
   return typeof error === 'object' && error !== null ? error : {};

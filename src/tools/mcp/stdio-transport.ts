@@ -30,7 +30,7 @@ export const MOST_BYTES = 16 * 1024 * 1024;
 const COMPLAINT_CHARACTERS = 1_000;
 const GRACE_MS = 2_000;
 /** What it is given is a process id, and nothing else. */
-const LAST_WILL = 'cat >/dev/null; kill -TERM -- "-$0"; sleep 2; kill -KILL -- "-$0"';
+const LAST_WILL = 'cat >/dev/null; kill -TERM "-$0"; sleep 2; kill -KILL "-$0"';
 
 export function createStdioTransport({ command, args, env, cwd }: StdioServer, sdk: Pick<Sdk, 'deserializeMessage'>): StdioTransport {
   let child: Child | undefined;

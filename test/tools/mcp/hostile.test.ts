@@ -52,7 +52,8 @@ describe('a server that', () => {
     await begin({ mode, tools: [aTool('echo')] });
     const before = Date.now();
     expect(await tools({ patienceMs: 300 })).toEqual([]);
-    expect(Date.now() - before).toBeLessThan(1_000);
+    expect(await tools({ patienceMs: 300 })).toEqual([]);
+    expect(Date.now() - before).toBeLessThan(500);
     await waitFor(
       () => bench.lines.length,
       (given) => given > 0,
@@ -68,6 +69,18 @@ describe('a server that', () => {
     const hanging = run(named(all, 'mcp__evil__hang'), {}, AbortSignal.timeout(200));
     expect(said(await run(named(all, 'mcp__evil__echo'), {}))).toBe('echo {}');
     expect((await hanging).ok).toBe(false);
+  });
+
+  test('hears nothing any more is given up after a call that was in vain, and started anew', async () => {
+    await begin({ tools: ALL.map((name) => aTool(name)) });
+    const all = await tools();
+    await hostile.be({ mode: 'deaf', tools: ALL.map((name) => aTool(name)) });
+    expect((await run(named(all, 'mcp__evil__hang'), {}, AbortSignal.timeout(100))).ok).toBe(false);
+    await waitFor(
+      () => bench.lines.join(),
+      (lines) => lines.includes('it does not answer any more'),
+    );
+    expect(said(await run(named(all, 'mcp__evil__echo'), {}))).toBe('echo {}');
   });
 
   test('floods a result is cut, and one that never ends its line is ended', async () => {
