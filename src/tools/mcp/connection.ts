@@ -27,7 +27,19 @@ export type Listed = 'tools' | 'resources' | 'resourceTemplates' | 'prompts';
 export interface ConnectionEvents {
   readonly onToolsChanged: () => void;
   /** It is gone, and nobody here closed it. */
-  readonly onLost: (reason: string) => void;
+  readonly onLost: (fault: ConnectionFault) => void;
+}
+
+/** What went wrong, and what the server's process said last: that is for its operator's eyes only. */
+export class ConnectionFault extends Error {
+  override readonly name = 'ConnectionFault';
+  constructor(
+    message: string,
+    readonly lastWords = '',
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
 }
 
 export interface ConnectOptions extends ConnectionEvents {
@@ -46,6 +58,7 @@ const METHODS: Readonly<Record<Listed, string>> = {
 const MOST_LISTED = 256;
 const MOST_PAGES = 20;
 const PING_MS = 3_000;
+const LEAVE_MS = 1_000;
 /** Longer than any call: its own signal ends it. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1;
 /** What a child process gets of the worker's environment; where a program lies and who runs it, and no key. */
@@ -53,17 +66,16 @@ const INHERITED = ['HOME', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'USER'];
 
 const anything = z.looseObject({});
 
-/** `server` is expanded. Rejects with a reason in words when it is not there, or not in time. */
+/** `server` is expanded. Rejects with a ConnectionFault when it is not there, or not in time. */
 export async function connect(server: McpServer, options: ConnectOptions): Promise<Connection> {
   const sdk = await loadSdk();
-  const { transport, complaint } = transportOf(server, options.variables, sdk);
-  const lastWords = (reason: string): string => (complaint() === '' ? reason : `${reason}; its last words: ${complaint().slice(-300)}`);
+  const { transport, complaint, leave } = transportOf(server, options.variables, sdk);
   const client = new sdk.Client({ name: 'perdura', version: options.version }, { capabilities: {} });
   let fault = '';
   let isOurs = false;
   client.onerror = (error) => (fault = error.message);
   client.onclose = () => {
-    if (!isOurs) options.onLost(lastWords(fault || 'it closed the connection'));
+    if (!isOurs) options.onLost(new ConnectionFault(fault || 'it closed the connection', complaint()));
   };
   client.fallbackNotificationHandler = (notification) => {
     if (notification.method === 'notifications/tools/list_changed') options.onToolsChanged();
@@ -71,13 +83,14 @@ export async function connect(server: McpServer, options: ConnectOptions): Promi
   };
   const close = async (): Promise<void> => {
     isOurs = true;
+    await within(LEAVE_MS, leave()).catch(() => undefined);
     await client.close().catch(() => undefined);
   };
   try {
     await within(options.timeoutMs, client.connect(transport, { timeout: options.timeoutMs }));
   } catch (error) {
     await close();
-    throw new Error(lastWords(reasonOf(error)), { cause: error });
+    throw new ConnectionFault(reasonOf(error), complaint(), { cause: error });
   }
   return { ...asked(client, options.timeoutMs), close };
 }
@@ -118,12 +131,13 @@ function transportOf(
   server: McpServer,
   variables: Variables,
   sdk: Sdk,
-): { readonly transport: Transport; readonly complaint: () => string } {
+): { readonly transport: Transport; readonly complaint: () => string; readonly leave: () => Promise<void> } {
   if (server.type === 'http') {
     const requestInit = { headers: server.headers };
     // Followed to another place, a redirect would carry the headers, and with them a key, there.
     const own = { requestInit, fetch: boundedFetch(), redirectPolicy: 'same-origin' } as const;
-    return { transport: new sdk.StreamableHTTPClientTransport(urlOf(server), own), complaint: () => '' };
+    const http = new sdk.StreamableHTTPClientTransport(urlOf(server), own);
+    return { transport: http, complaint: () => '', leave: () => http.terminateSession() };
   }
   const inherited = INHERITED.flatMap((name) => {
     const value = variables[name];
@@ -133,7 +147,7 @@ function transportOf(
   const env = { ...Object.fromEntries(inherited), ...server.env };
   const cwd = server.cwd === undefined ? server.folder : resolve(server.folder, server.cwd);
   const transport = createStdioTransport({ command: server.command, args: server.args, env, cwd }, sdk);
-  return { transport, complaint: transport.complaint };
+  return { transport, complaint: transport.complaint, leave: () => Promise.resolve() };
 }
 
 function urlOf({ name, url }: McpServer & { readonly type: 'http' }): URL {

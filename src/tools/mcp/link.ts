@@ -8,10 +8,11 @@
  * L3  Its word that its list has changed is noted, and the list is read when somebody asks next: a storm of such words costs nothing.
  */
 import type { JsonObject } from '../../conversation/message.js';
-import { connect, type Connection, type Listed } from './connection.js';
+import { connect, ConnectionFault, type Connection, type Listed } from './connection.js';
 import { expandServer, type Variables } from './expand.js';
 import type { McpServer } from './server-config.js';
-import { readServerTool, type LeftOut, type ServerTool } from './server-tool.js';
+import { createSchemaCheck, readServerTool, type LeftOut, type ServerTool } from './server-tool.js';
+import { createVeil } from './veil.js';
 
 export interface Listing {
   readonly tools: readonly ServerTool[];
@@ -73,23 +74,27 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
   let failures = 0;
   let retryAt = 0;
   let reason = '';
+  let lastWords = '';
+  let veil = createVeil(server);
   let used = now();
   let isClosed = false;
 
-  const failed = (why: string, pauseMs: number): void => {
-    if (why !== reason) log(`MCP server ${server.name}: ${why}`);
+  const failed = (error: unknown, pauseMs: number): void => {
+    const why = veil(wordsOf(error));
+    lastWords = error instanceof ConnectionFault ? veil(error.lastWords).slice(-300) : '';
+    if (why !== reason) log(`MCP server ${server.name}: ${forPeople(why, lastWords)}`);
     reason = why;
     retryAt = now() + pauseMs;
   };
 
-  const lost = (why: string): void => {
+  const lost = (error: unknown): void => {
     connection = undefined;
     opening = undefined;
     isStale = true;
     if (isClosed) return;
     // The first loss of a good connection is mended at once.
     failures = now() - since > GOOD_MS ? 0 : failures;
-    failed(why, pauseAfter(failures));
+    failed(error, pauseAfter(failures));
     failures += 1;
   };
 
@@ -97,7 +102,8 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
     isStale = false;
     listedAt = now();
     const { items, isCut } = of.hasTools ? await of.list('tools') : { items: [], isCut: false };
-    const read = items.map((item) => readServerTool(server.name, item));
+    const check = createSchemaCheck();
+    const read = items.map((item) => readServerTool(server.name, item, check));
     const tools = read.filter((one) => 'inputSchema' in one);
     const leftOut: LeftOut[] = read.filter((one) => 'reason' in one);
     if (isCut) leftOut.push({ tool: '(more)', reason: `it lists more tools than the ${items.length} that are looked at` });
@@ -107,13 +113,15 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
   const openAnew = async (): Promise<Connection> => {
     let isLost = false;
     let mine: Connection | undefined;
-    const opened = await connect(expandServer(server, options.variables), {
+    const expanded = expandServer(server, options.variables);
+    veil = createVeil(expanded);
+    const opened = await connect(expanded, {
       ...options,
       timeoutMs,
       onToolsChanged: () => (isStale = true),
-      onLost: (why) => {
+      onLost: (fault) => {
         isLost = true;
-        if (mine !== undefined && connection === mine) lost(why);
+        if (mine !== undefined && connection === mine) lost(fault);
       },
     });
     try {
@@ -137,7 +145,7 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
     opening = openAnew().catch((error: unknown) => {
       opening = undefined;
       failures += 1;
-      failed(wordsOf(error), pauseAfter(failures));
+      failed(error, pauseAfter(failures));
       throw new ServerDown(reason, { cause: error });
     });
     return opening;
@@ -145,7 +153,7 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
 
   const drop = async (gone: Connection, why: string): Promise<void> => {
     if (connection !== gone) return;
-    lost(why);
+    lost(new ConnectionFault(why));
     await gone.close();
   };
 
@@ -170,7 +178,7 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
     await open();
     if (!isStale && now() - listedAt < LIST_AGE_MS) return;
     relisting ??= withConnection(relist)
-      .catch((error: unknown) => log(`MCP server ${server.name}: cannot list its tools: ${wordsOf(error)}`))
+      .catch((error: unknown) => log(`MCP server ${server.name}: cannot list its tools: ${veil(wordsOf(error))}`))
       .finally(() => (relisting = undefined));
     await relisting;
   };
@@ -180,7 +188,9 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
     state() {
       if (connection) return { kind: 'up' };
       if (opening) return { kind: 'connecting' };
-      return reason === '' ? { kind: 'not-asked' } : { kind: 'down', reason, retryInMs: Math.max(0, retryAt - now()) };
+      return reason === ''
+        ? { kind: 'not-asked' }
+        : { kind: 'down', reason: forPeople(reason, lastWords), retryInMs: Math.max(0, retryAt - now()) };
     },
     listing: () => listing,
     lastUsed: () => used,
@@ -214,6 +224,11 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
       );
     },
   };
+}
+
+/** A model is not shown what the process wrote to its operator. */
+function forPeople(reason: string, lastWords: string): string {
+  return lastWords === '' ? reason : `${reason}; its last words: ${lastWords}`;
 }
 
 /** 0, 1, 2, 4, … 60 s. */

@@ -40,12 +40,20 @@ const told = z.object({
   annotations: z.object({ readOnlyHint: z.boolean().optional(), idempotentHint: z.boolean().optional() }).optional(),
 });
 
-export function readServerTool(server: string, given: unknown): ServerTool | LeftOut {
+/** Made once for a whole list: it takes longer to make than to use. Answers what is wrong with a schema, undefined for nothing. */
+export type SchemaCheck = (schema: JsonObject) => string | undefined;
+
+export function createSchemaCheck(): SchemaCheck {
+  const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false });
+  return (schema) => (ajv.validateSchema(schema) === true ? undefined : ajv.errorsText());
+}
+
+export function readServerTool(server: string, given: unknown, check: SchemaCheck): ServerTool | LeftOut {
   const checked = told.safeParse(given);
   if (!checked.success) return { tool: nameIn(given), reason: listIssues(checked.error.issues).join('; ') };
   const { name, description = '', annotations = {} } = checked.data;
   // Of what was given, not of what zod made of it: that has lost a `__proto__`.
-  const schema = readSchema((given as { inputSchema?: JsonObject }).inputSchema ?? {});
+  const schema = readSchema((given as { inputSchema?: JsonObject }).inputSchema ?? {}, check);
   if (typeof schema === 'string') return { tool: name, reason: schema };
   return {
     server,
@@ -73,7 +81,7 @@ function capped(text: string): string {
 }
 
 /** The schema as providers take it, or why it cannot be used. */
-function readSchema(given: JsonObject): JsonObject | string {
+function readSchema(given: JsonObject, check: SchemaCheck): JsonObject | string {
   if (depthExceeds(given, DEEPEST_SCHEMA)) return `its input schema is deeper than ${DEEPEST_SCHEMA} levels`;
   const { $schema: _, anyOf: _any, oneOf: _one, allOf: _all, ...rest } = given;
   const schema = { ...(withCappedTexts(rest) as JsonObject), type: 'object' };
@@ -83,10 +91,8 @@ function readSchema(given: JsonObject): JsonObject | string {
   const properties = 'properties' in schema && typeof schema.properties === 'object' ? Object.keys(schema.properties ?? {}) : [];
   const strange = properties.find((name) => !PROPERTY_NAME.test(name) || name === '__proto__');
   if (strange !== undefined) return `its argument ${JSON.stringify(strange.slice(0, 100))} has a name that providers refuse`;
-  // A new one each time: it keeps every schema that it has met.
-  const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false });
-  const isValid = ajv.validateSchema(schema);
-  return isValid === true ? schema : `its input schema is no JSON Schema: ${ajv.errorsText().slice(0, 300)}`;
+  const wrong = check(schema);
+  return wrong === undefined ? schema : `its input schema is no JSON Schema: ${wrong.slice(0, 300)}`;
 }
 
 function depthExceeds(value: JsonValue | undefined, left: number): boolean {

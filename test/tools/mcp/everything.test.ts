@@ -1,5 +1,6 @@
 /** The protocol's own reference server, which nobody here wrote, over both of its transports. */
 import { spawn, type ChildProcess } from 'node:child_process';
+import { createServer as createHttpServer } from 'node:http';
 import { createServer, type AddressInfo } from 'node:net';
 import { aBench, EVERYTHING, named, run, said, type Bench } from '../../support/mcp.js';
 import { waitFor } from '../../support/wait-for.js';
@@ -88,6 +89,22 @@ test('both kinds at once, and an address that nobody answers at', async () => {
   expect(all.some(({ name }) => name.startsWith('mcp__b__'))).toBe(false);
   expect(bench.lines.join()).toContain('fetch failed');
   expect(bench.lines.join()).not.toContain('sk-canary');
+});
+
+test('a key that a server was given does not come back in what is said about it', async () => {
+  const refusing = createHttpServer((request, response) => {
+    response.writeHead(401).end(`who is ${request.headers.authorization}, asking for ${request.url}?`);
+  });
+  await new Promise<void>((resolve) => refusing.listen(0, '127.0.0.1', resolve));
+  const { port } = refusing.address() as AddressInfo;
+  try {
+    const url = `http://127.0.0.1:${port}/mcp?key=canary-in-address`;
+    await bench.tools({ b: { url, headers: { authorization: 'Bearer canary-in-header' } } });
+    expect(bench.lines.join()).toContain('who is ***');
+    expect(bench.lines.join()).not.toContain('canary');
+  } finally {
+    refusing.close();
+  }
 });
 
 function freePort(): Promise<number> {

@@ -170,7 +170,9 @@ describe('a server that lies', () => {
     try {
       const [tool] = await other.tools({ evil: hostile.config });
       expect(tool?.name).toBe('mcp__evil__echo');
-      expect(said(await run(tool!))).toMatch(/^The MCP server evil is down: .*no database here.*; it is tried again in 1 s$/s);
+      expect(said(await run(tool!))).not.toContain('no database here');
+      expect(other.lines.join()).toContain('its last words: no database here');
+      expect(said(await run(tool!))).toMatch(/^The MCP server evil is down: .*; it is tried again in 1 s$/s);
     } finally {
       await other.close();
     }
