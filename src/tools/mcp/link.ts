@@ -75,7 +75,7 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
   let retryAt = 0;
   let reason = '';
   let lastWords = '';
-  let veil = createVeil(server);
+  let veil = (text: string): string => text;
   let used = now();
   let isClosed = false;
 
