@@ -42,7 +42,7 @@ function toTold({ server, state, tools, leftOut }: ServerReport) {
 }
 
 function renderServer({ server, state, tools, leftOut }: ServerReport, width: number): Drawn[] {
-  const place = server.type === 'http' ? server.url : [server.command, ...server.args].join(' ');
+  const place = server.type === 'http' ? withoutKeys(server.url) : [server.command, ...server.args].join(' ');
   const head: Drawn = [
     { text: toTerminalLine(server.name, 40), look: 'bold' },
     { text: `  ${state.kind}  `, look: state.kind === 'up' ? 'green' : 'red' },
@@ -66,4 +66,9 @@ function renderServer({ server, state, tools, leftOut }: ServerReport, width: nu
       { text: toTerminalLine(`${tool}: ${reason}`, Math.max(20, width - 12)) },
     ]),
   ];
+}
+
+/** Some put a key into the address. */
+function withoutKeys(url: string): string {
+  return url.replace(/\/\/[^/@]*@/, '//***@').replace(/\?.*$/, '?***');
 }
