@@ -130,6 +130,11 @@ export function loadConfig(env: Environment = process.env, cwd: string = process
   });
 }
 
+/** All variables that there are, `.env` included: for what an operator's own file names by `${NAME}`. */
+export function loadVariables(cwd: string, env: Environment = process.env): Environment {
+  return withoutEmpty({ ...readDotEnv(cwd), ...env });
+}
+
 /** Every secret that the settings hold, for those who must not show one. */
 export function secretsOf(config: Config): string[] {
   const keys = [config.anthropicApiKey, config.openaiApiKey, config.geminiApiKey];

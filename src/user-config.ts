@@ -6,12 +6,15 @@ import { existsSync, readFileSync } from 'node:fs';
 import Module, { createRequire } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import type { z } from 'zod';
 import { ConfigError } from './config.js';
 import type { ConversationEvent } from './conversation/event.js';
 import { checkProcessors, type Processor, type Processors } from './memory/processors.js';
 import type { ModelHook } from './models/hooks.js';
 import type { Model } from './models/model.js';
 import { builtinTools } from './tools/builtin/index.js';
+import { mcpConfigSchema, toServers, type McpServer } from './tools/mcp/server-config.js';
+import { listIssues } from './tools/schema-issues.js';
 import type { Tool } from './tools/tool.js';
 
 /** Whose event it is. */
@@ -37,6 +40,8 @@ export interface OwnCode {
   readonly processors?: Processors;
   /** They look on at each model call. */
   readonly hooks?: readonly ModelHook[];
+  /** MCP servers of all agents, as `mcp.json` in an agent's folder has them; relative folders are from the working directory. */
+  readonly mcpServers?: z.input<typeof mcpConfigSchema>['mcpServers'];
   /** Folder of agents, in place of PERDURA_AGENTS_DIR; from the working directory. */
   readonly agentsDir?: string;
 }
@@ -44,7 +49,7 @@ export interface OwnCode {
 /** How a model without tools may write its calls. */
 const TEXT_TOOLS: readonly unknown[] = [undefined, 'xml', 'json'];
 
-const KNOWN = ['tools', 'providers', 'observers', 'processors', 'hooks', 'agentsDir'];
+const KNOWN = ['tools', 'providers', 'observers', 'processors', 'hooks', 'mcpServers', 'agentsDir'];
 const NOT_BUILT = ['compactors', 'reducers'];
 const BUILTIN_PROVIDERS = ['anthropic', 'openai', 'openai-responses', 'gemini', 'ollama', 'offline'];
 const NAMES = ['ts', 'js', 'mjs', 'cjs'].map((extension) => `perdura.config.${extension}`);
@@ -82,7 +87,7 @@ export function checkOwnCode(own: unknown, from: string): OwnCode {
     if (NOT_BUILT.includes(name)) refuse(`"${name}" is not built yet; there are: ${KNOWN.join(', ')}`);
     if (!KNOWN.includes(name)) refuse(`there is no option "${name}"; there are: ${KNOWN.join(', ')}`);
   }
-  const { tools, providers, observers, processors, hooks, agentsDir } = own;
+  const { tools, providers, observers, processors, hooks, mcpServers, agentsDir } = own;
   for (const [i, tool] of listOf(tools, 'tools', refuse).entries()) {
     if (!isTool(tool)) refuse(`tools[${i}] is no tool: make it with defineTool`);
     const { name } = tool as Tool;
@@ -111,9 +116,16 @@ export function checkOwnCode(own: unknown, from: string): OwnCode {
       refuse(`hooks[${i}] is no hook: it needs a name, and a function beforeInvoke or afterInvoke`);
     }
   }
+  const servers = mcpConfigSchema.safeParse({ mcpServers });
+  if (!servers.success) refuse(listIssues(servers.error.issues).join('; '));
   if (agentsDir !== undefined && (typeof agentsDir !== 'string' || agentsDir === ''))
     refuse(`"agentsDir" must be a path, and is ${kindOf(agentsDir)}`);
   return own as OwnCode;
+}
+
+/** MCP servers of all agents. */
+export function sharedServers({ mcpServers }: OwnCode, cwd: string): readonly McpServer[] {
+  return toServers(mcpConfigSchema.parse({ mcpServers }), cwd);
 }
 
 function checkOwnProcessors(processors: unknown, refuse: (what: string) => never): void {

@@ -9,7 +9,16 @@ import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker
 import { createActivities, type Activities, type ActivityDependencies } from './activities/index.js';
 import { createAgentLoader } from './agents/load-agent.js';
 import { createAskMemory } from './client/ask-memory.js';
-import { commandEnvironment, loadConfig, needsStandIn, providerSettings, secretsOf, temporalConnection, type Config } from './config.js';
+import {
+  commandEnvironment,
+  loadConfig,
+  loadVariables,
+  needsStandIn,
+  providerSettings,
+  secretsOf,
+  temporalConnection,
+  type Config,
+} from './config.js';
 import { heal } from './heal/heal.js';
 import { createRememberedBy } from './heal/remembered.js';
 import type { WorkflowCode } from './heal/replay-runs.js';
@@ -22,8 +31,9 @@ import type { Store } from './stores/store.js';
 import { sayTurn } from './telemetry/activity-log.js';
 import { startOfflineModel } from './testing/offline-model.js';
 import { builtinToolsWith, type BuiltinSettings } from './tools/builtin/index.js';
+import { createServerTools } from './tools/mcp/server-tools.js';
 import { createToolRegistry } from './tools/registry.js';
-import { checkOwnCode, type Observer, type OwnCode } from './user-config.js';
+import { checkOwnCode, sharedServers, type Observer, type OwnCode } from './user-config.js';
 import { packageVersion } from './version.js';
 
 export type { Observed, Observer, OwnCode } from './user-config.js';
@@ -85,10 +95,17 @@ async function runUntil(stop: AbortSignal, config: Config, own: OwnCode, onReady
     (error: unknown) => runtimeLog().warn(error instanceof Error ? error.message : String(error)),
   );
   const offline = needsStandIn(config) ? await startOfflineModel() : undefined;
+  const serverTools = createServerTools({
+    pins: store.pins,
+    variables: loadVariables(config.cwd),
+    version: packageVersion(),
+    log: (line) => runtimeLog().warn(line),
+  });
   try {
     const { workflowService: service } = connection;
     const rememberedBy = createRememberedBy(service, { namespace, taskQueue: config.taskQueue });
     const activities = await activitiesOf(config, own, store, {
+      serverTools,
       offlineUrl: offline?.url,
       hasSearchAttributes: createAttributeCheck(connection, namespace),
       rememberedBy,
@@ -112,6 +129,7 @@ async function runUntil(stop: AbortSignal, config: Config, own: OwnCode, onReady
     }
     await running;
   } finally {
+    await serverTools.close();
     await offline?.close();
     await store.close();
     await connection.close();
@@ -125,7 +143,7 @@ async function activitiesOf(
   {
     offlineUrl,
     ...more
-  }: Pick<ActivityDependencies, 'askMemory' | 'heal' | 'hasSearchAttributes' | 'rememberedBy'> & {
+  }: Pick<ActivityDependencies, 'askMemory' | 'heal' | 'hasSearchAttributes' | 'rememberedBy' | 'serverTools'> & {
     readonly offlineUrl: string | undefined;
   },
 ): Promise<Activities> {
@@ -134,7 +152,7 @@ async function activitiesOf(
   return createActivities({
     store,
     models: createModels({ ...providerSettings(config), offlineUrl, own: own.providers }),
-    agents: createAgentLoader(agentsDir),
+    agents: createAgentLoader(agentsDir, Date.now, sharedServers(own, config.cwd)),
     tools: createToolRegistry([...builtinToolsWith(toolSettings(config, agentsDir)), ...(own.tools ?? [])]),
     workspace: await realpath(config.workspace),
     defaultModel: offlineUrl === undefined ? config.model : OFFLINE_MODEL,

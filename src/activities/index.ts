@@ -31,6 +31,7 @@ import type { ModelHook } from '../models/hooks.js';
 import type { Model } from '../models/model.js';
 import type { Healed } from '../heal/heal.js';
 import type { ConversationKey, Store } from '../stores/store.js';
+import type { ServerTools } from '../tools/mcp/server-tools.js';
 import type { ToolRegistry } from '../tools/registry.js';
 import { askMemory, type AskMemory } from './ask-memory.js';
 import { callModel } from './call-model.js';
@@ -57,6 +58,8 @@ export interface ActivityDependencies {
   readonly models: (name: string) => Model;
   readonly agents: AgentLoader;
   readonly tools: ToolRegistry;
+  /** Those of agents' MCP servers. Without it agents have none. */
+  readonly serverTools?: ServerTools;
   /** Real path that file tools stay inside. */
   readonly workspace: string;
   /** For conversations and agents that name none. */

@@ -15,6 +15,7 @@ import { fixedTokens } from './fixed-tokens.js';
 import type { ActivityDependencies } from './index.js';
 import { hashOf } from './key.js';
 import { systemPrompt } from './system-prompt.js';
+import { SERVER_PATIENCE_MS, toolsOf } from './tools-of.js';
 
 export interface PreparedRequest {
   readonly request: ModelRequest;
@@ -32,7 +33,7 @@ export async function prepareRequest(
   key: ConversationKey,
   input: CallModelInput,
 ): Promise<PreparedRequest> {
-  const { agents, tools } = dependencies;
+  const { agents } = dependencies;
   const { identity, context, base, agentHash, recap } = input;
   const loading = loadContext(dependencies, key, context);
   const [agent, messages, before, memory, left, output] = await Promise.all([
@@ -43,7 +44,7 @@ export async function prepareRequest(
     loadRecap(dependencies, key, { ref: recap, forgotten: input.memory?.forgotten ?? 0 }, loading),
     input.output === undefined ? undefined : dependencies.store.bodies.get(key, input.output),
   ]);
-  const offered = tools.select(agent.config.tools ?? tools.names);
+  const { offered } = await toolsOf(dependencies, key, agent, { patienceMs: SERVER_PATIENCE_MS, turn: input.turn });
   return assemble(
     { config: agent.config, system: systemPrompt(agent, memory, left) },
     offered,

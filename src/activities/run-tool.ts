@@ -17,6 +17,7 @@ import { createFeedWriter } from './feed-writer.js';
 import { startHeartbeat, wasStopped } from './heartbeat.js';
 import type { ActivityDependencies } from './index.js';
 import { hashOf, keyOf } from './key.js';
+import { SERVER_PATIENCE_MS, toolsOf } from './tools-of.js';
 
 interface Ended extends Pick<ToolFinished, 'task' | 'files' | 'appContext'> {
   readonly outcome: ToolOutcome;
@@ -86,11 +87,14 @@ interface Attempt {
 }
 
 async function run(dependencies: ActivityDependencies, { input, argument, activity, earlier }: Attempt): Promise<Ended> {
-  const { agents, tools, store } = dependencies;
+  const { agents, store } = dependencies;
   const agent = await agents(input.identity.agent, input.identity.scope);
-  const offered = agent.config.tools ?? tools.names;
-  const tool = offered.includes(input.name) ? tools.find(input.name) : undefined;
-  if (!tool) return { outcome: 'rejected', text: `There is no tool "${input.name}". Tools here: ${offered.join(', ') || 'none'}.` };
+  // A local activity has a second for everything.
+  const patienceMs = activity.info.isLocal ? 0 : SERVER_PATIENCE_MS;
+  const { offered } = await toolsOf(dependencies, keyOf(input.identity), agent, { patienceMs });
+  const tool = offered.find(({ name }) => name === input.name);
+  const names = offered.map(({ name }) => name);
+  if (!tool) return { outcome: 'rejected', text: `There is no tool "${input.name}". Tools here: ${names.join(', ') || 'none'}.` };
 
   const timeout = AbortSignal.timeout(input.plan.timeoutMs);
   const signal = AbortSignal.any([activity.cancellationSignal, timeout]);

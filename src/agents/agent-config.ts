@@ -3,6 +3,9 @@ import { z } from 'zod';
 import { ID_PATTERN } from '../conversation/contract.js';
 import { TOOL_NAME_PATTERN } from '../tools/define-tool.js';
 
+/** A name, or all tools of one server. */
+const TOOL_NAMES_PATTERN = new RegExp(`${TOOL_NAME_PATTERN.source}|^mcp__[a-zA-Z0-9_-]{1,50}__\\*$`);
+
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 const timeoutMs = z.int().min(1).max(DAY_MS);
@@ -110,9 +113,12 @@ export const agentConfigSchema = z.strictObject({
     .optional(),
   /** The most tokens of one answer. */
   maxTokens: z.int().min(1).max(128_000).default(8_192),
-  /** Names of tools, in the order the model sees them. Absent: all built-in tools; `[]`: none. */
+  /**
+   * Names of tools, in the order the model sees them; `mcp__<server>__*` stands for all of that MCP server. Absent: all built-in tools
+   * and all of the servers in `mcp.json`; `[]`: none.
+   */
   tools: z
-    .array(z.string().regex(TOOL_NAME_PATTERN, 'expected the name of a tool: 1 to 64 letters, digits, "_" or "-"'))
+    .array(z.string().regex(TOOL_NAMES_PATTERN, 'expected the name of a tool: 1 to 64 letters, digits, "_" or "-"; or mcp__<server>__*'))
     .max(200)
     .optional(),
   /** Which calls run, ask a person, or never run; the first rule that fits counts, then the tool's own policy. */

@@ -15,6 +15,7 @@ import * as history from './commands/history.js';
 import * as importConversation from './commands/import.js';
 import * as inspect from './commands/inspect.js';
 import * as list from './commands/list.js';
+import * as mcp from './commands/mcp.js';
 import * as memory from './commands/memory.js';
 import * as newConversation from './commands/new.js';
 import * as rename from './commands/rename.js';
@@ -51,6 +52,7 @@ const COMMANDS = [
   exportConversation,
   importConversation,
   heal,
+  mcp,
   dev,
   worker,
   setup,

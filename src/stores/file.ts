@@ -11,6 +11,7 @@
  *   lock, *.lock      who writes just now
  *
  * and in `<dir>/agents/<scope>/` what all its conversations share: semantic.jsonl, and MEMORY.md and HISTORY (file-documents.ts).
+ * What is accepted of the MCP servers of an agent lies in `<dir>/pins/<agent>.jsonl`.
  */
 import { constants } from 'node:fs';
 import { access, mkdir, statfs } from 'node:fs/promises';
@@ -26,6 +27,7 @@ import { createFileFacts } from './file-facts.js';
 import { createFileFeed } from './file-feed.js';
 import { duplicateOf, type JournalIndex } from './file-journal.js';
 import { conversationDir } from './file-paths.js';
+import { createFilePins } from './file-pins.js';
 import { reserveAttempt, reservedHash } from './file-reservations.js';
 import { toRanges } from './slot-ranges.js';
 import type { Commitment, ConversationKey, EffectClaim, Effects, Entries, Store } from './store.js';
@@ -59,6 +61,7 @@ export function createFileStore(options: FileStoreOptions): Store {
     episodes: createFileEpisodes(dir),
     facts: createFileFacts(dir),
     documents: createFileDocuments(dir),
+    pins: createFilePins(dir),
     check: () => checkDirectory(dir),
     close: async () => feed.close(),
   };

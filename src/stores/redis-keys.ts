@@ -1,5 +1,5 @@
 /** Names of Redis keys. */
-import type { ConversationKey, ScopeKey } from './store.js';
+import type { AgentKey, ConversationKey, ScopeKey } from './store.js';
 
 export type KeyName = 'entries' | 'messages' | 'effects' | 'bodies' | 'feed' | 'feed-batches' | 'archived' | 'episodes';
 export type ScopeKeyName = 'facts' | 'fact-index' | 'memory' | 'changes' | 'history' | 'history-order' | 'proposals' | 'forgotten';
@@ -11,6 +11,10 @@ export function keyOf(key: ConversationKey, what: KeyName): string {
 
 export function scopeKeyOf({ namespace, scope }: ScopeKey, what: ScopeKeyName): string {
   return `perdura:{m:${escaped(namespace, /[%{}:\s]/g)}:${escaped(scope, /[%{}:\s]/g)}}:${what}`;
+}
+
+export function pinsKeyOf({ namespace, agent }: AgentKey): string {
+  return `perdura:{p:${escaped(namespace, /[%{}:\s]/g)}:${escaped(agent, /[%{}:\s]/g)}}:pins`;
 }
 
 function escaped(part: string, unwanted: RegExp): string {

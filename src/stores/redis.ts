@@ -21,6 +21,8 @@
  *               sorted set, number by time in milliseconds
  *   proposals   hash, `last` number given, id -> proposal, `state:<id>`, `batch:<id>` -> ids
  *   forgotten   hash, id -> tombstone
+ *
+ * and for what is accepted of the MCP servers of an agent `perdura:{p:<namespace>:<agent>}:pins`, a hash, server and tool -> pin
  */
 import type { Entry, JsonValue } from '../conversation/message.js';
 import { countSlots, slotsOf } from '../conversation/slots.js';
@@ -34,6 +36,7 @@ import { createRedisDocuments } from './redis-documents.js';
 import { createRedisEpisodes, createRedisFacts } from './redis-memory.js';
 import { createRedisFeed } from './redis-feed.js';
 import { keyOf } from './redis-keys.js';
+import { createRedisPins } from './redis-pins.js';
 import { openRedisLink, type RedisLink } from './redis-link.js';
 import { toRanges } from './slot-ranges.js';
 import type { Bodies, Commitment, Effects, Entries, Reservation, Store } from './store.js';
@@ -67,6 +70,7 @@ export function createRedisStore(options: RedisStoreOptions): Store {
     episodes: createRedisEpisodes(link),
     facts: createRedisFacts(link),
     documents: createRedisDocuments(link),
+    pins: createRedisPins(link),
     check: () => checkRedis(link),
     async close() {
       feed.close();

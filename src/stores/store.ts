@@ -24,6 +24,12 @@ export interface ConversationKey extends ScopeKey {
   readonly life: string;
 }
 
+/** Names an agent, of which many scopes may have conversations. */
+export interface AgentKey {
+  readonly namespace: string;
+  readonly agent: string;
+}
+
 export interface Store {
   readonly kind: 'redis' | 'file';
   /** Where it is, for people: no password in it. */
@@ -35,6 +41,7 @@ export interface Store {
   readonly episodes: Episodes;
   readonly facts: Facts;
   readonly documents: Documents;
+  readonly pins: Pins;
   /** What a person should know about this store's settings (AOF off, eviction on, …); throws StoreUnavailable when it does not answer. */
   check(): Promise<string[]>;
   close(): Promise<void>;
@@ -198,6 +205,23 @@ export interface Documents {
    * and answers what is to stand there; the same line again must give the same.
    */
   redact(key: ScopeKey, redact: (line: string) => string): Promise<void>;
+}
+
+/** What has been accepted of one tool of a server: its words, and their SHA-256. */
+export interface ToolPin {
+  readonly server: string;
+  readonly tool: string;
+  readonly hash: string;
+  readonly text: string;
+}
+
+/** What an agent's servers may say about their tools without a person being asked again. */
+export interface Pins {
+  list(key: AgentKey): Promise<ToolPin[]>;
+  /** Once per server and tool: what is pinned stays. */
+  pin(key: AgentKey, pins: readonly ToolPin[]): Promise<void>;
+  /** In the place of what was pinned: a person's word. Of two the last one written counts. */
+  accept(key: AgentKey, pins: readonly ToolPin[]): Promise<void>;
 }
 
 /** The store cannot be reached or does not take writes; trying again later may help. */

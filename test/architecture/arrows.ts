@@ -36,7 +36,12 @@ export const ARROWS: readonly Row[] = [
     never: ['ioredis', '@temporalio/client'],
   },
   { place: 'memory/', may: ['conversation/', 'stores/store.ts', 'models/model.ts'], never: ['@temporalio/', 'ioredis'] },
-  { place: 'tools/', may: ['conversation/', 'models/model.ts', 'memory/documents/'], never: ['@temporalio/', 'ioredis'] },
+  {
+    place: 'tools/',
+    may: ['conversation/', 'models/model.ts', 'memory/documents/'],
+    mayTypes: ['stores/store.ts'],
+    never: ['@temporalio/', 'ioredis'],
+  },
   { place: 'agents/', may: ['conversation/', 'tools/'], never: ['@temporalio/', 'ioredis', 'tools/builtin/'] },
   {
     // What a user's own code may bring, checked; it names no worker.
@@ -83,6 +88,8 @@ export const ARROWS: readonly Row[] = [
     may: ['conversation/', 'config.ts', 'stores/', 'memory/', 'heal/fetch-runs.ts', 'workflows/messages.ts', 'client/'],
     never: ['@temporalio/worker'],
   },
+  // Other programs' ways to conversations.
+  { place: 'gateway/', may: ['conversation/', 'client.ts'], never: ['@temporalio/', 'ioredis'] },
   {
     // Assembles; names workflows by path, never by import.
     place: 'worker.ts',
@@ -140,6 +147,7 @@ export const ARROWS: readonly Row[] = [
         'registered-attributes.ts',
         'client/',
         'client.ts',
+        'gateway/',
         'worker.ts',
       ],
     ],

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Entry, JsonValue } from '../../src/conversation/message.js';
 import { episodicId, type SemanticItem } from '../../src/memory/items.js';
-import type { ConversationKey, EpisodeRecord, Feed, ScopeKey } from '../../src/stores/store.js';
+import type { AgentKey, ConversationKey, EpisodeRecord, Feed, ScopeKey } from '../../src/stores/store.js';
 
 /** A conversation that nobody else uses. */
 export function aConversation(over: Partial<ConversationKey> = {}): ConversationKey {
@@ -12,6 +12,11 @@ export function aConversation(over: Partial<ConversationKey> = {}): Conversation
 /** A scope that nobody else uses. */
 export function aScope(): ScopeKey {
   return { namespace: 'default', scope: randomUUID() };
+}
+
+/** An agent that nobody else uses. */
+export function anAgent(): AgentKey {
+  return { namespace: 'default', agent: randomUUID() };
 }
 
 export function episode(n: number, over: Partial<EpisodeRecord> = {}): EpisodeRecord {

@@ -1,8 +1,9 @@
 /** What every store must do: the ports' contract (S1–S5 in store.ts), as facts. */
 import type { JsonValue } from '../../src/conversation/message.js';
-import { StoreUnavailable, type FactRecord, type Store } from '../../src/stores/store.js';
+import { StoreUnavailable, type AgentKey, type FactRecord, type Store, type ToolPin } from '../../src/stores/store.js';
 import {
   aConversation,
+  anAgent,
   answerEntry,
   aScope,
   episode,
@@ -621,6 +622,45 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
         const waiting = reader.next();
         await closing.close();
         expect(await waiting).toEqual({ done: true, value: undefined });
+      });
+    });
+
+    describe('pins', () => {
+      const pin = (tool: string, text: string, server = 'acme'): ToolPin => ({ server, tool, hash: `hash of ${text}`, text });
+      const sorted = async (from: Store, key: AgentKey) => (await from.pins.list(key)).map(({ tool, text }) => `${tool}: ${text}`).sort();
+
+      test('the first sight of a tool stays, whoever sees it again', async () => {
+        const key = anAgent();
+        expect(await store.pins.list(key)).toEqual([]);
+        await store.pins.pin(key, [pin('a', 'first'), pin('b', 'first')]);
+        await open().pins.pin(key, [pin('a', 'second'), pin('c', 'first')]);
+        await store.pins.pin(key, []);
+        expect(await sorted(open(), key)).toEqual(['a: first', 'b: first', 'c: first']);
+      });
+
+      test('what a person accepts stands in its place, and stays there', async () => {
+        const key = anAgent();
+        await store.pins.pin(key, [pin('a', 'first'), pin('b', 'first')]);
+        await store.pins.accept(key, [pin('a', 'second'), pin('new', 'first')]);
+        await store.pins.accept(key, []);
+        await open().pins.pin(key, [pin('a', 'first')]);
+        expect(await sorted(store, key)).toEqual(['a: second', 'b: first', 'new: first']);
+      });
+
+      test('names of any characters are kept apart, and agents too', async () => {
+        const key = anAgent();
+        const strange = [pin('b', '1', 'a/'), pin('/b', '2', 'a'), pin('__proto__', '3'), pin('🦑 \n"', '4'), pin('', '5', '')];
+        await store.pins.pin(key, strange);
+        expect(new Set(await store.pins.list(key))).toEqual(new Set(strange));
+        expect(await store.pins.list(anAgent())).toEqual([]);
+      });
+
+      test('two that pin at once agree', async () => {
+        const key = anAgent();
+        const other = open();
+        await Promise.all([store.pins.pin(key, [pin('a', 'one')]), other.pins.pin(key, [pin('a', 'other')])]);
+        expect(await store.pins.list(key)).toEqual(await other.pins.list(key));
+        expect(await store.pins.list(key)).toHaveLength(1);
       });
     });
 

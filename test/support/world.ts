@@ -19,6 +19,7 @@ import { createRedisStore } from '../../src/stores/redis.js';
 import type { Store } from '../../src/stores/store.js';
 import { startMessagesApi, type MessagesApi, type MessagesApiOptions } from '../../src/testing/messages-api.js';
 import { builtinTools } from '../../src/tools/builtin/index.js';
+import { createServerTools } from '../../src/tools/mcp/server-tools.js';
 import { createToolRegistry } from '../../src/tools/registry.js';
 import type { Tool } from '../../src/tools/tool.js';
 import { workerOptions } from '../../src/worker.js';
@@ -30,6 +31,8 @@ export interface WorldOptions extends MessagesApiOptions {
   readonly tools?: readonly Tool[];
   /** Content of agents/default/agent.json. */
   readonly agent?: object;
+  /** Content of agents/default/mcp.json. */
+  readonly mcp?: object;
   /** What the file tools find. */
   readonly files?: Readonly<Record<string, string>>;
   readonly idleMs?: number;
@@ -89,6 +92,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   await mkdir(join(dir, 'agents', 'default'), { recursive: true });
   await mkdir(workspace);
   await writeFile(join(dir, 'agents', 'default', 'agent.json'), JSON.stringify(options.agent ?? {}));
+  if (options.mcp !== undefined) await writeFile(join(dir, 'agents', 'default', 'mcp.json'), JSON.stringify(options.mcp));
   for (const [name, text] of Object.entries(options.files ?? {})) await writeFile(join(workspace, name), text);
 
   const api = await startMessagesApi(options);
@@ -105,7 +109,9 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     const native = await NativeConnection.connect({ address });
     const code = { workflowBundle: await workflowBundle(), dataConverter: { payloadConverterPath: PAYLOAD_CONVERTER } };
     const rememberedBy = createRememberedBy(native.workflowService, { namespace: 'default', taskQueue });
+    const serverTools = createServerTools({ pins: store.pins, variables: process.env, version: '0.0.0', log: () => undefined });
     const activities = createActivities({
+      serverTools,
       rememberedBy,
       askMemory: createAskMemory({ connection: native, namespace: 'default', taskQueue }),
       heal: (key) => heal({ service: native.workflowService, code, store, processors: options.processors?.input, rememberedBy }, key),
@@ -126,6 +132,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     return async () => {
       worker.shutdown();
       await running;
+      await serverTools.close();
       await native.close();
     };
   };
