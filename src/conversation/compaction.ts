@@ -34,7 +34,9 @@ export function compactionCause(state: ConversationState): CompactionCause | und
   const { contextBudget: budget, compactionRatio: ratio } = settings;
   if (memory.reported !== null && memory.reported > budget) return 'budget';
   if (memory.reported !== null && memory.reported > ratio * budget) return 'ratio';
-  return state.contextTokens > hardThreshold(settings) ? 'hard' : undefined;
+  // What is shown once leaves by itself, as long as it fits.
+  const staying = state.contextTokens - (memory.shownOnce ?? 0);
+  return staying > hardThreshold(settings) || state.contextTokens > budget ? 'hard' : undefined;
 }
 
 /** Tokens from which a compaction is due, whichever of its causes comes first. */

@@ -1,6 +1,6 @@
 /** What steps ask of activities and what activities answer: plain JSON, small, without what history has already. */
 import type { Answer } from './answer.js';
-import type { AssistantBlock, Body, Entry, Media, ModelStop, ToolOutcome, ToolResultMessage, Usage } from './message.js';
+import type { AssistantBlock, Body, Entry, ItemRef, Media, ModelStop, ToolOutcome, ToolResultMessage, Usage } from './message.js';
 import type { FeedEvent } from './contract.js';
 import type { SlotRange } from './slots.js';
 
@@ -395,6 +395,10 @@ export interface ToolFinished {
   readonly ts: number;
   readonly outcome: ToolOutcome;
   readonly text: Body;
+  /** Absent for what is short, and where the agent has no memory channel. */
+  readonly item?: ItemRef;
+  /** What a model took that the tool has asked. */
+  readonly usage?: Usage;
   readonly persisted: boolean;
   readonly fenced?: boolean;
 }

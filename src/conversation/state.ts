@@ -81,6 +81,8 @@ export interface MemoryState {
   readonly task: Task | null;
   /** Prompt tokens as the provider last counted them; null once that count is no longer true. */
   readonly reported: number | null;
+  /** Of `contextTokens`, what leaves after the next answer: results that are shown whole once (citing.ts). Absent: nothing does. */
+  readonly shownOnce?: number;
   /** Of this life, those taken back included. */
   readonly compactions: number;
   /** Begun in this life, those that failed or found nothing included: each is an effect of its own. */

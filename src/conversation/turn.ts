@@ -9,6 +9,7 @@
  */
 import { LIMITS, type StopReason, type TurnError } from './contract.js';
 import { MOST_SQUEEZES, notePrompt } from './compaction.js';
+import { countResult, withoutShown } from './citing.js';
 import type { ConversationEvent } from './event.js';
 import type { Settlement, StepFailure } from './effects.js';
 import { assistantEntry, toolEntry } from './entries.js';
@@ -142,10 +143,13 @@ export function acceptAnswer(state: ConversationState, event: Of<'model-answered
   const calls = answer.blocks.filter((block) => block.kind === 'tool-call');
   const said = hasText(answer.blocks);
   const entry = assistantEntry(answer, call.seq);
+  const { inputTokens, outputTokens } = answer.usage;
+  const seen = entry ? withoutShown(paid) : paid;
+  const shown = seen === paid ? 0 : (paid.memory.shownOnce ?? 0);
   const heard: ConversationState = {
-    ...notePrompt(spend(paid, answer.usage), answer.usage.inputTokens, answer.prefix),
+    ...notePrompt(spend(seen, answer.usage), Math.max(0, inputTokens - shown), answer.prefix),
     context: entry ? withSlot(paid.context, answer.slot) : paid.context,
-    contextTokens: answer.usage.inputTokens > 0 ? answer.usage.inputTokens + answer.usage.outputTokens : paid.contextTokens,
+    contextTokens: inputTokens > 0 ? Math.max(0, inputTokens - shown) + outputTokens : seen.contextTokens,
     unpersisted: entry && !answer.persisted ? [...paid.unpersisted, entry] : paid.unpersisted,
   };
   const spoken = withTurn(heard, (now) => ({
@@ -218,12 +222,12 @@ export function finishTool(state: ConversationState, event: Of<'tool-finished'>)
   const { turn } = state;
   const call = runningTool(state, result.callId);
   if (!turn || !call) return state; // T2
-  const { text } = result;
+  const paid = result.usage ? spend({ ...state, usage: addUsage(state.usage, result.usage) }, result.usage) : state;
+  const counted = countResult(paid, result);
   const done: ConversationState = {
-    ...state,
-    contextTokens: state.contextTokens + estimateTokens(typeof text === 'string' ? text.length : text.bytes),
+    ...counted,
     unpersisted: result.persisted ? state.unpersisted : [...state.unpersisted, toolEntry(result, call.seq)],
-    ...(result.task ? { memory: { ...state.memory, task: result.task } } : {}),
+    ...(result.task ? { memory: { ...counted.memory, task: result.task } } : {}),
   };
   return endRoundIfDone(withToolCalls(done, (other) => (other === call ? { ...call, status: 'done' } : other)));
 }

@@ -2,6 +2,7 @@
 import type { z } from 'zod';
 import type { Task } from '../conversation/effects.js';
 import type { JsonObject, JsonValue, ToolResultMessage } from '../conversation/message.js';
+import type { AgentMemory } from '../memory/channel/agent-memory.js';
 import type { HistoryEntry } from '../memory/documents/documents.js';
 
 /** Seed 002: failures are data that the model reads, never exceptions. */
@@ -27,6 +28,8 @@ export interface ToolContext {
   /** The same for every attempt at this call; hand it to services that take one. */
   readonly idempotencyKey: string;
   readonly now: () => Date;
+  /** What this conversation has stored in this session, and long results of its tools (seed 003). */
+  readonly memory: Pick<AgentMemory, 'store' | 'retrieve' | 'query'>;
   /** HISTORY of the conversation's scope, newest first: what earlier conversations were about. */
   readonly history: () => AsyncIterable<HistoryEntry>;
 }

@@ -25,8 +25,9 @@ export const ARROWS: readonly Row[] = [
   { place: 'testing/', may: [], never: ['@temporalio/'] },
   // What stores keep for memory: types and the schemas that read them back.
   { place: 'memory/items.ts', may: ['conversation/'], packages: ['zod'] },
+  { place: 'memory/channel/agent-memory.ts', may: ['conversation/'], packages: ['zod'] },
   { place: 'memory/documents/', may: ['conversation/'], packages: ['zod', 'node-diff3', 'diff', 'node:crypto'] },
-  { place: 'stores/', may: ['conversation/', 'memory/items.ts', 'memory/documents/'], never: ['@temporalio/'] },
+  { place: 'stores/', may: ['conversation/', 'memory/items.ts', 'memory/documents/', 'memory/channel/agent-memory.ts'], never: ['@temporalio/'] },
   { place: 'models/', may: ['conversation/'], never: ['@temporalio/', 'ioredis'] },
   // Words, counts and what must not be said: no work on import.
   {
@@ -36,7 +37,11 @@ export const ARROWS: readonly Row[] = [
     never: ['ioredis', '@temporalio/client'],
   },
   { place: 'memory/', may: ['conversation/', 'stores/store.ts', 'models/model.ts'], never: ['@temporalio/', 'ioredis'] },
-  { place: 'tools/', may: ['conversation/', 'models/model.ts', 'memory/documents/'], never: ['@temporalio/', 'ioredis'] },
+  {
+    place: 'tools/',
+    may: ['conversation/', 'models/model.ts', 'memory/documents/', 'memory/channel/agent-memory.ts'],
+    never: ['@temporalio/', 'ioredis'],
+  },
   { place: 'agents/', may: ['conversation/', 'tools/'], never: ['@temporalio/', 'ioredis', 'tools/builtin/'] },
   {
     // What a user's own code may bring, checked; it names no worker.

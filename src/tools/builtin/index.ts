@@ -2,9 +2,22 @@
 import type { Tool } from '../tool.js';
 import { getTime } from './get-time.js';
 import { listFiles } from './list-files.js';
+import { queryMemory } from './query-memory.js';
 import { readFile } from './read-file.js';
+import { retrieveFromMemory } from './retrieve-from-memory.js';
 import { searchFiles } from './search-files.js';
 import { searchHistory } from './search-history.js';
 import { setTask } from './set-task.js';
+import { storeInMemory } from './store-in-memory.js';
 
-export const builtinTools: Tool[] = [getTime, listFiles, readFile, searchFiles, searchHistory, setTask];
+export const builtinTools: Tool[] = [
+  getTime,
+  listFiles,
+  queryMemory,
+  readFile,
+  retrieveFromMemory,
+  searchFiles,
+  searchHistory,
+  setTask,
+  storeInMemory,
+];
