@@ -23,6 +23,7 @@ import type {
   UncompactInput,
 } from '../conversation/effects.js';
 import type { Forgotten, Reviewed } from '../conversation/memory-contract.js';
+import type { CompactionPlugins } from '../memory/channel/compaction-plugin.js';
 import type { Processors } from '../memory/processors.js';
 import type { ModelHook } from '../models/hooks.js';
 import type { Model } from '../models/model.js';
@@ -69,6 +70,8 @@ export interface ActivityDependencies {
   /** Of what people say, and of what tools answer; in their order, before it is stored. */
   readonly processors?: Processors;
   readonly hooks?: readonly ModelHook[];
+  /** By tool: what stands for long results, beside the built-in ones. */
+  readonly compactionPlugins?: CompactionPlugins;
   /** Milliseconds; tests shorten them. */
   readonly modelTimeouts?: { readonly idleMs?: number; readonly totalMs?: number };
 }

@@ -31,6 +31,7 @@ import type { ActivityDependencies } from './index.js';
 import { fixedTokens } from './fixed-tokens.js';
 import { systemPrompt } from './system-prompt.js';
 import { keyOf } from './key.js';
+import { offeredNames } from './offered-tools.js';
 
 const HAND_OVER = { events: 3_000, bytes: 2 * 1024 * 1024, updates: 1_500 };
 
@@ -156,7 +157,7 @@ async function settingsOf(
   const { config, hash } = agent;
   const model = request.model ?? config.model ?? defaultModel;
   splitModel(model);
-  const offered = tools.select(config.tools ?? tools.names);
+  const offered = tools.select(offeredNames(config, tools));
   const { handOver } = config.limits;
   const settings = {
     agentHash: hash.slice(0, 16),

@@ -1,21 +1,26 @@
 /** The `run-tool` step: find, check, run within limits, commit. Whatever goes wrong inside a tool is a result that the model reads. */
 import { Context, log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
+import type { AgentConfig } from '../agents/agent-config.js';
 import type { RunToolInput, ToolFinished } from '../conversation/effects.js';
 import { toolEntry } from '../conversation/entries.js';
-import { shownText, type Body, type Entry, type JsonValue, type ToolOutcome } from '../conversation/message.js';
+import { shownText, type Entry, type JsonValue, type ToolOutcome } from '../conversation/message.js';
 import { beginningOf } from '../conversation/text.js';
 import type { ConversationKey } from '../stores/store.js';
 import type { Tool, ToolResult } from '../tools/tool.js';
 import { memoryIngest, runProcessors } from '../memory/processors.js';
-import { inputOf, RESULT_INLINE, toBodyOrText } from '../memory/bodies.js';
+import { inputOf } from '../memory/bodies.js';
+import type { AgentMemory } from '../memory/channel/agent-memory.js';
 import { countTool } from '../telemetry/metrics.js';
 import { readHealed } from './context.js';
 import { performEffect, type Done } from './effect.js';
 import { createFeedWriter } from './feed-writer.js';
 import { startHeartbeat, wasStopped } from './heartbeat.js';
 import type { ActivityDependencies } from './index.js';
+import { keepResult, type KeptText } from './keep-result.js';
 import { hashOf, keyOf } from './key.js';
+import { hasMemoryChannel, offeredNames } from './offered-tools.js';
+import { toolMemory } from './tool-memory.js';
 
 interface Ended extends Pick<ToolFinished, 'task' | 'files'> {
   readonly outcome: ToolOutcome;
@@ -36,22 +41,30 @@ export async function runTool(dependencies: ActivityDependencies, input: RunTool
   const { turn, callId, name } = input;
 
   const work = async (earlier: number): Promise<Done<ToolFinished>> => {
-    const argument = await argumentsOf(dependencies, input);
+    const { argument, calls, model } = await askedFor(dependencies, input);
     feed.publish({ kind: 'tool-started', turn, callId, name, input: beginningOf(JSON.stringify(argument), 200) });
-    const ended = earlier > 0 && !input.plan.repeatable ? UNKNOWN : await run(dependencies, input, argument, activity);
+    const { config } = await dependencies.agents(input.identity.agent, input.identity.scope);
+    const { memory, spent } = toolMemory(dependencies, input, { config, model, activity });
+    const running = { config, memory, argument, activity };
+    const ended = earlier > 0 && !input.plan.repeatable ? UNKNOWN : await run(dependencies, input, running);
     countTool(dependencies.tools.find(name)?.name, ended.outcome);
     log.info('tool finished', { tool: name, outcome: ended.outcome });
     const { conversation, scope } = key;
     const context = { conversation, scope, session: input.session, turn, callId, tool: name, outcome: ended.outcome };
-    let text: Body = '';
+    const ts = Date.now() / 1000;
+    let kept: KeptText = { text: '' };
     const ingest = memoryIngest('MemoryIngestToolResultProcessor', async (processed: string) => {
-      text = await toBodyOrText(store, key, processed.toWellFormed(), RESULT_INLINE);
+      const answered = { text: processed.toWellFormed(), outcome: ended.outcome, argument, ts, calls };
+      const inlineLimit = hasMemoryChannel(config, dependencies.tools) ? config.memory.inlineLimit : undefined;
+      kept = await keepResult({ store, plugins: dependencies.compactionPlugins ?? {}, inlineLimit }, key, input, answered);
     });
     await runProcessors([...(dependencies.processors?.toolResult ?? []), ingest], ended.text, context);
     const { task, files } = ended;
-    const beside = { ...(task && { task }), ...(files && { files }) };
-    const finished: ToolFinished = { ...finishedOf(input, ended.outcome, ''), ts: Date.now() / 1000, text, ...beside };
-    return { result: finished, entry: toolEntry(finished, input.seq) };
+    const { text, item, record } = kept;
+    const usage = spent();
+    const beside = { ...(task && { task }), ...(files && { files }), ...(item && { item }), ...(usage && { usage }) };
+    const finished: ToolFinished = { ...finishedOf(input, ended.outcome, ''), ts, text, ...beside };
+    return { result: finished, entry: toolEntry(finished, input.seq), ...(record && { items: [record] }) };
   };
 
   try {
@@ -71,20 +84,25 @@ export async function runTool(dependencies: ActivityDependencies, input: RunTool
   }
 }
 
+interface Running {
+  readonly config: AgentConfig;
+  readonly memory: AgentMemory;
+  readonly argument: JsonValue;
+  readonly activity: Context;
+}
+
 async function run(
-  { agents, tools, workspace, store }: ActivityDependencies,
+  { tools, workspace, store }: ActivityDependencies,
   input: RunToolInput,
-  argument: JsonValue,
-  activity: Context,
+  { config, memory, argument, activity }: Running,
 ): Promise<Ended> {
-  const agent = await agents(input.identity.agent, input.identity.scope);
-  const offered = agent.config.tools ?? tools.names;
+  const offered = offeredNames(config, tools);
   const tool = offered.includes(input.name) ? tools.find(input.name) : undefined;
   if (!tool) return { outcome: 'rejected', text: `There is no tool "${input.name}". Tools here: ${offered.join(', ') || 'none'}.` };
 
   const timeout = AbortSignal.timeout(input.plan.timeoutMs);
   const signal = AbortSignal.any([activity.cancellationSignal, timeout]);
-  const result = await untilAborted(signal, runWith(tool, input, argument, { workspace, store, signal }));
+  const result = await untilAborted(signal, runWith(tool, input, argument, { workspace, store, memory, signal }));
   if (result?.ok === true) return { outcome: 'ok', text: result.content, task: result.task, files: result.files };
   if (result) return { outcome: 'error', text: result.error };
   const harmless = input.plan.repeatable;
@@ -100,7 +118,12 @@ function runWith(
   tool: Tool,
   input: RunToolInput,
   argument: JsonValue,
-  { workspace, store, signal }: Pick<ActivityDependencies, 'workspace' | 'store'> & { readonly signal: AbortSignal },
+  {
+    workspace,
+    store,
+    memory,
+    signal,
+  }: Pick<ActivityDependencies, 'workspace' | 'store'> & { readonly memory: AgentMemory; readonly signal: AbortSignal },
 ): Promise<ToolResult> {
   const { namespace, scope, conversation, life } = keyOf(input.identity);
   const { turn, callId } = input;
@@ -112,6 +135,7 @@ function runWith(
     callId,
     idempotencyKey: `${namespace}/${life}/${callId}`,
     now: () => new Date(),
+    memory,
     history: () => store.documents.history({ namespace, scope }),
   });
 }
@@ -126,14 +150,24 @@ function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T | und
   });
 }
 
-/** Read where they were recorded, so that they travel through history once. */
-async function argumentsOf(dependencies: ActivityDependencies, input: RunToolInput): Promise<JsonValue> {
+interface Asked {
+  readonly argument: JsonValue;
+  /** How many calls the answer makes in all. */
+  readonly calls: number;
+  /** `provider/model` that asked. */
+  readonly model: string;
+}
+
+/** Read where it was recorded, so that arguments travel through history once. */
+async function askedFor(dependencies: ActivityDependencies, input: RunToolInput): Promise<Asked> {
   const key = keyOf(input.identity);
   const [entry] = await readEntry(dependencies, key, input.askedIn);
-  const blocks = entry?.message.role === 'assistant' ? entry.message.blocks : [];
-  const block = blocks.find((candidate) => candidate.kind === 'tool-call' && candidate.callId === input.callId);
-  if (block?.kind !== 'tool-call') throw tracesLost(input);
-  return inputOf(dependencies.store, key, block);
+  if (entry?.message.role !== 'assistant') throw tracesLost(input);
+  const { blocks, model } = entry.message;
+  const made = blocks.filter((block) => block.kind === 'tool-call');
+  const block = made.find(({ callId }) => callId === input.callId);
+  if (!block) throw tracesLost(input);
+  return { argument: await inputOf(dependencies.store, key, block), calls: made.length, model };
 }
 
 /** Healing takes longer than a local activity may: there the failure sends the workflow the ordinary way. */

@@ -27,7 +27,11 @@ export const ARROWS: readonly Row[] = [
   { place: 'memory/items.ts', may: ['conversation/'], packages: ['zod'] },
   { place: 'memory/channel/agent-memory.ts', may: ['conversation/'], packages: ['zod'] },
   { place: 'memory/documents/', may: ['conversation/'], packages: ['zod', 'node-diff3', 'diff', 'node:crypto'] },
-  { place: 'stores/', may: ['conversation/', 'memory/items.ts', 'memory/documents/', 'memory/channel/agent-memory.ts'], never: ['@temporalio/'] },
+  {
+    place: 'stores/',
+    may: ['conversation/', 'memory/items.ts', 'memory/documents/', 'memory/channel/agent-memory.ts'],
+    never: ['@temporalio/'],
+  },
   { place: 'models/', may: ['conversation/'], never: ['@temporalio/', 'ioredis'] },
   // Words, counts and what must not be said: no work on import.
   {
@@ -47,7 +51,7 @@ export const ARROWS: readonly Row[] = [
     // What a user's own code may bring, checked; it names no worker.
     place: 'user-config.ts',
     may: ['config.ts', 'tools/', 'memory/processors.ts'],
-    mayTypes: ['conversation/', 'models/model.ts', 'models/hooks.ts'],
+    mayTypes: ['conversation/', 'models/model.ts', 'models/hooks.ts', 'memory/channel/'],
     never: ['@temporalio/'],
   },
   { place: 'observability.ts', may: ['config.ts', 'telemetry/'], mayTypes: ['user-config.ts', 'workflows/observe.ts'] },
@@ -112,14 +116,14 @@ export const ARROWS: readonly Row[] = [
   {
     place: 'index.ts',
     may: ['client.ts', 'tools/', 'models/model.ts'],
-    mayTypes: ['conversation/', 'user-config.ts'],
+    mayTypes: ['conversation/', 'user-config.ts', 'memory/channel/'],
     never: ['tools/builtin/'],
   },
   {
     // What `import … from 'perdura'` gives: no worker, whose native part is large.
     place: 'index.ts',
     may: ['client.ts', 'tools/define-tool.ts', 'models/model.ts'],
-    mayTypes: ['conversation/', 'tools/', 'user-config.ts'],
+    mayTypes: ['conversation/', 'tools/', 'user-config.ts', 'memory/channel/'],
     never: ['@temporalio/worker'],
   },
   {

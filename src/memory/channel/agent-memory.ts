@@ -134,3 +134,8 @@ export type ItemRecord = Readonly<z.output<typeof itemRecordSchema>>;
 export function byTime(a: ItemRecord, b: ItemRecord): number {
   return b.ts - a.ts || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0);
 }
+
+/** `a, b` as words. */
+export function splitAtCommas(text: JsonValue | undefined): string[] {
+  return typeof text === 'string' ? text.split(',').flatMap((word) => (word.trim() === '' ? [] : [word.trim()])) : [];
+}

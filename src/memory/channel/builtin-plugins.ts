@@ -131,7 +131,9 @@ function jsonOf(text: string): JsonValue | undefined {
 }
 
 function asObject(value: JsonValue | undefined): { readonly [key: string]: JsonValue } | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as { readonly [key: string]: JsonValue }) : undefined;
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as { readonly [key: string]: JsonValue })
+    : undefined;
 }
 
 function textIn(object: { readonly [key: string]: JsonValue } | undefined, name: string): string | undefined {

@@ -39,7 +39,11 @@ export const CITATION_BYTES = 1_024;
 
 /** Own plugins win over built-in ones. `onFailure` is told of a plugin that threw, or said too much. */
 export function createCompactors(
-  { byTool, byShape, otherwise }: {
+  {
+    byTool,
+    byShape,
+    otherwise,
+  }: {
     readonly byTool: CompactionPlugins;
     /** For tools without a plugin: the first that has something to say. */
     readonly byShape: readonly ((result: ActionResult) => CompactionPlugin | undefined)[];
@@ -50,7 +54,8 @@ export function createCompactors(
   const known = new Map(Object.entries(byTool));
   return {
     compact(result, action, context) {
-      const plugin = known.get(action.name) ?? byShape.reduce<CompactionPlugin | undefined>((found, find) => found ?? find(result), undefined);
+      const plugin =
+        known.get(action.name) ?? byShape.reduce<CompactionPlugin | undefined>((found, find) => found ?? find(result), undefined);
       if (plugin) {
         try {
           const compacted = plugin.compact(result, action, context);

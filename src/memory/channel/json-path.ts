@@ -5,7 +5,8 @@
 import type { JsonValue } from '../../conversation/message.js';
 import { TransformRefused } from './agent-memory.js';
 
-type PathStep = { readonly kind: 'name'; readonly name: string } | { readonly kind: 'index'; readonly index: number } | { readonly kind: 'all' };
+type PathStep =
+  { readonly kind: 'name'; readonly name: string } | { readonly kind: 'index'; readonly index: number } | { readonly kind: 'all' };
 
 const LONGEST_PATH = 500;
 const MOST_STEPS = 32;
@@ -15,16 +16,19 @@ const STEP = /\.([A-Za-z_$][\w$-]*)|\.(\*)|\[(\*)\]|\[(-?\d{1,9})\]|\['([^'\\\]]
 
 /** What lies at the path, in the content's order; at most 10,000. Throws TransformRefused for what is no path. */
 export function atPath(content: JsonValue, path: string): JsonValue[] {
-  return parsePath(path).reduce<JsonValue[]>((found, step) => {
-    const next: JsonValue[] = [];
-    for (const value of found) {
-      for (const each of stepInto(value, step)) {
-        if (next.length >= MOST_FOUND) return next;
-        next.push(each);
+  return parsePath(path).reduce<JsonValue[]>(
+    (found, step) => {
+      const next: JsonValue[] = [];
+      for (const value of found) {
+        for (const each of stepInto(value, step)) {
+          if (next.length >= MOST_FOUND) return next;
+          next.push(each);
+        }
       }
-    }
-    return next;
-  }, [content]);
+      return next;
+    },
+    [content],
+  );
 }
 
 function parsePath(path: string): PathStep[] {

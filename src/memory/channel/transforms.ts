@@ -89,7 +89,8 @@ function counted(content: JsonValue, params: Params, from: 'first' | 'last'): st
 
 /** By words or by path, never by a pattern: a pattern of a model's may take for ever. */
 function filtered(content: JsonValue, { match, path, offset = 0, n = Infinity }: Params): string {
-  if (match === undefined && path === undefined) throw new TransformRefused('filtered needs match, a text, or path, such as $.rows[*].name');
+  if (match === undefined && path === undefined)
+    throw new TransformRefused('filtered needs match, a text, or path, such as $.rows[*].name');
   let text: string;
   if (path === undefined) text = asText(content);
   else {

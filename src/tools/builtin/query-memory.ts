@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { DEFAULT_LIMIT, MOST_FOUND, type MemoryCriteria } from '../../memory/channel/agent-memory.js';
+import { DEFAULT_LIMIT, MOST_FOUND, splitAtCommas, type MemoryCriteria } from '../../memory/channel/agent-memory.js';
 import { parseMoment } from '../../memory/documents/moment.js';
 import { defineTool } from '../define-tool.js';
-import { splitAtCommas } from './split-at-commas.js';
 
 const moment = z
   .string()
@@ -26,12 +25,11 @@ export const queryMemory = defineTool({
   policy: { repeatable: true, local: true, timeoutMs: 1_000 },
   async run({ type, source, tags, since, until, limit }, { memory }) {
     const timeRange = rangeOf(since, until);
-    const wanted = splitAtCommas(tags);
     const items = await memory.query({
       limit,
       ...(type !== undefined && { type }),
       ...(source !== undefined && { source }),
-      ...(wanted && { tags: wanted }),
+      tags: splitAtCommas(tags),
       ...(timeRange && { timeRange }),
     });
     const told = items.map(({ id, type: kind, metadata }) => ({

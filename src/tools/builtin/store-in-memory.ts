@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { ITEM_TYPES } from '../../memory/channel/agent-memory.js';
+import { ITEM_TYPES, splitAtCommas } from '../../memory/channel/agent-memory.js';
 import { defineTool } from '../define-tool.js';
-import { splitAtCommas } from './split-at-commas.js';
 
 const LONGEST_CONTENT = 200_000;
 
@@ -19,7 +18,7 @@ export const storeInMemory = defineTool({
   // The id is made of the call: again it is the same item.
   policy: { repeatable: true, local: true, timeoutMs: 1_000 },
   async run({ content, type, tags, relatedTo }, { memory }) {
-    const metadata = { source: 'user', tags: splitAtCommas(tags) ?? [], relatedTo: splitAtCommas(relatedTo) ?? [] };
+    const metadata = { source: 'user', tags: splitAtCommas(tags), relatedTo: splitAtCommas(relatedTo) };
     return `Stored in memory with ID: ${await memory.store({ type, content, metadata })}`;
   },
 });
