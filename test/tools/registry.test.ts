@@ -53,9 +53,12 @@ it('every built-in may be repeated, and those that look at nothing outside are l
   expect(builtinTools.map((tool) => [tool.name, tool.policy.repeatable, tool.policy.local])).toEqual([
     ['get_time', true, true],
     ['list_files', true, false],
+    ['query_memory', true, true],
     ['read_file', true, false],
+    ['retrieve_from_memory', true, false],
     ['search_files', true, false],
     ['search_history', true, false],
     ['set_task', true, true],
+    ['store_in_memory', true, true],
   ]);
 });
