@@ -16,21 +16,24 @@ const SEARCHED = 8 * 1024;
 const page = (n: number): string => `# Page ${n}\n\n${`All about plum ${n}, by the harbour. `.repeat(2_000)}`.slice(0, FETCHED);
 const found = (n: number): string => `${n}: https://example.org/${n} plums\n`.repeat(1_000).slice(0, SEARCHED);
 
+const fetch = (n: number) => ({ name: 'fetch_page', input: { url: `https://example.org/harbour/plums/${n}` } });
+const search = (n: number) => ({ name: 'search_web', input: { query: `plums of the harbour ${n}` } });
+
 const tools = [
   ...builtinTools,
   defineTool({
     name: 'fetch_page',
     description: 'Fetches a page.',
-    input: z.object({ n: z.int() }),
+    input: z.object({ url: z.string() }),
     policy: { repeatable: true },
-    run: ({ n }) => page(n),
+    run: ({ url }) => page(Number(url.split('/').at(-1))),
   }),
   defineTool({
     name: 'search_web',
     description: 'Searches.',
-    input: z.object({ n: z.int() }),
+    input: z.object({ query: z.string() }),
     policy: { repeatable: true },
-    run: ({ n }) => found(n),
+    run: ({ query }) => found(Number(query.split(' ').at(-1))),
   }),
   defineTool({
     name: 'letters',
@@ -81,12 +84,7 @@ const allResults = (request: ApiRequest | undefined): string[] =>
 
 test('a long result is shown whole in one call and cited in the next ones, and a short one stays', async () => {
   const id = await started();
-  stage.play(
-    id,
-    callTools({ name: 'fetch_page', input: { n: 1 } }, { name: 'letters', input: { count: 100, letter: 'a' } }),
-    text('Read.'),
-    text('Yes.'),
-  );
+  stage.play(id, callTools(fetch(1), { name: 'letters', input: { count: 100, letter: 'a' } }), text('Read.'), text('Yes.'));
   await world.client.send(id, say(id, 'read it'));
   await world.client.send(id, say(id, 'sure?'));
   const [, shown, later] = stage.requests(id);
@@ -115,10 +113,7 @@ test('the model stores, lists and reads again, and what it has read is cited but
   const id = await started();
   stage.play(
     id,
-    callTools(
-      { name: 'fetch_page', input: { n: 7 } },
-      { name: 'store_in_memory', input: { content: 'the ledger is blue', tags: 'colour, ledger' } },
-    ),
+    callTools(fetch(7), { name: 'store_in_memory', input: { content: 'the ledger is blue', tags: 'colour, ledger' } }),
     callTools({ name: 'query_memory', input: {} }, { name: 'query_memory', input: { tags: 'ledger', type: 'custom' } }),
     (request) =>
       callTools(
@@ -135,7 +130,7 @@ test('the model stores, lists and reads again, and what it has read is cited but
   const [whole, stored = ''] = resultTexts(requests[1]);
   expect(stored).toMatch(/^Stored in memory with ID: mem_[0-9a-f]{12}$/);
   const [all, some] = resultTexts(requests[2]).map((words) => JSON.parse(words) as { id: string }[]);
-  expect(all).toMatchObject([{ id: idIn(stored) }, { id: idIn(whole) }].sort(() => 0));
+  expect(all?.map(({ id: each }) => each).sort()).toEqual([idIn(stored), idIn(whole)].sort());
   expect(some).toEqual([
     { id: idIn(stored), type: 'custom', source: 'user', timestamp: expect.any(String), size: 20, tags: ['colour', 'ledger'] },
   ]);
@@ -151,18 +146,10 @@ test('the model stores, lists and reads again, and what it has read is cited but
   expect(resultTexts(requests[5])).toEqual(['It is about plums.']);
   expect(asides).toHaveLength(1);
   expect((await world.store.items.list(await world.client.key(id))).items).toHaveLength(2);
-  // The summary was paid for.
-  const turnsOwn = requests.length;
-  const { usage } = await world.client.status(id);
-  expect(turnsOwn).toBe(6);
-  expect(usage.outputTokens).toBeGreaterThan(0);
 }, 60_000);
 
 describe('seed 003’s table: 20 iterations of an 8 KB search and three 50 KB pages', () => {
-  const iteration = (n: number) => [
-    { name: 'search_web', input: { n } },
-    ...[0, 1, 2].map((i) => ({ name: 'fetch_page', input: { n: 10 * n + i } })),
-  ];
+  const iteration = (n: number) => [search(n), ...[0, 1, 2].map((i) => fetch(10 * n + i))];
   const runs = new Map<boolean, readonly ApiRequest[]>();
   let withMemory: string;
 
@@ -178,13 +165,16 @@ describe('seed 003’s table: 20 iterations of an 8 KB search and three 50 KB pa
   }, 120_000);
 
   test('after the 20th the prompt carries less than 50 KB, at least 99 % less than without', () => {
-    const [carried, without] = [true, false].map((enabled) => bytesOf(runs.get(enabled)?.[21]));
+    const [carried = 0, without = 0] = [true, false].map((enabled) => bytesOf(runs.get(enabled)?.[21]));
     expect(without).toBeGreaterThan(20 * (SEARCHED + 3 * FETCHED));
+    // All of the request: what the agent is and which tools it has, too.
     expect(carried).toBeLessThan(50 * 1024);
-    expect(1 - (carried as number) / (without as number)).toBeGreaterThanOrEqual(0.99);
+    // The conversation, as the seed counts.
+    const [said = 0, whole = 1] = [true, false].map((enabled) => Buffer.byteLength(JSON.stringify(runs.get(enabled)?.[21]?.messages)));
+    expect(1 - said / whole).toBeGreaterThanOrEqual(0.99);
     // Every call shows what is new whole, and nothing else: the prompt does not grow with what was read before.
     const shown = runs.get(true)?.slice(1, 21).map(bytesOf) ?? [];
-    for (const bytes of shown) expect(bytes).toBeLessThan((carried as number) + 1.1 * (SEARCHED + 3 * FETCHED));
+    for (const bytes of shown) expect(bytes).toBeLessThan(carried + 1.1 * (SEARCHED + 3 * FETCHED));
   });
 
   test('what one call has marked for the cache the next one sends again, byte for byte, and nothing that is shown once is in it', () => {
@@ -230,7 +220,7 @@ describe('seed 003’s table: 20 iterations of an 8 KB search and three 50 KB pa
 
 test('with memory.enabled: false nothing is stored or cited, and there are no memory tools', async () => {
   const id = await started({ memory: { enabled: false } });
-  stage.play(id, callTool('fetch_page', { n: 1 }), text('Read.'), callTool('retrieve_from_memory', { id: 'mem_1' }), text('No.'));
+  stage.play(id, callTools(fetch(1)), text('Read.'), callTool('retrieve_from_memory', { id: 'mem_1' }), text('No.'));
   await world.client.send(id, say(id, 'read it'));
   await world.client.send(id, say(id, 'again?'));
   const requests = stage.requests(id);
@@ -242,7 +232,7 @@ test('with memory.enabled: false nothing is stored or cited, and there are no me
 
 test('a new session sees nothing of the old one’s memory', async () => {
   const id = await started();
-  stage.play(id, callTool('fetch_page', { n: 3 }), text('Read.'));
+  stage.play(id, callTools(fetch(3)), text('Read.'));
   await world.client.send(id, say(id, 'read it'));
   const memoryId = idIn(resultTexts(stage.requests(id)[1])[0]);
   await world.client.reset(id);
@@ -283,15 +273,7 @@ test('results that leave by themselves bring on no compaction', async () => {
 test('a model that knows the goal makes what stands for a result, once; where it fails the plugin’s stands', async () => {
   const id = await started({ memory: { compactWithModel: true } });
   compactor = () => '```json\n{"summary": "Plums, by the harbour."}\n```';
-  stage.play(
-    id,
-    callTool('fetch_page', { n: 2 }),
-    text('Read.'),
-    text('Yes.'),
-    callTool('search_web', { n: 2 }),
-    text('Found.'),
-    text('So.'),
-  );
+  stage.play(id, callTools(fetch(2)), text('Read.'), text('Yes.'), callTools(search(2)), text('Found.'), text('So.'));
   await world.client.send(id, say(id, 'find the plum thief'));
   await world.client.send(id, say(id, 'sure?'));
   compactor = () => '';
@@ -304,18 +286,17 @@ test('a model that knows the goal makes what stands for a result, once; where it
   expect(asides[0]).toContain('Extract ONLY information relevant to the goal.');
   const last = allResults(stage.requests(id).at(-1));
   expect(last[0]).toMatch(/^Action results \(compacted\):\n\{"summary": "Plums, by the harbour."\}\n\n\(Full result in memory: mem_/);
-  expect(last[1]).toMatch(/^Action results \(compacted\):\n\{\n {2}"searched": \{\n {4}"n": 2/);
+  expect(last[1]).toMatch(/^Action results \(compacted\):\n\{\n {2}"searched": \{\n {4}"query": "plums/);
 }, 60_000);
 
 test('a store that has lost everything has the items again, as far as history tells their texts', async () => {
   const id = await started({ memory: { inlineLimit: 1_000 } });
   stage.play(
     id,
-    callTools(
-      { name: 'letters', input: { count: 2_000, letter: 'h' } },
-      { name: 'fetch_page', input: { n: 4 } },
-      { name: 'store_in_memory', input: { content: 'kept by hand' } },
-    ),
+    callTools({ name: 'letters', input: { count: 2_000, letter: 'h' } }, fetch(4), {
+      name: 'store_in_memory',
+      input: { content: 'kept by hand' },
+    }),
     text('Done.'),
   );
   await world.client.send(id, say(id, 'go'));
@@ -345,11 +326,8 @@ test('of two hundred long results in one answer all come, and their round takes 
   const results = resultTexts(stage.requests(id)[1]);
   expect(results).toHaveLength(200);
   for (const [n, { input }] of many.entries()) expect(results[n]).toContain(input.letter.repeat(input.count));
-  const { history } = await world.temporal.workflow
-    .getHandle(id)
-    .fetchHistory()
-    .then((fetched) => ({ history: fetched }));
-  const inline = (history.events ?? [])
+  const { events } = await world.temporal.workflow.getHandle(id).fetchHistory();
+  const inline = (events ?? [])
     .flatMap((event) => event.activityTaskCompletedEventAttributes?.result?.payloads ?? [])
     .flatMap(({ data }) => {
       const value = JSON.parse(Buffer.from(data ?? []).toString() || 'null') as { callId?: string; text?: unknown; item?: unknown } | null;
