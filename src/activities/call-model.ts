@@ -3,7 +3,7 @@ import { Context, log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { answerIn } from '../conversation/answer.js';
 import type { TurnResult } from '../conversation/contract.js';
-import type { CallModelInput, ModelAnswer, ToolPlan } from '../conversation/effects.js';
+import type { CallModelInput, ModelAnswer } from '../conversation/effects.js';
 import { assistantEntry } from '../conversation/entries.js';
 import type { AssistantBlock, JsonValue, ModelStop, Usage } from '../conversation/message.js';
 import { addUsage } from '../conversation/state.js';
@@ -19,6 +19,8 @@ import { createFeedWriter, type FeedWriter } from './feed-writer.js';
 import { startHeartbeat, wasStopped } from './heartbeat.js';
 import type { ActivityDependencies } from './index.js';
 import { hashOf, keyOf } from './key.js';
+import { misfitOf } from './misfit.js';
+import { planCalls } from './plan-calls.js';
 import { prepareRequest, type PreparedRequest } from './prepare-request.js';
 import { withToolsOf } from './tool-format.js';
 
@@ -40,7 +42,8 @@ export async function callModel(dependencies: ActivityDependencies, input: CallM
       },
       fenced: (done) => ({ ...(done?.result ?? answerOf(input, [], 'interrupted', NOTHING, 0)), fenced: true }),
     });
-    if (answer.stop === 'end' && !answer.fenced && !activity.cancellationSignal.aborted) announceEnd(feed, input, answer);
+    if (answer.stop === 'end' && answer.misfit === undefined && !answer.fenced && !activity.cancellationSignal.aborted)
+      announceEnd(feed, input, answer);
     await feed.drain();
     return answer;
   } finally {
@@ -60,7 +63,7 @@ interface Attempt {
 async function ask(
   { store, models, modelTimeouts, hooks = [] }: ActivityDependencies,
   { input, key, activity, feed, attempt }: Attempt,
-  { request, config, offered, prefix }: PreparedRequest,
+  { request, config, offered, prefix, schema }: PreparedRequest,
 ): Promise<Done<ModelAnswer>> {
   const { turn, call, model } = input;
   const hooked: HookedCall = { conversation: key.conversation, turn, call, model };
@@ -88,10 +91,12 @@ async function ask(
   const result: ModelAnswer = {
     ...answerOf(input, blocks, response.stop, usage, Date.now()),
     prefix,
-    plans: planCalls(named, (name) => offered.find((tool) => tool.name === name)?.policy, config.limits.toolTimeoutMs),
+    plans: planCalls(named, offered, config, input.identity.agent),
   };
-  const entry = assistantEntry(result, input.seq);
-  return { result, ...(entry ? { entry } : {}), usage: usage as unknown as JsonValue };
+  const misfit = schema && response.stop === 'end' ? misfitOf(textOf(response.blocks), schema) : undefined;
+  const checked: ModelAnswer = { ...result, ...(misfit === undefined ? {} : { misfit }) };
+  const entry = assistantEntry(checked, input.seq);
+  return { result: checked, ...(entry ? { entry } : {}), usage: usage as unknown as JsonValue };
 }
 
 function tellOfHook(hook: string, error: unknown): void {
@@ -105,23 +110,14 @@ function keptOf(error: unknown, activity: Context): ModelResponse {
   throw ApplicationFailure.retryable('the worker is shutting down; another attempt goes on', 'worker-shutdown');
 }
 
+function textOf(blocks: readonly AssistantBlock[]): string {
+  return blocks.flatMap((block) => (block.kind === 'text' && typeof block.text === 'string' ? [block.text] : [])).join('\n\n');
+}
+
 /** Ids are ours; the provider's are its own business. Numbered through the turn. */
 function withOurCallIds(blocks: readonly AssistantBlock[], { turn, firstToolCall }: CallModelInput): AssistantBlock[] {
   let number = firstToolCall;
   return blocks.map((block) => (block.kind === 'tool-call' ? { ...block, callId: `${turn}/c${number++}` } : block));
-}
-
-/** A tool that is not there still gets a plan: its run answers that it is not there. */
-function planCalls(
-  blocks: readonly AssistantBlock[],
-  policyOf: (name: string) => ToolPlan | undefined,
-  timeoutMs: number | undefined,
-): ToolPlan[] {
-  return blocks.flatMap((block) => {
-    if (block.kind !== 'tool-call') return [];
-    const policy = policyOf(block.name) ?? { local: true, repeatable: true, timeoutMs: 1_000 };
-    return [{ local: policy.local, repeatable: policy.repeatable, timeoutMs: timeoutMs ?? policy.timeoutMs }];
-  });
 }
 
 function answerOf(input: CallModelInput, blocks: readonly AssistantBlock[], stop: ModelStop, usage: Usage, at: number): ModelAnswer {

@@ -10,6 +10,7 @@ import type {
   Consolidated,
   HealInput,
   ModelAnswer,
+  NotifyInput,
   PutAway,
   PutAwayInput,
   Recalled,
@@ -41,6 +42,7 @@ import { toApplicationFailure } from './failures.js';
 import type { RememberedBy } from './heal-memory.js';
 import { startHeartbeat } from './heartbeat.js';
 import { keyOf } from './key.js';
+import { notifyOfWait, type Notify } from './notify.js';
 import { persist, type PersistInput } from './persist.js';
 import { putAway } from './put-away.js';
 import { recall } from './recall.js';
@@ -72,6 +74,8 @@ export interface ActivityDependencies {
   readonly hooks?: readonly ModelHook[];
   /** By tool: what stands for long results, beside the built-in ones. */
   readonly compactionPlugins?: CompactionPlugins;
+  /** Tells somebody that a person is waited for. Without it nobody is told. */
+  readonly notify?: Notify;
   /** Milliseconds; tests shorten them. */
   readonly modelTimeouts?: { readonly idleMs?: number; readonly totalMs?: number };
 }
@@ -90,6 +94,7 @@ export interface Activities {
   forget(input: ForgetInput): Promise<Forgotten>;
   review(input: ReviewInput): Promise<Reviewed>;
   care(input: CareInput): ReturnType<typeof care>;
+  notify(input: NotifyInput): Promise<void>;
   'call-model'(input: CallModelInput): Promise<ModelAnswer>;
   'run-tool'(input: RunToolInput): Promise<ToolFinished>;
 }
@@ -111,6 +116,7 @@ export function createActivities(given: ActivityDependencies): Activities {
     forget: (input) => classified(forget(store, input)),
     review: (input) => classified(review(store, input)),
     care: (input) => classified(care(dependencies, input)),
+    notify: (input) => classified(notifyOfWait(dependencies, input)),
     'call-model': (input) => classified(callModel(dependencies, input)),
     'run-tool': (input) => classified(runTool(dependencies, input)),
   };

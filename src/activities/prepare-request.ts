@@ -2,7 +2,7 @@
 import type { CallModelInput } from '../conversation/effects.js';
 import type { AgentConfig } from '../agents/agent-config.js';
 import type { LoadedAgent } from '../agents/load-agent.js';
-import type { ConversationMessage } from '../conversation/message.js';
+import type { ConversationMessage, JsonObject } from '../conversation/message.js';
 import { tokensOf } from '../memory/tokens.js';
 import type { ModelRequest } from '../models/model.js';
 import { normalize } from '../models/normalize.js';
@@ -25,6 +25,8 @@ export interface PreparedRequest {
   readonly offered: readonly Tool[];
   /** Hash of what every request of this epoch begins with: model, system prompt, tools, the epoch's base. */
   readonly prefix: string;
+  /** What the turn's answer must fit. */
+  readonly schema?: JsonObject;
 }
 
 export async function prepareRequest(
@@ -39,15 +41,23 @@ export async function prepareRequest(
   // Both may fail before anybody waits for them.
   citing.catch(() => undefined);
   const loading = loadContext(dependencies, key, context, citing);
-  const [agent, messages, before, memory, left] = await Promise.all([
+  const [agent, messages, before, memory, left, output] = await Promise.all([
     loadingAgent,
     loading,
     loadBase(dependencies, key, { ref: base, forgotten: input.memory?.forgotten ?? 0 }, loading),
     loadMemory(dependencies, key, input.memory?.version),
     loadRecap(dependencies, key, { ref: recap, forgotten: input.memory?.forgotten ?? 0 }, loading),
+    input.output === undefined ? undefined : dependencies.store.bodies.get(key, input.output),
   ]);
   const offered = tools.select(offeredNames(agent.config, tools));
-  return assemble({ config: agent.config, system: systemPrompt(agent, memory, left) }, offered, before, messages, input);
+  return assemble(
+    { config: agent.config, system: systemPrompt(agent, memory, left) },
+    offered,
+    before,
+    messages,
+    input,
+    output === undefined ? undefined : (JSON.parse(output) as JsonObject),
+  );
 }
 
 function assemble(
@@ -56,6 +66,7 @@ function assemble(
   base: readonly ConversationMessage[],
   said: readonly Said[],
   input: CallModelInput,
+  schema: JsonObject | undefined,
 ): PreparedRequest {
   const { provider, model } = splitModel(input.model);
   const described = offered.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
@@ -63,9 +74,17 @@ function assemble(
   const context = said.map((one) => (config.context.clock ? withClock(one) : one.message));
   const messages = normalize([...base, ...fitting(context, budget)], { provider });
   return {
-    request: { model, maxTokens: config.maxTokens, system, tools: described, messages },
+    request: {
+      model,
+      maxTokens: config.maxTokens,
+      system,
+      tools: described,
+      messages,
+      ...(schema && { answerSchema: { name: 'answer', schema } }),
+    },
     config,
     offered,
+    ...(schema && { schema }),
     prefix: hashOf([input.model, system, described, input.base]).slice(0, 16),
   };
 }

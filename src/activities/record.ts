@@ -1,6 +1,7 @@
 /** The `record` step: messages, settlements and facts to the store, and the agent's settings back. All of it may be done again. */
 import { createHash } from 'node:crypto';
 import { compactionRatio, inputBudget } from './budget.js';
+import type { AgentConfig } from '../agents/agent-config.js';
 import { AgentConfigError } from '../agents/load-agent.js';
 import type {
   AgentSettings,
@@ -13,7 +14,7 @@ import type {
 } from '../conversation/effects.js';
 import type { FeedEvent } from '../conversation/contract.js';
 import { userEntry } from '../conversation/entries.js';
-import type { JsonValue } from '../conversation/message.js';
+import type { Entry, JsonValue } from '../conversation/message.js';
 import { mediaBytes } from '../conversation/media.js';
 import { beginningOf } from '../conversation/text.js';
 import { ModelFailure } from '../models/model.js';
@@ -26,7 +27,7 @@ import { memoryIngest, type InputProcessor } from '../memory/processors.js';
 import type { MemoryText } from '../memory/documents/documents.js';
 import { NO_MEMORY_VERSION } from '../memory/documents/memory-version.js';
 import { retrieve } from '../memory/retrieval.js';
-import { mediaToRefs, TEXT_INLINE, toBody } from '../memory/bodies.js';
+import { mediaToRefs, RESULT_INLINE, TEXT_INLINE, toBody } from '../memory/bodies.js';
 import type { ActivityDependencies } from './index.js';
 import { fixedTokens } from './fixed-tokens.js';
 import { systemPrompt } from './system-prompt.js';
@@ -38,11 +39,12 @@ const HAND_OVER = { events: 3_000, bytes: 2 * 1024 * 1024, updates: 1_500 };
 export async function record(dependencies: ActivityDependencies, input: RecordInput): Promise<Recorded> {
   const { store } = dependencies;
   const key = keyOf(input.identity);
-  const [messages, configured, back, base] = await Promise.all([
+  const [messages, configured, back, base, startContext] = await Promise.all([
     Promise.all(input.messages.map((message) => recordMessage(store, key, message, dependencies.processors?.input))),
     input.configure ? configure(dependencies, key, input.configure) : null,
     readBack(store, key, input.readBack),
     input.opensSession ? openingBase(store, key) : undefined,
+    putJson(store, key, input.startContext),
     settle(store, key, input),
     announce(store, key, input),
   ]);
@@ -51,6 +53,7 @@ export async function record(dependencies: ActivityDependencies, input: RecordIn
     configured,
     ...(back.length > 0 ? { readBack: back } : {}),
     ...(base ? { base } : {}),
+    ...(startContext === undefined ? {} : { startContext }),
     ...(input.asksAttributes ? { attributes: (await dependencies.hasSearchAttributes?.()) ? 'registered' : 'missing' } : {}),
   };
 }
@@ -93,7 +96,14 @@ async function recordMessage(
   });
   const text = await processInput([...processors, ingest], key, message);
   const bytes = Buffer.byteLength(text) + mediaBytes(message);
-  return { messageId, slot, turn, session, ts, bytes, ...(duplicate ? { duplicate: duplicate.turn } : {}) };
+  const [output, context] = await Promise.all([putJson(store, key, message.output), putJson(store, key, message.context)]);
+  const refs = { ...(output === undefined ? {} : { output }), ...(context === undefined ? {} : { context }) };
+  return { messageId, slot, turn, session, ts, bytes, ...refs, ...(duplicate ? { duplicate: duplicate.turn } : {}) };
+}
+
+/** Where it lies as JSON text; state and history carry the reference. */
+async function putJson(store: Store, key: ConversationKey, value: JsonValue | undefined): Promise<string | undefined> {
+  return value === undefined ? undefined : (await store.bodies.put(key, JSON.stringify(value))).ref;
 }
 
 /** Fence first, then answer in the effect's place: an effect that has committed keeps its own entry. */
@@ -103,8 +113,15 @@ async function settle(store: Store, key: ConversationKey, { settle: settlements 
     key,
     settlements.map(({ effect }) => effect),
   );
-  const entries = settlements.flatMap(({ entry }) => (entry ? [entry] : []));
+  const entries = await Promise.all(settlements.flatMap(({ entry }) => (entry ? [withTextStored(store, key, entry)] : [])));
   if (entries.length > 0) await store.entries.append(key, entries);
+}
+
+/** A sub-agent's report, or a person's answer, may be long. */
+async function withTextStored(store: Store, key: ConversationKey, entry: Entry): Promise<Entry> {
+  const { message } = entry;
+  if (message.role !== 'tool' || typeof message.text !== 'string') return entry;
+  return { ...entry, message: { ...message, text: await toBody(store, key, message.text, RESULT_INLINE) } };
 }
 
 async function announce(store: Store, key: ConversationKey, { messages, facts }: RecordInput): Promise<void> {
@@ -145,7 +162,7 @@ async function currentMemory(
 }
 
 async function settingsOf(
-  { agents, tools, defaultModel, store, lostMemories }: ActivityDependencies,
+  { agents, tools, defaultModel, store, lostMemories, notify }: ActivityDependencies,
   key: ConversationKey,
   request: ConfigureRequest,
 ): Promise<AgentSettings> {
@@ -159,6 +176,7 @@ async function settingsOf(
   splitModel(model);
   const offered = tools.select(offeredNames(config, tools));
   const { handOver } = config.limits;
+  const notifies = notify !== undefined;
   const settings = {
     agentHash: hash.slice(0, 16),
     model,
@@ -168,6 +186,8 @@ async function settingsOf(
     compactionRatio: compactionRatio(config, model),
     fixedTokens: fixedTokens(systemPrompt(agent, text), offered),
     handOver: { ...HAND_OVER, ...handOver },
+    ...budgetOf(config),
+    ...(notifies && { notifies }),
     memory: {
       window: config.memory.memoryWindow,
       keep: config.memory.keepCount,
@@ -178,4 +198,9 @@ async function settingsOf(
   };
   const ofAll = createHash('sha256').update(hash).update(JSON.stringify(settings)).digest('hex').slice(0, 16);
   return { hash: ofAll, ...settings };
+}
+
+function budgetOf({ limits: { maxCostUsd, maxTokens } }: AgentConfig): Pick<AgentSettings, 'budget'> {
+  if (maxCostUsd === undefined && maxTokens === undefined) return {};
+  return { budget: { ...(maxCostUsd === undefined ? {} : { maxCostUsd }), ...(maxTokens === undefined ? {} : { maxTokens }) } };
 }

@@ -4,14 +4,15 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { AgentConfig } from '../agents/agent-config.js';
 import type { RunToolInput, ToolFinished } from '../conversation/effects.js';
 import { toolEntry } from '../conversation/entries.js';
-import { shownText, type Entry, type JsonValue, type ToolOutcome } from '../conversation/message.js';
+import { shownText, type Entry, type JsonObject, type JsonValue, type ToolOutcome } from '../conversation/message.js';
 import { beginningOf } from '../conversation/text.js';
 import type { ConversationKey } from '../stores/store.js';
-import type { Tool, ToolResult } from '../tools/tool.js';
+import type { ToolContext } from '../tools/tool.js';
 import { memoryIngest, runProcessors } from '../memory/processors.js';
 import { inputOf } from '../memory/bodies.js';
 import type { AgentMemory } from '../memory/channel/agent-memory.js';
 import { countTool } from '../telemetry/metrics.js';
+import { readAppContext, writeAppContext } from './app-context.js';
 import { readHealed } from './context.js';
 import { performEffect, type Done } from './effect.js';
 import { createFeedWriter } from './feed-writer.js';
@@ -22,7 +23,7 @@ import { hashOf, keyOf } from './key.js';
 import { hasMemoryChannel, offeredNames } from './offered-tools.js';
 import { toolMemory } from './tool-memory.js';
 
-interface Ended extends Pick<ToolFinished, 'task' | 'files'> {
+interface Ended extends Pick<ToolFinished, 'task' | 'files' | 'appContext'> {
   readonly outcome: ToolOutcome;
   readonly text: string;
 }
@@ -41,12 +42,14 @@ export async function runTool(dependencies: ActivityDependencies, input: RunTool
   const { turn, callId, name } = input;
 
   const work = async (earlier: number): Promise<Done<ToolFinished>> => {
-    const { argument, calls, model } = await askedFor(dependencies, input);
+    const asked = await askedFor(dependencies, input);
+    const argument = input.person?.input ?? asked.argument;
     feed.publish({ kind: 'tool-started', turn, callId, name, input: beginningOf(JSON.stringify(argument), 200) });
     const { config } = await dependencies.agents(input.identity.agent, input.identity.scope);
-    const { memory, spent } = toolMemory(dependencies, input, { config, model, activity });
-    const running = { config, memory, argument, activity };
-    const ended = earlier > 0 && !input.plan.repeatable ? UNKNOWN : await run(dependencies, input, running);
+    const { memory, spent } = toolMemory(dependencies, input, { config, model: asked.model, activity });
+    const ended = await run(dependencies, { input, config, memory, argument, activity, earlier });
+    const tries = (input.plan.attempts ?? 1) - activity.info.attempt;
+    if (ended.outcome === 'error' && tries > 0 && !wasStopped(activity)) throw ApplicationFailure.retryable(ended.text, 'tool-failed');
     countTool(dependencies.tools.find(name)?.name, ended.outcome);
     log.info('tool finished', { tool: name, outcome: ended.outcome });
     const { conversation, scope } = key;
@@ -54,15 +57,16 @@ export async function runTool(dependencies: ActivityDependencies, input: RunTool
     const ts = Date.now() / 1000;
     let kept: KeptText = { text: '' };
     const ingest = memoryIngest('MemoryIngestToolResultProcessor', async (processed: string) => {
-      const answered = { text: processed.toWellFormed(), outcome: ended.outcome, argument, ts, calls };
+      const answered = { text: processed.toWellFormed(), outcome: ended.outcome, argument, ts, calls: asked.calls };
       const inlineLimit = hasMemoryChannel(config, dependencies.tools) ? config.memory.inlineLimit : undefined;
       kept = await keepResult({ store, plugins: dependencies.compactionPlugins ?? {}, inlineLimit }, key, input, answered);
     });
-    await runProcessors([...(dependencies.processors?.toolResult ?? []), ingest], ended.text, context);
-    const { task, files } = ended;
+    await runProcessors([...(dependencies.processors?.toolResult ?? []), ingest], withPersonsWord(ended.text, input, argument), context);
+    const { task, files, appContext } = ended;
     const { text, item, record } = kept;
     const usage = spent();
-    const beside = { ...(task && { task }), ...(files && { files }), ...(item && { item }), ...(usage && { usage }) };
+    const told = { ...(task && { task }), ...(files && { files }), ...(appContext && { appContext }) };
+    const beside = { ...told, ...(item && { item }), ...(usage && { usage }) };
     const finished: ToolFinished = { ...finishedOf(input, ended.outcome, ''), ts, text, ...beside };
     return { result: finished, entry: toolEntry(finished, input.seq), ...(record && { items: [record] }) };
   };
@@ -70,7 +74,10 @@ export async function runTool(dependencies: ActivityDependencies, input: RunTool
   try {
     const finished = await performEffect<ToolFinished>(store, {
       key,
-      claim: { id: callId, hash: hashOf([turn, input.slot, input.askedIn, name]) },
+      claim: {
+        id: callId,
+        hash: hashOf([turn, input.slot, input.askedIn, name, ...(input.person?.input === undefined ? [] : [input.person.input])]),
+      },
       work: ({ earlier }) => work(earlier),
       fenced: (done) => ({ ...(done?.result ?? finishedOf(input, 'unknown', '')), fenced: true }),
     });
@@ -84,26 +91,37 @@ export async function runTool(dependencies: ActivityDependencies, input: RunTool
   }
 }
 
-interface Running {
+interface Attempt {
+  readonly input: RunToolInput;
   readonly config: AgentConfig;
   readonly memory: AgentMemory;
   readonly argument: JsonValue;
   readonly activity: Context;
+  /** How many attempts began before this one and did not end. */
+  readonly earlier: number;
 }
 
-async function run(
-  { tools, workspace, store }: ActivityDependencies,
-  input: RunToolInput,
-  { config, memory, argument, activity }: Running,
-): Promise<Ended> {
+async function run(dependencies: ActivityDependencies, { input, config, memory, argument, activity, earlier }: Attempt): Promise<Ended> {
+  const { tools, store } = dependencies;
   const offered = offeredNames(config, tools);
   const tool = offered.includes(input.name) ? tools.find(input.name) : undefined;
   if (!tool) return { outcome: 'rejected', text: `There is no tool "${input.name}". Tools here: ${offered.join(', ') || 'none'}.` };
 
   const timeout = AbortSignal.timeout(input.plan.timeoutMs);
   const signal = AbortSignal.any([activity.cancellationSignal, timeout]);
-  const result = await untilAborted(signal, runWith(tool, input, argument, { workspace, store, memory, signal }));
-  if (result?.ok === true) return { outcome: 'ok', text: result.content, task: result.task, files: result.files };
+  const key = keyOf(input.identity);
+  const shared = await readAppContext(store, key, input.appContext);
+  const context = toolContext(dependencies, { input, key, memory, shared, signal });
+  if (earlier > 0 && !input.plan.repeatable) {
+    const verified = tool.verify ? await untilAborted(signal, tool.verify(argument, context)) : 'unknown';
+    if (verified === 'unknown' || verified === undefined) return UNKNOWN;
+    if (verified.done) return { outcome: 'ok', text: `${verified.content}\n[An earlier attempt had done this before it was broken off.]` };
+  }
+  const result = await untilAborted(signal, tool.run(argument, context));
+  if (result?.ok === true) {
+    const appContext = result.context && (await writeAppContext(store, key, { ...shared, ...result.context }));
+    return { outcome: 'ok', text: result.content, task: result.task, files: result.files, ...(appContext && { appContext }) };
+  }
   if (result) return { outcome: 'error', text: result.error };
   const harmless = input.plan.repeatable;
   if (timeout.aborted) {
@@ -114,20 +132,18 @@ async function run(
   return { outcome: harmless ? 'error' : 'unknown', text: 'Interrupted: the person stopped this turn while the tool ran.' };
 }
 
-function runWith(
-  tool: Tool,
-  input: RunToolInput,
-  argument: JsonValue,
-  {
-    workspace,
-    store,
-    memory,
-    signal,
-  }: Pick<ActivityDependencies, 'workspace' | 'store'> & { readonly memory: AgentMemory; readonly signal: AbortSignal },
-): Promise<ToolResult> {
-  const { namespace, scope, conversation, life } = keyOf(input.identity);
+interface Surroundings {
+  readonly input: RunToolInput;
+  readonly key: ConversationKey;
+  readonly memory: AgentMemory;
+  readonly shared: JsonObject;
+  readonly signal: AbortSignal;
+}
+
+function toolContext({ workspace, store }: ActivityDependencies, { input, key, memory, shared, signal }: Surroundings): ToolContext {
+  const { namespace, scope, conversation, life } = key;
   const { turn, callId } = input;
-  return tool.run(argument, {
+  return {
     workspace,
     signal,
     conversation,
@@ -136,8 +152,20 @@ function runWith(
     idempotencyKey: `${namespace}/${life}/${callId}`,
     now: () => new Date(),
     memory,
+    context: shared,
     history: () => store.documents.history({ namespace, scope }),
-  });
+  };
+}
+
+/** The model reads what the person who allowed the call has said and changed. */
+function withPersonsWord(text: string, { person }: RunToolInput, argument: JsonValue): string {
+  const said = [
+    ...(person?.input === undefined
+      ? []
+      : [`A person changed the arguments before it ran: ${beginningOf(JSON.stringify(argument), 1_000)}`]),
+    ...(person?.note === undefined ? [] : [`The person who allowed it says: ${person.note}`]),
+  ];
+  return said.length === 0 ? text : `${text}\n[${said.join('\n')}]`;
 }
 
 /** A tool that does not listen to its signal is not waited for. */

@@ -1,5 +1,6 @@
 /** What `agent.json` may say. Every field is optional: `{}` is an agent. */
 import { z } from 'zod';
+import { ID_PATTERN } from '../conversation/contract.js';
 import { TOOL_NAME_PATTERN } from '../tools/define-tool.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -11,6 +12,9 @@ const agentLimits = z.strictObject({
   maxToolRounds: z.int().min(1).max(10_000).default(50),
   /** Instead of each tool's own timeout. */
   toolTimeoutMs: timeoutMs.optional(),
+  /** What a conversation may use in all, sub-agents included; the start argument's budget wins. */
+  maxCostUsd: z.number().min(0).optional(),
+  maxTokens: z.int().min(0).optional(),
   /** For one whole model call. */
   modelTimeoutMs: timeoutMs.optional(),
   /** When a run hands over to the next (continue-as-new), earlier than the product's own limits. */
@@ -74,6 +78,24 @@ const agentMemory = z
     message: 'must be smaller than memory.memoryWindow',
   });
 
+const pattern = z.string().min(1).max(500);
+const approvalRule = z.strictObject({
+  tool: z.string().min(1).max(100),
+  where: z.record(z.string().min(1).max(100), z.union([pattern, z.array(pattern).max(50)])).optional(),
+  policy: z.enum(['allow', 'ask', 'deny']),
+  why: z.string().max(500).optional(),
+});
+
+/** Sub-agents, by the tool `delegate`. */
+const agentDelegation = z.strictObject({
+  /** Agents that may be asked, besides itself. */
+  agents: z.array(z.string().regex(ID_PATTERN)).max(100).default([]),
+  /** Levels below a conversation that people began. */
+  maxDepth: z.int().min(0).max(8).default(2),
+  /** In one turn. */
+  maxChildren: z.int().min(1).max(1_000).default(16),
+});
+
 export const agentConfigSchema = z.strictObject({
   name: z.string().trim().min(1).max(200).optional(),
   description: z.string().max(2_000).optional(),
@@ -90,6 +112,15 @@ export const agentConfigSchema = z.strictObject({
     .array(z.string().regex(TOOL_NAME_PATTERN, 'expected the name of a tool: 1 to 64 letters, digits, "_" or "-"'))
     .max(200)
     .optional(),
+  /** Which calls run, ask a person, or never run; the first rule that fits counts, then the tool's own policy. */
+  approvals: z.array(approvalRule).max(200).default([]),
+  /** Milliseconds that a person is waited for. */
+  approvalExpiryMs: z
+    .int()
+    .min(1_000)
+    .max(365 * DAY_MS)
+    .default(7 * DAY_MS),
+  delegation: agentDelegation.prefault({}),
   /** Calls are written in the model's text, in this format, or `off`: it has tools of its own. Absent: what is known of the model says. */
   textTools: z.enum(['xml', 'json', 'off']).optional(),
   limits: agentLimits.prefault({}),

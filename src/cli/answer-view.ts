@@ -57,6 +57,10 @@ export function createAnswerView(drawing: Drawing, options: ViewOptions): Answer
         return note(`${event.outcome === 'ok' ? '←' : `← ${event.outcome}:`} ${event.name} ${event.preview}`);
       case 'waiting':
         return note(`waiting: ${event.for}; going on at ${new Date(event.until).toLocaleTimeString()}`);
+      case 'asked':
+        return note(`${event.what === 'question' ? '?' : 'may it run?'} ${event.name} ${event.target}`);
+      case 'decided':
+        return note(`${event.decision}: ${event.name}`);
       case 'compacted':
         note(`(older turns became memory: ${event.tokensBefore} → ${event.tokensAfter} tokens)`);
         return;

@@ -23,6 +23,10 @@ export function waitingAfter(event: FeedEvent, before: Waiting | undefined, now:
       return { text: `${event.name} ${targetOf(event.input)} {s}`.replace(/ {2,}/g, ' '), since: now };
     case 'waiting':
       return { text: `waiting: ${becauseOf(event.for)} until ${clock(event.until)}`, since: now };
+    case 'asked':
+      return { text: event.what === 'question' ? 'waiting: your answer' : `waiting: your leave for ${event.name}`, since: now };
+    case 'decided':
+      return { text: 'model thinking {s}', since: now };
     case 'turn-finished':
       return undefined;
     case 'session':

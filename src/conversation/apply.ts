@@ -18,23 +18,17 @@ import {
   startUndo,
 } from './compaction.js';
 import type { Consolidation } from './contract.js';
+import { noteChildAsks, noteChildRuns, startChild } from './delegation.js';
 import type { ConversationEvent } from './event.js';
 import { acceptPersisted, acceptRecorded, failPersist, failRecord, startRecord } from './recording.js';
 import { CONSOLIDATING_RULES } from './rules.js';
 import { turnId, type ConversationState } from './state.js';
-import {
-  acceptAnswer,
-  announce,
-  endTurn,
-  failModelCall,
-  failTool,
-  finishTool,
-  passTime,
-  sendStop,
-  startModelCall,
-  startTools,
-  stopTurn,
-} from './turn.js';
+import { acceptAnswer, failModelCall, startModelCall } from './model-call.js';
+import { startNotifying } from './notice.js';
+import { announce } from './settlement.js';
+import { acceptChildEnd, acceptDecision, failTool, finishTool, passWaits, startTools } from './tool-round.js';
+import { withdraw } from './withdrawal.js';
+import { endTurn, passTime, sendStop, stopTurn } from './turn.js';
 import {
   acceptAsked,
   acceptConsolidation,
@@ -69,6 +63,32 @@ function change(state: ConversationState, event: ConversationEvent): Conversatio
       return requestInterrupt(state, event);
     case 'close-requested':
       return state.closing === 'no' ? { ...state, closing: 'running-out' } : state;
+    case 'withdraw-requested':
+      return withdraw(state, event);
+    case 'decided':
+      return acceptDecision(state, event);
+    case 'budget-raised':
+      return { ...state, budget: event.budget };
+    case 'child-started':
+      return startChild(state, event);
+    case 'child-running':
+      return noteChildRuns(state, event);
+    case 'child-asks':
+      return noteChildAsks(state, event);
+    case 'child-ended':
+      return acceptChildEnd(state, event);
+    case 'children-told':
+      return { ...state, toChildren: [] };
+    case 'parent-told':
+      return { ...state, parentTold: { report: state.parentTold?.report ?? 'no', asks: event.asks } };
+    case 'report-started':
+      return { ...state, parentTold: { asks: state.parentTold?.asks ?? '[]', report: 'running' } };
+    case 'reported':
+      return { ...state, parentTold: { asks: state.parentTold?.asks ?? '[]', report: 'yes' } };
+    case 'notify-started':
+      return startNotifying(state, event);
+    case 'notified':
+      return { ...state, notifying: false };
     case 'renamed':
       return { ...state, title: event.title };
     case 'input-rejected':
@@ -136,7 +156,7 @@ function change(state: ConversationState, event: ConversationEvent): Conversatio
     case 'put-away-failed':
       return failPuttingAway(state, event);
     case 'time-passed':
-      return passTime(state);
+      return passWaits(passTime(state));
     case 'hand-over-due':
       return { ...state, handOver: event.reason };
     case 'run-continued':

@@ -40,6 +40,8 @@ export function receiveMessage(state: ConversationState, event: Of<'message-rece
     delivery: event.delivery,
     text: event.text,
     ...mediaOf(event),
+    ...(event.output && { output: event.output }),
+    ...(event.context && { context: event.context }),
     recorded: false,
   };
   const queued: ConversationState = {

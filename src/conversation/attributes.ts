@@ -4,6 +4,7 @@
  * ever (measured): nothing is told before the worker has said that they are there.
  */
 import type { ConversationState } from './state.js';
+import { approvalsOf } from './waiting.js';
 
 export type AgentStatus = 'running' | 'waiting' | 'failed' | 'done';
 
@@ -34,6 +35,7 @@ export function attributesDue(state: ConversationState): SearchAttributes | unde
 
 function agentStatus(state: ConversationState): AgentStatus {
   if (state.closing === 'consolidated') return 'done';
+  if (approvalsOf(state).length > 0) return 'waiting';
   const last = state.ended[state.ended.length - 1];
   return !state.turn && last?.stopReason === 'failed' ? 'failed' : 'running';
 }

@@ -1,5 +1,6 @@
 /** What crosses the border of a conversation, both ways (design section 3). Programs outside this repository rely on it. */
-import type { BodyRef, Media, Usage } from './message.js';
+import type { AppContextRef, Budget, ParentLink } from './effects.js';
+import type { BodyRef, JsonObject, JsonValue, Media, Usage } from './message.js';
 
 export type Delivery = 'queue' | 'steer' | 'interrupt';
 
@@ -8,6 +9,12 @@ export interface Message extends Media {
   readonly id?: string;
   readonly text: string;
   readonly delivery?: Delivery;
+  /** Data for the model, shown to it after the text (seed 003, Payload). */
+  readonly payload?: JsonValue;
+  /** JSON Schema of an object that the turn's answer must be: then the result has a `payload`. */
+  readonly output?: JsonObject;
+  /** Values that tools see and the model never does (seed 003, Context); from this turn on, in place of those before. */
+  readonly context?: JsonObject;
 }
 
 export type StopReason =
@@ -29,6 +36,8 @@ export interface TurnResult {
   readonly textRef?: BodyRef;
   readonly stopReason: StopReason;
   readonly usage: Usage;
+  /** The answer as data, where an `output` was asked for and the whole of it is at hand. */
+  readonly payload?: JsonValue;
   /** How many tools were called. */
   readonly toolCalls: number;
   readonly error?: TurnError;
@@ -74,6 +83,8 @@ export interface Status {
     readonly owed: number;
   };
   readonly pendingApprovals: number;
+  /** What the conversation may use in all; null without a limit. */
+  readonly budget: Budget | null;
   readonly usage: Usage;
   readonly historyEvents: number;
   /** Beyond design section 3: what a client needs to find the conversation's traces, and what was refused. */
@@ -156,6 +167,83 @@ export interface StartOptions {
   readonly scope?: string;
   readonly title?: string;
   readonly model?: string;
+  readonly budget?: Budget;
+  /** Values that tools see and the model never does. */
+  readonly context?: JsonObject;
+  /** Set by a conversation that starts another as its sub-agent; from anybody else it is refused. */
+  readonly delegation?: Delegation;
+}
+
+export interface Delegation {
+  readonly parent: ParentLink;
+  readonly task: string;
+  readonly appContext?: AppContextRef;
+}
+
+/** How a sub-agent's turn ended, for the call that waits for it. */
+export interface ChildReport {
+  readonly text: string;
+  readonly stopReason: StopReason;
+  readonly usage: Usage;
+  readonly error?: TurnError;
+}
+
+/** Payload of the signal `child`, from a sub-agent to its parent. */
+export type ChildNews =
+  | { readonly callId: string; readonly kind: 'asks'; readonly asks: readonly Approval[] }
+  | { readonly callId: string; readonly kind: 'ended'; readonly report: ChildReport };
+
+/** Something that waits for a person: whether a tool may run, or an answer. The arguments stand in the store, in entry `askedIn`. */
+export interface Approval {
+  /** The conversation itself, or a sub-agent of it. */
+  readonly conversation: string;
+  readonly callId: string;
+  readonly turnId: string;
+  readonly kind: 'approval' | 'question';
+  readonly tool: string;
+  /** What it is about, in a few words. */
+  readonly target: string;
+  /** Of tool and arguments: a decision that names it counts for these alone. */
+  readonly hash: string;
+  readonly askedIn: number;
+  readonly why?: string;
+  /** Epoch milliseconds. */
+  readonly askedAt: number;
+  readonly expiresAt: number;
+}
+
+/** What a person says to one of them. For a question, `note` is the answer. */
+export interface Decision {
+  readonly callId: string;
+  readonly decision: 'approve' | 'deny';
+  /** Of a sub-agent's call: its conversation. */
+  readonly conversation?: string;
+  /** The model reads it. */
+  readonly note?: string;
+  /** In place of the model's arguments. */
+  readonly input?: JsonValue;
+  readonly hash?: string;
+}
+
+export interface Decided {
+  readonly callId: string;
+  readonly decision: 'approve' | 'deny';
+}
+
+export interface Enqueued {
+  readonly messageId: string;
+  /** The turn that it becomes; null while it waits to join the running one. */
+  readonly turnId: string | null;
+  readonly acceptedAs: Delivery | 'duplicate';
+  /** How many come before it. */
+  readonly position: number;
+}
+
+export interface Withdrawn {
+  readonly messageId: string;
+  readonly withdrawn: boolean;
+  /** Why not. */
+  readonly reason?: string;
 }
 
 /** What the workflow completes with after `close`. */
@@ -181,6 +269,17 @@ export type FeedEvent =
       readonly preview: string;
     }
   | { readonly kind: 'waiting'; readonly turn: string; readonly for: string; readonly until: number }
+  /** A person is waited for; then what was decided: `approve`, `deny`, `answer` or `expired`. */
+  | {
+      readonly kind: 'asked';
+      readonly turn: string;
+      readonly callId: string;
+      readonly name: string;
+      readonly what: 'approval' | 'question';
+      readonly target: string;
+      readonly until: number;
+    }
+  | { readonly kind: 'decided'; readonly turn: string; readonly callId: string; readonly name: string; readonly decision: string }
   | { readonly kind: 'turn-finished'; readonly turn: string; readonly result: TurnResult }
   | { readonly kind: 'session'; readonly session: number }
   | {
@@ -204,6 +303,14 @@ export const LIMITS = {
   /** Waiting `send`s after which the next is told `queued`; the server takes 10 updates in flight. */
   waitingSends: 6,
   idLength: 128,
+  /** UTF-8 bytes of a schema for answers, of values for tools, of a decision's note and of edited arguments. */
+  outputBytes: 16 * 1024,
+  contextBytes: 64 * 1024,
+  noteBytes: 16 * 1024,
+  editedBytes: 64 * 1024,
+  /** Of a sub-agent's task and of its report. */
+  taskBytes: 8 * 1024,
+  reportBytes: 64 * 1024,
   /** Images, audio and video together. */
   mediaPerMessage: 20,
 } as const;

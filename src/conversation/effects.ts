@@ -1,6 +1,18 @@
 /** What steps ask of activities and what activities answer: plain JSON, small, without what history has already. */
 import type { Answer } from './answer.js';
-import type { AssistantBlock, Body, Entry, ItemRef, Media, ModelStop, ToolOutcome, ToolResultMessage, Usage } from './message.js';
+import type {
+  AssistantBlock,
+  Body,
+  Entry,
+  ItemRef,
+  JsonObject,
+  JsonValue,
+  Media,
+  ModelStop,
+  ToolOutcome,
+  ToolResultMessage,
+  Usage,
+} from './message.js';
 import type { FeedEvent } from './contract.js';
 import type { SlotRange } from './slots.js';
 
@@ -12,6 +24,35 @@ export interface ConversationIdentity {
   readonly life: string;
   readonly agent: string;
   readonly scope: string;
+}
+
+/** What a conversation may use in all. Absent: no limit of that kind. */
+export interface Budget {
+  readonly maxCostUsd?: number;
+  /** Of prompts and answers together. */
+  readonly maxTokens?: number;
+}
+
+/** The conversation that asked for this one, and the call that waits for it. */
+export interface ParentLink {
+  readonly conversation: string;
+  readonly life: string;
+  readonly callId: string;
+  /** 1 for a sub-agent of a conversation that people began. */
+  readonly depth: number;
+}
+
+/** `notify`: somebody is to hear that a person is waited for. */
+export interface NotifyInput {
+  readonly identity: ConversationIdentity;
+  readonly title: string | null;
+  readonly waiting: readonly {
+    readonly callId: string;
+    readonly kind: 'approval' | 'question';
+    readonly tool: string;
+    readonly askedIn: number;
+    readonly until: number;
+  }[];
 }
 
 /** What an agent's files and the worker's settings say, as of the start of a turn. */
@@ -30,6 +71,10 @@ export interface AgentSettings {
   /** Estimate of the system prompt and the tools together. */
   readonly fixedTokens: number;
   readonly handOver: { readonly events: number; readonly bytes: number; readonly updates: number };
+  /** Of a conversation whose start names none. */
+  readonly budget?: Budget;
+  /** True: somebody is to be told when a person is waited for. */
+  readonly notifies?: boolean;
   /** Absent in settings that an earlier version gave. */
   readonly memory?: MemorySettings;
 }
@@ -63,6 +108,8 @@ export type Configured =
   | { readonly kind: 'unusable'; readonly type: string; readonly message: string };
 
 export interface MessageToRecord extends Media {
+  readonly output?: JsonObject;
+  readonly context?: JsonObject;
   readonly messageId: string;
   readonly slot: number;
   readonly turn: string;
@@ -87,6 +134,8 @@ export interface RecordInput {
   readonly asksAttributes: boolean;
   /** A session begins: what the scope knows is to stand before it. */
   readonly opensSession: boolean;
+  /** Values for tools that the start has brought. */
+  readonly startContext?: JsonObject;
   readonly configure: ConfigureRequest | null;
 }
 
@@ -116,10 +165,15 @@ export interface Recorded {
     readonly session: number;
     readonly ts: number;
     readonly bytes: number;
+    /** Where the schema of its answer lies, and the values for tools. */
+    readonly output?: string;
+    readonly context?: string;
     /** Turn of an earlier message of that id: this one is the same message again. */
     readonly duplicate?: string;
   }[];
   readonly readBack?: readonly QueuedAgain[];
+  /** Where the start's values lie. */
+  readonly startContext?: string;
   readonly attributes?: 'registered' | 'missing';
   /** What the scope knows, for a session that begins; absent when it knows nothing. */
   readonly base?: { readonly ref: string; readonly text: string };
@@ -145,6 +199,8 @@ export interface CallModelInput {
   readonly model: string;
   /** Number of the first tool call that this answer may make: ids are `<turn>/c<n>`. */
   readonly firstToolCall: number;
+  /** Schema that the turn's answer must fit: reference to its JSON text. */
+  readonly output?: string;
   /** Of this turn before this call, for the announcement of its end. */
   readonly soFar: { readonly usage: Usage; readonly toolCalls: number };
 }
@@ -345,6 +401,45 @@ export interface ToolPlan {
   readonly local: boolean;
   readonly repeatable: boolean;
   readonly timeoutMs: number;
+  /** Of a repeatable tool whose run failed; 1 when absent. */
+  readonly attempts?: number;
+  /** True: what a broken attempt has done can be found out, so that another may look. */
+  readonly verifiable?: boolean;
+  /** Of name and arguments. Absent in plans of earlier versions. */
+  readonly fingerprint?: string;
+  /** Absent: it runs without anybody being asked. */
+  readonly approval?:
+    { readonly policy: 'ask'; readonly expiresMs: number; readonly why?: string } | { readonly policy: 'deny'; readonly why: string };
+  /** What the conversation does itself, in place of a run. */
+  readonly instead?: Instead;
+}
+
+export type Instead =
+  /** A person answers; the question stands in the arguments. */
+  | { readonly kind: 'ask-person'; readonly expiresMs: number }
+  /** Epoch milliseconds. */
+  | { readonly kind: 'wait-until'; readonly until: number }
+  | {
+      readonly kind: 'delegate';
+      readonly agent: string;
+      readonly task: string;
+      readonly title: string;
+      /** Levels of sub-agents below the first conversation, and sub-agents of one turn. */
+      readonly maxDepth: number;
+      readonly maxChildren: number;
+      readonly budget?: Budget;
+    };
+
+/** `input` stands in the place of the model's arguments. */
+export interface ApprovedWith {
+  readonly note?: string;
+  readonly input?: JsonValue;
+}
+
+/** Where values lie that tools see and the model never does (seed 003, Context): in the store, maybe of the conversation that began it. */
+export interface AppContextRef {
+  readonly ref: string;
+  readonly origin?: { readonly conversation: string; readonly life: string };
 }
 
 export interface ModelAnswer {
@@ -362,6 +457,8 @@ export interface ModelAnswer {
   readonly plans: readonly ToolPlan[];
   /** Of the bytes that the prompt begins with: system prompt, tools, the epoch's base. Absent in answers of earlier versions. */
   readonly prefix?: string;
+  /** What is wrong with an answer that had to fit a schema. Absent: nothing, or there was none. */
+  readonly misfit?: string;
   /** False: the store did not take it; a `persist` step must write it before the next model call. */
   readonly persisted: boolean;
   /** True: it was settled before it could commit, and counts for its cost only. */
@@ -379,6 +476,11 @@ export interface RunToolInput {
   /** The entry that asks for it: arguments are read there and travel once. */
   readonly askedIn: number;
   readonly plan: ToolPlan;
+  /** What the person who allowed it has said. */
+  readonly person?: ApprovedWith;
+  readonly appContext?: AppContextRef;
+  /** Whose sub-agent this conversation is. */
+  readonly parent?: ParentLink;
 }
 
 export interface ToolFinished {
@@ -395,6 +497,8 @@ export interface ToolFinished {
   readonly ts: number;
   readonly outcome: ToolOutcome;
   readonly text: Body;
+  /** The values that tools share, as this one has left them. */
+  readonly appContext?: AppContextRef;
   /** Absent for what is short, and where the agent has no memory channel. */
   readonly item?: ItemRef;
   /** What a model took that the tool has asked. */

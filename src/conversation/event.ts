@@ -1,8 +1,8 @@
 /** What happens to a conversation: past tense, plain JSON. Times are epoch milliseconds and come from outside. */
 import type { AgentStatus } from './attributes.js';
-import type { Consolidation, Delivery } from './contract.js';
-import type { Compacted, ModelAnswer, PutAway, Recorded, StepFailure, ToolFinished } from './effects.js';
-import type { MediaSource, Usage } from './message.js';
+import type { Approval, ChildReport, Consolidation, Decision, Delivery } from './contract.js';
+import type { Budget, Compacted, ModelAnswer, PutAway, Recorded, StepFailure, ToolFinished } from './effects.js';
+import type { JsonObject, MediaSource, Usage } from './message.js';
 
 export type ConversationEvent =
   // Someone said something.
@@ -13,9 +13,14 @@ export type ConversationEvent =
       readonly images?: readonly MediaSource[];
       readonly audio?: readonly MediaSource[];
       readonly video?: readonly MediaSource[];
+      readonly output?: JsonObject;
+      readonly context?: JsonObject;
       readonly delivery: Delivery;
       readonly at: number;
     }
+  | { readonly kind: 'withdraw-requested'; readonly messageId: string; readonly at: number }
+  | { readonly kind: 'decided'; readonly decision: Decision; readonly at: number }
+  | { readonly kind: 'budget-raised'; readonly budget: Budget; readonly at: number }
   | { readonly kind: 'reset-requested'; readonly resetId: string; readonly at: number }
   | { readonly kind: 'interrupt-requested'; readonly reason: string | null; readonly at: number }
   | { readonly kind: 'close-requested'; readonly at: number }
@@ -38,6 +43,17 @@ export type ConversationEvent =
   | { readonly kind: 'tools-started'; readonly callIds: readonly string[]; readonly at: number }
   | { readonly kind: 'tool-finished'; readonly result: ToolFinished; readonly at: number }
   | { readonly kind: 'tool-run-failed'; readonly callId: string; readonly failure: StepFailure; readonly at: number }
+  // Sub-agents, and who is told of a wait.
+  | { readonly kind: 'child-started'; readonly callId: string; readonly child: string; readonly at: number }
+  | { readonly kind: 'child-running'; readonly callId: string; readonly at: number }
+  | { readonly kind: 'child-asks'; readonly callId: string; readonly asks: readonly Approval[]; readonly at: number }
+  | { readonly kind: 'child-ended'; readonly callId: string; readonly report: ChildReport; readonly at: number }
+  | { readonly kind: 'children-told'; readonly at: number }
+  | { readonly kind: 'parent-told'; readonly asks: string; readonly at: number }
+  | { readonly kind: 'report-started'; readonly at: number }
+  | { readonly kind: 'reported'; readonly at: number }
+  | { readonly kind: 'notify-started'; readonly callIds: readonly string[]; readonly at: number }
+  | { readonly kind: 'notified'; readonly at: number }
   // Memory.
   | { readonly kind: 'compaction-requested'; readonly requestId: string; readonly at: number }
   | { readonly kind: 'compact-started'; readonly epoch: number; readonly at: number }

@@ -3,11 +3,11 @@
  * Nothing here throws: signals cannot be refused, so their problems become `input-rejected` events.
  */
 import { ID_PATTERN, LIMITS, type Delivery, type Message, type StartOptions } from './contract.js';
+import { nameOf, readFields, refuse, type Checked } from './fields.js';
 import { MEDIA_KINDS, mediaBytes, type MediaKind } from './media.js';
-import type { Media, MediaSource } from './message.js';
+import type { JsonObject, Media, MediaSource } from './message.js';
+import { readBudget, readDelegation, readObject } from './people-input.js';
 import { utf8Length } from './text.js';
-
-export type Checked<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly reason: string };
 
 /** A message whose text is the reset command, or a message. */
 export type Said =
@@ -17,14 +17,19 @@ export type Said =
       readonly id?: string;
       readonly text: string;
       readonly media: Media;
+      readonly output?: JsonObject;
+      readonly context?: JsonObject;
       readonly delivery: Delivery;
     };
 
-/** What the payload converter puts in the place of an argument that it could not read. */
-export const UNREADABLE = 'perdura/unreadable';
+export interface ReadStart
+  extends Required<Pick<StartOptions, 'agent' | 'scope'>>, Pick<StartOptions, 'budget' | 'context' | 'delegation'> {
+  readonly title: string | null;
+  readonly model: string | null;
+}
 
 const DELIVERIES: readonly string[] = ['queue', 'steer', 'interrupt'];
-const MESSAGE_FIELDS: readonly string[] = ['id', 'text', ...MEDIA_KINDS, 'delivery'];
+const MESSAGE_FIELDS: readonly string[] = ['id', 'text', ...MEDIA_KINDS, 'delivery', 'payload', 'output', 'context'];
 const IMAGE_TYPES: readonly string[] = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
 
 /** `limitBytes` is for senders that can be refused; a signal was accepted before anyone could look at it. */
@@ -40,8 +45,13 @@ export function readMessage(payload: unknown, limitBytes: number = LIMITS.messag
   }
   const media = readMedia(fields.value);
   if (!media.ok) return media;
-  const textAlone = Object.keys(media.value).length === 0;
-  const clean = text.toWellFormed();
+  const { payload: data, output, context } = fields.value;
+  const schema = output === undefined ? undefined : readObject(output, 'message.output', LIMITS.outputBytes);
+  if (schema?.ok === false) return schema;
+  const values = context === undefined ? undefined : readObject(context, 'message.context', LIMITS.contextBytes);
+  if (values?.ok === false) return values;
+  const textAlone = Object.keys(media.value).length === 0 && data === undefined;
+  const clean = withSchema(withPayload(text.toWellFormed(), data), schema?.value);
   if (clean.trim() === '/new' && textAlone) {
     return { ok: true, value: { kind: 'reset', ...(checkedId.value === undefined ? {} : { id: checkedId.value }) } };
   }
@@ -55,13 +65,29 @@ export function readMessage(payload: unknown, limitBytes: number = LIMITS.messag
       ...(checkedId.value === undefined ? {} : { id: checkedId.value }),
       text: clean,
       media: media.value,
+      ...(schema && { output: schema.value }),
+      ...(values && { context: values.value }),
       delivery: (delivery as Delivery | undefined) ?? 'queue',
     },
   };
 }
 
 export function messageSize(message: Message): number {
-  return utf8Length(message.text) + mediaBytes(message);
+  return utf8Length(withSchema(withPayload(message.text, message.payload), message.output)) + mediaBytes(message);
+}
+
+/** Said with the message, where it stays: not every provider holds its model to a schema. */
+function withSchema(text: string, schema: JsonObject | undefined): string {
+  return schema === undefined
+    ? text
+    : `${text}\n\n[When you are done, answer with JSON alone, an object that fits this schema: ${JSON.stringify(schema).toWellFormed()}]`;
+}
+
+/** Seed 003, Payload: what the model is shown of it. */
+function withPayload(text: string, payload: unknown): string {
+  if (payload === undefined) return text;
+  const data = `Payload:\n\`\`\`json\n${JSON.stringify(payload, null, 2).toWellFormed()}\n\`\`\``;
+  return text.trim() === '' ? data : `${text}\n\n${data}`;
 }
 
 /** `{ id? }` of `new`, `reset`; `{ reason? }` of `interrupt`: one optional text, or nothing at all. */
@@ -93,9 +119,7 @@ export function readTurnRequest(payload: unknown): Checked<string> {
 }
 
 /** Unknown fields are let through here: later versions add some, and a start cannot be asked again. */
-export function readStart(
-  payload: unknown,
-): Checked<Required<Pick<StartOptions, 'agent' | 'scope'>> & { title: string | null; model: string | null }> {
+export function readStart(payload: unknown): Checked<ReadStart> {
   const fields = readFields(payload ?? {}, 'start', null);
   if (!fields.ok) return fields;
   const { agent = 'default', scope = agent, title = null, model = null } = fields.value;
@@ -105,18 +129,25 @@ export function readStart(
   if (model !== null && (typeof model !== 'string' || !/^[^/\s]{1,64}\/\S{1,128}$/.test(model))) {
     return refuse('start.model must look like "provider/model"');
   }
-  return { ok: true, value: { agent, scope, title: title === null ? null : title.toWellFormed().slice(0, 200), model } };
-}
-
-export function readFields(payload: unknown, name: string, known: readonly string[] | null): Checked<Record<string, unknown>> {
-  if (isUnreadable(payload)) return refuse(`${name} could not be decoded: ${payload[UNREADABLE]}`);
-  if (typeof payload !== 'object' || payload === null || Array.isArray(payload)) {
-    return refuse(`${name} must be an object${name === 'message' ? ' or a string' : ''}, got ${nameOf(payload)}`);
-  }
-  if (isDeeperThan(payload, LIMITS.depth)) return refuse(`${name} is nested deeper than ${LIMITS.depth} levels`);
-  const unknown = known ? Object.keys(payload).find((key) => !known.includes(key)) : undefined;
-  if (unknown !== undefined) return refuse(`${name}.${unknown.slice(0, 64)} is not a field; known are ${known?.join(', ')}`);
-  return { ok: true, value: payload as Record<string, unknown> };
+  const budget = fields.value['budget'] === undefined ? undefined : readBudget(fields.value['budget'], 'start.budget');
+  if (budget?.ok === false) return budget;
+  const given = fields.value['context'];
+  const context = given === undefined ? undefined : readObject(given, 'start.context', LIMITS.contextBytes);
+  if (context?.ok === false) return context;
+  const delegation = fields.value['delegation'] === undefined ? undefined : readDelegation(fields.value['delegation']);
+  if (delegation?.ok === false) return delegation;
+  return {
+    ok: true,
+    value: {
+      agent,
+      scope,
+      title: title === null ? null : title.toWellFormed().slice(0, 200),
+      model,
+      ...(budget && { budget: budget.value }),
+      ...(context && { context: context.value }),
+      ...(delegation && { delegation: delegation.value }),
+    },
+  };
 }
 
 function readId(id: unknown): Checked<string | undefined> {
@@ -171,27 +202,4 @@ const EXPECTED: Readonly<Record<MediaKind, string>> = {
 function isOfKind(kind: MediaKind, mediaType: string): boolean {
   if (kind === 'images') return IMAGE_TYPES.includes(mediaType);
   return mediaType.startsWith(`${kind}/`) && /^[a-z]+\/[a-z0-9][a-z0-9.+-]{0,63}$/.test(mediaType);
-}
-
-/** Level by level, so that what is too deep cannot overflow the stack either. */
-export function isDeeperThan(value: unknown, levels: number): boolean {
-  let level: unknown[] = [value];
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth > levels) return true;
-    level = level.flatMap((item) => (typeof item === 'object' && item !== null ? (Object.values(item) as unknown[]) : []));
-  }
-  return false;
-}
-
-function isUnreadable(payload: unknown): payload is { [UNREADABLE]: string } {
-  return typeof payload === 'object' && payload !== null && UNREADABLE in payload;
-}
-
-function nameOf(value: unknown): string {
-  if (value === null) return 'null';
-  return Array.isArray(value) ? 'a list' : typeof value;
-}
-
-export function refuse(reason: string): { readonly ok: false; readonly reason: string } {
-  return { ok: false, reason };
 }

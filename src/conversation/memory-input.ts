@@ -1,6 +1,6 @@
 /** What comes in to the workflow `memory:<scope>`, checked as input.ts checks a conversation's: nothing here throws. */
 import { ID_PATTERN } from './contract.js';
-import { readFields, refuse, type Checked } from './input.js';
+import { readFields, refuse, type Checked } from './fields.js';
 import type { CareRequest, ConsolidationNews, ForgetRequest, MemoryStart, ReviewRequest } from './memory-contract.js';
 import type { AskedConsolidation } from './memory-queue.js';
 import type { Usage } from './message.js';

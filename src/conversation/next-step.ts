@@ -11,7 +11,7 @@
  *     in the same task, would take it back before it began. By the rules from 2 on.
  */
 import { attributesDue, type SearchAttributes } from './attributes.js';
-import type { ConversationOutcome } from './contract.js';
+import type { ChildNews, ConversationOutcome } from './contract.js';
 import { compactInput, compactionCause, uncompactInput, type CompactionCause } from './compaction.js';
 import type {
   AskMemoryInput,
@@ -19,16 +19,22 @@ import type {
   CompactInput,
   ConversationIdentity,
   HealInput,
+  NotifyInput,
+  ParentLink,
   PutAwayInput,
   RecordInput,
   RunToolInput,
   UncompactInput,
 } from './effects.js';
+import { childToStart, newsForParent, runningChildren, startsChild, type ChildStart } from './delegation.js';
 import type { Entry } from './message.js';
+import { notifyInput } from './notice.js';
 import { recordInput } from './recording.js';
-import { turnId, type ConversationState, type ToolCall, type Turn } from './state.js';
+import { turnId, type ConversationState, type EndedTurn, type ToolCall, type Turn } from './state.js';
 import { CONSOLIDATING_RULES } from './rules.js';
-import { callsInFlight, STOP_GRACE_MS } from './turn.js';
+import { STOP_GRACE_MS } from './turn.js';
+import { callsInFlight } from './turn-access.js';
+import { nextWait } from './waiting.js';
 import { askMemoryInput, owesNothing, putAwayInput } from './window.js';
 
 export type Step =
@@ -39,7 +45,7 @@ export type Step =
   | { readonly kind: 'call-model'; readonly input: CallModelInput; readonly summary: string }
   | { readonly kind: 'run-tools'; readonly local: boolean; readonly runs: readonly ToolRun[] }
   /** Tell the model call and the tools in flight to stop. */
-  | { readonly kind: 'stop' }
+  | { readonly kind: 'stop'; readonly children: readonly string[] }
   | { readonly kind: 'compact'; readonly input: CompactInput; readonly cause: CompactionCause; readonly summary: string }
   | { readonly kind: 'uncompact'; readonly input: UncompactInput }
   /** The end of a session by the rules before 2: nothing is kept of it but its traces. */
@@ -47,6 +53,12 @@ export type Step =
   | { readonly kind: 'ask-memory'; readonly input: AskMemoryInput; readonly summary: string }
   | { readonly kind: 'put-away'; readonly input: PutAwayInput }
   | { readonly kind: 'heal'; readonly input: HealInput }
+  | { readonly kind: 'start-child'; readonly start: ChildStart }
+  | { readonly kind: 'tell-children'; readonly told: NonNullable<ConversationState['toChildren']> }
+  | { readonly kind: 'tell-parent'; readonly parent: ParentLink; readonly news: ChildNews }
+  /** How the one turn of a sub-agent ended; its text is read by whoever performs this. */
+  | { readonly kind: 'report'; readonly parent: ParentLink; readonly ended: EndedTurn }
+  | { readonly kind: 'notify'; readonly input: NotifyInput; readonly summary: string }
   | { readonly kind: 'hand-over'; readonly reason: string }
   | { readonly kind: 'finish'; readonly outcome: ConversationOutcome }
   /** Until something happens, or it is `until` (epoch milliseconds); `why` is for people. */
@@ -70,6 +82,8 @@ export function nextStep(state: ConversationState): Step {
     putAwayStep(state) ??
     storeStep(state) ??
     askMemoryStep(state) ??
+    relativesStep(state) ??
+    noticeStep(state) ??
     idleMemoryStep(state) ??
     turnStep(state) ??
     sessionStep(state) ??
@@ -80,7 +94,8 @@ export function nextStep(state: ConversationState): Step {
 function stopStep(state: ConversationState): Step | undefined {
   const { turn } = state;
   if (!turn?.stopping || turn.stopping.sentAt !== null) return undefined;
-  return callsInFlight(state).length > 0 ? { kind: 'stop' } : undefined;
+  const children = runningChildren(state);
+  return callsInFlight(state).length + children.length > 0 ? { kind: 'stop', children } : undefined;
 }
 
 function attributesStep(state: ConversationState): Step | undefined {
@@ -97,6 +112,9 @@ function handOverStep(state: ConversationState, reason: string): Step {
     state.recording ||
     state.persisting ||
     state.heal?.doing === 'running' ||
+    state.notifying === true ||
+    startsChild(state) ||
+    state.parentTold?.report === 'running' ||
     callsInFlight(state).length > 0;
   if (carriedText(state) > CARRIED_TEXT_BYTES) return storeStep(state) ?? waitStep(state);
   return busy ? waitStep(state) : { kind: 'hand-over', reason };
@@ -123,6 +141,23 @@ function askMemoryStep(state: ConversationState): Step | undefined {
   if (!input) return undefined;
   const { messages, why } = input.request;
   return { kind: 'ask-memory', input, summary: `memory:${state.identity.scope} · ${messages} messages (${why})` };
+}
+
+/** What sub-agents and the parent are to hear. Signals: they are on their way at once. */
+function relativesStep(state: ConversationState): Step | undefined {
+  const { toChildren = [], parent } = state;
+  if (toChildren.length > 0) return { kind: 'tell-children', told: toChildren };
+  const news = newsForParent(state);
+  if (!parent || news === undefined) return undefined;
+  if (news !== 'report') return { kind: 'tell-parent', parent, news };
+  const ended = state.ended[state.ended.length - 1];
+  const isWritten = !state.recording && state.unpersisted.length === 0 && state.outbox.settle.length === 0;
+  return ended && isWritten ? { kind: 'report', parent, ended } : undefined;
+}
+
+function noticeStep(state: ConversationState): Step | undefined {
+  const input = notifyInput(state);
+  return input && { kind: 'notify', input, summary: `tell of ${input.waiting.length} that wait for a person` };
 }
 
 function turnStep(state: ConversationState): Step | undefined {
@@ -155,6 +190,7 @@ function modelStep(state: ConversationState, turn: Turn): Step | undefined {
       ...(memorySettings ? { memory: { version: memorySettings.version, forgotten: memorySettings.forgotten } } : {}),
       agentHash: state.settings.agentHash,
       model: state.settings.model,
+      ...(turn.outputRef === undefined ? {} : { output: turn.outputRef }),
       firstToolCall: turn.toolCalls + 1,
       soFar: { usage: turn.usage, toolCalls: turn.toolCalls },
     },
@@ -181,6 +217,8 @@ function idleMemoryStep(state: ConversationState): Step | undefined {
 function toolStep(state: ConversationState, turn: Turn, calls: readonly ToolCall[]): Step | undefined {
   // A tool reads its arguments from the answer that asks for it, which the store must have.
   if (state.unpersisted.some((entry) => calls.some((call) => call.askedIn === entry.slot))) return undefined;
+  const start = childToStart(state);
+  if (start) return { kind: 'start-child', start };
   const local = calls.every((call) => call.plan.local); // N3
   if (local && isLocallyBusy(state, 'tools')) return undefined; // N5
   const running = calls.filter((call) => call.status === 'running').length;
@@ -200,6 +238,9 @@ function toolStep(state: ConversationState, turn: Turn, calls: readonly ToolCall
         seq: call.seq,
         askedIn: call.askedIn,
         plan: call.plan,
+        ...(call.person && { person: call.person }),
+        ...(state.appContext && { appContext: state.appContext }),
+        ...(state.parent && { parent: state.parent }),
       },
       summary: call.target === '' ? call.name : `${call.name}: ${call.target}`,
     })),
@@ -211,6 +252,7 @@ function sessionStep(state: ConversationState): Step | undefined {
   const ends = state.queue[0]?.kind === 'reset' || (state.queue.length === 0 && state.closing === 'running-out');
   if (ends) return state.rules < CONSOLIDATING_RULES ? { kind: 'consolidate' } : undefined;
   if (state.queue.length > 0 || state.closing === 'no' || !owesNothing(state)) return undefined;
+  if (state.parentTold && state.parentTold.report !== 'yes') return undefined;
   if (state.recording || state.persisting || state.unpersisted.length > 0 || state.outbox.settle.length > 0) return undefined;
   return { kind: 'finish', outcome: { turns: state.turnsEnded, sessions: state.session, usage: state.usage } };
 }
@@ -230,6 +272,8 @@ function waitStep(state: ConversationState): Step {
   else if (!state.turn && pending && state.now < pending.until) times.push({ until: pending.until, why: `memory:${state.identity.scope}` });
   const retry = owed[0]?.asking ? undefined : owed[0]?.retry;
   if (retry && state.now < retry.until) times.push({ until: retry.until, why: `memory:${state.identity.scope}: ${retry.failure.type}` });
+  const wait = nextWait(state);
+  if (wait && !stopping) times.push(wait);
   const [first] = times.sort((a, b) => a.until - b.until);
   return first ? { kind: 'wait', ...first } : { kind: 'wait' };
 }

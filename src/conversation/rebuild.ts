@@ -12,7 +12,7 @@ import type { Entry } from './message.js';
 import { recordInput } from './recording.js';
 import type { SlotRange } from './slots.js';
 import type { ConversationState } from './state.js';
-import { callsInFlight } from './turn.js';
+import { callsInFlight } from './turn-access.js';
 import { putAwayInput } from './window.js';
 
 /** One run of a conversation: the state it began with, and what happened in it. */

@@ -37,6 +37,7 @@ export function recordInput(state: ConversationState): RecordInput | undefined {
     readBack,
     asksAttributes: state.attributes.known === 'unknown',
     opensSession: configures && state.context.length === 0 && state.memory.base === null,
+    ...(state.startContext && { startContext: state.startContext }),
     configure: configures
       ? {
           agent: state.identity.agent,
@@ -56,19 +57,26 @@ export function acceptRecorded(state: ConversationState, event: Of<'recorded'>):
     ...clearOutbox(state),
     recording: false,
     storeRetry: null,
+    ...(recorded.startContext === undefined ? {} : { appContext: { ref: recorded.startContext } }),
     ...(attributes ? { attributes: { ...state.attributes, known: attributes } } : {}),
     ...(recorded.base
       ? { memory: { ...state.memory, base: recorded.base.ref, baseTokens: estimateTokens(recorded.base.text.length) } }
       : {}),
   };
-  const after = recorded.messages.reduce((now, message) => {
-    const item = now.queue.find((other): other is QueuedMessage => other.kind === 'message' && other.slot === message.slot);
-    if (!item) return now;
-    if (message.duplicate !== undefined) return dropDuplicate(now, item, message.duplicate);
-    if (item.joinedAs !== undefined) return joinContext(now, item);
-    const { text: _text, images: _images, audio: _audio, video: _video, ...light } = item;
-    return { ...now, queue: now.queue.map((other) => (other === item ? { ...light, bytes: message.bytes, recorded: true } : other)) };
-  }, written);
+  const { startContext: _kept, ...rest } = written;
+  const after = recorded.messages.reduce(
+    (now, message) => {
+      const item = now.queue.find((other): other is QueuedMessage => other.kind === 'message' && other.slot === message.slot);
+      if (!item) return now;
+      if (message.duplicate !== undefined) return dropDuplicate(now, item, message.duplicate);
+      if (item.joinedAs !== undefined) return joinContext(now, item);
+      const { text: _text, images: _images, audio: _audio, video: _video, output: _output, context: _context, ...light } = item;
+      const { bytes, output, context } = message;
+      const refs = { ...(output !== undefined && { outputRef: output }), ...(context !== undefined && { contextRef: context }) };
+      return { ...now, queue: now.queue.map((other) => (other === item ? { ...light, ...refs, bytes, recorded: true } : other)) };
+    },
+    recorded.startContext === undefined ? written : rest,
+  );
   const queued = withQueueInBounds(after, recorded.readBack ?? [], event.at);
   return recorded.configured ? beginIfReady(queued, recorded.configured) : queued;
 }
@@ -104,6 +112,8 @@ function messagesToRecord(state: ConversationState): MessageToRecord[] {
       ts: item.at / 1000,
       text: item.text ?? '',
       ...mediaOf(item),
+      ...(item.output && { output: item.output }),
+      ...(item.context && { context: item.context }),
     });
   }
   return batch;

@@ -59,7 +59,8 @@ export function queuedCount(queue: readonly QueueItem[]): number {
 }
 
 function isSpillable(item: QueuedMessage): boolean {
-  return item.recorded && item.turn !== 0 && item.joinedAs === undefined && item.stopped !== true;
+  const hasMore = item.outputRef !== undefined || item.contextRef !== undefined;
+  return item.recorded && !hasMore && item.turn !== 0 && item.joinedAs === undefined && item.stopped !== true;
 }
 
 function fromStore({ messageId, slot, turn, session, at, bytes }: QueuedAgain, number: number): QueuedMessage {

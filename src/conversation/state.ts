@@ -4,8 +4,11 @@
  */
 import type { AgentStatus } from './attributes.js';
 import type {
+  Approval,
   CompactionOutcome,
   Consolidation,
+  Decision,
+  Delegation,
   Delivery,
   FeedEvent,
   RejectedInput,
@@ -13,8 +16,20 @@ import type {
   StopReason,
   TurnError,
 } from './contract.js';
-import type { AgentSettings, AskMemoryInput, ConversationIdentity, Settlement, StepFailure, Task, ToolPlan } from './effects.js';
-import type { Entry, MediaSource, Usage } from './message.js';
+import type {
+  AgentSettings,
+  AppContextRef,
+  ApprovedWith,
+  AskMemoryInput,
+  Budget,
+  ConversationIdentity,
+  ParentLink,
+  Settlement,
+  StepFailure,
+  Task,
+  ToolPlan,
+} from './effects.js';
+import type { Entry, JsonObject, MediaSource, Usage } from './message.js';
 import type { SlotRange } from './slots.js';
 
 export interface ConversationState {
@@ -22,6 +37,20 @@ export interface ConversationState {
   /** Which `nextStep` this run follows; a hand-over adopts the newest. */
   readonly rules: number;
   readonly identity: ConversationIdentity;
+  /** Its own workflow id. Absent in states of earlier versions until a run of this one carries them on. */
+  readonly conversation?: string;
+  /** Absent, as all that follow with a question mark: a state of an earlier version, or none. Here: nobody's sub-agent. */
+  readonly parent?: ParentLink;
+  /** What it has told its parent: which approvals wait, and how it ended. */
+  readonly parentTold?: { readonly asks: string; readonly report: 'no' | 'running' | 'yes' };
+  /** As the start or `raiseBudget` said; the agent's own otherwise. */
+  readonly budget?: Budget;
+  readonly appContext?: AppContextRef;
+  /** Values for tools that a start has brought, until they are recorded. */
+  readonly startContext?: JsonObject;
+  /** What sub-agents are still to be told. */
+  readonly toChildren?: readonly { readonly child: string; readonly decision: Decision }[];
+  readonly notifying?: boolean;
   readonly title: string | null;
   readonly modelOverride: string | null;
   /** Epoch milliseconds of the latest event. */
@@ -186,6 +215,11 @@ export type QueueItem =
       readonly images?: readonly MediaSource[];
       readonly audio?: readonly MediaSource[];
       readonly video?: readonly MediaSource[];
+      readonly output?: JsonObject;
+      readonly context?: JsonObject;
+      /** Where these lie once recorded. */
+      readonly outputRef?: string;
+      readonly contextRef?: string;
       readonly recorded: boolean;
       /** Interrupted before it began: its turn ends as soon as it begins. */
       readonly stopped?: boolean;
@@ -223,6 +257,13 @@ export interface Turn {
   readonly answerSlot: number | null;
   readonly doing: { readonly kind: 'model'; readonly call: ModelCall } | { readonly kind: 'tools'; readonly calls: readonly ToolCall[] };
   readonly stopping: Stopping | null;
+  /** Where the schema of its answer lies. */
+  readonly outputRef?: string;
+  /** What was wrong with the answer that did not fit it. */
+  readonly misfit?: string;
+  /** Calls of the last round, and how many rounds in a row each was in. */
+  readonly repeats?: readonly (readonly [fingerprint: string, rounds: number])[];
+  readonly delegations?: number;
 }
 
 export interface ModelCall {
@@ -243,7 +284,13 @@ export interface ToolCall {
   /** What it is about, in a few words, for people. */
   readonly target: string;
   readonly plan: ToolPlan;
-  readonly status: 'waiting' | 'running' | 'done';
+  /** `asking` a person, `sleeping` until a time, `delegated` to a sub-agent: these are nobody's activity (waiting.ts). */
+  readonly status: 'waiting' | 'asking' | 'sleeping' | 'delegated' | 'running' | 'done';
+  /** Epoch milliseconds. `told`: whoever is to hear of it has been told. */
+  readonly asked?: { readonly kind: 'approval' | 'question'; readonly at: number; readonly until: number; readonly told: boolean };
+  readonly sleepsUntil?: number;
+  readonly child?: { readonly id: string; readonly isRunning: boolean; readonly asks: readonly Approval[] };
+  readonly person?: ApprovedWith;
 }
 
 export interface Stopping {
@@ -266,6 +313,8 @@ export interface EndedTurn {
   readonly toolCalls: number;
   readonly answerSlot: number | null;
   readonly error?: TurnError;
+  /** True: the answer is data that fits what was asked for. */
+  readonly fits?: boolean;
 }
 
 export const NO_MEMORY: MemoryState = {
@@ -308,11 +357,21 @@ export function openConversation(start: {
   readonly model: string | null;
   readonly rules: number;
   readonly at: number;
+  readonly conversation?: string;
+  readonly budget?: Budget;
+  readonly context?: JsonObject;
+  readonly delegation?: Delegation;
 }): ConversationState {
+  const { conversation, budget, context, delegation } = start;
   return {
     v: 1,
     rules: start.rules,
     identity: start.identity,
+    ...(conversation !== undefined && { conversation }),
+    ...(budget && { budget }),
+    ...(context && { startContext: context }),
+    ...(delegation && { parent: delegation.parent, parentTold: { asks: '[]', report: 'no' } }),
+    ...(delegation?.appContext && { appContext: delegation.appContext }),
     title: start.title,
     modelOverride: start.model,
     now: start.at,

@@ -1,6 +1,10 @@
 /** What a conversation shows of itself: pure projections of its state. */
+import { budgetOf } from './budget.js';
 import { compactsAt } from './compaction.js';
+import { runningChildren } from './delegation.js';
+import { approvalsOf, nextWait } from './waiting.js';
 import type { ContextIndex, Phase, QueuedEvent, Status, TurnResult } from './contract.js';
+import type { JsonValue } from './message.js';
 import { countSlots } from './slots.js';
 import { queuedCount } from './spill.js';
 import { countMessages } from './window.js';
@@ -35,7 +39,8 @@ export function statusOf(state: ConversationState, historyEvents: number): Statu
       consolidating: [state.window.pending, ...(state.window.ending?.awaited ?? [])].filter((one) => one?.outcome === null).length,
       owed: state.window.owed.length,
     },
-    pendingApprovals: 0,
+    pendingApprovals: approvalsOf(state).length,
+    budget: Object.keys(budgetOf(state)).length > 0 ? budgetOf(state) : null,
     usage: state.usage,
     historyEvents,
     agent: state.identity.agent,
@@ -85,16 +90,27 @@ export function isTurnOpen(state: ConversationState, id: string): boolean {
 }
 
 export function resultOf(ended: EndedTurn, text: string, textRef?: TurnResult['textRef']): TurnResult {
-  const { stopReason, usage, toolCalls, error } = ended;
+  const { stopReason, usage, toolCalls, error, fits } = ended;
+  const payload = fits && !textRef ? dataIn(text) : undefined;
   return {
     turnId: turnId(ended.number),
     text,
     ...(textRef ? { textRef } : {}),
     stopReason,
     usage,
+    ...(payload === undefined ? {} : { payload }),
     toolCalls,
     ...(error ? { error } : {}),
   };
+}
+
+/** It was found to fit before; a processor may have changed it since. */
+function dataIn(text: string): JsonValue | undefined {
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    return undefined;
+  }
 }
 
 /** A result for someone who is not kept waiting for the turn itself. */
@@ -113,6 +129,7 @@ function phaseOf(state: ConversationState): Phase {
   }
   if (turn.doing.kind === 'tools') {
     const runs = turn.doing.calls.some((call) => call.status === 'running');
+    if (!runs && approvalsOf(state).length > 0) return 'waiting-for-person';
     return state.storeRetry && !runs ? 'waiting-to-retry' : 'running-tools';
   }
   const { call } = turn.doing;
@@ -132,8 +149,21 @@ function waitingOf(state: ConversationState): string | undefined {
   if (ending && !state.turn && !retry) {
     return `memory:${state.identity.scope} to consolidate this session; not waited for after ${new Date(ending.until).toISOString()}`;
   }
-  if (!retry) return undefined;
+  if (!retry) return waitInWords(state);
   return `${retry.failure.type}: ${retry.failure.message}; trying again at ${new Date(retry.until).toISOString()}`;
+}
+
+function waitInWords(state: ConversationState): string | undefined {
+  const [first, ...more] = approvalsOf(state);
+  if (first) {
+    const what = first.kind === 'question' ? 'an answer to' : 'leave for';
+    const others = more.length === 0 ? '' : ` and ${more.length} more`;
+    return `a person: ${what} ${first.tool}${first.target === '' ? '' : ` (${first.target})`}${others}; until ${new Date(first.expiresAt).toISOString()}`;
+  }
+  const wait = nextWait(state);
+  if (wait) return `${wait.why}: ${new Date(wait.until).toISOString()}`;
+  const [child] = runningChildren(state);
+  return child === undefined ? undefined : `the sub-agent ${child}`;
 }
 
 function queuedId(item: QueueItem): string {

@@ -53,8 +53,9 @@ export function noteLateMessage(state: ConversationState, slot: number): Convers
 export function advanceWindow(state: ConversationState): ConversationState {
   const { window } = state;
   if (state.turn || window.ending || window.puttingAway) return state;
-  if (isEnding(state)) return beginEnding(state);
-  return window.pending === null ? askForOverflow(state) : state;
+  // What a sub-agent did, its parent remembers.
+  if (isEnding(state)) return state.parent ? withWindow(state, () => ({ ending: { until: state.now, awaited: [] } })) : beginEnding(state);
+  return window.pending === null && !state.parent ? askForOverflow(state) : state;
 }
 
 /** Nothing of the session is left to wait for: it can end. */

@@ -9,5 +9,11 @@ export const taskSchema = z.object({
   openTasks: z.array(words.min(1).max(200)).max(20),
 });
 
+/** Of what an application shares with its tools: what JSON can say, and not too much of it. */
+const CONTEXT_BYTES = 16 * 1024;
+export const contextSchema = z
+  .record(z.string().max(200), z.json())
+  .refine((value) => JSON.stringify(value).length <= CONTEXT_BYTES, `more than ${CONTEXT_BYTES} characters of JSON`);
+
 const paths = z.array(words.min(1).max(1000)).max(200).optional();
 export const filesSchema = z.object({ read: paths, edited: paths, written: paths });

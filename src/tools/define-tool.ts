@@ -7,7 +7,7 @@
  */
 import { z } from 'zod';
 import type { JsonObject, JsonValue, ToolResultMessage } from '../conversation/message.js';
-import { filesSchema, taskSchema } from './beside-the-text.js';
+import { contextSchema, filesSchema, taskSchema } from './beside-the-text.js';
 import { boundText, errorText, toText } from './result-text.js';
 import { listIssues } from './schema-issues.js';
 import type { Tool, ToolDefinition, ToolPolicy, ToolResult } from './tool.js';
@@ -16,6 +16,7 @@ export const TOOL_NAME_PATTERN = /^[a-zA-Z0-9_-]{1,64}$/;
 
 const DEFAULT_POLICY: ToolPolicy = { repeatable: false, local: false, timeoutMs: 60_000 };
 const ECHO_BYTES = 600;
+const MOST_ATTEMPTS = 10;
 
 export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinition<Schema>): Tool {
   const { name, description } = definition;
@@ -30,6 +31,13 @@ export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinitio
     description,
     inputSchema: toInputSchema(name, schema),
     policy: toPolicy(name, definition.policy),
+    ...(definition.verify && { verify: verifier(schema, definition.verify) }),
+    ...(definition.instead && {
+      instead: (input, context) => {
+        const checked = schema.safeParse(input);
+        return checked.success ? definition.instead?.(checked.data, context) : undefined;
+      },
+    }),
     async run(input, context) {
       try {
         const checked = await schema.safeParseAsync(input);
@@ -39,6 +47,24 @@ export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinitio
         return { ok: false, error: errorText(thrown) };
       }
     },
+  };
+}
+
+/** Whoever cannot be asked says nothing: the call is then of unknown outcome. */
+function verifier<Schema extends z.ZodObject>(
+  schema: Schema,
+  verify: NonNullable<ToolDefinition<Schema>['verify']>,
+): NonNullable<Tool['verify']> {
+  return async (input, context) => {
+    try {
+      const checked = await schema.safeParseAsync(input);
+      if (!checked.success) return { done: false };
+      const verified = await verify(checked.data, context);
+      if (verified === 'unknown' || !verified.done) return verified;
+      return { done: true, content: toText(verified.content) };
+    } catch {
+      return 'unknown';
+    }
   };
 }
 
@@ -63,7 +89,18 @@ function toPolicy(name: string, given: Partial<ToolPolicy> = {}): ToolPolicy {
     repeatable: given.repeatable ?? DEFAULT_POLICY.repeatable,
     local: given.local ?? DEFAULT_POLICY.local,
     timeoutMs: given.timeoutMs ?? DEFAULT_POLICY.timeoutMs,
+    ...(given.attempts === undefined ? {} : { attempts: given.attempts }),
+    ...(given.approval === undefined ? {} : { approval: given.approval }),
   };
+  const { attempts = 1, approval = 'allow' } = policy;
+  if (!Number.isSafeInteger(attempts) || attempts < 1 || attempts > MOST_ATTEMPTS) {
+    throw new Error(`cannot define the tool ${name}: attempts must be a whole number from 1 to ${MOST_ATTEMPTS}, not ${attempts}`);
+  }
+  if (attempts > 1 && (policy.local || !policy.repeatable)) {
+    throw new Error(`cannot define the tool ${name}: more than one attempt is for repeatable tools that are not local`);
+  }
+  if (!['allow', 'ask', 'deny'].includes(approval))
+    throw new Error(`cannot define the tool ${name}: approval must be allow, ask or deny, not ${approval}`);
   // A local activity runs again after a crash, without being asked.
   if (policy.local && !policy.repeatable) throw new Error(`cannot define the tool ${name}: a local tool must be repeatable`);
   if (!Number.isSafeInteger(policy.timeoutMs) || policy.timeoutMs <= 0) {
@@ -94,11 +131,16 @@ function toResult(value: unknown): ToolResult {
 }
 
 /** What is told besides the text and cannot be used is left out, and said: the tool itself has done its work. */
-function withBeside(content: string, told: { readonly content: unknown; readonly task?: unknown; readonly files?: unknown }): ToolResult {
+function withBeside(
+  content: string,
+  told: { readonly content: unknown; readonly task?: unknown; readonly files?: unknown; readonly context?: unknown },
+): ToolResult {
   const task = taskSchema.optional().safeParse(told.task);
   const files = filesSchema.optional().safeParse(told.files);
+  const context = contextSchema.optional().safeParse(told.context);
   const problems = [
     ...(task.success ? [] : listIssues(task.error.issues).map((issue) => `task: ${issue}`)),
+    ...(context.success ? [] : listIssues(context.error.issues).map((issue) => `context: ${issue}`)),
     ...(files.success ? [] : listIssues(files.error.issues).map((issue) => `files: ${issue}`)),
   ];
   return {
@@ -108,6 +150,7 @@ function withBeside(content: string, told: { readonly content: unknown; readonly
         ? content
         : boundText(`${content}\n[What the tool told besides this text was left out: ${problems.join('; ')}]`),
     ...(task.data && { task: task.data }),
+    ...(context.data && { context: context.data as JsonObject }),
     // Once through JSON: a path list that is undefined is not there.
     ...(files.data && { files: JSON.parse(JSON.stringify(files.data)) as ToolResultMessage['files'] }),
   };

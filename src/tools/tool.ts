@@ -1,8 +1,9 @@
 /** What an agent can do, one tool at a time. */
 import type { z } from 'zod';
-import type { Task } from '../conversation/effects.js';
+import type { Instead, Task } from '../conversation/effects.js';
 import type { JsonObject, JsonValue, ToolResultMessage } from '../conversation/message.js';
 import type { AgentMemory } from '../memory/channel/agent-memory.js';
+import type { ApprovalPolicy } from './approval-rules.js';
 import type { HistoryEntry } from '../memory/documents/documents.js';
 
 /** Seed 002: failures are data that the model reads, never exceptions. */
@@ -14,6 +15,8 @@ export type ToolResult =
       readonly task?: Task;
       /** What was done to files, so that a summary of these turns can say it. */
       readonly files?: ToolResultMessage['files'];
+      /** Replaces these keys of the shared context; null takes one away. */
+      readonly context?: JsonObject;
     }
   | { readonly ok: false; readonly error: string };
 
@@ -30,6 +33,8 @@ export interface ToolContext {
   readonly now: () => Date;
   /** What this conversation has stored in this session, and long results of its tools (seed 003). */
   readonly memory: Pick<AgentMemory, 'store' | 'retrieve' | 'query'>;
+  /** What the application shares with its tools and the model never sees (seed 003, Context). */
+  readonly context: JsonObject;
   /** HISTORY of the conversation's scope, newest first: what earlier conversations were about. */
   readonly history: () => AsyncIterable<HistoryEntry>;
 }
@@ -41,6 +46,23 @@ export interface ToolPolicy {
   /** True only for quick, repeatable tools without network: runs inside the workflow task. */
   readonly local: boolean;
   readonly timeoutMs: number;
+  /** Of a repeatable tool: how often it is run until it succeeds; its error is the model's only after the last. Default 1. */
+  readonly attempts?: number;
+  /** `ask`: a person must allow each call, unless a rule of the agent says otherwise. Default `allow`. */
+  readonly approval?: ApprovalPolicy;
+}
+
+/** What a look at the world says of a call whose attempt was broken off: it has been done, it has not, or nobody can say. */
+export type Verified = { readonly done: true; readonly content: string } | { readonly done: false } | 'unknown';
+
+/** What an agent says about calls that the conversation carries out itself. */
+export interface InsteadContext {
+  readonly agent: string;
+  /** Milliseconds that a person is waited for. */
+  readonly approvalExpiryMs: number;
+  readonly delegation: { readonly agents: readonly string[]; readonly maxDepth: number; readonly maxChildren: number };
+  /** Epoch milliseconds. */
+  readonly now: number;
 }
 
 export interface Tool {
@@ -48,6 +70,13 @@ export interface Tool {
   readonly description: string;
   readonly inputSchema: JsonObject;
   readonly policy: ToolPolicy;
+  /**
+   * For tools that must not run twice: asked before another attempt at a call whose first was broken off. Without it such a call is
+   * answered "outcome unknown".
+   */
+  readonly verify?: (input: JsonValue, context: ToolContext) => Promise<Verified>;
+  /** What the conversation does in place of a run. Undefined for arguments that do not fit, which a run then says. */
+  readonly instead?: (input: JsonValue, context: InsteadContext) => Instead | undefined;
   /** Checks `input` against the schema first; never throws. */
   readonly run: (input: JsonValue, context: ToolContext) => Promise<ToolResult>;
 }
@@ -57,8 +86,11 @@ export interface ToolDefinition<Schema extends z.ZodObject> {
   readonly name: string;
   readonly description: string;
   readonly input: Schema;
-  /** Defaults: repeatable false, local false, 60 s. */
+  /** Defaults: repeatable false, local false, 60 s, one attempt, nobody is asked. */
   readonly policy?: Partial<ToolPolicy>;
+  /** May throw: then nobody can say. */
+  readonly verify?: (input: z.output<Schema>, context: ToolContext) => Promise<Verified> | Verified;
+  readonly instead?: (input: z.output<Schema>, context: InsteadContext) => Instead | undefined;
   /** May throw: the message becomes the error the model reads. */
   readonly run: (input: z.output<Schema>, context: ToolContext) => Promise<ToolResult | string> | ToolResult | string;
 }

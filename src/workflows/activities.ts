@@ -4,7 +4,7 @@
  */
 import { ActivityCancellationType, proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
 import type { Activities } from '../activities/index.js';
-import type { AskMemoryInput, CallModelInput, CompactInput, RecallInput } from '../conversation/effects.js';
+import type { AskMemoryInput, CallModelInput, CompactInput, NotifyInput, RecallInput, ToolPlan } from '../conversation/effects.js';
 import type { ToolRun } from '../conversation/next-step.js';
 import { CONSOLIDATING_RULES } from '../conversation/rules.js';
 
@@ -67,8 +67,17 @@ export function compact(input: CompactInput, summary: string): ReturnType<Activi
   return memory.compact.executeWithOptions({ summary }, [input]);
 }
 
+export function notify(input: NotifyInput, summary: string): ReturnType<Activities['notify']> {
+  return asking.notify.executeWithOptions({ summary }, [input]);
+}
+
 export function askMemory(input: AskMemoryInput, summary: string): ReturnType<Activities['ask-memory']> {
   return asking['ask-memory'].executeWithOptions({ summary }, [input]);
+}
+
+/** One more than the tool itself is given, so that a worker's death does not cost it one. */
+function attemptsOf({ repeatable, verifiable, attempts = 1 }: ToolPlan): number {
+  return repeatable || verifiable ? 3 + attempts : 1;
 }
 
 export function runTool({ input, summary }: ToolRun): ReturnType<Activities['run-tool']> {
@@ -76,7 +85,7 @@ export function runTool({ input, summary }: ToolRun): ReturnType<Activities['run
     startToCloseTimeout: input.plan.timeoutMs + TOOL_END_MS,
     heartbeatTimeout: HEARTBEAT,
     // What must not run twice gets one attempt; its loss is told to the model as "outcome unknown".
-    retry: { initialInterval: '1s', maximumInterval: '5s', maximumAttempts: input.plan.repeatable ? 4 : 1 },
+    retry: { initialInterval: '1s', maximumInterval: '5s', maximumAttempts: attemptsOf(input.plan) },
     cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
   });
   return tools['run-tool'].executeWithOptions({ summary }, [input]);

@@ -19,6 +19,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import { apply } from '../conversation/apply.js';
+import { CHILD_PATTERN } from '../conversation/people-input.js';
 import { ID_PATTERN, type ConversationOutcome, type StartOptions } from '../conversation/contract.js';
 import { detailsOf } from '../conversation/details.js';
 import type { ConversationEvent } from '../conversation/event.js';
@@ -61,7 +62,7 @@ export async function conversation(argument?: ConversationArgument): Promise<Con
   observer.opened(state);
   remindOfAgent(state);
   const updates = handleMessages({ state: () => state, tell, answers, bell, isLeaving: () => leaving });
-  const performer = createPerformer(tell);
+  const performer = createPerformer(tell, updates.resultOf);
 
   for (;;) {
     const due = handOverReason(state, updates.count());
@@ -100,14 +101,22 @@ function begin(argument: ConversationArgument | undefined): ConversationState {
   const rules = patched(`rules-${LATEST_RULES}`) ? LATEST_RULES : 1;
   // Only a run of ours may carry a state in: a start argument that brings one is somebody else's.
   if (argument?.carried && info.continuedFromExecutionRunId) {
-    return apply({ ...argument.carried, rules }, { kind: 'run-continued', at: now() });
+    return apply({ ...argument.carried, conversation: info.workflowId, rules }, { kind: 'run-continued', at: now() });
   }
-  if (!ID_PATTERN.test(info.workflowId)) throw refuseStart(`the workflow id must match ${ID_PATTERN.source}`);
   const start = readStart(argument);
   if (!start.ok) throw refuseStart(start.reason);
-  const { agent, scope, title, model } = start.value;
+  const { agent, scope, delegation, ...rest } = start.value;
+  // Who is whose sub-agent, Temporal knows better than an argument.
+  if (delegation && info.parent?.workflowId !== delegation.parent.conversation)
+    throw refuseStart('start.delegation is for sub-agents, which a conversation starts');
+  const pattern = delegation ? CHILD_PATTERN : ID_PATTERN;
+  if (!pattern.test(info.workflowId)) throw refuseStart(`the workflow id must match ${pattern.source}`);
   const identity = { life: info.firstExecutionRunId, agent, scope };
-  return openConversation({ identity, title, model, rules, at: now() });
+  const opened = openConversation({ ...rest, identity, conversation: info.workflowId, delegation, rules, at: now() });
+  if (!delegation) return opened;
+  const asked = apply(opened, { kind: 'message-received', messageId: 'task', text: delegation.task, delivery: 'queue', at: now() });
+  // One task, one turn.
+  return apply(asked, { kind: 'close-requested', at: now() });
 }
 
 /** Who started it without our client gave no memo; lists and the UI read the agent there. */

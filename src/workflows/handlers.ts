@@ -14,7 +14,7 @@ import { turnOfMessage } from '../conversation/arrivals.js';
 import { LIMITS, type CompactionOutcome, type ResetResult, type TurnResult } from '../conversation/contract.js';
 import type { Recalled } from '../conversation/effects.js';
 import type { ConversationEvent } from '../conversation/event.js';
-import { readMessage, readOptionalText, readTitle, readTurnRequest, type Checked, type Said } from '../conversation/input.js';
+import { readMessage, readOptionalText, readTitle, readTurnRequest, type Said } from '../conversation/input.js';
 import { readConsolidationNews } from '../conversation/memory-input.js';
 import { turnId, type ConversationState, type EndedTurn } from '../conversation/state.js';
 import { contextOf, endedTurn, isTurnOpen, promiseOf, queueOf, resultOf, statusOf } from '../conversation/view.js';
@@ -22,6 +22,8 @@ import { heal, recall } from './activities.js';
 import type { Answers } from './answers.js';
 import type { Bell } from './bell.js';
 import { now } from './clock.js';
+import { accepted, refuseWhenClosing } from './refusals.js';
+import { handlePeople, messageReceived } from './people.js';
 import {
   closeSignal,
   compactUpdate,
@@ -53,16 +55,20 @@ interface Conversation {
 /** Signals are accepted before we see them; only Temporal's own 2 MiB holds them back. */
 const SIGNAL_BYTES = 4 * 1024 * 1024;
 
-export function handleMessages(conversation: Conversation): { readonly count: () => number } {
+export interface Handled {
+  readonly count: () => number;
+  /** With its answer, from here or from the store; undefined while the store does not answer. */
+  readonly resultOf: (ended: EndedTurn) => Promise<TurnResult | undefined>;
+}
+
+export function handleMessages(conversation: Conversation): Handled {
   const { state, tell, answers, bell, isLeaving } = conversation;
   let updates = 0;
   let waitingSends = 0;
 
   const reject = (name: string, reason: string): void => tell({ kind: 'input-rejected', name, reason, at: now() });
   const hear = (said: Said, id: string): void =>
-    said.kind === 'reset'
-      ? tell({ kind: 'reset-requested', resetId: id, at: now() })
-      : tell({ kind: 'message-received', messageId: id, text: said.text, ...said.media, delivery: said.delivery, at: now() });
+    said.kind === 'reset' ? tell({ kind: 'reset-requested', resetId: id, at: now() }) : tell(messageReceived(said, id));
   /** An update after the last hand-over check would be lost with this run's results: it is counted, then served. */
   const counted = <Args extends unknown[], Result>(handle: (...args: Args) => Promise<Result>) => {
     return (...args: Args): Promise<Result> => {
@@ -98,6 +104,7 @@ export function handleMessages(conversation: Conversation): { readonly count: ()
     if (news.ok && news.value.life === state().identity.life) tell({ kind: 'consolidation-ended', ...news.value, at: now() });
     else if (!news.ok) reject('consolidated', news.reason);
   });
+  handlePeople({ state, tell, counted, hear, reject });
   setHandler(closeSignal, () => tell({ kind: 'close-requested', at: now() }));
   setDefaultSignalHandler((name) => {
     const known = (LATER.signals as readonly string[]).includes(name);
@@ -240,7 +247,7 @@ export function handleMessages(conversation: Conversation): { readonly count: ()
     return answer && resultOf(ended, answer.text, answer.textRef);
   };
 
-  return { count: () => updates };
+  return { count: () => updates, resultOf: async (ended) => atHand(ended) ?? (await recalled(ended)) };
 }
 
 /** It has ended, or is so long ago that only the store knows. */
@@ -260,16 +267,6 @@ function resetResult(state: ConversationState, id: string): ResetResult | undefi
 
 function compactionOutcome(state: ConversationState, id: string): CompactionOutcome | undefined {
   return state.memory.outcomes.find(({ requestId }) => requestId === id)?.outcome;
-}
-
-function accepted<T>(checked: Checked<T>): T {
-  if (checked.ok) return checked.value;
-  throw ApplicationFailure.nonRetryable(checked.reason, FAILURES.invalidMessage);
-}
-
-function refuseWhenClosing(state: ConversationState): void {
-  if (state.closing === 'no') return;
-  throw ApplicationFailure.nonRetryable('the conversation is closing and takes no new messages; start another', FAILURES.closing);
 }
 
 function askAgain(why: string): ApplicationFailure {

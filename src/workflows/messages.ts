@@ -11,13 +11,31 @@ import type {
   ReviewRequest,
 } from '../conversation/memory-contract.js';
 import type { AskedConsolidation } from '../conversation/memory-queue.js';
-import type { CompactionOutcome, ContextIndex, Message, QueuedEvent, ResetResult, Status, TurnResult } from '../conversation/contract.js';
+import type {
+  Approval,
+  ChildNews,
+  CompactionOutcome,
+  ContextIndex,
+  Decided,
+  Decision,
+  Enqueued,
+  Message,
+  QueuedEvent,
+  ResetResult,
+  Status,
+  TurnResult,
+  Withdrawn,
+} from '../conversation/contract.js';
+import type { Budget } from '../conversation/effects.js';
 
 export const WORKFLOW_TYPE = 'conversation';
 
 export const messageSignal = defineSignal<[string | Message]>('message');
 export const newSignal = defineSignal<[{ id?: string }?]>('new');
 export const interruptSignal = defineSignal<[{ reason?: string }?]>('interrupt');
+export const decideSignal = defineSignal<[Decision]>('decide');
+/** From a sub-agent to the conversation that started it. */
+export const childSignal = defineSignal<[ChildNews]>('child');
 export const closeSignal = defineSignal('close');
 /** Beyond design section 3: a new title, for lists and the UI. */
 export const renameSignal = defineSignal<[{ title: string }]>('rename');
@@ -26,11 +44,17 @@ export const sendUpdate = defineUpdate<TurnResult, [string | Message]>('send');
 export const turnUpdate = defineUpdate<TurnResult, [{ turnId: string }]>('turn');
 export const resetUpdate = defineUpdate<ResetResult, [{ id?: string }]>('reset');
 
+export const enqueueUpdate = defineUpdate<Enqueued, [string | Message]>('enqueue');
+export const withdrawUpdate = defineUpdate<Withdrawn, [{ messageId: string }]>('withdraw');
+export const decideUpdate = defineUpdate<Decided, [Decision]>('decide');
+export const raiseBudgetUpdate = defineUpdate<{ readonly budget: Budget }, [Budget]>('raiseBudget');
+
 export const compactUpdate = defineUpdate<CompactionOutcome, [{ id?: string }]>('compact');
 export const undoCompactionUpdate = defineUpdate<CompactionOutcome, [{ id?: string }]>('undoCompaction');
 
 export const statusQuery = defineQuery<Status>('status');
 export const queueQuery = defineQuery<QueuedEvent[]>('queue');
+export const approvalsQuery = defineQuery<Approval[]>('approvals');
 export const contextQuery = defineQuery<ContextIndex>('context');
 
 /** From the memory workflow to the conversation that asked it. */
@@ -48,9 +72,9 @@ export const memoryStatusQuery = defineQuery<MemoryStatus>('status');
 
 /** In the contract, not built yet: these fail with the type `NotYetAvailable`. */
 export const LATER = {
-  signals: ['decide', 'child'],
-  updates: ['enqueue', 'withdraw', 'setMode', 'step', 'setBreakpoints', 'editQueue', 'decide', 'rewind', 'raiseBudget'],
-  queries: ['approvals'],
+  signals: [] as readonly string[],
+  updates: ['setMode', 'step', 'setBreakpoints', 'editQueue', 'rewind'],
+  queries: [] as readonly string[],
 } as const;
 
 /** Types of the failures that a client can meet. */
@@ -62,4 +86,6 @@ export const FAILURES = {
   closing: 'ConversationClosing',
   /** The run hands over to the next: say it again, with the same id. */
   continues: 'Continues',
+  /** Nothing of that id waits for a decision, or not with these arguments. */
+  notWaiting: 'NotWaiting',
 } as const;

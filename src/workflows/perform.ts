@@ -3,8 +3,11 @@ import { CancellationScope, upsertSearchAttributes } from '@temporalio/workflow'
 import type { ConversationEvent } from '../conversation/event.js';
 import type { ToolFinished } from '../conversation/effects.js';
 import type { Step, ToolRun } from '../conversation/next-step.js';
-import { askMemory, callModel, compact, heal, persist, putAway, record, runLocalTool, runTool, uncompact } from './activities.js';
+import { askMemory, callModel, compact, heal, notify, persist, putAway, record, runLocalTool, runTool, uncompact } from './activities.js';
 import { now } from './clock.js';
+import type { Handled } from './handlers.js';
+import { childSignal, decideSignal, interruptSignal } from './messages.js';
+import { report, signalOther, startSubAgent } from './relatives.js';
 import { failureOf } from './failure.js';
 import { toPairs } from './search-attributes.js';
 
@@ -14,7 +17,7 @@ export interface Performer {
   start(step: Performed): void;
 }
 
-export function createPerformer(tell: (event: ConversationEvent) => void): Performer {
+export function createPerformer(tell: (event: ConversationEvent) => void, resultOf: Handled['resultOf']): Performer {
   /** A stop is for all that is in flight; what starts after it has a scope of its own. */
   let scope = new CancellationScope();
 
@@ -98,6 +101,7 @@ export function createPerformer(tell: (event: ConversationEvent) => void): Perfo
         case 'stop':
           scope.cancel();
           scope = new CancellationScope();
+          for (const child of step.children) signalOther(child, interruptSignal, { reason: 'its parent was stopped' });
           return tell({ kind: 'stop-sent', at });
         case 'tell-attributes': {
           const { AgentStatus: status, AgentTurns: turns } = step.attributes;
@@ -122,11 +126,32 @@ export function createPerformer(tell: (event: ConversationEvent) => void): Perfo
             (result) => ({ kind: 'put-away', result, at: now() }),
             (error) => ({ kind: 'put-away-failed', failure: failureOf(error), at: now() }),
           );
+        case 'start-child':
+          return startSubAgent(step.start, tell);
+        case 'tell-children':
+          for (const { child, decision } of step.told) signalOther(child, decideSignal, decision);
+          return tell({ kind: 'children-told', at });
+        case 'tell-parent': {
+          const { parent, news } = step;
+          signalOther(parent.conversation, childSignal, news);
+          return tell({ kind: 'parent-told', asks: JSON.stringify(news.kind === 'asks' ? news.asks : []), at });
+        }
+        case 'report':
+          tell({ kind: 'report-started', at });
+          return void report(step.parent, step.ended, resultOf).then(() => tell({ kind: 'reported', at: now() }));
+        case 'notify':
+          tell({ kind: 'notify-started', callIds: step.input.waiting.map(({ callId }) => callId), at });
+          // Nobody waits for it; that it failed is in the Temporal UI.
+          return void tellEnd(notify(step.input, step.summary), notified, notified);
         default:
           return step satisfies never;
       }
     },
   };
+}
+
+function notified(): ConversationEvent {
+  return { kind: 'notified', at: now() };
 }
 
 function healEnded(): ConversationEvent {

@@ -91,7 +91,7 @@ test('the limit of tool rounds ends the turn, says so, and leaves every call ans
 test('an interrupt stops what is in flight and keeps what the model had completed', () => {
   const { state, input } = thinking();
   const stopping = apply(state, { kind: 'interrupt-requested', reason: null, at: 2000 });
-  expect(nextStep(stopping)).toEqual({ kind: 'stop' });
+  expect(nextStep(stopping)).toEqual({ kind: 'stop', children: [] });
   const told = apply(stopping, { kind: 'stop-sent', at: 2001 });
   expect(nextStep(told)).toMatchObject({ kind: 'wait', until: 3501 });
   const stopped = apply(told, { kind: 'model-answered', answer: answer(input, { stop: 'interrupted' }), at: 2300 });

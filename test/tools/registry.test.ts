@@ -49,8 +49,10 @@ describe('the registry', () => {
   });
 });
 
-it('every built-in may be repeated, and those that look at nothing outside are local', () => {
+it('every built-in that looks on may be repeated, and those that look at nothing outside are local', () => {
   expect(builtinTools.map((tool) => [tool.name, tool.policy.repeatable, tool.policy.local])).toEqual([
+    ['ask_user', true, true],
+    ['delegate', false, false],
     ['get_time', true, true],
     ['list_files', true, false],
     ['query_memory', true, true],
@@ -60,5 +62,6 @@ it('every built-in may be repeated, and those that look at nothing outside are l
     ['search_history', true, false],
     ['set_task', true, true],
     ['store_in_memory', true, true],
+    ['wait_until', true, true],
   ]);
 });

@@ -115,6 +115,18 @@ export function createTimeline({ width, measure }: TimelineLook): Timeline {
         turn.anchor = Math.max(at, event.until);
         return line(turn, at, 'waiting', `${event.for}; again in ${formatDuration(event.until - at)}`, 'yellow');
       }
+      case 'asked': {
+        endModel(turn, at);
+        turn.spans.push({ label: event.name, kind: 'wait', from: at, callId: event.callId, attempts: 1 });
+        const what = event.what === 'question' ? 'asks' : 'may it run?';
+        return line(turn, at, what, `${event.name}  ${event.target}`, 'yellow');
+      }
+      case 'decided': {
+        const span = turn.spans.find(({ callId, kind, to }) => callId === event.callId && kind === 'wait' && to === undefined);
+        if (span !== undefined) span.to = at;
+        turn.anchor = at;
+        return line(turn, at, event.decision, event.name, event.decision === 'approve' || event.decision === 'answer' ? 'green' : 'red');
+      }
       case 'compacted': {
         turn.anchor = at;
         return line(turn, at, 'memory', `older turns became memory: ${event.tokensBefore} → ${event.tokensAfter} tokens`, 'dim');

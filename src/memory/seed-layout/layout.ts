@@ -8,7 +8,7 @@
  */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { isDeeperThan } from '../../conversation/input.js';
+import { isDeeperThan } from '../../conversation/fields.js';
 import { slotsOf, withSlot, type SlotRange } from '../../conversation/slots.js';
 import type { EpisodeRecord, FactRecord } from '../../stores/store.js';
 import { itemNumber, readEpisodicItem, readSemanticItem, type SemanticItem } from '../items.js';

@@ -1,5 +1,7 @@
 /** The tools that every agent has unless its `agent.json` says otherwise. */
 import type { Tool } from '../tool.js';
+import { askUser } from './ask-user.js';
+import { delegate } from './delegate.js';
 import { getTime } from './get-time.js';
 import { listFiles } from './list-files.js';
 import { queryMemory } from './query-memory.js';
@@ -9,8 +11,11 @@ import { searchFiles } from './search-files.js';
 import { searchHistory } from './search-history.js';
 import { setTask } from './set-task.js';
 import { storeInMemory } from './store-in-memory.js';
+import { waitUntil } from './wait-until.js';
 
 export const builtinTools: Tool[] = [
+  askUser,
+  delegate,
   getTime,
   listFiles,
   queryMemory,
@@ -20,4 +25,5 @@ export const builtinTools: Tool[] = [
   searchHistory,
   setTask,
   storeInMemory,
+  waitUntil,
 ];

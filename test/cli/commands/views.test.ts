@@ -147,6 +147,7 @@ const STATUS: Status = {
   context: { tokens: 24_600, budget: 60_000, chunks: 40, prefixHash: null, prefixChanges: 0, prefixCause: null, compactions: 0 },
   window: { since: NOW - 3_600_000, messages: 24, limit: 50, consolidating: 0, owed: 0 },
   pendingApprovals: 0,
+  budget: null,
   usage: { inputTokens: 120_311, cachedTokens: 98_000, outputTokens: 4011, costUsd: 0.0321 },
   historyEvents: 1311,
   agent: 'default',

@@ -1,0 +1,56 @@
+/** The `notify` step: whoever the worker's settings name hears that a person is waited for, and how to answer. */
+import { Context } from '@temporalio/activity';
+import type { NotifyInput } from '../conversation/effects.js';
+import type { JsonValue } from '../conversation/message.js';
+import { beginningOf } from '../conversation/text.js';
+import { inputOf } from '../memory/bodies.js';
+import type { ActivityDependencies } from './index.js';
+import { keyOf } from './key.js';
+
+/** What is told of one wait. `arguments` is their beginning, as JSON. */
+export interface Notice {
+  readonly conversation: string;
+  readonly agent: string;
+  readonly title: string | null;
+  readonly callId: string;
+  readonly kind: 'approval' | 'question';
+  readonly tool: string;
+  readonly arguments: string;
+  /** ISO 8601, UTC. */
+  readonly expiresAt: string;
+  /** The command that answers it. */
+  readonly command: string;
+}
+
+/** May reject: it is tried again a few times, and its failure shows in the Temporal UI. */
+export type Notify = (notices: readonly Notice[], signal: AbortSignal) => Promise<void>;
+
+const ARGUMENT_CHARACTERS = 2_000;
+
+export async function notifyOfWait({ store, notify }: Pick<ActivityDependencies, 'store' | 'notify'>, input: NotifyInput): Promise<void> {
+  if (!notify) return;
+  const key = keyOf(input.identity);
+  const entries = await store.entries.read(
+    key,
+    input.waiting.map(({ askedIn }) => askedIn),
+  );
+  const { agent } = input.identity;
+  const notices = input.waiting.map(async ({ callId, kind, tool, until }, at): Promise<Notice> => {
+    const message = entries[at]?.message;
+    const blocks = message?.role === 'assistant' ? message.blocks : [];
+    const block = blocks.find((one) => one.kind === 'tool-call' && one.callId === callId);
+    const given: JsonValue = block?.kind === 'tool-call' ? await inputOf(store, key, block) : null;
+    return {
+      conversation: key.conversation,
+      agent,
+      title: input.title,
+      callId,
+      kind,
+      tool,
+      arguments: beginningOf(JSON.stringify(given), ARGUMENT_CHARACTERS),
+      expiresAt: new Date(until).toISOString(),
+      command: `perdura ${kind === 'question' ? 'answer' : 'approve'} ${key.conversation} ${callId}`,
+    };
+  });
+  await notify(await Promise.all(notices), Context.current().cancellationSignal);
+}

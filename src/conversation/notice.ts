@@ -1,0 +1,35 @@
+/** Somebody is to hear that a person is waited for: once for each wait, and nobody waits for the telling. */
+import type { NotifyInput } from './effects.js';
+import type { ConversationEvent } from './event.js';
+import type { ConversationState, ToolCall } from './state.js';
+import { withToolCalls } from './turn-access.js';
+
+type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
+
+/** Undefined when nothing is to be told, or nobody has asked to be. */
+export function notifyInput(state: ConversationState): NotifyInput | undefined {
+  if (state.settings?.notifies !== true || state.notifying || state.turn?.doing.kind !== 'tools') return undefined;
+  const waiting = state.turn.doing.calls.flatMap((call) => (isUntold(call) && call.asked ? [{ call, asked: call.asked }] : []));
+  if (waiting.length === 0) return undefined;
+  return {
+    identity: state.identity,
+    title: state.title,
+    waiting: waiting.map(({ call, asked }) => ({
+      callId: call.id,
+      kind: asked.kind,
+      tool: call.name,
+      askedIn: call.askedIn,
+      until: asked.until,
+    })),
+  };
+}
+
+export function startNotifying(state: ConversationState, { callIds }: Of<'notify-started'>): ConversationState {
+  return withToolCalls({ ...state, notifying: true }, (call) =>
+    call.asked && callIds.includes(call.id) ? { ...call, asked: { ...call.asked, told: true } } : call,
+  );
+}
+
+function isUntold({ status, asked }: ToolCall): boolean {
+  return status === 'asking' && asked?.told === false;
+}

@@ -1,0 +1,46 @@
+/**
+ * What the store is still to be told: effects that nobody waits for any more, and news for watchers. A `record` step takes them along.
+ *
+ * T4  A call that nobody waits for any more is settled: fenced, and for a tool call answered in words that say whether it ran.
+ */
+import type { Settlement, StepFailure } from './effects.js';
+import type { Entry, ToolOutcome } from './message.js';
+import { turnId, type ConversationState, type ToolCall, type Turn } from './state.js';
+
+const MAX_FACTS = 64;
+
+/** What the model is told of a call without a result of its own. */
+export function answerFor(state: ConversationState, turn: Turn, call: ToolCall, failure: StepFailure | null): Settlement {
+  const [outcome, text]: [ToolOutcome, string] =
+    call.status === 'delegated'
+      ? ['unknown', 'Interrupted: the sub-agent was told to stop, and did not report in time. What it has done is unknown.']
+      : call.status !== 'running'
+        ? ['cancelled', 'Cancelled before it started: the person stopped this turn.']
+        : failure && call.plan.repeatable
+          ? ['error', `The tool did not finish: ${failure.message}`]
+          : ['unknown', `Interrupted, outcome unknown: ${failure ? failure.message : 'the person stopped this turn while it ran'}.`];
+  return { effect: call.id, entry: resultEntry(state, turn, call, outcome, text) };
+}
+
+export function resultEntry(state: ConversationState, turn: Turn, call: ToolCall, outcome: ToolOutcome, text: string): Entry {
+  const { id: callId, name, slot, seq } = call;
+  const { session, now } = state;
+  const message = { role: 'tool', callId, name, outcome, text } as const;
+  return { v: 1, slot, session, turn: turnId(turn.number), seq, ts: now / 1000, message };
+}
+
+export function settle(state: ConversationState, settlements: readonly Settlement[]): ConversationState {
+  const owed = { ...state, outbox: { ...state.outbox, settle: [...state.outbox.settle, ...settlements] } };
+  return settlements.reduce<ConversationState>((now, { entry }) => {
+    if (entry?.message.role !== 'tool') return now;
+    const { callId, name, outcome, text } = entry.message;
+    const preview = typeof text === 'string' ? text : text.preview;
+    return announce(now, { kind: 'tool-finished', turn: entry.turn, callId, name, outcome, preview });
+  }, owed);
+}
+
+/** Facts are for watchers only: with the store away for long, the newest are let go. */
+export function announce(state: ConversationState, fact: ConversationState['outbox']['facts'][number]): ConversationState {
+  if (state.outbox.facts.length >= MAX_FACTS) return state;
+  return { ...state, outbox: { ...state.outbox, facts: [...state.outbox.facts, fact] } };
+}

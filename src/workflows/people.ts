@@ -1,0 +1,114 @@
+/** What people say beside messages: leave for a call, an answer, a larger budget, a message taken back. And what sub-agents report. */
+import { ApplicationFailure, setHandler, uuid4 } from '@temporalio/workflow';
+import { turnOfMessage } from '../conversation/arrivals.js';
+import type { Decided, Enqueued, Withdrawn } from '../conversation/contract.js';
+import type { Budget } from '../conversation/effects.js';
+import type { ConversationEvent } from '../conversation/event.js';
+import { readMessage, type Said } from '../conversation/input.js';
+import { readBudget, readChildNews, readDecision, readWithdrawal } from '../conversation/people-input.js';
+import type { ConversationState } from '../conversation/state.js';
+import { queuedCount } from '../conversation/spill.js';
+import { approvalsOf, refuseDecision } from '../conversation/waiting.js';
+import { refuseWithdrawal } from '../conversation/withdrawal.js';
+import { now } from './clock.js';
+import {
+  approvalsQuery,
+  childSignal,
+  decideSignal,
+  decideUpdate,
+  enqueueUpdate,
+  FAILURES,
+  raiseBudgetUpdate,
+  withdrawUpdate,
+} from './messages.js';
+import { accepted, refuseWhenClosing } from './refusals.js';
+
+interface People {
+  readonly state: () => ConversationState;
+  readonly tell: (event: ConversationEvent) => void;
+  readonly counted: <Args extends unknown[], Result>(handle: (...args: Args) => Promise<Result>) => (...args: Args) => Promise<Result>;
+  readonly hear: (said: Said, id: string) => void;
+  readonly reject: (name: string, reason: string) => void;
+}
+
+export function handlePeople({ state, tell, counted, hear, reject }: People): void {
+  setHandler(decideSignal, (payload: unknown) => {
+    const decision = readDecision(payload);
+    if (decision.ok) tell({ kind: 'decided', decision: decision.value, at: now() });
+    else reject('decide', decision.reason);
+  });
+  setHandler(childSignal, (payload: unknown) => {
+    const news = readChildNews(payload);
+    if (!news.ok) return reject('child', news.reason);
+    const { callId } = news.value;
+    if (news.value.kind === 'asks') tell({ kind: 'child-asks', callId, asks: news.value.asks, at: now() });
+    else tell({ kind: 'child-ended', callId, report: news.value.report, at: now() });
+  });
+  setHandler(
+    decideUpdate,
+    counted((payload: unknown): Promise<Decided> => {
+      const decision = accepted(readDecision(payload));
+      tell({ kind: 'decided', decision, at: now() });
+      return Promise.resolve({ callId: decision.callId, decision: decision.decision });
+    }),
+    {
+      validator: (payload: unknown) => {
+        const refused = refuseDecision(state(), accepted(readDecision(payload)));
+        if (refused !== undefined) throw ApplicationFailure.nonRetryable(refused, FAILURES.notWaiting);
+      },
+    },
+  );
+  setHandler(
+    enqueueUpdate,
+    counted((payload: unknown): Promise<Enqueued> => {
+      const said = accepted(readMessage(payload));
+      const messageId = said.id ?? uuid4();
+      const known = state().seen.some(([id]) => id === messageId);
+      const position = queuedCount(state().queue);
+      hear(said, messageId);
+      const acceptedAs = known ? 'duplicate' : said.kind === 'reset' ? 'queue' : said.delivery;
+      return Promise.resolve({ messageId, turnId: turnOfMessage(state(), messageId) ?? null, acceptedAs, position });
+    }),
+    {
+      validator: (payload: unknown) => {
+        accepted(readMessage(payload));
+        refuseWhenClosing(state());
+      },
+    },
+  );
+  setHandler(
+    withdrawUpdate,
+    counted((payload: unknown): Promise<Withdrawn> => {
+      const messageId = accepted(readWithdrawal(payload));
+      const reason = refuseWithdrawal(state(), messageId);
+      if (reason !== undefined) return Promise.resolve({ messageId, withdrawn: false, reason });
+      tell({ kind: 'withdraw-requested', messageId, at: now() });
+      return Promise.resolve({ messageId, withdrawn: true });
+    }),
+    { validator: (payload: unknown) => void accepted(readWithdrawal(payload)) },
+  );
+  setHandler(
+    raiseBudgetUpdate,
+    counted((payload: unknown): Promise<{ readonly budget: Budget }> => {
+      const budget = accepted(readBudget(payload, 'raiseBudget'));
+      tell({ kind: 'budget-raised', budget, at: now() });
+      return Promise.resolve({ budget });
+    }),
+    { validator: (payload: unknown) => void accepted(readBudget(payload, 'raiseBudget')) },
+  );
+  setHandler(approvalsQuery, () => approvalsOf(state()));
+}
+
+export function messageReceived(said: Extract<Said, { kind: 'message' }>, messageId: string): ConversationEvent {
+  const { text, media, output, context, delivery } = said;
+  return {
+    kind: 'message-received',
+    messageId,
+    text,
+    ...media,
+    ...(output && { output }),
+    ...(context && { context }),
+    delivery,
+    at: now(),
+  };
+}

@@ -1,0 +1,56 @@
+/** Sub-agents and the parent: workflows of their own that are started, told and reported to. */
+import { getExternalWorkflowHandle, ParentClosePolicy, startChild, type SignalDefinition } from '@temporalio/workflow';
+import { LIMITS, type TurnResult } from '../conversation/contract.js';
+import type { ChildStart } from '../conversation/delegation.js';
+import type { ParentLink } from '../conversation/effects.js';
+import type { ConversationEvent } from '../conversation/event.js';
+import { NO_USAGE, type EndedTurn } from '../conversation/state.js';
+import { beginningOf } from '../conversation/text.js';
+import { now } from './clock.js';
+import { failureOf } from './failure.js';
+import { childSignal, WORKFLOW_TYPE } from './messages.js';
+
+/** Whoever is not there any more need not be told. */
+export function signalOther<Args extends unknown[]>(workflowId: string, signal: SignalDefinition<Args>, ...args: Args): void {
+  void getExternalWorkflowHandle(workflowId)
+    .signal(signal, ...args)
+    .catch(() => undefined);
+}
+
+/**
+ * Abandoned, so that it outlives this run's hand-over (a `TERMINATE` child dies with it, measured): it reports by signal. That it
+ * ended without a report shows only here, while this run lasts.
+ */
+export function startSubAgent({ callId, child, options, summary }: ChildStart, tell: (event: ConversationEvent) => void): void {
+  tell({ kind: 'child-started', callId, child, at: now() });
+  const { agent = '', scope = '', title = '' } = options;
+  void startChild(WORKFLOW_TYPE, {
+    workflowId: child,
+    args: [options],
+    parentClosePolicy: ParentClosePolicy.ABANDON,
+    memo: { agent, scope, title },
+    staticSummary: summary,
+  })
+    .then((handle) => {
+      tell({ kind: 'child-running', callId, at: now() });
+      return handle.result();
+    })
+    .catch((error: unknown) => {
+      const { type, message } = failureOf(error);
+      const report = { text: '', stopReason: 'failed', usage: NO_USAGE, error: { type, message } } as const;
+      tell({ kind: 'child-ended', callId, report, at: now() });
+    });
+}
+
+/** How the one turn of this sub-agent ended. */
+export async function report(
+  parent: ParentLink,
+  ended: EndedTurn,
+  resultOf: (ended: EndedTurn) => Promise<TurnResult | undefined>,
+): Promise<void> {
+  const result = await resultOf(ended);
+  const text = beginningOf(result?.text ?? '(The store, which has its answer, does not answer now.)', LIMITS.reportBytes / 4);
+  const { stopReason, usage, error } = ended;
+  const told = { text, stopReason, usage, ...(error ? { error } : {}) };
+  signalOther(parent.conversation, childSignal, { callId: parent.callId, kind: 'ended', report: told });
+}
