@@ -11,7 +11,13 @@ import { createStage, say, type Stage } from '../support/stage.js';
 import { replayProblems } from '../support/replays.js';
 import { startWorld, type World } from '../support/world.js';
 
-const SMALL = { maxTokens: 500, context: { maxTokens: 6_000, safetyMargin: 500 } };
+/** Few tools, as each takes room. */
+const SMALL = {
+  maxTokens: 500,
+  context: { maxTokens: 6_000, safetyMargin: 500 },
+  tools: ['set_task', 'search_files', 'read_file', 'patch'],
+  memory: { enabled: false },
+};
 /** About 400 tokens. */
 const LONG = 'The harbour master keeps the ledger. '.repeat(43);
 
