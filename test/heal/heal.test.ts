@@ -99,7 +99,9 @@ test('single lost records come back, and the message ids with them', async () =>
 });
 
 test('what was only a reference is named in its place, in words for the model', async () => {
-  world = await startWorld({ redisUrl: server.url, files: { 'big.txt': 'line of a big file\n'.repeat(1_000) } });
+  // With a memory channel its citation would stand there, and say it when it is asked for.
+  const agent = { memory: { enabled: false } };
+  world = await startWorld({ redisUrl: server.url, agent, files: { 'big.txt': 'line of a big file\n'.repeat(1_000) } });
   const id = world.id();
   world.api.play({ reply: callTool('read_file', { path: 'big.txt' }) }, { reply: text('read') });
   await world.client.send(id, 'read big.txt', { start: {} });
@@ -125,7 +127,7 @@ test('a flush in the middle of a tool round is healed before the tool reads its 
   expect(world.api.problems).toEqual([]);
 });
 
-const small = { maxTokens: 500, context: { maxTokens: 6_000, safetyMargin: 500 } };
+const small = { maxTokens: 500, context: { maxTokens: 6_000, safetyMargin: 500 }, tools: [] };
 
 /** Turns of which the older become memory, by a summarizer that says which batch it was. */
 async function remembering(id: string, turns: number, scope: string): Promise<void> {
