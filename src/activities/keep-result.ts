@@ -53,8 +53,8 @@ export async function keepResult(
   const compacted = compact(plugins, input, answered, id);
   const item = { id, citation: citationOf(compacted, { name: input.name, length: answered.text.length, id, room }) };
   const content = typeof text === 'string' ? await store.bodies.put(key, text).catch(() => undefined) : text;
-  // With the store away the entry is written later, and the item with it.
-  if (!content) return { text, item };
+  // The store did not take it: nothing may be cited that might not be there.
+  if (!content) return { text };
   const { session, name } = input;
   const { ref, bytes } = content;
   const size = sizeOf(answered.text);
