@@ -37,6 +37,7 @@ describe('the six transforms', () => {
     ['one value at a path', TABLE, 'filtered', { path: 'rows[-1].weight.grams' }, '20'],
     ['a path in text that is JSON', JSON.stringify(TABLE), 'filtered', { path: "$['rows'][0]['name']" }, 'plum'],
     ['a path and a match', TABLE, 'filtered', { path: '$.rows[*].name', match: 'p' }, '2:   "plum",\n3:   "pear",'],
+    ['a name that the language alone knows', TABLE, 'filtered', { path: '$.toString' }, '[nothing lies at $.toString]'],
     ['a path to nothing', TABLE, 'filtered', { path: '$.columns' }, '[nothing lies at $.columns]'],
     [
       'no path leads beyond what is the content’s own',
