@@ -6,6 +6,7 @@ import type { AgentMemory, ItemPlace } from '../../../src/memory/channel/agent-m
 import { itemId } from '../../../src/memory/channel/item-id.js';
 import { keepItems } from '../../../src/memory/channel/items-of-entries.js';
 import { openMemory } from '../../../src/memory/channel/open-memory.js';
+import { sharedMemory } from '../../../src/memory/channel/shared-memory.js';
 import { createFileStore } from '../../../src/stores/file.js';
 import type { Store } from '../../../src/stores/store.js';
 import { aConversation } from '../../stores/builders.js';
@@ -128,6 +129,20 @@ test('a memory of another conversation is opened by its place, and shared both w
   expect((await shared.retrieve(id))?.content).toBe('of the parent');
   const back = await shared.store({ content: 'of the child' });
   expect((await opened(parent).retrieve(back))?.content).toBe('of the child');
+});
+
+test('a sub-agent that shares its parent’s memory finds both, and stores for both', async () => {
+  const [parent, child] = [placeOf(), placeOf()];
+  const theirs = await opened(parent).store({ content: 'of the parent' });
+  const own = await opened(child).store({ content: 'of its own tool' });
+  const memory = sharedMemory(opened(child), opened(parent, 'child:turn_0001/c9'));
+  expect([(await memory.retrieve(theirs))?.content, (await memory.retrieve(own))?.content]).toEqual(['of the parent', 'of its own tool']);
+  const stored = await memory.store({ content: 'for both' });
+  expect((await memory.query()).map(({ id }) => id)).toEqual([stored, own, theirs]);
+  expect(await memory.query({ limit: 2 })).toHaveLength(2);
+  expect((await opened(parent).retrieve(stored))?.content).toBe('for both');
+  await memory.clear();
+  expect((await opened(parent).query()).map(({ id }) => id)).toEqual([stored, theirs]);
 });
 
 test('items are made again from the entries that speak of them, the same as they were', async () => {
