@@ -1,5 +1,7 @@
 /** How long a prompt may be (seed 000, section 10): `input_budget = max_context_tokens - max_output_tokens - safety_margin`. */
 import { modelLimits, safetyMarginOf } from '../models/registry.js';
+import type { Thresholds } from '../conversation/effects.js';
+import { compactContext } from '../tools/builtin/compact-context.js';
 import type { AgentConfig } from '../agents/agent-config.js';
 
 /** A budget that leaves no room is somebody's mistake; the smallest still lets the model say so. */
@@ -18,6 +20,19 @@ export function memoryAnswerTokens({ context }: AgentConfig, model: string): num
   const known = modelLimits(model);
   const most = context.maxTokens ?? known.contextTokens;
   return Math.max(SMALLEST, Math.min(LARGEST_MEMORY_ANSWER, known.maxOutputTokens, Math.floor(most / 4)));
+}
+
+/** Design section 4: all limits scale by `min(1, input_budget / truncation)`. */
+export function thresholdsOf(config: AgentConfig, model: string, offered: readonly { readonly name: string }[]): Thresholds {
+  const { thresholds, autoCompactEnabled } = config.context;
+  const scale = Math.min(1, inputBudget(config, model) / thresholds.truncation);
+  return {
+    soft: Math.floor(thresholds.soft * scale),
+    hard: Math.floor(thresholds.hard * scale),
+    truncation: Math.floor(thresholds.truncation * scale),
+    autoCompact: autoCompactEnabled,
+    suggests: offered.some(({ name }) => name === compactContext.name),
+  };
 }
 
 export function compactionRatio({ context }: AgentConfig, model: string): number {

@@ -21,6 +21,8 @@ import type {
   RememberInput,
   RunToolInput,
   ToolFinished,
+  TruncateInput,
+  Truncated,
   UncompactInput,
 } from '../conversation/effects.js';
 import type { Forgotten, Reviewed } from '../conversation/memory-contract.js';
@@ -49,6 +51,7 @@ import { recall } from './recall.js';
 import { record } from './record.js';
 import { remember } from './remember.js';
 import { runTool } from './run-tool.js';
+import { truncate } from './truncate.js';
 
 export interface ActivityDependencies {
   readonly store: Store;
@@ -94,6 +97,7 @@ export interface Activities {
   forget(input: ForgetInput): Promise<Forgotten>;
   review(input: ReviewInput): Promise<Reviewed>;
   care(input: CareInput): ReturnType<typeof care>;
+  truncate(input: TruncateInput): Promise<Truncated>;
   notify(input: NotifyInput): Promise<void>;
   'call-model'(input: CallModelInput): Promise<ModelAnswer>;
   'run-tool'(input: RunToolInput): Promise<ToolFinished>;
@@ -116,6 +120,7 @@ export function createActivities(given: ActivityDependencies): Activities {
     forget: (input) => classified(forget(store, input)),
     review: (input) => classified(review(store, input)),
     care: (input) => classified(care(dependencies, input)),
+    truncate: (input) => classified(truncate(dependencies, input)),
     notify: (input) => classified(notifyOfWait(dependencies, input)),
     'call-model': (input) => classified(callModel(dependencies, input)),
     'run-tool': (input) => classified(runTool(dependencies, input)),

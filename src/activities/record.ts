@@ -1,6 +1,6 @@
 /** The `record` step: messages, settlements and facts to the store, and the agent's settings back. All of it may be done again. */
 import { createHash } from 'node:crypto';
-import { compactionRatio, inputBudget } from './budget.js';
+import { compactionRatio, inputBudget, thresholdsOf } from './budget.js';
 import type { AgentConfig } from '../agents/agent-config.js';
 import { AgentConfigError } from '../agents/load-agent.js';
 import type {
@@ -186,6 +186,7 @@ async function settingsOf(
     compactionRatio: compactionRatio(config, model),
     fixedTokens: fixedTokens(systemPrompt(agent, text), offered),
     handOver: { ...HAND_OVER, ...handOver },
+    thresholds: thresholdsOf(config, model, offered),
     ...budgetOf(config),
     ...(notifies && { notifies }),
     memory: {

@@ -33,6 +33,19 @@ const agentContext = z.strictObject({
   compactionRatio: z.number().min(0.1).max(1).optional(),
   /** Tokens kept free for what estimates miss; the model's own by default. */
   safetyMargin: z.int().min(0).max(100_000).optional(),
+  /** Tokens (seed 004); scaled down for models that take less. */
+  thresholds: z
+    .strictObject({
+      soft: z.int().min(100).max(10_000_000).default(50_000),
+      hard: z.int().min(100).max(10_000_000).default(80_000),
+      truncation: z.int().min(100).max(10_000_000).default(100_000),
+    })
+    .refine(({ soft, hard, truncation }) => soft < hard && hard < truncation, 'must be in order: soft < hard < truncation')
+    .prefault({}),
+  /** False: older turns become memory only when somebody asks for it; beyond `thresholds.truncation` the oldest leaves the prompt all the same. */
+  autoCompactEnabled: z.boolean().default(true),
+  /** Name of a compactor of one's own (createWorker's `compactors`), in place of `WorkingFlowCompactor`. */
+  compactor: z.string().min(1).max(100).optional(),
   /** Puts the time of its arrival before each message of a person. */
   clock: z.boolean().default(false),
   /** `provider/model` that summarizes; the conversation's own by default. */

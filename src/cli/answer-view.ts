@@ -61,6 +61,8 @@ export function createAnswerView(drawing: Drawing, options: ViewOptions): Answer
         return note(`${event.what === 'question' ? '?' : 'may it run?'} ${event.name} ${event.target}`);
       case 'decided':
         return note(`${event.decision}: ${event.name}`);
+      case 'paused':
+        return note(`stopped before ${event.why}; \`perdura debug\` goes on step by step`);
       case 'compacted':
         note(`(older turns became memory: ${event.tokensBefore} → ${event.tokensAfter} tokens)`);
         return;

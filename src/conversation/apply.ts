@@ -5,6 +5,7 @@
  * C1  Counters never go back within a life.
  * C2  The state is plain JSON: it equals its own round trip.
  */
+import { acceptReduced, receiveAppEvent } from './app-events.js';
 import { answerResets, receiveMessage, rejectInput, requestInterrupt, requestReset } from './arrivals.js';
 import {
   acceptCompacted,
@@ -18,6 +19,7 @@ import {
   startUndo,
 } from './compaction.js';
 import type { Consolidation } from './contract.js';
+import { advanceControl, isHeld, queuedId, setBreakpoints, setMode, startStep } from './control.js';
 import { noteChildAsks, noteChildRuns, startChild } from './delegation.js';
 import type { ConversationEvent } from './event.js';
 import { acceptPersisted, acceptRecorded, failPersist, failRecord, startRecord } from './recording.js';
@@ -25,8 +27,10 @@ import { CONSOLIDATING_RULES } from './rules.js';
 import { turnId, type ConversationState } from './state.js';
 import { acceptAnswer, failModelCall, startModelCall } from './model-call.js';
 import { startNotifying } from './notice.js';
+import { editQueue } from './queue-editing.js';
 import { announce } from './settlement.js';
 import { acceptChildEnd, acceptDecision, failTool, finishTool, passWaits, startTools } from './tool-round.js';
+import { acceptTruncated, failTruncation, requestTruncation, startTruncation } from './truncation.js';
 import { withdraw } from './withdrawal.js';
 import { endTurn, passTime, sendStop, stopTurn } from './turn.js';
 import {
@@ -47,10 +51,12 @@ import {
 export function apply(before: ConversationState, event: ConversationEvent): ConversationState {
   const state = change({ ...before, now: Math.max(before.now, event.at) }, event);
   // A reset keeps its place in the queue; when it is next and a turn runs, that turn is stopped.
-  const stopped = state.turn && state.queue[0]?.kind === 'reset' ? stopTurn(state, 'the session is being reset', event.at) : state;
-  if (stopped.rules < CONSOLIDATING_RULES) return stopped;
-  const advanced = advanceWindow(stopped);
-  return endsWithNothing(advanced) ? endSession(advanced, 'nothing-to-do') : advanced;
+  const [head] = state.queue;
+  const isReset = state.turn && head?.kind === 'reset' && !isHeld(state, 'event', queuedId(head));
+  const stopped = isReset ? stopTurn(state, 'the session is being reset', event.at) : state;
+  const advanced = stopped.rules < CONSOLIDATING_RULES ? stopped : advanceWindow(stopped);
+  const ended = endsWithNothing(advanced) ? endSession(advanced, 'nothing-to-do') : advanced;
+  return advanceControl(before, ended, event);
 }
 
 function change(state: ConversationState, event: ConversationEvent): ConversationState {
@@ -69,6 +75,18 @@ function change(state: ConversationState, event: ConversationEvent): Conversatio
       return acceptDecision(state, event);
     case 'budget-raised':
       return { ...state, budget: event.budget };
+    case 'app-event-received':
+      return receiveAppEvent(state, event);
+    case 'app-event-reduced':
+      return acceptReduced(state, event);
+    case 'mode-set':
+      return setMode(state, event);
+    case 'breakpoints-set':
+      return setBreakpoints(state, event);
+    case 'step-requested':
+      return startStep(state, event);
+    case 'queue-edited':
+      return editQueue(state, event);
     case 'child-started':
       return startChild(state, event);
     case 'child-running':
@@ -131,6 +149,14 @@ function change(state: ConversationState, event: ConversationEvent): Conversatio
       return afterCompaction(state, acceptCompacted(state, event));
     case 'compact-failed':
       return afterCompaction(state, failCompaction(state, event));
+    case 'truncation-requested':
+      return requestTruncation(state, event);
+    case 'truncate-started':
+      return startTruncation(state, event);
+    case 'truncated':
+      return acceptTruncated(state, event);
+    case 'truncate-failed':
+      return failTruncation(state, event);
     case 'undo-requested':
       return requestUndo(state, event);
     case 'uncompact-started':

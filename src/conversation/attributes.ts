@@ -3,6 +3,7 @@
  * the kind of state changes (a failed turn, the end), and every tenth turn. An unregistered one would stall the workflow for
  * ever (measured): nothing is told before the worker has said that they are there.
  */
+import { planned } from './control.js';
 import type { ConversationState } from './state.js';
 import { approvalsOf } from './waiting.js';
 
@@ -35,7 +36,8 @@ export function attributesDue(state: ConversationState): SearchAttributes | unde
 
 function agentStatus(state: ConversationState): AgentStatus {
   if (state.closing === 'consolidated') return 'done';
-  if (approvalsOf(state).length > 0) return 'waiting';
+  const isHeldBack = state.control?.mode === 'stepping' && state.control.lock === null && planned(state) !== undefined;
+  if (isHeldBack || approvalsOf(state).length > 0) return 'waiting';
   const last = state.ended[state.ended.length - 1];
   return !state.turn && last?.stopReason === 'failed' ? 'failed' : 'running';
 }

@@ -10,7 +10,7 @@
  */
 import type { AgentSettings, CompactInput, UncompactInput } from './effects.js';
 import type { ConversationEvent } from './event.js';
-import { countSlots, slotsOf, withSlot, type SlotRange } from './slots.js';
+import { countSlots, slotsOf, toRanges, withSlot, type SlotRange } from './slots.js';
 import { addUsage, NO_MEMORY, turnId, type ConversationState, type MemoryState } from './state.js';
 
 type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
@@ -22,6 +22,20 @@ const TRUNCATION_THRESHOLD = 100_000;
 export const MOST_SQUEEZES = 2;
 const REMEMBERED_OUTCOMES = 16;
 
+/** Over the truncation line: the oldest leaves the prompt before anything else is done about it. */
+export function truncationDue({ memory, settings, contextTokens, turn }: ConversationState): boolean {
+  const { thresholds } = settings ?? {};
+  if (!thresholds || memory.doing) return false;
+  if (memory.truncationAsked) return contextTokens > thresholds.hard;
+  if (!turn || memory.restingFromTruncation === turn.modelCalls) return false;
+  return contextTokens > thresholds.truncation;
+}
+
+/** Seed 004: only a hint. */
+export function suggestsCompaction({ settings, contextTokens }: ConversationState): boolean {
+  return settings?.thresholds?.suggests === true && contextTokens >= settings.thresholds.soft;
+}
+
 export type CompactionCause = 'asked' | 'context-full' | 'ratio' | 'budget' | 'hard';
 
 /** Why the context should be compacted before the next model call; undefined when it need not be. */
@@ -31,6 +45,7 @@ export function compactionCause(state: ConversationState): CompactionCause | und
   if (memory.forced) return 'context-full';
   if (memory.asked.length > 0) return 'asked';
   if (!turn || memory.restingIn === turn.number) return undefined;
+  if (settings.thresholds?.autoCompact === false) return undefined;
   const { contextBudget: budget, compactionRatio: ratio } = settings;
   if (memory.reported !== null && memory.reported > budget) return 'budget';
   if (memory.reported !== null && memory.reported > ratio * budget) return 'ratio';
@@ -44,7 +59,8 @@ export function compactsAt(settings: AgentSettings): number {
   return Math.min(hardThreshold(settings), Math.floor(settings.compactionRatio * settings.contextBudget));
 }
 
-function hardThreshold({ contextBudget }: AgentSettings): number {
+function hardThreshold({ contextBudget, thresholds }: AgentSettings): number {
+  if (thresholds) return thresholds.hard;
   return Math.floor(HARD_THRESHOLD * Math.min(1, contextBudget / TRUNCATION_THRESHOLD));
 }
 
@@ -57,7 +73,7 @@ export function compactInput(state: ConversationState): CompactInput | undefined
     epoch: state.epoch + 1,
     number: memory.compactions + 1,
     attempt: memory.attempts + 1,
-    context,
+    context: [...(memory.leftOut ?? []), ...context],
     currentTurn: turn ? turnId(turn.number) : null,
     task: memory.task,
     model: settings.model,
@@ -87,8 +103,13 @@ export function acceptCompacted(state: ConversationState, { result }: Of<'compac
   const { doing } = paid.memory;
   if (doing?.kind !== 'compact' || doing.epoch !== result.epoch) return paid; // K3
   if (result.kind === 'nothing-to-compact') return rest(answer(paid, paid.memory.asked, { kind: 'nothing-to-compact' }));
-  const { kept, base, episode, archived, method, turns, tokensBefore, tokensAfter } = result;
+  const { base, episode, archived, method, turns, tokensBefore, tokensAfter } = result;
   const { context, contextTokens, memory } = paid;
+  const leftOut = slotsOf(memory.leftOut ?? []);
+  const out = new Set(leftOut);
+  // What was left out of the prompt does not come back into it.
+  const kept = out.size === 0 ? result.kept : toRanges(slotsOf(result.kept).filter((slot) => !out.has(slot)));
+  const taken = new Set(slotsOf(archived));
   const answered = answer(paid, memory.asked, {
     kind: 'compacted',
     epoch: result.epoch,
@@ -111,6 +132,7 @@ export function acceptCompacted(state: ConversationState, { result }: Of<'compac
       reported: null,
       compactions: memory.compactions + 1,
       doing: null,
+      ...(memory.leftOut && { leftOut: toRanges(leftOut.filter((slot) => !taken.has(slot))) }),
       forced: null,
       restingIn: paid.turn?.number ?? null,
       before: {

@@ -56,8 +56,11 @@ export interface Status {
   /** How many turns have ended. */
   readonly turns: number;
   readonly epoch: number;
-  readonly mode: 'auto' | 'stepping';
+  readonly mode: ControlMode;
   readonly stepLock: string | null;
+  /** Why it stopped by itself, and what a step would do; null in `auto`. */
+  readonly pausedBy: string | null;
+  readonly nextStep: string | null;
   readonly queued: number;
   readonly context: {
     readonly tokens: number;
@@ -94,6 +97,13 @@ export interface Status {
   readonly title: string | null;
   readonly life: string;
   readonly rejectedInputs: { readonly count: number; readonly last: readonly RejectedInput[] };
+  /** Of events of the application's own: chunks that stand in the context, what nobody reduced, and what a reducer failed on. */
+  readonly appEvents?: {
+    readonly chunks: number;
+    readonly unreduced: { readonly count: number; readonly types: readonly string[] };
+    readonly parkedCount: number;
+    readonly parked: readonly { readonly id: string; readonly type: string; readonly error: string; readonly at: number }[];
+  };
 }
 
 export interface RejectedInput {
@@ -109,10 +119,58 @@ export interface QueuedEvent {
   readonly event:
     | { readonly kind: 'message'; readonly messageId: string; readonly turnId: string; readonly bytes: number; readonly delivery: Delivery }
     | { readonly kind: 'reset'; readonly resetId: string }
+    | { readonly kind: 'app'; readonly type: string; readonly id: string }
     /** Messages further back, which lie in the store. */
     | { readonly kind: 'more'; readonly count: number };
   readonly queuedAt: number;
 }
+
+/** Seed 004: `auto` goes on by itself, `stepping` does one thing for each `step`. */
+export type ControlMode = 'auto' | 'stepping';
+
+/** In `auto`: stop before a tool of these names, before an event of these types (`message`, `reset`, an application's own), on an error, at a cost. */
+export interface Breakpoints {
+  readonly tools?: readonly string[];
+  readonly events?: readonly string[];
+  readonly onError?: boolean;
+  readonly costUsd?: number;
+}
+
+export type StepKind = 'event' | 'truncation' | 'compaction' | 'model-call' | 'tool-run' | 'nothing';
+
+/** Seed 004, StepResult; and in words what was done, and what would be next. */
+export interface StepResult {
+  readonly stepId: string;
+  readonly did: StepKind;
+  readonly words: string;
+  /** Ids are those of the query `context`; at most 200 of each. */
+  readonly dispatchResult: {
+    readonly addedChunks: readonly string[];
+    readonly removedChunkIds: readonly string[];
+    readonly contextTokens: { readonly before: number; readonly after: number };
+  } | null;
+  readonly eventProcessed: boolean;
+  readonly compactionPerformed: boolean;
+  readonly truncationPerformed: boolean;
+  readonly hasPendingOperations: boolean;
+  readonly queuedEventCount: number;
+  readonly next: string | null;
+}
+
+/** Answer of `setMode` and `setBreakpoints`. */
+export interface ControlStatus {
+  readonly mode: ControlMode;
+  readonly stepLock: string | null;
+  readonly breakpoints: Breakpoints;
+  readonly pausedBy: string | null;
+  readonly next: string | null;
+}
+
+/** `before: null` moves to the end. */
+export type QueueEdit =
+  | { readonly op: 'drop'; readonly id: string }
+  | { readonly op: 'move'; readonly id: string; readonly before: string | null }
+  | { readonly op: 'clear' };
 
 /** Answer of the updates `compact` and `undoCompaction`. */
 export type CompactionOutcome =
@@ -127,7 +185,8 @@ export type CompactionOutcome =
       readonly tokensAfter: number;
     }
   | { readonly kind: 'undone'; readonly epoch: number }
-  | { readonly kind: 'nothing-to-compact' | 'nothing-to-undo' }
+  | { readonly kind: 'truncated'; readonly tokensBefore: number; readonly tokensAfter: number; readonly entries: number }
+  | { readonly kind: 'nothing-to-compact' | 'nothing-to-undo' | 'nothing-to-truncate' }
   | { readonly kind: 'failed'; readonly message: string };
 
 /** Answer of the query `context`: what the next model call would see, in its order. Tokens are estimates, but for `reported`. */
@@ -167,6 +226,7 @@ export interface StartOptions {
   readonly scope?: string;
   readonly title?: string;
   readonly model?: string;
+  readonly mode?: ControlMode;
   readonly budget?: Budget;
   /** Values that tools see and the model never does. */
   readonly context?: JsonObject;
@@ -280,6 +340,8 @@ export type FeedEvent =
       readonly until: number;
     }
   | { readonly kind: 'decided'; readonly turn: string; readonly callId: string; readonly name: string; readonly decision: string }
+  /** A breakpoint was reached. */
+  | { readonly kind: 'paused'; readonly turn: string; readonly why: string }
   | { readonly kind: 'turn-finished'; readonly turn: string; readonly result: TurnResult }
   | { readonly kind: 'session'; readonly session: number }
   | {

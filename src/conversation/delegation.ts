@@ -7,6 +7,7 @@
  */
 import { budgetOf, leftOf } from './budget.js';
 import type { ChildNews, ChildReport, Delegation, StartOptions } from './contract.js';
+import { isHeld } from './control.js';
 import type { ConversationEvent } from './event.js';
 import { addUsage, turnId, type ConversationState, type ToolCall } from './state.js';
 import { spend, withToolCalls } from './turn-access.js';
@@ -25,7 +26,9 @@ export interface ChildStart {
 export function childToStart(state: ConversationState): ChildStart | undefined {
   const { turn, identity, parent, conversation = '' } = state;
   if (turn?.doing.kind !== 'tools') return undefined;
-  const call = turn.doing.calls.find(({ status, plan }) => status === 'waiting' && plan.instead?.kind === 'delegate');
+  const call = turn.doing.calls.find(
+    ({ id, status, plan }) => status === 'waiting' && plan.instead?.kind === 'delegate' && !isHeld(state, 'tool-run', id),
+  );
   if (!call || call.plan.instead?.kind !== 'delegate') return undefined;
   const { agent, task, title, budget } = call.plan.instead;
   const limit = smaller(budget ?? {}, leftOf(budgetOf(state), state.usage));

@@ -71,6 +71,8 @@ export interface AgentSettings {
   /** Estimate of the system prompt and the tools together. */
   readonly fixedTokens: number;
   readonly handOver: { readonly events: number; readonly bytes: number; readonly updates: number };
+  /** Absent in settings of earlier versions: then nothing is truncated. */
+  readonly thresholds?: Thresholds;
   /** Of a conversation whose start names none. */
   readonly budget?: Budget;
   /** True: somebody is to be told when a person is waited for. */
@@ -271,6 +273,41 @@ export interface Fact {
   readonly salience: number;
 }
 
+/** `truncate`: which of the oldest entries leave the prompt, so that `excess` tokens are saved (seed 004, Truncation Strategy). */
+export interface TruncateInput {
+  readonly identity: ConversationIdentity;
+  readonly epoch: number;
+  readonly number: number;
+  readonly context: readonly SlotRange[];
+  /** Tokens that are too many: total less the hard threshold. */
+  readonly excess: number;
+  /** Its first message stays, and so does its last round. */
+  readonly currentTurn: string | null;
+  /** Of the notice that says it. */
+  readonly notice: { readonly slot: number; readonly turn: string; readonly seq: number; readonly session: number };
+}
+
+export interface Truncated {
+  readonly life: string;
+  readonly epoch: number;
+  readonly dropped: readonly SlotRange[];
+  /** Estimate of what left the prompt. */
+  readonly tokens: number;
+  readonly entries: number;
+  /** What the model reads in their place; absent when nothing could be dropped. */
+  readonly notice?: Entry;
+}
+
+/** Tokens (seed 004, Token-Based Thresholds), for a model of that size already. */
+export interface Thresholds {
+  readonly soft: number;
+  readonly hard: number;
+  readonly truncation: number;
+  readonly autoCompact: boolean;
+  /** True: the model has the tool to act on a hint. */
+  readonly suggests: boolean;
+}
+
 /** `uncompact`: the compaction that began this epoch, taken back; what it archived is active again, what it learned is gone. */
 export interface UncompactInput {
   readonly identity: ConversationIdentity;
@@ -419,6 +456,8 @@ export type Instead =
   | { readonly kind: 'ask-person'; readonly expiresMs: number }
   /** Epoch milliseconds. */
   | { readonly kind: 'wait-until'; readonly until: number }
+  /** The model itself asks that its older turns become memory. */
+  | { readonly kind: 'compact' }
   | {
       readonly kind: 'delegate';
       readonly agent: string;

@@ -1,8 +1,9 @@
 /** What happens to a conversation: past tense, plain JSON. Times are epoch milliseconds and come from outside. */
 import type { AgentStatus } from './attributes.js';
-import type { Approval, ChildReport, Consolidation, Decision, Delivery } from './contract.js';
-import type { Budget, Compacted, ModelAnswer, PutAway, Recorded, StepFailure, ToolFinished } from './effects.js';
-import type { JsonObject, MediaSource, Usage } from './message.js';
+import type { Approval, Breakpoints, ChildReport, Consolidation, ControlMode, Decision, Delivery, QueueEdit } from './contract.js';
+import type { Budget, Compacted, ModelAnswer, PutAway, Recorded, StepFailure, ToolFinished, Truncated } from './effects.js';
+import type { Reduced } from './reducers.js';
+import type { JsonObject, JsonValue, MediaSource, Usage } from './message.js';
 
 export type ConversationEvent =
   // Someone said something.
@@ -20,6 +21,12 @@ export type ConversationEvent =
     }
   | { readonly kind: 'withdraw-requested'; readonly messageId: string; readonly at: number }
   | { readonly kind: 'decided'; readonly decision: Decision; readonly at: number }
+  | { readonly kind: 'app-event-received'; readonly id: string; readonly type: string; readonly payload: JsonValue; readonly at: number }
+  | { readonly kind: 'app-event-reduced'; readonly id: string; readonly reduced: Reduced; readonly at: number }
+  | { readonly kind: 'mode-set'; readonly mode: ControlMode; readonly at: number }
+  | { readonly kind: 'breakpoints-set'; readonly breakpoints: Breakpoints; readonly at: number }
+  | { readonly kind: 'step-requested'; readonly id: string; readonly at: number }
+  | { readonly kind: 'queue-edited'; readonly edit: QueueEdit; readonly at: number }
   | { readonly kind: 'budget-raised'; readonly budget: Budget; readonly at: number }
   | { readonly kind: 'reset-requested'; readonly resetId: string; readonly at: number }
   | { readonly kind: 'interrupt-requested'; readonly reason: string | null; readonly at: number }
@@ -59,6 +66,10 @@ export type ConversationEvent =
   | { readonly kind: 'compact-started'; readonly epoch: number; readonly at: number }
   | { readonly kind: 'compacted'; readonly result: Compacted; readonly at: number }
   | { readonly kind: 'compact-failed'; readonly epoch: number; readonly failure: StepFailure; readonly at: number }
+  | { readonly kind: 'truncation-requested'; readonly requestId: string; readonly at: number }
+  | { readonly kind: 'truncate-started'; readonly epoch: number; readonly at: number }
+  | { readonly kind: 'truncated'; readonly result: Truncated; readonly at: number }
+  | { readonly kind: 'truncate-failed'; readonly epoch: number; readonly failure: StepFailure; readonly at: number }
   | { readonly kind: 'undo-requested'; readonly requestId: string; readonly at: number }
   | { readonly kind: 'uncompact-started'; readonly epoch: number; readonly at: number }
   | { readonly kind: 'uncompacted'; readonly epoch: number; readonly at: number }

@@ -6,6 +6,7 @@ import { ID_PATTERN, LIMITS, type Delivery, type Message, type StartOptions } fr
 import { nameOf, readFields, refuse, type Checked } from './fields.js';
 import { MEDIA_KINDS, mediaBytes, type MediaKind } from './media.js';
 import type { JsonObject, Media, MediaSource } from './message.js';
+import { readMode } from './control-input.js';
 import { readBudget, readDelegation, readObject } from './people-input.js';
 import { utf8Length } from './text.js';
 
@@ -23,7 +24,7 @@ export type Said =
     };
 
 export interface ReadStart
-  extends Required<Pick<StartOptions, 'agent' | 'scope'>>, Pick<StartOptions, 'budget' | 'context' | 'delegation'> {
+  extends Required<Pick<StartOptions, 'agent' | 'scope'>>, Pick<StartOptions, 'mode' | 'budget' | 'context' | 'delegation'> {
   readonly title: string | null;
   readonly model: string | null;
 }
@@ -129,6 +130,8 @@ export function readStart(payload: unknown): Checked<ReadStart> {
   if (model !== null && (typeof model !== 'string' || !/^[^/\s]{1,64}\/\S{1,128}$/.test(model))) {
     return refuse('start.model must look like "provider/model"');
   }
+  const mode = fields.value['mode'] === undefined ? undefined : readMode(fields.value['mode']);
+  if (mode?.ok === false) return refuse('start.mode must be "auto" or "stepping"');
   const budget = fields.value['budget'] === undefined ? undefined : readBudget(fields.value['budget'], 'start.budget');
   if (budget?.ok === false) return budget;
   const given = fields.value['context'];
@@ -143,6 +146,7 @@ export function readStart(payload: unknown): Checked<ReadStart> {
       scope,
       title: title === null ? null : title.toWellFormed().slice(0, 200),
       model,
+      ...(mode && { mode: mode.value }),
       ...(budget && { budget: budget.value }),
       ...(context && { context: context.value }),
       ...(delegation && { delegation: delegation.value }),

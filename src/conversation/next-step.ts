@@ -12,7 +12,10 @@
  */
 import { attributesDue, type SearchAttributes } from './attributes.js';
 import type { ChildNews, ConversationOutcome } from './contract.js';
-import { compactInput, compactionCause, uncompactInput, type CompactionCause } from './compaction.js';
+import { compactInput, compactionCause, truncationDue, uncompactInput, type CompactionCause } from './compaction.js';
+import { eventToReduce } from './app-events.js';
+import type { AppEvent, ReducerView } from './reducers.js';
+import { isHeld } from './control.js';
 import type {
   AskMemoryInput,
   CallModelInput,
@@ -24,6 +27,7 @@ import type {
   PutAwayInput,
   RecordInput,
   RunToolInput,
+  TruncateInput,
   UncompactInput,
 } from './effects.js';
 import { childToStart, newsForParent, runningChildren, startsChild, type ChildStart } from './delegation.js';
@@ -35,6 +39,7 @@ import { CONSOLIDATING_RULES } from './rules.js';
 import { STOP_GRACE_MS } from './turn.js';
 import { callsInFlight } from './turn-access.js';
 import { nextWait } from './waiting.js';
+import { truncateInput } from './truncation.js';
 import { askMemoryInput, owesNothing, putAwayInput } from './window.js';
 
 export type Step =
@@ -48,6 +53,8 @@ export type Step =
   | { readonly kind: 'stop'; readonly children: readonly string[] }
   | { readonly kind: 'compact'; readonly input: CompactInput; readonly cause: CompactionCause; readonly summary: string }
   | { readonly kind: 'uncompact'; readonly input: UncompactInput }
+  | { readonly kind: 'reduce'; readonly event: AppEvent; readonly view: ReducerView }
+  | { readonly kind: 'truncate'; readonly input: TruncateInput; readonly summary: string }
   /** The end of a session by the rules before 2: nothing is kept of it but its traces. */
   | { readonly kind: 'consolidate' }
   | { readonly kind: 'ask-memory'; readonly input: AskMemoryInput; readonly summary: string }
@@ -84,6 +91,7 @@ export function nextStep(state: ConversationState): Step {
     askMemoryStep(state) ??
     relativesStep(state) ??
     noticeStep(state) ??
+    reduceStep(state) ??
     idleMemoryStep(state) ??
     turnStep(state) ??
     sessionStep(state) ??
@@ -155,6 +163,11 @@ function relativesStep(state: ConversationState): Step | undefined {
   return ended && isWritten ? { kind: 'report', parent, ended } : undefined;
 }
 
+function reduceStep(state: ConversationState): Step | undefined {
+  const due = state.recording ? undefined : eventToReduce(state);
+  return due && { kind: 'reduce', ...due };
+}
+
 function noticeStep(state: ConversationState): Step | undefined {
   const input = notifyInput(state);
   return input && { kind: 'notify', input, summary: `tell of ${input.waiting.length} that wait for a person` };
@@ -174,6 +187,7 @@ function modelStep(state: ConversationState, turn: Turn): Step | undefined {
   if (state.memory.doing) return undefined; // N4
   const memory = memoryStep(state);
   if (memory) return memory;
+  if (isHeld(state, 'model-call', call.id)) return undefined;
   const { memory: memorySettings } = state.settings;
   return {
     kind: 'call-model',
@@ -202,10 +216,20 @@ function modelStep(state: ConversationState, turn: Turn): Step | undefined {
 function memoryStep(state: ConversationState): Step | undefined {
   const undo = isLocallyBusy(state) ? undefined : uncompactInput(state);
   if (undo) return { kind: 'uncompact', input: undo };
+  const truncation = truncateStep(state);
+  if (truncation) return truncation;
   const cause = compactionCause(state);
+  // What a person asks for is done when it is asked for, in every mode.
+  if (cause !== 'asked' && state.turn && isHeld(state, 'compaction')) return undefined;
   const input = cause && compactInput(state);
   if (!cause || !input) return undefined;
   return { kind: 'compact', input, cause, summary: `${input.model} · compact (${cause}) · ~${Math.ceil(state.contextTokens / 1000)}k` };
+}
+
+function truncateStep(state: ConversationState): Step | undefined {
+  if (!truncationDue(state) || (isHeld(state, 'truncation') && !state.memory.truncationAsked)) return undefined;
+  const input = truncateInput(state);
+  return input && { kind: 'truncate', input, summary: `leave ~${Math.ceil(input.excess / 1000)}k out of the prompt` };
 }
 
 /** Between turns only what somebody has asked for. */
@@ -222,7 +246,9 @@ function toolStep(state: ConversationState, turn: Turn, calls: readonly ToolCall
   const local = calls.every((call) => call.plan.local); // N3
   if (local && isLocallyBusy(state, 'tools')) return undefined; // N5
   const running = calls.filter((call) => call.status === 'running').length;
-  const waiting = calls.filter((call) => call.status === 'waiting').slice(0, PARALLEL_TOOLS - running);
+  const waiting = calls
+    .filter(({ id, status }) => status === 'waiting' && !isHeld(state, 'tool-run', id))
+    .slice(0, PARALLEL_TOOLS - running);
   if (waiting.length === 0) return undefined;
   return {
     kind: 'run-tools',

@@ -62,6 +62,7 @@ export function rebuild({ opened, events }: Run): Rebuilt {
     if (event.kind === 'compacted' && event.result.kind === 'compacted' && state.memory.doing?.epoch === event.result.epoch) {
       memories.push({ session: state.session, compacted: event.result });
     }
+    if (event.kind === 'truncated' && event.result.notice && state.memory.doing?.kind === 'truncate') entries.push(event.result.notice);
     if (event.kind === 'put-away-started') puttingAway = putAwayInput(state);
     if (event.kind === 'put-away') {
       putAway.push(...(puttingAway?.archive ?? []));

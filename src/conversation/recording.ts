@@ -6,6 +6,7 @@
  * R3  What the outbox gave to a `record` step stays in it until that step succeeded.
  */
 import type { ConversationEvent } from './event.js';
+import { isHeld, queuedId } from './control.js';
 import type { Configured, MessageToRecord, QueuedAgain, RecordInput } from './effects.js';
 import { beginTurn, endTurn } from './turn.js';
 import { rejectInput, remember } from './arrivals.js';
@@ -25,7 +26,9 @@ const BATCH_BYTES = 2 * 1024 * 1024;
 /** What a `record` step would write now; undefined when there is nothing. */
 export function recordInput(state: ConversationState): RecordInput | undefined {
   const messages = messagesToRecord(state);
-  const configures = state.turn === null && state.queue[0]?.kind === 'message' && !state.window.puttingAway;
+  const [head] = state.queue;
+  const configures =
+    state.turn === null && head?.kind === 'message' && !state.window.puttingAway && !isHeld(state, 'event', queuedId(head));
   const { settle, facts } = state.outbox;
   const readBack = slotsToReadBack(state.queue);
   if (messages.length + settle.length + facts.length + readBack.length === 0 && !configures) return undefined;
@@ -134,7 +137,7 @@ function withQueueInBounds(state: ConversationState, back: readonly QueuedAgain[
 function beginIfReady(state: ConversationState, configured: Configured): ConversationState {
   const settled = configured.kind === 'settings' ? { ...state, settings: configured.settings } : state;
   const head = settled.queue[0];
-  if (settled.turn || head?.kind !== 'message' || !head.recorded) return settled;
+  if (settled.turn || head?.kind !== 'message' || !head.recorded || isHeld(settled, 'event', queuedId(head))) return settled;
   const begun = beginTurn(settled, head);
   if (configured.kind !== 'unusable') return begun;
   return endTurn(begun, 'failed', { type: configured.type, message: configured.message });

@@ -11,6 +11,10 @@ export function withSlot(ranges: readonly SlotRange[], slot: number): readonly S
   return [...ranges, [slot, slot]];
 }
 
+export function toRanges(slots: readonly number[]): readonly SlotRange[] {
+  return slots.reduce<readonly SlotRange[]>(withSlot, []);
+}
+
 export function slotsOf(ranges: readonly SlotRange[]): number[] {
   const slots: number[] = [];
   for (const [first, last] of ranges) for (let slot = first; slot <= last; slot++) slots.push(slot);

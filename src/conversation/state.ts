@@ -2,11 +2,13 @@
  * A conversation as a value: plain JSON, versioned, small, carried through continue-as-new. Indexes and counters only:
  * a text is here from its arrival until it is recorded, or while the store cannot take it.
  */
+import type { AppEvents } from './app-events.js';
 import type { AgentStatus } from './attributes.js';
 import type {
   Approval,
   CompactionOutcome,
   Consolidation,
+  ControlMode,
   Decision,
   Delegation,
   Delivery,
@@ -29,7 +31,8 @@ import type {
   Task,
   ToolPlan,
 } from './effects.js';
-import type { Entry, JsonObject, MediaSource, Usage } from './message.js';
+import { AUTO, type Control } from './control-state.js';
+import type { Entry, JsonObject, JsonValue, MediaSource, Usage } from './message.js';
 import type { SlotRange } from './slots.js';
 
 export interface ConversationState {
@@ -51,6 +54,10 @@ export interface ConversationState {
   /** What sub-agents are still to be told. */
   readonly toChildren?: readonly { readonly child: string; readonly decision: Decision }[];
   readonly notifying?: boolean;
+  /** Of the application's own (app-events.ts). */
+  readonly appEvents?: AppEvents;
+  /** Absent: it runs by itself, and nothing stops it (control.ts). */
+  readonly control?: Control;
   readonly title: string | null;
   readonly modelOverride: string | null;
   /** Epoch milliseconds of the latest event. */
@@ -75,7 +82,8 @@ export interface ConversationState {
   /** Message ids of the last arrivals and the turn that each became (0: none yet). */
   readonly seen: readonly (readonly [messageId: string, turn: number])[];
   readonly ended: readonly EndedTurn[];
-  readonly resets: readonly { readonly resetId: string; readonly result: ResetResult }[];
+  /** `result` is null for one that was taken out of the queue. */
+  readonly resets: readonly { readonly resetId: string; readonly result: ResetResult | null }[];
   /** What the next `record` step takes along; `sent` says how much of it a running step has. */
   readonly outbox: {
     readonly settle: readonly Settlement[];
@@ -114,10 +122,20 @@ export interface MemoryState {
   readonly shownOnce?: number;
   /** Of this life, those taken back included. */
   readonly compactions: number;
+  /** The model call before which nothing more is dropped: there was nothing, or it has just been done. */
+  readonly restingFromTruncation?: number;
+  /** Of this life (truncation.ts). */
+  readonly truncations?: number;
+  /** Requests of people that wait for an answer. */
+  readonly truncationAsked?: readonly string[];
+  /** Left out of the prompt, for the next compaction to take up. */
+  readonly leftOut?: readonly SlotRange[];
+  /** The epoch in which the model was told that its context fills. */
+  readonly hintedIn?: number;
   /** Begun in this life, those that failed or found nothing included: each is an effect of its own. */
   readonly attempts: number;
   readonly doing: {
-    readonly kind: 'compact' | 'uncompact';
+    readonly kind: 'compact' | 'uncompact' | 'truncate';
     readonly epoch: number;
     /** As it was when that began. */
     readonly context: readonly SlotRange[];
@@ -225,6 +243,15 @@ export type QueueItem =
       readonly stopped?: boolean;
       /** Steering: it has joined the running turn under this `seq`, and is here only until it is recorded. */
       readonly joinedAs?: number;
+    }
+  /** An event of the application's own; `payload` lies in the queue until its reducer has seen it. */
+  | {
+      readonly kind: 'app';
+      readonly number: number;
+      readonly id: string;
+      readonly type: string;
+      readonly payload: JsonValue;
+      readonly at: number;
     }
   | { readonly kind: 'reset'; readonly number: number; readonly resetIds: readonly string[]; readonly at: number }
   | SpilledMessages;
@@ -358,16 +385,18 @@ export function openConversation(start: {
   readonly rules: number;
   readonly at: number;
   readonly conversation?: string;
+  readonly mode?: ControlMode;
   readonly budget?: Budget;
   readonly context?: JsonObject;
   readonly delegation?: Delegation;
 }): ConversationState {
-  const { conversation, budget, context, delegation } = start;
+  const { conversation, mode, budget, context, delegation } = start;
   return {
     v: 1,
     rules: start.rules,
     identity: start.identity,
     ...(conversation !== undefined && { conversation }),
+    ...(mode === 'stepping' && { control: { ...AUTO, mode } }),
     ...(budget && { budget }),
     ...(context && { startContext: context }),
     ...(delegation && { parent: delegation.parent, parentTold: { asks: '[]', report: 'no' } }),

@@ -11,6 +11,7 @@ import { announce, answerFor, settle } from './settlement.js';
 import { withSlot } from './slots.js';
 import { estimateTokens, NO_USAGE, turnId, type ConversationState, type QueuedMessage } from './state.js';
 import { runningChildren } from './delegation.js';
+import { withHint } from './hint.js';
 import { joinSteering, steeringBecomesNext } from './steering.js';
 import { callsInFlight, closeRound, withTurn } from './turn-access.js';
 import { noteTurn } from './window.js';
@@ -80,6 +81,8 @@ export function endTurn(state: ConversationState, stopReason: StopReason, error?
 export function nextModelCall(state: ConversationState): ConversationState {
   const spent = overBudget(state);
   if (spent) return endTurn(state, 'budget', spent);
+  const hinted = withHint(state);
+  if (hinted !== state) return nextModelCall(hinted);
   const slot = state.counters.slot + 1;
   const numbered: ConversationState = { ...state, counters: { ...state.counters, slot } };
   return withTurn(joinSteering(numbered), (turn) => ({

@@ -1,4 +1,5 @@
 /** What a conversation shows of itself: pure projections of its state. */
+import { planned, queuedId } from './control.js';
 import { budgetOf } from './budget.js';
 import { compactsAt } from './compaction.js';
 import { runningChildren } from './delegation.js';
@@ -20,8 +21,10 @@ export function statusOf(state: ConversationState, historyEvents: number): Statu
     turn: state.latestTurn,
     turns: state.turnsEnded,
     epoch,
-    mode: 'auto',
-    stepLock: null,
+    mode: state.control?.mode ?? 'auto',
+    stepLock: state.control?.lock?.id ?? null,
+    pausedBy: state.control?.pausedBy ?? null,
+    nextStep: state.control?.mode === 'stepping' ? (planned(state)?.words ?? null) : null,
     queued: queuedCount(state.queue),
     context: {
       tokens: state.contextTokens,
@@ -43,6 +46,14 @@ export function statusOf(state: ConversationState, historyEvents: number): Statu
     budget: Object.keys(budgetOf(state)).length > 0 ? budgetOf(state) : null,
     usage: state.usage,
     historyEvents,
+    ...(state.appEvents && {
+      appEvents: {
+        chunks: state.appEvents.chunks.length,
+        unreduced: state.appEvents.unreduced,
+        parkedCount: state.appEvents.parkedCount,
+        parked: state.appEvents.parked,
+      },
+    }),
     agent: state.identity.agent,
     scope: state.identity.scope,
     model: state.settings?.model ?? state.modelOverride,
@@ -120,6 +131,7 @@ export function promiseOf(id: string | null, stopReason: 'continues' | 'queued' 
 
 function phaseOf(state: ConversationState): Phase {
   const { turn } = state;
+  if (state.control?.mode === 'stepping' && state.control.lock === null && planned(state)) return 'stepping';
   if (!turn) {
     if (state.queue[0]?.kind === 'reset') return 'resetting';
     if (state.memory.doing) return 'compacting';
@@ -154,6 +166,8 @@ function waitingOf(state: ConversationState): string | undefined {
 }
 
 function waitInWords(state: ConversationState): string | undefined {
+  const next = state.control?.mode === 'stepping' && state.control.lock === null ? planned(state) : undefined;
+  if (next) return `a step: ${next.words}${state.control?.pausedBy ? ` (stopped by ${state.control.pausedBy})` : ''}`;
   const [first, ...more] = approvalsOf(state);
   if (first) {
     const what = first.kind === 'question' ? 'an answer to' : 'leave for';
@@ -166,10 +180,6 @@ function waitInWords(state: ConversationState): string | undefined {
   return child === undefined ? undefined : `the sub-agent ${child}`;
 }
 
-function queuedId(item: QueueItem): string {
-  return `qevt_${String(item.number).padStart(6, '0')}`;
-}
-
 /** Of spilled messages only the bounds are known; one in between that ended is remembered as ended, or was asked for too late. */
 function isQueuedAs(item: QueueItem, turn: number): boolean {
   if (item.kind === 'spilled') return item.turns[0] <= turn && turn <= item.turns[1];
@@ -178,6 +188,7 @@ function isQueuedAs(item: QueueItem, turn: number): boolean {
 
 function queuedEvent(item: QueueItem): QueuedEvent['event'] {
   if (item.kind === 'spilled') return { kind: 'more', count: countSlots(item.slots) };
+  if (item.kind === 'app') return { kind: 'app', type: item.type, id: item.id };
   if (item.kind === 'reset') return { kind: 'reset', resetId: item.resetIds[0] ?? '' };
   const { messageId, turn, bytes, delivery } = item;
   return { kind: 'message', messageId, turnId: turnId(turn), bytes, delivery };

@@ -172,6 +172,10 @@ function refusalOf(state: ConversationState, call: ToolCall): Reply | undefined 
 function begin(state: ConversationState, call: ToolCall): ConversationState {
   const { instead } = call.plan;
   if (instead?.kind === 'ask-person') return ask(state, call, 'question', instead.expiresMs);
+  if (instead?.kind === 'compact') {
+    const asked = { ...state, memory: { ...state.memory, asked: [...state.memory.asked, call.id] } };
+    return reply(asked, call, { outcome: 'ok', text: 'The older turns become memory before your next step; what was said last stays.' });
+  }
   if (instead?.kind === 'wait-until') return change(state, call, (now) => ({ ...now, status: 'sleeping', sleepsUntil: instead.until }));
   const ready = change(state, call, (now) => ({ ...now, status: 'waiting' }));
   if (instead?.kind !== 'delegate') return ready;

@@ -7,10 +7,11 @@
  * L3  Messages leave the context at a turn border only, whole turns, and only once they are consolidated or that has timed out.
  */
 import type { Consolidation } from './contract.js';
+import { isHeld, queuedId } from './control.js';
 import type { AskMemoryInput, PutAwayInput } from './effects.js';
 import type { ConversationEvent } from './event.js';
 import { retryAfter, storeRetryAfter } from './retry.js';
-import { slotsOf, withSlot, type SlotRange } from './slots.js';
+import { slotsOf, toRanges, withSlot } from './slots.js';
 import {
   addUsage,
   estimateTokens,
@@ -63,8 +64,11 @@ export function endsWithNothing({ window }: ConversationState): boolean {
   return window.ending !== null && window.ending.awaited.length === 0;
 }
 
-function isEnding({ queue, closing }: ConversationState): boolean {
-  return queue[0]?.kind === 'reset' || (closing === 'running-out' && queue.length === 0);
+function isEnding(state: ConversationState): boolean {
+  const { queue, closing } = state;
+  const [head] = queue;
+  if (head?.kind === 'reset') return !isHeld(state, 'event', queuedId(head));
+  return closing === 'running-out' && queue.length === 0;
 }
 
 /** `/new` and `close`: all that is left is asked for, and joins what is being consolidated already. */
@@ -254,10 +258,6 @@ export function countMessages(turns: readonly WindowTurn[]): number {
 
 function timeoutOf({ settings }: ConversationState): number {
   return settings?.memory?.timeoutMs ?? CONSOLIDATION_TIMEOUT_MS;
-}
-
-function toRanges(slots: readonly number[]): readonly SlotRange[] {
-  return slots.reduce<readonly SlotRange[]>(withSlot, []);
 }
 
 function withWindow(state: ConversationState, change: (window: WindowState) => Partial<WindowState>): ConversationState {

@@ -4,7 +4,15 @@
  */
 import { ActivityCancellationType, proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
 import type { Activities } from '../activities/index.js';
-import type { AskMemoryInput, CallModelInput, CompactInput, NotifyInput, RecallInput, ToolPlan } from '../conversation/effects.js';
+import type {
+  AskMemoryInput,
+  CallModelInput,
+  CompactInput,
+  NotifyInput,
+  RecallInput,
+  ToolPlan,
+  TruncateInput,
+} from '../conversation/effects.js';
 import type { ToolRun } from '../conversation/next-step.js';
 import { CONSOLIDATING_RULES } from '../conversation/rules.js';
 
@@ -65,6 +73,10 @@ export function callModel(input: CallModelInput, summary: string): ReturnType<Ac
 
 export function compact(input: CompactInput, summary: string): ReturnType<Activities['compact']> {
   return memory.compact.executeWithOptions({ summary }, [input]);
+}
+
+export function truncate(input: TruncateInput, summary: string): ReturnType<Activities['truncate']> {
+  return asking.truncate.executeWithOptions({ summary }, [input]);
 }
 
 export function notify(input: NotifyInput, summary: string): ReturnType<Activities['notify']> {

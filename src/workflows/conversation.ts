@@ -25,6 +25,7 @@ import { detailsOf } from '../conversation/details.js';
 import type { ConversationEvent } from '../conversation/event.js';
 import { readStart } from '../conversation/input.js';
 import { nextStep } from '../conversation/next-step.js';
+import { createReducerRegistry, type Reducers } from '../conversation/reducers.js';
 import { LATEST_RULES } from '../conversation/rules.js';
 import { openConversation, type ConversationState } from '../conversation/state.js';
 import { createAnswers } from './answers.js';
@@ -41,7 +42,20 @@ const LARGEST_STATE = 1_500_000;
 /** The start argument, or what a run hands to the next. */
 export type ConversationArgument = StartOptions & { readonly carried?: ConversationState };
 
-export async function conversation(argument?: ConversationArgument): Promise<ConversationOutcome> {
+/** With reducers for events of the application's own (seed 004): an entry of one's own exports what this makes as `conversation`. */
+export function createConversation(
+  own: { readonly reducers?: Reducers } = {},
+): (argument?: ConversationArgument) => Promise<ConversationOutcome> {
+  const reduce = createReducerRegistry(own.reducers ?? {});
+  return (argument) => converse(argument, reduce);
+}
+
+export const conversation = createConversation();
+
+async function converse(
+  argument: ConversationArgument | undefined,
+  reduce: ReturnType<typeof createReducerRegistry>,
+): Promise<ConversationOutcome> {
   let state = begin(argument);
   const answers = createAnswers();
   const bell = createBell();
@@ -62,7 +76,7 @@ export async function conversation(argument?: ConversationArgument): Promise<Con
   observer.opened(state);
   remindOfAgent(state);
   const updates = handleMessages({ state: () => state, tell, answers, bell, isLeaving: () => leaving });
-  const performer = createPerformer(tell, updates.resultOf);
+  const performer = createPerformer(tell, updates.resultOf, reduce);
 
   for (;;) {
     const due = handOverReason(state, updates.count());

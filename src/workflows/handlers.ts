@@ -22,7 +22,8 @@ import { heal, recall } from './activities.js';
 import type { Answers } from './answers.js';
 import type { Bell } from './bell.js';
 import { now } from './clock.js';
-import { accepted, refuseWhenClosing } from './refusals.js';
+import { accepted, askAgain, refuseWhenClosing } from './refusals.js';
+import { handleStepping } from './stepping.js';
 import { handlePeople, messageReceived } from './people.js';
 import {
   closeSignal,
@@ -39,6 +40,7 @@ import {
   resetUpdate,
   sendUpdate,
   statusQuery,
+  truncateUpdate,
   turnUpdate,
   undoCompactionUpdate,
 } from './messages.js';
@@ -104,6 +106,7 @@ export function handleMessages(conversation: Conversation): Handled {
     if (news.ok && news.value.life === state().identity.life) tell({ kind: 'consolidation-ended', ...news.value, at: now() });
     else if (!news.ok) reject('consolidated', news.reason);
   });
+  handleStepping({ state, tell, bell, isLeaving, counted, reject });
   handlePeople({ state, tell, counted, hear, reject });
   setHandler(closeSignal, () => tell({ kind: 'close-requested', at: now() }));
   setDefaultSignalHandler((name) => {
@@ -118,7 +121,7 @@ export function handleMessages(conversation: Conversation): Handled {
       const id = said.id ?? uuid4();
       hear(said, id);
       if (said.kind === 'reset') {
-        await bell.until(() => isLeaving() || resetResult(state(), id) !== undefined);
+        await bell.until(() => isLeaving() || isResetOver(state(), id));
         const done = resetResult(state(), id);
         return done ? promiseOf(null, 'reset', done.reply) : promiseOf(null, 'continues');
       }
@@ -171,7 +174,7 @@ export function handleMessages(conversation: Conversation): Handled {
     counted(async (payload?: unknown): Promise<ResetResult> => {
       const id = accepted(readOptionalText(payload, 'reset', 'id')) ?? uuid4();
       tell({ kind: 'reset-requested', resetId: id, at: now() });
-      await bell.until(() => isLeaving() || resetResult(state(), id) !== undefined);
+      await bell.until(() => isLeaving() || isResetOver(state(), id));
       const done = resetResult(state(), id);
       if (done) return done;
       throw askAgain('the conversation hands over to its next run');
@@ -186,6 +189,7 @@ export function handleMessages(conversation: Conversation): Handled {
   for (const [update, name, kind] of [
     [compactUpdate, 'compact', 'compaction-requested'],
     [undoCompactionUpdate, 'undoCompaction', 'undo-requested'],
+    [truncateUpdate, 'truncate', 'truncation-requested'],
   ] as const) {
     setHandler(
       update,
@@ -261,16 +265,19 @@ function answeredLongAgo(turn: string): TurnResult {
   return { ...promiseOf(turn, 'queued'), stopReason: 'end', error: { type: 'answered-before', message } };
 }
 
+function isResetOver(state: ConversationState, id: string): boolean {
+  return state.resets.some((reset) => reset.resetId === id);
+}
+
+/** Throws for one that was taken out of the queue. */
 function resetResult(state: ConversationState, id: string): ResetResult | undefined {
-  return state.resets.find((reset) => reset.resetId === id)?.result;
+  const known = state.resets.find((reset) => reset.resetId === id);
+  if (known?.result !== null) return known?.result;
+  throw ApplicationFailure.nonRetryable('the reset was taken out of the queue; the session goes on', FAILURES.withdrawn);
 }
 
 function compactionOutcome(state: ConversationState, id: string): CompactionOutcome | undefined {
   return state.memory.outcomes.find(({ requestId }) => requestId === id)?.outcome;
-}
-
-function askAgain(why: string): ApplicationFailure {
-  return ApplicationFailure.create({ message: `${why}; ask again with the same id`, type: FAILURES.continues });
 }
 
 function unknownTurn(turn: string): ApplicationFailure {

@@ -1,4 +1,4 @@
 /** Entry of the workflow bundle. */
-export { conversation } from './conversation.js';
+export { conversation, createConversation } from './conversation.js';
 export { memory } from './memory.js';
 export { memoryCare } from './memory-care.js';

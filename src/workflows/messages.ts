@@ -13,19 +13,25 @@ import type {
 import type { AskedConsolidation } from '../conversation/memory-queue.js';
 import type {
   Approval,
+  Breakpoints,
   ChildNews,
   CompactionOutcome,
   ContextIndex,
+  ControlMode,
+  ControlStatus,
   Decided,
   Decision,
   Enqueued,
   Message,
   QueuedEvent,
+  QueueEdit,
   ResetResult,
   Status,
+  StepResult,
   TurnResult,
   Withdrawn,
 } from '../conversation/contract.js';
+import type { JsonValue } from '../conversation/message.js';
 import type { Budget } from '../conversation/effects.js';
 
 export const WORKFLOW_TYPE = 'conversation';
@@ -48,6 +54,18 @@ export const enqueueUpdate = defineUpdate<Enqueued, [string | Message]>('enqueue
 export const withdrawUpdate = defineUpdate<Withdrawn, [{ messageId: string }]>('withdraw');
 export const decideUpdate = defineUpdate<Decided, [Decision]>('decide');
 export const raiseBudgetUpdate = defineUpdate<{ readonly budget: Budget }, [Budget]>('raiseBudget');
+
+/** An event of the application's own, for its reducer (seed 004). */
+export const eventSignal = defineSignal<[{ id?: string; type: string; payload?: JsonValue }]>('event');
+export const dispatchUpdate = defineUpdate<
+  { readonly id: string; readonly position: number },
+  [{ id?: string; type: string; payload?: JsonValue }]
+>('dispatch');
+export const setModeUpdate = defineUpdate<ControlStatus, [{ mode: ControlMode }]>('setMode');
+export const stepUpdate = defineUpdate<StepResult, [{ id?: string }?]>('step');
+export const setBreakpointsUpdate = defineUpdate<ControlStatus, [Breakpoints]>('setBreakpoints');
+export const editQueueUpdate = defineUpdate<{ readonly queue: QueuedEvent[] }, [QueueEdit]>('editQueue');
+export const truncateUpdate = defineUpdate<CompactionOutcome, [{ id?: string }]>('truncate');
 
 export const compactUpdate = defineUpdate<CompactionOutcome, [{ id?: string }]>('compact');
 export const undoCompactionUpdate = defineUpdate<CompactionOutcome, [{ id?: string }]>('undoCompaction');
@@ -73,7 +91,7 @@ export const memoryStatusQuery = defineQuery<MemoryStatus>('status');
 /** In the contract, not built yet: these fail with the type `NotYetAvailable`. */
 export const LATER = {
   signals: [] as readonly string[],
-  updates: ['setMode', 'step', 'setBreakpoints', 'editQueue', 'rewind'],
+  updates: ['rewind'],
   queries: [] as readonly string[],
 } as const;
 
@@ -88,4 +106,8 @@ export const FAILURES = {
   continues: 'Continues',
   /** Nothing of that id waits for a decision, or not with these arguments. */
   notWaiting: 'NotWaiting',
+  /** A step while one runs, or in a conversation that runs by itself. */
+  cannotStep: 'CannotStep',
+  /** A reset that was taken out of the queue. */
+  withdrawn: 'Withdrawn',
 } as const;

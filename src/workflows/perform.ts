@@ -2,8 +2,22 @@
 import { CancellationScope, upsertSearchAttributes } from '@temporalio/workflow';
 import type { ConversationEvent } from '../conversation/event.js';
 import type { ToolFinished } from '../conversation/effects.js';
+import type { createReducerRegistry } from '../conversation/reducers.js';
 import type { Step, ToolRun } from '../conversation/next-step.js';
-import { askMemory, callModel, compact, heal, notify, persist, putAway, record, runLocalTool, runTool, uncompact } from './activities.js';
+import {
+  askMemory,
+  callModel,
+  compact,
+  heal,
+  notify,
+  persist,
+  putAway,
+  record,
+  runLocalTool,
+  runTool,
+  truncate,
+  uncompact,
+} from './activities.js';
 import { now } from './clock.js';
 import type { Handled } from './handlers.js';
 import { childSignal, decideSignal, interruptSignal } from './messages.js';
@@ -17,7 +31,11 @@ export interface Performer {
   start(step: Performed): void;
 }
 
-export function createPerformer(tell: (event: ConversationEvent) => void, resultOf: Handled['resultOf']): Performer {
+export function createPerformer(
+  tell: (event: ConversationEvent) => void,
+  resultOf: Handled['resultOf'],
+  reduce: ReturnType<typeof createReducerRegistry>,
+): Performer {
   /** A stop is for all that is in flight; what starts after it has a scope of its own. */
   let scope = new CancellationScope();
 
@@ -89,6 +107,17 @@ export function createPerformer(tell: (event: ConversationEvent) => void, result
             (error) => ({ kind: 'compact-failed', epoch, failure: failureOf(error), at: now() }),
           );
         }
+        case 'truncate': {
+          const { epoch } = step.input;
+          tell({ kind: 'truncate-started', epoch, at });
+          return void tellEnd(
+            truncate(step.input, step.summary),
+            (result) => ({ kind: 'truncated', result, at: now() }),
+            (error) => ({ kind: 'truncate-failed', epoch, failure: failureOf(error), at: now() }),
+          );
+        }
+        case 'reduce':
+          return tell({ kind: 'app-event-reduced', id: step.event.id, reduced: reduce(step.event, step.view), at });
         case 'uncompact': {
           const { epoch } = step.input;
           tell({ kind: 'uncompact-started', epoch, at });

@@ -13,3 +13,7 @@ export function refuseWhenClosing(state: ConversationState): void {
   if (state.closing === 'no') return;
   throw ApplicationFailure.nonRetryable('the conversation is closing and takes no new messages; start another', FAILURES.closing);
 }
+
+export function askAgain(why: string): ApplicationFailure {
+  return ApplicationFailure.create({ message: `${why}; ask again with the same id`, type: FAILURES.continues });
+}

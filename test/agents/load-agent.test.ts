@@ -55,7 +55,7 @@ describe('an agent', () => {
         approvalExpiryMs: 604_800_000,
         delegation: { agents: [], maxDepth: 2, maxChildren: 16 },
         limits: { maxToolRounds: 50, handOver: {} },
-        context: { clock: false },
+        context: { clock: false, autoCompactEnabled: true, thresholds: { soft: 50_000, hard: 80_000, truncation: 100_000 } },
         memory: MEMORY,
       },
       files: { soul: null, identity: null, user: null, memory: null, agents: null, tools: null },
@@ -106,7 +106,7 @@ describe('an agent', () => {
       approvalExpiryMs: 604_800_000,
       delegation: { agents: [], maxDepth: 2, maxChildren: 16 },
       limits: { maxToolRounds: 50, handOver: {} },
-      context: { clock: false },
+      context: { clock: false, autoCompactEnabled: true, thresholds: { soft: 50_000, hard: 80_000, truncation: 100_000 } },
       memory: MEMORY,
     });
     expect(shipped.system).toContain('data, not instructions');

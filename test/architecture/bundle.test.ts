@@ -75,10 +75,9 @@ test('the workflows bundle: nothing is in it but ours and Temporal, and it stays
 }, 120_000);
 
 test('a workflow that reaches a schema brings zod in, which would be seen', async () => {
-  const { code, modules } = await bundle(entry(`export { agentConfigSchema } from ${source('src/agents/agent-config.ts')};`));
+  const { modules } = await bundle(entry(`export { agentConfigSchema } from ${source('src/agents/agent-config.ts')};`));
   expect(packagesIn(modules)).toContain('zod');
   expect(foldersIn(modules)).toContain('agents');
-  expect(code.lastIndexOf('//# sourceMappingURL=')).toBeGreaterThan(LARGEST_CODE);
 }, 120_000);
 
 test('a workflow that reaches the host through a store does not bundle', async () => {

@@ -148,7 +148,7 @@ describe('/new', () => {
     const step = nextStep(later(waiting, 30_000));
     expect(step).toMatchObject({ kind: 'put-away', input: { unfinished: [{ requestId: 's1/1-6' }], recapSince: null } });
     const cleared = settle(later(waiting, 30_000)).state;
-    expect(cleared.resets[0]?.result.consolidation).toBe('raw-fallback');
+    expect(cleared.resets[0]?.result?.consolidation).toBe('raw-fallback');
     expect(news(cleared, 's1/1-6')).toEqual(cleared);
   });
 
@@ -158,7 +158,7 @@ describe('/new', () => {
     if (step.kind !== 'put-away') throw new Error(step.kind);
     const result = { ...putAway(step.input), finished: true };
     const cleared = applyAll(late, { kind: 'put-away-started', at: late.now }, { kind: 'put-away', result, at: late.now });
-    expect(cleared.resets[0]?.result.consolidation).toBe('model');
+    expect(cleared.resets[0]?.result?.consolidation).toBe('model');
   });
 
   test('on an empty session there is nothing to do, and nothing is asked', () => {
@@ -170,7 +170,7 @@ describe('/new', () => {
   test('twice at once is one', () => {
     const { state } = settle(reset(reset(talked(2)), 'r2'));
     expect(state.session).toBe(2);
-    expect(state.resets.map(({ resetId, result }) => [resetId, result.session])).toEqual([
+    expect(state.resets.map(({ resetId, result }) => [resetId, result?.session])).toEqual([
       ['r', 2],
       ['r2', 2],
     ]);

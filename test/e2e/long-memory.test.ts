@@ -12,7 +12,12 @@ import { startWorld, type World } from '../support/world.js';
 const TURNS = LONG ? 2_000 : 60;
 const BUDGET = 5_000;
 /** Compaction alone: when the window is trimmed depends on when its consolidation is done. */
-const AGENT = { maxTokens: 500, context: { maxTokens: BUDGET + 1_000, safetyMargin: 500 }, memory: { memoryWindow: 10_000 } };
+const AGENT = {
+  maxTokens: 500,
+  tools: ['get_time', 'list_files', 'read_file', 'search_files', 'search_history', 'set_task'],
+  context: { maxTokens: BUDGET + 1_000, safetyMargin: 500 },
+  memory: { memoryWindow: 10_000 },
+};
 const LEDGER = 'The harbour master keeps the ledger. '.repeat(25);
 
 let redis: RedisServer;

@@ -127,7 +127,12 @@ test('a flush in the middle of a tool round is healed before the tool reads its 
   expect(world.api.problems).toEqual([]);
 });
 
-const small = { maxTokens: 500, context: { maxTokens: 6_000, safetyMargin: 500 }, tools: [] };
+const small = {
+  maxTokens: 500,
+  tools: ['get_time', 'list_files', 'read_file', 'search_files', 'search_history', 'set_task'],
+  memory: { enabled: false },
+  context: { maxTokens: 6_000, safetyMargin: 500 },
+};
 
 /** Turns of which the older become memory, by a summarizer that says which batch it was. */
 async function remembering(id: string, turns: number, scope: string): Promise<void> {

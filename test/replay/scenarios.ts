@@ -100,7 +100,11 @@ const tinyPng = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9
 
 /** A model so small that a few answers fill it; asked to summarize, it does. */
 const small = (): WorldOptions => ({
-  agent: { maxTokens: 500, context: { maxTokens: 6_000, safetyMargin: 500 } },
+  agent: {
+    maxTokens: 500,
+    tools: ['get_time', 'list_files', 'read_file', 'search_files', 'search_history', 'set_task'],
+    context: { maxTokens: 6_000, safetyMargin: 500 },
+  },
   answer: (request) => {
     const summarizes = JSON.stringify(request.system ?? '').includes('You condense');
     const summary = { episodic: { summary: 'They spoke of ledgers.', tags: [], salience: 0.5 }, semantic: [] };

@@ -52,6 +52,7 @@ describe('the registry', () => {
 it('every built-in that looks on may be repeated, and those that look at nothing outside are local', () => {
   expect(builtinTools.map((tool) => [tool.name, tool.policy.repeatable, tool.policy.local])).toEqual([
     ['ask_user', true, true],
+    ['compact_context', true, true],
     ['delegate', false, false],
     ['get_time', true, true],
     ['list_files', true, false],

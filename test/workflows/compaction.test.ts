@@ -11,12 +11,12 @@ import { createStage, say, type Stage } from '../support/stage.js';
 import { replayProblems } from '../support/replays.js';
 import { startWorld, type World } from '../support/world.js';
 
-/** Few tools, as each takes room. */
+/** With all tools there would be little room for anything else. */
 const SMALL = {
   maxTokens: 500,
-  context: { maxTokens: 6_000, safetyMargin: 500 },
-  tools: ['set_task', 'search_files', 'read_file', 'patch'],
+  tools: ['get_time', 'list_files', 'read_file', 'search_files', 'search_history', 'set_task', 'patch'],
   memory: { enabled: false },
+  context: { maxTokens: 6_000, safetyMargin: 500 },
 };
 /** About 400 tokens. */
 const LONG = 'The harbour master keeps the ledger. '.repeat(43);

@@ -48,6 +48,9 @@ test('started with nothing, a conversation is idle, and the default agent is its
     context: { tokens: 0, budget: 0, chunks: 0, prefixHash: null, prefixChanges: 0, prefixCause: null, compactions: 0 },
     window: { since: expect.any(Number), messages: 0, limit: null, consolidating: 0, owed: 0 },
     pendingApprovals: 0,
+    budget: null,
+    pausedBy: null,
+    nextStep: null,
     usage: EMPTY,
     historyEvents: expect.any(Number),
     agent: 'default',
@@ -79,7 +82,7 @@ test('scope, title and model are those of the start, and the model wins over tha
 
 test('fields of a start that this version does not know are passed over', async () => {
   const id = world.id();
-  await program.start(id, { mode: 'auto', budget: { usd: 1 }, fancy: [true] });
+  await program.start(id, { mode: 'auto', fancy: [true] });
   expect(await program.query(id, 'status')).toMatchObject({ phase: 'idle', agent: 'default' });
 });
 

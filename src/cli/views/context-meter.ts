@@ -50,6 +50,10 @@ export function outcomeInWords(outcome: CompactionOutcome): string {
       const sizes = `${formatCount(tokensBefore)} tokens of messages are ${formatCount(tokensAfter)} now`;
       return `${turns} ${turns === 1 ? 'turn is' : 'turns are'} memory now, summarized ${by}: ${sizes}`;
     }
+    case 'truncated':
+      return `${outcome.entries} of the oldest messages are left out of the prompt: ${formatCount(outcome.tokensBefore)} tokens are ${formatCount(outcome.tokensAfter)} now`;
+    case 'nothing-to-truncate':
+      return 'there is nothing to leave out: the context is below the hard threshold';
     case 'undone':
       return 'the last compaction is taken back: the next request is what it would have been';
     case 'nothing-to-compact':

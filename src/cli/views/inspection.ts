@@ -143,6 +143,8 @@ function queueFacts(status: Status | null, queue: readonly QueuedEvent[], look: 
     switch (event.kind) {
       case 'message':
         return `${event.turnId} message of ${formatBytes(event.bytes)}, ${since}`;
+      case 'app':
+        return `${toTerminalLine(event.type, 64)}, ${since}`;
       case 'reset':
         return `reset, ${since}`;
       case 'more':

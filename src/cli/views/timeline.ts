@@ -127,6 +127,8 @@ export function createTimeline({ width, measure }: TimelineLook): Timeline {
         turn.anchor = at;
         return line(turn, at, event.decision, event.name, event.decision === 'approve' || event.decision === 'answer' ? 'green' : 'red');
       }
+      case 'paused':
+        return line(turn, at, 'stopped', `before ${event.why}`, 'yellow');
       case 'compacted': {
         turn.anchor = at;
         return line(turn, at, 'memory', `older turns became memory: ${event.tokensBefore} → ${event.tokensAfter} tokens`, 'dim');

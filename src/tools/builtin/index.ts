@@ -1,6 +1,7 @@
 /** The tools that every agent has unless its `agent.json` says otherwise. */
 import type { Tool } from '../tool.js';
 import { askUser } from './ask-user.js';
+import { compactContext } from './compact-context.js';
 import { delegate } from './delegate.js';
 import { getTime } from './get-time.js';
 import { listFiles } from './list-files.js';
@@ -15,6 +16,7 @@ import { waitUntil } from './wait-until.js';
 
 export const builtinTools: Tool[] = [
   askUser,
+  compactContext,
   delegate,
   getTime,
   listFiles,

@@ -148,6 +148,8 @@ const STATUS: Status = {
   window: { since: NOW - 3_600_000, messages: 24, limit: 50, consolidating: 0, owed: 0 },
   pendingApprovals: 0,
   budget: null,
+  pausedBy: null,
+  nextStep: null,
   usage: { inputTokens: 120_311, cachedTokens: 98_000, outputTokens: 4011, costUsd: 0.0321 },
   historyEvents: 1311,
   agent: 'default',

@@ -1,0 +1,130 @@
+/**
+ * Events of the application's own (seed 004): queued like every other, and reduced when it is their turn, between turns.
+ *
+ * V1  An event is reduced once. What nobody reduces, and what a reducer failed on, is kept, counted and named; the conversation goes on.
+ * V2  A chunk is an entry of the conversation: it is recorded, healed, compacted and truncated like any other.
+ */
+import { isHeld, queuedId } from './control.js';
+import type { ConversationEvent } from './event.js';
+import type { Entry } from './message.js';
+import type { AppChunk, AppEvent, ChunkOperation, NewChunk, ReducerView } from './reducers.js';
+import { settle } from './settlement.js';
+import { slotsOf, toRanges } from './slots.js';
+import { estimateTokens, turnId, type ConversationState, type QueueItem } from './state.js';
+
+type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
+
+export interface AppEvents {
+  readonly chunks: readonly AppChunk[];
+  /** How many had no reducer, and the types of the last ones. */
+  readonly unreduced: { readonly count: number; readonly types: readonly string[] };
+  /** The last ones whose reducer failed. */
+  readonly parked: readonly { readonly id: string; readonly type: string; readonly error: string; readonly at: number }[];
+  readonly parkedCount: number;
+}
+
+const NONE: AppEvents = { chunks: [], unreduced: { count: 0, types: [] }, parked: [], parkedCount: 0 };
+const REMEMBERED = 20;
+/** After all that a turn can have of its own. */
+const FIRST_SEQ = 2_000_000;
+
+/** The same id twice is one event. */
+export function receiveAppEvent(state: ConversationState, { id, type, payload, at }: Of<'app-event-received'>): ConversationState {
+  if (state.queue.some((item) => item.kind === 'app' && item.id === id)) return state;
+  const number = state.counters.queued + 1;
+  return {
+    ...state,
+    counters: { ...state.counters, queued: number },
+    queue: [...state.queue, { kind: 'app', number, id, type, payload, at }],
+  };
+}
+
+/** The event at the head of the queue, when it is its turn. */
+export function eventToReduce(state: ConversationState): { readonly event: AppEvent; readonly view: ReducerView } | undefined {
+  const [head] = state.queue;
+  if (state.turn || state.memory.doing || head?.kind !== 'app' || isHeld(state, 'event', queuedId(head))) return undefined;
+  const { id, type, payload, at } = head;
+  const { session, latestTurn: turn, contextTokens } = state;
+  return { event: { id, type, payload, at }, view: { chunks: state.appEvents?.chunks ?? [], session, turn, contextTokens } };
+}
+
+export function acceptReduced(state: ConversationState, { id, reduced, at }: Of<'app-event-reduced'>): ConversationState {
+  const item = state.queue.find((other): other is Extract<QueueItem, { kind: 'app' }> => other.kind === 'app' && other.id === id);
+  if (!item) return state;
+  const taken: ConversationState = { ...state, queue: state.queue.filter((other) => other !== item) };
+  const events = state.appEvents ?? NONE;
+  switch (reduced.kind) {
+    case 'reduced':
+      return reduced.operations.reduce((now, operation) => perform(now, operation, at), taken);
+    case 'unreduced': {
+      const { count, types } = events.unreduced;
+      const named = [...types.filter((type) => type !== item.type), item.type].slice(-REMEMBERED);
+      return { ...taken, appEvents: { ...events, unreduced: { count: count + 1, types: named } } };
+    }
+    case 'parked': {
+      const parked = [...events.parked, { id, type: item.type, error: reduced.error, at }].slice(-REMEMBERED);
+      return { ...taken, appEvents: { ...events, parked, parkedCount: events.parkedCount + 1 } };
+    }
+  }
+}
+
+function perform(state: ConversationState, operation: ChunkOperation, at: number): ConversationState {
+  switch (operation.kind) {
+    case 'ADD':
+      return add(state, operation.chunk, at);
+    case 'DELETE':
+      return remove(state, operation.id);
+    case 'UPDATE': {
+      const old = chunkOf(state, operation.id);
+      if (!old) return state;
+      const added = add(state, { type: old.type, text: operation.text }, at, old.createdAt);
+      const slot = added.counters.slot;
+      // In the old one's place.
+      const slots = slotsOf(state.context).map((other) => (other === old.slot ? slot : other));
+      return remove({ ...added, context: slots.includes(slot) ? toRanges(slots) : added.context }, old.id);
+    }
+    case 'BATCH_REPLACE': {
+      const without = operation.ids.reduce(remove, state);
+      const replaced = operation.chunks.reduce((now, chunk) => add(now, chunk, at), without);
+      return { ...replaced, epoch: replaced.epoch + 1, memory: { ...replaced.memory, reported: null, before: null } };
+    }
+  }
+}
+
+function add(state: ConversationState, { type, text }: NewChunk, at: number, createdAt = at): ConversationState {
+  const slot = state.counters.slot + 1;
+  const turn = turnId(state.latestTurn);
+  const shown = type === 'WORKING_FLOW' ? text : `[${type}] ${text}`;
+  const entry: Entry = {
+    v: 1,
+    slot,
+    session: state.session,
+    turn,
+    seq: FIRST_SEQ + slot,
+    ts: at / 1000,
+    message: { role: 'user', text: shown },
+  };
+  const events = state.appEvents ?? NONE;
+  const recorded = settle({ ...state, counters: { ...state.counters, slot } }, [{ effect: `app/${slot}`, entry }]);
+  return {
+    ...recorded,
+    context: toRanges([...slotsOf(state.context), slot]),
+    contextTokens: state.contextTokens + estimateTokens(shown.length),
+    appEvents: { ...events, chunks: [...events.chunks, { id: `chunk_${slot}`, type, slot, createdAt }] },
+  };
+}
+
+function remove(state: ConversationState, id: string): ConversationState {
+  const chunk = chunkOf(state, id);
+  const events = state.appEvents ?? NONE;
+  if (!chunk) return state;
+  return {
+    ...state,
+    context: toRanges(slotsOf(state.context).filter((slot) => slot !== chunk.slot)),
+    appEvents: { ...events, chunks: events.chunks.filter((other) => other !== chunk) },
+  };
+}
+
+function chunkOf({ appEvents }: ConversationState, id: string): AppChunk | undefined {
+  return appEvents?.chunks.find((chunk) => chunk.id === id);
+}

@@ -1,0 +1,98 @@
+/**
+ * The oldest leaves the prompt when there is too much of it (seed 004, Truncation Strategy; design section 4).
+ *
+ * U1  What is dropped is out of the prompt and nowhere else: its traces stay, the next compaction takes them up, a notice says so.
+ * U2  Whole calls with their results, and never the message that the current turn began with.
+ */
+import type { TruncateInput } from './effects.js';
+import type { ConversationEvent } from './event.js';
+import { slotsOf, toRanges } from './slots.js';
+import { turnId, type ConversationState } from './state.js';
+
+const MOST_OUTCOMES = 16;
+/** Of a turn that has ended: after all that it can have. */
+const MOST_SEQ = 1_000_000;
+
+type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
+
+export function truncateInput(state: ConversationState): TruncateInput | undefined {
+  const { settings, turn, identity, epoch, context, contextTokens, counters, session } = state;
+  if (!settings?.thresholds) return undefined;
+  const inTurn = turn ? turnId(turn.number) : turnId(state.latestTurn);
+  return {
+    identity,
+    epoch,
+    number: (state.memory.truncations ?? 0) + 1,
+    context,
+    excess: contextTokens - settings.thresholds.hard,
+    currentTurn: turn ? inTurn : null,
+    notice: { slot: counters.slot + 1, turn: inTurn, seq: (turn?.seq ?? MOST_SEQ) + 1, session },
+  };
+}
+
+/** By hand (seed 004, executeTruncation): down to the hard threshold before the next model call, whatever the truncation line says. */
+export function requestTruncation(state: ConversationState, { requestId }: Of<'truncation-requested'>): ConversationState {
+  const { memory, settings, contextTokens } = state;
+  if (!settings?.thresholds || contextTokens <= settings.thresholds.hard) {
+    const outcomes = [...memory.outcomes, { requestId, outcome: { kind: 'nothing-to-truncate' } as const }].slice(-MOST_OUTCOMES);
+    return { ...state, memory: { ...memory, outcomes } };
+  }
+  return { ...state, memory: { ...memory, truncationAsked: [...(memory.truncationAsked ?? []), requestId] } };
+}
+
+/** The notice's slot is given out with the start, so that nothing that arrives meanwhile gets the same. */
+export function startTruncation(state: ConversationState, { epoch }: Of<'truncate-started'>): ConversationState {
+  const doing = { kind: 'truncate', epoch, context: state.context, contextTokens: state.contextTokens } as const;
+  const { turn, counters } = state;
+  return {
+    ...state,
+    counters: { ...counters, slot: counters.slot + 1 },
+    turn: turn && {
+      ...turn,
+      seq: turn.seq + 1,
+      ...(turn.doing.kind === 'model' && { doing: { ...turn.doing, call: { ...turn.doing.call, seq: turn.doing.call.seq + 1 } } }),
+    },
+    memory: { ...state.memory, doing },
+  };
+}
+
+export function acceptTruncated(state: ConversationState, { result }: Of<'truncated'>): ConversationState {
+  const { memory, context, contextTokens } = state;
+  if (memory.doing?.kind !== 'truncate' || memory.doing.epoch !== result.epoch) return state;
+  const gone = new Set(slotsOf(result.dropped));
+  const rested = {
+    ...memory,
+    doing: null,
+    truncations: (memory.truncations ?? 0) + 1,
+    ...(state.turn && { restingFromTruncation: state.turn.modelCalls }),
+  };
+  const outcome =
+    gone.size === 0
+      ? ({ kind: 'nothing-to-truncate' } as const)
+      : ({
+          kind: 'truncated',
+          tokensBefore: contextTokens,
+          tokensAfter: Math.max(0, contextTokens - result.tokens),
+          entries: result.entries,
+        } as const);
+  const { truncationAsked = [], ...others } = rested;
+  const answered = {
+    ...others,
+    outcomes: [...memory.outcomes, ...truncationAsked.map((requestId) => ({ requestId, outcome }))].slice(-MOST_OUTCOMES),
+  };
+  if (gone.size === 0 || !result.notice) return { ...state, memory: answered };
+  const left = slotsOf(context).filter((slot) => !gone.has(slot));
+  return {
+    ...state,
+    // In the place of what is gone: the prompt's beginning has changed in any case.
+    context: toRanges([result.notice.slot, ...left]),
+    contextTokens: Math.max(0, contextTokens - result.tokens),
+    memory: { ...answered, reported: null, leftOut: [...(memory.leftOut ?? []), ...result.dropped] },
+  };
+}
+
+export function failTruncation(state: ConversationState, { epoch }: Of<'truncate-failed'>): ConversationState {
+  const { memory, turn } = state;
+  if (memory.doing?.kind !== 'truncate' || memory.doing.epoch !== epoch) return state;
+  return { ...state, memory: { ...memory, doing: null, ...(turn && { restingFromTruncation: turn.modelCalls }) } };
+}

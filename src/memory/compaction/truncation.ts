@@ -1,0 +1,52 @@
+/**
+ * What leaves the prompt when there is too much of it (seed 004, Truncation Strategy): the oldest, until the excess is covered. Whole
+ * calls with all of their results, and never the message that the current turn began with, nor its last answer (design section 4).
+ */
+import type { Entry } from '../../conversation/message.js';
+import { estimateMessageTokens } from '../tokens.js';
+import { checkTokenUsage, type MemoryChunk } from './token-usage.js';
+
+export interface Truncation {
+  readonly dropped: readonly Entry[];
+  readonly tokens: number;
+}
+
+/** `entries`: the context, in its order. `excess`: tokens that are too many. */
+export function selectTruncation(entries: readonly Entry[], excess: number, currentTurn: string | null): Truncation {
+  const groups = groupsOf(entries);
+  const sizes = new Map(entries.map((entry) => [entry, estimateMessageTokens(entry.message)]));
+  const tokensIn = (group: readonly Entry[]): number => group.reduce((all, entry) => all + (sizes.get(entry) ?? 0), 0);
+  const stays = staying(entries, currentTurn);
+  const chunks = groups.map((group, at): MemoryChunk => {
+    const type = group.some((entry) => stays.has(entry)) ? 'TASK' : 'WORKING_FLOW';
+    return { id: String(at), type, tokens: tokensIn(group), createdAt: (group[0]?.ts ?? 0) * 1000 };
+  });
+  const thresholds = { softThreshold: 0, hardThreshold: 0, truncationThreshold: 0 };
+  const ids = new Set(checkTokenUsage(chunks, thresholds, excess).chunksToTruncate);
+  const dropped = groups.filter((_, at) => ids.has(String(at)));
+  return { dropped: dropped.flat(), tokens: dropped.reduce((all, group) => all + tokensIn(group), 0) };
+}
+
+/** An answer with calls and all of their results are one. */
+function groupsOf(entries: readonly Entry[]): Entry[][] {
+  const groups: Entry[][] = [];
+  const groupOfCall = new Map<string, Entry[]>();
+  for (const entry of entries) {
+    const { message } = entry;
+    const asked = message.role === 'tool' ? groupOfCall.get(message.callId) : undefined;
+    const group = asked ?? [];
+    group.push(entry);
+    if (!asked) groups.push(group);
+    if (message.role !== 'assistant') continue;
+    for (const block of message.blocks) if (block.kind === 'tool-call') groupOfCall.set(block.callId, group);
+  }
+  return groups;
+}
+
+function staying(entries: readonly Entry[], currentTurn: string | null): ReadonlySet<Entry> {
+  if (currentTurn === null) return new Set();
+  const current = entries.filter(({ turn }) => turn === currentTurn);
+  const people = current.filter(({ message }) => message.role === 'user');
+  const last = current.findLast(({ message }) => message.role === 'assistant');
+  return new Set([...people, ...(last ? [last] : [])]);
+}

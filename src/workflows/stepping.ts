@@ -1,0 +1,110 @@
+/** The step engine's messages (seed 004): mode, step, breakpoints, the queue by hand, and events of the application's own. */
+import { ApplicationFailure, setHandler, uuid4 } from '@temporalio/workflow';
+import type { ControlStatus, QueuedEvent, StepResult } from '../conversation/contract.js';
+import { readAppEvent, readBreakpoints, readMode, readQueueEdit } from '../conversation/control-input.js';
+import { planned, refuseStep } from '../conversation/control.js';
+import type { ConversationEvent } from '../conversation/event.js';
+import { readOptionalText } from '../conversation/input.js';
+import { refuseEdit } from '../conversation/queue-editing.js';
+import { queuedCount } from '../conversation/spill.js';
+import type { ConversationState } from '../conversation/state.js';
+import { queueOf } from '../conversation/view.js';
+import type { Bell } from './bell.js';
+import { now } from './clock.js';
+import { dispatchUpdate, editQueueUpdate, eventSignal, FAILURES, setBreakpointsUpdate, setModeUpdate, stepUpdate } from './messages.js';
+import { accepted, askAgain, refuseWhenClosing } from './refusals.js';
+
+interface Stepping {
+  readonly state: () => ConversationState;
+  readonly tell: (event: ConversationEvent) => void;
+  readonly bell: Bell;
+  readonly isLeaving: () => boolean;
+  readonly counted: <Args extends unknown[], Result>(handle: (...args: Args) => Promise<Result>) => (...args: Args) => Promise<Result>;
+  readonly reject: (name: string, reason: string) => void;
+}
+
+export function handleStepping({ state, tell, bell, isLeaving, counted, reject }: Stepping): void {
+  const resultOf = (id: string): StepResult | undefined => state().control?.results.find(({ stepId }) => stepId === id);
+
+  setHandler(eventSignal, (payload: unknown) => {
+    const event = readAppEvent(payload);
+    if (event.ok) tell({ kind: 'app-event-received', ...event.value, id: event.value.id ?? uuid4(), at: now() });
+    else reject('event', event.reason);
+  });
+  setHandler(
+    dispatchUpdate,
+    counted((payload: unknown) => {
+      const event = accepted(readAppEvent(payload));
+      const id = event.id ?? uuid4();
+      const position = queuedCount(state().queue);
+      tell({ kind: 'app-event-received', ...event, id, at: now() });
+      return Promise.resolve({ id, position });
+    }),
+    {
+      validator: (payload: unknown) => {
+        accepted(readAppEvent(payload));
+        refuseWhenClosing(state());
+      },
+    },
+  );
+  setHandler(
+    setModeUpdate,
+    counted((payload: unknown): Promise<ControlStatus> => {
+      tell({ kind: 'mode-set', mode: accepted(readMode(payload)), at: now() });
+      return Promise.resolve(controlOf(state()));
+    }),
+    { validator: (payload: unknown) => void accepted(readMode(payload)) },
+  );
+  setHandler(
+    setBreakpointsUpdate,
+    counted((payload: unknown): Promise<ControlStatus> => {
+      tell({ kind: 'breakpoints-set', breakpoints: accepted(readBreakpoints(payload)), at: now() });
+      return Promise.resolve(controlOf(state()));
+    }),
+    { validator: (payload: unknown) => void accepted(readBreakpoints(payload)) },
+  );
+  setHandler(
+    stepUpdate,
+    counted(async (payload?: unknown): Promise<StepResult> => {
+      const id = accepted(readOptionalText(payload, 'step', 'id')) ?? uuid4();
+      if (!resultOf(id)) tell({ kind: 'step-requested', id, at: now() });
+      // Taken out of stepping meanwhile, nobody answers for this step any more.
+      await bell.until(() => isLeaving() || resultOf(id) !== undefined || state().control?.lock?.id !== id);
+      const result = resultOf(id);
+      if (result) return result;
+      if (!isLeaving()) throw ApplicationFailure.nonRetryable('the conversation was set to auto while this step ran', FAILURES.cannotStep);
+      throw askAgain('the conversation hands over to its next run');
+    }),
+    {
+      validator: (payload?: unknown) => {
+        const id = accepted(readOptionalText(payload, 'step', 'id')) ?? '';
+        const refused = refuseStep(state(), id);
+        if (refused !== undefined) throw ApplicationFailure.nonRetryable(refused, FAILURES.cannotStep);
+      },
+    },
+  );
+  setHandler(
+    editQueueUpdate,
+    counted((payload: unknown): Promise<{ readonly queue: QueuedEvent[] }> => {
+      tell({ kind: 'queue-edited', edit: accepted(readQueueEdit(payload)), at: now() });
+      return Promise.resolve({ queue: queueOf(state()) });
+    }),
+    {
+      validator: (payload: unknown) => {
+        const refused = refuseEdit(state(), accepted(readQueueEdit(payload)));
+        if (refused !== undefined) throw ApplicationFailure.nonRetryable(refused, FAILURES.invalidMessage);
+      },
+    },
+  );
+}
+
+function controlOf(state: ConversationState): ControlStatus {
+  const { control } = state;
+  return {
+    mode: control?.mode ?? 'auto',
+    stepLock: control?.lock?.id ?? null,
+    breakpoints: control?.breakpoints ?? {},
+    pausedBy: control?.pausedBy ?? null,
+    next: planned(state)?.words ?? null,
+  };
+}
