@@ -61,6 +61,11 @@ export function countResult(state: ConversationState, { text, item }: Pick<ToolF
   };
 }
 
+/** What the context keeps: without what is shown once and leaves by itself. */
+export function stayingTokens({ contextTokens, memory }: Pick<ConversationState, 'contextTokens' | 'memory'>): number {
+  return contextTokens - (memory.shownOnce ?? 0);
+}
+
 /** The model has spoken after them: they are new no longer. */
 export function withoutShown(state: ConversationState): ConversationState {
   const { shownOnce, ...memory } = state.memory;
