@@ -56,9 +56,14 @@ export function tokensOf(messages: readonly ConversationMessage[]): number {
 
 /** Of messages as they are stored: old results in the memory channel count as what stands for them. */
 export function shownTokensOf(messages: readonly ConversationMessage[]): number {
+  return shownTokensEach(messages).reduce((sum, tokens) => sum + tokens, 0);
+}
+
+/** The same for each. */
+export function shownTokensEach(messages: readonly ConversationMessage[]): number[] {
   const border = newFrom(messages);
-  return messages.reduce((sum, message, at) => {
+  return messages.map((message, at) => {
     const whole = estimateMessageTokens(message);
-    return sum + (at < border && isKept(message) ? Math.min(whole, citationTokens(message)) : whole);
-  }, 0);
+    return at < border && isKept(message) ? Math.min(whole, citationTokens(message)) : whole;
+  });
 }
