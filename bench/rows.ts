@@ -6,6 +6,7 @@ import { heal } from './rows/heal.js';
 import { history } from './rows/history.js';
 import { idle } from './rows/idle.js';
 import { manyTools } from './rows/many-tools.js';
+import { memoryChannel } from './rows/memory-channel.js';
 import { throughput } from './rows/throughput.js';
 import { ordinaryTool, quickTool, textTurn } from './rows/turn-time.js';
 
@@ -19,6 +20,7 @@ export const ROWS: readonly Row[] = [
   throughput,
   firstDelta,
   manyTools,
+  memoryChannel,
   heal,
   idle,
 ];

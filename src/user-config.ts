@@ -9,6 +9,7 @@ import { pathToFileURL } from 'node:url';
 import type { z } from 'zod';
 import { ConfigError } from './config.js';
 import type { ConversationEvent } from './conversation/event.js';
+import type { CompactionPlugins } from './memory/channel/compaction-plugin.js';
 import { checkProcessors, type Processor, type Processors } from './memory/processors.js';
 import type { ModelHook } from './models/hooks.js';
 import type { Model } from './models/model.js';
@@ -42,6 +43,8 @@ export interface OwnCode {
   readonly hooks?: readonly ModelHook[];
   /** MCP servers of all agents, as `mcp.json` in an agent's folder has them; relative folders are from the working directory. */
   readonly mcpServers?: z.input<typeof mcpConfigSchema>['mcpServers'];
+  /** By tool: what stands for its long results once the model has seen them. */
+  readonly compactionPlugins?: CompactionPlugins;
   /** Folder of agents, in place of PERDURA_AGENTS_DIR; from the working directory. */
   readonly agentsDir?: string;
 }
@@ -49,7 +52,7 @@ export interface OwnCode {
 /** How a model without tools may write its calls. */
 const TEXT_TOOLS: readonly unknown[] = [undefined, 'xml', 'json'];
 
-const KNOWN = ['tools', 'providers', 'observers', 'processors', 'hooks', 'mcpServers', 'agentsDir'];
+const KNOWN = ['tools', 'providers', 'observers', 'processors', 'hooks', 'mcpServers', 'compactionPlugins', 'agentsDir'];
 const NOT_BUILT = ['compactors', 'reducers'];
 const BUILTIN_PROVIDERS = ['anthropic', 'openai', 'openai-responses', 'gemini', 'ollama', 'offline'];
 const NAMES = ['ts', 'js', 'mjs', 'cjs'].map((extension) => `perdura.config.${extension}`);
@@ -87,7 +90,7 @@ export function checkOwnCode(own: unknown, from: string): OwnCode {
     if (NOT_BUILT.includes(name)) refuse(`"${name}" is not built yet; there are: ${KNOWN.join(', ')}`);
     if (!KNOWN.includes(name)) refuse(`there is no option "${name}"; there are: ${KNOWN.join(', ')}`);
   }
-  const { tools, providers, observers, processors, hooks, mcpServers, agentsDir } = own;
+  const { tools, providers, observers, processors, hooks, mcpServers, compactionPlugins, agentsDir } = own;
   for (const [i, tool] of listOf(tools, 'tools', refuse).entries()) {
     if (!isTool(tool)) refuse(`tools[${i}] is no tool: make it with defineTool`);
     const { name } = tool as Tool;
@@ -118,6 +121,7 @@ export function checkOwnCode(own: unknown, from: string): OwnCode {
   }
   const servers = mcpConfigSchema.safeParse({ mcpServers });
   if (!servers.success) refuse(listIssues(servers.error.issues).join('; '));
+  checkCompactionPlugins(compactionPlugins, refuse);
   if (agentsDir !== undefined && (typeof agentsDir !== 'string' || agentsDir === ''))
     refuse(`"agentsDir" must be a path, and is ${kindOf(agentsDir)}`);
   return own as OwnCode;
@@ -126,6 +130,17 @@ export function checkOwnCode(own: unknown, from: string): OwnCode {
 /** MCP servers of all agents. */
 export function sharedServers({ mcpServers }: OwnCode, cwd: string): readonly McpServer[] {
   return toServers(mcpConfigSchema.parse({ mcpServers }), cwd);
+}
+
+function checkCompactionPlugins(plugins: unknown, refuse: (what: string) => never): void {
+  if (plugins === undefined) return;
+  if (!isRecord(plugins))
+    return refuse(`"compactionPlugins" must be an object from the name of a tool to a plugin, and is ${kindOf(plugins)}`);
+  for (const [tool, plugin] of Object.entries(plugins)) {
+    if (!isRecord(plugin) || typeof plugin['compact'] !== 'function') {
+      refuse(`compactionPlugins.${tool} is no plugin: it needs a function compact(result, action, context)`);
+    }
+  }
 }
 
 function checkOwnProcessors(processors: unknown, refuse: (what: string) => never): void {

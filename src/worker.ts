@@ -158,6 +158,7 @@ async function activitiesOf(
     defaultModel: offlineUrl === undefined ? config.model : OFFLINE_MODEL,
     processors: own.processors,
     hooks: own.hooks,
+    compactionPlugins: own.compactionPlugins,
     ...more,
   });
 }

@@ -19,7 +19,7 @@ import { factsBatch } from '../memory/facts-batch.js';
 import { learnFacts } from '../memory/learn-facts.js';
 import { episodicId } from '../memory/items.js';
 import { retrieve } from '../memory/retrieval.js';
-import { estimateStringTokens, tokensOf } from '../memory/tokens.js';
+import { estimateStringTokens, shownTokensOf } from '../memory/tokens.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import { createAsker, type Asker } from './ask-model.js';
 import { readHealed } from './context.js';
@@ -109,7 +109,7 @@ async function makeMemory(
   await store.entries.archive(key, window.slots);
 
   const usage = spent();
-  const keptTokens = tokensOf(window.kept.map(({ message }) => message));
+  const keptTokens = shownTokensOf(window.kept.map(({ message }) => message));
   const result: Compacted & { readonly persisted: boolean } = {
     kind: 'compacted',
     life: identity.life,
@@ -122,7 +122,7 @@ async function makeMemory(
     episode,
     facts: added.filter((fact) => fact.batch === batch).map(({ batch: _batch, source: _source, ...fact }) => fact),
     method: summary.method,
-    tokensBefore: tokensOf(window.entries.map(({ message }) => message)) + keptTokens,
+    tokensBefore: shownTokensOf(window.entries.map(({ message }) => message)) + keptTokens,
     tokensAfter: estimateStringTokens(text) + keptTokens,
     usage,
     persisted: true,

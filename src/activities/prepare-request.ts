@@ -10,6 +10,7 @@ import { splitModel } from '../models/registry.js';
 import type { ConversationKey } from '../stores/store.js';
 import type { Tool } from '../tools/tool.js';
 import { inputBudget } from './budget.js';
+import { citingFor } from './citing-for.js';
 import { fitting, loadBase, loadContext, loadMemory, loadRecap, type Said } from './context.js';
 import { fixedTokens } from './fixed-tokens.js';
 import type { ActivityDependencies } from './index.js';
@@ -35,9 +36,13 @@ export async function prepareRequest(
 ): Promise<PreparedRequest> {
   const { agents } = dependencies;
   const { identity, context, base, agentHash, recap } = input;
-  const loading = loadContext(dependencies, key, context);
+  const loadingAgent = agents(identity.agent, identity.scope, agentHash);
+  const citing = loadingAgent.then(({ config }) => citingFor(dependencies, key, input, config));
+  // Both may fail before anybody waits for them.
+  citing.catch(() => undefined);
+  const loading = loadContext(dependencies, key, context, citing);
   const [agent, messages, before, memory, left, output] = await Promise.all([
-    agents(identity.agent, identity.scope, agentHash),
+    loadingAgent,
     loading,
     loadBase(dependencies, key, { ref: base, forgotten: input.memory?.forgotten ?? 0 }, loading),
     loadMemory(dependencies, key, input.memory?.version),

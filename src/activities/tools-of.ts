@@ -6,6 +6,7 @@ import { isServerToolName, serverPrefix } from '../tools/mcp/tool-name.js';
 import { createToolRegistry, UnknownTools, type ToolRegistry } from '../tools/registry.js';
 import type { Tool } from '../tools/tool.js';
 import type { ActivityDependencies } from './index.js';
+import { offeredNames } from './offered-tools.js';
 
 export interface AgentTools {
   readonly registry: ToolRegistry;
@@ -30,12 +31,13 @@ export async function toolsOf(
   { id, config, servers }: Pick<LoadedAgent, 'id' | 'config' | 'servers'>,
   { patienceMs, turn }: ToolsWanted,
 ): Promise<AgentTools> {
-  if (!serverTools || servers.length === 0) return { registry: tools, offered: tools.select(config.tools ?? tools.names) };
+  if (!serverTools || servers.length === 0) return { registry: tools, offered: tools.select(offeredNames(config, tools)) };
   const wanted = { namespace, agent: id, servers, taken: tools.names };
   const theirs = await serverTools.of(wanted, { patienceMs, ...(turn !== undefined && { turn: `${life}/${turn}` }) });
   const registry = createToolRegistry([...tools.select(tools.names), ...theirs]);
   const prefixes = servers.map(({ name }) => serverPrefix(name));
-  return { registry, offered: registry.select(config.tools?.flatMap((name) => expand(name, registry, prefixes)) ?? registry.names) };
+  const named = config.tools?.flatMap((name) => expand(name, registry, prefixes));
+  return { registry, offered: registry.select(offeredNames({ tools: named, memory: config.memory }, registry)) };
 }
 
 /** `mcp__<server>__*` is all of a server that there is; a tool that a server does not have now is none. */

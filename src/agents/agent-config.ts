@@ -59,7 +59,7 @@ const agentContext = z.strictObject({
     .optional(),
 });
 
-/** Long-term memory (seed 001, Configuration). */
+/** Long-term memory (seed 001, Configuration), and the memory channel (seed 003, "Agent Configuration"). */
 const agentMemory = z
   .strictObject({
     /** UTF-8 bytes of MEMORY.md beyond which the model is asked to compress it. */
@@ -78,6 +78,16 @@ const agentMemory = z
       .optional(),
     /** Tools whose word alone is enough for a line of MEMORY.md; what only others say waits for a person. */
     trustedTools: z.array(z.string().regex(TOOL_NAME_PATTERN)).max(200).default([]),
+    /** Long results of tools are shown once, then cited, and the three memory tools are there to read them again. */
+    enabled: z.boolean().default(true),
+    /** Sub-agents have this memory, not a copy of it. */
+    shareWithSubAgents: z.boolean().default(true),
+    /** Citations are made by a model that knows what the conversation is for, instead of by the tool's plugin. */
+    compactWithModel: z.boolean().default(false),
+    /** What that model is told instead of the built-in words. */
+    compactionPrompt: z.string().trim().min(1).max(8_000).optional(),
+    /** UTF-8 bytes of a result beyond which it is stored and cited. */
+    inlineLimit: z.int().min(256).max(262_144).default(4_096),
   })
   .refine(({ keepCount, memoryWindow }) => keepCount < memoryWindow, {
     path: ['keepCount'],

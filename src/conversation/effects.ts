@@ -4,6 +4,7 @@ import type {
   AssistantBlock,
   Body,
   Entry,
+  ItemRef,
   JsonObject,
   JsonValue,
   Media,
@@ -537,6 +538,10 @@ export interface ToolFinished {
   readonly text: Body;
   /** The values that tools share, as this one has left them. */
   readonly appContext?: AppContextRef;
+  /** Absent for what is short, and where the agent has no memory channel. */
+  readonly item?: ItemRef;
+  /** What a model took that the tool has asked. */
+  readonly usage?: Usage;
   readonly persisted: boolean;
   readonly fenced?: boolean;
 }

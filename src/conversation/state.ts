@@ -118,6 +118,8 @@ export interface MemoryState {
   readonly task: Task | null;
   /** Prompt tokens as the provider last counted them; null once that count is no longer true. */
   readonly reported: number | null;
+  /** Of `contextTokens`, what leaves after the next answer: results that are shown whole once (citing.ts). Absent: nothing does. */
+  readonly shownOnce?: number;
   /** Of this life, those taken back included. */
   readonly compactions: number;
   /** The model call before which nothing more is dropped: there was nothing, or it has just been done. */

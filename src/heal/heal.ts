@@ -14,6 +14,7 @@ import { factsBatch } from '../memory/facts-batch.js';
 import { learnFacts } from '../memory/learn-facts.js';
 import { sourcesIn } from '../conversation/media.js';
 import { mediaToRefs, TEXT_INLINE, toBody } from '../memory/bodies.js';
+import { keepItems } from '../memory/channel/items-of-entries.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import { fetchRuns } from './fetch-runs.js';
 import { restoreForgotten, type RememberedWrite } from './remembered.js';
@@ -68,6 +69,7 @@ export async function heal({ service, code, store, processors, rememberedBy }: H
   }
   const missing = await missingOf(store, key, [...entries.values()]);
   await writeBack(store, key, [...entries.values()], missing);
+  await keepItems(store, key, [...entries.values()]);
   if (memories.size > 0) await restoreForgotten(store, key, await rememberedBy(key.scope));
   for (const memory of memories.values()) await remember(store, key, memory);
   if (archived.length > 0) await store.entries.archive(key, archived);

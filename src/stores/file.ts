@@ -30,7 +30,8 @@ import { conversationDir } from './file-paths.js';
 import { createFilePins } from './file-pins.js';
 import { reserveAttempt, reservedHash } from './file-reservations.js';
 import { toRanges } from './slot-ranges.js';
-import type { Commitment, ConversationKey, EffectClaim, Effects, Entries, Store } from './store.js';
+import { byTime } from '../memory/channel/agent-memory.js';
+import type { Commitment, ConversationKey, EffectClaim, Effects, Entries, Items, Store } from './store.js';
 
 export interface FileStoreOptions {
   readonly dir: string;
@@ -56,6 +57,7 @@ export function createFileStore(options: FileStoreOptions): Store {
     where: dir,
     entries: createEntries(dir, open),
     bodies: createFileBodies(dir),
+    items: createItems(dir, open),
     effects: createEffects(dir, open),
     feed,
     episodes: createFileEpisodes(dir),
@@ -151,6 +153,52 @@ function createEntries(dir: string, open: Open): Entries {
   };
 }
 
+function createItems(dir: string, open: Open): Items {
+  return {
+    async put(key, items) {
+      if (items.length === 0) return;
+      await inWords(dir, key, `store ${items.length} items of ${key.conversation}`, () =>
+        open(key).write((before) => {
+          const missing = items.filter(({ id }) => !before.items.has(id));
+          return missing.length === 0 ? undefined : { v: 1, kind: 'items', items: missing };
+        }),
+      );
+    },
+
+    async get(key, id) {
+      const { items } = await inWords(dir, key, `read item ${id} of ${key.conversation}`, () => open(key).read());
+      return items.get(id);
+    },
+
+    async list(key, { session } = {}) {
+      const { items, skipped } = await inWords(dir, key, `read the items of ${key.conversation}`, () => open(key).read());
+      const there = [...items.values()].flatMap((item) => item ?? []);
+      return { items: there.filter((item) => session === undefined || item.session === session).sort(byTime), skipped };
+    },
+
+    async remove(key, ids) {
+      if (ids.length === 0) return;
+      await inWords(dir, key, `remove ${ids.length} items of ${key.conversation}`, () =>
+        open(key).write(({ items }) =>
+          ids.every((id) => items.has(id) && items.get(id) === undefined) ? undefined : { v: 1, kind: 'items-removed', ids },
+        ),
+      );
+    },
+
+    async cite(key, callId, citation) {
+      await inWords(dir, key, `store what stands for the result of ${callId} of ${key.conversation}`, () =>
+        open(key).write(({ cited }) => (cited.has(callId) ? undefined : { v: 1, kind: 'cited', id: callId, citation })),
+      );
+    },
+
+    async citations(key, callIds) {
+      if (callIds.length === 0) return [];
+      const { cited } = await inWords(dir, key, `read what stands for results of ${key.conversation}`, () => open(key).read());
+      return callIds.map((id) => cited.get(id));
+    },
+  };
+}
+
 function createEffects(dir: string, open: Open): Effects {
   return {
     reserve: (key, claim, attempt) =>
@@ -161,7 +209,7 @@ function createEffects(dir: string, open: Open): Effects {
         return earlier === undefined ? { status: 'conflict' } : { status: 'reserved', earlier };
       }),
 
-    commit: (key, claim, result, entries, usage) =>
+    commit: (key, claim, result, entries, usage, items = []) =>
       inWords(dir, key, `commit effect ${claim.id} of ${key.conversation}`, async () => {
         const { id, hash } = claim;
         let conflict = false;
@@ -169,7 +217,7 @@ function createEffects(dir: string, open: Open): Effects {
           if (before.fenced.has(id)) return usage === undefined || before.paid.has(id) ? undefined : { v: 1, kind: 'paid', id, usage };
           if (before.committed.has(id)) return undefined;
           conflict = ![undefined, hash].includes(await reservedHash(conversationDir(dir, key), id));
-          return conflict ? undefined : { v: 1, kind: 'committed', id, hash, result, entries, usage };
+          return conflict ? undefined : { v: 1, kind: 'committed', id, hash, result, entries, usage, ...(items.length > 0 && { items }) };
         });
         return conflict ? { status: 'conflict' } : (settlement(index, claim) ?? { status: 'conflict' });
       }),

@@ -1,7 +1,7 @@
 /** Names of Redis keys. */
 import type { AgentKey, ConversationKey, ScopeKey } from './store.js';
 
-export type KeyName = 'entries' | 'messages' | 'effects' | 'bodies' | 'feed' | 'feed-batches' | 'archived' | 'episodes';
+export type KeyName = 'entries' | 'messages' | 'effects' | 'bodies' | 'feed' | 'feed-batches' | 'archived' | 'episodes' | 'items';
 export type ScopeKeyName = 'facts' | 'fact-index' | 'memory' | 'changes' | 'history' | 'history-order' | 'proposals' | 'forgotten';
 
 /** Only the conversation may hold colons (ids of children do), so that no two keys have one name. */

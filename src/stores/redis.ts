@@ -6,6 +6,7 @@
  *   messages  hash, message id -> "slot turn" of the first with that id
  *   effects   hash, `hash:<id>`, `attempts:<id>`, `result:<id>`, `usage:<id>`, `fenced:<id>`
  *   bodies    hash, SHA-256 -> text
+ *   items     hash, id -> item of the memory channel, '' for one that was removed; `cited:<call>` -> what stands for its result
  *   archived  set of slots
  *   episodes  hash, id -> episode
  *   feed      stream of live events; `feed-batches` remembers what was published last
@@ -33,6 +34,7 @@ import { decodeEntry, decodeJson, encodeEntry } from './entry-codec.js';
 import { checkRedis } from './redis-check.js';
 import { codeOf, isReply } from './redis-errors.js';
 import { createRedisDocuments } from './redis-documents.js';
+import { createRedisItems, toItemArguments } from './redis-items.js';
 import { createRedisEpisodes, createRedisFacts } from './redis-memory.js';
 import { createRedisFeed } from './redis-feed.js';
 import { keyOf } from './redis-keys.js';
@@ -65,6 +67,7 @@ export function createRedisStore(options: RedisStoreOptions): Store {
     where: link.where,
     entries: createEntries(link),
     bodies: createBodies(link),
+    items: createRedisItems(link),
     effects: createEffects(link),
     feed,
     episodes: createRedisEpisodes(link),
@@ -192,17 +195,20 @@ function createEffects(link: RedisLink): Effects {
       return status === 'committed' ? { status, result: decodeResult(link, attempted, claim.id, detail) } : { status };
     },
 
-    async commit(key, claim, result, entries, usage): Promise<Commitment> {
+    async commit(key, claim, result, entries, usage, items = []): Promise<Commitment> {
       const attempted = `commit effect ${claim.id} of ${key.conversation}`;
       const [status, first] = await link.ask(attempted, (redis) =>
         redis.perduraCommit(
           keyOf(key, 'entries'),
           keyOf(key, 'messages'),
           keyOf(key, 'effects'),
+          keyOf(key, 'items'),
           claim.id,
           claim.hash,
           JSON.stringify(result),
           usage === undefined ? '' : JSON.stringify(usage),
+          String(items.length),
+          ...toItemArguments(items),
           ...toArguments(entries),
         ),
       );

@@ -3,13 +3,14 @@
  *
  * S1  Every write is idempotent by its own id: the same write again, at any time, changes nothing.
  * S2  A rejected promise means *unknown outcome*: the write may have been applied. Callers write again.
- * S3  `commit` is one atomic write: result and entries are both there or both not.
+ * S3  `commit` is one atomic write: result, entries and items are all there or all not.
  * S4  A fenced effect never gains entries.
  * S5  What is foreign or damaged is skipped and counted, never thrown at a reader of something else.
  */
 import type { BodyRef, Entry, JsonValue } from '../conversation/message.js';
 import type { SlotRange } from '../conversation/slots.js';
 import type { HistoryEntry, MemoryChange, MemoryText, MemoryWrite, Proposal, Tombstone } from '../memory/documents/documents.js';
+import type { ItemRecord } from '../memory/channel/agent-memory.js';
 import type { EpisodicItem, SemanticItem } from '../memory/items.js';
 
 /** Names whose long-term memory it is. */
@@ -36,6 +37,7 @@ export interface Store {
   readonly where: string;
   readonly entries: Entries;
   readonly bodies: Bodies;
+  readonly items: Items;
   readonly effects: Effects;
   readonly feed: Feed;
   readonly episodes: Episodes;
@@ -81,6 +83,24 @@ export interface Bodies {
   get(key: ConversationKey, ref: string): Promise<string | undefined>;
 }
 
+/** Contents of the memory channel (seed 003), of one life of a conversation. Their texts are bodies. */
+export interface Items {
+  /** Once per id: the first one counts, and one that was removed does not come back. */
+  put(key: ConversationKey, items: readonly ItemRecord[]): Promise<void>;
+  get(key: ConversationKey, id: string): Promise<ItemRecord | undefined>;
+  /** Newest first; of one session where `session` is given. `skipped` counts unreadable records. */
+  list(
+    key: ConversationKey,
+    which?: { readonly session?: number },
+  ): Promise<{ readonly items: readonly ItemRecord[]; readonly skipped: number }>;
+  /** What is not there is removed all the same. */
+  remove(key: ConversationKey, ids: readonly string[]): Promise<void>;
+  /** What a model has made to stand for the result of that call; '' for nothing of use. Once per call: the first one counts. */
+  cite(key: ConversationKey, callId: string, citation: string): Promise<void>;
+  /** In the order of `callIds`; undefined where there is none. */
+  citations(key: ConversationKey, callIds: readonly string[]): Promise<(string | undefined)[]>;
+}
+
 /** What an effect is about to be, done under. `hash` is of its request: the same id with another hash is a conflict. */
 export interface EffectClaim {
   readonly id: string;
@@ -102,8 +122,15 @@ export type Commitment =
 export interface Effects {
   /** `attempt` makes the reservation itself idempotent: the same attempt twice counts once. */
   reserve(key: ConversationKey, claim: EffectClaim, attempt: string): Promise<Reservation>;
-  /** `usage` is kept also when fenced: it was paid for. */
-  commit(key: ConversationKey, claim: EffectClaim, result: JsonValue, entries: readonly Entry[], usage?: JsonValue): Promise<Commitment>;
+  /** `usage` is kept also when fenced: it was paid for. `items` are written with the entries or not at all (S3). */
+  commit(
+    key: ConversationKey,
+    claim: EffectClaim,
+    result: JsonValue,
+    entries: readonly Entry[],
+    usage?: JsonValue,
+    items?: readonly ItemRecord[],
+  ): Promise<Commitment>;
   /** From now on these cannot commit. One that has already is left, and its result returned. */
   fence(key: ConversationKey, ids: readonly string[]): Promise<({ readonly id: string } & Commitment)[]>;
 }

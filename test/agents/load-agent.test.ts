@@ -32,7 +32,17 @@ async function failure(id: string): Promise<{ kind: string; message: string }> {
 }
 
 /** Seed 001, Configuration; and `keepCount`, of which it names no default. */
-const MEMORY = { maxMemorySize: 8192, consolidationTimeout: 30_000, memoryWindow: 50, keepCount: 10, trustedTools: [] };
+const MEMORY = {
+  maxMemorySize: 8192,
+  consolidationTimeout: 30_000,
+  memoryWindow: 50,
+  keepCount: 10,
+  trustedTools: [],
+  enabled: true,
+  shareWithSubAgents: true,
+  compactWithModel: false,
+  inlineLimit: 4_096,
+};
 
 describe('an agent', () => {
   it('of {} has defaults and a one-line system prompt', async () => {

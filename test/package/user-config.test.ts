@@ -72,7 +72,7 @@ test.each<[what: string, files: Record<string, string>, message: RegExp]>([
   [
     'a slip',
     { 'perdura.config.mjs': 'export default { tool: [] };' },
-    /there is no option "tool"; there are: tools, providers, observers, processors, hooks, mcpServers, agentsDir/,
+    /there is no option "tool"; there are: tools, providers, observers, processors, hooks, mcpServers, compactionPlugins, agentsDir/,
   ],
   ['what is not built', { 'perdura.config.mjs': 'export default { compactors: {} };' }, /"compactors" is not built yet; there are: tools/],
   ['no list', { 'perdura.config.mjs': 'export default { tools: {} };' }, /"tools" must be an array, and is an object/],
@@ -102,6 +102,11 @@ test.each<[what: string, files: Record<string, string>, message: RegExp]>([
     'an MCP server without a command',
     { 'perdura.config.mjs': 'export default { mcpServers: { files: { args: [] } } };' },
     /mcpServers\.files\.command: /,
+  ],
+  [
+    'no compaction plugin',
+    { 'perdura.config.mjs': 'export default { compactionPlugins: { fetch_url: { compact: 1 } } };' },
+    /compactionPlugins\.fetch_url is no plugin: it needs a function compact/,
   ],
   ['no observer', { 'perdura.config.mjs': 'export default { observers: [1] };' }, /observers\[0\] must be a function, and is a number/],
 ])('%s is refused by file and field', (_what, files, message) => {

@@ -9,6 +9,7 @@ import {
   episode,
   eventsOf,
   fact,
+  item,
   numbered,
   readCount,
   readUntil,
@@ -400,6 +401,78 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
         for (const ref of [`sha256:${'0'.repeat(64)}`, '../journal.jsonl', 'sha256:../../x', '']) {
           expect(await store.bodies.get(key, ref)).toBeUndefined();
         }
+      });
+    });
+
+    describe('items', () => {
+      test('are read by id and listed newest first, of one session where it is asked for', async () => {
+        const key = aConversation();
+        await store.items.put(key, [item(1), item(3), item(2, { session: 2 })]);
+        expect(await open().items.get(key, 'mem_1')).toEqual(item(1));
+        expect(await store.items.list(key)).toEqual({ items: [item(3), item(2, { session: 2 }), item(1)], skipped: 0 });
+        expect(await store.items.list(key, { session: 1 })).toEqual({ items: [item(3), item(1)], skipped: 0 });
+      });
+
+      test('are written once per id: the first one counts', async () => {
+        const key = aConversation();
+        await store.items.put(key, [item(1)]);
+        await open().items.put(key, [item(1, { source: 'another' }), item(2)]);
+        await store.items.put(key, []);
+        expect((await store.items.list(key)).items).toEqual([item(2), item(1)]);
+      });
+
+      test('that were removed are not there, and do not come back', async () => {
+        const key = aConversation();
+        await store.items.put(key, [item(1), item(2)]);
+        await store.items.remove(key, ['mem_1', 'mem_3']);
+        await store.items.remove(key, []);
+        await open().items.put(key, [item(1), item(3)]);
+        expect(await open().items.list(key)).toEqual({ items: [item(2)], skipped: 0 });
+        expect(await store.items.get(key, 'mem_1')).toBeUndefined();
+      });
+
+      test('are of one life, and what is no id finds none', async () => {
+        const key = aConversation();
+        await store.items.put(key, [item(1)]);
+        await store.items.cite(key, 'turn_0001/c1', 'a citation');
+        expect(await store.items.list(aConversation())).toEqual({ items: [], skipped: 0 });
+        for (const id of ['mem_2', '', '__proto__', 'cited:turn_0001/c1']) expect(await store.items.get(key, id)).toBeUndefined();
+      });
+
+      test('come with a commit, whole, and none with one that is fenced or in conflict', async () => {
+        const [key, fenced, late] = [aConversation(), aConversation(), aConversation()];
+        const claim = { id: 'turn_0001/c1', hash: 'h1' };
+        for (const each of [store, open()]) await each.effects.commit(key, claim, 'done', [answerEntry(2)], undefined, [item(1), item(2)]);
+        expect((await store.items.list(key)).items).toEqual([item(2), item(1)]);
+        expect((await store.entries.page(key, 0, 10)).entries).toEqual([answerEntry(2)]);
+        await store.effects.fence(fenced, [claim.id]);
+        await store.effects.commit(fenced, claim, 'late', [answerEntry(2)], { cost: 1 }, [item(1)]);
+        expect((await store.items.list(fenced)).items).toEqual([]);
+        await store.effects.commit(late, claim, 'first', []);
+        await store.effects.commit(late, claim, 'second', [], undefined, [item(1)]);
+        expect((await store.items.list(late)).items).toEqual([]);
+      });
+
+      test('of commits that come at once are all there', async () => {
+        const key = aConversation();
+        const stores = [store, open(), open()];
+        await Promise.all(
+          numbered(1, 30).map(({ n }) =>
+            (stores[n % 3] as Store).effects.commit(key, { id: `c${n}`, hash: 'h' }, n, [answerEntry(n)], undefined, [item(n)]),
+          ),
+        );
+        expect((await store.items.list(key)).items.map(({ id }) => id)).toEqual(numbered(1, 30).map(({ n }) => `mem_${31 - n}`));
+        expect((await store.entries.page(key, 0, 100)).entries).toHaveLength(30);
+      });
+
+      test('what stands for a result is kept once per call', async () => {
+        const key = aConversation();
+        await store.items.cite(key, 'turn_0001/c1', 'first');
+        await open().items.cite(key, 'turn_0001/c1', 'second');
+        await store.items.cite(key, 'turn_0001/c2', '');
+        expect(await open().items.citations(key, ['turn_0001/c2', 'turn_0001/c1', 'turn_0001/c3'])).toEqual(['', 'first', undefined]);
+        expect(await store.items.citations(key, [])).toEqual([]);
+        expect(await store.items.list(key)).toEqual({ items: [], skipped: 0 });
       });
     });
 

@@ -11,6 +11,7 @@ import { createClientWith, type PerduraClient } from '../../src/client.js';
 import { createAskMemory } from '../../src/client/ask-memory.js';
 import { heal } from '../../src/heal/heal.js';
 import { createRememberedBy } from '../../src/heal/remembered.js';
+import type { CompactionPlugins } from '../../src/memory/channel/compaction-plugin.js';
 import type { Processors } from '../../src/memory/processors.js';
 import type { ModelHook } from '../../src/models/hooks.js';
 import { createModels } from '../../src/models/choose.js';
@@ -42,6 +43,7 @@ export interface WorldOptions extends MessagesApiOptions {
   readonly worker?: boolean;
   readonly processors?: Processors;
   readonly hooks?: readonly ModelHook[];
+  readonly compactionPlugins?: CompactionPlugins;
 }
 
 export interface World {
@@ -117,6 +119,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       heal: (key) => heal({ service: native.workflowService, code, store, processors: options.processors?.input, rememberedBy }, key),
       processors: options.processors,
       hooks: options.hooks,
+      compactionPlugins: options.compactionPlugins,
       store,
       models: createModels({ anthropic: { ...(options.withoutKey ? {} : { apiKey: 'test-key' }), baseURL: api.url } }),
       agents: createAgentLoader(join(dir, 'agents')),

@@ -20,6 +20,7 @@ import { startWorld, type World } from '../support/world.js';
 const SMALL = {
   maxTokens: 500,
   tools: ['get_time', 'list_files', 'read_file', 'search_files', 'search_history', 'set_task', 'patch'],
+  memory: { enabled: false },
   context: { maxTokens: 6_000, safetyMargin: 500 },
 };
 /** About 400 tokens. */

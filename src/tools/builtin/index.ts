@@ -7,11 +7,14 @@ import { createEditFile, editFile } from './edit-file.js';
 import { createFetchUrl, fetchUrl } from './fetch-url.js';
 import { getTime } from './get-time.js';
 import { listFiles } from './list-files.js';
+import { queryMemory } from './query-memory.js';
 import { readFile } from './read-file.js';
 import { createRunCommand, runCommand } from './run-command.js';
+import { retrieveFromMemory } from './retrieve-from-memory.js';
 import { searchFiles } from './search-files.js';
 import { searchHistory } from './search-history.js';
 import { setTask } from './set-task.js';
+import { storeInMemory } from './store-in-memory.js';
 import { waitUntil } from './wait-until.js';
 import { createWriteFile, writeFile } from './write-file.js';
 
@@ -23,11 +26,14 @@ export const builtinTools: Tool[] = [
   fetchUrl,
   getTime,
   listFiles,
+  queryMemory,
   readFile,
+  retrieveFromMemory,
   runCommand,
   searchFiles,
   searchHistory,
   setTask,
+  storeInMemory,
   waitUntil,
   writeFile,
 ];
