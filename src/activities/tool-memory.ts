@@ -6,6 +6,8 @@ import { NO_USAGE } from '../conversation/state.js';
 import type { Usage } from '../conversation/message.js';
 import type { AgentMemory } from '../memory/channel/agent-memory.js';
 import { itemId } from '../memory/channel/item-id.js';
+import { snapshotMemory, sharedMemory } from '../memory/channel/shared-memory.js';
+import type { ConversationKey, Store } from '../stores/store.js';
 import { openMemory } from '../memory/channel/open-memory.js';
 import { createAsker } from './ask-model.js';
 import type { ActivityDependencies } from './index.js';
@@ -38,5 +40,17 @@ export function toolMemory(
     now: () => new Date(),
     ask,
   });
-  return { memory, spent: () => (spent() === NO_USAGE ? undefined : spent()) };
+  const whole = withParents(store, key, input, memory);
+  return { memory: whole, spent: () => (spent() === NO_USAGE ? undefined : spent()) };
+}
+
+/** Of a sub-agent: what its parent has stored is its own too, as far as the parent's settings say. */
+function withParents(store: Store, key: ConversationKey, { parent, callId }: RunToolInput, own: AgentMemory): AgentMemory {
+  if (!parent?.memory) return own;
+  const { session, until } = parent.memory;
+  const place = { ...key, conversation: parent.conversation, life: parent.life, session };
+  let stored = 0;
+  const nextId = (): string => itemId(key, callId, (stored += 1));
+  const theirs = openMemory({ store, place, nextId, now: () => new Date() });
+  return until === null ? sharedMemory(own, theirs) : snapshotMemory(own, theirs, until);
 }

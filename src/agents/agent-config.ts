@@ -81,7 +81,7 @@ const agentMemory = z
     /** Long results of tools are shown once, then cited, and the three memory tools are there to read them again. */
     enabled: z.boolean().default(true),
     /** Sub-agents have this memory, not a copy of it. */
-    shareWithSubAgents: z.boolean().default(true),
+    shareWithSubAgents: z.union([z.boolean(), z.literal('snapshot')]).default(true),
     /** Citations are made by a model that knows what the conversation is for, instead of by the tool's plugin. */
     compactWithModel: z.boolean().default(false),
     /** What that model is told instead of the built-in words. */

@@ -40,6 +40,8 @@ export interface ParentLink {
   readonly callId: string;
   /** 1 for a sub-agent of a conversation that people began. */
   readonly depth: number;
+  /** Whose items it sees and adds to, or sees as they were at this time (epoch milliseconds). Absent: it has its own alone. */
+  readonly memory?: { readonly session: number; readonly until: number | null };
 }
 
 /** `notify`: somebody is to hear that a person is waited for. */
@@ -467,6 +469,8 @@ export type Instead =
       readonly maxDepth: number;
       readonly maxChildren: number;
       readonly budget?: Budget;
+      /** Seed 003, ShareMemoryWithSubAgents. Absent: no. */
+      readonly memory?: 'shared' | 'snapshot';
     };
 
 /** `input` stands in the place of the model's arguments. */

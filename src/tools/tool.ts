@@ -60,7 +60,13 @@ export interface InsteadContext {
   readonly agent: string;
   /** Milliseconds that a person is waited for. */
   readonly approvalExpiryMs: number;
-  readonly delegation: { readonly agents: readonly string[]; readonly maxDepth: number; readonly maxChildren: number };
+  readonly delegation: {
+    readonly agents: readonly string[];
+    readonly maxDepth: number;
+    readonly maxChildren: number;
+    /** Seed 003: how far sub-agents see the items of this conversation's memory. */
+    readonly memory?: 'shared' | 'snapshot';
+  };
   /** Epoch milliseconds. */
   readonly now: number;
 }

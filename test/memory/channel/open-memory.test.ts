@@ -6,7 +6,7 @@ import type { AgentMemory, ItemPlace } from '../../../src/memory/channel/agent-m
 import { itemId } from '../../../src/memory/channel/item-id.js';
 import { keepItems } from '../../../src/memory/channel/items-of-entries.js';
 import { openMemory } from '../../../src/memory/channel/open-memory.js';
-import { sharedMemory } from '../../../src/memory/channel/shared-memory.js';
+import { sharedMemory, snapshotMemory } from '../../../src/memory/channel/shared-memory.js';
 import { createFileStore } from '../../../src/stores/file.js';
 import type { Store } from '../../../src/stores/store.js';
 import { aConversation } from '../../stores/builders.js';
@@ -143,6 +143,18 @@ test('a sub-agent that shares its parent’s memory finds both, and stores for b
   expect((await opened(parent).retrieve(stored))?.content).toBe('for both');
   await memory.clear();
   expect((await opened(parent).query()).map(({ id }) => id)).toEqual([stored, theirs]);
+});
+
+test('a snapshot has what was there, and keeps what comes to itself', async () => {
+  const [parent, child] = [placeOf(), placeOf()];
+  const before = await opened(parent).store({ content: 'early' });
+  const memory = snapshotMemory(opened(child, 'turn_0001/c7'), opened(parent), clock);
+  const after = await opened(parent, 'turn_0001/c2').store({ content: 'late' });
+  const own = await memory.store({ content: 'mine' });
+  expect((await memory.query()).map(({ id }) => id)).toEqual([own, before]);
+  expect((await memory.retrieve(before))?.content).toBe('early');
+  expect(await memory.retrieve(after)).toBeNull();
+  expect(await opened(parent).retrieve(own)).toBeNull();
 });
 
 test('items are made again from the entries that speak of them, the same as they were', async () => {
