@@ -6,8 +6,9 @@
  *   messages  hash, message id -> "slot turn" of the first with that id
  *   effects   hash, `hash:<id>`, `attempts:<id>`, `result:<id>`, `usage:<id>`, `fenced:<id>`
  *   bodies    hash, SHA-256 -> text
- *   archived  set of slots
+ *   archived  set of slots, and of ranges `1-40` of those that another life has
  *   episodes  hash, id -> episode
+ *   lineage   hash, `beginning`, `cut:<id>`, `fork:<conversation>/<life>`
  *   feed      stream of live events; `feed-batches` remembers what was published last
  *
  * and for what conversations of a scope share `perdura:{m:<namespace>:<scope>}:<what>`, where `<what>` is
@@ -33,8 +34,10 @@ import { codeOf, isReply } from './redis-errors.js';
 import { createRedisDocuments } from './redis-documents.js';
 import { createRedisEpisodes, createRedisFacts } from './redis-memory.js';
 import { createRedisFeed } from './redis-feed.js';
+import { createRedisLives } from './redis-lives.js';
 import { keyOf } from './redis-keys.js';
 import { openRedisLink, type RedisLink } from './redis-link.js';
+import { withSharedEntries } from './shared-entries.js';
 import { toRanges } from './slot-ranges.js';
 import type { Bodies, Commitment, Effects, Entries, Reservation, Store } from './store.js';
 
@@ -52,16 +55,19 @@ const PAGE_STEP = 500;
 const CACHED_BYTES = 32 * 1024 * 1024;
 /** Fewer entries than this are read as fast as they are looked for. */
 const WORTH_CACHING = 32;
+/** Of one range: a damaged one must not be walked for ever. */
+const MOST_SLOTS = 1_000_000;
 const NONE: ReadonlyMap<number, Entry> = new Map();
 
 export function createRedisStore(options: RedisStoreOptions): Store {
   const link = openRedisLink({ url: options.url, commandTimeoutMs: options.commandTimeoutMs ?? 2000, log: options.log });
   const feed = createRedisFeed(link, { maxLength: options.feedMaxLength ?? 10_000, log: options.log });
+  const lives = createRedisLives(link);
   return {
     kind: 'redis',
     where: link.where,
-    entries: createEntries(link),
-    bodies: createBodies(link),
+    ...withSharedEntries({ entries: createEntries(link), bodies: createBodies(link) }, lives),
+    lives,
     effects: createEffects(link),
     feed,
     episodes: createRedisEpisodes(link),
@@ -154,7 +160,7 @@ function createEntries(link: RedisLink): Entries {
       const members = await link.askUnlessForeign(`read what is archived of ${key.conversation}`, (redis) =>
         redis.smembers(keyOf(key, 'archived')),
       );
-      return toRanges((members ?? []).map(Number).filter(Number.isSafeInteger));
+      return toRanges((members ?? []).flatMap(slotsIn));
     },
   };
 }
@@ -217,6 +223,14 @@ function createEffects(link: RedisLink): Effects {
       );
     },
   };
+}
+
+/** Of a member of `archived`: a slot, or a range. */
+function slotsIn(member: string): number[] {
+  const [, first, last] = /^(\d{1,15})(?:-(\d{1,15}))?$/.exec(member) ?? [];
+  if (first === undefined) return [];
+  const [from, to] = [Number(first), Number(last ?? first)];
+  return to - from < MOST_SLOTS ? slotsOf([[from, to]]) : [];
 }
 
 /** Whether one of the entries that we know is no longer there. */
