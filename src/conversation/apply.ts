@@ -6,6 +6,7 @@
  * C2  The state is plain JSON: it equals its own round trip.
  */
 import { answerResets, receiveMessage, rejectInput, requestInterrupt, requestReset } from './arrivals.js';
+import { noteTold } from './attributes.js';
 import {
   acceptCompacted,
   acceptUndone,
@@ -19,7 +20,9 @@ import {
 } from './compaction.js';
 import type { Consolidation } from './contract.js';
 import type { ConversationEvent } from './event.js';
+import { acceptOrigin, failOpening, holdEvent, startOpening } from './lineage.js';
 import { acceptPersisted, acceptRecorded, failPersist, failRecord, startRecord } from './recording.js';
+import { acceptRewound, failRewind, isRewinding, requestRewind, startRewind } from './rewinding.js';
 import { CONSOLIDATING_RULES } from './rules.js';
 import { turnId, type ConversationState } from './state.js';
 import {
@@ -51,9 +54,11 @@ import {
 } from './window.js';
 
 export function apply(before: ConversationState, event: ConversationEvent): ConversationState {
-  const state = change({ ...before, now: Math.max(before.now, event.at) }, event);
+  const now = { ...before, now: Math.max(before.now, event.at) };
+  const state = holdEvent(now, event) ?? change(now, event);
   // A reset keeps its place in the queue; when it is next and a turn runs, that turn is stopped.
-  const stopped = state.turn && state.queue[0]?.kind === 'reset' ? stopTurn(state, 'the session is being reset', event.at) : state;
+  const ended = state.turn && state.queue[0]?.kind === 'reset' ? stopTurn(state, 'the session is being reset', event.at) : state;
+  const stopped = ended.turn && isRewinding(ended) ? stopTurn(ended, 'the conversation is being rewound', event.at) : ended;
   if (stopped.rules < CONSOLIDATING_RULES) return stopped;
   const advanced = advanceWindow(stopped);
   return endsWithNothing(advanced) ? endSession(advanced, 'nothing-to-do') : advanced;
@@ -135,6 +140,20 @@ function change(state: ConversationState, event: ConversationEvent): Conversatio
       return acceptPutAway(state, event);
     case 'put-away-failed':
       return failPuttingAway(state, event);
+    case 'origin-open-started':
+      return startOpening(state);
+    case 'origin-opened':
+      return (state.lineage?.held ?? []).reduce(apply, acceptOrigin(state, event));
+    case 'origin-open-failed':
+      return failOpening(state, event);
+    case 'rewind-requested':
+      return requestRewind(state, event);
+    case 'rewind-started':
+      return startRewind(state, event);
+    case 'rewound':
+      return acceptRewound(state, event);
+    case 'rewind-failed':
+      return failRewind(state, event);
     case 'time-passed':
       return passTime(state);
     case 'hand-over-due':
@@ -142,7 +161,7 @@ function change(state: ConversationState, event: ConversationEvent): Conversatio
     case 'run-continued':
       return adoptWindow({ ...state, handOver: null, attributes: { ...state.attributes, known: 'unknown' } });
     case 'attributes-told':
-      return { ...state, attributes: { ...state.attributes, told: { status: event.status, turns: event.turns } } };
+      return noteTold(state, event);
     default:
       return unknownEvent(state, event);
   }

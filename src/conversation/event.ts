@@ -1,7 +1,7 @@
 /** What happens to a conversation: past tense, plain JSON. Times are epoch milliseconds and come from outside. */
 import type { AgentStatus } from './attributes.js';
 import type { Consolidation, Delivery } from './contract.js';
-import type { Compacted, ModelAnswer, PutAway, Recorded, StepFailure, ToolFinished } from './effects.js';
+import type { Compacted, ModelAnswer, OpenedOrigin, PutAway, Recorded, Rewound, StepFailure, ToolFinished } from './effects.js';
 import type { MediaSource, Usage } from './message.js';
 
 export type ConversationEvent =
@@ -61,6 +61,14 @@ export type ConversationEvent =
   | { readonly kind: 'put-away-started'; readonly at: number }
   | { readonly kind: 'put-away'; readonly result: PutAway; readonly at: number }
   | { readonly kind: 'put-away-failed'; readonly failure: StepFailure; readonly at: number }
+  // Other lives, and turns taken back.
+  | { readonly kind: 'origin-open-started'; readonly at: number }
+  | { readonly kind: 'origin-opened'; readonly result: OpenedOrigin; readonly at: number }
+  | { readonly kind: 'origin-open-failed'; readonly failure: StepFailure; readonly at: number }
+  | { readonly kind: 'rewind-requested'; readonly requestId: string; readonly to: string; readonly at: number }
+  | { readonly kind: 'rewind-started'; readonly requestId: string; readonly at: number }
+  | { readonly kind: 'rewound'; readonly requestId: string; readonly result: Rewound; readonly at: number }
+  | { readonly kind: 'rewind-failed'; readonly requestId: string; readonly failure: StepFailure; readonly at: number }
   // Stopping and sessions.
   | { readonly kind: 'stop-sent'; readonly at: number }
   | { readonly kind: 'consolidated'; readonly consolidation: Consolidation; readonly at: number }

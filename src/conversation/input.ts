@@ -2,7 +2,7 @@
  * What comes in, checked without a library, because it is checked inside the workflow. Refusals name the field and the limit.
  * Nothing here throws: signals cannot be refused, so their problems become `input-rejected` events.
  */
-import { ID_PATTERN, LIMITS, type Delivery, type Message, type StartOptions } from './contract.js';
+import { ID_PATTERN, LIMITS, type Delivery, type Message, type Origin, type StartOptions } from './contract.js';
 import { MEDIA_KINDS, mediaBytes, type MediaKind } from './media.js';
 import type { Media, MediaSource } from './message.js';
 import { utf8Length } from './text.js';
@@ -95,7 +95,7 @@ export function readTurnRequest(payload: unknown): Checked<string> {
 /** Unknown fields are let through here: later versions add some, and a start cannot be asked again. */
 export function readStart(
   payload: unknown,
-): Checked<Required<Pick<StartOptions, 'agent' | 'scope'>> & { title: string | null; model: string | null }> {
+): Checked<Required<Pick<StartOptions, 'agent' | 'scope'>> & { title: string | null; model: string | null; origin: Origin | null }> {
   const fields = readFields(payload ?? {}, 'start', null);
   if (!fields.ok) return fields;
   const { agent = 'default', scope = agent, title = null, model = null } = fields.value;
@@ -105,7 +105,47 @@ export function readStart(
   if (model !== null && (typeof model !== 'string' || !/^[^/\s]{1,64}\/\S{1,128}$/.test(model))) {
     return refuse('start.model must look like "provider/model"');
   }
-  return { ok: true, value: { agent, scope, title: title === null ? null : title.toWellFormed().slice(0, 200), model } };
+  const origin = readOrigin(fields.value['origin']);
+  if (!origin.ok) return origin;
+  return {
+    ok: true,
+    value: { agent, scope, title: title === null ? null : title.toWellFormed().slice(0, 200), model, origin: origin.value },
+  };
+}
+
+/** `turn_0007`, at most as long as a number stays exact. */
+const TURN_PATTERN = /^turn_\d{4,15}$/;
+const LIFE_PATTERN = /^[\w.:-]{1,200}$/;
+
+function readOrigin(payload: unknown): Checked<Origin | null> {
+  if (payload === undefined || payload === null) return { ok: true, value: null };
+  const fields = readFields(payload, 'start.origin', ['kind', 'conversation', 'life', 'run', 'turn']);
+  if (!fields.ok) return fields;
+  const { kind, conversation, life, run, turn } = fields.value;
+  if (kind !== 'fork' && kind !== 'resume') return refuse('start.origin.kind must be "fork" or "resume"');
+  if (typeof conversation !== 'string' || !ID_PATTERN.test(conversation)) {
+    return refuse(`start.origin.conversation must match ${ID_PATTERN.source}`);
+  }
+  if (typeof life !== 'string' || !LIFE_PATTERN.test(life)) return refuse('start.origin.life must be the id of a run');
+  if (run !== undefined && (typeof run !== 'string' || !LIFE_PATTERN.test(run))) return refuse('start.origin.run must be the id of a run');
+  if (turn !== undefined && (typeof turn !== 'string' || !TURN_PATTERN.test(turn))) {
+    return refuse('start.origin.turn must look like "turn_0007"');
+  }
+  return {
+    ok: true,
+    value: { kind, conversation, life, ...(run === undefined ? {} : { run }), ...(turn === undefined ? {} : { turn }) },
+  };
+}
+
+/** `{ to, id? }` of `rewind`. */
+export function readRewind(payload: unknown): Checked<{ readonly to: string; readonly id?: string }> {
+  const fields = readFields(payload, 'rewind', ['to', 'id']);
+  if (!fields.ok) return fields;
+  const { to } = fields.value;
+  if (typeof to !== 'string' || !TURN_PATTERN.test(to)) return refuse('rewind.to must look like "turn_0007"');
+  const id = readId(fields.value['id']);
+  if (!id.ok) return id;
+  return { ok: true, value: { to, ...(id.value === undefined ? {} : { id: id.value }) } };
 }
 
 export function readFields(payload: unknown, name: string, known: readonly string[] | null): Checked<Record<string, unknown>> {

@@ -25,7 +25,9 @@ import type {
   UncompactInput,
 } from './effects.js';
 import type { Entry } from './message.js';
+import { openingStep, type OpeningStep } from './lineage.js';
 import { recordInput } from './recording.js';
+import { rewindStep, type RewindStep } from './rewinding.js';
 import { turnId, type ConversationState, type ToolCall, type Turn } from './state.js';
 import { CONSOLIDATING_RULES } from './rules.js';
 import { callsInFlight, STOP_GRACE_MS } from './turn.js';
@@ -47,6 +49,8 @@ export type Step =
   | { readonly kind: 'ask-memory'; readonly input: AskMemoryInput; readonly summary: string }
   | { readonly kind: 'put-away'; readonly input: PutAwayInput }
   | { readonly kind: 'heal'; readonly input: HealInput }
+  | OpeningStep
+  | RewindStep
   | { readonly kind: 'hand-over'; readonly reason: string }
   | { readonly kind: 'finish'; readonly outcome: ConversationOutcome }
   /** Until something happens, or it is `until` (epoch milliseconds); `why` is for people. */
@@ -64,7 +68,11 @@ const CARRIED_TEXT_BYTES = 128 * 1024;
 export function nextStep(state: ConversationState): Step {
   const stop = stopStep(state);
   if (stop) return stop;
+  const opening = openingStep(state);
+  if (opening) return opening === 'wait' ? waitStep(state) : opening;
   if (state.handOver !== null) return handOverStep(state, state.handOver);
+  const rewind = rewindStep(state);
+  if (rewind) return rewind === 'hold' ? (storeStep(state) ?? waitStep(state)) : rewind;
   return (
     attributesStep(state) ??
     putAwayStep(state) ??
@@ -92,6 +100,7 @@ function attributesStep(state: ConversationState): Step | undefined {
 function handOverStep(state: ConversationState, reason: string): Step {
   const busy =
     state.memory.doing !== null ||
+    typeof state.rewinds?.doing === 'string' ||
     state.window.puttingAway ||
     state.window.owed.some(({ asking }) => asking) ||
     state.recording ||

@@ -11,6 +11,7 @@ import { beginTurn, endTurn } from './turn.js';
 import { rejectInput, remember } from './arrivals.js';
 import { mediaOf } from './media.js';
 import { storeRetryAfter } from './retry.js';
+import { isRewinding } from './rewinding.js';
 import { withSlot } from './slots.js';
 import { readBack, slotsToReadBack, spill } from './spill.js';
 import { estimateTokens, turnId, turnNumber, type ConversationState, type QueuedMessage } from './state.js';
@@ -25,7 +26,7 @@ const BATCH_BYTES = 2 * 1024 * 1024;
 /** What a `record` step would write now; undefined when there is nothing. */
 export function recordInput(state: ConversationState): RecordInput | undefined {
   const messages = messagesToRecord(state);
-  const configures = state.turn === null && state.queue[0]?.kind === 'message' && !state.window.puttingAway;
+  const configures = state.turn === null && state.queue[0]?.kind === 'message' && !state.window.puttingAway && !isRewinding(state);
   const { settle, facts } = state.outbox;
   const readBack = slotsToReadBack(state.queue);
   if (messages.length + settle.length + facts.length + readBack.length === 0 && !configures) return undefined;
@@ -124,7 +125,7 @@ function withQueueInBounds(state: ConversationState, back: readonly QueuedAgain[
 function beginIfReady(state: ConversationState, configured: Configured): ConversationState {
   const settled = configured.kind === 'settings' ? { ...state, settings: configured.settings } : state;
   const head = settled.queue[0];
-  if (settled.turn || head?.kind !== 'message' || !head.recorded) return settled;
+  if (settled.turn || isRewinding(settled) || head?.kind !== 'message' || !head.recorded) return settled;
   const begun = beginTurn(settled, head);
   if (configured.kind !== 'unusable') return begun;
   return endTurn(begun, 'failed', { type: configured.type, message: configured.message });

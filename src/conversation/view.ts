@@ -1,6 +1,7 @@
 /** What a conversation shows of itself: pure projections of its state. */
 import { compactsAt } from './compaction.js';
 import type { ContextIndex, Phase, QueuedEvent, Status, TurnResult } from './contract.js';
+import { waitsForOrigin } from './lineage.js';
 import { countSlots } from './slots.js';
 import { queuedCount } from './spill.js';
 import { countMessages } from './window.js';
@@ -8,7 +9,8 @@ import { NO_USAGE, turnId, turnNumber, type ConversationState, type EndedTurn, t
 
 export function statusOf(state: ConversationState, historyEvents: number): Status {
   const { title, session, epoch } = state;
-  const waitingFor = waitingOf(state);
+  const waitingFor = waitsForOrigin(state) ?? waitingOf(state);
+  const origin = state.lineage?.origin;
   return {
     phase: phaseOf(state),
     ...(waitingFor === undefined ? {} : { waitingFor }),
@@ -43,6 +45,7 @@ export function statusOf(state: ConversationState, historyEvents: number): Statu
     model: state.settings?.model ?? state.modelOverride,
     title,
     life: state.identity.life,
+    ...(origin ? { origin: { kind: origin.kind, conversation: origin.conversation, turn: state.lineage?.opened?.turn ?? origin.turn } } : {}),
     rejectedInputs: state.rejected,
   };
 }
@@ -105,7 +108,7 @@ export function promiseOf(id: string | null, stopReason: 'continues' | 'queued' 
 function phaseOf(state: ConversationState): Phase {
   const { turn } = state;
   if (!turn) {
-    if (state.queue[0]?.kind === 'reset') return 'resetting';
+    if (state.queue[0]?.kind === 'reset' || state.rewinds?.doing) return 'resetting';
     if (state.memory.doing) return 'compacting';
     if (state.storeRetry && state.queue.length > 0) return 'waiting-to-retry';
     if (state.queue.length > 0) return 'thinking';

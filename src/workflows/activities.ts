@@ -4,7 +4,7 @@
  */
 import { ActivityCancellationType, proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
 import type { Activities } from '../activities/index.js';
-import type { AskMemoryInput, CallModelInput, CompactInput, RecallInput } from '../conversation/effects.js';
+import type { AskMemoryInput, CallModelInput, CompactInput, OpenOriginInput, RecallInput, RewindInput } from '../conversation/effects.js';
 import type { ToolRun } from '../conversation/next-step.js';
 import { CONSOLIDATING_RULES } from '../conversation/rules.js';
 
@@ -45,6 +45,20 @@ const asking = proxyActivities<Activities>({
   retry: { initialInterval: '500ms', backoffCoefficient: 2, maximumAttempts: 3 },
 });
 
+/** A conversation cannot be without its beginning: while the store is away it is tried again and again. */
+const opening = proxyActivities<Activities>({
+  startToCloseTimeout: '2m',
+  heartbeatTimeout: HEARTBEAT,
+  retry: { initialInterval: '500ms', backoffCoefficient: 2, maximumInterval: '30s' },
+});
+
+/** Someone waits for it. */
+const rewinding = proxyActivities<Activities>({
+  startToCloseTimeout: '2m',
+  heartbeatTimeout: HEARTBEAT,
+  retry: { initialInterval: '500ms', backoffCoefficient: 2, maximumInterval: '5s', maximumAttempts: 4 },
+});
+
 export const heal = ordinary.heal;
 export const uncompact = local.uncompact;
 export const putAway = local['put-away'];
@@ -69,6 +83,14 @@ export function compact(input: CompactInput, summary: string): ReturnType<Activi
 
 export function askMemory(input: AskMemoryInput, summary: string): ReturnType<Activities['ask-memory']> {
   return asking['ask-memory'].executeWithOptions({ summary }, [input]);
+}
+
+export function openOrigin(input: OpenOriginInput, summary: string): ReturnType<Activities['open-origin']> {
+  return opening['open-origin'].executeWithOptions({ summary }, [input]);
+}
+
+export function rewind(input: RewindInput, summary: string): ReturnType<Activities['rewind']> {
+  return rewinding.rewind.executeWithOptions({ summary }, [input]);
 }
 
 export function runTool({ input, summary }: ToolRun): ReturnType<Activities['run-tool']> {

@@ -23,6 +23,7 @@ import { ID_PATTERN, type ConversationOutcome, type StartOptions } from '../conv
 import { detailsOf } from '../conversation/details.js';
 import type { ConversationEvent } from '../conversation/event.js';
 import { readStart } from '../conversation/input.js';
+import { withOrigin } from '../conversation/lineage.js';
 import { nextStep } from '../conversation/next-step.js';
 import { LATEST_RULES } from '../conversation/rules.js';
 import { openConversation, type ConversationState } from '../conversation/state.js';
@@ -85,6 +86,11 @@ export async function conversation(argument?: ConversationArgument): Promise<Con
         bell.ring();
         await condition(allHandlersFinished);
         return continueAsNew<typeof conversation>({ carried: state });
+      case 'refuse':
+        leaving = true;
+        bell.ring();
+        await condition(allHandlersFinished);
+        throw refuseStart(step.message);
       case 'finish':
         await condition(allHandlersFinished);
         return step.outcome;
@@ -105,9 +111,10 @@ function begin(argument: ConversationArgument | undefined): ConversationState {
   if (!ID_PATTERN.test(info.workflowId)) throw refuseStart(`the workflow id must match ${ID_PATTERN.source}`);
   const start = readStart(argument);
   if (!start.ok) throw refuseStart(start.reason);
-  const { agent, scope, title, model } = start.value;
+  const { agent, scope, title, model, origin } = start.value;
   const identity = { life: info.firstExecutionRunId, agent, scope };
-  return openConversation({ identity, title, model, rules, at: now() });
+  const opened = openConversation({ identity, title, model, rules, at: now() });
+  return origin === null ? opened : withOrigin(opened, origin);
 }
 
 /** Who started it without our client gave no memo; lists and the UI read the agent there. */

@@ -21,6 +21,7 @@ import { contextOf, endedTurn, isTurnOpen, promiseOf, queueOf, resultOf, statusO
 import { heal, recall } from './activities.js';
 import type { Answers } from './answers.js';
 import type { Bell } from './bell.js';
+import { handleLineage } from './lineage-handlers.js';
 import { now } from './clock.js';
 import {
   closeSignal,
@@ -198,6 +199,7 @@ export function handleMessages(conversation: Conversation): { readonly count: ()
       },
     );
   }
+  handleLineage({ state, tell, bell, isLeaving, counted, accepted, refuseWhenClosing, askAgain });
   for (const name of LATER.updates) {
     setHandler(defineUpdate<void>(name), () => undefined, {
       validator: () => {

@@ -11,7 +11,7 @@ import type {
   ReviewRequest,
 } from '../conversation/memory-contract.js';
 import type { AskedConsolidation } from '../conversation/memory-queue.js';
-import type { CompactionOutcome, ContextIndex, Message, QueuedEvent, ResetResult, Status, TurnResult } from '../conversation/contract.js';
+import type { CompactionOutcome, ContextIndex, Message, Opened, QueuedEvent, ResetResult, RewindResult, Status, TurnResult } from '../conversation/contract.js';
 
 export const WORKFLOW_TYPE = 'conversation';
 
@@ -28,6 +28,10 @@ export const resetUpdate = defineUpdate<ResetResult, [{ id?: string }]>('reset')
 
 export const compactUpdate = defineUpdate<CompactionOutcome, [{ id?: string }]>('compact');
 export const undoCompactionUpdate = defineUpdate<CompactionOutcome, [{ id?: string }]>('undoCompaction');
+
+export const rewindUpdate = defineUpdate<RewindResult, [{ to: string; id?: string }]>('rewind');
+/** Beyond design section 3: waits until a fork, or what was resumed, has its beginning; null for one that begins with nothing. */
+export const openedUpdate = defineUpdate<Opened | null>('opened');
 
 export const statusQuery = defineQuery<Status>('status');
 export const queueQuery = defineQuery<QueuedEvent[]>('queue');
@@ -49,7 +53,7 @@ export const memoryStatusQuery = defineQuery<MemoryStatus>('status');
 /** In the contract, not built yet: these fail with the type `NotYetAvailable`. */
 export const LATER = {
   signals: ['decide', 'child'],
-  updates: ['enqueue', 'withdraw', 'setMode', 'step', 'setBreakpoints', 'editQueue', 'decide', 'rewind', 'raiseBudget'],
+  updates: ['enqueue', 'withdraw', 'setMode', 'step', 'setBreakpoints', 'editQueue', 'decide', 'raiseBudget'],
   queries: ['approvals'],
 } as const;
 

@@ -3,12 +3,12 @@ import { CancellationScope, upsertSearchAttributes } from '@temporalio/workflow'
 import type { ConversationEvent } from '../conversation/event.js';
 import type { ToolFinished } from '../conversation/effects.js';
 import type { Step, ToolRun } from '../conversation/next-step.js';
-import { askMemory, callModel, compact, heal, persist, putAway, record, runLocalTool, runTool, uncompact } from './activities.js';
+import { askMemory, callModel, compact, heal, openOrigin, persist, putAway, record, rewind, runLocalTool, runTool, uncompact } from './activities.js';
 import { now } from './clock.js';
 import { failureOf } from './failure.js';
 import { toPairs } from './search-attributes.js';
 
-type Performed = Exclude<Step, { kind: 'wait' | 'hand-over' | 'finish' }>;
+type Performed = Exclude<Step, { kind: 'wait' | 'hand-over' | 'finish' | 'refuse' }>;
 
 export interface Performer {
   start(step: Performed): void;
@@ -113,6 +113,22 @@ export function createPerformer(tell: (event: ConversationEvent) => void): Perfo
             askMemory(step.input, step.summary),
             () => ({ kind: 'memory-asked', requestId, at: now() }),
             (error) => ({ kind: 'memory-ask-failed', requestId, failure: failureOf(error), at: now() }),
+          );
+        }
+        case 'open-origin':
+          tell({ kind: 'origin-open-started', at });
+          return void tellEnd(
+            openOrigin(step.input, step.summary),
+            (result) => ({ kind: 'origin-opened', result, at: now() }),
+            (error) => ({ kind: 'origin-open-failed', failure: failureOf(error), at: now() }),
+          );
+        case 'rewind': {
+          const { requestId } = step.input;
+          tell({ kind: 'rewind-started', requestId, at });
+          return void tellEnd(
+            rewind(step.input, step.summary),
+            (result) => ({ kind: 'rewound', requestId, result, at: now() }),
+            (error) => ({ kind: 'rewind-failed', requestId, failure: failureOf(error), at: now() }),
           );
         }
         case 'put-away':
