@@ -64,7 +64,10 @@ export async function readPrefix(
   }
   if (prefix) return { past, prefix };
   const numbers = turnsOf(past.entries).map(({ number }) => number);
-  const known = numbers.length === 0 ? 'the store has no turn of it' : `its turns are ${turnId(Math.min(...numbers))} to ${turnId(Math.max(...numbers))}`;
+  const known =
+    numbers.length === 0
+      ? 'the store has no turn of it'
+      : `its turns are ${turnId(Math.min(...numbers))} to ${turnId(Math.max(...numbers))}`;
   const attempted = turn === undefined ? `cannot go on from ${key.conversation}` : `${key.conversation} has no ${turn}`;
   throw ApplicationFailure.nonRetryable(`${attempted}: ${known}; \`perdura show ${key.conversation}\` shows them`, 'unknown-turn');
 }

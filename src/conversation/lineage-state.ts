@@ -21,4 +21,5 @@ export interface RewindState {
 }
 
 export type RewindOutcome =
-  { readonly kind: 'rewound'; readonly result: RewindResult } | { readonly kind: 'failed'; readonly type: string; readonly message: string };
+  | { readonly kind: 'rewound'; readonly result: RewindResult }
+  | { readonly kind: 'failed'; readonly type: string; readonly message: string };

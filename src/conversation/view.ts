@@ -45,7 +45,9 @@ export function statusOf(state: ConversationState, historyEvents: number): Statu
     model: state.settings?.model ?? state.modelOverride,
     title,
     life: state.identity.life,
-    ...(origin ? { origin: { kind: origin.kind, conversation: origin.conversation, turn: state.lineage?.opened?.turn ?? origin.turn } } : {}),
+    ...(origin
+      ? { origin: { kind: origin.kind, conversation: origin.conversation, turn: state.lineage?.opened?.turn ?? origin.turn } }
+      : {}),
     rejectedInputs: state.rejected,
   };
 }

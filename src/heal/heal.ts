@@ -114,12 +114,7 @@ async function remember(store: Store, key: ConversationKey, { session, compacted
 }
 
 /** What a rewind has cut stays cut, and what it has brought back into the context is active there unless something came after. */
-async function cutAgain(
-  store: Store,
-  key: ConversationKey,
-  rewinds: Rebuilt['rewinds'],
-  context: readonly SlotRange[],
-): Promise<void> {
+async function cutAgain(store: Store, key: ConversationKey, rewinds: Rebuilt['rewinds'], context: readonly SlotRange[]): Promise<void> {
   const active = new Set(slotsOf(context));
   for (const { cut, context: back } of rewinds) {
     if (cut) await store.lives.cut(key, cut);
@@ -144,7 +139,11 @@ async function healShared(
     if (!isLost) continue;
     const done = run === undefined ? undefined : await heal(dependencies, source, run).catch((error: unknown) => String(error));
     if (typeof done === 'object') healed.push(done);
-    else healed.push({ complete: false, problems: [`the turns that are shared with ${conversation} are lost: ${done ?? 'its history is gone'}`] });
+    else
+      healed.push({
+        complete: false,
+        problems: [`the turns that are shared with ${conversation} are lost: ${done ?? 'its history is gone'}`],
+      });
   }
   return healed;
 }

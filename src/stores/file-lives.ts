@@ -24,9 +24,7 @@ export function createFileLives(dir: string, { archive }: Pick<Entries, 'archive
       for (const source of beginning.shared) {
         const file = forksOf({ ...source, namespace });
         await inWords(file, attempt, () =>
-          changeList(file, (forks) =>
-            forks.some((fork) => isSame(fork, key)) ? undefined : [...forks, { conversation, life, scope }],
-          ),
+          changeList(file, (forks) => (forks.some((fork) => isSame(fork, key)) ? undefined : [...forks, { conversation, life, scope }])),
         );
       }
       const file = beginnings(key);
@@ -86,7 +84,8 @@ export function createFileLives(dir: string, { archive }: Pick<Entries, 'archive
         await rmdir(dirname(folder));
       } catch (error) {
         // Other lives lie there.
-        if (!['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes(codeOf(error) ?? '')) throw toUnavailable(`delete ${key.conversation}`, folder, error);
+        if (!['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes(codeOf(error) ?? ''))
+          throw toUnavailable(`delete ${key.conversation}`, folder, error);
       }
     },
   };

@@ -2,17 +2,7 @@
 import type { ConversationKey, ScopeKey } from './store.js';
 
 /** All that there is of one life. */
-export const KEY_NAMES = [
-  'entries',
-  'messages',
-  'effects',
-  'bodies',
-  'feed',
-  'feed-batches',
-  'archived',
-  'episodes',
-  'lineage',
-] as const;
+export const KEY_NAMES = ['entries', 'messages', 'effects', 'bodies', 'feed', 'feed-batches', 'archived', 'episodes', 'lineage'] as const;
 export type KeyName = (typeof KEY_NAMES)[number];
 export type ScopeKeyName = 'facts' | 'fact-index' | 'memory' | 'changes' | 'history' | 'history-order' | 'proposals' | 'forgotten';
 

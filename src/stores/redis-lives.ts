@@ -49,7 +49,7 @@ export function createRedisLives(link: RedisLink): Lives {
       return cuts.sort((a, b) => a.branch - b.branch);
     },
 
-    async list({ namespace, conversation, scope = conversation }) {
+    async list({ namespace, conversation, scope = 'default' }) {
       const found = new Set<string>();
       const attempt = `look for the lives of ${conversation}`;
       for (let cursor = '0', first = true; first || cursor !== '0'; first = false) {

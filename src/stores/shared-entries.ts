@@ -62,7 +62,8 @@ export function withSharedEntries(own: Shared, lives: Pick<Lives, 'beginning'>):
         const page = await own.entries.page(key, after, limit);
         const there = new Set(page.entries.map(({ slot }) => slot));
         const missing: number[] = [];
-        for (let slot = Math.max(after, 0) + 1; slot <= Math.min(after + limit, page.last); slot++) if (!there.has(slot)) missing.push(slot);
+        for (let slot = Math.max(after, 0) + 1; slot <= Math.min(after + limit, page.last); slot++)
+          if (!there.has(slot)) missing.push(slot);
         const beginning = missing.length === 0 && page.last > 0 ? undefined : await beginningOf(key);
         if (!beginning) return page;
         const ranges = beginning.shared.flatMap(({ slots }) => slots);

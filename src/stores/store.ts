@@ -90,7 +90,7 @@ export interface Lives {
   cut(key: ConversationKey, cut: Cut): Promise<void>;
   /** In the order of their branches. */
   cuts(key: ConversationKey): Promise<Cut[]>;
-  /** The lives of a conversation that there are. Without `scope` it is found where the store keeps it, else answered as the conversation's id. */
+  /** The lives of a conversation that there are. Without `scope` it is found where the store keeps it; Redis, which does not, answers `default`. */
   list(of: { readonly namespace: string; readonly conversation: string; readonly scope?: string }): Promise<ConversationKey[]>;
   /** Everything of one life, and nothing else: what it shared stays. What is not there is no error. That nobody shares it is its caller's to see to. */
   delete(key: ConversationKey): Promise<void>;

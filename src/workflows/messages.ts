@@ -11,7 +11,17 @@ import type {
   ReviewRequest,
 } from '../conversation/memory-contract.js';
 import type { AskedConsolidation } from '../conversation/memory-queue.js';
-import type { CompactionOutcome, ContextIndex, Message, Opened, QueuedEvent, ResetResult, RewindResult, Status, TurnResult } from '../conversation/contract.js';
+import type {
+  CompactionOutcome,
+  ContextIndex,
+  Message,
+  Opened,
+  QueuedEvent,
+  ResetResult,
+  RewindResult,
+  Status,
+  TurnResult,
+} from '../conversation/contract.js';
 
 export const WORKFLOW_TYPE = 'conversation';
 

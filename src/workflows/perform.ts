@@ -3,7 +3,20 @@ import { CancellationScope, upsertSearchAttributes } from '@temporalio/workflow'
 import type { ConversationEvent } from '../conversation/event.js';
 import type { ToolFinished } from '../conversation/effects.js';
 import type { Step, ToolRun } from '../conversation/next-step.js';
-import { askMemory, callModel, compact, heal, openOrigin, persist, putAway, record, rewind, runLocalTool, runTool, uncompact } from './activities.js';
+import {
+  askMemory,
+  callModel,
+  compact,
+  heal,
+  openOrigin,
+  persist,
+  putAway,
+  record,
+  rewind,
+  runLocalTool,
+  runTool,
+  uncompact,
+} from './activities.js';
 import { now } from './clock.js';
 import { failureOf } from './failure.js';
 import { toPairs } from './search-attributes.js';
