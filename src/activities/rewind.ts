@@ -27,14 +27,14 @@ export async function rewind(dependencies: ActivityDependencies, input: RewindIn
     const waiting = new Set(slotsOf(input.waiting));
     // As it was before this rewind: an attempt before this one may have written its cut.
     const others = past.cuts.filter(({ id }) => id !== requestId);
-    const gone = currentLine(past.entries, others).filter(
-      ({ entries }) => !entries.every((entry) => kept.has(entry.slot) || waiting.has(entry.slot)),
-    );
+    const now = currentLine(past.entries, others);
+    const gone = now.filter(({ entries }) => !entries.every((entry) => kept.has(entry.slot) || waiting.has(entry.slot)));
     const slots = slotsIn(gone).filter((each) => !waiting.has(each) && !kept.has(each));
     const { turn } = prefix;
     // A session that has ended is not gone on with under its number.
     const session = turn.session < input.session ? input.session + 1 : input.session;
-    const leaves = slots.length > 0 || session !== input.session;
+    // Back into a branch nothing may be cut, and it is another line all the same.
+    const leaves = slots.length > 0 || session !== input.session || !now.some(({ number }) => number === turn.number);
     const cut: Cut | null = leaves
       ? {
           v: 1,

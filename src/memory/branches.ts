@@ -34,7 +34,7 @@ export async function readBranch(store: Store, key: ConversationKey, branch: num
 
 export async function readBranches(store: Store, key: ConversationKey): Promise<Branch[]> {
   const cuts = await store.lives.cuts(key);
-  return Promise.all(
+  const branches = await Promise.all(
     cuts.map(async ({ branch, to, slots, at }) => {
       const entries = (await store.entries.read(key, slotsOf(slots))).flatMap((entry) => entry ?? []);
       const turns = turnsOf(entries)
@@ -42,5 +42,6 @@ export async function readBranches(store: Store, key: ConversationKey): Promise<
         .sort((a, b) => turnNumber(a) - turnNumber(b));
       return { branch, after: turnId(to), turns, at: new Date(at * 1000) };
     }),
-  );
+  ); // A rewind back into a branch may have cut nothing.
+  return branches.filter(({ turns }) => turns.length > 0);
 }

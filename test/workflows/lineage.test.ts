@@ -47,6 +47,9 @@ describe.each(['files', 'redis'] as const)('with %s', (kind) => {
     await world.client.send(id, say(id, `message ${turn}`));
   }
 
+  /** Under an id that the stage knows. */
+  const forked = (id: string, at: string, more: { title?: string } = {}) => world.client.fork(id, { at, id: world.id(), ...more });
+
   /** What the model was last shown, as one text. */
   const shown = (id: string): string => JSON.stringify(stage.requests(id).at(-1)?.messages);
 
@@ -58,7 +61,7 @@ describe.each(['files', 'redis'] as const)('with %s', (kind) => {
   test('a fork has the turns up to its own, runs no tool again, and both go on without each other', async () => {
     const id = await talk(5);
     const before = rung;
-    const begun = await world.client.fork(id, { at: 'turn_0003', title: 'another way' });
+    const begun = await forked(id, 'turn_0003', { title: 'another way' });
     expect(begun).toMatchObject({ conversation: id, turn: 'turn_0003', turns: 3, inContext: 3 });
     expect(begun.id).not.toBe(id);
     const whole = await world.client.history(id);
@@ -90,9 +93,9 @@ describe.each(['files', 'redis'] as const)('with %s', (kind) => {
 
   test('a fork of a fork reads both, and its turns are numbered on', async () => {
     const id = await talk(3);
-    const first = await world.client.fork(id, { at: 'turn_0002' });
+    const first = await forked(id, 'turn_0002');
     await turnOf(first.id, 3);
-    const second = await world.client.fork(first.id, { at: 'turn_0003' });
+    const second = await forked(first.id, 'turn_0003');
     stage.play(second.id, text('third way'));
     await world.client.send(second.id, say(second.id, 'and now?'));
     expect(saidIn(await world.client.history(second.id))).toEqual(['answer 1', 'answer 2', 'answer 3', 'third way']);
@@ -122,21 +125,21 @@ describe.each(['files', 'redis'] as const)('with %s', (kind) => {
     stage.play(id, { ...text('slow'), hold });
     const running = world.client.send(id, say(id, 'message 3'));
     await hold.reached;
-    await expect(world.client.fork(id, { at: 'turn_0003' })).rejects.toThrow(/this turn is still running/);
+    await expect(forked(id, 'turn_0003')).rejects.toThrow(/this turn is still running/);
     hold.release();
     await running;
-    expect(await world.client.fork(id, { at: 'turn_0003' })).toMatchObject({ turns: 3 });
+    expect(await forked(id, 'turn_0003')).toMatchObject({ turns: 3 });
   });
 
   test('of a conversation that was closed and one that was terminated a fork is as of one that runs', async () => {
     const closed = await talk(3);
     await world.client.closeConversation(closed);
     await world.client.outcome(closed);
-    const one = await world.client.fork(closed, { at: 'turn_0002' });
+    const one = await forked(closed, 'turn_0002');
     expect(saidIn(await world.client.history(one.id))).toEqual(['answer 1', 'answer 2']);
     const killed = await talk(3);
     await world.client.terminate(killed);
-    const two = await world.client.fork(killed, { at: 'turn_0003' });
+    const two = await forked(killed, 'turn_0003');
     stage.play(two.id, text('goes on'));
     await world.client.send(two.id, say(two.id, 'on'));
     expect(saidIn(await world.client.history(two.id))).toEqual(['answer 1', 'answer 2', 'answer 3', 'goes on']);
@@ -178,9 +181,9 @@ describe.each(['files', 'redis'] as const)('with %s', (kind) => {
     const { usage } = await world.client.status(id);
     expect(usage.inputTokens).toBeGreaterThan(before.usage.inputTokens);
 
-    const old = await world.client.fork(id, { at: 'turn_0004' });
+    const old = await forked(id, 'turn_0004');
     expect(saidIn(await world.client.history(old.id))).toEqual(['answer 1', 'answer 2', 'answer 3', 'answer 4']);
-    const fresh = await world.client.fork(id, { at: 'turn_0005' });
+    const fresh = await forked(id, 'turn_0005');
     expect(saidIn(await world.client.history(fresh.id))).toEqual(['answer 1', 'answer 2', 'answer 5']);
     expect(await world.client.rewind(id, 'turn_0001')).toMatchObject({ cut: 2, branch: 2 });
     expect(saidIn(await world.client.history(id))).toEqual(['answer 1']);
@@ -219,7 +222,7 @@ describe.each(['files', 'redis'] as const)('with %s', (kind) => {
     await world.client.send(id, say(id, 'message 4'));
     expect(shown(id)).toContain('message 1');
     expect(shown(id)).not.toContain('message 3');
-    const fork = await world.client.fork(id, { at: 'turn_0004' });
+    const fork = await forked(id, 'turn_0004');
     stage.play(fork.id, text('x'));
     await world.client.send(fork.id, say(fork.id, 'y'));
     expect(shown(fork.id)).toContain('message 1');
@@ -229,7 +232,7 @@ describe.each(['files', 'redis'] as const)('with %s', (kind) => {
   test('one that runs is not deleted, nor one that a fork reads; else all of it goes, once and again', async () => {
     const id = await talk(2);
     await expect(world.client.deleteConversation(id)).rejects.toThrow(/it is running; end it with `perdura close/);
-    const fork = await world.client.fork(id, { at: 'turn_0001' });
+    const fork = await forked(id, 'turn_0001');
     await world.client.terminate(id);
     await expect(world.client.deleteConversation(id)).rejects.toThrow(new RegExp(`a fork reads its turns where they lie: ${fork.id}`));
     await world.client.terminate(fork.id);
@@ -252,7 +255,7 @@ describe.each(['files', 'redis'] as const)('with %s', (kind) => {
     await turnOf(id, 5);
     const own = new Redis(redis.url);
     await own.flushall();
-    const begun = await world.client.fork(id, { at: 'turn_0004' });
+    const begun = await forked(id, 'turn_0004');
     expect(saidIn(await world.client.history(begun.id))).toEqual(['answer 1', 'answer 5']);
     expect(saidIn(await world.client.history(id))).toEqual(['answer 1', 'answer 5']);
     expect(saidIn(await world.client.history(id, { branch: 1 }))).toEqual(['answer 2', 'answer 3']);

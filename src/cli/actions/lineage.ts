@@ -49,10 +49,12 @@ export function rewind(context: CliContext, given: string, { to: turn }: { reado
     const words = ['workflow', 'update', 'execute', '--name', 'rewind', '-w', id, '--input', JSON.stringify({ to })];
     const { branch, cut } = done;
     const kept =
-      branch === null ? [] : [`they are kept: \`perdura show ${id} --branch ${branch}\`, and \`perdura fork ${id} --at\` one of them`];
+      branch === null || cut === 0
+        ? []
+        : [`they are kept: \`perdura show ${id} --branch ${branch}\`, and \`perdura fork ${id} --at\` one of them`];
     const told =
-      branch === null
-        ? `${id} stands at the end of ${to}: nothing came after it`
+      cut === 0
+        ? `${id} stands at the end of ${to}: nothing was cut`
         : `${id} stands at the end of ${to} again: ${formatCount(cut)} ${cut === 1 ? 'turn is' : 'turns are'} cut`;
     return tell(desk, { id, ...done }, [told], [...kept, ...(cut > 0 ? [FACTS_STAY] : [])], words);
   });
