@@ -8,7 +8,7 @@ import { slotsOf } from '../../src/conversation/slots.js';
 import type { ConversationState } from '../../src/conversation/state.js';
 import { attributesDue } from '../../src/conversation/attributes.js';
 import { readRewind, readStart } from '../../src/conversation/input.js';
-import { applyAll, open, said, settle } from './drive.js';
+import { applyAll, open, recorded, said, settle } from './drive.js';
 
 const ORIGIN = { kind: 'fork', conversation: 'c1', life: 'l0', turn: 'turn_0007' } as const;
 
@@ -33,7 +33,7 @@ const OPENED: OpenedOrigin = {
   compactions: 3,
   tokens: 400,
   window: [],
-  attributes: 'registered',
+  attributes: 'missing',
 };
 
 function rewound(more: Partial<Rewound> = {}): Rewound {
@@ -72,7 +72,11 @@ test('a fork that cannot begin says why, and is no conversation', () => {
 });
 
 test('a fork tells its parent before anything was said in it, and its model with the first turn', () => {
-  const opened = applyAll(forked(), { kind: 'origin-open-started', at: 1 }, { kind: 'origin-opened', result: OPENED, at: 2 });
+  const opened = applyAll(
+    forked(),
+    { kind: 'origin-open-started', at: 1 },
+    { kind: 'origin-opened', result: { ...OPENED, attributes: 'registered' }, at: 2 },
+  );
   const first = attributesDue(opened);
   expect(first).toEqual({ AgentName: 'default', AgentStatus: 'running', AgentParent: 'c1', AgentTurns: 0, AgentCostUsd: 0 });
   const told = apply(opened, { kind: 'attributes-told', status: 'running', turns: 0, at: 3 });
@@ -81,6 +85,12 @@ test('a fork tells its parent before anything was said in it, and its model with
   expect(attributesDue(state)).toMatchObject({ AgentModel: 'anthropic/claude-test', AgentParent: 'c1', AgentTurns: 1 });
 });
 
+/** Of the first turn, where three messages came at once. */
+const FIRST = [
+  [1, 1],
+  [4, 4],
+] as const;
+
 test('rewound, the context is replaced, counters and cost go on, and the next turn comes after all others', () => {
   const { state: before } = settle(applyAll(open(), said('m1'), said('m2'), said('m3')));
   const asked = apply(before, { kind: 'rewind-requested', requestId: 'r1', to: 'turn_0001', at: 9 });
@@ -88,9 +98,9 @@ test('rewound, the context is replaced, counters and cost go on, and the next tu
   const done = applyAll(
     asked,
     { kind: 'rewind-started', requestId: 'r1', at: 9 },
-    { kind: 'rewound', requestId: 'r1', result: rewound(), at: 10 },
+    { kind: 'rewound', requestId: 'r1', result: rewound({ context: FIRST }), at: 10 },
   );
-  expect(done).toMatchObject({ counters: before.counters, usage: before.usage, epoch: before.epoch + 1, context: [[1, 2]] });
+  expect(done).toMatchObject({ counters: before.counters, usage: before.usage, epoch: before.epoch + 1, context: FIRST });
   expect(rewindOutcome(done, 'r1')).toEqual({
     kind: 'rewound',
     result: { to: 'turn_0001', cut: 2, branch: 1, session: 1, epoch: before.epoch + 1 },
@@ -106,8 +116,6 @@ test('a rewind stops the running turn, and nothing begins before it is done', ()
   const { state: idle } = settle(apply(open(), said('m1')));
   let state = applyAll(idle, said('m2'));
   while (state.turn === null || nextStep(state).kind !== 'call-model') {
-    const step = nextStep(state);
-    if (step.kind !== 'record') throw new Error(`a record step was expected, not ${step.kind}`);
     state = settleRecord(state);
   }
   const call = state.turn.doing.kind === 'model' ? state.turn.doing.call.id : '';
@@ -187,5 +195,8 @@ test('what a rewind is asked is checked too', () => {
 
 /** One record step, performed at once. */
 function settleRecord(state: ConversationState): ConversationState {
-  return settle(state, {}, 1).state;
+  const step = nextStep(state);
+  if (step.kind !== 'record') throw new Error(`a record step was expected, not ${step.kind}`);
+  const at = state.now + 1;
+  return applyAll(state, { kind: 'record-started', at }, { kind: 'recorded', recorded: recorded(step.input), at });
 }
