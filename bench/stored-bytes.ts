@@ -17,7 +17,10 @@ export async function redisBytes(url: string): Promise<number> {
 
 /** Of all files below. */
 export async function folderBytes(dir: string): Promise<number> {
-  const found = await readdir(dir, { recursive: true, withFileTypes: true });
+  const found = await readdir(dir, { recursive: true, withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  });
   const sizes = await Promise.all(found.map(async (one) => (one.isFile() ? (await stat(join(one.parentPath, one.name))).size : 0)));
   return sizes.reduce((sum, size) => sum + size, 0);
 }

@@ -267,6 +267,67 @@ describe.each(['files', 'redis'] as const)('with %s', (kind) => {
     await own.quit();
   });
 
+  test('a summary stands for its turns in a fork from after it, and neither in one from before it nor after a rewind', async () => {
+    const id = await talk(7);
+    expect(await world.client.compact(id)).toMatchObject({ kind: 'compacted', turns: 3 });
+    await turnOf(id, 8);
+    const late = await forked(id, 'turn_0008');
+    expect(late).toMatchObject({ turns: 8, inContext: 5 });
+    stage.play(late.id, text('late'));
+    await world.client.send(late.id, say(late.id, 'and?'));
+    expect(shown(late.id)).toContain('[MEMORY:EPISODIC]');
+    expect(shown(late.id)).toContain('message 4');
+    expect((await world.client.history(late.id)).map(({ turn }) => turn)).toContain('turn_0001');
+
+    const early = await forked(id, 'turn_0007');
+    expect(early).toMatchObject({ turns: 7, inContext: 7 });
+    await world.client.rewind(id, 'turn_0006');
+    stage.play(id, text('again'));
+    await world.client.send(id, say(id, 'and?'));
+    expect(shown(id)).toContain('message 1');
+    expect(shown(id)).not.toContain('[MEMORY:EPISODIC]');
+    // The next one begins anew, and what was made of the branch is not in it.
+    expect(await world.client.compact(id)).toMatchObject({ kind: 'compacted', turns: 3 });
+    expect((await world.client.memory(id)).episodes).toHaveLength(2);
+    stage.play(id, text('once more'));
+    await world.client.send(id, say(id, 'and?'));
+    expect(shown(id)).not.toContain('2) ');
+  });
+
+  test('what is to be forgotten is in no fork, from before or after', async () => {
+    const id = world.id();
+    const scope = `scope-${id}`;
+    await world.client.start(id, { scope });
+    const fact = { ts: 1, fact: 'The code word of the harbour is heron.', tags: [], confidence: 0.9, salience: 0.9 };
+    await world.store.facts.add({ namespace: 'default', scope }, 'b1', [fact], { conversation: id, turn_ids: [] });
+    await turnOf(id, 1);
+    const before = await forked(id, 'turn_0001');
+    await world.client.send(before.id, say(before.id, 'hello'));
+    expect(shown(before.id)).toContain('heron');
+    await world.client.scope(scope).forget('The code word of the harbour is heron.');
+    await world.client.send(before.id, say(before.id, 'hello again'));
+    expect(shown(before.id)).not.toContain('heron');
+    const after = await forked(id, 'turn_0001');
+    await world.client.send(after.id, say(after.id, 'hello'));
+    expect(shown(after.id)).not.toContain('heron');
+  });
+
+  test('what Temporal has forgotten the store has not: it can be forked, and resumed', async () => {
+    const id = await talk(2);
+    await world.client.terminate(id);
+    const { runId } = await world.client.describe(id);
+    const workflowExecution = { workflowId: id, runId };
+    await world.temporal.workflowService.deleteWorkflowExecution({ namespace: 'default', workflowExecution });
+    await waitFor(
+      () => world.client.describe(id).catch((error: { kind: string }) => error.kind),
+      (found) => found === 'not-found',
+    );
+    const fork = await forked(id, 'turn_0001');
+    expect(saidIn(await world.client.history(fork.id))).toEqual(['answer 1']);
+    expect(await world.client.resume(id)).toMatchObject({ id, turn: 'turn_0002', turns: 2 });
+    expect(saidIn(await world.client.history(id))).toEqual(['answer 1', 'answer 2']);
+  });
+
   test('all of it replays', async () => {
     expect(await replayProblems(world)).toEqual([]);
   });
