@@ -108,7 +108,8 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     const activities = createActivities({
       rememberedBy,
       askMemory: createAskMemory({ connection: native, namespace: 'default', taskQueue }),
-      heal: (key, run) => heal({ service: native.workflowService, code, store, processors: options.processors?.input, rememberedBy }, key, run),
+      heal: (key, run) =>
+        heal({ service: native.workflowService, code, store, processors: options.processors?.input, rememberedBy }, key, run),
       processors: options.processors,
       hooks: options.hooks,
       store,
