@@ -2,6 +2,7 @@ import type { Row } from './row.js';
 import { coldWorker } from './rows/cold-worker.js';
 import { firstDelta } from './rows/first-delta.js';
 import { flat } from './rows/flat.js';
+import { fork } from './rows/fork.js';
 import { heal } from './rows/heal.js';
 import { history } from './rows/history.js';
 import { idle } from './rows/idle.js';
@@ -22,5 +23,6 @@ export const ROWS: readonly Row[] = [
   manyTools,
   memoryChannel,
   heal,
+  fork,
   idle,
 ];

@@ -110,7 +110,7 @@ async function runUntil(stop: AbortSignal, config: Config, own: OwnCode, onReady
       hasSearchAttributes: createAttributeCheck(connection, namespace),
       rememberedBy,
       askMemory: createAskMemory({ connection, namespace, taskQueue: config.taskQueue }),
-      heal: (key) => heal({ service, code: workflowCode(), store, processors: own.processors?.input, rememberedBy }, key),
+      heal: (key, run) => heal({ service, code: workflowCode(), store, processors: own.processors?.input, rememberedBy }, key, run),
     });
     if (stop.aborted) return;
     const { taskQueue } = config;

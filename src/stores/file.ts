@@ -7,6 +7,8 @@
  *   episodic.jsonl    summaries of what was compacted
  *   bodies/           long texts by their SHA-256
  *   effects/          who began an effect, one file per attempt
+ *   lineage.jsonl, cuts.jsonl, forks.jsonl
+ *                     how it stands on other lives, and others on it (file-lives.ts)
  *   feed.jsonl        live events, bounded, not synced
  *   lock, *.lock      who writes just now
  *
@@ -25,10 +27,12 @@ import { toUnavailable } from './file-errors.js';
 import { createFileEpisodes } from './file-episodes.js';
 import { createFileFacts } from './file-facts.js';
 import { createFileFeed } from './file-feed.js';
+import { createFileLives } from './file-lives.js';
 import { duplicateOf, type JournalIndex } from './file-journal.js';
 import { conversationDir } from './file-paths.js';
 import { createFilePins } from './file-pins.js';
 import { reserveAttempt, reservedHash } from './file-reservations.js';
+import { withSharedEntries } from './shared-entries.js';
 import { toRanges } from './slot-ranges.js';
 import { byTime } from '../memory/channel/agent-memory.js';
 import type { Commitment, ConversationKey, EffectClaim, Effects, Entries, Items, Store } from './store.js';
@@ -52,11 +56,13 @@ export function createFileStore(options: FileStoreOptions): Store {
   const dir = resolve(options.dir);
   const open = createOpenConversations(dir, options);
   const feed = createFileFeed(dir, { maxLength: options.feedMaxLength ?? 10_000 });
+  const own = { entries: createEntries(dir, open), bodies: createFileBodies(dir) };
+  const lives = createFileLives(dir, own.entries);
   return {
     kind: 'file',
     where: dir,
-    entries: createEntries(dir, open),
-    bodies: createFileBodies(dir),
+    ...withSharedEntries(own, lives),
+    lives,
     items: createItems(dir, open),
     effects: createEffects(dir, open),
     feed,

@@ -7,8 +7,9 @@
  *   effects   hash, `hash:<id>`, `attempts:<id>`, `result:<id>`, `usage:<id>`, `fenced:<id>`
  *   bodies    hash, SHA-256 -> text
  *   items     hash, id -> item of the memory channel, '' for one that was removed; `cited:<call>` -> what stands for its result
- *   archived  set of slots
+ *   archived  set of slots, and of ranges `1-40` of those that another life has
  *   episodes  hash, id -> episode
+ *   lineage   hash, `beginning`, `cut:<id>`, `fork:<conversation>/<life>`
  *   feed      stream of live events; `feed-batches` remembers what was published last
  *
  * and for what conversations of a scope share `perdura:{m:<namespace>:<scope>}:<what>`, where `<what>` is
@@ -37,9 +38,11 @@ import { createRedisDocuments } from './redis-documents.js';
 import { createRedisItems, toItemArguments } from './redis-items.js';
 import { createRedisEpisodes, createRedisFacts } from './redis-memory.js';
 import { createRedisFeed } from './redis-feed.js';
+import { createRedisLives } from './redis-lives.js';
 import { keyOf } from './redis-keys.js';
 import { createRedisPins } from './redis-pins.js';
 import { openRedisLink, type RedisLink } from './redis-link.js';
+import { withSharedEntries } from './shared-entries.js';
 import { toRanges } from './slot-ranges.js';
 import type { Bodies, Commitment, Effects, Entries, Reservation, Store } from './store.js';
 
@@ -57,16 +60,19 @@ const PAGE_STEP = 500;
 const CACHED_BYTES = 32 * 1024 * 1024;
 /** Fewer entries than this are read as fast as they are looked for. */
 const WORTH_CACHING = 32;
+/** Of one range: a damaged one must not be walked for ever. */
+const MOST_SLOTS = 1_000_000;
 const NONE: ReadonlyMap<number, Entry> = new Map();
 
 export function createRedisStore(options: RedisStoreOptions): Store {
   const link = openRedisLink({ url: options.url, commandTimeoutMs: options.commandTimeoutMs ?? 2000, log: options.log });
   const feed = createRedisFeed(link, { maxLength: options.feedMaxLength ?? 10_000, log: options.log });
+  const lives = createRedisLives(link);
   return {
     kind: 'redis',
     where: link.where,
-    entries: createEntries(link),
-    bodies: createBodies(link),
+    ...withSharedEntries({ entries: createEntries(link), bodies: createBodies(link) }, lives),
+    lives,
     items: createRedisItems(link),
     effects: createEffects(link),
     feed,
@@ -161,7 +167,7 @@ function createEntries(link: RedisLink): Entries {
       const members = await link.askUnlessForeign(`read what is archived of ${key.conversation}`, (redis) =>
         redis.smembers(keyOf(key, 'archived')),
       );
-      return toRanges((members ?? []).map(Number).filter(Number.isSafeInteger));
+      return toRanges((members ?? []).flatMap(slotsIn));
     },
   };
 }
@@ -227,6 +233,14 @@ function createEffects(link: RedisLink): Effects {
       );
     },
   };
+}
+
+/** Of a member of `archived`: a slot, or a range. */
+function slotsIn(member: string): number[] {
+  const [, first, last] = /^(\d{1,15})(?:-(\d{1,15}))?$/.exec(member) ?? [];
+  if (first === undefined) return [];
+  const [from, to] = [Number(first), Number(last ?? first)];
+  return to - from < MOST_SLOTS ? slotsOf([[from, to]]) : [];
 }
 
 /** Whether one of the entries that we know is no longer there. */

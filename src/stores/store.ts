@@ -7,6 +7,7 @@
  * S4  A fenced effect never gains entries.
  * S5  What is foreign or damaged is skipped and counted, never thrown at a reader of something else.
  */
+import type { Beginning, Cut, LifeName } from '../conversation/lives.js';
 import type { BodyRef, Entry, JsonValue } from '../conversation/message.js';
 import type { SlotRange } from '../conversation/slots.js';
 import type { HistoryEntry, MemoryChange, MemoryText, MemoryWrite, Proposal, Tombstone } from '../memory/documents/documents.js';
@@ -39,6 +40,7 @@ export interface Store {
   readonly bodies: Bodies;
   readonly items: Items;
   readonly effects: Effects;
+  readonly lives: Lives;
   readonly feed: Feed;
   readonly episodes: Episodes;
   readonly facts: Facts;
@@ -99,6 +101,26 @@ export interface Items {
   cite(key: ConversationKey, callId: string, citation: string): Promise<void>;
   /** In the order of `callIds`; undefined where there is none. */
   citations(key: ConversationKey, callIds: readonly string[]): Promise<(string | undefined)[]>;
+}
+
+/**
+ * How lives stand on each other. `entries.read`, `entries.page` and `bodies.get` of a life with a beginning answer with what it shares
+ * as if it were its own; `archived` has those of the beginning from the start.
+ */
+export interface Lives {
+  /** Once: the first one counts. The lives that it shares entries with know of it from then on. */
+  begin(key: ConversationKey, beginning: Beginning): Promise<void>;
+  beginning(key: ConversationKey): Promise<Beginning | undefined>;
+  /** Lives that share entries of this one. */
+  forks(key: ConversationKey): Promise<LifeName[]>;
+  /** Once per `cut.id`: the first one counts. What is cut is read as before. */
+  cut(key: ConversationKey, cut: Cut): Promise<void>;
+  /** In the order of their branches. */
+  cuts(key: ConversationKey): Promise<Cut[]>;
+  /** The lives of a conversation that there are. Without `scope` it is found where the store keeps it; Redis, which does not, answers `default`. */
+  list(of: { readonly namespace: string; readonly conversation: string; readonly scope?: string }): Promise<ConversationKey[]>;
+  /** Everything of one life, and nothing else: what it shared stays. What is not there is no error. That nobody shares it is its caller's to see to. */
+  delete(key: ConversationKey): Promise<void>;
 }
 
 /** What an effect is about to be, done under. `hash` is of its request: the same id with another hash is a conflict. */

@@ -16,6 +16,7 @@ import {
   turnOf,
   userEntry,
 } from './builders.js';
+import { livesContract } from './lives-contract.js';
 
 /** Opens a store; every store that one test opens lies on the same bytes, as two processes would have it. */
 export type OpenStore = (options?: { readonly feedMaxLength?: number }) => Store;
@@ -49,6 +50,8 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
       await Promise.all(opened.map((each) => each.close()));
     });
     afterAll(() => subject.end());
+
+    livesContract(() => open());
 
     describe('entries', () => {
       test('a message recorded twice is there once', async () => {

@@ -116,7 +116,8 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       serverTools,
       rememberedBy,
       askMemory: createAskMemory({ connection: native, namespace: 'default', taskQueue }),
-      heal: (key) => heal({ service: native.workflowService, code, store, processors: options.processors?.input, rememberedBy }, key),
+      heal: (key, run) =>
+        heal({ service: native.workflowService, code, store, processors: options.processors?.input, rememberedBy }, key, run),
       processors: options.processors,
       hooks: options.hooks,
       compactionPlugins: options.compactionPlugins,
