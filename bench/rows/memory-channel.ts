@@ -56,7 +56,11 @@ export const memoryChannel: Row = {
       const folder = join(dir, 'agents', enabled ? 'with' : 'without');
       await mkdir(folder, { recursive: true });
       // Room for what it takes without.
-      const config = { tools: ['search_web', 'fetch_page'], memory: { enabled, memoryWindow: 10_000 }, context: { maxTokens: 2_000_000 } };
+      const config = {
+        tools: ['search_web', 'fetch_page'],
+        memory: { enabled, memoryWindow: 10_000 },
+        context: { maxTokens: 2_000_000, thresholds: { soft: 1_700_000, hard: 1_800_000, truncation: 1_900_000 } },
+      };
       await writeFile(join(folder, 'agent.json'), JSON.stringify(config));
     }
     const activities = createActivities({

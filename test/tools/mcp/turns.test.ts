@@ -62,6 +62,7 @@ test('agent.json names tools exactly, or all of a server; a server that is away 
   const name = world.id();
   await world.writeAgent(name, {
     tools: ['get_time', 'mcp__evil__echo', 'mcp__mute__*', 'mcp__mute__one'],
+    memory: { enabled: false },
   });
   await writeFile(join(world.dir, 'agents', name, 'mcp.json'), JSON.stringify({ mcpServers: { evil: evil.config, mute: mute.config } }));
   const id = world.id();
