@@ -2,7 +2,7 @@
  * Settings (design section 7). The only file that reads the environment: `.env` in the working directory, the real
  * environment wins. An empty value counts as not set, so `ANTHROPIC_API_KEY= npm start` leaves out the one in `.env`.
  */
-import { readFileSync } from 'node:fs';
+import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { homedir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
@@ -36,6 +36,9 @@ export interface Config {
   readonly logLevel: LogLevel;
   /** `address:port` where a worker serves its metrics; nowhere without it. */
   readonly metricsAddress?: string;
+  /** Told when a person is waited for: a program by its absolute path, and an address. */
+  readonly notifyCommand?: string;
+  readonly notifyUrl?: string;
   /** The working directory that `.env` and `.perdura/` belong to. */
   readonly cwd: string;
   /** What `@temporalio/envconfig` is given to read; `temporalConnection` is the way to use it. */
@@ -83,6 +86,12 @@ export const SETTINGS = [
     meaning: 'where a worker serves Prometheus metrics, such as 127.0.0.1:9464; nowhere without it',
     secret: false,
   },
+  {
+    name: 'PERDURA_NOTIFY_COMMAND',
+    meaning: 'a program that a worker starts when a person is waited for; it gets what waits as JSON on stdin',
+    secret: false,
+  },
+  { name: 'PERDURA_NOTIFY_URL', meaning: 'an address that a worker posts the same JSON to', secret: true },
 ] as const satisfies readonly Setting[];
 
 type SettingName = (typeof SETTINGS)[number]['name'];
@@ -117,6 +126,8 @@ export function loadConfig(env: Environment = process.env, cwd: string = process
     workspace: resolve(cwd, readOr('PERDURA_WORKSPACE')),
     logLevel: checkedLogLevel(readOr('PERDURA_LOG_LEVEL')),
     metricsAddress: checkedSocket('PERDURA_METRICS_ADDRESS', read('PERDURA_METRICS_ADDRESS')),
+    notifyCommand: checkedProgram('PERDURA_NOTIFY_COMMAND', read('PERDURA_NOTIFY_COMMAND'), cwd),
+    notifyUrl: checkedUrl('PERDURA_NOTIFY_URL', read('PERDURA_NOTIFY_URL'), ['http:', 'https:']),
     cwd: resolve(cwd),
     temporalEnv: Object.freeze(Object.fromEntries(Object.entries(all).filter(isTemporalEntry))),
   });
@@ -127,7 +138,9 @@ export function secretsOf(config: Config): string[] {
   const keys = [config.anthropicApiKey, config.openaiApiKey, config.geminiApiKey];
   const urls = [config.anthropicBaseUrl, config.openaiBaseUrl, config.geminiBaseUrl, config.ollamaHost, config.redisUrl];
   const ofTemporal = Object.entries(config.temporalEnv).flatMap(([name, value]) => (TEMPORAL_SECRETS.test(name) ? [value] : []));
-  return [...keys.filter((key) => key !== undefined), ...urls.flatMap(passwordsIn), ...ofTemporal];
+  // Whoever knows the address of a webhook may write there.
+  const addresses = [config.notifyUrl].filter((url) => url !== undefined);
+  return [...keys.filter((key) => key !== undefined), ...urls.flatMap(passwordsIn), ...addresses, ...ofTemporal];
 }
 
 /** Who has no key, no other address and names no other provider gets the scripted stand-in. */
@@ -243,6 +256,14 @@ export function loadMachine(env: Environment = process.env): Machine {
   });
 }
 
+/** Of our environment what a stranger's program may see: where it is, and whose desktop it can speak on; no key, no address. */
+export function publicEnvironment(env: Environment = process.env): Readonly<Record<string, string>> {
+  const entries = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined && PUBLIC_NAMES.test(entry[0]));
+  return Object.fromEntries(entries);
+}
+
+const PUBLIC_NAMES = /^(PATH|HOME|USER|LOGNAME|LANG|LC_[A-Z]+|TZ|TMPDIR|DISPLAY|WAYLAND_DISPLAY|DBUS_SESSION_BUS_ADDRESS|XDG_RUNTIME_DIR)$/;
+
 /** Our own environment with a few more variables, for a child process. */
 export function childEnvironment(extra: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
   return { ...process.env, ...extra };
@@ -285,6 +306,19 @@ function checked(name: SettingName, value: string, pattern: RegExp, wanted: stri
 /** A header cannot carry blanks and control characters: better said here than by a stack trace at the first call. */
 function checkedKey(name: SettingName, value: string | undefined): string | undefined {
   return value === undefined ? undefined : checked(name, value, /^[\x21-\x7e]+$/, 'the key alone, without blanks or quotes');
+}
+
+/** A path, not a command line: nothing of it is given to a shell. */
+function checkedProgram(name: SettingName, value: string | undefined, cwd: string): string | undefined {
+  if (value === undefined) return undefined;
+  const path = resolve(cwd, value);
+  try {
+    accessSync(path, constants.X_OK);
+    if (statSync(path).isFile()) return path;
+  } catch {
+    // Said below.
+  }
+  return refuse(name, value, 'the path of a program that can be run, without arguments');
 }
 
 function checkedUrl(name: SettingName, value: string | undefined, protocols: readonly string[]): string | undefined {

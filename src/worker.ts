@@ -9,12 +9,13 @@ import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker
 import { createActivities, type Activities, type ActivityDependencies } from './activities/index.js';
 import { createAgentLoader } from './agents/load-agent.js';
 import { createAskMemory } from './client/ask-memory.js';
-import { loadConfig, needsStandIn, providerSettings, secretsOf, temporalConnection, type Config } from './config.js';
+import { loadConfig, needsStandIn, providerSettings, publicEnvironment, secretsOf, temporalConnection, type Config } from './config.js';
 import { heal } from './heal/heal.js';
 import { createRememberedBy } from './heal/remembered.js';
 import type { WorkflowCode } from './heal/replay-runs.js';
 import { toTraces } from './memory/traces.js';
 import { createModels } from './models/choose.js';
+import { createNotify } from './notify.js';
 import { installTelemetry, runtimeLog, toSinks } from './observability.js';
 import { createAttributeCheck } from './registered-attributes.js';
 import { openStore } from './stores/open.js';
@@ -139,6 +140,7 @@ async function activitiesOf(
     defaultModel: offlineUrl === undefined ? config.model : OFFLINE_MODEL,
     processors: own.processors,
     hooks: own.hooks,
+    notify: createNotify({ command: config.notifyCommand, url: config.notifyUrl, environment: publicEnvironment() }),
     ...more,
   });
 }

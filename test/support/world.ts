@@ -13,6 +13,7 @@ import { heal } from '../../src/heal/heal.js';
 import { createRememberedBy } from '../../src/heal/remembered.js';
 import type { Processors } from '../../src/memory/processors.js';
 import type { ModelHook } from '../../src/models/hooks.js';
+import { createNotify, type NotifySettings } from '../../src/notify.js';
 import { createModels } from '../../src/models/choose.js';
 import { createFileStore } from '../../src/stores/file.js';
 import { createRedisStore } from '../../src/stores/redis.js';
@@ -39,6 +40,8 @@ export interface WorldOptions extends MessagesApiOptions {
   readonly worker?: boolean;
   readonly processors?: Processors;
   readonly hooks?: readonly ModelHook[];
+  /** Who is told that a person is waited for. */
+  readonly notify?: NotifySettings;
 }
 
 export interface World {
@@ -111,6 +114,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       heal: (key) => heal({ service: native.workflowService, code, store, processors: options.processors?.input, rememberedBy }, key),
       processors: options.processors,
       hooks: options.hooks,
+      notify: createNotify(options.notify ?? {}),
       store,
       models: createModels({ anthropic: { ...(options.withoutKey ? {} : { apiKey: 'test-key' }), baseURL: api.url } }),
       agents: createAgentLoader(join(dir, 'agents')),
