@@ -97,7 +97,7 @@ test('a call that is denied does not run, and the model reads why', async () => 
   expect(await sent).toMatchObject({ text: 'I will not.', stopReason: 'end' });
   expect(ran).toEqual([]);
   expect(resultTexts(stage.requests(id).at(-1))).toEqual([
-    'Not run: a person did not allow this call. They say: we owe Eve nothing',
+    expect.stringContaining('Not run: a person did not allow this call. They say: we owe Eve nothing'),
   ]);
 });
 
@@ -131,7 +131,7 @@ test('what nobody decides in time is not run, and the conversation goes on', asy
   stage.play(id, callTool('pay', { to: 'Ada', euros: 1 }), text('Nobody said yes.'));
   const result = await world.client.send(id, say(id, 'go'), { start: { agent: 'hasty' } });
   expect(result).toMatchObject({ text: 'Nobody said yes.', stopReason: 'end' });
-  expect(resultTexts(stage.requests(id).at(-1))).toEqual([expect.stringMatching(/^Not run: nobody allowed it until /)]);
+  expect(resultTexts(stage.requests(id).at(-1))).toEqual([expect.stringContaining('Not run: nobody allowed it until ')]);
   expect(ran).toEqual([]);
   expect(await world.client.approvals(id)).toEqual([]);
 });
