@@ -125,7 +125,7 @@ function toAddress(url: string, { urlMs = URL_MS }: NotifySettings): Channel['te
 
 /** Words of errors may hold the address. */
 function codeOf(error: unknown): string {
-  for (let at = error; at instanceof Error; at = at.cause) {
+  for (let at = error; typeof at === 'object' && at !== null; at = (at as { readonly cause?: unknown }).cause) {
     const { code } = at as { readonly code?: unknown };
     if (typeof code === 'string') return code;
   }
