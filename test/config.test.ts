@@ -113,6 +113,7 @@ test('every setting has a name, a meaning, and says whether it is a secret', () 
     'OPENAI_API_KEY',
     'GEMINI_API_KEY',
     'GOOGLE_API_KEY',
+    'PERDURA_NOTIFY_URL',
   ]);
 });
 

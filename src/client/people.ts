@@ -73,8 +73,8 @@ export interface PeopleAccess {
 const WAITING = `AgentStatus = 'waiting' OR AgentStatus IS NULL`;
 const MOST_CONVERSATIONS = 1_000;
 const AT_ONCE = 8;
-/** Milliseconds for one conversation among many. */
-const PATIENCE_MS = 5_000;
+/** Milliseconds for one conversation among many; more than the five seconds for which a dead worker is waited for. */
+const PATIENCE_MS = 8_000;
 /** Milliseconds until a decision shows: a sub-agent hears of it by way of its parent. */
 const TAKEN_WITHIN_MS = 10_000;
 const LOOK_MS = 100;
