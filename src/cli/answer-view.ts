@@ -64,7 +64,9 @@ export function createAnswerView(drawing: Drawing, options: ViewOptions): Answer
         if (options.showsAsked === true) return;
         return note(`? ${event.what === 'question' ? 'asks you' : 'may it run?'} ${event.name} ${event.target}`);
       case 'decided':
-        return note(`${event.decision === 'approve' || event.decision === 'answer' ? '✓' : '✗'} ${DECIDED[event.decision] ?? event.decision}: ${event.name}`);
+        return note(
+          `${event.decision === 'approve' || event.decision === 'answer' ? '✓' : '✗'} ${DECIDED[event.decision] ?? event.decision}: ${event.name}`,
+        );
       case 'compacted':
         note(`(older turns became memory: ${event.tokensBefore} → ${event.tokensAfter} tokens)`);
         return;
@@ -180,7 +182,12 @@ export function createAnswerView(drawing: Drawing, options: ViewOptions): Answer
   };
 }
 
-const DECIDED: Readonly<Record<string, string>> = { approve: 'allowed', deny: 'not allowed', answer: 'answered', expired: 'nobody decided in time' };
+const DECIDED: Readonly<Record<string, string>> = {
+  approve: 'allowed',
+  deny: 'not allowed',
+  answer: 'answered',
+  expired: 'nobody decided in time',
+};
 
 interface Drawn {
   /** The model call whose text stands at the end of what was drawn. */

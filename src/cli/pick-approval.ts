@@ -11,7 +11,10 @@ export function pickApproval(waiting: readonly Pending[], call: string | undefin
   if (waiting.length === 0) throw new CliError(`nothing waits for a person in ${id}: it was decided, or has expired`, EXIT.notFound);
   const named = call === undefined ? waiting : waiting.filter(({ callId }) => callId === call || callId.endsWith(`/${call}`));
   if (named.length === 0) {
-    throw new CliError(`${call ?? ''} does not wait in ${id}: it was decided, has expired, or was never asked; there ${listed(waiting)}`, EXIT.notFound);
+    throw new CliError(
+      `${call ?? ''} does not wait in ${id}: it was decided, has expired, or was never asked; there ${listed(waiting)}`,
+      EXIT.notFound,
+    );
   }
   const fitting = named.filter(({ kind }) => fits(kind, verb));
   const [first, second] = fitting;

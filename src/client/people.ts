@@ -83,8 +83,7 @@ export function createPeople({ handleOf, withId, argumentsOf, running, within }:
   const query = <T>(attempt: string, ask: () => Promise<T>): Promise<T> =>
     persistInTrying({ attempt, patienceMs: 10_000, isWorthAnother: isBetweenRuns }, ask);
 
-  const waitingIn = (id: string): Promise<Approval[]> =>
-    query(`cannot read what waits in ${id}`, () => handleOf(id).query(approvalsQuery));
+  const waitingIn = (id: string): Promise<Approval[]> => query(`cannot read what waits in ${id}`, () => handleOf(id).query(approvalsQuery));
 
   const rejectedBy = async (id: string): Promise<readonly RejectedInput[]> => {
     const { rejectedInputs } = await query(`cannot read the status of ${id}`, () => handleOf(id).query(statusQuery));
@@ -130,7 +129,10 @@ export function createPeople({ handleOf, withId, argumentsOf, running, within }:
       const still = (await waitingIn(id)).some((one) => isThis(one) && one.askedAt === asked.askedAt);
       if (!still) return { callId, decision: decision.decision };
       if (Date.now() > until) {
-        throw new ClientError('unreachable', `${attempt}: it was told, and has not taken it within ${TAKEN_WITHIN_MS / 1000} s; look again`);
+        throw new ClientError(
+          'unreachable',
+          `${attempt}: it was told, and has not taken it within ${TAKEN_WITHIN_MS / 1000} s; look again`,
+        );
       }
     }
   };

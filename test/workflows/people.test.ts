@@ -43,7 +43,10 @@ beforeEach(() => ran.splice(0));
 afterEach(() => expect(world.api.problems).toEqual([]));
 
 /** Sends in a conversation that asks, and waits until it does. */
-async function asked(id: string, ...lines: Parameters<typeof stage.play>[1][]): Promise<{ sent: ReturnType<World['client']['send']>; one: Pending }> {
+async function asked(
+  id: string,
+  ...lines: Parameters<typeof stage.play>[1][]
+): Promise<{ sent: ReturnType<World['client']['send']>; one: Pending }> {
   stage.play(id, ...lines);
   const sent = world.client.send(id, say(id, 'go'), { start: {} });
   sent.catch(() => undefined);
@@ -81,7 +84,11 @@ test('what waits is told with its whole arguments, and runs once it is allowed',
 test('a person may change the arguments; the model is told', async () => {
   const id = world.id();
   const { sent, one } = await asked(id, callTool('pay', { to: 'Ada', euros: 500 }), text('Paid less.'));
-  await world.client.decide(id, { callId: one.callId, decision: 'approve', input: { to: 'Ada', euros: 5 }, note: 'five is enough' }, { awaited: true });
+  await world.client.decide(
+    id,
+    { callId: one.callId, decision: 'approve', input: { to: 'Ada', euros: 5 }, note: 'five is enough' },
+    { awaited: true },
+  );
   await sent;
   expect(ran).toEqual([{ to: 'Ada', euros: 5 }]);
   const [result] = resultTexts(stage.requests(id).at(-1));
@@ -146,9 +153,7 @@ test('what waits anywhere is found, and a conversation that ended is none', asyn
     async () => (await world.client.allApprovals()).approvals.filter(({ conversation }) => [first, second, ended].includes(conversation)),
     (list) => list.length === 2,
   );
-  expect(new Set(both.map(({ conversation, tool }) => `${conversation} ${tool}`))).toEqual(
-    new Set([`${first} pay`, `${second} ask_user`]),
-  );
+  expect(new Set(both.map(({ conversation, tool }) => `${conversation} ${tool}`))).toEqual(new Set([`${first} pay`, `${second} ask_user`]));
   for (const id of [first, second]) await world.client.interrupt(id);
   await Promise.all([a.sent, b.sent]);
 });
@@ -233,7 +238,9 @@ test('a message is taken back while it waits, and not after; a receipt says wher
   const receipt = { messageId: 'second', turnId: 'turn_0002', acceptedAs: 'queue', position: 0 };
   // The same update: the same receipt. By another way it is known to be the same message.
   for (const _ of [1, 2]) expect(await world.client.enqueue(id, { id: 'second', text: say(id, 'two') })).toEqual(receipt);
-  const again = world.temporal.workflow.getHandle(id).executeUpdate<unknown, [object]>('enqueue', { args: [{ id: 'second', text: 'two' }] });
+  const again = world.temporal.workflow
+    .getHandle(id)
+    .executeUpdate<unknown, [object]>('enqueue', { args: [{ id: 'second', text: 'two' }] });
   expect(await again).toMatchObject({ acceptedAs: 'duplicate', turnId: 'turn_0002' });
   expect(await world.client.withdraw(id, 'second')).toEqual({ messageId: 'second', withdrawn: true });
   expect(await world.client.withdraw(id, 'second')).toMatchObject({ withdrawn: false, reason: expect.any(String) });

@@ -98,7 +98,8 @@ test('two work side by side, each in a conversation of its own', async () => {
     (list) => list.length === 2,
   );
   expect(new Set(both.map(({ conversation }) => conversation))).toEqual(new Set([`${id}:turn_0001:1`, `${id}:turn_0001:2`]));
-  for (const { callId, conversation } of both) await world.client.decide(id, { callId, conversation, decision: 'deny', note: 'just count' });
+  for (const { callId, conversation } of both)
+    await world.client.decide(id, { callId, conversation, decision: 'deny', note: 'just count' });
   expect(await sent).toMatchObject({ text: 'Both counted.', toolCalls: 2 });
   expect(resultTexts(stage.requests(id).at(-1))).toEqual(['3 doors', '7 windows']);
   expect(resultTexts(stage.requests(a).at(-1))).toEqual([expect.stringContaining('just count')]);

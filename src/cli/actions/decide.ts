@@ -48,7 +48,10 @@ function decide(context: CliContext, { given, call, verb }: Asked, word: Omit<De
   return withClient(context, { needsWorker: true }, async (desk) => {
     const id = await findRunning(desk, given);
     if (call !== undefined && !CALL_PATTERN.test(call)) {
-      throw new CliError(`${JSON.stringify(call)} is not a call: write it as \`perdura approvals\` shows it, such as turn_0001/c1`, EXIT.usage);
+      throw new CliError(
+        `${JSON.stringify(call)} is not a call: write it as \`perdura approvals\` shows it, such as turn_0001/c1`,
+        EXIT.usage,
+      );
     }
     const waiting = await desk.slowly(`asking what waits in ${id}`, desk.client.approvals(id));
     const asked = pickApproval(waiting, call, verb, id);
@@ -63,7 +66,9 @@ function done({ output, globals, temporal }: Desk, id: string, asked: Pending, d
   const { callId, conversation, tool, kind } = asked;
   if (globals.output !== 'text') {
     const { input, note } = decision;
-    output.line(toTerminalJson({ ...asked, decision: verb, ...(note === undefined ? {} : { note }), ...(input === undefined ? {} : { input }) }));
+    output.line(
+      toTerminalJson({ ...asked, decision: verb, ...(note === undefined ? {} : { note }), ...(input === undefined ? {} : { input }) }),
+    );
     return EXIT.ok;
   }
   const what = { approve: 'is allowed', deny: kind === 'question' ? 'gets no answer' : 'is not run', answer: 'is answered' }[verb];

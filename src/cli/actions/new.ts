@@ -21,7 +21,9 @@ export interface BudgetWanted {
 /** The start option that they mean. */
 export function startBudget({ budget, budgetTokens }: BudgetWanted): Pick<StartOptions, 'budget'> {
   if (budget === undefined && budgetTokens === undefined) return {};
-  return { budget: { ...(budget !== undefined && { maxCostUsd: budget }), ...(budgetTokens !== undefined && { maxTokens: budgetTokens }) } };
+  return {
+    budget: { ...(budget !== undefined && { maxCostUsd: budget }), ...(budgetTokens !== undefined && { maxTokens: budgetTokens }) },
+  };
 }
 
 export async function newConversation(context: CliContext, given: NewOptions): Promise<number> {

@@ -16,11 +16,10 @@ export function register(program: Command, context: CliContext): void {
     .option('--no-wait', 'the same as --signal')
     .option('--enqueue', 'do not wait: print a receipt, with the turn that the message becomes')
     .addOption(
-      new Option('--delivery <how>', 'queue: after the running turn; steer: into it, at its next tool border; interrupt: in its place').choices([
-        'queue',
-        'steer',
-        'interrupt',
-      ]),
+      new Option(
+        '--delivery <how>',
+        'queue: after the running turn; steer: into it, at its next tool border; interrupt: in its place',
+      ).choices(['queue', 'steer', 'interrupt']),
     )
     .option('--payload <json>', 'data for the model, shown after the text: JSON, @FILE or - for stdin')
     .option('--output-schema <json>', 'JSON Schema of the object that the answer must be: JSON or @FILE')

@@ -64,7 +64,10 @@ export interface InspectionLook {
 const NARROW = 44;
 const LABEL = 10;
 
-export function renderInspection({ description, status, queue, approvals, children, turns, link }: Inspection, look: InspectionLook): Drawn[] {
+export function renderInspection(
+  { description, status, queue, approvals, children, turns, link }: Inspection,
+  look: InspectionLook,
+): Drawn[] {
   const { timeFormat, now } = look;
   const agent = status?.agent ?? description.agent;
   const title = status?.title ?? description.title;
@@ -177,7 +180,10 @@ function drawApprovals(approvals: readonly Pending[], look: InspectionLook): Dra
       const given = one.arguments === undefined ? '' : ` ${shownArguments(one.arguments)}`;
       const head = `  ${whose}${callId} `;
       const room = Math.max(8, (look.width ?? Infinity) - look.measure(head));
-      return [{ text: head }, { text: fit(`${kind === 'question' ? 'asks' : shownName(tool)}${given}`, room, look.measure), look: 'yellow' }];
+      return [
+        { text: head },
+        { text: fit(`${kind === 'question' ? 'asks' : shownName(tool)}${given}`, room, look.measure), look: 'yellow' },
+      ];
     }),
   ];
 }

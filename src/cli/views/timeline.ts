@@ -198,7 +198,8 @@ export function createTimeline({ width, measure }: TimelineLook): Timeline {
       if (turn === undefined) return undefined;
       const open = turn.spans.filter(({ kind, to }) => kind === 'tool' && to === undefined);
       const asking = turn.spans.find(({ kind, to, callId }) => kind === 'wait' && to === undefined && callId !== undefined);
-      if (asking !== undefined && open.length === 0) return `${turn.turn}  waits for a person: ${asking.label} ${formatDuration(at - asking.from)}`;
+      if (asking !== undefined && open.length === 0)
+        return `${turn.turn}  waits for a person: ${asking.label} ${formatDuration(at - asking.from)}`;
       const tools = open.map(({ label, from }) => `${label} ${formatDuration(at - from)}`).join(', ');
       const model = `${turn.spans.some((span) => span.kind === 'model' && span.to === undefined) ? 'model writes' : 'model'} ${formatDuration(Math.max(0, at - turn.anchor))}`;
       return `${turn.turn}  ${tools === '' ? model : tools}`;

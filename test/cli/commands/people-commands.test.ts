@@ -18,7 +18,12 @@ let world: World;
 let workers: WorkerProcess[];
 
 beforeAll(async () => {
-  world = await startWorld({ answer: stage.answer, worker: false, agent: AGENT, files: { 'a.txt': 'content of a', 'b.txt': 'content of b' } });
+  world = await startWorld({
+    answer: stage.answer,
+    worker: false,
+    agent: AGENT,
+    files: { 'a.txt': 'content of a', 'b.txt': 'content of b' },
+  });
   workers = [];
   await writeFile(join(world.dir, 'tell'), '#!/bin/sh\ncat >> "$(dirname "$0")/told"\n');
   await chmod(join(world.dir, 'tell'), 0o755);
