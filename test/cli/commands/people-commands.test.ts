@@ -85,7 +85,11 @@ test('an approval survives the kill of the worker, is told of once, and is decid
   await workers[0]?.kill();
   await startWorker();
 
-  const listed = await perdura('approvals', '-o', 'jsonl');
+  // Until the dead worker's turn with it is over, the conversation may be named among the silent.
+  const listed = await waitFor(
+    () => perdura('approvals', '-o', 'jsonl'),
+    ({ stdout }) => stdout.includes(id),
+  );
   expect(listed.stdout.split('\n').filter((line) => line.includes(id))).toHaveLength(1);
   const shown = await perdura('approvals', id);
   expect(shown).toMatchObject({ code: 0, stdout: expect.stringContaining('"path": "a.txt"') });
