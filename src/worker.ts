@@ -9,6 +9,7 @@ import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker
 import { createActivities, type Activities, type ActivityDependencies } from './activities/index.js';
 import { createAgentLoader } from './agents/load-agent.js';
 import { createAskMemory } from './client/ask-memory.js';
+import { createStatusOf } from './client/status-of.js';
 import {
   commandEnvironment,
   loadConfig,
@@ -110,6 +111,7 @@ async function runUntil(stop: AbortSignal, config: Config, own: OwnCode, onReady
       offlineUrl: offline?.url,
       hasSearchAttributes: createAttributeCheck(connection, namespace),
       rememberedBy,
+      statusOf: createStatusOf(connection, namespace),
       askMemory: createAskMemory({ connection, namespace, taskQueue: config.taskQueue }),
       heal: (key, run) => heal({ service, code: workflowCode(), store, processors: own.processors?.input, rememberedBy }, key, run),
     });
@@ -144,7 +146,7 @@ async function activitiesOf(
   {
     offlineUrl,
     ...more
-  }: Pick<ActivityDependencies, 'askMemory' | 'heal' | 'hasSearchAttributes' | 'rememberedBy' | 'serverTools'> & {
+  }: Pick<ActivityDependencies, 'askMemory' | 'statusOf' | 'heal' | 'hasSearchAttributes' | 'rememberedBy' | 'serverTools'> & {
     readonly offlineUrl: string | undefined;
   },
 ): Promise<Activities> {

@@ -49,6 +49,7 @@ import { toApplicationFailure } from './failures.js';
 import type { RememberedBy } from './heal-memory.js';
 import { startHeartbeat } from './heartbeat.js';
 import { keyOf } from './key.js';
+import { lookAfter, type LookAfterInput, type StatusOf } from './look-after.js';
 import { notifyOfWait, type Notify } from './notify.js';
 import { openOrigin } from './open-origin.js';
 import { persist, type PersistInput } from './persist.js';
@@ -86,6 +87,8 @@ export interface ActivityDependencies {
   readonly hooks?: readonly ModelHook[];
   /** By tool: what stands for long results, beside the built-in ones. */
   readonly compactionPlugins?: CompactionPlugins;
+  /** How Temporal says that a workflow stands, such as RUNNING. Without it nobody looks after sub-agents of earlier runs. */
+  readonly statusOf?: StatusOf;
   /** Tells somebody that a person is waited for. Without it nobody is told. */
   readonly notify?: Notify;
   /** Milliseconds; tests shorten them. */
@@ -108,6 +111,7 @@ export interface Activities {
   forget(input: ForgetInput): Promise<Forgotten>;
   review(input: ReviewInput): Promise<Reviewed>;
   care(input: CareInput): ReturnType<typeof care>;
+  'look-after'(input: LookAfterInput): Promise<string>;
   truncate(input: TruncateInput): Promise<Truncated>;
   notify(input: NotifyInput): Promise<void>;
   'call-model'(input: CallModelInput): Promise<ModelAnswer>;
@@ -133,6 +137,7 @@ export function createActivities(given: ActivityDependencies): Activities {
     forget: (input) => classified(forget(store, input)),
     review: (input) => classified(review(store, input)),
     care: (input) => classified(care(dependencies, input)),
+    'look-after': (input) => classified(lookAfter(dependencies.statusOf, input)),
     truncate: (input) => classified(truncate(dependencies, input)),
     notify: (input) => classified(notifyOfWait(dependencies, input)),
     'call-model': (input) => classified(callModel(dependencies, input)),

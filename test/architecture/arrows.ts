@@ -118,6 +118,7 @@ export const ARROWS: readonly Row[] = [
         'user-config.ts',
         'heal/',
         'client/ask-memory.ts',
+        'client/status-of.ts',
         'registered-attributes.ts',
         'notify.ts',
         'testing/offline-model.ts',
