@@ -15,7 +15,8 @@ import { createRememberedBy } from './heal/remembered.js';
 import type { WorkflowCode } from './heal/replay-runs.js';
 import { toTraces } from './memory/traces.js';
 import { createModels } from './models/choose.js';
-import { installTelemetry, runtimeLog, toSinks } from './observability.js';
+import { createObservation, installTelemetry, runtimeLog, type Observation } from './observability.js';
+import { bundleOwnWorkflows } from './own-workflows.js';
 import { createAttributeCheck } from './registered-attributes.js';
 import { openStore } from './stores/open.js';
 import type { Store } from './stores/store.js';
@@ -23,10 +24,12 @@ import { sayTurn } from './telemetry/activity-log.js';
 import { startOfflineModel } from './testing/offline-model.js';
 import { builtinTools } from './tools/builtin/index.js';
 import { createToolRegistry } from './tools/registry.js';
-import { checkOwnCode, type Observer, type OwnCode } from './user-config.js';
+import { checkOwnCode, type OwnCode } from './user-config.js';
 import { packageVersion } from './version.js';
 
 export type { Observed, Observer, OwnCode } from './user-config.js';
+export type { Compactor, CompactorAnswer, CompactorInput } from './memory/compaction/compactor.js';
+export type { Notification, StateChange, StateSummary } from './conversation/observation.js';
 
 const OFFLINE_MODEL = 'offline/scripted';
 
@@ -74,6 +77,8 @@ async function runUntil(stop: AbortSignal, config: Config, own: OwnCode, onReady
   // A key may also come from Temporal's profile file.
   const fromProfile = typeof connectionOptions.apiKey === 'string' ? [connectionOptions.apiKey] : [];
   installTelemetry({ logLevel, metricsAddress, secrets: [...secretsOf(config), ...fromProfile] });
+  const { hash, ...code } = await workflowCodeOf(own, config.cwd);
+  const observation = await createObservationFor(config, own);
   const connection = await NativeConnection.connect(connectionOptions);
   const store = openStore(config, {
     log: (line) => runtimeLog().warn(line),
@@ -93,11 +98,11 @@ async function runUntil(stop: AbortSignal, config: Config, own: OwnCode, onReady
       hasSearchAttributes: createAttributeCheck(connection, namespace),
       rememberedBy,
       askMemory: createAskMemory({ connection, namespace, taskQueue: config.taskQueue }),
-      heal: (key) => heal({ service, code: workflowCode(), store, processors: own.processors?.input, rememberedBy }, key),
+      heal: (key) => heal({ service, code, store, processors: own.processors?.input, rememberedBy }, key),
     });
     if (stop.aborted) return;
     const { taskQueue } = config;
-    const worker = await Worker.create(workerOptions({ connection, namespace, taskQueue, activities, observers: own.observers }));
+    const worker = await Worker.create(workerOptions({ connection, namespace, taskQueue, activities, observation, code: { ...code, hash } }));
     const running = worker.run();
     // A SIGTERM may have come first.
     const end = (): void => (worker.getState() === 'RUNNING' ? worker.shutdown() : undefined);
@@ -156,16 +161,19 @@ export function workerOptions(own: {
   readonly namespace: string;
   readonly taskQueue: string;
   readonly activities: Activities;
-  readonly observers?: readonly Observer[];
+  readonly observation?: Observation;
+  /** Default: ours, without reducers. */
+  readonly code?: Code;
 }): WorkerOptions {
-  const { observers = [], ...place } = own;
+  const { observation = createObservation([]), code = { ...workflowCode(), hash: undefined }, ...place } = own;
+  const { hash, ...workflows } = code;
   return {
     ...place,
-    ...workflowCode(),
-    sinks: toSinks(observers),
-    interceptors: { activity: [sayTurn] },
+    ...workflows,
+    sinks: observation.sinks,
+    interceptors: { activity: [sayTurn, ...observation.activityInterceptors] },
     // It stands in every workflow task of every history; the SDK's own is a hash of the bundle, three times as long.
-    buildId: `perdura@${packageVersion()}`,
+    buildId: `perdura@${packageVersion()}${hash === undefined ? '' : `+${hash}`}`,
     shutdownGraceTime: SHUTDOWN_GRACE,
     // Cancellation is heard with a heartbeat's answer: at the default of up to 30 s a stop would take that long.
     maxHeartbeatThrottleInterval: '1s',
@@ -179,4 +187,17 @@ export function workflowCode(): WorkflowCode {
   const codePath = join(__dirname, 'workflow-bundle.js');
   const code = existsSync(codePath) ? { workflowBundle: { codePath } } : { workflowsPath: require.resolve('./workflows/index') };
   return { ...code, dataConverter: { payloadConverterPath: require.resolve('./workflows/payload-converter') } };
+}
+
+export interface Code extends WorkflowCode {
+  /** Of workflows of one's own. */
+  readonly hash?: string;
+}
+
+/** The same with the reducers of one's own code: who replays a history needs what has made it. Throws `ConfigError`. */
+export async function workflowCodeOf({ workflows }: Pick<OwnCode, 'workflows'>, cwd: string): Promise<Code> {
+  const { workflowBundle, workflowsPath, dataConverter } = workflowCode();
+  if (workflows === undefined) return { ...(workflowBundle ? { workflowBundle } : { workflowsPath }), dataConverter };
+  const { code, hash } = await bundleOwnWorkflows(workflows, { cwd, log: { warn: (message) => runtimeLog().warn(message) } });
+  return { workflowBundle: { code }, dataConverter, hash };
 }

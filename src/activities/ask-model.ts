@@ -25,7 +25,7 @@ export function createAsker({
   readonly name: string;
   readonly activity: Context;
   readonly maxTokens: number;
-  readonly answerSchema: AnswerSchema;
+  readonly answerSchema?: AnswerSchema;
 }): Asker {
   let usage: Usage = NO_USAGE;
   const options = { signal: activity.cancellationSignal, onDelta: () => undefined };
@@ -40,9 +40,9 @@ export function createAsker({
         messages: [{ role: 'user', text }],
       };
       const asked = model();
-      const answer = await asked.stream({ ...request, answerSchema }, options).catch((error: unknown) => {
+      const answer = await asked.stream({ ...request, ...(answerSchema && { answerSchema }) }, options).catch((error: unknown) => {
         // What answers by this name may be another server, which knows no schemas.
-        if (error instanceof ModelFailure && error.kind === 'invalid-request') return asked.stream(request, options);
+        if (answerSchema && error instanceof ModelFailure && error.kind === 'invalid-request') return asked.stream(request, options);
         throw error;
       });
       usage = addUsage(usage, { ...answer.usage, costUsd: costUsd(name, answer.usage) });

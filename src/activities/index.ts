@@ -26,6 +26,7 @@ import type {
   UncompactInput,
 } from '../conversation/effects.js';
 import type { Forgotten, Reviewed } from '../conversation/memory-contract.js';
+import type { CompactorRegistry } from '../memory/compaction/compactor.js';
 import type { Processors } from '../memory/processors.js';
 import type { ModelHook } from '../models/hooks.js';
 import type { Model } from '../models/model.js';
@@ -74,6 +75,8 @@ export interface ActivityDependencies {
   /** Of what people say, and of what tools answer; in their order, before it is stored. */
   readonly processors?: Processors;
   readonly hooks?: readonly ModelHook[];
+  /** Default: `WorkingFlowCompactor` alone. */
+  readonly compactors?: CompactorRegistry;
   /** Tells somebody that a person is waited for. Without it nobody is told. */
   readonly notify?: Notify;
   /** Milliseconds; tests shorten them. */

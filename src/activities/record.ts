@@ -21,6 +21,7 @@ import { ModelFailure } from '../models/model.js';
 import { splitModel } from '../models/registry.js';
 import { DocumentRefused, type ConversationKey, type Store } from '../stores/store.js';
 import { UnknownTools } from '../tools/registry.js';
+import { checkCompactor, createCompactorRegistry, UnknownCompactor } from '../memory/compaction/compactor.js';
 import { memoryBundle } from '../memory/compaction/snapshot.js';
 import { processInput } from '../memory/process-input.js';
 import { memoryIngest, type InputProcessor } from '../memory/processors.js';
@@ -141,7 +142,7 @@ async function configure(dependencies: ActivityDependencies, key: ConversationKe
     return settings.hash === request.knownHash ? { kind: 'unchanged' } : { kind: 'settings', settings };
   } catch (error) {
     if (error instanceof AgentConfigError) return { kind: 'unusable', type: error.kind, message: error.message };
-    if (error instanceof UnknownTools)
+    if (error instanceof UnknownTools || error instanceof UnknownCompactor)
       return { kind: 'unusable', type: 'bad-config', message: `agent "${request.agent}": ${error.message}` };
     if (error instanceof DocumentRefused) return { kind: 'unusable', type: 'bad-memory', message: error.message };
     if (error instanceof ModelFailure) return { kind: 'unusable', type: error.kind, message: error.message };
@@ -161,7 +162,7 @@ async function currentMemory(
 }
 
 async function settingsOf(
-  { agents, tools, defaultModel, store, lostMemories, notify }: ActivityDependencies,
+  { agents, tools, defaultModel, store, lostMemories, notify, compactors = createCompactorRegistry() }: ActivityDependencies,
   key: ConversationKey,
   request: ConfigureRequest,
 ): Promise<AgentSettings> {
@@ -174,6 +175,7 @@ async function settingsOf(
   const model = request.model ?? config.model ?? defaultModel;
   splitModel(model);
   const offered = tools.select(config.tools ?? tools.names);
+  checkCompactor(compactors, config.context.compactor);
   const { handOver } = config.limits;
   const notifies = notify !== undefined;
   const settings = {
