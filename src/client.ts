@@ -9,6 +9,7 @@ import {
 } from '@temporalio/client';
 import { openConnection } from './client/connection.js';
 import { toDescription, toListed, type Description, type Listed } from './client/describe.js';
+import { createDispatch, type Dispatch } from './client/dispatch.js';
 import { ClientError, isBetweenRuns, toClientError } from './client/errors.js';
 import { createScopeMemory, type ScopeMemory } from './client/memory.js';
 import { persistInTrying } from './client/persist-in-trying.js';
@@ -49,6 +50,7 @@ import {
 } from './workflows/messages.js';
 
 export { ClientError, type ClientErrorKind } from './client/errors.js';
+export type { AppEventToDispatch, Dispatched } from './client/dispatch.js';
 export type { ScopeMemory } from './client/memory.js';
 export type { Description, Listed, PendingActivity, RunState } from './client/describe.js';
 
@@ -88,6 +90,8 @@ export interface PerduraClient {
   reset(id: string): Promise<ResetResult>;
   /** Makes memory of the older turns now, and waits for it. */
   compact(id: string): Promise<CompactionOutcome>;
+  /** Hands over an event of the application's own, for its reducer. */
+  dispatch: Dispatch;
   /** Takes the last compaction back: the next request is what it would have been. */
   undoCompaction(id: string): Promise<CompactionOutcome>;
   /** What the next model call would see, and what it takes. */
@@ -293,6 +297,8 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
     },
 
     compact: (id) => changeMemory(`cannot compact ${id}`, id, compactUpdate),
+
+    dispatch: createDispatch(handleOf),
 
     undoCompaction: (id) => changeMemory(`cannot undo the compaction of ${id}`, id, undoCompactionUpdate),
 

@@ -36,6 +36,10 @@ export interface Config {
   readonly logLevel: LogLevel;
   /** `address:port` where a worker serves its metrics; nowhere without it. */
   readonly metricsAddress?: string;
+  /** Where a worker writes one line per event; nowhere without it. Absolute. */
+  readonly auditFile?: string;
+  /** `OTEL_*`, which OpenTelemetry's own SDK reads; undefined: nothing asks for it, and it is not loaded. */
+  readonly otel?: { readonly env: Readonly<Record<string, string>>; readonly captureContent: boolean };
   /** The working directory that `.env` and `.perdura/` belong to. */
   readonly cwd: string;
   /** What `@temporalio/envconfig` is given to read; `temporalConnection` is the way to use it. */
@@ -83,6 +87,7 @@ export const SETTINGS = [
     meaning: 'where a worker serves Prometheus metrics, such as 127.0.0.1:9464; nowhere without it',
     secret: false,
   },
+  { name: 'PERDURA_AUDIT_FILE', meaning: 'file to which a worker appends a line for each event, without texts; none without it', secret: false },
 ] as const satisfies readonly Setting[];
 
 type SettingName = (typeof SETTINGS)[number]['name'];
@@ -117,6 +122,8 @@ export function loadConfig(env: Environment = process.env, cwd: string = process
     workspace: resolve(cwd, readOr('PERDURA_WORKSPACE')),
     logLevel: checkedLogLevel(readOr('PERDURA_LOG_LEVEL')),
     metricsAddress: checkedSocket('PERDURA_METRICS_ADDRESS', read('PERDURA_METRICS_ADDRESS')),
+    auditFile: read('PERDURA_AUDIT_FILE') === undefined ? undefined : resolve(cwd, readOr('PERDURA_AUDIT_FILE')),
+    otel: otelOf(all),
     cwd: resolve(cwd),
     temporalEnv: Object.freeze(Object.fromEntries(Object.entries(all).filter(isTemporalEntry))),
   });
@@ -127,7 +134,8 @@ export function secretsOf(config: Config): string[] {
   const keys = [config.anthropicApiKey, config.openaiApiKey, config.geminiApiKey];
   const urls = [config.anthropicBaseUrl, config.openaiBaseUrl, config.geminiBaseUrl, config.ollamaHost, config.redisUrl];
   const ofTemporal = Object.entries(config.temporalEnv).flatMap(([name, value]) => (TEMPORAL_SECRETS.test(name) ? [value] : []));
-  return [...keys.filter((key) => key !== undefined), ...urls.flatMap(passwordsIn), ...ofTemporal];
+  const ofOtel = Object.entries(config.otel?.env ?? {}).flatMap(([name, value]) => (OTEL_SECRETS.test(name) ? headerValues(value) : []));
+  return [...keys.filter((key) => key !== undefined), ...urls.flatMap(passwordsIn), ...ofTemporal, ...ofOtel];
 }
 
 /** Who has no key, no other address and names no other provider gets the scripted stand-in. */
@@ -240,6 +248,41 @@ export function loadMachine(env: Environment = process.env): Machine {
     home,
     platform: process.platform,
     arch: process.arch,
+  });
+}
+
+/** Any of these asks for OpenTelemetry; the other `OTEL_*` say how. */
+const OTEL_WISHES = [
+  'OTEL_EXPORTER_OTLP_ENDPOINT',
+  'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
+  'OTEL_EXPORTER_OTLP_METRICS_ENDPOINT',
+  'OTEL_TRACES_EXPORTER',
+  'OTEL_METRICS_EXPORTER',
+];
+const OTEL_SECRETS = /^OTEL_EXPORTER_OTLP(_[A-Z]+)?_HEADERS$/;
+
+function otelOf(all: Environment): Config['otel'] {
+  const env = Object.fromEntries(Object.entries(all).filter((entry): entry is [string, string] => /^OTEL_/.test(entry[0]) && !!entry[1]));
+  const isWished = OTEL_WISHES.some((name) => env[name] !== undefined && env[name] !== 'none');
+  if (!isWished || env['OTEL_SDK_DISABLED']?.toLowerCase() === 'true') return undefined;
+  const captureContent = env['OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT']?.toLowerCase() === 'true';
+  return Object.freeze({ env: Object.freeze(env), captureContent });
+}
+
+/** OpenTelemetry's SDK reads the environment and knows no `.env`. */
+export function offerOtelSettings({ otel }: Config): void {
+  for (const [name, value] of Object.entries(otel?.env ?? {})) process.env[name] ??= value;
+}
+
+/** `name=value,name=value`, percent-encoded. */
+function headerValues(headers: string): string[] {
+  return headers.split(',').flatMap((pair) => {
+    const value = pair.slice(pair.indexOf('=') + 1).trim();
+    try {
+      return [value, decodeURIComponent(value)];
+    } catch {
+      return [value];
+    }
   });
 }
 

@@ -13,9 +13,10 @@ import { loadConfig, needsStandIn, providerSettings, secretsOf, temporalConnecti
 import { heal } from './heal/heal.js';
 import { createRememberedBy } from './heal/remembered.js';
 import type { WorkflowCode } from './heal/replay-runs.js';
+import { createCompactorRegistry } from './memory/compaction/compactor.js';
 import { toTraces } from './memory/traces.js';
 import { createModels } from './models/choose.js';
-import { createObservation, installTelemetry, runtimeLog, type Observation } from './observability.js';
+import { createObservation, createObservationFor, installTelemetry, runtimeLog, type Observation } from './observability.js';
 import { bundleOwnWorkflows } from './own-workflows.js';
 import { createAttributeCheck } from './registered-attributes.js';
 import { openStore } from './stores/open.js';
@@ -78,7 +79,7 @@ async function runUntil(stop: AbortSignal, config: Config, own: OwnCode, onReady
   const fromProfile = typeof connectionOptions.apiKey === 'string' ? [connectionOptions.apiKey] : [];
   installTelemetry({ logLevel, metricsAddress, secrets: [...secretsOf(config), ...fromProfile] });
   const { hash, ...code } = await workflowCodeOf(own, config.cwd);
-  const observation = await createObservationFor(config, own);
+  const observation = await createObservationFor(config, own.observers);
   const connection = await NativeConnection.connect(connectionOptions);
   const store = openStore(config, {
     log: (line) => runtimeLog().warn(line),
@@ -93,7 +94,7 @@ async function runUntil(stop: AbortSignal, config: Config, own: OwnCode, onReady
   try {
     const { workflowService: service } = connection;
     const rememberedBy = createRememberedBy(service, { namespace, taskQueue: config.taskQueue });
-    const activities = await activitiesOf(config, own, store, {
+    const activities = await activitiesOf(config, { ...own, hooks: [...observation.hooks, ...(own.hooks ?? [])] }, store, {
       offlineUrl: offline?.url,
       hasSearchAttributes: createAttributeCheck(connection, namespace),
       rememberedBy,
@@ -117,6 +118,7 @@ async function runUntil(stop: AbortSignal, config: Config, own: OwnCode, onReady
     }
     await running;
   } finally {
+    await observation.close();
     await offline?.close();
     await store.close();
     await connection.close();
@@ -144,6 +146,7 @@ async function activitiesOf(
     defaultModel: offlineUrl === undefined ? config.model : OFFLINE_MODEL,
     processors: own.processors,
     hooks: own.hooks,
+    compactors: createCompactorRegistry(own.compactors),
     ...more,
   });
 }

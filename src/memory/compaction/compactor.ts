@@ -99,10 +99,11 @@ const FAILURE_CHARACTERS = 500;
 /** Throws only what says that the work was stopped (K3). */
 export async function compactWith(compactor: Compactor | undefined, work: CompactionWork): Promise<Made> {
   const own = compactor && (await askOwn(compactor, work));
-  if (compactor && own?.ok) return { ...withNotes(own.summary, work.entries, { method: 'model' }), method: 'compactor', compactor: compactor.name };
+  if (compactor && own?.ok)
+    return { ...withNotes(own.summary, work.entries, { method: 'model' }), method: 'compactor', compactor: compactor.name };
   const { entries, goal, openTasks, progress, knownFacts, signal } = work;
   const made = await summarize(work.askForSummary, entries, { goal, openTasks, progress, knownFacts, signal });
-  if (!compactor || !own) return { ...made, compactor: WORKING_FLOW_COMPACTOR };
+  if (!compactor || !own || own.ok) return { ...made, compactor: WORKING_FLOW_COMPACTOR };
   const failure = [`compactor ${compactor.name}: ${own.reason}`, ...(made.failure === undefined ? [] : [made.failure])].join('; ');
   return { ...made, compactor: WORKING_FLOW_COMPACTOR, failure };
 }
