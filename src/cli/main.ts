@@ -8,6 +8,7 @@ import * as close from './commands/close.js';
 import * as completion from './commands/completion.js';
 import * as contextMeter from './commands/context.js';
 import * as dev from './commands/dev.js';
+import * as dispatch from './commands/dispatch.js';
 import * as doctor from './commands/doctor.js';
 import * as exportConversation from './commands/export.js';
 import * as heal from './commands/heal.js';
@@ -36,6 +37,7 @@ const COMMANDS = [
   chat,
   newConversation,
   send,
+  dispatch,
   list,
   show,
   inspect,

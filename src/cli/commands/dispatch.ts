@@ -3,7 +3,7 @@ import type { CliContext } from '../context.js';
 
 const HELP = `
 The event waits in the conversation's queue and is reduced between turns, by the reducer of that type in the worker's own
-workflows. One that nobody reduces is kept and counted; \`perdura show ID\` names it.
+workflows. One that nobody reduces is counted; \`perdura inspect ID\` names it.
 
   perdura dispatch my-chat ticket.updated '{"id": 7, "state": "open"}'
   echo '{"id": 7}' | perdura dispatch my-chat ticket.closed -`;
