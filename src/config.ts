@@ -87,7 +87,11 @@ export const SETTINGS = [
     meaning: 'where a worker serves Prometheus metrics, such as 127.0.0.1:9464; nowhere without it',
     secret: false,
   },
-  { name: 'PERDURA_AUDIT_FILE', meaning: 'file to which a worker appends a line for each event, without texts; none without it', secret: false },
+  {
+    name: 'PERDURA_AUDIT_FILE',
+    meaning: 'file to which a worker appends a line for each event, without texts; none without it',
+    secret: false,
+  },
 ] as const satisfies readonly Setting[];
 
 type SettingName = (typeof SETTINGS)[number]['name'];

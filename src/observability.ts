@@ -78,7 +78,10 @@ const CLOSING_MS = 3_000;
 const WAITING_CHARACTERS = 16 * 1024 * 1024;
 
 /** Those of the user's own code, and what the settings ask for: the audit file and OpenTelemetry. */
-export async function createObservationFor(config: Pick<Config, 'auditFile' | 'otel'>, own: readonly Observer[] = []): Promise<Observation> {
+export async function createObservationFor(
+  config: Pick<Config, 'auditFile' | 'otel'>,
+  own: readonly Observer[] = [],
+): Promise<Observation> {
   const log = runtimeLog;
   if (config.auditFile === undefined && config.otel === undefined) return createObservation(own);
   const { createAudit } = await import('./telemetry/audit.js');
@@ -107,7 +110,10 @@ async function startOtel(config: Config): Promise<StartedTracing> {
  * Conversations tell what happens to them (workflows/observe.ts), not on replay. Each of `own` has a queue, so that one that hangs holds
  * nobody up; `quick` are ours, which take what they are told and return.
  */
-export function createObservation(own: readonly Observer[], quick: readonly ((event: ConversationEvent, of: Observed) => void)[] = []): Observation {
+export function createObservation(
+  own: readonly Observer[],
+  quick: readonly ((event: ConversationEvent, of: Observed) => void)[] = [],
+): Observation {
   const deliveries = own.map((observer, i) =>
     createDelivery<readonly [ConversationEvent, Observed]>({
       to: `observers[${i}]`,

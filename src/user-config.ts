@@ -72,7 +72,8 @@ export function checkOwnCode(own: unknown, from: string): OwnCode {
   };
   if (!isRecord(own)) return refuse(`expected an object such as { tools: […] }, got ${kindOf(own)}`);
   for (const name of Object.keys(own)) {
-    if (name === 'reducers') refuse('"reducers" run inside the workflow: hand them to createConversation in an entry of your own, and name it as "workflows"');
+    if (name === 'reducers')
+      refuse('"reducers" run inside the workflow: hand them to createConversation in an entry of your own, and name it as "workflows"');
     if (!KNOWN.includes(name)) refuse(`there is no option "${name}"; there are: ${KNOWN.join(', ')}`);
   }
   const { tools, providers, observers, processors, hooks, agentsDir, compactors, workflows } = own;
@@ -119,9 +120,7 @@ function checkOwnCompactors(compactors: unknown, refuse: (what: string) => never
     if (!isRecord(one) || typeof name !== 'string' || typeof one['compact'] !== 'function')
       return refuse(`compactors[${i}] is no compactor: it needs a name and a function compact`);
     if (!COMPACTOR_NAME.test(name)) return refuse(`compactors[${i}].name must match ${COMPACTOR_NAME.source}`);
-    return name === WORKING_FLOW_COMPACTOR
-      ? refuse(`compactors[${i}] is named ${name}, as the default is: give yours another name`)
-      : name;
+    return name === WORKING_FLOW_COMPACTOR ? refuse(`compactors[${i}] is named ${name}, as the default is: give yours another name`) : name;
   });
   const twice = names.findIndex((name, i) => names.indexOf(name) !== i);
   if (twice !== -1) refuse(`compactors[${twice}] is named ${names[twice]}, as another is`);

@@ -103,7 +103,9 @@ async function runUntil(stop: AbortSignal, config: Config, own: OwnCode, onReady
     });
     if (stop.aborted) return;
     const { taskQueue } = config;
-    const worker = await Worker.create(workerOptions({ connection, namespace, taskQueue, activities, observation, code: { ...code, hash } }));
+    const worker = await Worker.create(
+      workerOptions({ connection, namespace, taskQueue, activities, observation, code: { ...code, hash } }),
+    );
     const running = worker.run();
     // A SIGTERM may have come first.
     const end = (): void => (worker.getState() === 'RUNNING' ? worker.shutdown() : undefined);

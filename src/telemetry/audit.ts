@@ -39,9 +39,11 @@ const MOST_ITEMS = 50;
 
 /** Strings under these names are ids, names and kinds; any other string is a text. */
 const NAMED = new Set(
-  ('kind id messageId resetId requestId callId callIds call turn turnId turns turn_ids child conversation life model name tool type ' +
+  (
+    'kind id messageId resetId requestId callId callIds call turn turnId turns turn_ids child conversation life model name tool type ' +
     'outcome stop stopReason delivery decision mode method compactor inputsHash op status why delivered hash agent agentHash scope consolidation ' +
-    'did stepId task_id addedChunks removedChunkIds episode').split(' '),
+    'did stepId task_id addedChunks removedChunkIds episode'
+  ).split(' '),
 );
 /** Known already from the event's own kind, or of no use to anybody who reads the file. */
 const LEFT_OUT = new Set(['at', 'kind', 'signature', 'data']);
@@ -92,7 +94,9 @@ function shown(name: string, value: unknown, depth: number): [string, unknown] {
   if (typeof value === 'string') return NAMED.has(name) ? [name, value.slice(0, TEXT_CHARACTERS)] : [`${name}Characters`, value.length];
   if (Array.isArray(value)) {
     const isNames = NAMED.has(name) && value.every((item) => typeof item === 'string');
-    return isNames ? [name, value.slice(0, MOST_ITEMS).map((item: string) => item.slice(0, TEXT_CHARACTERS))] : [`${name}Count`, value.length];
+    return isNames
+      ? [name, value.slice(0, MOST_ITEMS).map((item: string) => item.slice(0, TEXT_CHARACTERS))]
+      : [`${name}Count`, value.length];
   }
   if (typeof value !== 'object' || value === null) return [name, null];
   // What an application, a model or a tool has made has names of its own making: its size is all.

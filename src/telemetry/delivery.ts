@@ -56,7 +56,10 @@ export function createDelivery<T>(options: DeliveryOptions<T>): Delivery<T> {
   };
   const sayLost = (): void => {
     if (lost === saidLost) return;
-    log().warn(`${to}: events were lost, the oldest first, since it takes them too slowly or not at all`, { lost: lost - saidLost, inAll: lost });
+    log().warn(`${to}: events were lost, the oldest first, since it takes them too slowly or not at all`, {
+      lost: lost - saidLost,
+      inAll: lost,
+    });
     saidLost = lost;
   };
 

@@ -28,7 +28,9 @@ export async function dispatch(context: CliContext, given: string, { type, json,
     if (globals.output !== 'text') output.line(toTerminalJson({ conversation: id, id: own, type, position }));
     else {
       output.line(own);
-      output.say(`${type} waits in the queue of ${id}${position === 0 ? '' : `, behind ${position} others`}; \`perdura inspect ${id}\` tells of one that nobody reduces`);
+      output.say(
+        `${type} waits in the queue of ${id}${position === 0 ? '' : `, behind ${position} others`}; \`perdura inspect ${id}\` tells of one that nobody reduces`,
+      );
       const input = JSON.stringify({ ...event, id: own });
       const words = ['workflow', 'update', 'execute', '--name', 'dispatch', '-w', id, '--input', input.length > 200 ? '…' : input];
       output.note(temporalCommand(temporal, words));

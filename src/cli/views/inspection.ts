@@ -83,6 +83,7 @@ export function renderInspection({ description, status, queue, turns, link }: In
     ),
     ...fact('started', `${started}${closed}`),
     ...(status !== null && status.rejectedInputs.count > 0 ? rejectedFacts(status, look) : []),
+    ...(status?.appEvents ? appEventFacts(status.appEvents, look) : []),
     ...(turns.length === 0 ? [] : [[], ...drawTurns(turns, look)]),
     ...(description.pendingActivities.length === 0 ? [] : [[], ...drawPending(description.pendingActivities, look)]),
     ...(link === null ? [] : [[], [{ text: link, look: 'dim' }] as Drawn]),
@@ -159,6 +160,19 @@ function rejectedFacts({ rejectedInputs: { count, last } }: Status, look: Inspec
   const latest = last[last.length - 1];
   const why = latest === undefined ? '' : `, last: ${toTerminalLine(`${latest.name}: ${latest.reason}`, 200)}`;
   return drawFact('refused', `${count} ${count === 1 ? 'input' : 'inputs'}${why}`, 'yellow', look);
+}
+
+function appEventFacts({ chunks, unreduced, parked, parkedCount }: NonNullable<Status['appEvents']>, look: InspectionLook): Drawn[] {
+  const last = parked[parked.length - 1];
+  return [
+    ...drawFact('own events', `${chunks} ${chunks === 1 ? 'chunk' : 'chunks'} in the context`, undefined, look),
+    ...(unreduced.count === 0
+      ? []
+      : drawFact('', `${unreduced.count} without a reducer: ${toTerminalLine(unreduced.types.join(', '), 200)}`, 'yellow', look)),
+    ...(last === undefined
+      ? []
+      : drawFact('', `${parkedCount} parked, last: ${toTerminalLine(`${last.type} ${last.id}: ${last.error}`, 200)}`, 'yellow', look)),
+  ];
 }
 
 /** Bars on one scale, the longest turn across all of it. */

@@ -22,9 +22,15 @@ export function startTracing(options: Omit<TracingOptions, 'ids'> & { readonly l
     options.log().warn(`OpenTelemetry: ${message}`);
   };
   // Its first words before its own logger, which OTEL_LOG_LEVEL asks for, may take over.
-  diag.setLogger({ error: warn, warn, info: quiet, debug: quiet, verbose: quiet }, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
+  diag.setLogger(
+    { error: warn, warn, info: quiet, debug: quiet, verbose: quiet },
+    { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
+  );
   // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win.
-  const sdk = new NodeSDK({ idGenerator: ids, resource: new resources.Resource({ 'service.name': 'perdura', 'service.version': options.version }) });
+  const sdk = new NodeSDK({
+    idGenerator: ids,
+    resource: new resources.Resource({ 'service.name': 'perdura', 'service.version': options.version }),
+  });
   sdk.start();
   return {
     ...createTracing({ ...options, ids }),

@@ -94,24 +94,36 @@ export function createTracing({ ids, version, redactor, captureContent }: Tracin
 
   const chat = (input: CallModelInput, place: Place, work: () => Promise<ModelAnswer>): Promise<ModelAnswer> => {
     const named = { [A.operation]: SPAN.chat, [A.provider]: providerOf(input.model), [A.requestModel]: modelOf(input.model) };
-    return around(input, place, { name: `${SPAN.chat} ${modelOf(input.model)}`, kind: SpanKind.CLIENT, attributes: named }, work, (answer, startedAt) => {
-      if (isEarlier(answer.ts, startedAt)) return undefined;
-      const { usage, stop } = answer;
-      tokens.record(usage.inputTokens, { ...named, [A.tokenType]: 'input' });
-      tokens.record(usage.outputTokens, { ...named, [A.tokenType]: 'output' });
-      return { ...usageOf(usage), [A.finishReasons]: [stop] };
-    });
+    return around(
+      input,
+      place,
+      { name: `${SPAN.chat} ${modelOf(input.model)}`, kind: SpanKind.CLIENT, attributes: named },
+      work,
+      (answer, startedAt) => {
+        if (isEarlier(answer.ts, startedAt)) return undefined;
+        const { usage, stop } = answer;
+        tokens.record(usage.inputTokens, { ...named, [A.tokenType]: 'input' });
+        tokens.record(usage.outputTokens, { ...named, [A.tokenType]: 'output' });
+        return { ...usageOf(usage), [A.finishReasons]: [stop] };
+      },
+    );
   };
 
   const executeTool = (input: RunToolInput, place: Place, work: () => Promise<ToolFinished>): Promise<ToolFinished> => {
     const tool = text(input.name, NAME_CHARACTERS);
     const named = { [A.operation]: SPAN.executeTool, [A.toolName]: tool, [A.toolCallId]: input.callId, [A.toolType]: 'function' };
-    return around(input, place, { name: `${SPAN.executeTool} ${tool}`, kind: SpanKind.INTERNAL, attributes: named }, work, (finished, startedAt) => {
-      if (isEarlier(finished.ts, startedAt)) return undefined;
-      const { outcome } = finished;
-      const content = captureContent ? { [A.toolResult]: text(shownText(finished.text), CONTENT_CHARACTERS) } : {};
-      return { [A.outcome]: outcome, ...(outcome === 'ok' ? {} : { [A.errorType]: outcome }), ...content };
-    });
+    return around(
+      input,
+      place,
+      { name: `${SPAN.executeTool} ${tool}`, kind: SpanKind.INTERNAL, attributes: named },
+      work,
+      (finished, startedAt) => {
+        if (isEarlier(finished.ts, startedAt)) return undefined;
+        const { outcome } = finished;
+        const content = captureContent ? { [A.toolResult]: text(shownText(finished.text), CONTENT_CHARACTERS) } : {};
+        return { [A.outcome]: outcome, ...(outcome === 'ok' ? {} : { [A.errorType]: outcome }), ...content };
+      },
+    );
   };
 
   return {

@@ -20,7 +20,9 @@ export interface TurnIds {
 }
 
 export function idsOf({ namespace, conversation, life, turn }: TurnPlace): TurnIds {
-  const hash = createHash('sha256').update(JSON.stringify([namespace, conversation, life, turn])).digest('hex');
+  const hash = createHash('sha256')
+    .update(JSON.stringify([namespace, conversation, life, turn]))
+    .digest('hex');
   return { traceId: hash.slice(0, 32), spanId: hash.slice(32, 48) };
 }
 

@@ -11,4 +11,15 @@ import { searchHistory } from './search-history.js';
 import { setTask } from './set-task.js';
 import { waitUntil } from './wait-until.js';
 
-export const builtinTools: Tool[] = [askUser, compactContext, delegate, getTime, listFiles, readFile, searchFiles, searchHistory, setTask, waitUntil];
+export const builtinTools: Tool[] = [
+  askUser,
+  compactContext,
+  delegate,
+  getTime,
+  listFiles,
+  readFile,
+  searchFiles,
+  searchHistory,
+  setTask,
+  waitUntil,
+];
