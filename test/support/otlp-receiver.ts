@@ -40,8 +40,8 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
     void json(request).then((body) => {
       headers.push(request.headers['x-otlp-key'] as string | undefined);
       bodies.push(body);
-      spans.push(...spansIn(body as never));
-      points.push(...pointsIn(body as never));
+      spans.push(...spansIn(body as SentSpans));
+      points.push(...pointsIn(body as SentMetrics));
       response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
     });
   });
@@ -69,25 +69,37 @@ function plain(attributes: readonly Attribute[] = []): Record<string, unknown> {
   return Object.fromEntries(attributes.map(({ key, value }) => [key, valueOf(value)]));
 }
 
-type Sent<Name extends string> = { readonly [name in Name]?: readonly Record<string, never>[] };
-
-function spansIn({ resourceSpans = [] }: Sent<'resourceSpans'>): ReceivedSpan[] {
-  const scopes = resourceSpans.flatMap(
-    ({ scopeSpans }: { scopeSpans: { spans: (ReceivedSpan & { attributes: Attribute[] })[] }[] }) => scopeSpans,
-  );
-  return scopes.flatMap(({ spans }) => spans).map((span) => ({ ...span, attributes: plain(span.attributes as unknown as Attribute[]) }));
+interface SentSpans {
+  readonly resourceSpans?: readonly {
+    readonly scopeSpans: readonly {
+      readonly spans: readonly (Omit<ReceivedSpan, 'attributes'> & { readonly attributes: readonly Attribute[] })[];
+    }[];
+  }[];
 }
 
-function pointsIn({ resourceMetrics = [] }: Sent<'resourceMetrics'>): OtlpReceiver['points'] {
-  type Metric = { name: string; histogram?: { dataPoints: { attributes: Attribute[]; sum?: number }[] } };
-  const scopes = resourceMetrics.flatMap(({ scopeMetrics }: { scopeMetrics: { metrics: Metric[] }[] }) => scopeMetrics);
-  return scopes
-    .flatMap(({ metrics }) => metrics)
-    .flatMap(({ name, histogram }) =>
-      (histogram?.dataPoints ?? []).map(({ attributes, sum }) => ({
-        metric: name,
-        attributes: plain(attributes),
-        ...(sum === undefined ? {} : { sum }),
-      })),
-    );
+interface SentMetrics {
+  readonly resourceMetrics?: readonly {
+    readonly scopeMetrics: readonly {
+      readonly metrics: readonly {
+        readonly name: string;
+        readonly histogram?: { readonly dataPoints: readonly { readonly attributes: readonly Attribute[]; readonly sum?: number }[] };
+      }[];
+    }[];
+  }[];
+}
+
+function spansIn({ resourceSpans = [] }: SentSpans): ReceivedSpan[] {
+  const spans = resourceSpans.flatMap(({ scopeSpans }) => scopeSpans).flatMap((scope) => scope.spans);
+  return spans.map((span) => ({ ...span, attributes: plain(span.attributes) }));
+}
+
+function pointsIn({ resourceMetrics = [] }: SentMetrics): OtlpReceiver['points'] {
+  const metrics = resourceMetrics.flatMap(({ scopeMetrics }) => scopeMetrics).flatMap((scope) => scope.metrics);
+  return metrics.flatMap(({ name, histogram }) =>
+    (histogram?.dataPoints ?? []).map(({ attributes, sum }) => ({
+      metric: name,
+      attributes: plain(attributes),
+      ...(sum === undefined ? {} : { sum }),
+    })),
+  );
 }
