@@ -2,10 +2,12 @@ import type { Row } from './row.js';
 import { coldWorker } from './rows/cold-worker.js';
 import { firstDelta } from './rows/first-delta.js';
 import { flat } from './rows/flat.js';
+import { fork } from './rows/fork.js';
 import { heal } from './rows/heal.js';
 import { history } from './rows/history.js';
 import { idle } from './rows/idle.js';
 import { manyTools } from './rows/many-tools.js';
+import { memoryChannel } from './rows/memory-channel.js';
 import { throughput } from './rows/throughput.js';
 import { ordinaryTool, quickTool, textTurn } from './rows/turn-time.js';
 
@@ -19,6 +21,8 @@ export const ROWS: readonly Row[] = [
   throughput,
   firstDelta,
   manyTools,
+  memoryChannel,
   heal,
+  fork,
   idle,
 ];

@@ -11,6 +11,7 @@ import { openConnection } from './client/connection.js';
 import { toDescription, toListed, type Description, type Listed } from './client/describe.js';
 import { createDispatch, type Dispatch } from './client/dispatch.js';
 import { ClientError, isBetweenRuns, toClientError } from './client/errors.js';
+import { createLineageClient, type LineageClient } from './client/lineage.js';
 import { createScopeMemory, type ScopeMemory } from './client/memory.js';
 import { persistInTrying } from './client/persist-in-trying.js';
 import { temporalConnection, type Config } from './config.js';
@@ -31,7 +32,8 @@ import { readMessage, readStart } from './conversation/input.js';
 import type { Entry } from './conversation/message.js';
 import type { SlotRange } from './conversation/slots.js';
 import { fetchRuns, type FetchedRuns } from './heal/fetch-runs.js';
-import { importedLife, readEntries, readLife, type PastLife } from './memory/past-life.js';
+import { readBranch, readBranches, readCurrent, type Branch } from './memory/branches.js';
+import { importedLife, readLife, type PastLife } from './memory/past-life.js';
 import type { ConversationKey, EpisodeRecord, FactRecord, Store } from './stores/store.js';
 import {
   closeSignal,
@@ -51,7 +53,9 @@ import {
 
 export { ClientError, type ClientErrorKind } from './client/errors.js';
 export type { AppEventToDispatch, Dispatched } from './client/dispatch.js';
+export type { Begun, Deleted, LineageClient } from './client/lineage.js';
 export type { ScopeMemory } from './client/memory.js';
+export type { Branch } from './memory/branches.js';
 export type { Description, Listed, PendingActivity, RunState } from './client/describe.js';
 
 export interface Started {
@@ -75,7 +79,7 @@ export interface Remembered {
   readonly skipped: number;
 }
 
-export interface PerduraClient {
+export interface PerduraClient extends LineageClient {
   readonly namespace: string;
   readonly taskQueue: string;
   /** Starts a conversation, or attaches to the running one of that id. Without an id one is made. */
@@ -113,8 +117,13 @@ export interface PerduraClient {
   key(id: string): Promise<ConversationKey>;
   /** Live events after `after` (default: from now on), until `signal` aborts. A retried attempt begins with `reset`. */
   watch(id: string, options?: { after?: string; signal?: AbortSignal }): AsyncIterable<WatchEvent>;
-  /** Everything recorded, oldest first, with long texts at hand; `after` leaves out what lies up to that slot. */
-  history(id: string, options?: { after?: number }): Promise<Entry[]>;
+  /**
+   * Everything recorded, oldest first, with long texts at hand, and with what it shares with the conversation that it was forked from;
+   * `after` leaves out what lies up to that slot. What rewinds have cut is not in it: `branch` reads that.
+   */
+  history(id: string, options?: { after?: number; branch?: number }): Promise<Entry[]>;
+  /** What rewinds have cut out of it, oldest first. */
+  branches(id: string): Promise<Branch[]>;
   /** Which slots of `history` are archived: what compactions have made memory of. */
   archived(id: string): Promise<SlotRange[]>;
   /** What it remembers beyond what was said word for word: summaries of its turns, and the facts of its scope. */
@@ -176,12 +185,13 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
   const startOptions = (id: string, options: StartOptions) => {
     const start = readStart(options);
     if (!start.ok) throw new ClientError('invalid', `cannot start ${id}: ${start.reason}`);
-    const { agent, scope, title } = start.value;
+    const { agent, scope, title, origin } = start.value;
+    const parent = origin?.kind === 'fork' ? { parent: origin.conversation, parentTurn: origin.turn ?? '' } : {};
     return {
       workflowId: checkedId(id),
       taskQueue,
       args: [options],
-      memo: { agent, scope, ...(title === null ? {} : { title }) },
+      memo: { agent, scope, ...(title === null ? {} : { title }), ...parent },
       staticSummary: title === null ? agent : `${agent} · ${title}`,
       staticDetails: `A conversation with agent \`${agent}\`, long-term memory of \`${scope}\`. What it does now stands under Current Details.`,
     };
@@ -233,6 +243,7 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
   return {
     namespace,
     taskQueue,
+    ...createLineageClient({ client, namespace, store, handleOf, describe, status, startOptions }),
 
     async start(id = `conv-${randomUUID()}`, options = {}) {
       const own = startOptions(id, options);
@@ -338,9 +349,15 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
       }
     },
 
-    async history(id, { after: first = 0 } = {}) {
-      return (await readEntries(await store(), await keyOf(id), first)).entries;
+    async history(id, { after: first = 0, branch } = {}) {
+      const [own, key] = [await store(), await keyOf(id)];
+      if (branch === undefined) return readCurrent(own, key, first);
+      const entries = await readBranch(own, key, branch);
+      if (!entries) throw new ClientError('not-found', `${id} has no branch ${branch}`);
+      return entries.filter(({ slot }) => slot > first);
     },
+
+    branches: async (id) => readBranches(await store(), await keyOf(id)),
 
     archived: async (id) => (await store()).entries.archived(await keyOf(id)),
 

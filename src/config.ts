@@ -40,6 +40,8 @@ export interface Config {
   readonly auditFile?: string;
   /** `OTEL_*`, which OpenTelemetry's own SDK reads; undefined: nothing asks for it, and it is not loaded. */
   readonly otel?: { readonly env: Readonly<Record<string, string>>; readonly captureContent: boolean };
+  /** `host:port`, lower case: what `fetch_url` may reach although its address is not public. */
+  readonly fetchAllow: readonly string[];
   /** The working directory that `.env` and `.perdura/` belong to. */
   readonly cwd: string;
   /** What `@temporalio/envconfig` is given to read; `temporalConnection` is the way to use it. */
@@ -92,6 +94,11 @@ export const SETTINGS = [
     meaning: 'file to which a worker appends a line for each event, without texts; none without it',
     secret: false,
   },
+  {
+    name: 'PERDURA_FETCH_ALLOW',
+    meaning: 'hosts that fetch_url may reach although they are not public, as host:port, parted by commas',
+    secret: false,
+  },
 ] as const satisfies readonly Setting[];
 
 type SettingName = (typeof SETTINGS)[number]['name'];
@@ -125,12 +132,18 @@ export function loadConfig(env: Environment = process.env, cwd: string = process
     memoryDir: resolve(cwd, readOr('PERDURA_MEMORY_DIR')),
     workspace: resolve(cwd, readOr('PERDURA_WORKSPACE')),
     logLevel: checkedLogLevel(readOr('PERDURA_LOG_LEVEL')),
+    fetchAllow: Object.freeze(checkedHosts('PERDURA_FETCH_ALLOW', read('PERDURA_FETCH_ALLOW'))),
     metricsAddress: checkedSocket('PERDURA_METRICS_ADDRESS', read('PERDURA_METRICS_ADDRESS')),
     auditFile: read('PERDURA_AUDIT_FILE') === undefined ? undefined : resolve(cwd, readOr('PERDURA_AUDIT_FILE')),
     otel: otelOf(all),
     cwd: resolve(cwd),
     temporalEnv: Object.freeze(Object.fromEntries(Object.entries(all).filter(isTemporalEntry))),
   });
+}
+
+/** All variables that there are, `.env` included: for what an operator's own file names by `${NAME}`. */
+export function loadVariables(cwd: string, env: Environment = process.env): Environment {
+  return withoutEmpty({ ...readDotEnv(cwd), ...env });
 }
 
 /** Every secret that the settings hold, for those who must not show one. */
@@ -295,6 +308,15 @@ export function childEnvironment(extra: Readonly<Record<string, string>>): NodeJ
   return { ...process.env, ...extra };
 }
 
+/** All of our own environment that a command of a model finds in its own: no keys, and no addresses that hold passwords. */
+export function commandEnvironment(env: Environment = process.env): Readonly<Record<string, string>> {
+  const passed = Object.entries(env).filter(([name, value]) => value !== undefined && (COMMAND_NAMES.has(name) || name.startsWith('LC_')));
+  // Nobody looks at a screen.
+  return Object.freeze({ ...(Object.fromEntries(passed) as Record<string, string>), TERM: 'dumb', NO_COLOR: '1' });
+}
+
+const COMMAND_NAMES = new Set(['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LANGUAGE', 'TZ', 'TMPDIR']);
+
 const TEMPORAL_NAMES = /^TEMPORAL_(ADDRESS|NAMESPACE|API_KEY|TLS(_.+)?|CODEC_.+|GRPC_META_.+|PROFILE|CONFIG_FILE)$/;
 const TEMPORAL_SECRETS = /^TEMPORAL_(API_KEY|TLS_CLIENT_KEY_DATA|CODEC_AUTH|GRPC_META_.+)$/;
 /** Where envconfig looks for `temporalio/temporal.toml`. */
@@ -369,4 +391,17 @@ function checkedSocket(name: SettingName, value: string | undefined): string | u
   const bracketed = /^\[(.+)\]$/.exec(host)?.[1];
   const isAddress = bracketed === undefined ? isIP(host) === 4 : isIP(bracketed) === 6;
   return isAddress && Number(port) < 65_536 ? value : refuse(name, value, 'an IP address and a port, such as 127.0.0.1:9464');
+}
+
+/** Each as a URL would name it, so that they can be compared. */
+function checkedHosts(name: SettingName, value = ''): string[] {
+  return value
+    .split(',')
+    .map((host) => host.trim())
+    .filter(Boolean)
+    .map((host) => {
+      const [, given = '', port = ''] = /^([^/@?#\s]+):(\d{1,5})$/.exec(host) ?? [];
+      const url = given !== '' && Number(port) > 0 && Number(port) < 65_536 && URL.canParse(`http://${host}`) && new URL(`http://${host}`);
+      return url ? `${url.hostname}:${Number(port)}` : refuse(name, value, 'host:port, several parted by commas, such as localhost:3000');
+    });
 }

@@ -18,17 +18,24 @@ export function createAsker({
   activity,
   maxTokens,
   answerSchema,
+  signal,
 }: {
   /** Asked for when there is a question: one that cannot be had fails the question. */
   readonly model: () => Model;
   /** `provider/model`, for its price. */
   readonly name: string;
   readonly activity: Context;
+  /** Beside the activity's own: questions end with it. */
+  readonly signal?: AbortSignal;
   readonly maxTokens: number;
+  /** Absent: the answer is prose. */
   readonly answerSchema?: AnswerSchema;
 }): Asker {
   let usage: Usage = NO_USAGE;
-  const options = { signal: activity.cancellationSignal, onDelta: () => undefined };
+  const options = {
+    signal: signal ? AbortSignal.any([activity.cancellationSignal, signal]) : activity.cancellationSignal,
+    onDelta: () => undefined,
+  };
   return {
     spent: () => usage,
     ask: async (system, text) => {

@@ -17,12 +17,13 @@ import { compactionWindow } from '../memory/compaction/window.js';
 import { withProvenance } from '../memory/consolidation/provenance.js';
 import { isForgotten, redactor } from '../memory/documents/forgetting.js';
 import { factsBatch } from '../memory/facts-batch.js';
+import { episodesInSight } from '../memory/prefix.js';
 import { learnFacts } from '../memory/learn-facts.js';
-import { episodicId } from '../memory/items.js';
+import { byAge, episodicId } from '../memory/items.js';
 import type { Ask } from '../memory/compaction/summary.js';
 import { retrieve } from '../memory/retrieval.js';
-import { estimateStringTokens, tokensOf } from '../memory/tokens.js';
-import type { ConversationKey, Store } from '../stores/store.js';
+import { estimateStringTokens, shownTokensOf } from '../memory/tokens.js';
+import type { ConversationKey, EpisodeRecord, Store } from '../stores/store.js';
 import { createAsker, type Asker } from './ask-model.js';
 import { readHealed } from './context.js';
 import { performEffect, type Done } from './effect.js';
@@ -76,7 +77,7 @@ async function makeMemory(
     openTasks: input.task?.openTasks ?? [],
   };
   const known = (await store.facts.list(key)).facts;
-  const told = (await store.episodes.list(key, { session, limit: 2 })).episodes.find(({ id }) => id !== episodicId(number));
+  const told = (await episodesOf(store, key, session)).find(({ id }) => id !== episodicId(number));
   const { config, model, ask, askForSummary, spent } = await createSummarizer(dependencies, input, activity);
   const whole = await Promise.all(window.entries.map(async (entry) => ({ ...entry, message: await withBodies(store, key, entry) })));
   const given = { ...task, progress: told?.summary ?? '', knownFacts: known.map(({ fact }) => fact) };
@@ -109,18 +110,18 @@ async function makeMemory(
   const added = await learnFacts(store, key, batch, facts, source);
   const open = proposed.filter(({ line }) => !isForgotten(line, tombstones, key.scope)).map((line) => ({ ...line, ts }));
   if (open.length > 0) await store.documents.propose(key, batch, open);
-  const [{ episodes }, scope] = await Promise.all([store.episodes.list(key, { session }), store.facts.list(key)]);
+  const [episodes, scope] = await Promise.all([episodesOf(store, key, session), store.facts.list(key)]);
   // Ours stands there already where an attempt before this one has come so far.
-  const all = episodes.some(({ id }) => id === episode.id) ? episodes : [episode, ...episodes];
+  const all = episodes.some(({ id }) => id === episode.id) ? episodes : [{ ...episode, session, epoch, slots: window.slots }, ...episodes];
   const text = memoryBundle({ ...retrieve(all, scope.facts), ...task });
-  const keptTokens = tokensOf(window.kept.map(({ message }) => message));
+  const keptTokens = shownTokensOf(window.kept.map(({ message }) => message));
   const made: CompactionRecord = {
     inputsHash: hashOf([whole, given]),
     compactor,
     method,
     model,
     ...(failure === undefined ? {} : { failure }),
-    tokensBefore: tokensOf(window.entries.map(({ message }) => message)) + keptTokens,
+    tokensBefore: shownTokensOf(window.entries.map(({ message }) => message)) + keptTokens,
     tokensAfter: estimateStringTokens(text) + keptTokens,
   };
   await store.episodes.add(key, { ...episode, session, epoch, slots: window.slots, made });
@@ -186,10 +187,16 @@ async function beginningOfSession(
   session: number,
   entries: readonly Entry[],
 ): Promise<readonly Entry[]> {
-  const { episodes } = await store.episodes.list(key, { session });
+  const episodes = await episodesOf(store, key, session);
   const first = episodes.at(-1)?.slots[0]?.[0];
   if (first === undefined) return entries;
   return (await store.entries.read(key, [first])).flatMap((entry) => entry ?? []);
+}
+
+/** Without those of turns that a rewind has cut; newest first. */
+async function episodesOf(store: Store, key: ConversationKey, session: number): Promise<readonly EpisodeRecord[]> {
+  const { episodes } = await store.episodes.list(key, { session });
+  return episodes.length === 0 ? episodes : episodesInSight(episodes, await store.lives.cuts(key)).sort(byAge);
 }
 
 /** Design section 4: the session's first user message, unless the agent has said otherwise. */

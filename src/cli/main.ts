@@ -7,18 +7,23 @@ import * as chat from './commands/chat.js';
 import * as close from './commands/close.js';
 import * as completion from './commands/completion.js';
 import * as contextMeter from './commands/context.js';
+import * as deleteConversation from './commands/delete.js';
 import * as dev from './commands/dev.js';
 import * as dispatch from './commands/dispatch.js';
 import * as doctor from './commands/doctor.js';
 import * as exportConversation from './commands/export.js';
+import * as fork from './commands/fork.js';
 import * as heal from './commands/heal.js';
 import * as history from './commands/history.js';
 import * as importConversation from './commands/import.js';
 import * as inspect from './commands/inspect.js';
 import * as list from './commands/list.js';
+import * as mcp from './commands/mcp.js';
 import * as memory from './commands/memory.js';
 import * as newConversation from './commands/new.js';
 import * as rename from './commands/rename.js';
+import * as resume from './commands/resume.js';
+import * as rewind from './commands/rewind.js';
 import * as send from './commands/send.js';
 import * as setup from './commands/setup.js';
 import * as show from './commands/show.js';
@@ -47,12 +52,17 @@ const COMMANDS = [
   watch,
   rename,
   stop,
+  rewind,
+  fork,
   close,
   cancel,
   terminate,
+  resume,
+  deleteConversation,
   exportConversation,
   importConversation,
   heal,
+  mcp,
   dev,
   worker,
   setup,

@@ -10,9 +10,11 @@ import {
   compact,
   heal,
   notify,
+  openOrigin,
   persist,
   putAway,
   record,
+  rewind,
   runLocalTool,
   runTool,
   truncate,
@@ -25,7 +27,7 @@ import { report, signalOther, startSubAgent } from './relatives.js';
 import { failureOf } from './failure.js';
 import { toPairs } from './search-attributes.js';
 
-type Performed = Exclude<Step, { kind: 'wait' | 'hand-over' | 'finish' }>;
+type Performed = Exclude<Step, { kind: 'wait' | 'hand-over' | 'finish' | 'refuse' }>;
 
 export interface Performer {
   start(step: Performed): void;
@@ -146,6 +148,22 @@ export function createPerformer(
             askMemory(step.input, step.summary),
             () => ({ kind: 'memory-asked', requestId, at: now() }),
             (error) => ({ kind: 'memory-ask-failed', requestId, failure: failureOf(error), at: now() }),
+          );
+        }
+        case 'open-origin':
+          tell({ kind: 'origin-open-started', at });
+          return void tellEnd(
+            openOrigin(step.input, step.summary),
+            (result) => ({ kind: 'origin-opened', result, at: now() }),
+            (error) => ({ kind: 'origin-open-failed', failure: failureOf(error), at: now() }),
+          );
+        case 'rewind': {
+          const { requestId } = step.input;
+          tell({ kind: 'rewind-started', requestId, at });
+          return void tellEnd(
+            rewind(step.input, step.summary),
+            (result) => ({ kind: 'rewound', requestId, result, at: now() }),
+            (error) => ({ kind: 'rewind-failed', requestId, failure: failureOf(error), at: now() }),
           );
         }
         case 'put-away':

@@ -136,6 +136,39 @@ export const scenarios: readonly Scenario[] = [
     },
   },
   {
+    // Said before it was opened, and rewound: what a fork does that no other conversation does.
+    name: 'forked-and-rewound',
+    whose: (id) => `fork-${id}`.slice(0, 64),
+    world: () => says(...Array.from({ length: 9 }, (_, i) => text(`Answer ${i + 1}.`))),
+    has: ['"name":"open-origin"', '"name":"rewind"', UPDATE_DONE, MODEL],
+    async play(stage) {
+      const { world, id } = stage;
+      const fork = `fork-${id}`.slice(0, 64);
+      await talk(stage, 3);
+      await world.client.fork(id, { at: 'turn_0002', id: fork, title: 'another way' });
+      for (const message of ['third of the fork', 'fourth of the fork']) await world.client.send(fork, message);
+      await world.client.rewind(fork, 'turn_0001');
+      await world.client.send(fork, 'and on');
+    },
+  },
+  {
+    // The stop, the hold of what waits, and the turn after it.
+    name: 'rewound-in-a-turn',
+    has: ['"name":"rewind"', CANCEL_ASKED, UPDATE_DONE],
+    async play(stage) {
+      const { world, id } = stage;
+      world.api.play({ reply: text('One.') }, { reply: text('Two.') });
+      await talk(stage, 2);
+      const stop = gate();
+      const { sent } = await sendUntilHeld(stage, 'third', stop);
+      world.api.play({ reply: text('After it.') });
+      const waits = world.client.send(id, 'waits');
+      await world.client.rewind(id, 'turn_0001');
+      stop.release();
+      await Promise.all([sent, waits]);
+    },
+  },
+  {
     name: 'text-turns',
     world: () => says(text('One.'), text('Two.'), text('Three.')),
     has: [MODEL, MARKER, UPDATE_DONE],
