@@ -7,6 +7,7 @@ import type { ConversationEvent } from './conversation/event.js';
 import { notificationsOf } from './conversation/observation.js';
 import type { ModelHook } from './models/hooks.js';
 import { createDelivery } from './telemetry/delivery.js';
+import { createTold } from './telemetry/told.js';
 import { createLog } from './telemetry/log.js';
 import { createRedactor } from './telemetry/redact.js';
 import type { Observed, Observer } from './telemetry/observer.js';
@@ -127,6 +128,7 @@ export function createObservation(
       },
     }),
   );
+  const told = createTold();
   const isWatched = deliveries.length + quick.length > 0;
   return {
     activityInterceptors: [],
@@ -135,8 +137,8 @@ export function createObservation(
       conversation: {
         opened: { fn: () => undefined, callDuringReplay: false },
         event: {
-          fn({ namespace, workflowId: conversation, runId }, event, change) {
-            if (!isWatched) return;
+          fn({ namespace, workflowId: conversation, runId }, event, change, mark) {
+            if (!isWatched || !told.isNew(runId, mark)) return;
             const of: Observed = { namespace, conversation, runId, change, notifications: notificationsOf(event, change ?? undefined) };
             for (const delivery of deliveries) delivery.take([event, of]);
             for (const tell of quick) tellQuickly(tell, event, of);

@@ -85,10 +85,13 @@ function isFile(path: string): boolean {
 }
 
 function inBrief(lines: readonly string[]): string {
-  // Webpack paints its words.
   return lines
+    .map((line) => {
+      // Webpack paints its words, and says at length what went well before what did not.
+      const plain = line.replace(/\x1b\[[0-9;]*m/g, '').replace(/^\s+at .*$/gm, '');
+      return plain.slice(Math.max(0, plain.indexOf('ERROR in')));
+    })
     .join('; ')
-    .replace(/\x1b\[[0-9;]*m/g, '')
     .replace(/\s+/g, ' ')
     .trim()
     .slice(0, REASON_CHARACTERS);

@@ -81,6 +81,31 @@ export function changeOf(before: ConversationState, state: ConversationState, wa
   return { before: was, after, context, ...(step && { step }), ...(turn && { turn }) };
 }
 
+/**
+ * What tells an event of a run from any other of it: its kind, whom it is about, and how often that was so. A workflow task that
+ * the server did not take is done again, perhaps with more before it: what happens again has the same mark, in whatever order.
+ */
+export function createMarks(): (event: ConversationEvent) => string {
+  const counted = new Map<string, number>();
+  return (event) => {
+    const of = `${event.kind}:${subjectOf(event)}`;
+    const n = (counted.get(of) ?? 0) + 1;
+    counted.set(of, n);
+    return `${of}:${n}`;
+  };
+}
+
+function subjectOf(event: ConversationEvent): string {
+  if ('messageId' in event) return event.messageId;
+  if ('id' in event) return event.id;
+  if ('requestId' in event) return event.requestId;
+  if ('callId' in event) return event.callId;
+  if ('call' in event) return event.call;
+  if (event.kind === 'model-answered') return event.answer.call;
+  if (event.kind === 'tool-finished') return event.result.callId;
+  return '';
+}
+
 export function notificationsOf(event: ConversationEvent, change: StateChange | undefined): Notification[] {
   return [
     ...dispatched(event),

@@ -26,7 +26,7 @@ import type { ConversationEvent } from '../conversation/event.js';
 import { readStart } from '../conversation/input.js';
 import { withOrigin } from '../conversation/lineage.js';
 import { nextStep } from '../conversation/next-step.js';
-import { changeOf, summaryOf } from '../conversation/observation.js';
+import { changeOf, createMarks, summaryOf } from '../conversation/observation.js';
 import { createReducerRegistry, type Reducers } from '../conversation/reducers.js';
 import { LATEST_RULES } from '../conversation/rules.js';
 import { openConversation, type ConversationState } from '../conversation/state.js';
@@ -63,6 +63,7 @@ async function converse(
   const bell = createBell();
   let leaving = false;
   let summary = summaryOf(state);
+  const markOf = createMarks();
 
   const tell = (event: ConversationEvent): void => {
     answers.note(event);
@@ -70,7 +71,7 @@ async function converse(
     state = apply(before, event);
     const change = changeOf(before, state, summary);
     if (change) summary = change.after;
-    observer.event(event, change ?? null);
+    observer.event(event, change ?? null, markOf(event));
     bell.ring();
   };
   let cancelled: Error | undefined;

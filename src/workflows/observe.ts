@@ -11,8 +11,8 @@ export interface ConversationSinks extends Sinks {
   readonly conversation: {
     /** The state that a run begins with: empty, or carried over. */
     opened(state: ConversationState): void;
-    /** With what it has changed; null where nothing that is told has. */
-    event(event: ConversationEvent, change: StateChange | null): void;
+    /** With what it has changed, null where nothing that is told has; and with its mark (`createMarks`). */
+    event(event: ConversationEvent, change: StateChange | null, mark: string): void;
   };
 }
 

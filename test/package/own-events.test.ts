@@ -334,6 +334,15 @@ test('killed and started again, it tells nothing twice', async () => {
   expect(lines.filter((line) => line.includes('"kind":"message-received"'))).toHaveLength(2);
 }, 120_000);
 
+test('its entry and its reducers are typed', async () => {
+  const bin = (name: string): string => join(__dirname, '..', '..', 'node_modules', '.bin', name);
+  const flags = ['--noEmit', '--strict', '--skipLibCheck', '--module', 'node16', '--target', 'es2022', '--types', 'node', '--ignoreConfig'];
+  const roots = ['--typeRoots', join(__dirname, '..', '..', 'node_modules', '@types')];
+  await run(process.execPath, [bin('tsc'), ...flags, ...roots, 'workflows.ts'], { cwd: project.dir }).catch(({ stdout }: { stdout: string }) => {
+    throw new Error(stdout);
+  });
+}, 120_000);
+
 test.each([
   ['nothing is there', undefined, /workflows: .*own\.ts is not there, or is no file/],
   [
@@ -345,7 +354,7 @@ test.each([
   [
     'a module of Node’s is imported',
     "import { readFileSync } from 'node:fs';\nexport const conversation = () => readFileSync('x');\n",
-    /cannot be bundled: .*'fs'/,
+    /cannot be bundled: ERROR in node:fs/,
   ],
   [
     'it throws when loaded',
