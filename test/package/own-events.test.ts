@@ -338,9 +338,11 @@ test('its entry and its reducers are typed', async () => {
   const bin = (name: string): string => join(__dirname, '..', '..', 'node_modules', '.bin', name);
   const flags = ['--noEmit', '--strict', '--skipLibCheck', '--module', 'node16', '--target', 'es2022', '--types', 'node', '--ignoreConfig'];
   const roots = ['--typeRoots', join(__dirname, '..', '..', 'node_modules', '@types')];
-  await run(process.execPath, [bin('tsc'), ...flags, ...roots, 'workflows.ts'], { cwd: project.dir }).catch(({ stdout }: { stdout: string }) => {
-    throw new Error(stdout);
-  });
+  await run(process.execPath, [bin('tsc'), ...flags, ...roots, 'workflows.ts'], { cwd: project.dir }).catch(
+    ({ stdout }: { stdout: string }) => {
+      throw new Error(stdout);
+    },
+  );
 }, 120_000);
 
 test.each([

@@ -44,6 +44,7 @@ test.each([
   ['a field that nobody knows', '{ "modle": "anthropic/claude-x" }', 'modle'],
   ['a wrong type', '{ "limits": { "maxToolRounds": "many" } }', 'maxToolRounds'],
   ['a model without its provider', '{ "model": "claude-x" }', 'provider/model'],
+  ['a compactor that is not there', '{ "context": { "compactor": "Owm" } }', 'there are: WorkingFlowCompactor'],
   ['a tool that is not there', '{ "tools": ["get_time", "teleport"] }', 'teleport'],
 ])('an agent.json with %s fails the turn with the reason, and the mended file works', async (what, config, words) => {
   const id = world.id();
