@@ -252,6 +252,8 @@ test('a turn is one trace: the turn, its model calls and its tool runs; without 
     },
   });
   expect(turn?.parentSpanId ?? '').toBe('');
+  // A provider's SDK tells no call a second time.
+  expect(otlp.spans.filter(({ traceId }) => traceId === turn?.traceId)).toHaveLength(4);
   const others = spans.filter((span) => span !== turn);
   expect(others.map(({ name }) => name).sort()).toEqual(['chat claude-sonnet-5-5', 'chat claude-sonnet-5-5', 'execute_tool get_time']);
   for (const span of others) expect(span).toMatchObject({ traceId: turn?.traceId, parentSpanId: turn?.spanId });
