@@ -31,6 +31,7 @@ import type {
 } from '../conversation/effects.js';
 import type { Forgotten, Reviewed } from '../conversation/memory-contract.js';
 import type { CompactionPlugins } from '../memory/channel/compaction-plugin.js';
+import type { CompactorRegistry } from '../memory/compaction/compactor.js';
 import type { Processors } from '../memory/processors.js';
 import type { ModelHook } from '../models/hooks.js';
 import type { Model } from '../models/model.js';
@@ -85,6 +86,8 @@ export interface ActivityDependencies {
   /** Of what people say, and of what tools answer; in their order, before it is stored. */
   readonly processors?: Processors;
   readonly hooks?: readonly ModelHook[];
+  /** Default: `WorkingFlowCompactor` alone. */
+  readonly compactors?: CompactorRegistry;
   /** By tool: what stands for long results, beside the built-in ones. */
   readonly compactionPlugins?: CompactionPlugins;
   /** How Temporal says that a workflow stands, such as RUNNING. Without it nobody looks after sub-agents of earlier runs. */
