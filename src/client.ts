@@ -12,6 +12,7 @@ import { toDescription, toListed, type Description, type Listed } from './client
 import { ClientError, isBetweenRuns, toClientError } from './client/errors.js';
 import { createScopeMemory, type ScopeMemory } from './client/memory.js';
 import { persistInTrying } from './client/persist-in-trying.js';
+import { createStepping, type SteppingClient } from './client/stepping.js';
 import { temporalConnection, type Config } from './config.js';
 import {
   type CompactionOutcome,
@@ -50,6 +51,7 @@ import {
 
 export { ClientError, type ClientErrorKind } from './client/errors.js';
 export type { ScopeMemory } from './client/memory.js';
+export type { AppEventToSend, SteppingClient } from './client/stepping.js';
 export type { Description, Listed, PendingActivity, RunState } from './client/describe.js';
 
 export interface Started {
@@ -73,7 +75,7 @@ export interface Remembered {
   readonly skipped: number;
 }
 
-export interface PerduraClient {
+export interface PerduraClient extends SteppingClient {
   readonly namespace: string;
   readonly taskQueue: string;
   /** Starts a conversation, or attaches to the running one of that id. Without an id one is made. */
@@ -111,6 +113,8 @@ export interface PerduraClient {
   watch(id: string, options?: { after?: string; signal?: AbortSignal }): AsyncIterable<WatchEvent>;
   /** Everything recorded, oldest first, with long texts at hand; `after` leaves out what lies up to that slot. */
   history(id: string, options?: { after?: number }): Promise<Entry[]>;
+  /** Entries at these slots, in their order, as they are recorded: long texts by reference. What the store does not have is left out. */
+  entries(id: string, slots: readonly number[]): Promise<Entry[]>;
   /** Which slots of `history` are archived: what compactions have made memory of. */
   archived(id: string): Promise<SlotRange[]>;
   /** What it remembers beyond what was said word for word: summaries of its turns, and the facts of its scope. */
@@ -229,6 +233,7 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
   return {
     namespace,
     taskQueue,
+    ...createStepping({ handleOf, withSignal }),
 
     async start(id = `conv-${randomUUID()}`, options = {}) {
       const own = startOptions(id, options);
@@ -334,6 +339,11 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
 
     async history(id, { after: first = 0 } = {}) {
       return (await readEntries(await store(), await keyOf(id), first)).entries;
+    },
+
+    async entries(id, slots) {
+      const found = await (await store()).entries.read(await keyOf(id), slots);
+      return found.filter((entry) => entry !== undefined);
     },
 
     archived: async (id) => (await store()).entries.archived(await keyOf(id)),

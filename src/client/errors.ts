@@ -10,6 +10,10 @@ export type ClientErrorKind =
   /** The conversation is closing, or its workflow has ended. */
   | 'closed'
   | 'not-yet-available'
+  /** Another step runs, or the conversation runs by itself. */
+  | 'cannot-step'
+  /** As many events as may wait do so. */
+  | 'queue-full'
   /** Temporal or the store does not answer. */
   | 'unreachable'
   /** The caller's signal. What was sent stays sent. */
@@ -83,6 +87,8 @@ const KINDS: Readonly<Record<string, ClientErrorKind>> = {
   UnknownProposal: 'not-found',
   NotYetAvailable: 'not-yet-available',
   ConversationClosing: 'closed',
+  CannotStep: 'cannot-step',
+  QueueFull: 'queue-full',
 };
 
 function failureIn(error: unknown): ApplicationFailure | undefined {

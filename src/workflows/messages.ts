@@ -19,6 +19,7 @@ import type {
   ContextIndex,
   ControlMode,
   ControlStatus,
+  ControlView,
   Decided,
   Decision,
   Enqueued,
@@ -73,6 +74,7 @@ export const undoCompactionUpdate = defineUpdate<CompactionOutcome, [{ id?: stri
 export const statusQuery = defineQuery<Status>('status');
 export const queueQuery = defineQuery<QueuedEvent[]>('queue');
 export const approvalsQuery = defineQuery<Approval[]>('approvals');
+export const controlQuery = defineQuery<ControlView>('control');
 export const contextQuery = defineQuery<ContextIndex>('context');
 
 /** From the memory workflow to the conversation that asked it. */
@@ -108,6 +110,8 @@ export const FAILURES = {
   notWaiting: 'NotWaiting',
   /** A step while one runs, or in a conversation that runs by itself. */
   cannotStep: 'CannotStep',
+  /** As many events of the application's own wait as may. */
+  queueFull: 'QueueFull',
   /** A reset that was taken out of the queue. */
   withdrawn: 'Withdrawn',
 } as const;
