@@ -31,6 +31,7 @@ import { readMessage, readStart } from './conversation/input.js';
 import type { Entry } from './conversation/message.js';
 import type { SlotRange } from './conversation/slots.js';
 import { fetchRuns, type FetchedRuns } from './heal/fetch-runs.js';
+import { withBodies } from './memory/bodies.js';
 import { importedLife, readEntries, readLife, type PastLife } from './memory/past-life.js';
 import type { ConversationKey, EpisodeRecord, FactRecord, Store } from './stores/store.js';
 import {
@@ -113,8 +114,8 @@ export interface PerduraClient extends SteppingClient {
   watch(id: string, options?: { after?: string; signal?: AbortSignal }): AsyncIterable<WatchEvent>;
   /** Everything recorded, oldest first, with long texts at hand; `after` leaves out what lies up to that slot. */
   history(id: string, options?: { after?: number }): Promise<Entry[]>;
-  /** Entries at these slots, in their order, as they are recorded: long texts by reference. What the store does not have is left out. */
-  entries(id: string, slots: readonly number[]): Promise<Entry[]>;
+  /** Entries at these slots, in their order; `whole`: with long texts at hand. What the store does not have is left out. */
+  entries(id: string, slots: readonly number[], options?: { readonly whole?: boolean }): Promise<Entry[]>;
   /** Which slots of `history` are archived: what compactions have made memory of. */
   archived(id: string): Promise<SlotRange[]>;
   /** What it remembers beyond what was said word for word: summaries of its turns, and the facts of its scope. */
@@ -341,9 +342,10 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
       return (await readEntries(await store(), await keyOf(id), first)).entries;
     },
 
-    async entries(id, slots) {
-      const found = await (await store()).entries.read(await keyOf(id), slots);
-      return found.filter((entry) => entry !== undefined);
+    async entries(id, slots, { whole = false } = {}) {
+      const [own, key] = [await store(), await keyOf(id)];
+      const found = (await own.entries.read(key, slots)).filter((entry) => entry !== undefined);
+      return whole ? Promise.all(found.map(async (entry) => ({ ...entry, message: await withBodies(own, key, entry) }))) : found;
     },
 
     archived: async (id) => (await store()).entries.archived(await keyOf(id)),

@@ -1,7 +1,7 @@
 /** What the chat is about: one conversation, and what the command was told about it. */
 import type { PerduraClient } from '../client.js';
 import type { Config } from '../config.js';
-import type { Status } from '../conversation/contract.js';
+import type { ControlMode, Status } from '../conversation/contract.js';
 import { shownText } from '../conversation/message.js';
 import { rememberLastConversation } from './last-conversation.js';
 import type { Output } from './output.js';
@@ -32,17 +32,19 @@ export async function openSession(
     readonly resume?: string;
     readonly agent?: string;
     readonly model?: string;
+    readonly mode?: ControlMode;
     readonly linkOf?: (id: string) => string | undefined;
   },
 ): Promise<ChatSession> {
-  const { resume, agent, model, linkOf } = options;
+  const { resume, agent, model, mode, linkOf } = options;
   let openTurns: readonly string[] = [];
   let id: string;
   if (resume === undefined) {
-    ({ id } = await client.start(undefined, { agent, model }));
+    ({ id } = await client.start(undefined, { agent, model, mode }));
   } else {
     id = resume;
     openTurns = openTurnsOf(await client.status(id));
+    if (mode !== undefined) output.problem(`--mode chooses for a new conversation; /mode ${mode} sets it in this one`);
     if (agent !== undefined || model !== undefined)
       output.problem('--agent and --model choose for a new conversation; this one keeps its own');
   }

@@ -2,7 +2,7 @@
 import type { ReadStream, WriteStream } from 'node:tty';
 import type { PerduraClient } from '../client.js';
 import type { Config } from '../config.js';
-import { ID_PATTERN } from '../conversation/contract.js';
+import { ID_PATTERN, type ControlMode } from '../conversation/contract.js';
 import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT } from './exit.js';
 import { onInterrupt, onTermination } from './interrupts.js';
@@ -16,6 +16,7 @@ export interface ChatOptions {
   readonly resume?: string | true;
   readonly agent?: string;
   readonly model?: string;
+  readonly mode?: ControlMode;
   /** A message, or true when it comes from stdin. */
   readonly print?: string | true;
   readonly outputFormat: 'text' | 'json' | 'stream-json';
@@ -62,14 +63,20 @@ export async function chat(
     }
     const linkOf = await linkTo(config, services);
     const { openSession } = await import('./chat-session.js');
-    let session = await openSession(client, config, output, { resume, agent: options.agent, model: options.model, linkOf });
+    let session = await openSession(client, config, output, {
+      resume,
+      agent: options.agent,
+      model: options.model,
+      mode: options.mode,
+      linkOf,
+    });
     introduce(session);
     stopGivingUp();
     let left = await talk(session, words, options, leave);
     // The person chose another model, and with it another conversation.
     while (left.model !== undefined && !leave.signal.aborted) {
       await tidyUp(session);
-      session = await openSession(client, config, output, { agent: options.agent, model: left.model, linkOf });
+      session = await openSession(client, config, output, { agent: options.agent, model: left.model, mode: options.mode, linkOf });
       introduce(session);
       left = await talk(session, [], options, leave);
     }

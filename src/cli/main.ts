@@ -2,11 +2,13 @@
 import { Command, CommanderError } from 'commander';
 import { loadConfig, readColorWish, withTemporalEnv } from '../config.js';
 import { packageVersion } from '../version.js';
+import * as breakAt from './commands/break.js';
 import * as cancel from './commands/cancel.js';
 import * as chat from './commands/chat.js';
 import * as close from './commands/close.js';
 import * as completion from './commands/completion.js';
 import * as contextMeter from './commands/context.js';
+import * as debug from './commands/debug.js';
 import * as dev from './commands/dev.js';
 import * as doctor from './commands/doctor.js';
 import * as exportConversation from './commands/export.js';
@@ -16,11 +18,14 @@ import * as importConversation from './commands/import.js';
 import * as inspect from './commands/inspect.js';
 import * as list from './commands/list.js';
 import * as memory from './commands/memory.js';
+import * as mode from './commands/mode.js';
 import * as newConversation from './commands/new.js';
+import * as queue from './commands/queue.js';
 import * as rename from './commands/rename.js';
 import * as send from './commands/send.js';
 import * as setup from './commands/setup.js';
 import * as show from './commands/show.js';
+import * as step from './commands/step.js';
 import * as stop from './commands/stop.js';
 import * as terminate from './commands/terminate.js';
 import * as watch from './commands/watch.js';
@@ -43,6 +48,11 @@ const COMMANDS = [
   memory,
   history,
   watch,
+  debug,
+  mode,
+  step,
+  breakAt,
+  queue,
   rename,
   stop,
   close,

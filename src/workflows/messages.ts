@@ -63,7 +63,7 @@ export const dispatchUpdate = defineUpdate<
   [{ id?: string; type: string; payload?: JsonValue }]
 >('dispatch');
 export const setModeUpdate = defineUpdate<ControlStatus, [{ mode: ControlMode }]>('setMode');
-export const stepUpdate = defineUpdate<StepResult, [{ id?: string }?]>('step');
+export const stepUpdate = defineUpdate<StepResult, [{ id?: string }]>('step');
 export const setBreakpointsUpdate = defineUpdate<ControlStatus, [Breakpoints]>('setBreakpoints');
 export const editQueueUpdate = defineUpdate<{ readonly queue: QueuedEvent[] }, [QueueEdit]>('editQueue');
 export const truncateUpdate = defineUpdate<CompactionOutcome, [{ id?: string }]>('truncate');

@@ -10,9 +10,9 @@ export interface NewOptions extends StartOptions {
   readonly id?: string;
 }
 
-export function newConversation(context: CliContext, { id: wanted, agent, title, model, scope }: NewOptions): Promise<number> {
+export function newConversation(context: CliContext, { id: wanted, agent, title, model, scope, mode }: NewOptions): Promise<number> {
   return withClient(context, { needsWorker: true }, async ({ client, output, globals, temporal, slowly }) => {
-    const options: StartOptions = { agent, title, model, scope };
+    const options: StartOptions = { agent, title, model, scope, mode };
     const { id, attached } = await slowly('starting a conversation', client.start(wanted, options));
     if (globals.output !== 'text') {
       output.line(toTerminalJson({ id, attached, namespace: client.namespace, taskQueue: client.taskQueue }));

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import type { NewOptions } from '../actions/new.js';
 import type { CliContext } from '../context.js';
 
@@ -10,6 +10,7 @@ export function register(program: Command, context: CliContext): void {
     .option('--title <text>', 'what lists call it')
     .option('--model <provider/name>', "a model other than the agent's")
     .option('--scope <name>', 'whose long-term memory it uses')
+    .addOption(new Option('--mode <mode>', 'stepping: it waits for each `perdura step`').choices(['auto', 'stepping']))
     .option('--id <id>', 'its id; one that runs already is left as it is')
     .action(async (options: NewOptions) => {
       const { newConversation } = await import('../actions/new.js');
