@@ -37,7 +37,7 @@ export async function compact(dependencies: ActivityDependencies, input: Compact
   try {
     const { persisted: _, ...result } = await performEffect<Compacted & { readonly persisted: boolean }>(dependencies.store, {
       key: keyOf(input.identity),
-      claim: { id: `compact_${String(input.attempt).padStart(4, '0')}`, hash: hashOf([input.session, input.context, input.currentTurn]) },
+      claim: { id: `compact_${String(input.attempt).padStart(4, '0')}`, hash: inputsHash(input) },
       work: () => makeMemory(dependencies, input, activity),
       // Nobody fences a compaction: one that comes too late is not looked at.
       fenced: () => ({ kind: 'nothing-to-compact', epoch: input.epoch, persisted: true }),
@@ -46,6 +46,10 @@ export async function compact(dependencies: ActivityDependencies, input: Compact
   } finally {
     stopHeartbeat();
   }
+}
+
+function inputsHash({ session, context, currentTurn }: CompactInput): string {
+  return hashOf([session, context, currentTurn]);
 }
 
 /** The `uncompact` step: the next request is what it would have been. Local: a few writes, each harmless when repeated. */
@@ -74,7 +78,7 @@ async function makeMemory(
     openTasks: input.task?.openTasks ?? [],
   };
   const known = (await store.facts.list(key)).facts;
-  const { config, ask, spent } = await createSummarizer(dependencies, input, activity);
+  const { config, ask, spent, name } = await createSummarizer(dependencies, input, activity);
   const whole = await Promise.all(window.entries.map(async (entry) => ({ ...entry, message: await withBodies(store, key, entry) })));
   const summary = await summarize(ask, whole, {
     goal: task.goal,
@@ -87,7 +91,13 @@ async function makeMemory(
   const tombstones = await store.documents.forgotten(key);
   const told = { ...summary.episodic, summary: redactor(tombstones, key.scope)(summary.episodic.summary) };
   const episode = { id: episodicId(number), ts, turn_ids: window.turnIds, ...told };
-  await store.episodes.add(key, { ...episode, session, epoch, slots: window.slots });
+  const made = {
+    model: name,
+    method: summary.method,
+    inputsHash: inputsHash(input),
+    tokens: tokensOf(window.entries.map(({ message }) => message)),
+  };
+  await store.episodes.add(key, { ...episode, session, epoch, slots: window.slots, made });
   const batch = factsBatch(key, epoch);
   const source = { conversation: key.conversation, turn_ids: window.turnIds };
   // What only a tool said is nothing that the scope knows: it waits for a person.
@@ -122,7 +132,8 @@ async function makeMemory(
     episode,
     facts: added.filter((fact) => fact.batch === batch).map(({ batch: _batch, source: _source, ...fact }) => fact),
     method: summary.method,
-    tokensBefore: tokensOf(window.entries.map(({ message }) => message)) + keptTokens,
+    made,
+    tokensBefore: made.tokens + keptTokens,
     tokensAfter: estimateStringTokens(text) + keptTokens,
     usage,
     persisted: true,
@@ -142,12 +153,12 @@ async function createSummarizer(
   { models, agents }: ActivityDependencies,
   { identity, model, agentHash }: CompactInput,
   activity: Context,
-): Promise<Asker & { readonly config: AgentConfig }> {
+): Promise<Asker & { readonly config: AgentConfig; readonly name: string }> {
   const { config } = await agents(identity.agent, identity.scope, agentHash);
   const name = config.context.summaryModel ?? model;
   const maxTokens = Math.min(SUMMARY_TOKENS, config.maxTokens);
   const answerSchema = { name: 'summary', schema: summaryJsonSchema() };
-  return { config, ...createAsker({ model: () => models(name), name, activity, maxTokens, answerSchema }) };
+  return { config, name, ...createAsker({ model: () => models(name), name, activity, maxTokens, answerSchema }) };
 }
 
 /** The entries that a session began with: summarized long ago, or still here. */

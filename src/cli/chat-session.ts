@@ -17,6 +17,8 @@ export interface ChatSession {
   readonly link?: string;
   /** True when this command began the conversation. */
   readonly isNew: boolean;
+  /** It waits for each step, as it was when we came. */
+  readonly isStepped: boolean;
   /** Turns that were running or queued when we came, oldest first. */
   readonly openTurns: readonly string[];
   /** To be called with each message, before it is sent. */
@@ -38,12 +40,15 @@ export async function openSession(
 ): Promise<ChatSession> {
   const { resume, agent, model, mode, linkOf } = options;
   let openTurns: readonly string[] = [];
+  let isStepped = mode === 'stepping';
   let id: string;
   if (resume === undefined) {
     ({ id } = await client.start(undefined, { agent, model, mode }));
   } else {
     id = resume;
-    openTurns = openTurnsOf(await client.status(id));
+    const status = await client.status(id);
+    isStepped = status.mode === 'stepping';
+    openTurns = openTurnsOf(status);
     if (mode !== undefined) output.problem(`--mode chooses for a new conversation; /mode ${mode} sets it in this one`);
     if (agent !== undefined || model !== undefined)
       output.problem('--agent and --model choose for a new conversation; this one keeps its own');
@@ -57,6 +62,7 @@ export async function openSession(
     link: linkOf?.(id),
     isNew: resume === undefined,
     openTurns,
+    isStepped,
     noteSpoken() {
       if (!spoken) rememberLastConversation(config.cwd, id);
       spoken = true;

@@ -223,6 +223,17 @@ export interface CompactInput {
   readonly agentHash: string;
 }
 
+/** How a summary came to be, for who asks later why something was forgotten. */
+export interface CompactionRecord {
+  /** `provider/model` that was asked; with `method` rules it gave nothing of use. */
+  readonly model: string;
+  readonly method: 'model' | 'repaired' | 'rules';
+  /** SHA-256 of what was to be summarized: session, slots and running turn. */
+  readonly inputsHash: string;
+  /** Estimate of what became memory. */
+  readonly tokens: number;
+}
+
 export type Compacted =
   | { readonly kind: 'nothing-to-compact'; readonly epoch: number }
   | {
@@ -240,6 +251,8 @@ export type Compacted =
       readonly episode: Episode;
       readonly facts: readonly Fact[];
       readonly method: 'model' | 'repaired' | 'rules';
+      /** Absent in results of earlier versions. */
+      readonly made?: CompactionRecord;
       /** Estimates of the messages before and after, the base with them. */
       readonly tokensBefore: number;
       readonly tokensAfter: number;

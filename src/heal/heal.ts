@@ -85,8 +85,8 @@ export async function heal({ service, code, store, processors, rememberedBy }: H
 
 /** As the compaction wrote it, under the same ids: where it is there already, nothing changes. */
 async function remember(store: Store, key: ConversationKey, { session, compacted }: RebuiltMemory): Promise<void> {
-  const { epoch, episode, archived, facts, turns } = compacted;
-  await store.episodes.add(key, { ...episode, session, epoch, slots: archived });
+  const { epoch, episode, archived, facts, turns, made } = compacted;
+  await store.episodes.add(key, { ...episode, session, epoch, slots: archived, ...(made && { made }) });
   await learnFacts(
     store,
     key,

@@ -1,5 +1,6 @@
 /** Episodes and facts as text, the seed's fields first. What cannot be read back is undefined, never an exception (S5). */
 import { createHash } from 'node:crypto';
+import type { CompactionRecord } from '../conversation/effects.js';
 import type { SlotRange } from '../conversation/slots.js';
 import { foldedFact, readEpisodicItem, readSemanticItem, type SemanticItem } from '../memory/items.js';
 import { decodeJson } from './entry-codec.js';
@@ -13,17 +14,24 @@ export interface KeptFact extends SemanticItem {
   readonly source: FactSource | null;
 }
 
-export function encodeEpisode({ id, ts, turn_ids, summary, tags, salience, session, epoch, slots }: EpisodeRecord): string {
-  return JSON.stringify({ id, ts, turn_ids, summary, tags, salience, session, epoch, slots, v: 1 });
+export function encodeEpisode({ id, ts, turn_ids, summary, tags, salience, session, epoch, slots, made }: EpisodeRecord): string {
+  return JSON.stringify({ id, ts, turn_ids, summary, tags, salience, session, epoch, slots, made, v: 1 });
 }
 
 export function decodeEpisode(text: string | null | undefined): EpisodeRecord | undefined {
   const value = decodeJson(text);
   const item = readEpisodicItem(value);
   if (!item) return undefined;
-  const { session, epoch, slots, v } = value as { readonly [field in keyof EpisodeRecord | 'v']?: unknown };
+  const { session, epoch, slots, made, v } = value as { readonly [field in keyof EpisodeRecord | 'v']?: unknown };
   if (v !== 1 || !isNumber(session) || !isNumber(epoch) || !Array.isArray(slots) || !slots.every(isRange)) return undefined;
-  return { ...item, session, epoch, slots };
+  return { ...item, session, epoch, slots, ...(isCompactionRecord(made) && { made }) };
+}
+
+/** What is not as it should be is left out: the summary counts without it. */
+function isCompactionRecord(value: unknown): value is CompactionRecord {
+  if (typeof value !== 'object' || value === null) return false;
+  const { model, method, inputsHash, tokens } = value as { readonly [field in keyof CompactionRecord]?: unknown };
+  return [model, method, inputsHash].every((text) => typeof text === 'string') && isNumber(tokens);
 }
 
 export function encodeFact({ id, ts, fact, tags, confidence, salience, namespace, batches, source }: KeptFact): string {

@@ -7,6 +7,7 @@
  * S4  A fenced effect never gains entries.
  * S5  What is foreign or damaged is skipped and counted, never thrown at a reader of something else.
  */
+import type { CompactionRecord } from '../conversation/effects.js';
 import type { BodyRef, Entry, JsonValue } from '../conversation/message.js';
 import type { SlotRange } from '../conversation/slots.js';
 import type { HistoryEntry, MemoryChange, MemoryText, MemoryWrite, Proposal, Tombstone } from '../memory/documents/documents.js';
@@ -116,6 +117,8 @@ export interface EpisodeRecord extends EpisodicItem {
   readonly session: number;
   readonly epoch: number;
   readonly slots: readonly SlotRange[];
+  /** Absent in those of earlier versions, and of what was imported. */
+  readonly made?: CompactionRecord;
 }
 
 /** Summaries of one life of a conversation. */

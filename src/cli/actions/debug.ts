@@ -3,15 +3,14 @@ import type { WriteStream } from 'node:tty';
 import { createPast, type Past } from '../../conversation/past.js';
 import type { Entry } from '../../conversation/message.js';
 import { turnId } from '../../conversation/state.js';
-import { replayRuns } from '../../heal/replay-runs.js';
-import { installTelemetry } from '../../observability.js';
-import { workflowCode } from '../../worker.js';
 import type { CliContext } from '../context.js';
 import { summaryOf } from '../debug-scene.js';
 import { CliError, EXIT } from '../exit.js';
 import { findConversation } from '../find-conversation.js';
 import { onTermination } from '../interrupts.js';
+import { replayedRuns } from '../replayed-runs.js';
 import { toTerminalJson } from '../terminal-text.js';
+import { toTurn } from '../turn-argument.js';
 import { eventInWords } from '../views/event-words.js';
 import { withClient, type Desk } from '../with-client.js';
 
@@ -75,15 +74,11 @@ async function untilTermination(desk: Desk, work: (desk: Desk) => Promise<number
   }
 }
 
-export async function pastOf(
+async function pastOf(
   { client }: Pick<Desk, 'client'>,
   id: string,
 ): Promise<{ readonly past: Past; readonly complete: boolean; readonly problems: readonly string[] }> {
-  // The replay's own log would stand between the lines.
-  installTelemetry({ logLevel: 'error' });
-  const { histories, complete } = await client.runs(id);
-  const { runs, problems } = await replayRuns(workflowCode(), id, histories);
-  const known = runs.filter((run) => run !== undefined);
+  const { runs: known, complete, problems } = await replayedRuns(client, id);
   if (known.length === 0) throw new CliError(`cannot replay the history of ${id}: ${problems[0] ?? 'it has no events'}`, EXIT.failed);
   return { past: createPast(known), complete, problems };
 }
@@ -125,11 +120,4 @@ function print(
 function noSuchTurn(id: string, turn: string, { turns }: Past): string {
   const last = turns.at(-1);
   return `conversation ${id} has no ${turn}${last === undefined ? ': no turn has begun' : `; its last is ${turnId(last.turn)}`}`;
-}
-
-function toTurn(text: string): string {
-  const digits = /^(?:turn_)?0*(\d{1,9})$/.exec(text)?.[1];
-  if (digits === undefined)
-    throw new CliError(`${JSON.stringify(text)} is not a turn: write its number, such as 7 or turn_0007`, EXIT.usage);
-  return turnId(Number(digits));
 }
