@@ -22,9 +22,10 @@ export interface FullScreen {
 // The other screen, no cursor, no wrapping at the right edge; and back.
 const ENTER = '\x1b[?1049h\x1b[?25l\x1b[?7l';
 const LEAVE = '\x1b[?7h\x1b[?25h\x1b[?1049l';
-// A frame is shown at once, by terminals that know it.
+// A frame is shown at once, by terminals that know it. Each row is cleared before it is written: in the last column the cursor stays
+// on the character that was just written, and clearing behind it would take that away.
 const BEGIN_FRAME = '\x1b[?2026h\x1b[H';
-const END_FRAME = '\x1b[J\x1b[?2026l';
+const END_FRAME = '\x1b[?2026l';
 
 export function openFullScreen(
   input: ReadStream,
@@ -59,7 +60,7 @@ export function openFullScreen(
     draw(lines) {
       if (!isOpen) return;
       const drawn = lines.map((line) => line.map(({ text, look }) => (look ? colors[look] : String)(oneLine(text))).join(''));
-      output.write(`${BEGIN_FRAME}${drawn.map((line) => `${line}\x1b[K`).join('\r\n')}${END_FRAME}`);
+      output.write(`${BEGIN_FRAME}${drawn.map((line) => `\x1b[2K${line}`).join('\r\n')}${END_FRAME}`);
     },
     size: () => ({ width: output.columns || 80, height: output.rows || 24 }),
     close() {

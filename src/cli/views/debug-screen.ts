@@ -102,6 +102,7 @@ function stateLines({ status, control, index }: DebugScene, { event }: DebugView
   ];
   const paused = pausedBy === null ? '' : ` · stopped by ${pausedBy}`;
   const lock = stepLock === null ? '' : ` · step ${stepLock} runs${control?.running ? `: ${control.running}` : ''}`;
+  const breaks = breakpointsInWords(control?.breakpoints ?? {});
   const next = control?.next ?? status.nextStep;
   const what =
     mode === 'stepping'
@@ -110,14 +111,13 @@ function stateLines({ status, control, index }: DebugScene, { event }: DebugView
   return [
     ...(event === undefined ? [] : [line('event', event, 'cyan')]),
     line('state', `${phase} · mode ${mode}${paused}${lock}`, mode === 'stepping' ? 'yellow' : 'green'),
-    line(
-      'turn',
-      `${turn} (${turns} ended) · session ${session} · epoch ${epoch} · ${formatCost(usage.costUsd)}${control ? ` · breaks ${breakpointsInWords(control.breakpoints)}` : ''}`,
-    ),
+    line('turn', `${turn} (${turns} ended) · session ${session} · epoch ${epoch} · ${formatCost(usage.costUsd)}`),
     thresholds
       ? tokenLine(index.total, thresholds, look)
       : line('tokens', `${formatCount(index.total)}; thresholds are known once the first turn has begun`),
-    ...(waitingFor === undefined ? [] : [line('waits', waitingFor, 'yellow')]),
+    ...(breaks === 'none' ? [] : [line('breaks', breaks)]),
+    // In stepping it waits for the step that stands below.
+    ...(waitingFor === undefined || waitingFor.startsWith('a step: ') ? [] : [line('waits', waitingFor, 'yellow')]),
     line('next', what, 'bold'),
   ];
 }
