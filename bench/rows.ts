@@ -2,6 +2,7 @@ import type { Row } from './row.js';
 import { coldWorker } from './rows/cold-worker.js';
 import { firstDelta } from './rows/first-delta.js';
 import { flat } from './rows/flat.js';
+import { fold } from './rows/fold.js';
 import { heal } from './rows/heal.js';
 import { history } from './rows/history.js';
 import { idle } from './rows/idle.js';
@@ -20,5 +21,6 @@ export const ROWS: readonly Row[] = [
   firstDelta,
   manyTools,
   heal,
+  fold,
   idle,
 ];

@@ -11,12 +11,14 @@ import { messageOf } from './exit.js';
 import { openFullScreen, type Key } from './full-screen.js';
 import { loadMeasure } from './views/cells.js';
 import { breakpointsInWords, queuedInWords } from './views/control.js';
+import { formatDuration } from './views/quantities.js';
 import { renderDebug, type DebugLook } from './views/debug-screen.js';
 import type { Desk } from './with-client.js';
 
 const KEYS = 's step  r run (auto)  p pause  b breakpoints  e queue  a/d approve/deny  ↑↓ PgUp PgDn chunks  ⏎ whole  q quit';
 const QUEUE_KEYS = '↑↓ select  u/n move up/down  d drop  c clear  esc back  q quit';
 const LOOK_MS = 3000;
+const STALE_MS = 8000;
 /** Many events of the feed are one look. */
 const GATHER_MS = 150;
 
@@ -34,12 +36,18 @@ export async function debugLive(
   const stop = AbortSignal.any([left.signal, signal]);
   let ended = false;
   let trouble = '';
+  let lookedAt = Date.now();
 
   const look = (): DebugLook => ({ ...screen.size(), measure });
+  /** Without a worker nobody answers, and nobody says so. */
+  const where = (): string => {
+    const age = Date.now() - lookedAt;
+    return age < STALE_MS ? trouble || 'live' : `as of ${formatDuration(age)} ago: no worker answers`;
+  };
   const draw = (): void => {
     clampCursor(cursor, scene);
     const keys = cursor.focus === 'queue' ? QUEUE_KEYS : KEYS;
-    screen.draw(renderDebug(scene, viewOf(cursor, { where: trouble === '' ? 'live' : trouble, keys }), look()));
+    screen.draw(renderDebug(scene, viewOf(cursor, { where: where(), keys }), look()));
   };
 
   let looking: Promise<void> | undefined;
@@ -52,6 +60,7 @@ export async function debugLive(
         try {
           scene = await liveScene(client, id, read);
           trouble = '';
+          lookedAt = Date.now();
         } catch (error) {
           trouble = 'not up to date';
           const described = await client.describe(id).catch(() => undefined);
@@ -190,7 +199,9 @@ export async function debugLive(
     const listening = listen(client, id, stop, refresh);
     while (!stop.aborted) {
       await sleep(LOOK_MS, undefined, { signal: stop }).catch(() => undefined);
-      if (!stop.aborted) await refresh();
+      if (stop.aborted) break;
+      void refresh();
+      if (Date.now() - lookedAt >= STALE_MS) draw();
     }
     await listening;
   } finally {

@@ -75,6 +75,12 @@ test('an agent that does not compact keeps all up to the truncation line, then t
   }
   const last = said(stage.requests(id).at(-1));
   expect(turns).toBeGreaterThan(4);
+  const hints = stage
+    .requests(id)
+    .map(said)
+    .filter((words) => words.includes('The context has about'));
+  for (const words of hints) expect(words).toContain('beyond 4500 its oldest messages are left out of the prompt');
+  expect(hints.length).toBeGreaterThan(0);
   expect(last).not.toContain('\n1: The harbour');
   expect(last).toContain(`${id} turn ${turns}`);
   const status = await world.client.status(id);

@@ -104,10 +104,7 @@ function stateLines({ status, control, index }: DebugScene, { event }: DebugView
   const lock = stepLock === null ? '' : ` · step ${stepLock} runs${control?.running ? `: ${control.running}` : ''}`;
   const breaks = breakpointsInWords(control?.breakpoints ?? {});
   const next = control?.next ?? status.nextStep;
-  const what =
-    mode === 'stepping'
-      ? (next ?? 'nothing to do: the queue is empty, or something is under way')
-      : (next ?? 'nothing: it waits for a message');
+  const rest = status.phase === 'closing' ? 'nothing more: it closes, or has ended' : nothingToDo(mode, control?.turn != null);
   return [
     ...(event === undefined ? [] : [line('event', event, 'cyan')]),
     line('state', `${phase} · mode ${mode}${paused}${lock}`, mode === 'stepping' ? 'yellow' : 'green'),
@@ -118,8 +115,13 @@ function stateLines({ status, control, index }: DebugScene, { event }: DebugView
     ...(breaks === 'none' ? [] : [line('breaks', breaks)]),
     // In stepping it waits for the step that stands below.
     ...(waitingFor === undefined || waitingFor.startsWith('a step: ') ? [] : [line('waits', waitingFor, 'yellow')]),
-    line('next', what, 'bold'),
+    line('next', next ?? rest, 'bold'),
   ];
+}
+
+function nothingToDo(mode: string, inTurn: boolean): string {
+  if (inTurn) return 'nothing new: it waits for what is under way, or for a person';
+  return mode === 'stepping' ? 'nothing: the queue is empty' : 'nothing: it waits for a message';
 }
 
 function tokenLine(
