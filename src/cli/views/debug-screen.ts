@@ -104,7 +104,7 @@ function stateLines({ status, control, index }: DebugScene, { event }: DebugView
   const lock = stepLock === null ? '' : ` · step ${stepLock} runs${control?.running ? `: ${control.running}` : ''}`;
   const breaks = breakpointsInWords(control?.breakpoints ?? {});
   const next = control?.next ?? status.nextStep;
-  const rest = status.phase === 'closing' ? 'nothing more: it closes, or has ended' : nothingToDo(mode, control?.turn != null);
+  const rest = status.phase === 'closing' ? 'nothing more: it closes, or has ended' : nothingToDo(mode, Boolean(control?.turn));
   return [
     ...(event === undefined ? [] : [line('event', event, 'cyan')]),
     line('state', `${phase} · mode ${mode}${paused}${lock}`, mode === 'stepping' ? 'yellow' : 'green'),
