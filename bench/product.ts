@@ -8,11 +8,13 @@ import { createClientWith, type PerduraClient } from '../src/client.js';
 import { createAnthropicModel } from '../src/models/anthropic/client.js';
 import { createModels } from '../src/models/choose.js';
 import { openStore } from '../src/stores/open.js';
+import type { Store } from '../src/stores/store.js';
 import { createToolRegistry } from '../src/tools/registry.js';
 import { workerOptions } from '../src/worker.js';
 import { ANSWER } from './bodies.js';
 import { instantModel } from './instant-model.js';
 import { checkAnswer, type Talk } from './talk.js';
+import { folderBytes, redisBytes } from './stored-bytes.js';
 import { ordinary, quick } from './tools.js';
 
 export type StoreKind = 'redis' | 'file';
@@ -20,6 +22,9 @@ export type StoreKind = 'redis' | 'file';
 export interface Product {
   readonly client: PerduraClient;
   readonly options: WorkerOptions;
+  /** The store that its worker uses, opened once more. */
+  readonly openStore: () => Store;
+  readonly storedBytes: () => Promise<number>;
   /** `patient` may call tools ten thousand times in a turn; `afar` has its model behind HTTP, in another process. */
   start(agent?: 'default' | 'patient' | 'afar'): Promise<Talk>;
   close(): Promise<void>;
@@ -69,6 +74,8 @@ export async function startProduct({ dir, temporal, connection, modelUrl, taskQu
   return {
     client,
     options,
+    openStore: () => openStore(settings),
+    storedBytes: () => (redisUrl === undefined ? folderBytes(settings.memoryDir) : redisBytes(redisUrl)),
     async start(agent = 'default') {
       const { id } = await client.start(undefined, { agent });
       return { id, say: async (text) => checkAnswer((await client.send(id, text)).text, ANSWER) };

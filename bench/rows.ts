@@ -3,10 +3,12 @@ import { coldWorker } from './rows/cold-worker.js';
 import { firstDelta } from './rows/first-delta.js';
 import { flat } from './rows/flat.js';
 import { fold } from './rows/fold.js';
+import { fork } from './rows/fork.js';
 import { heal } from './rows/heal.js';
 import { history } from './rows/history.js';
 import { idle } from './rows/idle.js';
 import { manyTools } from './rows/many-tools.js';
+import { memoryChannel } from './rows/memory-channel.js';
 import { throughput } from './rows/throughput.js';
 import { ordinaryTool, quickTool, textTurn } from './rows/turn-time.js';
 
@@ -20,7 +22,9 @@ export const ROWS: readonly Row[] = [
   throughput,
   firstDelta,
   manyTools,
+  memoryChannel,
   heal,
   fold,
+  fork,
   idle,
 ];

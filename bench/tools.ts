@@ -4,13 +4,25 @@ import { FINDING } from './bodies.js';
 
 const input = z.object({ question: z.string() });
 
+let runs = 0;
+
+/** How often any of them has run in this process. */
+export function toolRuns(): number {
+  return runs;
+}
+
+function find(): string {
+  runs += 1;
+  return FINDING;
+}
+
 /** Runs as a local activity. */
 export const quick = defineTool({
   name: 'quick',
   description: 'Finds something at once.',
   input,
   policy: { repeatable: true, local: true, timeoutMs: 1_000 },
-  run: () => FINDING,
+  run: find,
 });
 
 export const ordinary = defineTool({
@@ -18,5 +30,5 @@ export const ordinary = defineTool({
   description: 'Finds something.',
   input,
   policy: { repeatable: true, local: false, timeoutMs: 60_000 },
-  run: () => FINDING,
+  run: find,
 });

@@ -10,7 +10,9 @@ import {
 import { openConnection } from './client/connection.js';
 import { toDescription, toListed, type Description, type Listed } from './client/describe.js';
 import { ClientError, isBetweenRuns, toClientError } from './client/errors.js';
+import { createLineageClient, type LineageClient } from './client/lineage.js';
 import { createScopeMemory, type ScopeMemory } from './client/memory.js';
+import { createPeople, type PeopleClient } from './client/people.js';
 import { persistInTrying } from './client/persist-in-trying.js';
 import { createStepping, type SteppingClient } from './client/stepping.js';
 import { temporalConnection, type Config } from './config.js';
@@ -28,11 +30,14 @@ import {
   type TurnResult,
 } from './conversation/contract.js';
 import { readMessage, readStart } from './conversation/input.js';
+import { CHILD_PATTERN } from './conversation/people-input.js';
 import type { Entry } from './conversation/message.js';
 import type { SlotRange } from './conversation/slots.js';
 import { fetchRuns, type FetchedRuns } from './heal/fetch-runs.js';
+import { askedArguments } from './memory/asked-arguments.js';
 import { withBodies } from './memory/bodies.js';
-import { importedLife, readEntries, readLife, type PastLife } from './memory/past-life.js';
+import { readBranch, readBranches, readCurrent, type Branch } from './memory/branches.js';
+import { importedLife, readLife, type PastLife } from './memory/past-life.js';
 import type { ConversationKey, EpisodeRecord, FactRecord, Store } from './stores/store.js';
 import {
   closeSignal,
@@ -51,8 +56,11 @@ import {
 } from './workflows/messages.js';
 
 export { ClientError, type ClientErrorKind } from './client/errors.js';
+export type { Begun, Deleted, LineageClient } from './client/lineage.js';
 export type { ScopeMemory } from './client/memory.js';
 export type { AppEventToSend, SteppingClient } from './client/stepping.js';
+export type { Branch } from './memory/branches.js';
+export type { AllPending, PeopleClient, Pending } from './client/people.js';
 export type { Description, Listed, PendingActivity, RunState } from './client/describe.js';
 
 export interface Started {
@@ -76,7 +84,7 @@ export interface Remembered {
   readonly skipped: number;
 }
 
-export interface PerduraClient extends SteppingClient {
+export interface PerduraClient extends LineageClient, PeopleClient, SteppingClient {
   readonly namespace: string;
   readonly taskQueue: string;
   /** Starts a conversation, or attaches to the running one of that id. Without an id one is made. */
@@ -112,10 +120,15 @@ export interface PerduraClient extends SteppingClient {
   key(id: string): Promise<ConversationKey>;
   /** Live events after `after` (default: from now on), until `signal` aborts. A retried attempt begins with `reset`. */
   watch(id: string, options?: { after?: string; signal?: AbortSignal }): AsyncIterable<WatchEvent>;
-  /** Everything recorded, oldest first, with long texts at hand; `after` leaves out what lies up to that slot. */
-  history(id: string, options?: { after?: number }): Promise<Entry[]>;
+  /**
+   * Everything recorded, oldest first, with long texts at hand, and with what it shares with the conversation that it was forked from;
+   * `after` leaves out what lies up to that slot. What rewinds have cut is not in it: `branch` reads that.
+   */
+  history(id: string, options?: { after?: number; branch?: number }): Promise<Entry[]>;
   /** Entries at these slots, in their order; `whole`: with long texts at hand. What the store does not have is left out. */
   entries(id: string, slots: readonly number[], options?: { readonly whole?: boolean }): Promise<Entry[]>;
+  /** What rewinds have cut out of it, oldest first. */
+  branches(id: string): Promise<Branch[]>;
   /** Which slots of `history` are archived: what compactions have made memory of. */
   archived(id: string): Promise<SlotRange[]>;
   /** What it remembers beyond what was said word for word: summaries of its turns, and the facts of its scope. */
@@ -177,12 +190,13 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
   const startOptions = (id: string, options: StartOptions) => {
     const start = readStart(options);
     if (!start.ok) throw new ClientError('invalid', `cannot start ${id}: ${start.reason}`);
-    const { agent, scope, title } = start.value;
+    const { agent, scope, title, origin } = start.value;
+    const parent = origin?.kind === 'fork' ? { parent: origin.conversation, parentTurn: origin.turn ?? '' } : {};
     return {
-      workflowId: checkedId(id),
+      workflowId: checkedId(id, ID_PATTERN),
       taskQueue,
       args: [options],
-      memo: { agent, scope, ...(title === null ? {} : { title }) },
+      memo: { agent, scope, ...(title === null ? {} : { title }), ...parent },
       staticSummary: title === null ? agent : `${agent} · ${title}`,
       staticDetails: `A conversation with agent \`${agent}\`, long-term memory of \`${scope}\`. What it does now stands under Current Details.`,
     };
@@ -231,10 +245,39 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
     return persistInTrying({ attempt }, () => handleOf(id).executeUpdate(update, { args, updateId: `${update.name}-${requestId}` }));
   };
 
+  const list = async ({ limit = 50, query }: { limit?: number; query?: string } = {}): Promise<Listed[]> => {
+    // A run that handed over is a part of the conversation, as is an earlier life of the same id.
+    const ours = `WorkflowType = '${WORKFLOW_TYPE}' AND ExecutionStatus != 'ContinuedAsNew'`;
+    const found = new Map<string, Listed>();
+    try {
+      for await (const info of client.workflow.list({ query: query === undefined ? ours : `${ours} AND (${query})` })) {
+        const listed = toListed(info);
+        if (found.get(listed.id)?.running !== true && (!found.has(listed.id) || listed.running)) found.set(listed.id, listed);
+        if (found.size === limit) break;
+      }
+    } catch (error) {
+      throw toClientError(error, 'cannot list conversations');
+    }
+    return [...found.values()];
+  };
+
+  const people = createPeople({
+    handleOf,
+    withId,
+    argumentsOf: async (approval) => askedArguments(await store(), await keyOf(approval.conversation), approval),
+    async running(query, limit) {
+      const wanted = `ExecutionStatus = 'Running'${query === undefined ? '' : ` AND (${query})`}`;
+      return (await list({ query: wanted, limit })).map(({ id }) => id);
+    },
+    within: (ms, call) => client.withDeadline(Date.now() + ms, call),
+  });
+
   return {
     namespace,
     taskQueue,
     ...createStepping({ handleOf, withSignal }),
+    ...createLineageClient({ client, namespace, store, handleOf, describe, status, startOptions }),
+    ...people,
 
     async start(id = `conv-${randomUUID()}`, options = {}) {
       const own = startOptions(id, options);
@@ -338,8 +381,12 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
       }
     },
 
-    async history(id, { after: first = 0 } = {}) {
-      return (await readEntries(await store(), await keyOf(id), first)).entries;
+    async history(id, { after: first = 0, branch } = {}) {
+      const [own, key] = [await store(), await keyOf(id)];
+      if (branch === undefined) return readCurrent(own, key, first);
+      const entries = await readBranch(own, key, branch);
+      if (!entries) throw new ClientError('not-found', `${id} has no branch ${branch}`);
+      return entries.filter(({ slot }) => slot > first);
     },
 
     async entries(id, slots, { whole = false } = {}) {
@@ -347,6 +394,7 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
       const found = (await own.entries.read(key, slots)).filter((entry) => entry !== undefined);
       return whole ? Promise.all(found.map(async (entry) => ({ ...entry, message: await withBodies(own, key, entry) }))) : found;
     },
+    branches: async (id) => readBranches(await store(), await keyOf(id)),
 
     archived: async (id) => (await store()).entries.archived(await keyOf(id)),
 
@@ -369,21 +417,7 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
         throw toClientError(error, `cannot fetch the history of ${id}`);
       }),
 
-    async list({ limit = 50, query } = {}) {
-      // A run that handed over is a part of the conversation, as is an earlier life of the same id.
-      const ours = `WorkflowType = '${WORKFLOW_TYPE}' AND ExecutionStatus != 'ContinuedAsNew'`;
-      const found = new Map<string, Listed>();
-      try {
-        for await (const info of client.workflow.list({ query: query === undefined ? ours : `${ours} AND (${query})` })) {
-          const listed = toListed(info);
-          if (found.get(listed.id)?.running !== true && (!found.has(listed.id) || listed.running)) found.set(listed.id, listed);
-          if (found.size === limit) break;
-        }
-      } catch (error) {
-        throw toClientError(error, 'cannot list conversations');
-      }
-      return [...found.values()];
-    },
+    list,
 
     async close() {
       await (await opened)?.close();
@@ -392,8 +426,10 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
   };
 }
 
-function checkedId(id: string): string {
-  if (ID_PATTERN.test(id)) return id;
+/** A sub-agent can be spoken of, but is started by its parent alone. */
+function checkedId(id: string, ...patterns: readonly RegExp[]): string {
+  const allowed = patterns.length > 0 ? patterns : [ID_PATTERN, CHILD_PATTERN];
+  if (allowed.some((pattern) => pattern.test(id))) return id;
   throw new ClientError('invalid', `${JSON.stringify(id.slice(0, 80))} cannot be a conversation's id: it must match ${ID_PATTERN.source}`);
 }
 

@@ -2,7 +2,7 @@
  * Settings (design section 7). The only file that reads the environment: `.env` in the working directory, the real
  * environment wins. An empty value counts as not set, so `ANTHROPIC_API_KEY= npm start` leaves out the one in `.env`.
  */
-import { readFileSync } from 'node:fs';
+import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { homedir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
@@ -36,6 +36,11 @@ export interface Config {
   readonly logLevel: LogLevel;
   /** `address:port` where a worker serves its metrics; nowhere without it. */
   readonly metricsAddress?: string;
+  /** `host:port`, lower case: what `fetch_url` may reach although its address is not public. */
+  readonly fetchAllow: readonly string[];
+  /** Told when a person is waited for: a program by its absolute path, and an address. */
+  readonly notifyCommand?: string;
+  readonly notifyUrl?: string;
   /** The working directory that `.env` and `.perdura/` belong to. */
   readonly cwd: string;
   /** What `@temporalio/envconfig` is given to read; `temporalConnection` is the way to use it. */
@@ -83,6 +88,17 @@ export const SETTINGS = [
     meaning: 'where a worker serves Prometheus metrics, such as 127.0.0.1:9464; nowhere without it',
     secret: false,
   },
+  {
+    name: 'PERDURA_FETCH_ALLOW',
+    meaning: 'hosts that fetch_url may reach although they are not public, as host:port, parted by commas',
+    secret: false,
+  },
+  {
+    name: 'PERDURA_NOTIFY_COMMAND',
+    meaning: 'a program that a worker starts when a person is waited for; it gets what waits as JSON on stdin',
+    secret: false,
+  },
+  { name: 'PERDURA_NOTIFY_URL', meaning: 'an address that a worker posts the same JSON to', secret: true },
 ] as const satisfies readonly Setting[];
 
 type SettingName = (typeof SETTINGS)[number]['name'];
@@ -116,10 +132,18 @@ export function loadConfig(env: Environment = process.env, cwd: string = process
     memoryDir: resolve(cwd, readOr('PERDURA_MEMORY_DIR')),
     workspace: resolve(cwd, readOr('PERDURA_WORKSPACE')),
     logLevel: checkedLogLevel(readOr('PERDURA_LOG_LEVEL')),
+    fetchAllow: Object.freeze(checkedHosts('PERDURA_FETCH_ALLOW', read('PERDURA_FETCH_ALLOW'))),
     metricsAddress: checkedSocket('PERDURA_METRICS_ADDRESS', read('PERDURA_METRICS_ADDRESS')),
+    notifyCommand: checkedProgram('PERDURA_NOTIFY_COMMAND', read('PERDURA_NOTIFY_COMMAND'), cwd),
+    notifyUrl: checkedUrl('PERDURA_NOTIFY_URL', read('PERDURA_NOTIFY_URL'), ['http:', 'https:']),
     cwd: resolve(cwd),
     temporalEnv: Object.freeze(Object.fromEntries(Object.entries(all).filter(isTemporalEntry))),
   });
+}
+
+/** All variables that there are, `.env` included: for what an operator's own file names by `${NAME}`. */
+export function loadVariables(cwd: string, env: Environment = process.env): Environment {
+  return withoutEmpty({ ...readDotEnv(cwd), ...env });
 }
 
 /** Every secret that the settings hold, for those who must not show one. */
@@ -127,7 +151,9 @@ export function secretsOf(config: Config): string[] {
   const keys = [config.anthropicApiKey, config.openaiApiKey, config.geminiApiKey];
   const urls = [config.anthropicBaseUrl, config.openaiBaseUrl, config.geminiBaseUrl, config.ollamaHost, config.redisUrl];
   const ofTemporal = Object.entries(config.temporalEnv).flatMap(([name, value]) => (TEMPORAL_SECRETS.test(name) ? [value] : []));
-  return [...keys.filter((key) => key !== undefined), ...urls.flatMap(passwordsIn), ...ofTemporal];
+  // Whoever knows the address of a webhook may write there.
+  const addresses = [config.notifyUrl].filter((url) => url !== undefined);
+  return [...keys.filter((key) => key !== undefined), ...urls.flatMap(passwordsIn), ...addresses, ...ofTemporal];
 }
 
 /** Who has no key, no other address and names no other provider gets the scripted stand-in. */
@@ -248,6 +274,15 @@ export function childEnvironment(extra: Readonly<Record<string, string>>): NodeJ
   return { ...process.env, ...extra };
 }
 
+/** All of our own environment that a command of a model finds in its own: no keys, and no addresses that hold passwords. */
+export function commandEnvironment(env: Environment = process.env): Readonly<Record<string, string>> {
+  const passed = Object.entries(env).filter(([name, value]) => value !== undefined && (COMMAND_NAMES.has(name) || name.startsWith('LC_')));
+  // Nobody looks at a screen.
+  return Object.freeze({ ...(Object.fromEntries(passed) as Record<string, string>), TERM: 'dumb', NO_COLOR: '1' });
+}
+
+const COMMAND_NAMES = new Set(['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'LANG', 'LANGUAGE', 'TZ', 'TMPDIR']);
+
 const TEMPORAL_NAMES = /^TEMPORAL_(ADDRESS|NAMESPACE|API_KEY|TLS(_.+)?|CODEC_.+|GRPC_META_.+|PROFILE|CONFIG_FILE)$/;
 const TEMPORAL_SECRETS = /^TEMPORAL_(API_KEY|TLS_CLIENT_KEY_DATA|CODEC_AUTH|GRPC_META_.+)$/;
 /** Where envconfig looks for `temporalio/temporal.toml`. */
@@ -287,6 +322,19 @@ function checkedKey(name: SettingName, value: string | undefined): string | unde
   return value === undefined ? undefined : checked(name, value, /^[\x21-\x7e]+$/, 'the key alone, without blanks or quotes');
 }
 
+/** A path, not a command line: nothing of it is given to a shell. */
+function checkedProgram(name: SettingName, value: string | undefined, cwd: string): string | undefined {
+  if (value === undefined) return undefined;
+  const path = resolve(cwd, value);
+  try {
+    accessSync(path, constants.X_OK);
+    if (statSync(path).isFile()) return path;
+  } catch {
+    // Said below.
+  }
+  return refuse(name, value, 'the path of a program that can be run, without arguments');
+}
+
 function checkedUrl(name: SettingName, value: string | undefined, protocols: readonly string[]): string | undefined {
   if (value === undefined) return undefined;
   const wanted = `a URL that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`;
@@ -322,4 +370,17 @@ function checkedSocket(name: SettingName, value: string | undefined): string | u
   const bracketed = /^\[(.+)\]$/.exec(host)?.[1];
   const isAddress = bracketed === undefined ? isIP(host) === 4 : isIP(bracketed) === 6;
   return isAddress && Number(port) < 65_536 ? value : refuse(name, value, 'an IP address and a port, such as 127.0.0.1:9464');
+}
+
+/** Each as a URL would name it, so that they can be compared. */
+function checkedHosts(name: SettingName, value = ''): string[] {
+  return value
+    .split(',')
+    .map((host) => host.trim())
+    .filter(Boolean)
+    .map((host) => {
+      const [, given = '', port = ''] = /^([^/@?#\s]+):(\d{1,5})$/.exec(host) ?? [];
+      const url = given !== '' && Number(port) > 0 && Number(port) < 65_536 && URL.canParse(`http://${host}`) && new URL(`http://${host}`);
+      return url ? `${url.hostname}:${Number(port)}` : refuse(name, value, 'host:port, several parted by commas, such as localhost:3000');
+    });
 }

@@ -8,4 +8,20 @@ export { ModelFailure, ModelInterrupted } from './models/model.js';
 export type { FeedEvent, Message, ResetResult, StartOptions, Status, TurnResult } from './conversation/contract.js';
 export type { AssistantBlock, ConversationMessage, Entry, JsonObject, JsonValue, Usage } from './conversation/message.js';
 export type { ConversationEvent } from './conversation/event.js';
+export type {
+  ActionResult,
+  AgentAction,
+  CompactedResult,
+  CompactionContext,
+  CompactionPlugin,
+} from './memory/channel/compaction-plugin.js';
+export type {
+  AgentMemory,
+  MemoryCriteria,
+  MemoryItem,
+  MemoryItemHead,
+  MemorySnapshot,
+  MemoryTransform,
+  NewMemoryItem,
+} from './memory/channel/agent-memory.js';
 export type { Observed, Observer, OwnCode } from './user-config.js';

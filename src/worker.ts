@@ -9,21 +9,32 @@ import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker
 import { createActivities, type Activities, type ActivityDependencies } from './activities/index.js';
 import { createAgentLoader } from './agents/load-agent.js';
 import { createAskMemory } from './client/ask-memory.js';
-import { loadConfig, needsStandIn, providerSettings, secretsOf, temporalConnection, type Config } from './config.js';
+import {
+  commandEnvironment,
+  loadConfig,
+  loadVariables,
+  needsStandIn,
+  providerSettings,
+  secretsOf,
+  temporalConnection,
+  type Config,
+} from './config.js';
 import { heal } from './heal/heal.js';
 import { createRememberedBy } from './heal/remembered.js';
 import type { WorkflowCode } from './heal/replay-runs.js';
 import { toTraces } from './memory/traces.js';
 import { createModels } from './models/choose.js';
+import { createNotify } from './notify.js';
 import { installTelemetry, runtimeLog, toSinks } from './observability.js';
 import { createAttributeCheck } from './registered-attributes.js';
 import { openStore } from './stores/open.js';
 import type { Store } from './stores/store.js';
 import { sayTurn } from './telemetry/activity-log.js';
 import { startOfflineModel } from './testing/offline-model.js';
-import { builtinTools } from './tools/builtin/index.js';
+import { builtinToolsWith, type BuiltinSettings } from './tools/builtin/index.js';
+import { createServerTools } from './tools/mcp/server-tools.js';
 import { createToolRegistry } from './tools/registry.js';
-import { checkOwnCode, type Observer, type OwnCode } from './user-config.js';
+import { checkOwnCode, sharedServers, type Observer, type OwnCode } from './user-config.js';
 import { packageVersion } from './version.js';
 
 export type { Observed, Observer, OwnCode } from './user-config.js';
@@ -85,15 +96,22 @@ async function runUntil(stop: AbortSignal, config: Config, own: OwnCode, onReady
     (error: unknown) => runtimeLog().warn(error instanceof Error ? error.message : String(error)),
   );
   const offline = needsStandIn(config) ? await startOfflineModel() : undefined;
+  const serverTools = createServerTools({
+    pins: store.pins,
+    variables: loadVariables(config.cwd),
+    version: packageVersion(),
+    log: (line) => runtimeLog().warn(line),
+  });
   try {
     const { workflowService: service } = connection;
     const rememberedBy = createRememberedBy(service, { namespace, taskQueue: config.taskQueue });
     const activities = await activitiesOf(config, own, store, {
+      serverTools,
       offlineUrl: offline?.url,
       hasSearchAttributes: createAttributeCheck(connection, namespace),
       rememberedBy,
       askMemory: createAskMemory({ connection, namespace, taskQueue: config.taskQueue }),
-      heal: (key) => heal({ service, code: workflowCode(), store, processors: own.processors?.input, rememberedBy }, key),
+      heal: (key, run) => heal({ service, code: workflowCode(), store, processors: own.processors?.input, rememberedBy }, key, run),
     });
     if (stop.aborted) return;
     const { taskQueue } = config;
@@ -112,6 +130,7 @@ async function runUntil(stop: AbortSignal, config: Config, own: OwnCode, onReady
     }
     await running;
   } finally {
+    await serverTools.close();
     await offline?.close();
     await store.close();
     await connection.close();
@@ -125,22 +144,33 @@ async function activitiesOf(
   {
     offlineUrl,
     ...more
-  }: Pick<ActivityDependencies, 'askMemory' | 'heal' | 'hasSearchAttributes' | 'rememberedBy'> & {
+  }: Pick<ActivityDependencies, 'askMemory' | 'heal' | 'hasSearchAttributes' | 'rememberedBy' | 'serverTools'> & {
     readonly offlineUrl: string | undefined;
   },
 ): Promise<Activities> {
   await mkdir(config.workspace, { recursive: true });
+  const agentsDir = agentsDirOf(config, own);
   return createActivities({
     store,
     models: createModels({ ...providerSettings(config), offlineUrl, own: own.providers }),
-    agents: createAgentLoader(agentsDirOf(config, own)),
-    tools: createToolRegistry([...builtinTools, ...(own.tools ?? [])]),
+    agents: createAgentLoader(agentsDir, Date.now, sharedServers(own, config.cwd)),
+    tools: createToolRegistry([...builtinToolsWith(toolSettings(config, agentsDir)), ...(own.tools ?? [])]),
     workspace: await realpath(config.workspace),
     defaultModel: offlineUrl === undefined ? config.model : OFFLINE_MODEL,
     processors: own.processors,
     hooks: own.hooks,
+    compactionPlugins: own.compactionPlugins,
+    notify: createNotify({ command: config.notifyCommand, url: config.notifyUrl, environment: commandEnvironment() }),
     ...more,
   });
+}
+
+function toolSettings({ fetchAllow, memoryDir, cwd }: Config, agentsDir: string): BuiltinSettings {
+  return {
+    fetchAllow,
+    commandEnvironment: commandEnvironment(),
+    protectedPlaces: [agentsDir, memoryDir, join(cwd, '.perdura'), join(cwd, '.env')],
+  };
 }
 
 /** A folder without agents has the one that we ship, as long as nobody named another place. */

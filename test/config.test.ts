@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Environment } from '../src/config.js';
-import { ConfigError, loadConfig, loadMachine, secretsOf, SETTINGS, temporalConnection } from '../src/config.js';
+import { commandEnvironment, ConfigError, loadConfig, loadMachine, secretsOf, SETTINGS, temporalConnection } from '../src/config.js';
 
 let cwd: string;
 
@@ -30,6 +30,7 @@ test('without any setting everything has its default', () => {
     memoryDir: join(cwd, 'memory'),
     workspace: join(cwd, 'workspace'),
     logLevel: 'info',
+    fetchAllow: [],
     cwd,
     temporalEnv: {},
   });
@@ -42,6 +43,37 @@ test('a config cannot be changed', () => {
 test('.env is read, and the real environment wins', () => {
   writeFileSync(join(cwd, '.env'), 'PERDURA_TASK_QUEUE=from-file\nPERDURA_LOG_LEVEL=debug\n');
   expect(loadConfig({ PERDURA_TASK_QUEUE: 'from-env' }, cwd)).toMatchObject({ taskQueue: 'from-env', logLevel: 'debug' });
+});
+
+test('hosts that may be fetched from are written as a URL would name them', () => {
+  expect(loadConfig({ PERDURA_FETCH_ALLOW: ' LocalHost:3000, 127.1:80,[::1]:8080,,intra.example:0443 ' }, cwd).fetchAllow).toEqual([
+    'localhost:3000',
+    '127.0.0.1:80',
+    '[::1]:8080',
+    'intra.example:443',
+  ]);
+});
+
+test.each(['localhost', 'localhost:', ':80', 'http://localhost:80', 'a:b@c:80', 'localhost:0', 'localhost:99999', '*:80 x:1'])(
+  'PERDURA_FETCH_ALLOW=%s is refused with what to write',
+  (value) => {
+    expect(() => loadConfig({ PERDURA_FETCH_ALLOW: value }, cwd)).toThrow(/^PERDURA_FETCH_ALLOW .*write host:port/);
+  },
+);
+
+test('a command finds no key and no address with a password in its environment', () => {
+  const secrets = Object.fromEntries(SETTINGS.map(({ name }) => [name, 'sk-secret']));
+  expect(
+    commandEnvironment({
+      ...secrets,
+      HTTPS_PROXY: 'http://u:p@proxy',
+      TEMPORAL_API_KEY: 'x',
+      NODE_OPTIONS: '--require x',
+      LD_PRELOAD: 'x',
+      PATH: '/bin',
+      LC_ALL: 'C',
+    }),
+  ).toEqual({ PATH: '/bin', LC_ALL: 'C', TERM: 'dumb', NO_COLOR: '1' });
 });
 
 test('an empty variable leaves out what .env says', () => {
@@ -113,6 +145,7 @@ test('every setting has a name, a meaning, and says whether it is a secret', () 
     'OPENAI_API_KEY',
     'GEMINI_API_KEY',
     'GOOGLE_API_KEY',
+    'PERDURA_NOTIFY_URL',
   ]);
 });
 
@@ -143,4 +176,15 @@ test('a profile that is not there is said in words', async () => {
 test('the cache follows XDG_CACHE_HOME', () => {
   expect(loadMachine({ XDG_CACHE_HOME: '/x/cache', PATH: '/a:/b' })).toMatchObject({ cacheDir: '/x/cache/perdura', path: ['/a', '/b'] });
   expect(loadMachine({ HOME: '/home/ada' }).cacheDir).toBe('/home/ada/.cache/perdura');
+});
+
+test('whom to tell that a person is waited for: a program that can be run, by its path, and an address that is a secret', () => {
+  const program = join(cwd, 'tell');
+  writeFileSync(program, '#!/bin/sh\n', { mode: 0o755 });
+  const address = 'https://hooks.example/T0/secret';
+  const config = loadConfig({ PERDURA_NOTIFY_COMMAND: 'tell', PERDURA_NOTIFY_URL: address }, cwd);
+  expect(config).toMatchObject({ notifyCommand: program, notifyUrl: address });
+  expect(secretsOf(config)).toContain(address);
+  expect(() => loadConfig({ PERDURA_NOTIFY_COMMAND: 'tell --loud' }, cwd)).toThrow(/PERDURA_NOTIFY_COMMAND .* without arguments/);
+  expect(() => loadConfig({ PERDURA_NOTIFY_URL: 'ftp://secret.example' }, cwd)).toThrow(/PERDURA_NOTIFY_URL cannot be used: write a URL/);
 });

@@ -23,7 +23,10 @@ export const heal: Row = {
     try {
       const begin = performance.now();
       const cpuBefore = process.cpuUsage();
-      const found = await healFromHistory({ service: temporal.workflowService, code: { workflowBundle, dataConverter }, store, rememberedBy: () => Promise.resolve([]) }, key);
+      const found = await healFromHistory(
+        { service: temporal.workflowService, code: { workflowBundle, dataConverter }, store, rememberedBy: () => Promise.resolve([]) },
+        key,
+      );
       const seconds = (performance.now() - begin) / 1000;
       const { user, system } = process.cpuUsage(cpuBefore);
       const lost = before.length - found.restored;

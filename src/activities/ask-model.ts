@@ -18,17 +18,24 @@ export function createAsker({
   activity,
   maxTokens,
   answerSchema,
+  signal,
 }: {
   /** Asked for when there is a question: one that cannot be had fails the question. */
   readonly model: () => Model;
   /** `provider/model`, for its price. */
   readonly name: string;
   readonly activity: Context;
+  /** Beside the activity's own: questions end with it. */
+  readonly signal?: AbortSignal;
   readonly maxTokens: number;
-  readonly answerSchema: AnswerSchema;
+  /** Absent: the answer is prose. */
+  readonly answerSchema?: AnswerSchema;
 }): Asker {
   let usage: Usage = NO_USAGE;
-  const options = { signal: activity.cancellationSignal, onDelta: () => undefined };
+  const options = {
+    signal: signal ? AbortSignal.any([activity.cancellationSignal, signal]) : activity.cancellationSignal,
+    onDelta: () => undefined,
+  };
   return {
     spent: () => usage,
     ask: async (system, text) => {
@@ -40,9 +47,9 @@ export function createAsker({
         messages: [{ role: 'user', text }],
       };
       const asked = model();
-      const answer = await asked.stream({ ...request, answerSchema }, options).catch((error: unknown) => {
+      const answer = await asked.stream({ ...request, ...(answerSchema && { answerSchema }) }, options).catch((error: unknown) => {
         // What answers by this name may be another server, which knows no schemas.
-        if (error instanceof ModelFailure && error.kind === 'invalid-request') return asked.stream(request, options);
+        if (answerSchema && error instanceof ModelFailure && error.kind === 'invalid-request') return asked.stream(request, options);
         throw error;
       });
       usage = addUsage(usage, { ...answer.usage, costUsd: costUsd(name, answer.usage) });

@@ -1,7 +1,6 @@
 /** How long a prompt may be (seed 000, section 10): `input_budget = max_context_tokens - max_output_tokens - safety_margin`. */
 import { modelLimits, safetyMarginOf } from '../models/registry.js';
 import type { Thresholds } from '../conversation/effects.js';
-import { compactContext } from '../tools/builtin/compact-context.js';
 import type { AgentConfig } from '../agents/agent-config.js';
 
 /** A budget that leaves no room is somebody's mistake; the smallest still lets the model say so. */
@@ -31,7 +30,7 @@ export function thresholdsOf(config: AgentConfig, model: string, offered: readon
     hard: Math.floor(thresholds.hard * scale),
     truncation: Math.floor(thresholds.truncation * scale),
     autoCompact: autoCompactEnabled,
-    suggests: offered.some(({ name }) => name === compactContext.name),
+    suggests: offered.some(({ name }) => name === 'compact_context'),
   };
 }
 

@@ -16,11 +16,12 @@ import { compactionWindow } from '../memory/compaction/window.js';
 import { withProvenance } from '../memory/consolidation/provenance.js';
 import { isForgotten, redactor } from '../memory/documents/forgetting.js';
 import { factsBatch } from '../memory/facts-batch.js';
+import { episodesInSight } from '../memory/prefix.js';
 import { learnFacts } from '../memory/learn-facts.js';
-import { episodicId } from '../memory/items.js';
+import { byAge, episodicId } from '../memory/items.js';
 import { retrieve } from '../memory/retrieval.js';
-import { estimateStringTokens, tokensOf } from '../memory/tokens.js';
-import type { ConversationKey, Store } from '../stores/store.js';
+import { estimateStringTokens, shownTokensOf } from '../memory/tokens.js';
+import type { ConversationKey, EpisodeRecord, Store } from '../stores/store.js';
 import { createAsker, type Asker } from './ask-model.js';
 import { readHealed } from './context.js';
 import { performEffect, type Done } from './effect.js';
@@ -95,7 +96,7 @@ async function makeMemory(
     model: name,
     method: summary.method,
     inputsHash: inputsHash(input),
-    tokens: tokensOf(window.entries.map(({ message }) => message)),
+    tokens: shownTokensOf(window.entries.map(({ message }) => message)),
   };
   await store.episodes.add(key, { ...episode, session, epoch, slots: window.slots, made });
   const batch = factsBatch(key, epoch);
@@ -113,13 +114,13 @@ async function makeMemory(
   const added = await learnFacts(store, key, batch, facts, source);
   const open = proposed.filter(({ line }) => !isForgotten(line, tombstones, key.scope)).map((line) => ({ ...line, ts }));
   if (open.length > 0) await store.documents.propose(key, batch, open);
-  const [{ episodes }, scope] = await Promise.all([store.episodes.list(key, { session }), store.facts.list(key)]);
+  const [episodes, scope] = await Promise.all([episodesOf(store, key, session), store.facts.list(key)]);
   const text = memoryBundle({ ...retrieve(episodes, scope.facts), goal: task.goal, openTasks: task.openTasks });
   const { ref } = await store.bodies.put(key, text);
   await store.entries.archive(key, window.slots);
 
   const usage = spent();
-  const keptTokens = tokensOf(window.kept.map(({ message }) => message));
+  const keptTokens = shownTokensOf(window.kept.map(({ message }) => message));
   const result: Compacted & { readonly persisted: boolean } = {
     kind: 'compacted',
     life: identity.life,
@@ -168,10 +169,16 @@ async function beginningOfSession(
   session: number,
   entries: readonly Entry[],
 ): Promise<readonly Entry[]> {
-  const { episodes } = await store.episodes.list(key, { session });
+  const episodes = await episodesOf(store, key, session);
   const first = episodes.at(-1)?.slots[0]?.[0];
   if (first === undefined) return entries;
   return (await store.entries.read(key, [first])).flatMap((entry) => entry ?? []);
+}
+
+/** Without those of turns that a rewind has cut; newest first. */
+async function episodesOf(store: Store, key: ConversationKey, session: number): Promise<readonly EpisodeRecord[]> {
+  const { episodes } = await store.episodes.list(key, { session });
+  return episodes.length === 0 ? episodes : episodesInSight(episodes, await store.lives.cuts(key)).sort(byAge);
 }
 
 /** Design section 4: the session's first user message, unless the agent has said otherwise. */

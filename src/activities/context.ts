@@ -1,8 +1,10 @@
 /** What a model call sees: the entries of the context, in order, with every text at hand. */
 import { log } from '@temporalio/activity';
+import { isKept } from '../conversation/citing.js';
 import type { ConversationMessage, Entry } from '../conversation/message.js';
 import { slotsOf, type SlotRange } from '../conversation/slots.js';
 import { hasBodies, withBodies } from '../memory/bodies.js';
+import type { CitedMessage } from '../memory/channel/cite-results.js';
 import { MessageTooLarge, selectMessages } from '../memory/select-messages.js';
 import { estimateMessageTokens, tokensOf } from '../memory/tokens.js';
 import { ModelFailure } from '../models/model.js';
@@ -19,15 +21,41 @@ export interface Said {
   readonly ts: number | null;
 }
 
+/** How long results are shown; absent: as they are. */
+export interface Citing {
+  /** Before any text is read. In the order of `messages`. */
+  readonly citeOld: (messages: readonly ConversationMessage[]) => Promise<readonly CitedMessage[]>;
+  readonly frameNew: (messages: readonly ConversationMessage[]) => readonly ConversationMessage[];
+}
+
 /** A gap is healed from history. What cannot be is named in its place, in words that the model can read. */
-export async function loadContext(dependencies: ActivityDependencies, key: ConversationKey, ranges: readonly SlotRange[]): Promise<Said[]> {
+export async function loadContext(
+  dependencies: ActivityDependencies,
+  key: ConversationKey,
+  ranges: readonly SlotRange[],
+  citing: Promise<Citing | undefined>,
+): Promise<Said[]> {
   const slots = slotsOf(ranges);
   const entries = await readHealed(dependencies, key, slots);
-  const messages = entries.map((entry, i) => entry?.message ?? placeholder(slots[i] ?? 0));
-  const long = entries.flatMap((entry, i) => (entry && hasBodies(entry) ? [{ entry, i }] : []));
+  const said = entries.map((entry, i) => entry?.message ?? placeholder(slots[i] ?? 0));
+  const { citeOld, frameNew } = (await citing) ?? SHOWN_WHOLE;
+  const cited = await citeOld(said);
+  const messages = cited.map(({ message }) => message);
+  const long = entries.flatMap((entry, i) => (entry && cited[i]?.needsText && hasBodies(entry) ? [{ entry, i }] : []));
   await Promise.all(long.map(async ({ entry, i }) => (messages[i] = await withBodies(dependencies.store, key, entry))));
-  return messages.map((message, i) => ({ message, ts: entries[i]?.ts ?? null }));
+  return frameNew(messages).map((message, i) => ({ message, ts: entries[i]?.ts ?? null }));
 }
+
+/** Without a memory channel nothing says that a result is kept elsewhere. */
+const SHOWN_WHOLE: Citing = {
+  citeOld: async (messages) => messages.map((message) => ({ message, needsText: true })),
+  frameNew: (messages) =>
+    messages.map((message) => {
+      if (!isKept(message)) return message;
+      const { item: _, ...plain } = message;
+      return plain;
+    }),
+};
 
 /** Entries as they are, after healing when one is missing. */
 export async function readHealed(

@@ -8,6 +8,7 @@
 import { randomUUID } from 'node:crypto';
 import { ApplicationFailure } from '@temporalio/common';
 import type { Entry, JsonValue } from '../conversation/message.js';
+import type { ItemRecord } from '../memory/channel/agent-memory.js';
 import { StoreUnavailable, type ConversationKey, type EffectClaim, type Store } from '../stores/store.js';
 
 export interface Effect<Result> {
@@ -23,6 +24,8 @@ export interface Done<Result> {
   /** None when there is nothing to remember. */
   readonly entry?: Entry;
   readonly usage?: JsonValue;
+  /** Written with the entry or not at all. */
+  readonly items?: readonly ItemRecord[];
 }
 
 type Persistable = { readonly persisted: boolean };
@@ -40,9 +43,9 @@ export async function performEffect<Result extends Persistable>(store: Store, ef
 
   const done = await effect.work({ id, earlier: reservation.earlier });
   try {
-    const { result, entry, usage } = done;
+    const { result, entry, usage, items } = done;
     const entries = entry ? [entry] : [];
-    const commitment = await insist(() => store.effects.commit(key, claim, result as unknown as JsonValue, entries, usage));
+    const commitment = await insist(() => store.effects.commit(key, claim, result as unknown as JsonValue, entries, usage, items));
     if (commitment.status === 'committed') return commitment.result as unknown as Result;
     if (commitment.status === 'fenced') return effect.fenced(done);
   } catch (error) {

@@ -11,6 +11,8 @@ import type {
   HealInput,
   ModelAnswer,
   NotifyInput,
+  OpenedOrigin,
+  OpenOriginInput,
   PutAway,
   PutAwayInput,
   Recalled,
@@ -19,6 +21,8 @@ import type {
   RecordInput,
   Remembered,
   RememberInput,
+  RewindInput,
+  Rewound,
   RunToolInput,
   ToolFinished,
   TruncateInput,
@@ -26,11 +30,13 @@ import type {
   UncompactInput,
 } from '../conversation/effects.js';
 import type { Forgotten, Reviewed } from '../conversation/memory-contract.js';
+import type { CompactionPlugins } from '../memory/channel/compaction-plugin.js';
 import type { Processors } from '../memory/processors.js';
 import type { ModelHook } from '../models/hooks.js';
 import type { Model } from '../models/model.js';
 import type { Healed } from '../heal/heal.js';
 import type { ConversationKey, Store } from '../stores/store.js';
+import type { ServerTools } from '../tools/mcp/server-tools.js';
 import type { ToolRegistry } from '../tools/registry.js';
 import { askMemory, type AskMemory } from './ask-memory.js';
 import { callModel } from './call-model.js';
@@ -44,11 +50,13 @@ import type { RememberedBy } from './heal-memory.js';
 import { startHeartbeat } from './heartbeat.js';
 import { keyOf } from './key.js';
 import { notifyOfWait, type Notify } from './notify.js';
+import { openOrigin } from './open-origin.js';
 import { persist, type PersistInput } from './persist.js';
 import { putAway } from './put-away.js';
 import { recall } from './recall.js';
 import { record } from './record.js';
 import { remember } from './remember.js';
+import { rewind } from './rewind.js';
 import { runTool } from './run-tool.js';
 import { truncate } from './truncate.js';
 
@@ -57,12 +65,14 @@ export interface ActivityDependencies {
   readonly models: (name: string) => Model;
   readonly agents: AgentLoader;
   readonly tools: ToolRegistry;
+  /** Those of agents' MCP servers. Without it agents have none. */
+  readonly serverTools?: ServerTools;
   /** Real path that file tools stay inside. */
   readonly workspace: string;
   /** For conversations and agents that name none. */
   readonly defaultModel: string;
-  /** Rebuilds from history what the store has lost. Without it a gap stays one. */
-  readonly heal?: (key: ConversationKey) => Promise<Healed>;
+  /** Rebuilds from history what the store has lost; of a life that has ended by one of its runs. Without it a gap stays one. */
+  readonly heal?: (key: ConversationKey, run?: string) => Promise<Healed>;
   /** How the memory workflow is told what to consolidate. Without it nothing is ever consolidated by a model. */
   readonly askMemory?: AskMemory;
   /** What history says was written to a scope's memory. Without it a memory that a store has lost stays lost. */
@@ -74,6 +84,8 @@ export interface ActivityDependencies {
   /** Of what people say, and of what tools answer; in their order, before it is stored. */
   readonly processors?: Processors;
   readonly hooks?: readonly ModelHook[];
+  /** By tool: what stands for long results, beside the built-in ones. */
+  readonly compactionPlugins?: CompactionPlugins;
   /** Tells somebody that a person is waited for. Without it nobody is told. */
   readonly notify?: Notify;
   /** Milliseconds; tests shorten them. */
@@ -89,6 +101,8 @@ export interface Activities {
   uncompact(input: UncompactInput): Promise<void>;
   'ask-memory'(input: AskMemoryInput): Promise<void>;
   'put-away'(input: PutAwayInput): Promise<PutAway>;
+  'open-origin'(input: OpenOriginInput): Promise<OpenedOrigin>;
+  rewind(input: RewindInput): Promise<Rewound>;
   consolidate(input: ConsolidateInput): Promise<Consolidated>;
   remember(input: RememberInput): Promise<Remembered>;
   forget(input: ForgetInput): Promise<Forgotten>;
@@ -112,6 +126,8 @@ export function createActivities(given: ActivityDependencies): Activities {
     uncompact: (input) => classified(uncompact(store, input)),
     'ask-memory': (input) => classified(askMemory(dependencies.askMemory, input)),
     'put-away': (input) => classified(putAway(store, input)),
+    'open-origin': (input) => classified(openOrigin(dependencies, input)),
+    rewind: (input) => classified(rewind(dependencies, input)),
     consolidate: (input) => classified(consolidate(dependencies, input)),
     remember: (input) => classified(remember(store, input)),
     forget: (input) => classified(forget(store, input)),

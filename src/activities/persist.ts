@@ -1,5 +1,6 @@
 import type { ConversationIdentity } from '../conversation/effects.js';
 import type { Entry } from '../conversation/message.js';
+import { keepItems } from '../memory/channel/items-of-entries.js';
 import type { Store } from '../stores/store.js';
 import { keyOf } from './key.js';
 
@@ -10,5 +11,7 @@ export interface PersistInput {
 
 /** Writes what the store could not take when it was made; what it took after all stays as it is. */
 export async function persist(store: Store, { identity, entries }: PersistInput): Promise<void> {
-  await store.entries.append(keyOf(identity), entries);
+  const key = keyOf(identity);
+  await store.entries.append(key, entries);
+  await keepItems(store, key, entries);
 }

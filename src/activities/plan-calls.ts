@@ -32,7 +32,7 @@ function planCall(
     agent,
     now: Date.now(),
     approvalExpiryMs: config.approvalExpiryMs,
-    delegation: config.delegation,
+    delegation: { ...config.delegation, ...sharing(config) },
   });
   return {
     ...plan,
@@ -44,4 +44,9 @@ function planCall(
     }),
     ...(instead && { instead }),
   };
+}
+
+function sharing({ memory: { enabled, shareWithSubAgents } }: AgentConfig): { readonly memory?: 'shared' | 'snapshot' } {
+  if (!enabled || shareWithSubAgents === false) return {};
+  return { memory: shareWithSubAgents === true ? 'shared' : 'snapshot' };
 }

@@ -10,11 +10,13 @@ import { splitModel } from '../models/registry.js';
 import type { ConversationKey } from '../stores/store.js';
 import type { Tool } from '../tools/tool.js';
 import { inputBudget } from './budget.js';
+import { citingFor } from './citing-for.js';
 import { fitting, loadBase, loadContext, loadMemory, loadRecap, type Said } from './context.js';
 import { fixedTokens } from './fixed-tokens.js';
 import type { ActivityDependencies } from './index.js';
 import { hashOf } from './key.js';
 import { systemPrompt } from './system-prompt.js';
+import { SERVER_PATIENCE_MS, toolsOf } from './tools-of.js';
 
 export interface PreparedRequest {
   readonly request: ModelRequest;
@@ -32,18 +34,22 @@ export async function prepareRequest(
   key: ConversationKey,
   input: CallModelInput,
 ): Promise<PreparedRequest> {
-  const { agents, tools } = dependencies;
+  const { agents } = dependencies;
   const { identity, context, base, agentHash, recap } = input;
-  const loading = loadContext(dependencies, key, context);
+  const loadingAgent = agents(identity.agent, identity.scope, agentHash);
+  const citing = loadingAgent.then(({ config }) => citingFor(dependencies, key, input, config));
+  // Both may fail before anybody waits for them.
+  citing.catch(() => undefined);
+  const loading = loadContext(dependencies, key, context, citing);
   const [agent, messages, before, memory, left, output] = await Promise.all([
-    agents(identity.agent, identity.scope, agentHash),
+    loadingAgent,
     loading,
     loadBase(dependencies, key, { ref: base, forgotten: input.memory?.forgotten ?? 0 }, loading),
     loadMemory(dependencies, key, input.memory?.version),
     loadRecap(dependencies, key, { ref: recap, forgotten: input.memory?.forgotten ?? 0 }, loading),
     input.output === undefined ? undefined : dependencies.store.bodies.get(key, input.output),
   ]);
-  const offered = tools.select(agent.config.tools ?? tools.names);
+  const { offered } = await toolsOf(dependencies, key, agent, { patienceMs: SERVER_PATIENCE_MS, turn: input.turn });
   return assemble(
     { config: agent.config, system: systemPrompt(agent, memory, left) },
     offered,

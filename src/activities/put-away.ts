@@ -9,7 +9,7 @@ import { slotsOf, type SlotRange } from '../conversation/slots.js';
 import { toConversationEntries } from '../memory/consolidation/conversation-entries.js';
 import { rawFallback } from '../memory/consolidation/raw-fallback.js';
 import { recapOf } from '../memory/consolidation/recap.js';
-import { tokensOf } from '../memory/tokens.js';
+import { shownTokensOf } from '../memory/tokens.js';
 import { redactor } from '../memory/documents/forgetting.js';
 import { DocumentRefused, type ConversationKey, type Store } from '../stores/store.js';
 import { consolidationId } from './consolidation-id.js';
@@ -28,7 +28,7 @@ export async function putAway(
   const redact = redactor(await store.documents.forgotten(key), key.scope);
   const text = redact(recapOf(toConversationEntries(entries), { createdAt: new Date(recapSince).toISOString() }));
   const gone = new Set(slotsOf(leaving));
-  const tokens = tokensOf(entries.filter(({ slot }) => gone.has(slot)).map(({ message }) => message));
+  const tokens = shownTokensOf(entries.filter(({ slot }) => gone.has(slot)).map(({ message }) => message));
   if (text === '') return { ...result, tokens };
   const { ref } = await store.bodies.put(key, text);
   return { ...result, tokens, recap: { ref, text } };

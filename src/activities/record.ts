@@ -32,6 +32,7 @@ import type { ActivityDependencies } from './index.js';
 import { fixedTokens } from './fixed-tokens.js';
 import { systemPrompt } from './system-prompt.js';
 import { keyOf } from './key.js';
+import { toolsOf } from './tools-of.js';
 
 const HAND_OVER = { events: 3_000, bytes: 2 * 1024 * 1024, updates: 1_500 };
 
@@ -160,11 +161,8 @@ async function currentMemory(
   return (await store.documents.memoryText(key, known)) === undefined ? { version: known, text: '' } : memory;
 }
 
-async function settingsOf(
-  { agents, tools, defaultModel, store, lostMemories, notify }: ActivityDependencies,
-  key: ConversationKey,
-  request: ConfigureRequest,
-): Promise<AgentSettings> {
+async function settingsOf(dependencies: ActivityDependencies, key: ConversationKey, request: ConfigureRequest): Promise<AgentSettings> {
+  const { agents, defaultModel, store, lostMemories, notify } = dependencies;
   const [agent, { version, text }, forgotten] = await Promise.all([
     agents(request.agent, request.scope),
     currentMemory({ store, lostMemories }, key, request.knownMemory),
@@ -173,7 +171,8 @@ async function settingsOf(
   const { config, hash } = agent;
   const model = request.model ?? config.model ?? defaultModel;
   splitModel(model);
-  const offered = tools.select(config.tools ?? tools.names);
+  // Nobody waits for a server here; the model call does, once.
+  const { offered } = await toolsOf(dependencies, key, agent, { patienceMs: 0 });
   const { handOver } = config.limits;
   const notifies = notify !== undefined;
   const settings = {
@@ -196,7 +195,10 @@ async function settingsOf(
       forgotten: forgotten.length,
     },
   };
-  const ofAll = createHash('sha256').update(hash).update(JSON.stringify(settings)).digest('hex').slice(0, 16);
+  // What a server's tools are, no file says.
+  const changing =
+    agent.servers.length === 0 ? '' : JSON.stringify(offered.map(({ name, description, inputSchema }) => [name, description, inputSchema]));
+  const ofAll = createHash('sha256').update(hash).update(JSON.stringify(settings)).update(changing).digest('hex').slice(0, 16);
   return { hash: ofAll, ...settings };
 }
 

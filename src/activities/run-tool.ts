@@ -1,14 +1,16 @@
 /** The `run-tool` step: find, check, run within limits, commit. Whatever goes wrong inside a tool is a result that the model reads. */
 import { Context, log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
+import type { LoadedAgent } from '../agents/load-agent.js';
 import type { RunToolInput, ToolFinished } from '../conversation/effects.js';
 import { toolEntry } from '../conversation/entries.js';
-import { shownText, type Body, type Entry, type JsonObject, type JsonValue, type ToolOutcome } from '../conversation/message.js';
+import { shownText, type Entry, type JsonObject, type JsonValue, type ToolOutcome } from '../conversation/message.js';
 import { beginningOf } from '../conversation/text.js';
 import type { ConversationKey } from '../stores/store.js';
 import type { ToolContext } from '../tools/tool.js';
 import { memoryIngest, runProcessors } from '../memory/processors.js';
-import { inputOf, RESULT_INLINE, toBodyOrText } from '../memory/bodies.js';
+import { inputOf } from '../memory/bodies.js';
+import type { AgentMemory } from '../memory/channel/agent-memory.js';
 import { countTool } from '../telemetry/metrics.js';
 import { readAppContext, writeAppContext } from './app-context.js';
 import { readHealed } from './context.js';
@@ -16,7 +18,11 @@ import { performEffect, type Done } from './effect.js';
 import { createFeedWriter } from './feed-writer.js';
 import { startHeartbeat, wasStopped } from './heartbeat.js';
 import type { ActivityDependencies } from './index.js';
+import { keepResult, type KeptText } from './keep-result.js';
 import { hashOf, keyOf } from './key.js';
+import { SERVER_PATIENCE_MS, toolsOf } from './tools-of.js';
+import { hasMemoryChannel } from './offered-tools.js';
+import { toolMemory } from './tool-memory.js';
 
 interface Ended extends Pick<ToolFinished, 'task' | 'files' | 'appContext'> {
   readonly outcome: ToolOutcome;
@@ -37,24 +43,34 @@ export async function runTool(dependencies: ActivityDependencies, input: RunTool
   const { turn, callId, name } = input;
 
   const work = async (earlier: number): Promise<Done<ToolFinished>> => {
-    const argument = input.person?.input ?? (await argumentsOf(dependencies, input));
+    const asked = await askedFor(dependencies, input);
+    const argument = input.person?.input ?? asked.argument;
     feed.publish({ kind: 'tool-started', turn, callId, name, input: beginningOf(JSON.stringify(argument), 200) });
-    const ended = await run(dependencies, { input, argument, activity, earlier });
+    const agent = await dependencies.agents(input.identity.agent, input.identity.scope);
+    const { config } = agent;
+    const { memory, spent } = toolMemory(dependencies, input, { config, model: asked.model, activity });
+    const ended = await run(dependencies, { input, agent, memory, argument, activity, earlier });
     const tries = (input.plan.attempts ?? 1) - activity.info.attempt;
     if (ended.outcome === 'error' && tries > 0 && !wasStopped(activity)) throw ApplicationFailure.retryable(ended.text, 'tool-failed');
     countTool(dependencies.tools.find(name)?.name, ended.outcome);
     log.info('tool finished', { tool: name, outcome: ended.outcome });
     const { conversation, scope } = key;
     const context = { conversation, scope, session: input.session, turn, callId, tool: name, outcome: ended.outcome };
-    let text: Body = '';
+    const ts = Date.now() / 1000;
+    let kept: KeptText = { text: '' };
     const ingest = memoryIngest('MemoryIngestToolResultProcessor', async (processed: string) => {
-      text = await toBodyOrText(store, key, processed.toWellFormed(), RESULT_INLINE);
+      const answered = { text: processed.toWellFormed(), outcome: ended.outcome, argument, ts, calls: asked.calls };
+      const inlineLimit = hasMemoryChannel(config, dependencies.tools) ? config.memory.inlineLimit : undefined;
+      kept = await keepResult({ store, plugins: dependencies.compactionPlugins ?? {}, inlineLimit }, key, input, answered);
     });
     await runProcessors([...(dependencies.processors?.toolResult ?? []), ingest], withPersonsWord(ended.text, input, argument), context);
     const { task, files, appContext } = ended;
-    const beside = { ...(task && { task }), ...(files && { files }), ...(appContext && { appContext }) };
-    const finished: ToolFinished = { ...finishedOf(input, ended.outcome, ''), ts: Date.now() / 1000, text, ...beside };
-    return { result: finished, entry: toolEntry(finished, input.seq) };
+    const { text, item, record } = kept;
+    const usage = spent();
+    const told = { ...(task && { task }), ...(files && { files }), ...(appContext && { appContext }) };
+    const beside = { ...told, ...(item && { item }), ...(usage && { usage }) };
+    const finished: ToolFinished = { ...finishedOf(input, ended.outcome, ''), ts, text, ...beside };
+    return { result: finished, entry: toolEntry(finished, input.seq), ...(record && { items: [record] }) };
   };
 
   try {
@@ -79,24 +95,28 @@ export async function runTool(dependencies: ActivityDependencies, input: RunTool
 
 interface Attempt {
   readonly input: RunToolInput;
+  readonly agent: LoadedAgent;
+  readonly memory: AgentMemory;
   readonly argument: JsonValue;
   readonly activity: Context;
   /** How many attempts began before this one and did not end. */
   readonly earlier: number;
 }
 
-async function run(dependencies: ActivityDependencies, { input, argument, activity, earlier }: Attempt): Promise<Ended> {
-  const { agents, tools, store } = dependencies;
-  const agent = await agents(input.identity.agent, input.identity.scope);
-  const offered = agent.config.tools ?? tools.names;
-  const tool = offered.includes(input.name) ? tools.find(input.name) : undefined;
-  if (!tool) return { outcome: 'rejected', text: `There is no tool "${input.name}". Tools here: ${offered.join(', ') || 'none'}.` };
+async function run(dependencies: ActivityDependencies, { input, agent, memory, argument, activity, earlier }: Attempt): Promise<Ended> {
+  const { store } = dependencies;
+  // A local activity has a second for everything.
+  const patienceMs = activity.info.isLocal ? 0 : SERVER_PATIENCE_MS;
+  const { offered } = await toolsOf(dependencies, keyOf(input.identity), agent, { patienceMs });
+  const tool = offered.find(({ name }) => name === input.name);
+  const names = offered.map(({ name }) => name);
+  if (!tool) return { outcome: 'rejected', text: `There is no tool "${input.name}". Tools here: ${names.join(', ') || 'none'}.` };
 
   const timeout = AbortSignal.timeout(input.plan.timeoutMs);
   const signal = AbortSignal.any([activity.cancellationSignal, timeout]);
   const key = keyOf(input.identity);
   const shared = await readAppContext(store, key, input.appContext);
-  const context = toolContext(dependencies, { input, key, shared, signal });
+  const context = toolContext(dependencies, { input, key, memory, shared, signal });
   if (earlier > 0 && !input.plan.repeatable) {
     const verified = tool.verify ? await untilAborted(signal, tool.verify(argument, context)) : 'unknown';
     if (verified === 'unknown' || verified === undefined) return UNKNOWN;
@@ -120,11 +140,12 @@ async function run(dependencies: ActivityDependencies, { input, argument, activi
 interface Surroundings {
   readonly input: RunToolInput;
   readonly key: ConversationKey;
+  readonly memory: AgentMemory;
   readonly shared: JsonObject;
   readonly signal: AbortSignal;
 }
 
-function toolContext({ workspace, store }: ActivityDependencies, { input, key, shared, signal }: Surroundings): ToolContext {
+function toolContext({ workspace, store }: ActivityDependencies, { input, key, memory, shared, signal }: Surroundings): ToolContext {
   const { namespace, scope, conversation, life } = key;
   const { turn, callId } = input;
   return {
@@ -135,6 +156,7 @@ function toolContext({ workspace, store }: ActivityDependencies, { input, key, s
     callId,
     idempotencyKey: `${namespace}/${life}/${callId}`,
     now: () => new Date(),
+    memory,
     context: shared,
     history: () => store.documents.history({ namespace, scope }),
   };
@@ -161,14 +183,24 @@ function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T | und
   });
 }
 
-/** Read where they were recorded, so that they travel through history once. */
-async function argumentsOf(dependencies: ActivityDependencies, input: RunToolInput): Promise<JsonValue> {
+interface Asked {
+  readonly argument: JsonValue;
+  /** How many calls the answer makes in all. */
+  readonly calls: number;
+  /** `provider/model` that asked. */
+  readonly model: string;
+}
+
+/** Read where it was recorded, so that arguments travel through history once. */
+async function askedFor(dependencies: ActivityDependencies, input: RunToolInput): Promise<Asked> {
   const key = keyOf(input.identity);
   const [entry] = await readEntry(dependencies, key, input.askedIn);
-  const blocks = entry?.message.role === 'assistant' ? entry.message.blocks : [];
-  const block = blocks.find((candidate) => candidate.kind === 'tool-call' && candidate.callId === input.callId);
-  if (block?.kind !== 'tool-call') throw tracesLost(input);
-  return inputOf(dependencies.store, key, block);
+  if (entry?.message.role !== 'assistant') throw tracesLost(input);
+  const { blocks, model } = entry.message;
+  const made = blocks.filter((block) => block.kind === 'tool-call');
+  const block = made.find(({ callId }) => callId === input.callId);
+  if (!block) throw tracesLost(input);
+  return { argument: await inputOf(dependencies.store, key, block), calls: made.length, model };
 }
 
 /** Healing takes longer than a local activity may: there the failure sends the workflow the ordinary way. */

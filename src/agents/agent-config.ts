@@ -3,6 +3,9 @@ import { z } from 'zod';
 import { ID_PATTERN } from '../conversation/contract.js';
 import { TOOL_NAME_PATTERN } from '../tools/define-tool.js';
 
+/** A name, or all tools of one server. */
+const TOOL_NAMES_PATTERN = new RegExp(`${TOOL_NAME_PATTERN.source}|^mcp__[a-zA-Z0-9_-]{1,50}__\\*$`);
+
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 const timeoutMs = z.int().min(1).max(DAY_MS);
@@ -56,7 +59,7 @@ const agentContext = z.strictObject({
     .optional(),
 });
 
-/** Long-term memory (seed 001, Configuration). */
+/** Long-term memory (seed 001, Configuration), and the memory channel (seed 003, "Agent Configuration"). */
 const agentMemory = z
   .strictObject({
     /** UTF-8 bytes of MEMORY.md beyond which the model is asked to compress it. */
@@ -75,6 +78,16 @@ const agentMemory = z
       .optional(),
     /** Tools whose word alone is enough for a line of MEMORY.md; what only others say waits for a person. */
     trustedTools: z.array(z.string().regex(TOOL_NAME_PATTERN)).max(200).default([]),
+    /** Long results of tools are shown once, then cited, and the three memory tools are there to read them again. */
+    enabled: z.boolean().default(true),
+    /** Sub-agents have this memory, not a copy of it. */
+    shareWithSubAgents: z.union([z.boolean(), z.literal('snapshot')]).default(true),
+    /** Citations are made by a model that knows what the conversation is for, instead of by the tool's plugin. */
+    compactWithModel: z.boolean().default(false),
+    /** What that model is told instead of the built-in words. */
+    compactionPrompt: z.string().trim().min(1).max(8_000).optional(),
+    /** UTF-8 bytes of a result beyond which it is stored and cited. */
+    inlineLimit: z.int().min(256).max(262_144).default(4_096),
   })
   .refine(({ keepCount, memoryWindow }) => keepCount < memoryWindow, {
     path: ['keepCount'],
@@ -110,9 +123,12 @@ export const agentConfigSchema = z.strictObject({
     .optional(),
   /** The most tokens of one answer. */
   maxTokens: z.int().min(1).max(128_000).default(8_192),
-  /** Names of tools, in the order the model sees them. Absent: all built-in tools; `[]`: none. */
+  /**
+   * Names of tools, in the order the model sees them; `mcp__<server>__*` stands for all of that MCP server. Absent: all built-in tools
+   * and all of the servers in `mcp.json`; `[]`: none.
+   */
   tools: z
-    .array(z.string().regex(TOOL_NAME_PATTERN, 'expected the name of a tool: 1 to 64 letters, digits, "_" or "-"'))
+    .array(z.string().regex(TOOL_NAMES_PATTERN, 'expected the name of a tool: 1 to 64 letters, digits, "_" or "-"; or mcp__<server>__*'))
     .max(200)
     .optional(),
   /** Which calls run, ask a person, or never run; the first rule that fits counts, then the tool's own policy. */

@@ -1,11 +1,14 @@
 /**
  * An agent as its folder describes it: `<agents folder>/<id>/agent.json`, and the identity files for the system prompt.
- * `<id>/users/<scope>.md` stands in for `USER.md` where conversations of that scope are concerned.
+ * `<id>/users/<scope>.md` stands in for `USER.md` where conversations of that scope are concerned. `<id>/mcp.json` names its MCP
+ * servers: it lies here, with the operator, since a project's folder must not bring any.
  */
 import { createHash } from 'node:crypto';
 import { readdir, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import type { z } from 'zod';
 import { ID_PATTERN } from '../conversation/contract.js';
+import { mcpConfigSchema, toServers, type McpServer } from '../tools/mcp/server-config.js';
 import { listIssues } from '../tools/schema-issues.js';
 import { enterWorkspace, PathRefused, type Workspace } from '../tools/workspace.js';
 import { agentConfigSchema, type AgentConfig } from './agent-config.js';
@@ -16,6 +19,8 @@ export interface LoadedAgent {
   readonly config: AgentConfig;
   /** What its system prompt is made of. Memory is the scope's and no file here: it is null. */
   readonly files: IdentityFiles;
+  /** MCP servers, sorted by name; what stands in their settings for variables is not filled in. */
+  readonly servers: readonly McpServer[];
   /** The system prompt without any memory. */
   readonly system: string;
   /** sha256, hex, of all of the above: it changes when the agent does. */
@@ -43,6 +48,7 @@ export class AgentConfigError extends Error {
 export type AgentLoader = (id: string, scope?: string, asOf?: string) => Promise<LoadedAgent>;
 
 const CONFIG_FILE = 'agent.json';
+const SERVERS_FILE = 'mcp.json';
 const CONFIG_BYTES = 64 * 1024;
 const IDENTITY_BYTES = 256 * 1024;
 /** A file that was changed so lately can change once more within its time stamp's grain, and look the same. */
@@ -50,8 +56,11 @@ const FRESH_MS = 2_000;
 const MOST_KNOWN = 20;
 const MOST_LOADED = 1_000;
 
-/** Reads an agent's folder again only after a file in it has changed, so that it can be asked on every turn. */
-export function createAgentLoader(agentsDir: string, now: () => number = Date.now): AgentLoader {
+/**
+ * Reads an agent's folder again only after a file in it has changed, so that it can be asked on every turn. `shared` are MCP servers
+ * of all agents; one of the same name in an agent's own folder counts there.
+ */
+export function createAgentLoader(agentsDir: string, now: () => number = Date.now, shared: readonly McpServer[] = []): AgentLoader {
   const loaded = new Map<string, { readonly agent: LoadedAgent; readonly stamp: string }>();
   return async (id, scope = id, asOf) => {
     refuseBadId(id);
@@ -63,7 +72,7 @@ export function createAgentLoader(agentsDir: string, now: () => number = Date.no
     const { stamp, changedAt } = await stampOf(agentsDir, id, scope);
     if (before?.stamp === stamp) return before.agent;
     loaded.delete(name);
-    const agent = await loadAgent(agentsDir, id, scope);
+    const agent = await loadAgent(agentsDir, id, scope, shared);
     if (now() - changedAt > FRESH_MS) loaded.set(name, { agent, stamp });
     if (loaded.size > MOST_LOADED) loaded.delete(loaded.keys().next().value ?? '');
     return agent;
@@ -71,15 +80,21 @@ export function createAgentLoader(agentsDir: string, now: () => number = Date.no
 }
 
 /** Rejects with AgentConfigError; other errors are the machine's. */
-export async function loadAgent(agentsDir: string, id: string, scope: string = id): Promise<LoadedAgent> {
+export async function loadAgent(
+  agentsDir: string,
+  id: string,
+  scope: string = id,
+  shared: readonly McpServer[] = [],
+): Promise<LoadedAgent> {
   refuseBadId(id);
   refuseBadId(scope);
   const place = await enterAgents(agentsDir);
   const configText = await readOwn(place, agentsDir, id, CONFIG_FILE, CONFIG_BYTES);
   if (configText === undefined) throw await unknownAgent(agentsDir, id);
-  const config = parseConfig(join(agentsDir, id, CONFIG_FILE), configText);
+  const config = parse(agentConfigSchema, join(agentsDir, id, CONFIG_FILE), configText);
   const read = async (name: string): Promise<string | null> => (await readOwn(place, agentsDir, id, name, IDENTITY_BYTES)) ?? null;
-  const [soul, identity, user, agents, tools] = await Promise.all([
+  const [serversText, soul, identity, user, agents, tools] = await Promise.all([
+    readOwn(place, agentsDir, id, SERVERS_FILE, CONFIG_BYTES),
     read(IDENTITY_FILES.soul),
     read(IDENTITY_FILES.identity),
     read(userFileOf(scope)).then(async (own) => own ?? read(IDENTITY_FILES.user)),
@@ -88,10 +103,11 @@ export async function loadAgent(agentsDir: string, id: string, scope: string = i
   ]);
   const files = { soul, identity, user, memory: null, agents, tools };
   const system = buildSystemPrompt(files);
+  const servers = serversOf(join(agentsDir, id, SERVERS_FILE), serversText, shared);
   const hash = createHash('sha256')
-    .update(JSON.stringify([id, config, system]))
+    .update(JSON.stringify([id, config, system, ...(servers.length > 0 ? [servers] : [])]))
     .digest('hex');
-  return { id, config, files, system, hash };
+  return { id, config, files, servers, system, hash };
 }
 
 function refuseBadId(id: string): void {
@@ -138,7 +154,15 @@ const REASONS: Record<Exclude<PathRefused['kind'], 'missing'>, string> = {
   'bad-path': 'the path cannot be used',
 };
 
-function parseConfig(file: string, text: string): AgentConfig {
+function serversOf(file: string, text: string | undefined, shared: readonly McpServer[]): readonly McpServer[] {
+  if (text === undefined) return shared;
+  const config = parse(mcpConfigSchema, file, text);
+  // One that is disabled here hides the shared one of its name too.
+  const others = shared.filter(({ name }) => !Object.hasOwn(config.mcpServers, name));
+  return [...others, ...toServers(config, dirname(file))].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function parse<Schema extends z.ZodType>(schema: Schema, file: string, text: string): z.output<Schema> {
   let json: unknown;
   try {
     json = JSON.parse(text);
@@ -147,7 +171,7 @@ function parseConfig(file: string, text: string): AgentConfig {
       cause,
     });
   }
-  const checked = agentConfigSchema.safeParse(json);
+  const checked = schema.safeParse(json);
   if (checked.success) return checked.data;
   throw new AgentConfigError('bad-config', `${file}: ${listIssues(checked.error.issues).join('; ')}`);
 }
@@ -181,7 +205,7 @@ function userFileOf(scope: string): string {
 
 async function stampOf(agentsDir: string, id: string, scope: string): Promise<{ stamp: string; changedAt: number }> {
   const stats = await Promise.all(
-    [CONFIG_FILE, ...Object.values(IDENTITY_FILES), userFileOf(scope)].map((name) =>
+    [CONFIG_FILE, SERVERS_FILE, ...Object.values(IDENTITY_FILES), userFileOf(scope)].map((name) =>
       stat(join(agentsDir, id, name), { bigint: true }).catch(() => undefined),
     ),
   );

@@ -35,23 +35,25 @@ export async function openSession(
     readonly agent?: string;
     readonly model?: string;
     readonly mode?: ControlMode;
+    /** US dollars. */
+    readonly budget?: number;
     readonly linkOf?: (id: string) => string | undefined;
   },
 ): Promise<ChatSession> {
-  const { resume, agent, model, mode, linkOf } = options;
+  const { resume, agent, model, mode, budget, linkOf } = options;
   let openTurns: readonly string[] = [];
   let isStepped = mode === 'stepping';
   let id: string;
   if (resume === undefined) {
-    ({ id } = await client.start(undefined, { agent, model, mode }));
+    ({ id } = await client.start(undefined, { agent, model, mode, ...(budget === undefined ? {} : { budget: { maxCostUsd: budget } }) }));
   } else {
     id = resume;
     const status = await client.status(id);
     isStepped = status.mode === 'stepping';
     openTurns = openTurnsOf(status);
     if (mode !== undefined) output.problem(`--mode chooses for a new conversation; /mode ${mode} sets it in this one`);
-    if (agent !== undefined || model !== undefined)
-      output.problem('--agent and --model choose for a new conversation; this one keeps its own');
+    if (agent !== undefined || model !== undefined || budget !== undefined)
+      output.problem('--agent, --model and --budget choose for a new conversation; this one keeps its own');
   }
   let spoken = false;
   return {

@@ -120,8 +120,8 @@ export async function debugLive(
     const tell = (note?: string): void =>
       act(`${decision} ${callId}`, async () => {
         const where = conversation === id ? {} : { conversation };
-        await client.tellDecision(id, { callId, decision, hash, ...where, ...(note && { note }) });
-        return `${decision} ${callId}: said`;
+        await client.decide(id, { callId, decision, hash, ...where, ...(note && { note }) });
+        return `${decision} ${callId}: taken`;
       });
     if (kind === 'question' && decision === 'approve')
       ask(cursor, `answer to ${first.target || first.tool}:`, (text) => text !== '' && tell(text));

@@ -57,7 +57,7 @@ export async function liveScene(client: PerduraClient, id: string, read: ReturnT
     client.queue(id),
     client.context(id),
     client.control(id).catch(() => null),
-    client.waiting(id).catch(() => []),
+    client.approvals(id).catch(() => []),
   ]);
   const slots = index.chunks.flatMap(({ slots: ranges = [] }) => slotsOf(ranges));
   const entries = await read(slots).catch(() => new Map<number, Entry>());

@@ -1,6 +1,6 @@
 /** `perdura doctor`: whether everything that is needed is there, and what mends what is not. Changes nothing that stays. */
 import type { Config } from '../config.js';
-import { describeSettings, secretsOf } from '../config.js';
+import { describeSettings, loadVariables, secretsOf } from '../config.js';
 import { checkAgents } from './doctor/agents.js';
 import type { Report } from './doctor/finding.js';
 import { isBroken, pasteable, renderReport } from './doctor/finding.js';
@@ -24,7 +24,7 @@ export async function doctor(config: Config, options: DoctorOptions, output: Out
   const [store, provider, agents, workspace, disk] = await Promise.all([
     checkStore(config),
     checkProvider(config),
-    checkAgents(config.agentsDir),
+    checkAgents(config.agentsDir, loadVariables(config.cwd)),
     checkFolder('Workspace', config.workspace, 'PERDURA_WORKSPACE'),
     checkDisk(config),
   ]);

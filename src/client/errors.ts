@@ -14,6 +14,8 @@ export type ClientErrorKind =
   | 'cannot-step'
   /** As many events as may wait do so. */
   | 'queue-full'
+  /** Nothing of that name waits for a decision, or not with these arguments. */
+  | 'not-waiting'
   /** Temporal or the store does not answer. */
   | 'unreachable'
   /** The caller's signal. What was sent stays sent. */
@@ -89,6 +91,7 @@ const KINDS: Readonly<Record<string, ClientErrorKind>> = {
   ConversationClosing: 'closed',
   CannotStep: 'cannot-step',
   QueueFull: 'queue-full',
+  NotWaiting: 'not-waiting',
 };
 
 function failureIn(error: unknown): ApplicationFailure | undefined {

@@ -2,13 +2,11 @@
 import { randomUUID } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
 import type {
-  Approval,
   Breakpoints,
   CompactionOutcome,
   ControlMode,
   ControlStatus,
   ControlView,
-  Decision,
   QueuedEvent,
   QueueEdit,
   StepResult,
@@ -17,9 +15,7 @@ import { readAppEvent, readBreakpoints, readMode, readQueueEdit } from '../conve
 import type { Checked } from '../conversation/fields.js';
 import type { JsonValue } from '../conversation/message.js';
 import {
-  approvalsQuery,
   controlQuery,
-  decideSignal,
   dispatchUpdate,
   editQueueUpdate,
   queueQuery,
@@ -57,10 +53,6 @@ export interface SteppingClient {
   truncate(id: string): Promise<CompactionOutcome>;
   /** What a debugger shows beside `status`, `queue` and `context`. */
   control(id: string): Promise<ControlView>;
-  /** What waits for a person, without its arguments. */
-  waiting(id: string): Promise<Approval[]>;
-  /** Says a decision and does not wait for what comes of it. */
-  tellDecision(id: string, decision: Decision): Promise<void>;
 }
 
 export interface SteppingAccess {
@@ -130,13 +122,6 @@ export function createStepping({ handleOf, withSignal }: SteppingAccess): Steppi
     },
 
     control: (id) => query(`cannot read how ${id} is stepped`, () => handleOf(id).query(controlQuery)),
-
-    waiting: (id) => query(`cannot read what waits in ${id}`, () => handleOf(id).query(approvalsQuery)),
-
-    tellDecision: (id, decision) =>
-      persistInTrying({ attempt: `cannot decide ${decision.callId} of ${id}`, patienceMs: 10_000 }, () =>
-        handleOf(id).signal(decideSignal, decision),
-      ),
   };
 }
 

@@ -155,6 +155,15 @@ function remove(state: ConversationState, id: string): ConversationState {
   };
 }
 
+/** What has left the context (a compaction, a reset, a rewind) is no chunk any more. */
+export function withChunksInContext(state: ConversationState): ConversationState {
+  const { appEvents } = state;
+  if (!appEvents || appEvents.chunks.length === 0) return state;
+  const there = new Set(slotsOf(state.context));
+  const chunks = appEvents.chunks.filter(({ slot }) => there.has(slot));
+  return chunks.length === appEvents.chunks.length ? state : { ...state, appEvents: { ...appEvents, chunks } };
+}
+
 function chunkOf({ appEvents }: ConversationState, id: string): AppChunk | undefined {
   return appEvents?.chunks.find((chunk) => chunk.id === id);
 }

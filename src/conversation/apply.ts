@@ -5,8 +5,9 @@
  * C1  Counters never go back within a life.
  * C2  The state is plain JSON: it equals its own round trip.
  */
-import { acceptReduced, receiveAppEvent } from './app-events.js';
+import { acceptReduced, receiveAppEvent, withChunksInContext } from './app-events.js';
 import { answerResets, receiveMessage, rejectInput, requestInterrupt, requestReset } from './arrivals.js';
+import { noteTold } from './attributes.js';
 import {
   acceptCompacted,
   acceptUndone,
@@ -22,7 +23,9 @@ import type { Consolidation } from './contract.js';
 import { advanceControl, isHeld, queuedId, setBreakpoints, setMode, startStep } from './control.js';
 import { noteChildAsks, noteChildRuns, startChild } from './delegation.js';
 import type { ConversationEvent } from './event.js';
+import { acceptOrigin, failOpening, holdEvent, startOpening } from './lineage.js';
 import { acceptPersisted, acceptRecorded, failPersist, failRecord, startRecord } from './recording.js';
+import { acceptRewound, failRewind, isRewinding, requestRewind, startRewind } from './rewinding.js';
 import { CONSOLIDATING_RULES } from './rules.js';
 import { turnId, type ConversationState } from './state.js';
 import { acceptAnswer, failModelCall, startModelCall } from './model-call.js';
@@ -49,14 +52,16 @@ import {
 } from './window.js';
 
 export function apply(before: ConversationState, event: ConversationEvent): ConversationState {
-  const state = change({ ...before, now: Math.max(before.now, event.at) }, event);
+  const now = { ...before, now: Math.max(before.now, event.at) };
+  const state = holdEvent(now, event) ?? change(now, event);
   // A reset keeps its place in the queue; when it is next and a turn runs, that turn is stopped.
   const [head] = state.queue;
   const isReset = state.turn && head?.kind === 'reset' && !isHeld(state, 'event', queuedId(head));
-  const stopped = isReset ? stopTurn(state, 'the session is being reset', event.at) : state;
+  const reset = isReset ? stopTurn(state, 'the session is being reset', event.at) : state;
+  const stopped = reset.turn && isRewinding(reset) ? stopTurn(reset, 'the conversation is being rewound', event.at) : reset;
   const advanced = stopped.rules < CONSOLIDATING_RULES ? stopped : advanceWindow(stopped);
   const ended = endsWithNothing(advanced) ? endSession(advanced, 'nothing-to-do') : advanced;
-  return advanceControl(before, ended, event);
+  return advanceControl(before, before.context === ended.context ? ended : withChunksInContext(ended), event);
 }
 
 function change(state: ConversationState, event: ConversationEvent): ConversationState {
@@ -181,6 +186,20 @@ function change(state: ConversationState, event: ConversationEvent): Conversatio
       return acceptPutAway(state, event);
     case 'put-away-failed':
       return failPuttingAway(state, event);
+    case 'origin-open-started':
+      return startOpening(state);
+    case 'origin-opened':
+      return (state.lineage?.held ?? []).reduce(apply, acceptOrigin(state, event));
+    case 'origin-open-failed':
+      return failOpening(state, event);
+    case 'rewind-requested':
+      return requestRewind(state, event);
+    case 'rewind-started':
+      return startRewind(state, event);
+    case 'rewound':
+      return acceptRewound(state, event);
+    case 'rewind-failed':
+      return failRewind(state, event);
     case 'time-passed':
       return passWaits(passTime(state));
     case 'hand-over-due':
@@ -188,7 +207,7 @@ function change(state: ConversationState, event: ConversationEvent): Conversatio
     case 'run-continued':
       return adoptWindow({ ...state, handOver: null, attributes: { ...state.attributes, known: 'unknown' } });
     case 'attributes-told':
-      return { ...state, attributes: { ...state.attributes, told: { status: event.status, turns: event.turns } } };
+      return noteTold(state, event);
     default:
       return unknownEvent(state, event);
   }

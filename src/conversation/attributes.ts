@@ -4,6 +4,8 @@
  * ever (measured): nothing is told before the worker has said that they are there.
  */
 import { planned } from './control.js';
+import type { ConversationEvent } from './event.js';
+import { parentOf } from './lineage.js';
 import type { ConversationState } from './state.js';
 import { approvalsOf } from './waiting.js';
 
@@ -12,7 +14,10 @@ export type AgentStatus = 'running' | 'waiting' | 'failed' | 'done';
 export interface SearchAttributes {
   readonly AgentName: string;
   readonly AgentStatus: AgentStatus;
-  readonly AgentModel: string;
+  /** Absent while it is not known: before the first turn of a fork. */
+  readonly AgentModel?: string;
+  /** The conversation that it was forked from. */
+  readonly AgentParent?: string;
   readonly AgentTurns: number;
   readonly AgentCostUsd: number;
 }
@@ -22,16 +27,25 @@ const EVERY_TURNS = 10;
 /** What to tell now; undefined when nothing is due. */
 export function attributesDue(state: ConversationState): SearchAttributes | undefined {
   const { known, told } = state.attributes;
-  if (known !== 'registered' || !state.settings) return undefined;
+  const parent = parentOf(state);
+  // A fork says at once whose it is; what its first turn knows comes with that.
+  if (known !== 'registered' || (!state.settings && parent === undefined)) return undefined;
+  const model = state.settings?.model;
   const now: SearchAttributes = {
     AgentName: state.identity.agent,
     AgentStatus: agentStatus(state),
-    AgentModel: state.settings.model,
+    ...(model === undefined ? {} : { AgentModel: model }),
+    ...(parent === undefined ? {} : { AgentParent: parent }),
     AgentTurns: state.turnsEnded,
     AgentCostUsd: state.usage.costUsd ?? 0,
   };
   const due = !told || told.status !== now.AgentStatus || now.AgentTurns >= told.turns + EVERY_TURNS;
   return due ? now : undefined;
+}
+
+export function noteTold(state: ConversationState, event: Extract<ConversationEvent, { kind: 'attributes-told' }>): ConversationState {
+  const turns = state.settings ? event.turns : event.turns + 1 - EVERY_TURNS;
+  return { ...state, attributes: { ...state.attributes, told: { status: event.status, turns } } };
 }
 
 function agentStatus(state: ConversationState): AgentStatus {

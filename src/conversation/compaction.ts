@@ -9,6 +9,7 @@
  * K4  Undone, the context is what it was before, with all that came since.
  */
 import type { AgentSettings, CompactInput, UncompactInput } from './effects.js';
+import { stayingTokens } from './citing.js';
 import type { ConversationEvent } from './event.js';
 import { countSlots, slotsOf, toRanges, withSlot, type SlotRange } from './slots.js';
 import { addUsage, NO_MEMORY, turnId, type ConversationState, type MemoryState } from './state.js';
@@ -23,17 +24,20 @@ export const MOST_SQUEEZES = 2;
 const REMEMBERED_OUTCOMES = 16;
 
 /** Over the truncation line: the oldest leaves the prompt before anything else is done about it. */
-export function truncationDue({ memory, settings, contextTokens, turn }: ConversationState): boolean {
+export function truncationDue(state: ConversationState): boolean {
+  const { memory, settings, turn } = state;
+  const staying = stayingTokens(state);
   const { thresholds } = settings ?? {};
   if (!thresholds || memory.doing) return false;
-  if (memory.truncationAsked) return contextTokens > thresholds.hard;
+  if (memory.truncationAsked) return staying > thresholds.hard;
   if (!turn || memory.restingFromTruncation === turn.modelCalls) return false;
-  return contextTokens > thresholds.truncation;
+  return staying > thresholds.truncation;
 }
 
 /** Seed 004: only a hint. */
-export function suggestsCompaction({ settings, contextTokens }: ConversationState): boolean {
-  return settings?.thresholds?.suggests === true && contextTokens >= settings.thresholds.soft;
+export function suggestsCompaction(state: ConversationState): boolean {
+  const { thresholds } = state.settings ?? {};
+  return thresholds?.suggests === true && stayingTokens(state) >= thresholds.soft;
 }
 
 export type CompactionCause = 'asked' | 'context-full' | 'ratio' | 'budget' | 'hard';
@@ -49,7 +53,8 @@ export function compactionCause(state: ConversationState): CompactionCause | und
   const { contextBudget: budget, compactionRatio: ratio } = settings;
   if (memory.reported !== null && memory.reported > budget) return 'budget';
   if (memory.reported !== null && memory.reported > ratio * budget) return 'ratio';
-  return state.contextTokens > hardThreshold(settings) ? 'hard' : undefined;
+  // What is shown once leaves by itself, as long as it fits.
+  return stayingTokens(state) > hardThreshold(settings) || state.contextTokens > budget ? 'hard' : undefined;
 }
 
 /** Tokens from which a compaction is due, whichever of its causes comes first. */

@@ -96,6 +96,8 @@ export interface Status {
   readonly model: string | null;
   readonly title: string | null;
   readonly life: string;
+  /** Where it comes from; absent for a conversation of its own. */
+  readonly origin?: Pick<Origin, 'kind' | 'conversation' | 'turn'>;
   readonly rejectedInputs: { readonly count: number; readonly last: readonly RejectedInput[] };
   /** Of events of the application's own: chunks that stand in the context, what nobody reduced, and what a reducer failed on. */
   readonly appEvents?: {
@@ -253,6 +255,8 @@ export interface StartOptions {
   readonly context?: JsonObject;
   /** Set by a conversation that starts another as its sub-agent; from anybody else it is refused. */
   readonly delegation?: Delegation;
+  /** What it begins with: the turns of another life, up to one of them. */
+  readonly origin?: Origin;
 }
 
 export interface Delegation {
@@ -325,6 +329,38 @@ export interface Withdrawn {
   readonly withdrawn: boolean;
   /** Why not. */
   readonly reason?: string;
+}
+
+export interface Origin {
+  readonly kind: 'fork' | 'resume';
+  readonly conversation: string;
+  readonly life: string;
+  /** A run of that life, for healing; absent where Temporal has none any more. */
+  readonly run?: string;
+  /** Default: the last one. */
+  readonly turn?: string;
+}
+
+/** Answer of the update `opened`, once a conversation with an origin has its beginning. */
+export interface Opened {
+  readonly conversation: string;
+  /** The last one that is shared. */
+  readonly turn: string;
+  /** How many turns it begins with, and how many of them its model sees word for word. */
+  readonly turns: number;
+  readonly inContext: number;
+  /** Estimate. */
+  readonly tokens: number;
+}
+
+/** Answer of the update `rewind`. */
+export interface RewindResult {
+  readonly to: string;
+  /** Turns that were cut, and the branch in which they are kept; null when nothing came after. */
+  readonly cut: number;
+  readonly branch: number | null;
+  readonly session: number;
+  readonly epoch: number;
 }
 
 /** What the workflow completes with after `close`. */

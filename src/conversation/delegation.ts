@@ -30,7 +30,7 @@ export function childToStart(state: ConversationState): ChildStart | undefined {
     ({ id, status, plan }) => status === 'waiting' && plan.instead?.kind === 'delegate' && !isHeld(state, 'tool-run', id),
   );
   if (!call || call.plan.instead?.kind !== 'delegate') return undefined;
-  const { agent, task, title, budget } = call.plan.instead;
+  const { agent, task, title, budget, memory } = call.plan.instead;
   const limit = smaller(budget ?? {}, leftOf(budgetOf(state), state.usage));
   const origin = state.appContext && (state.appContext.origin ?? { conversation, life: identity.life });
   return {
@@ -42,7 +42,13 @@ export function childToStart(state: ConversationState): ChildStart | undefined {
       title,
       ...(Object.keys(limit).length > 0 && { budget: limit }),
       delegation: {
-        parent: { conversation, life: identity.life, callId: call.id, depth: (parent?.depth ?? 0) + 1 },
+        parent: {
+          conversation,
+          life: identity.life,
+          callId: call.id,
+          depth: (parent?.depth ?? 0) + 1,
+          ...(memory && { memory: { session: state.session, until: memory === 'shared' ? null : state.now } }),
+        },
         task,
         ...(state.appContext && origin && { appContext: { ref: state.appContext.ref, origin } }),
       },

@@ -4,6 +4,7 @@ import type {
   AssistantBlock,
   Body,
   Entry,
+  ItemRef,
   JsonObject,
   JsonValue,
   Media,
@@ -12,7 +13,8 @@ import type {
   ToolResultMessage,
   Usage,
 } from './message.js';
-import type { FeedEvent } from './contract.js';
+import type { FeedEvent, Origin } from './contract.js';
+import type { Beginning, Cut } from './lives.js';
 import type { SlotRange } from './slots.js';
 
 /**
@@ -39,6 +41,8 @@ export interface ParentLink {
   readonly callId: string;
   /** 1 for a sub-agent of a conversation that people began. */
   readonly depth: number;
+  /** Whose items it sees and adds to, or sees as they were at this time (epoch milliseconds). Absent: it has its own alone. */
+  readonly memory?: { readonly session: number; readonly until: number | null };
 }
 
 /** `notify`: somebody is to hear that a person is waited for. */
@@ -430,6 +434,73 @@ export interface Remembered {
   readonly version: string;
 }
 
+/** What a life goes on with after another one's turns, or after a rewind. */
+export interface Resumption {
+  /** What a model call sees word for word. */
+  readonly context: readonly SlotRange[];
+  /** What stands before it: summaries of the turns that are not in it, and what the scope knows. */
+  readonly base?: { readonly ref: string; readonly text: string };
+  /** What is left of turns that neither has. */
+  readonly recap?: { readonly ref: string; readonly text: string };
+  /** As a tool has set it. */
+  readonly task: Task | null;
+  /** Written for it, because those that there are belong to another life or session. */
+  readonly episodes: readonly RetoldEpisode[];
+  /** Highest number of an episode. */
+  readonly compactions: number;
+  /** Estimate of the context, the base and the recap. */
+  readonly tokens: number;
+}
+
+export interface RetoldEpisode {
+  readonly episode: Episode;
+  readonly session: number;
+  readonly slots: readonly SlotRange[];
+}
+
+/** `open-origin`: a new life begins with turns of another one. Done again it gives the same. */
+export interface OpenOriginInput {
+  readonly identity: ConversationIdentity;
+  readonly origin: Origin;
+}
+
+export interface OpenedOrigin extends Resumption {
+  readonly life: string;
+  readonly beginning: Beginning;
+  /** The highest that it shares. */
+  readonly slot: number;
+  readonly session: number;
+  /** How many turns it shares, and how many of them are in the context. */
+  readonly turns: number;
+  readonly inContext: number;
+  /** Turns that long-term memory does not have yet, of a life that nobody else goes on with. */
+  readonly window: readonly { readonly turn: number; readonly messages: number; readonly slots: readonly SlotRange[] }[];
+  readonly attributes: 'registered' | 'missing';
+}
+
+/** `rewind`: turns after `to` are cut out, and kept as a branch. */
+export interface RewindInput {
+  readonly identity: ConversationIdentity;
+  readonly requestId: string;
+  readonly branch: number;
+  readonly to: string;
+  /** The highest slot given out, and of messages that wait: these are not cut. */
+  readonly slot: number;
+  readonly waiting: readonly SlotRange[];
+  readonly session: number;
+  /** Epoch seconds. */
+  readonly at: number;
+  readonly compactions: number;
+}
+
+export interface Rewound extends Resumption {
+  readonly life: string;
+  /** null when nothing came after that turn. */
+  readonly cut: Cut | null;
+  readonly turns: number;
+  readonly session: number;
+}
+
 /** `heal`: queued messages that the store has lost, to be rebuilt from history. */
 export interface HealInput {
   readonly identity: ConversationIdentity;
@@ -479,6 +550,8 @@ export type Instead =
       readonly maxDepth: number;
       readonly maxChildren: number;
       readonly budget?: Budget;
+      /** Seed 003, ShareMemoryWithSubAgents. Absent: no. */
+      readonly memory?: 'shared' | 'snapshot';
     };
 
 /** `input` stands in the place of the model's arguments. */
@@ -550,6 +623,10 @@ export interface ToolFinished {
   readonly text: Body;
   /** The values that tools share, as this one has left them. */
   readonly appContext?: AppContextRef;
+  /** Absent for what is short, and where the agent has no memory channel. */
+  readonly item?: ItemRef;
+  /** What a model took that the tool has asked. */
+  readonly usage?: Usage;
   readonly persisted: boolean;
   readonly fenced?: boolean;
 }

@@ -15,6 +15,7 @@ export function assistantEntry(answer: ModelAnswer, seq: number): Entry | undefi
 }
 
 export function toolEntry(result: ToolFinished, seq: number): Entry {
-  const { slot, session, turn, ts, callId, name, outcome, text, files } = result;
-  return { v: 1, slot, session, turn, seq, ts, message: { role: 'tool', callId, name, outcome, text, ...(files && { files }) } };
+  const { slot, session, turn, ts, callId, name, outcome, text, item, files } = result;
+  const message = { role: 'tool', callId, name, outcome, text, ...(item && { item }), ...(files && { files }) } as const;
+  return { v: 1, slot, session, turn, seq, ts, message };
 }

@@ -1,7 +1,18 @@
 /** What happens to a conversation: past tense, plain JSON. Times are epoch milliseconds and come from outside. */
 import type { AgentStatus } from './attributes.js';
 import type { Approval, Breakpoints, ChildReport, Consolidation, ControlMode, Decision, Delivery, QueueEdit } from './contract.js';
-import type { Budget, Compacted, ModelAnswer, PutAway, Recorded, StepFailure, ToolFinished, Truncated } from './effects.js';
+import type {
+  Budget,
+  Compacted,
+  ModelAnswer,
+  OpenedOrigin,
+  PutAway,
+  Recorded,
+  Rewound,
+  StepFailure,
+  ToolFinished,
+  Truncated,
+} from './effects.js';
 import type { Reduced } from './reducers.js';
 import type { JsonObject, JsonValue, MediaSource, Usage } from './message.js';
 
@@ -88,6 +99,14 @@ export type ConversationEvent =
   | { readonly kind: 'put-away-started'; readonly at: number }
   | { readonly kind: 'put-away'; readonly result: PutAway; readonly at: number }
   | { readonly kind: 'put-away-failed'; readonly failure: StepFailure; readonly at: number }
+  // Other lives, and turns taken back.
+  | { readonly kind: 'origin-open-started'; readonly at: number }
+  | { readonly kind: 'origin-opened'; readonly result: OpenedOrigin; readonly at: number }
+  | { readonly kind: 'origin-open-failed'; readonly failure: StepFailure; readonly at: number }
+  | { readonly kind: 'rewind-requested'; readonly requestId: string; readonly to: string; readonly at: number }
+  | { readonly kind: 'rewind-started'; readonly requestId: string; readonly at: number }
+  | { readonly kind: 'rewound'; readonly requestId: string; readonly result: Rewound; readonly at: number }
+  | { readonly kind: 'rewind-failed'; readonly requestId: string; readonly failure: StepFailure; readonly at: number }
   // Stopping and sessions.
   | { readonly kind: 'stop-sent'; readonly at: number }
   | { readonly kind: 'consolidated'; readonly consolidation: Consolidation; readonly at: number }

@@ -2,7 +2,7 @@
  * What comes in, checked without a library, because it is checked inside the workflow. Refusals name the field and the limit.
  * Nothing here throws: signals cannot be refused, so their problems become `input-rejected` events.
  */
-import { ID_PATTERN, LIMITS, type Delivery, type Message, type StartOptions } from './contract.js';
+import { ID_PATTERN, LIMITS, type Delivery, type Message, type Origin, type StartOptions } from './contract.js';
 import { nameOf, readFields, refuse, type Checked } from './fields.js';
 import { MEDIA_KINDS, mediaBytes, type MediaKind } from './media.js';
 import type { JsonObject, Media, MediaSource } from './message.js';
@@ -27,6 +27,7 @@ export interface ReadStart
   extends Required<Pick<StartOptions, 'agent' | 'scope'>>, Pick<StartOptions, 'mode' | 'budget' | 'context' | 'delegation'> {
   readonly title: string | null;
   readonly model: string | null;
+  readonly origin: Origin | null;
 }
 
 const DELIVERIES: readonly string[] = ['queue', 'steer', 'interrupt'];
@@ -139,10 +140,13 @@ export function readStart(payload: unknown): Checked<ReadStart> {
   if (context?.ok === false) return context;
   const delegation = fields.value['delegation'] === undefined ? undefined : readDelegation(fields.value['delegation']);
   if (delegation?.ok === false) return delegation;
+  const origin = readOrigin(fields.value['origin']);
+  if (!origin.ok) return origin;
   return {
     ok: true,
     value: {
       agent,
+      origin: origin.value,
       scope,
       title: title === null ? null : title.toWellFormed().slice(0, 200),
       model,
@@ -152,6 +156,41 @@ export function readStart(payload: unknown): Checked<ReadStart> {
       ...(delegation && { delegation: delegation.value }),
     },
   };
+}
+
+/** `turn_0007`, at most as long as a number stays exact. */
+const TURN_PATTERN = /^turn_\d{4,15}$/;
+const LIFE_PATTERN = /^[\w.:-]{1,200}$/;
+
+function readOrigin(payload: unknown): Checked<Origin | null> {
+  if (payload === undefined || payload === null) return { ok: true, value: null };
+  const fields = readFields(payload, 'start.origin', ['kind', 'conversation', 'life', 'run', 'turn']);
+  if (!fields.ok) return fields;
+  const { kind, conversation, life, run, turn } = fields.value;
+  if (kind !== 'fork' && kind !== 'resume') return refuse('start.origin.kind must be "fork" or "resume"');
+  if (typeof conversation !== 'string' || !ID_PATTERN.test(conversation)) {
+    return refuse(`start.origin.conversation must match ${ID_PATTERN.source}`);
+  }
+  if (typeof life !== 'string' || !LIFE_PATTERN.test(life)) return refuse('start.origin.life must be the id of a run');
+  if (run !== undefined && (typeof run !== 'string' || !LIFE_PATTERN.test(run))) return refuse('start.origin.run must be the id of a run');
+  if (turn !== undefined && (typeof turn !== 'string' || !TURN_PATTERN.test(turn))) {
+    return refuse('start.origin.turn must look like "turn_0007"');
+  }
+  return {
+    ok: true,
+    value: { kind, conversation, life, ...(run === undefined ? {} : { run }), ...(turn === undefined ? {} : { turn }) },
+  };
+}
+
+/** `{ to, id? }` of `rewind`. */
+export function readRewind(payload: unknown): Checked<{ readonly to: string; readonly id?: string }> {
+  const fields = readFields(payload, 'rewind', ['to', 'id']);
+  if (!fields.ok) return fields;
+  const { to } = fields.value;
+  if (typeof to !== 'string' || !TURN_PATTERN.test(to)) return refuse('rewind.to must look like "turn_0007"');
+  const id = readId(fields.value['id']);
+  if (!id.ok) return id;
+  return { ok: true, value: { to, ...(id.value === undefined ? {} : { id: id.value }) } };
 }
 
 function readId(id: unknown): Checked<string | undefined> {

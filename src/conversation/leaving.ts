@@ -13,6 +13,8 @@ export type LeavingKind =
   /** The window was full: long-term memory has them. */
   | 'trimmed'
   | 'session-ended'
+  /** A person went back to an earlier turn: it is a branch now. */
+  | 'rewound'
   /** A compaction was taken back, and they were there again. */
   | 'returned'
   /** Anything else, by the kind of its event. */
@@ -99,6 +101,6 @@ function compactionOf({
 
 function kindOf(before: ConversationState, after: ConversationState, event: ConversationEvent): LeavingKind {
   if (after.session > before.session) return 'session-ended';
-  if (event.kind === 'compacted' || event.kind === 'truncated') return event.kind;
+  if (event.kind === 'compacted' || event.kind === 'truncated' || event.kind === 'rewound') return event.kind;
   return event.kind === 'put-away' ? 'trimmed' : 'other';
 }

@@ -62,12 +62,20 @@ export interface AssistantMessage {
  */
 export type ToolOutcome = 'ok' | 'error' | 'rejected' | 'cancelled' | 'unknown';
 
+/** Where a long result lies in the memory channel, and what stands for it once the model has seen it (citing.ts). */
+export interface ItemRef {
+  readonly id: string;
+  readonly citation: string;
+}
+
 export interface ToolResultMessage {
   readonly role: 'tool';
   readonly callId: string;
   readonly name: string;
   readonly outcome: ToolOutcome;
   readonly text: Body;
+  /** Shown whole in one request; in every later one its citation stands for it. */
+  readonly item?: ItemRef;
   /** What the tool says it did to files, by the paths that the model knows. */
   readonly files?: { readonly read?: readonly string[]; readonly edited?: readonly string[]; readonly written?: readonly string[] };
 }

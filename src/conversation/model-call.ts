@@ -4,6 +4,7 @@
  * T2  A result counts only for the call that is in flight; what comes later is dropped.
  */
 import type { TurnError } from './contract.js';
+import { withoutShown } from './citing.js';
 import { MOST_SQUEEZES, notePrompt } from './compaction.js';
 import { assistantEntry } from './entries.js';
 import type { ConversationEvent } from './event.js';
@@ -45,10 +46,13 @@ export function acceptAnswer(state: ConversationState, event: Of<'model-answered
   const calls = answer.blocks.filter((block) => block.kind === 'tool-call');
   const said = hasText(answer.blocks);
   const entry = assistantEntry(answer, call.seq);
+  const { inputTokens, outputTokens } = answer.usage;
+  const seen = entry ? withoutShown(paid) : paid;
+  const shown = seen === paid ? 0 : (paid.memory.shownOnce ?? 0);
   const heard: ConversationState = {
-    ...notePrompt(spend(paid, answer.usage), answer.usage.inputTokens, answer.prefix),
+    ...notePrompt(spend(seen, answer.usage), Math.max(0, inputTokens - shown), answer.prefix),
     context: entry ? withSlot(paid.context, answer.slot) : paid.context,
-    contextTokens: answer.usage.inputTokens > 0 ? answer.usage.inputTokens + answer.usage.outputTokens : paid.contextTokens,
+    contextTokens: inputTokens > 0 ? Math.max(0, inputTokens - shown) + outputTokens : seen.contextTokens,
     unpersisted: entry && !answer.persisted ? [...paid.unpersisted, entry] : paid.unpersisted,
   };
   const spoken = withTurn(heard, (now) => ({

@@ -32,8 +32,10 @@ import type {
 } from './effects.js';
 import { childToStart, newsForParent, runningChildren, startsChild, type ChildStart } from './delegation.js';
 import type { Entry } from './message.js';
+import { openingStep, type OpeningStep } from './lineage.js';
 import { notifyInput } from './notice.js';
 import { recordInput } from './recording.js';
+import { rewindStep, type RewindStep } from './rewinding.js';
 import { turnId, type ConversationState, type EndedTurn, type ToolCall, type Turn } from './state.js';
 import { CONSOLIDATING_RULES } from './rules.js';
 import { STOP_GRACE_MS } from './turn.js';
@@ -66,6 +68,8 @@ export type Step =
   /** How the one turn of a sub-agent ended; its text is read by whoever performs this. */
   | { readonly kind: 'report'; readonly parent: ParentLink; readonly ended: EndedTurn }
   | { readonly kind: 'notify'; readonly input: NotifyInput; readonly summary: string }
+  | OpeningStep
+  | RewindStep
   | { readonly kind: 'hand-over'; readonly reason: string }
   | { readonly kind: 'finish'; readonly outcome: ConversationOutcome }
   /** Until something happens, or it is `until` (epoch milliseconds); `why` is for people. */
@@ -83,7 +87,11 @@ const CARRIED_TEXT_BYTES = 128 * 1024;
 export function nextStep(state: ConversationState): Step {
   const stop = stopStep(state);
   if (stop) return stop;
+  const opening = openingStep(state);
+  if (opening) return opening === 'wait' ? waitStep(state) : opening;
   if (state.handOver !== null) return handOverStep(state, state.handOver);
+  const rewind = rewindStep(state);
+  if (rewind) return rewind === 'hold' ? (storeStep(state) ?? waitStep(state)) : rewind;
   return (
     attributesStep(state) ??
     putAwayStep(state) ??
@@ -115,6 +123,7 @@ function attributesStep(state: ConversationState): Step | undefined {
 function handOverStep(state: ConversationState, reason: string): Step {
   const busy =
     state.memory.doing !== null ||
+    typeof state.rewinds?.doing === 'string' ||
     state.window.puttingAway ||
     state.window.owed.some(({ asking }) => asking) ||
     state.recording ||

@@ -74,11 +74,17 @@ export function readDelegation(value: unknown): Checked<Delegation> {
   const { parent, task, appContext } = fields.value;
   if (typeof task !== 'string' || task.trim() === '') return refuse('start.delegation.task must say what to do');
   if (!isObject(parent)) return refuse('start.delegation.parent must name the conversation that asks');
-  const { conversation, life, callId, depth } = parent as Record<string, unknown>;
+  const { conversation, life, callId, depth, memory } = parent as Record<string, unknown>;
   if (!isConversation(conversation) || typeof life !== 'string' || typeof callId !== 'string' || !Number.isInteger(depth)) {
     return refuse('start.delegation.parent must have conversation, life, callId and depth');
   }
-  const link = { conversation, life, callId, depth: depth as number };
+  const link = {
+    conversation,
+    life,
+    callId,
+    depth: depth as number,
+    ...(isObject(memory) && { memory: memory as NonNullable<Delegation['parent']['memory']> }),
+  };
   return {
     ok: true,
     value: {
@@ -103,9 +109,22 @@ export function readChildNews(payload: unknown): Checked<ChildNews> {
 
 function isApproval(value: unknown): value is Approval {
   if (!isObject(value)) return false;
-  const { conversation, callId, tool, target, hash, kind, expiresAt } = value as Record<string, unknown>;
-  const texts = [callId, tool, target, hash].every((text) => typeof text === 'string' && text.length <= 500);
-  return texts && isConversation(conversation) && (kind === 'approval' || kind === 'question') && typeof expiresAt === 'number';
+  const {
+    conversation,
+    callId,
+    turnId,
+    tool,
+    target,
+    hash,
+    why = '',
+    kind,
+    askedIn,
+    askedAt,
+    expiresAt,
+  } = value as Record<string, unknown>;
+  const texts = [callId, turnId, tool, target, hash, why].every((text) => typeof text === 'string' && text.length <= 500);
+  const numbers = [askedIn, askedAt, expiresAt].every(isPositive);
+  return texts && numbers && isConversation(conversation) && (kind === 'approval' || kind === 'question');
 }
 
 function isReport(value: unknown): value is ChildReport {

@@ -6,8 +6,9 @@
  */
 import { apply } from './apply.js';
 import { assistantEntry, toolEntry } from './entries.js';
-import type { Compacted, MessageToRecord, PutAwayInput, RecordInput } from './effects.js';
+import type { Compacted, MessageToRecord, PutAwayInput, RecordInput, RetoldEpisode } from './effects.js';
 import type { ConversationEvent } from './event.js';
+import type { Beginning, Cut } from './lives.js';
 import type { Entry } from './message.js';
 import { recordInput } from './recording.js';
 import type { SlotRange } from './slots.js';
@@ -35,6 +36,12 @@ export interface Rebuilt {
   readonly putAway: readonly SlotRange[];
   /** Texts that sessions and epochs began with, and what is left of trimmed messages. */
   readonly bases: readonly string[];
+  /** Where the life comes from. */
+  readonly beginning?: Beginning;
+  /** What rewinds have cut, and which slots each has made active again. */
+  readonly rewinds: readonly { readonly cut: Cut | null; readonly context: readonly SlotRange[] }[];
+  /** Summaries that were told again for this life, or for a session of it. */
+  readonly retold: readonly RetoldEpisode[];
   /** Messages with their text, for the caller to store as `record` would. */
   readonly messages: readonly MessageToRecord[];
   readonly entries: readonly Entry[];
@@ -48,6 +55,9 @@ export function rebuild({ opened, events }: Run): Rebuilt {
   const bases: string[] = [];
   const undone: number[] = [];
   const putAway: SlotRange[] = [];
+  const rewinds: Rebuilt['rewinds'][number][] = [];
+  const retold: RetoldEpisode[] = [];
+  let beginning: Beginning | undefined;
   let puttingAway: PutAwayInput | undefined;
   let recording: RecordInput | undefined;
   let state = opened;
@@ -68,12 +78,19 @@ export function rebuild({ opened, events }: Run): Rebuilt {
       putAway.push(...(puttingAway?.archive ?? []));
       if (event.result.recap) bases.push(event.result.recap.text);
     }
+    if (event.kind === 'origin-opened') beginning = event.result.beginning;
+    if (event.kind === 'rewound') rewinds.push({ cut: event.result.cut, context: event.result.context });
+    if (event.kind === 'origin-opened' || event.kind === 'rewound') {
+      const { base, recap, episodes } = event.result;
+      bases.push(...[base, recap].flatMap((body) => body?.text ?? []));
+      retold.push(...episodes);
+    }
     if (event.kind === 'uncompacted') undone.push(event.epoch);
     const entry = entryOf(state, event);
     if (entry) entries.push(entry);
     state = apply(state, event);
   }
-  return { messages, entries, memories, undone, putAway, bases, state };
+  return { messages, entries, memories, undone, putAway, bases, rewinds, retold, ...(beginning ? { beginning } : {}), state };
 }
 
 function entryOf(state: ConversationState, event: ConversationEvent): Entry | undefined {

@@ -12,6 +12,7 @@ import { beginTurn, endTurn } from './turn.js';
 import { rejectInput, remember } from './arrivals.js';
 import { mediaOf } from './media.js';
 import { storeRetryAfter } from './retry.js';
+import { isRewinding } from './rewinding.js';
 import { withSlot } from './slots.js';
 import { readBack, slotsToReadBack, spill } from './spill.js';
 import { estimateTokens, turnId, turnNumber, type ConversationState, type QueuedMessage } from './state.js';
@@ -28,7 +29,11 @@ export function recordInput(state: ConversationState): RecordInput | undefined {
   const messages = messagesToRecord(state);
   const [head] = state.queue;
   const configures =
-    state.turn === null && head?.kind === 'message' && !state.window.puttingAway && !isHeld(state, 'event', queuedId(head));
+    state.turn === null &&
+    head?.kind === 'message' &&
+    !state.window.puttingAway &&
+    !isRewinding(state) &&
+    !isHeld(state, 'event', queuedId(head));
   const { settle, facts } = state.outbox;
   const readBack = slotsToReadBack(state.queue);
   if (messages.length + settle.length + facts.length + readBack.length === 0 && !configures) return undefined;
@@ -137,7 +142,8 @@ function withQueueInBounds(state: ConversationState, back: readonly QueuedAgain[
 function beginIfReady(state: ConversationState, configured: Configured): ConversationState {
   const settled = configured.kind === 'settings' ? { ...state, settings: configured.settings } : state;
   const head = settled.queue[0];
-  if (settled.turn || head?.kind !== 'message' || !head.recorded || isHeld(settled, 'event', queuedId(head))) return settled;
+  if (settled.turn || isRewinding(settled) || head?.kind !== 'message' || !head.recorded || isHeld(settled, 'event', queuedId(head)))
+    return settled;
   const begun = beginTurn(settled, head);
   if (configured.kind !== 'unusable') return begun;
   return endTurn(begun, 'failed', { type: configured.type, message: configured.message });

@@ -33,6 +33,7 @@ import type {
 } from './effects.js';
 import { AUTO, type Control } from './control-state.js';
 import type { Entry, JsonObject, JsonValue, MediaSource, Usage } from './message.js';
+import type { LineageState, RewindState } from './lineage-state.js';
 import type { SlotRange } from './slots.js';
 
 export interface ConversationState {
@@ -102,6 +103,10 @@ export interface ConversationState {
   readonly handOver: string | null;
   /** Slots of queued messages that the store has lost; `tried` once healing has not brought them back. */
   readonly heal: { readonly slots: readonly number[]; readonly doing: 'due' | 'running' | 'tried' } | null;
+  /** Where this life comes from; absent in one of its own. */
+  readonly lineage?: LineageState;
+  /** Absent where nothing was ever rewound. */
+  readonly rewinds?: RewindState;
   /** Name of the last tool that was asked for, for people. */
   readonly lastTool: string | null;
   /** Whether this run may tell search attributes, and what any run told last. */
@@ -120,6 +125,8 @@ export interface MemoryState {
   readonly task: Task | null;
   /** Prompt tokens as the provider last counted them; null once that count is no longer true. */
   readonly reported: number | null;
+  /** Of `contextTokens`, what leaves after the next answer: results that are shown whole once (citing.ts). Absent: nothing does. */
+  readonly shownOnce?: number;
   /** Of this life, those taken back included. */
   readonly compactions: number;
   /** The model call before which nothing more is dropped: there was nothing, or it has just been done. */

@@ -5,16 +5,17 @@
  * T3  Before the next model call, every tool call of an answer in the context has its result in the context.
  */
 import { toolEntry } from './entries.js';
+import { countResult } from './citing.js';
 import type { ConversationEvent } from './event.js';
 import type { AssistantBlock, JsonValue } from './message.js';
 import { answerFor, resultEntry, settle } from './settlement.js';
-import { estimateTokens, type ConversationState, type ToolCall } from './state.js';
+import { addUsage, type ConversationState, type ToolCall } from './state.js';
 import { beginningOf } from './text.js';
 import { endIfStopped, endStopped, endTurn, endWithOpenCalls, nextModelCall } from './turn.js';
 import { acceptReport } from './delegation.js';
 import { admit, decide, endWaits, isCircling, refuseDecision } from './waiting.js';
 import { rejectInput } from './arrivals.js';
-import { closeRound, runningTool, withToolCalls, withTurn } from './turn-access.js';
+import { closeRound, runningTool, spend, withToolCalls, withTurn } from './turn-access.js';
 
 type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
 
@@ -96,13 +97,13 @@ export function finishTool(state: ConversationState, event: Of<'tool-finished'>)
   const { turn } = state;
   const call = runningTool(state, result.callId);
   if (!turn || !call) return state; // T2
-  const { text } = result;
+  const paid = result.usage ? spend({ ...state, usage: addUsage(state.usage, result.usage) }, result.usage) : state;
+  const counted = countResult(paid, result);
   const done: ConversationState = {
-    ...state,
-    contextTokens: state.contextTokens + estimateTokens(typeof text === 'string' ? text.length : text.bytes),
+    ...counted,
     unpersisted: result.persisted ? state.unpersisted : [...state.unpersisted, toolEntry(result, call.seq)],
     ...(result.appContext ? { appContext: result.appContext } : {}),
-    ...(result.task ? { memory: { ...state.memory, task: result.task } } : {}),
+    ...(result.task ? { memory: { ...counted.memory, task: result.task } } : {}),
   };
   return endRoundIfDone(withToolCalls(done, (other) => (other === call ? { ...call, status: 'done' } : other)));
 }

@@ -4,6 +4,7 @@
  * U1  What is dropped is out of the prompt and nowhere else: its traces stay, the next compaction takes them up, a notice says so.
  * U2  Whole calls with their results, and never the message that the current turn began with.
  */
+import { stayingTokens } from './citing.js';
 import type { TruncateInput } from './effects.js';
 import type { ConversationEvent } from './event.js';
 import { slotsOf, toRanges } from './slots.js';
@@ -16,7 +17,7 @@ const MOST_SEQ = 1_000_000;
 type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
 
 export function truncateInput(state: ConversationState): TruncateInput | undefined {
-  const { settings, turn, identity, epoch, context, contextTokens, counters, session } = state;
+  const { settings, turn, identity, epoch, context, counters, session } = state;
   if (!settings?.thresholds) return undefined;
   const inTurn = turn ? turnId(turn.number) : turnId(state.latestTurn);
   return {
@@ -24,7 +25,7 @@ export function truncateInput(state: ConversationState): TruncateInput | undefin
     epoch,
     number: (state.memory.truncations ?? 0) + 1,
     context,
-    excess: contextTokens - settings.thresholds.hard,
+    excess: stayingTokens(state) - settings.thresholds.hard,
     currentTurn: turn ? inTurn : null,
     notice: { slot: counters.slot + 1, turn: inTurn, seq: (turn?.seq ?? MOST_SEQ) + 1, session },
   };
@@ -32,8 +33,8 @@ export function truncateInput(state: ConversationState): TruncateInput | undefin
 
 /** By hand (seed 004, executeTruncation): down to the hard threshold before the next model call, whatever the truncation line says. */
 export function requestTruncation(state: ConversationState, { requestId }: Of<'truncation-requested'>): ConversationState {
-  const { memory, settings, contextTokens } = state;
-  if (!settings?.thresholds || contextTokens <= settings.thresholds.hard) {
+  const { memory, settings } = state;
+  if (!settings?.thresholds || stayingTokens(state) <= settings.thresholds.hard) {
     const outcomes = [...memory.outcomes, { requestId, outcome: { kind: 'nothing-to-truncate' } as const }].slice(-MOST_OUTCOMES);
     return { ...state, memory: { ...memory, outcomes } };
   }

@@ -6,6 +6,7 @@ import { runningChildren } from './delegation.js';
 import { approvalsOf, nextWait } from './waiting.js';
 import type { ContextIndex, ControlStatus, ControlView, Phase, QueuedEvent, Status, TurnResult } from './contract.js';
 import type { JsonValue } from './message.js';
+import { waitsForOrigin } from './lineage.js';
 import { countSlots } from './slots.js';
 import { queuedCount } from './spill.js';
 import { countMessages } from './window.js';
@@ -13,7 +14,8 @@ import { NO_USAGE, turnId, turnNumber, type ConversationState, type EndedTurn, t
 
 export function statusOf(state: ConversationState, historyEvents: number): Status {
   const { title, session, epoch } = state;
-  const waitingFor = waitingOf(state);
+  const waitingFor = waitsForOrigin(state) ?? waitingOf(state);
+  const origin = state.lineage?.origin;
   return {
     phase: phaseOf(state),
     ...(waitingFor === undefined ? {} : { waitingFor }),
@@ -59,6 +61,9 @@ export function statusOf(state: ConversationState, historyEvents: number): Statu
     model: state.settings?.model ?? state.modelOverride,
     title,
     life: state.identity.life,
+    ...(origin
+      ? { origin: { kind: origin.kind, conversation: origin.conversation, turn: state.lineage?.opened?.turn ?? origin.turn } }
+      : {}),
     rejectedInputs: state.rejected,
   };
 }
@@ -165,7 +170,7 @@ function phaseOf(state: ConversationState): Phase {
   const { turn } = state;
   if (state.control?.mode === 'stepping' && state.control.lock === null && planned(state)) return 'stepping';
   if (!turn) {
-    if (state.queue[0]?.kind === 'reset') return 'resetting';
+    if (state.queue[0]?.kind === 'reset' || state.rewinds?.doing) return 'resetting';
     if (state.memory.doing) return 'compacting';
     if (state.storeRetry && state.queue.length > 0) return 'waiting-to-retry';
     if (state.queue.length > 0) return 'thinking';

@@ -59,6 +59,22 @@ export function hasBodies({ message }: Entry): boolean {
   }
 }
 
+/** References to all that lies elsewhere. */
+export function bodiesOf({ message }: Entry): string[] {
+  const refOf = (body: unknown): string[] =>
+    typeof body === 'object' && body !== null && 'ref' in body && typeof body.ref === 'string' ? [body.ref] : [];
+  switch (message.role) {
+    case 'user':
+      return [...refOf(message.text), ...sourcesIn(message).flatMap(({ source }) => refOf(source))];
+    case 'tool':
+      return refOf(message.text);
+    case 'assistant':
+      return message.blocks.flatMap((block) =>
+        block.kind === 'text' ? refOf(block.text) : block.kind === 'tool-call' ? refOf(block.inputRef) : [],
+      );
+  }
+}
+
 /** The message as the model must see it, with every text at hand. A body that the store has lost is named in its place. */
 export async function withBodies(store: Store, key: ConversationKey, entry: Entry): Promise<ConversationMessage> {
   const { message } = entry;

@@ -41,6 +41,17 @@ export async function readEntries(
   key: ConversationKey,
   first = 0,
 ): Promise<{ readonly entries: Entry[]; readonly skipped: number }> {
+  const { entries, skipped } = await readPages(store, key, first);
+  const whole = await Promise.all(entries.map(async (entry) => ({ ...entry, message: await withBodies(store, key, entry) })));
+  return { entries: whole.sort((a, b) => turnNumber(a.turn) - turnNumber(b.turn) || a.seq - b.seq), skipped };
+}
+
+/** As they lie there, by slot. */
+export async function readPages(
+  store: Pick<Store, 'entries'>,
+  key: ConversationKey,
+  first = 0,
+): Promise<{ readonly entries: Entry[]; readonly skipped: number }> {
   const entries: Entry[] = [];
   let skipped = 0;
   for (let after = first, last = Infinity; after < last; after += PAGE) {
@@ -49,8 +60,7 @@ export async function readEntries(
     skipped += page.skipped;
     last = page.last;
   }
-  const whole = await Promise.all(entries.map(async (entry) => ({ ...entry, message: await withBodies(store, key, entry) })));
-  return { entries: whole.sort((a, b) => turnNumber(a.turn) - turnNumber(b.turn) || a.seq - b.seq), skipped };
+  return { entries, skipped };
 }
 
 /** Idempotent, as each write of a store is. */

@@ -2,6 +2,7 @@
  * Tokens by estimate: characters over four (seed 002, gap 6). A guard, never the driver: what the provider reports decides. Free
  * of any tokenizer, so that the same text counts the same everywhere.
  */
+import { citationTokens, isKept, newFrom } from '../conversation/citing.js';
 import { sourcesIn, type MediaKind } from '../conversation/media.js';
 import { isBodyRef, type AssistantBlock, type Body, type ConversationMessage } from '../conversation/message.js';
 import { estimateTokens } from '../conversation/state.js';
@@ -51,4 +52,18 @@ function lengthOf(body: Body): number {
 
 export function tokensOf(messages: readonly ConversationMessage[]): number {
   return messages.reduce((sum, message) => sum + estimateMessageTokens(message), 0);
+}
+
+/** Of messages as they are stored: old results in the memory channel count as what stands for them. */
+export function shownTokensOf(messages: readonly ConversationMessage[]): number {
+  return shownTokensEach(messages).reduce((sum, tokens) => sum + tokens, 0);
+}
+
+/** The same for each. */
+export function shownTokensEach(messages: readonly ConversationMessage[]): number[] {
+  const border = newFrom(messages);
+  return messages.map((message, at) => {
+    const whole = estimateMessageTokens(message);
+    return at < border && isKept(message) ? Math.min(whole, citationTokens(message)) : whole;
+  });
 }

@@ -8,6 +8,7 @@
  */
 import type { Entry, JsonValue } from '../conversation/message.js';
 import { slotsOf, type SlotRange } from '../conversation/slots.js';
+import { itemRecordSchema, type ItemRecord } from '../memory/channel/agent-memory.js';
 import { decodeJson, isEntry } from './entry-codec.js';
 
 export type JournalLine =
@@ -21,7 +22,12 @@ export type JournalLine =
       readonly result: JsonValue;
       readonly entries: readonly Entry[];
       readonly usage?: JsonValue;
+      readonly items?: readonly ItemRecord[];
     }
+  | { readonly v: 1; readonly kind: 'items'; readonly items: readonly ItemRecord[] }
+  /** They do not come back. */
+  | { readonly v: 1; readonly kind: 'items-removed'; readonly ids: readonly string[] }
+  | { readonly v: 1; readonly kind: 'cited'; readonly id: string; readonly citation: string }
   | { readonly v: 1; readonly kind: 'fenced'; readonly ids: readonly string[] }
   /** A fenced effect's usage. */
   | { readonly v: 1; readonly kind: 'paid'; readonly id: string; readonly usage: JsonValue }
@@ -38,6 +44,10 @@ export interface JournalIndex {
   readonly committed: Map<string, { readonly hash: string; readonly result: JsonValue }>;
   readonly fenced: Set<string>;
   readonly paid: Set<string>;
+  /** By id; undefined for one that was removed. */
+  readonly items: Map<string, ItemRecord | undefined>;
+  /** By call. */
+  readonly cited: Map<string, string>;
   /** Slots, in the order of their archiving; also of entries that are not there yet. */
   readonly archived: Set<number>;
   last: number;
@@ -61,6 +71,8 @@ export function emptyIndex(): JournalIndex {
     committed: new Map(),
     fenced: new Set(),
     paid: new Set(),
+    items: new Map(),
+    cited: new Map(),
     archived: new Set(),
     last: 0,
     skipped: 0,
@@ -104,6 +116,7 @@ function foldEntries(index: JournalIndex, line: Exclude<JournalLine, Moving>): r
       if (line.usage !== undefined) index.paid.add(line.id);
       if (index.fenced.has(line.id) || index.committed.has(line.id)) return [];
       index.committed.set(line.id, { hash: line.hash, result: line.result });
+      putItems(index, line.items ?? []);
       return put(index, line.entries);
     case 'fenced':
       for (const id of line.ids) if (!index.committed.has(id)) index.fenced.add(id);
@@ -111,9 +124,22 @@ function foldEntries(index: JournalIndex, line: Exclude<JournalLine, Moving>): r
     case 'paid':
       index.paid.add(line.id);
       return [];
+    case 'items':
+      putItems(index, line.items);
+      return [];
+    case 'items-removed':
+      for (const id of line.ids) index.items.set(id, undefined);
+      return [];
+    case 'cited':
+      if (!index.cited.has(line.id)) index.cited.set(line.id, line.citation);
+      return [];
     default:
       return line satisfies never;
   }
+}
+
+function putItems(index: JournalIndex, items: readonly ItemRecord[]): void {
+  for (const item of items) if (!index.items.has(item.id)) index.items.set(item.id, item);
 }
 
 /** The first message with this entry's id, if it lies in another slot. */
@@ -147,15 +173,25 @@ function decodeLine(text: string): JournalLine | undefined {
   const line = value as { readonly [field: string]: unknown };
   if (line.v !== 1) return undefined;
   const entries = line.kind === 'recorded' ? [line.entry] : (line.entries ?? []);
+  const items = line.items ?? [];
   const hasItsFields =
     Array.isArray(entries) &&
     entries.every(isEntry) &&
+    Array.isArray(items) &&
+    items.every((item) => itemRecordSchema.safeParse(item).success) &&
     (line.kind === 'recorded' ||
       (line.kind === 'appended' && Array.isArray(line.entries)) ||
       (line.kind === 'committed' && typeof line.id === 'string' && typeof line.hash === 'string' && line.result !== undefined) ||
       (line.kind === 'fenced' && Array.isArray(line.ids)) ||
+      (line.kind === 'items' && Array.isArray(line.items)) ||
+      (line.kind === 'items-removed' && isTexts(line.ids)) ||
+      (line.kind === 'cited' && typeof line.id === 'string' && typeof line.citation === 'string') ||
       (line.kind === 'paid' && typeof line.id === 'string') ||
       ((line.kind === 'archived' || line.kind === 'restored') && Array.isArray(line.slots) && line.slots.every(isRange)));
   // The check above is the one place where a line becomes ours.
   return hasItsFields ? (value as JournalLine) : undefined;
+}
+
+function isTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((text) => typeof text === 'string');
 }

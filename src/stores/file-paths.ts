@@ -9,8 +9,12 @@ export function scopeDir(dir: string, { scope }: ScopeKey): string {
   return join(dir, 'agents', toFileName(scope));
 }
 
+export function conversationsDir(dir: string, { scope }: Pick<ScopeKey, 'scope'>): string {
+  return join(dir, 'agents', toFileName(scope), 'conversations');
+}
+
 export function conversationDir(dir: string, key: ConversationKey): string {
-  return join(scopeDir(dir, key), 'conversations', toFileName(key.conversation), toFileName(key.life));
+  return join(conversationsDir(dir, key), toFileName(key.conversation), toFileName(key.life));
 }
 
 /**

@@ -7,10 +7,13 @@
  *   episodic.jsonl    summaries of what was compacted
  *   bodies/           long texts by their SHA-256
  *   effects/          who began an effect, one file per attempt
+ *   lineage.jsonl, cuts.jsonl, forks.jsonl
+ *                     how it stands on other lives, and others on it (file-lives.ts)
  *   feed.jsonl        live events, bounded, not synced
  *   lock, *.lock      who writes just now
  *
  * and in `<dir>/agents/<scope>/` what all its conversations share: semantic.jsonl, and MEMORY.md and HISTORY (file-documents.ts).
+ * What is accepted of the MCP servers of an agent lies in `<dir>/pins/<agent>.jsonl`.
  */
 import { constants } from 'node:fs';
 import { access, mkdir, statfs } from 'node:fs/promises';
@@ -24,11 +27,15 @@ import { toUnavailable } from './file-errors.js';
 import { createFileEpisodes } from './file-episodes.js';
 import { createFileFacts } from './file-facts.js';
 import { createFileFeed } from './file-feed.js';
+import { createFileLives } from './file-lives.js';
 import { duplicateOf, type JournalIndex } from './file-journal.js';
 import { conversationDir } from './file-paths.js';
+import { createFilePins } from './file-pins.js';
 import { reserveAttempt, reservedHash } from './file-reservations.js';
+import { withSharedEntries } from './shared-entries.js';
 import { toRanges } from './slot-ranges.js';
-import type { Commitment, ConversationKey, EffectClaim, Effects, Entries, Store } from './store.js';
+import { byTime } from '../memory/channel/agent-memory.js';
+import type { Commitment, ConversationKey, EffectClaim, Effects, Entries, Items, Store } from './store.js';
 
 export interface FileStoreOptions {
   readonly dir: string;
@@ -49,16 +56,20 @@ export function createFileStore(options: FileStoreOptions): Store {
   const dir = resolve(options.dir);
   const open = createOpenConversations(dir, options);
   const feed = createFileFeed(dir, { maxLength: options.feedMaxLength ?? 10_000 });
+  const own = { entries: createEntries(dir, open), bodies: createFileBodies(dir) };
+  const lives = createFileLives(dir, own.entries);
   return {
     kind: 'file',
     where: dir,
-    entries: createEntries(dir, open),
-    bodies: createFileBodies(dir),
+    ...withSharedEntries(own, lives),
+    lives,
+    items: createItems(dir, open),
     effects: createEffects(dir, open),
     feed,
     episodes: createFileEpisodes(dir),
     facts: createFileFacts(dir),
     documents: createFileDocuments(dir),
+    pins: createFilePins(dir),
     check: () => checkDirectory(dir),
     close: async () => feed.close(),
   };
@@ -148,6 +159,52 @@ function createEntries(dir: string, open: Open): Entries {
   };
 }
 
+function createItems(dir: string, open: Open): Items {
+  return {
+    async put(key, items) {
+      if (items.length === 0) return;
+      await inWords(dir, key, `store ${items.length} items of ${key.conversation}`, () =>
+        open(key).write((before) => {
+          const missing = items.filter(({ id }) => !before.items.has(id));
+          return missing.length === 0 ? undefined : { v: 1, kind: 'items', items: missing };
+        }),
+      );
+    },
+
+    async get(key, id) {
+      const { items } = await inWords(dir, key, `read item ${id} of ${key.conversation}`, () => open(key).read());
+      return items.get(id);
+    },
+
+    async list(key, { session } = {}) {
+      const { items, skipped } = await inWords(dir, key, `read the items of ${key.conversation}`, () => open(key).read());
+      const there = [...items.values()].flatMap((item) => item ?? []);
+      return { items: there.filter((item) => session === undefined || item.session === session).sort(byTime), skipped };
+    },
+
+    async remove(key, ids) {
+      if (ids.length === 0) return;
+      await inWords(dir, key, `remove ${ids.length} items of ${key.conversation}`, () =>
+        open(key).write(({ items }) =>
+          ids.every((id) => items.has(id) && items.get(id) === undefined) ? undefined : { v: 1, kind: 'items-removed', ids },
+        ),
+      );
+    },
+
+    async cite(key, callId, citation) {
+      await inWords(dir, key, `store what stands for the result of ${callId} of ${key.conversation}`, () =>
+        open(key).write(({ cited }) => (cited.has(callId) ? undefined : { v: 1, kind: 'cited', id: callId, citation })),
+      );
+    },
+
+    async citations(key, callIds) {
+      if (callIds.length === 0) return [];
+      const { cited } = await inWords(dir, key, `read what stands for results of ${key.conversation}`, () => open(key).read());
+      return callIds.map((id) => cited.get(id));
+    },
+  };
+}
+
 function createEffects(dir: string, open: Open): Effects {
   return {
     reserve: (key, claim, attempt) =>
@@ -158,7 +215,7 @@ function createEffects(dir: string, open: Open): Effects {
         return earlier === undefined ? { status: 'conflict' } : { status: 'reserved', earlier };
       }),
 
-    commit: (key, claim, result, entries, usage) =>
+    commit: (key, claim, result, entries, usage, items = []) =>
       inWords(dir, key, `commit effect ${claim.id} of ${key.conversation}`, async () => {
         const { id, hash } = claim;
         let conflict = false;
@@ -166,7 +223,7 @@ function createEffects(dir: string, open: Open): Effects {
           if (before.fenced.has(id)) return usage === undefined || before.paid.has(id) ? undefined : { v: 1, kind: 'paid', id, usage };
           if (before.committed.has(id)) return undefined;
           conflict = ![undefined, hash].includes(await reservedHash(conversationDir(dir, key), id));
-          return conflict ? undefined : { v: 1, kind: 'committed', id, hash, result, entries, usage };
+          return conflict ? undefined : { v: 1, kind: 'committed', id, hash, result, entries, usage, ...(items.length > 0 && { items }) };
         });
         return conflict ? { status: 'conflict' } : (settlement(index, claim) ?? { status: 'conflict' });
       }),

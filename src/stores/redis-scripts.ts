@@ -76,9 +76,33 @@ redis.call('HSET', KEYS[1], 'hash:' .. id, hash, 'attempts:' .. id, (known[4] or
 return {'reserved', tostring(earlier)}
 `;
 
-/** KEYS[1] entries, KEYS[2] messages, KEYS[3] effects. ARGV: id, hash, result, usage or '', entries. A result that is ours is not sent back. */
-const COMMIT = `${PUT_ENTRIES}
+/** Items come as id, JSON. The first one of an id counts, unless nobody can read it; '' stands for one that was removed. */
+const PUT_ITEMS = `
+local function putItems(key, from, to)
+  if from > to then return end
+  redis.call('HLEN', key)
+  for i = from, to, 2 do
+    if redis.call('HSETNX', key, ARGV[i], ARGV[i + 1]) == 0 then
+      local there = redis.call('HGET', key, ARGV[i])
+      if there ~= '' and not pcall(cjson.decode, there) then redis.call('HSET', key, ARGV[i], ARGV[i + 1]) end
+    end
+  end
+end
+`;
+
+/** KEYS[1] items. ARGV: items. */
+const PUT_ITEMS_ALONE = `${PUT_ITEMS}
+putItems(KEYS[1], 1, #ARGV)
+return ''
+`;
+
+/**
+ * KEYS[1] entries, KEYS[2] messages, KEYS[3] effects, KEYS[4] items. ARGV: id, hash, result, usage or '', number of items, items, entries.
+ * A result that is ours is not sent back.
+ */
+const COMMIT = `${PUT_ENTRIES}${PUT_ITEMS}
 local id, hash, result, usage = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local lastItem = 5 + 2 * tonumber(ARGV[5])
 local known = redis.call('HMGET', KEYS[3], 'fenced:' .. id, 'hash:' .. id, 'result:' .. id)
 if known[1] then
   if usage ~= '' then redis.call('HSETNX', KEYS[3], 'usage:' .. id, usage) end
@@ -86,7 +110,9 @@ if known[1] then
 end
 if known[2] and known[2] ~= hash then return {'conflict'} end
 if known[3] then return {'committed', known[3]} end
-if #ARGV > 4 then put(5) end
+if lastItem > 5 then redis.call('HLEN', KEYS[4]) end
+if #ARGV > lastItem then put(lastItem + 1) end
+putItems(KEYS[4], 6, lastItem)
 redis.call('HSET', KEYS[3], 'hash:' .. id, hash, 'result:' .. id, result)
 if usage ~= '' then redis.call('HSETNX', KEYS[3], 'usage:' .. id, usage) end
 return {'committed'}
@@ -211,7 +237,8 @@ export const SCRIPTS = {
   perduraAppend: { lua: APPEND, numberOfKeys: 2 },
   perduraAbsent: { lua: ABSENT, numberOfKeys: 1 },
   perduraReserve: { lua: RESERVE, numberOfKeys: 1 },
-  perduraCommit: { lua: COMMIT, numberOfKeys: 3 },
+  perduraCommit: { lua: COMMIT, numberOfKeys: 4 },
+  perduraPutItems: { lua: PUT_ITEMS_ALONE, numberOfKeys: 1 },
   perduraFence: { lua: FENCE, numberOfKeys: 1 },
   perduraPublish: { lua: PUBLISH, numberOfKeys: 2 },
   perduraAddEpisode: { lua: ADD_EPISODE, numberOfKeys: 1 },
@@ -227,6 +254,7 @@ export interface ScriptAnswers extends DocumentScriptAnswers {
   readonly perduraAbsent: number;
   readonly perduraReserve: readonly ['fenced' | 'conflict'] | readonly ['committed' | 'reserved', string];
   readonly perduraCommit: readonly ['fenced' | 'conflict' | 'committed', string?];
+  readonly perduraPutItems: string;
   readonly perduraFence: readonly string[];
   readonly perduraPublish: string;
   readonly perduraAddEpisode: string;

@@ -6,8 +6,10 @@
  *   messages  hash, message id -> "slot turn" of the first with that id
  *   effects   hash, `hash:<id>`, `attempts:<id>`, `result:<id>`, `usage:<id>`, `fenced:<id>`
  *   bodies    hash, SHA-256 -> text
- *   archived  set of slots
+ *   items     hash, id -> item of the memory channel, '' for one that was removed; `cited:<call>` -> what stands for its result
+ *   archived  set of slots, and of ranges `1-40` of those that another life has
  *   episodes  hash, id -> episode
+ *   lineage   hash, `beginning`, `cut:<id>`, `fork:<conversation>/<life>`
  *   feed      stream of live events; `feed-batches` remembers what was published last
  *
  * and for what conversations of a scope share `perdura:{m:<namespace>:<scope>}:<what>`, where `<what>` is
@@ -21,6 +23,8 @@
  *               sorted set, number by time in milliseconds
  *   proposals   hash, `last` number given, id -> proposal, `state:<id>`, `batch:<id>` -> ids
  *   forgotten   hash, id -> tombstone
+ *
+ * and for what is accepted of the MCP servers of an agent `perdura:{p:<namespace>:<agent>}:pins`, a hash, server and tool -> pin
  */
 import type { Entry, JsonValue } from '../conversation/message.js';
 import { countSlots, slotsOf } from '../conversation/slots.js';
@@ -31,10 +35,14 @@ import { decodeEntry, decodeJson, encodeEntry } from './entry-codec.js';
 import { checkRedis } from './redis-check.js';
 import { codeOf, isReply } from './redis-errors.js';
 import { createRedisDocuments } from './redis-documents.js';
+import { createRedisItems, toItemArguments } from './redis-items.js';
 import { createRedisEpisodes, createRedisFacts } from './redis-memory.js';
 import { createRedisFeed } from './redis-feed.js';
+import { createRedisLives } from './redis-lives.js';
 import { keyOf } from './redis-keys.js';
+import { createRedisPins } from './redis-pins.js';
 import { openRedisLink, type RedisLink } from './redis-link.js';
+import { withSharedEntries } from './shared-entries.js';
 import { toRanges } from './slot-ranges.js';
 import type { Bodies, Commitment, Effects, Entries, Reservation, Store } from './store.js';
 
@@ -52,21 +60,26 @@ const PAGE_STEP = 500;
 const CACHED_BYTES = 32 * 1024 * 1024;
 /** Fewer entries than this are read as fast as they are looked for. */
 const WORTH_CACHING = 32;
+/** Of one range: a damaged one must not be walked for ever. */
+const MOST_SLOTS = 1_000_000;
 const NONE: ReadonlyMap<number, Entry> = new Map();
 
 export function createRedisStore(options: RedisStoreOptions): Store {
   const link = openRedisLink({ url: options.url, commandTimeoutMs: options.commandTimeoutMs ?? 2000, log: options.log });
   const feed = createRedisFeed(link, { maxLength: options.feedMaxLength ?? 10_000, log: options.log });
+  const lives = createRedisLives(link);
   return {
     kind: 'redis',
     where: link.where,
-    entries: createEntries(link),
-    bodies: createBodies(link),
+    ...withSharedEntries({ entries: createEntries(link), bodies: createBodies(link) }, lives),
+    lives,
+    items: createRedisItems(link),
     effects: createEffects(link),
     feed,
     episodes: createRedisEpisodes(link),
     facts: createRedisFacts(link),
     documents: createRedisDocuments(link),
+    pins: createRedisPins(link),
     check: () => checkRedis(link),
     async close() {
       feed.close();
@@ -154,7 +167,7 @@ function createEntries(link: RedisLink): Entries {
       const members = await link.askUnlessForeign(`read what is archived of ${key.conversation}`, (redis) =>
         redis.smembers(keyOf(key, 'archived')),
       );
-      return toRanges((members ?? []).map(Number).filter(Number.isSafeInteger));
+      return toRanges((members ?? []).flatMap(slotsIn));
     },
   };
 }
@@ -188,17 +201,20 @@ function createEffects(link: RedisLink): Effects {
       return status === 'committed' ? { status, result: decodeResult(link, attempted, claim.id, detail) } : { status };
     },
 
-    async commit(key, claim, result, entries, usage): Promise<Commitment> {
+    async commit(key, claim, result, entries, usage, items = []): Promise<Commitment> {
       const attempted = `commit effect ${claim.id} of ${key.conversation}`;
       const [status, first] = await link.ask(attempted, (redis) =>
         redis.perduraCommit(
           keyOf(key, 'entries'),
           keyOf(key, 'messages'),
           keyOf(key, 'effects'),
+          keyOf(key, 'items'),
           claim.id,
           claim.hash,
           JSON.stringify(result),
           usage === undefined ? '' : JSON.stringify(usage),
+          String(items.length),
+          ...toItemArguments(items),
           ...toArguments(entries),
         ),
       );
@@ -217,6 +233,14 @@ function createEffects(link: RedisLink): Effects {
       );
     },
   };
+}
+
+/** Of a member of `archived`: a slot, or a range. */
+function slotsIn(member: string): number[] {
+  const [, first, last] = /^(\d{1,15})(?:-(\d{1,15}))?$/.exec(member) ?? [];
+  if (first === undefined) return [];
+  const [from, to] = [Number(first), Number(last ?? first)];
+  return to - from < MOST_SLOTS ? slotsOf([[from, to]]) : [];
 }
 
 /** Whether one of the entries that we know is no longer there. */

@@ -3,14 +3,16 @@
  *
  * S1  Every write is idempotent by its own id: the same write again, at any time, changes nothing.
  * S2  A rejected promise means *unknown outcome*: the write may have been applied. Callers write again.
- * S3  `commit` is one atomic write: result and entries are both there or both not.
+ * S3  `commit` is one atomic write: result, entries and items are all there or all not.
  * S4  A fenced effect never gains entries.
  * S5  What is foreign or damaged is skipped and counted, never thrown at a reader of something else.
  */
 import type { CompactionRecord } from '../conversation/effects.js';
+import type { Beginning, Cut, LifeName } from '../conversation/lives.js';
 import type { BodyRef, Entry, JsonValue } from '../conversation/message.js';
 import type { SlotRange } from '../conversation/slots.js';
 import type { HistoryEntry, MemoryChange, MemoryText, MemoryWrite, Proposal, Tombstone } from '../memory/documents/documents.js';
+import type { ItemRecord } from '../memory/channel/agent-memory.js';
 import type { EpisodicItem, SemanticItem } from '../memory/items.js';
 
 /** Names whose long-term memory it is. */
@@ -25,17 +27,26 @@ export interface ConversationKey extends ScopeKey {
   readonly life: string;
 }
 
+/** Names an agent, of which many scopes may have conversations. */
+export interface AgentKey {
+  readonly namespace: string;
+  readonly agent: string;
+}
+
 export interface Store {
   readonly kind: 'redis' | 'file';
   /** Where it is, for people: no password in it. */
   readonly where: string;
   readonly entries: Entries;
   readonly bodies: Bodies;
+  readonly items: Items;
   readonly effects: Effects;
+  readonly lives: Lives;
   readonly feed: Feed;
   readonly episodes: Episodes;
   readonly facts: Facts;
   readonly documents: Documents;
+  readonly pins: Pins;
   /** What a person should know about this store's settings (AOF off, eviction on, …); throws StoreUnavailable when it does not answer. */
   check(): Promise<string[]>;
   close(): Promise<void>;
@@ -75,6 +86,44 @@ export interface Bodies {
   get(key: ConversationKey, ref: string): Promise<string | undefined>;
 }
 
+/** Contents of the memory channel (seed 003), of one life of a conversation. Their texts are bodies. */
+export interface Items {
+  /** Once per id: the first one counts, and one that was removed does not come back. */
+  put(key: ConversationKey, items: readonly ItemRecord[]): Promise<void>;
+  get(key: ConversationKey, id: string): Promise<ItemRecord | undefined>;
+  /** Newest first; of one session where `session` is given. `skipped` counts unreadable records. */
+  list(
+    key: ConversationKey,
+    which?: { readonly session?: number },
+  ): Promise<{ readonly items: readonly ItemRecord[]; readonly skipped: number }>;
+  /** What is not there is removed all the same. */
+  remove(key: ConversationKey, ids: readonly string[]): Promise<void>;
+  /** What a model has made to stand for the result of that call; '' for nothing of use. Once per call: the first one counts. */
+  cite(key: ConversationKey, callId: string, citation: string): Promise<void>;
+  /** In the order of `callIds`; undefined where there is none. */
+  citations(key: ConversationKey, callIds: readonly string[]): Promise<(string | undefined)[]>;
+}
+
+/**
+ * How lives stand on each other. `entries.read`, `entries.page` and `bodies.get` of a life with a beginning answer with what it shares
+ * as if it were its own; `archived` has those of the beginning from the start.
+ */
+export interface Lives {
+  /** Once: the first one counts. The lives that it shares entries with know of it from then on. */
+  begin(key: ConversationKey, beginning: Beginning): Promise<void>;
+  beginning(key: ConversationKey): Promise<Beginning | undefined>;
+  /** Lives that share entries of this one. */
+  forks(key: ConversationKey): Promise<LifeName[]>;
+  /** Once per `cut.id`: the first one counts. What is cut is read as before. */
+  cut(key: ConversationKey, cut: Cut): Promise<void>;
+  /** In the order of their branches. */
+  cuts(key: ConversationKey): Promise<Cut[]>;
+  /** The lives of a conversation that there are. Without `scope` it is found where the store keeps it; Redis, which does not, answers `default`. */
+  list(of: { readonly namespace: string; readonly conversation: string; readonly scope?: string }): Promise<ConversationKey[]>;
+  /** Everything of one life, and nothing else: what it shared stays. What is not there is no error. That nobody shares it is its caller's to see to. */
+  delete(key: ConversationKey): Promise<void>;
+}
+
 /** What an effect is about to be, done under. `hash` is of its request: the same id with another hash is a conflict. */
 export interface EffectClaim {
   readonly id: string;
@@ -96,8 +145,15 @@ export type Commitment =
 export interface Effects {
   /** `attempt` makes the reservation itself idempotent: the same attempt twice counts once. */
   reserve(key: ConversationKey, claim: EffectClaim, attempt: string): Promise<Reservation>;
-  /** `usage` is kept also when fenced: it was paid for. */
-  commit(key: ConversationKey, claim: EffectClaim, result: JsonValue, entries: readonly Entry[], usage?: JsonValue): Promise<Commitment>;
+  /** `usage` is kept also when fenced: it was paid for. `items` are written with the entries or not at all (S3). */
+  commit(
+    key: ConversationKey,
+    claim: EffectClaim,
+    result: JsonValue,
+    entries: readonly Entry[],
+    usage?: JsonValue,
+    items?: readonly ItemRecord[],
+  ): Promise<Commitment>;
   /** From now on these cannot commit. One that has already is left, and its result returned. */
   fence(key: ConversationKey, ids: readonly string[]): Promise<({ readonly id: string } & Commitment)[]>;
 }
@@ -201,6 +257,23 @@ export interface Documents {
    * and answers what is to stand there; the same line again must give the same.
    */
   redact(key: ScopeKey, redact: (line: string) => string): Promise<void>;
+}
+
+/** What has been accepted of one tool of a server: its words, and their SHA-256. */
+export interface ToolPin {
+  readonly server: string;
+  readonly tool: string;
+  readonly hash: string;
+  readonly text: string;
+}
+
+/** What an agent's servers may say about their tools without a person being asked again. */
+export interface Pins {
+  list(key: AgentKey): Promise<ToolPin[]>;
+  /** Once per server and tool: what is pinned stays. */
+  pin(key: AgentKey, pins: readonly ToolPin[]): Promise<void>;
+  /** In the place of what was pinned: a person's word. Of two the last one written counts. */
+  accept(key: AgentKey, pins: readonly ToolPin[]): Promise<void>;
 }
 
 /** The store cannot be reached or does not take writes; trying again later may help. */

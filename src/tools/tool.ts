@@ -2,6 +2,7 @@
 import type { z } from 'zod';
 import type { Instead, Task } from '../conversation/effects.js';
 import type { JsonObject, JsonValue, ToolResultMessage } from '../conversation/message.js';
+import type { AgentMemory } from '../memory/channel/agent-memory.js';
 import type { ApprovalPolicy } from './approval-rules.js';
 import type { HistoryEntry } from '../memory/documents/documents.js';
 
@@ -30,6 +31,8 @@ export interface ToolContext {
   /** The same for every attempt at this call; hand it to services that take one. */
   readonly idempotencyKey: string;
   readonly now: () => Date;
+  /** What this conversation has stored in this session, and long results of its tools (seed 003). */
+  readonly memory: Pick<AgentMemory, 'store' | 'retrieve' | 'query'>;
   /** What the application shares with its tools and the model never sees (seed 003, Context). */
   readonly context: JsonObject;
   /** HISTORY of the conversation's scope, newest first: what earlier conversations were about. */
@@ -57,7 +60,13 @@ export interface InsteadContext {
   readonly agent: string;
   /** Milliseconds that a person is waited for. */
   readonly approvalExpiryMs: number;
-  readonly delegation: { readonly agents: readonly string[]; readonly maxDepth: number; readonly maxChildren: number };
+  readonly delegation: {
+    readonly agents: readonly string[];
+    readonly maxDepth: number;
+    readonly maxChildren: number;
+    /** Seed 003: how far sub-agents see the items of this conversation's memory. */
+    readonly memory?: 'shared' | 'snapshot';
+  };
   /** Epoch milliseconds. */
   readonly now: number;
 }

@@ -7,35 +7,41 @@
  *     which leaves a program that swaps folders in a tight loop a small chance.
  * W3  Only regular files are read. A FIFO, a socket or a device is never waited for, and never opened where that can be helped.
  * W4  A refusal tells nothing about the outside: not whether a file is there, not where a link leads.
+ * W5  A file is written beside and renamed, through the handle of its folder: there is the old file or the new one, never a
+ *     part, and no link is written through. What runs by itself later is not written at all (protected-paths.ts).
  *
- * A hard link cannot be told from a file of the workspace, and counts as one.
+ * A hard link cannot be told from a file of the workspace, and is read as one; writing parts it from what it was linked to.
  */
-import { constants, type BigIntStats } from 'node:fs';
-import { lstat, open, readdir, readlink, realpath, stat, type FileHandle } from 'node:fs/promises';
-import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { constants } from 'node:fs';
+import { lstat, readdir, realpath, type FileHandle } from 'node:fs/promises';
+import { isAbsolute, join, relative, resolve } from 'node:path';
+import {
+  handlePath,
+  hasHandlePaths,
+  isInside,
+  nearestExisting,
+  onOneLine,
+  opened,
+  orRefuse,
+  outside,
+  PathRefused,
+  refuseMalformed,
+  refuseUnlessRegular,
+  refuseUnlessSame,
+  shownPath,
+  toRefusal,
+} from './workspace-guard.js';
+import { refuseProtected } from './protected-paths.js';
+import { writeInside, type Seen, type Written } from './workspace-write.js';
 
-const LONGEST_PATH = 4_096;
-const LONGEST_NAME = 255;
-/** File systems whose regular files are the kernel's own words: environment variables, other processes. */
-const KERNEL_FOLDERS = ['/proc', '/sys'];
-
-export type RefusalKind = 'outside' | 'missing' | 'not-a-file' | 'not-a-folder' | 'not-permitted' | 'bad-path';
-
-/** The message is for the model: what was attempted, why not, what it can do. */
-export class PathRefused extends Error {
-  override readonly name = 'PathRefused';
-  constructor(
-    readonly kind: RefusalKind,
-    message: string,
-  ) {
-    super(message);
-  }
-}
+export { PathRefused, WriteRefused } from './workspace-guard.js';
 
 export interface OpenedFile {
   /** The caller closes it. */
   readonly handle: FileHandle;
   readonly bytes: number;
+  /** For `writeFile`: to write only if nobody else has since. */
+  readonly seen: Seen;
 }
 
 export type FolderEntry =
@@ -55,37 +61,36 @@ export interface Workspace {
   /** Takes a path from `resolve` or one below it. */
   readonly openFile: (real: string) => Promise<OpenedFile>;
   readonly readFolder: (real: string, most: number) => Promise<Folder>;
+  /** As `resolve`, of a file that need not be there yet, nor the folders above it. */
+  readonly resolveNew: (path: string) => Promise<string>;
+  /** W5: the whole of a file, with the folders above it. With `seen`: refused if the file is not the one that was read. */
+  readonly writeFile: (real: string, content: Buffer, seen?: Seen) => Promise<Written>;
   /** The path as the model should write it: relative to the root, on one line. */
   readonly shown: (real: string) => string;
 }
 
-export async function enterWorkspace(root: string): Promise<Workspace> {
+/** `protectedPlaces`: absolute paths that are not written, besides those that nobody's tools write. */
+export async function enterWorkspace(root: string, protectedPlaces: readonly string[] = []): Promise<Workspace> {
   const realRoot = await realpath(root).catch((cause: unknown) => {
     throw new Error(`the workspace folder ${root} cannot be entered: create it, or set PERDURA_WORKSPACE to one that exists`, { cause });
   });
+  const places = await Promise.all(protectedPlaces.map(realPlace));
+  // One that holds the whole workspace would leave nothing to write.
+  const kept = places.filter((place) => !isInside(place, realRoot));
   return {
     resolve: (path) => resolveInside(realRoot, path),
     openFile: (real) => openFile(realRoot, real),
     readFolder: (real, most) => readFolder(realRoot, real, most),
+    resolveNew: (path) => resolveNew(realRoot, path, kept),
+    writeFile: (real, content, seen) => writeInside({ root: realRoot, protectedPlaces: kept, real, content, seen }),
     shown: (real) => onOneLine(relative(realRoot, real) || '.'),
   };
 }
 
-/** W1: by segments, so that neither `ws-evil` nor a file named `..notes` is misjudged. */
-function isInside(root: string, real: string): boolean {
-  const way = relative(root, real);
-  const leaves = way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way);
-  // What a handle without a place in the file system calls itself (`pipe:[4711]`) is no absolute path.
-  return isAbsolute(real) && !leaves && !KERNEL_FOLDERS.some((folder) => real === folder || real.startsWith(folder + sep));
-}
-
-/** A name may hold a line break, which would forge a line of our output: such a name is written as a JSON string. */
-function onOneLine(path: string): string {
-  return /[\u0000-\u001f\u007f]/.test(path) ? JSON.stringify(path) : path;
-}
-
-function shownPath(path: string): string {
-  return onOneLine(path.length > 200 ? `${path.slice(0, 200)}…` : path);
+/** Also of one that is not there yet. */
+async function realPlace(place: string): Promise<string> {
+  const { at, real } = await nearestExisting(place);
+  return join(real, relative(at, place));
 }
 
 async function resolveInside(root: string, path: string): Promise<string> {
@@ -93,37 +98,32 @@ async function resolveInside(root: string, path: string): Promise<string> {
   const asked = isAbsolute(path) ? resolve(path) : resolve(root, path);
   const real = await realpath(asked).catch(async (error: unknown) => {
     // W4: `link/x` must sound the same whether or not x is there, so the nearest parent that exists decides first.
-    if (!isInside(root, await nearestExisting(asked))) throw outside(path);
+    if (!isInside(root, (await nearestExisting(asked)).real)) throw outside(path);
     throw toRefusal(path, error);
   });
   if (!isInside(root, real)) throw outside(path);
   return real;
 }
 
-function refuseMalformed(path: string): void {
-  if (path === '~' || path.startsWith(`~${sep}`)) {
-    throw new PathRefused('outside', `cannot use ${shownPath(path)}: "~" is a home folder, which lies outside the workspace. ${RELATIVE}`);
-  }
-  if (path.includes('\0')) throw new PathRefused('bad-path', `cannot use ${shownPath(path)}: it holds a NUL character. Leave that out.`);
-  if (Buffer.byteLength(path) > LONGEST_PATH || path.split(sep).some((name) => Buffer.byteLength(name) > LONGEST_NAME)) {
+/** W4: what leads out sounds the same whether or not it is there. */
+async function resolveNew(root: string, path: string, protectedPlaces: readonly string[]): Promise<string> {
+  refuseMalformed(path);
+  if (/(^|\/)\.{0,2}$/.test(path)) {
     throw new PathRefused(
       'bad-path',
-      `cannot use ${shownPath(path)}: a path has at most ${LONGEST_PATH} bytes, each name in it ${LONGEST_NAME}.`,
+      `cannot write ${shownPath(path)}: that names a folder. Give the path of a file; its folders are made.`,
     );
   }
-}
-
-/** The real path of the first of `path`'s parents that has one; a link that leads nowhere counts as leading out. */
-async function nearestExisting(path: string): Promise<string> {
-  for (let at = path; ; at = dirname(at)) {
-    const real = await realpath(at).catch(() => undefined);
-    if (real !== undefined) return real;
-    const isLink = await lstat(at).then(
-      (found) => found.isSymbolicLink(),
-      () => false,
-    );
-    if (isLink || at === dirname(at)) return sep;
-  }
+  const asked = isAbsolute(path) ? resolve(path) : resolve(root, path);
+  const real = await realpath(asked).catch(async (error: unknown) => {
+    const { real: above, at } = await nearestExisting(asked);
+    if (!isInside(root, above)) throw outside(path);
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw toRefusal(path, error);
+    return join(above, relative(at, asked));
+  });
+  if (!isInside(root, real)) throw outside(path);
+  refuseProtected(root, real, protectedPlaces);
+  return real;
 }
 
 async function openFile(root: string, real: string): Promise<OpenedFile> {
@@ -132,16 +132,8 @@ async function openFile(root: string, real: string): Promise<OpenedFile> {
   refuseUnlessRegular(path, await orRefuse(path, lstat(real, { bigint: true })));
   return opened(root, real, path, constants.O_RDONLY, async (handle, found) => {
     refuseUnlessRegular(path, found);
-    return { handle, bytes: Number(found.size) };
+    return { handle, bytes: Number(found.size), seen: found };
   });
-}
-
-function refuseUnlessRegular(path: string, found: BigIntStats): void {
-  if (found.isFile()) return;
-  if (found.isDirectory()) throw new PathRefused('not-a-file', `cannot read ${path}: it is a folder. List it with list_files.`);
-  // `real` was resolved, so a link here is one that was put in its place since.
-  if (found.isSymbolicLink()) throw outside(path);
-  throw new PathRefused('not-a-file', `cannot read ${path}: it is a pipe, a socket or a device, and only regular files can be read.`);
 }
 
 async function readFolder(root: string, real: string, most: number): Promise<Folder> {
@@ -169,77 +161,5 @@ async function toEntry(base: string, name: string): Promise<FolderEntry> {
   } catch {
     // Gone since, or a name that is not UTF-8.
     return { kind: 'other', name };
-  }
-}
-
-/** Opens without following a link at the end or waiting for a FIFO's other side; W2; closes the handle if `use` throws. */
-async function opened<T>(
-  root: string,
-  real: string,
-  path: string,
-  flags: number,
-  use: (handle: FileHandle, found: BigIntStats) => Promise<T>,
-): Promise<T> {
-  const handle = await orRefuse(path, open(real, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY));
-  try {
-    const found = await handle.stat({ bigint: true });
-    if (!hasHandlePaths()) await refuseUnlessSame(root, real, path, found);
-    else if (!isInside(root, await readlink(handlePath(handle)))) throw outside(path);
-    return await use(handle, found);
-  } catch (error) {
-    await handle.close().catch(() => undefined);
-    throw error;
-  }
-}
-
-function hasHandlePaths(): boolean {
-  return process.platform === 'linux';
-}
-
-function handlePath(handle: FileHandle): string {
-  return `/proc/self/fd/${handle.fd}`;
-}
-
-/** Where a handle cannot be asked for its path (macOS): what lies at the path now, inside the root, must be what was opened. */
-async function refuseUnlessSame(root: string, real: string, path: string, found: BigIntStats): Promise<void> {
-  const now = await orRefuse(path, realpath(real));
-  const there = await orRefuse(path, stat(now, { bigint: true }));
-  const again = await orRefuse(path, realpath(real));
-  if (now !== again || !isInside(root, now) || there.dev !== found.dev || there.ino !== found.ino) throw outside(path);
-}
-
-const RELATIVE = 'Give a path relative to the workspace, such as "notes/plan.md"; list_files shows what is there.';
-
-function outside(path: string): PathRefused {
-  return new PathRefused('outside', `cannot use ${shownPath(path)}: it leads out of the workspace, or nowhere. ${RELATIVE}`);
-}
-
-async function orRefuse<T>(path: string, attempt: Promise<T>): Promise<T> {
-  try {
-    return await attempt;
-  } catch (error) {
-    throw toRefusal(path, error);
-  }
-}
-
-function toRefusal(path: string, error: unknown): unknown {
-  const name = shownPath(path);
-  switch ((error as NodeJS.ErrnoException).code) {
-    case 'ENOENT':
-      return new PathRefused('missing', `cannot find ${name} in the workspace. Look with list_files for what is there.`);
-    case 'ENOTDIR':
-      return new PathRefused('not-a-folder', `cannot use ${name}: what would have to be a folder is a file.`);
-    case 'ELOOP':
-      return outside(path);
-    case 'EACCES':
-    case 'EPERM':
-      return new PathRefused('not-permitted', `cannot read ${name}: this process has no permission to. Ask the person for access.`);
-    case 'ENAMETOOLONG':
-      return new PathRefused('bad-path', `cannot use ${name}: the path is too long.`);
-    case 'ENXIO':
-    case 'ENODEV':
-      return new PathRefused('not-a-file', `cannot read ${name}: it is a pipe, a socket or a device, and only regular files can be read.`);
-    default:
-      return error;
   }
 }

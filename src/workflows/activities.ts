@@ -9,7 +9,9 @@ import type {
   CallModelInput,
   CompactInput,
   NotifyInput,
+  OpenOriginInput,
   RecallInput,
+  RewindInput,
   ToolPlan,
   TruncateInput,
 } from '../conversation/effects.js';
@@ -53,6 +55,20 @@ const asking = proxyActivities<Activities>({
   retry: { initialInterval: '500ms', backoffCoefficient: 2, maximumAttempts: 3 },
 });
 
+/** A conversation cannot be without its beginning: while the store is away it is tried again and again. */
+const opening = proxyActivities<Activities>({
+  startToCloseTimeout: '2m',
+  heartbeatTimeout: HEARTBEAT,
+  retry: { initialInterval: '500ms', backoffCoefficient: 2, maximumInterval: '30s' },
+});
+
+/** Someone waits for it. */
+const rewinding = proxyActivities<Activities>({
+  startToCloseTimeout: '2m',
+  heartbeatTimeout: HEARTBEAT,
+  retry: { initialInterval: '500ms', backoffCoefficient: 2, maximumInterval: '5s', maximumAttempts: 4 },
+});
+
 export const heal = ordinary.heal;
 export const uncompact = local.uncompact;
 export const putAway = local['put-away'];
@@ -90,6 +106,14 @@ export function askMemory(input: AskMemoryInput, summary: string): ReturnType<Ac
 /** One more than the tool itself is given, so that a worker's death does not cost it one. */
 function attemptsOf({ repeatable, verifiable, attempts = 1 }: ToolPlan): number {
   return repeatable || verifiable ? 3 + attempts : 1;
+}
+
+export function openOrigin(input: OpenOriginInput, summary: string): ReturnType<Activities['open-origin']> {
+  return opening['open-origin'].executeWithOptions({ summary }, [input]);
+}
+
+export function rewind(input: RewindInput, summary: string): ReturnType<Activities['rewind']> {
+  return rewinding.rewind.executeWithOptions({ summary }, [input]);
 }
 
 export function runTool({ input, summary }: ToolRun): ReturnType<Activities['run-tool']> {

@@ -24,6 +24,7 @@ import { ID_PATTERN, type ConversationOutcome, type StartOptions } from '../conv
 import { detailsOf } from '../conversation/details.js';
 import type { ConversationEvent } from '../conversation/event.js';
 import { readStart } from '../conversation/input.js';
+import { withOrigin } from '../conversation/lineage.js';
 import { nextStep } from '../conversation/next-step.js';
 import { createReducerRegistry, type Reducers } from '../conversation/reducers.js';
 import { LATEST_RULES } from '../conversation/rules.js';
@@ -100,6 +101,11 @@ async function converse(
         bell.ring();
         await condition(allHandlersFinished);
         return continueAsNew<typeof conversation>({ carried: state });
+      case 'refuse':
+        leaving = true;
+        bell.ring();
+        await condition(allHandlersFinished);
+        throw refuseStart(step.message);
       case 'finish':
         await condition(allHandlersFinished);
         return step.outcome;
@@ -119,7 +125,7 @@ function begin(argument: ConversationArgument | undefined): ConversationState {
   }
   const start = readStart(argument);
   if (!start.ok) throw refuseStart(start.reason);
-  const { agent, scope, delegation, ...rest } = start.value;
+  const { agent, scope, delegation, origin, ...rest } = start.value;
   // Who is whose sub-agent, Temporal knows better than an argument.
   if (delegation && info.parent?.workflowId !== delegation.parent.conversation)
     throw refuseStart('start.delegation is for sub-agents, which a conversation starts');
@@ -127,7 +133,7 @@ function begin(argument: ConversationArgument | undefined): ConversationState {
   if (!pattern.test(info.workflowId)) throw refuseStart(`the workflow id must match ${pattern.source}`);
   const identity = { life: info.firstExecutionRunId, agent, scope };
   const opened = openConversation({ ...rest, identity, conversation: info.workflowId, delegation, rules, at: now() });
-  if (!delegation) return opened;
+  if (!delegation) return origin === null ? opened : withOrigin(opened, origin);
   const asked = apply(opened, { kind: 'message-received', messageId: 'task', text: delegation.task, delivery: 'queue', at: now() });
   // One task, one turn.
   return apply(asked, { kind: 'close-requested', at: now() });

@@ -21,6 +21,7 @@ import { contextOf, endedTurn, isTurnOpen, promiseOf, queueOf, resultOf, statusO
 import { heal, recall } from './activities.js';
 import type { Answers } from './answers.js';
 import type { Bell } from './bell.js';
+import { handleLineage } from './lineage-handlers.js';
 import { now } from './clock.js';
 import { accepted, askAgain, refuseWhenClosing } from './refusals.js';
 import { handleStepping } from './stepping.js';
@@ -209,6 +210,7 @@ export function handleMessages(conversation: Conversation): Handled {
       },
     );
   }
+  handleLineage({ state, tell, bell, isLeaving, counted });
   for (const name of LATER.updates) {
     setHandler(defineUpdate<void>(name), () => undefined, {
       validator: () => {

@@ -24,9 +24,11 @@ import type {
   Decision,
   Enqueued,
   Message,
+  Opened,
   QueuedEvent,
   QueueEdit,
   ResetResult,
+  RewindResult,
   Status,
   StepResult,
   TurnResult,
@@ -71,6 +73,10 @@ export const truncateUpdate = defineUpdate<CompactionOutcome, [{ id?: string }]>
 export const compactUpdate = defineUpdate<CompactionOutcome, [{ id?: string }]>('compact');
 export const undoCompactionUpdate = defineUpdate<CompactionOutcome, [{ id?: string }]>('undoCompaction');
 
+export const rewindUpdate = defineUpdate<RewindResult, [{ to: string; id?: string }]>('rewind');
+/** Beyond design section 3: waits until a fork, or what was resumed, has its beginning; null for one that begins with nothing. */
+export const openedUpdate = defineUpdate<Opened | null>('opened');
+
 export const statusQuery = defineQuery<Status>('status');
 export const queueQuery = defineQuery<QueuedEvent[]>('queue');
 export const approvalsQuery = defineQuery<Approval[]>('approvals');
@@ -93,7 +99,7 @@ export const memoryStatusQuery = defineQuery<MemoryStatus>('status');
 /** In the contract, not built yet: these fail with the type `NotYetAvailable`. */
 export const LATER = {
   signals: [] as readonly string[],
-  updates: ['rewind'],
+  updates: [] as readonly string[],
   queries: [] as readonly string[],
 } as const;
 

@@ -10,9 +10,11 @@ import {
   compact,
   heal,
   notify,
+  openOrigin,
   persist,
   putAway,
   record,
+  rewind,
   runLocalTool,
   runTool,
   truncate,
@@ -25,7 +27,7 @@ import { report, signalOther, startSubAgent } from './relatives.js';
 import { failureOf } from './failure.js';
 import { toPairs } from './search-attributes.js';
 
-type Performed = Exclude<Step, { kind: 'wait' | 'hand-over' | 'finish' }>;
+type Performed = Exclude<Step, { kind: 'wait' | 'hand-over' | 'finish' | 'refuse' }>;
 
 export interface Performer {
   start(step: Performed): void;
@@ -130,7 +132,7 @@ export function createPerformer(
         case 'stop':
           scope.cancel();
           scope = new CancellationScope();
-          for (const child of step.children) signalOther(child, interruptSignal, { reason: 'its parent was stopped' });
+          for (const child of step.children) void signalOther(child, interruptSignal, { reason: 'its parent was stopped' });
           return tell({ kind: 'stop-sent', at });
         case 'tell-attributes': {
           const { AgentStatus: status, AgentTurns: turns } = step.attributes;
@@ -148,6 +150,22 @@ export function createPerformer(
             (error) => ({ kind: 'memory-ask-failed', requestId, failure: failureOf(error), at: now() }),
           );
         }
+        case 'open-origin':
+          tell({ kind: 'origin-open-started', at });
+          return void tellEnd(
+            openOrigin(step.input, step.summary),
+            (result) => ({ kind: 'origin-opened', result, at: now() }),
+            (error) => ({ kind: 'origin-open-failed', failure: failureOf(error), at: now() }),
+          );
+        case 'rewind': {
+          const { requestId } = step.input;
+          tell({ kind: 'rewind-started', requestId, at });
+          return void tellEnd(
+            rewind(step.input, step.summary),
+            (result) => ({ kind: 'rewound', requestId, result, at: now() }),
+            (error) => ({ kind: 'rewind-failed', requestId, failure: failureOf(error), at: now() }),
+          );
+        }
         case 'put-away':
           tell({ kind: 'put-away-started', at });
           return void tellEnd(
@@ -158,11 +176,11 @@ export function createPerformer(
         case 'start-child':
           return startSubAgent(step.start, tell);
         case 'tell-children':
-          for (const { child, decision } of step.told) signalOther(child, decideSignal, decision);
+          for (const { child, decision } of step.told) void signalOther(child, decideSignal, decision);
           return tell({ kind: 'children-told', at });
         case 'tell-parent': {
           const { parent, news } = step;
-          signalOther(parent.conversation, childSignal, news);
+          void signalOther(parent.conversation, childSignal, news);
           return tell({ kind: 'parent-told', asks: JSON.stringify(news.kind === 'asks' ? news.asks : []), at });
         }
         case 'report':

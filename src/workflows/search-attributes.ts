@@ -15,7 +15,8 @@ export function toPairs(attributes: SearchAttributes): SearchAttributeUpdatePair
   return [
     { key: SEARCH_ATTRIBUTES.AgentName, value: attributes.AgentName },
     { key: SEARCH_ATTRIBUTES.AgentStatus, value: attributes.AgentStatus },
-    { key: SEARCH_ATTRIBUTES.AgentModel, value: attributes.AgentModel },
+    ...(attributes.AgentModel === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.AgentModel, value: attributes.AgentModel }]),
+    ...(attributes.AgentParent === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.AgentParent, value: attributes.AgentParent }]),
     { key: SEARCH_ATTRIBUTES.AgentTurns, value: attributes.AgentTurns },
     { key: SEARCH_ATTRIBUTES.AgentCostUsd, value: attributes.AgentCostUsd },
   ];

@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AgentConfigError, createAgentLoader, loadAgent } from '../../src/agents/load-agent.js';
+import { mcpConfigSchema, toServers } from '../../src/tools/mcp/server-config.js';
 
 let agents: string;
 
@@ -31,7 +32,17 @@ async function failure(id: string): Promise<{ kind: string; message: string }> {
 }
 
 /** Seed 001, Configuration; and `keepCount`, of which it names no default. */
-const MEMORY = { maxMemorySize: 8192, consolidationTimeout: 30_000, memoryWindow: 50, keepCount: 10, trustedTools: [] };
+const MEMORY = {
+  maxMemorySize: 8192,
+  consolidationTimeout: 30_000,
+  memoryWindow: 50,
+  keepCount: 10,
+  trustedTools: [],
+  enabled: true,
+  shareWithSubAgents: true,
+  compactWithModel: false,
+  inlineLimit: 4_096,
+};
 
 describe('an agent', () => {
   it('of {} has defaults and a one-line system prompt', async () => {
@@ -49,6 +60,7 @@ describe('an agent', () => {
         memory: MEMORY,
       },
       files: { soul: null, identity: null, user: null, memory: null, agents: null, tools: null },
+      servers: [],
       system: expect.stringMatching(/^You are a helpful assistant\..*$/),
       hash: expect.stringMatching(/^[0-9a-f]{64}$/),
     });
@@ -262,5 +274,79 @@ describe('a loader', () => {
     await expect(load('ada')).rejects.toMatchObject({ kind: 'unknown-agent' });
     write('ada', {});
     expect((await load('ada')).id).toBe('ada');
+  });
+});
+
+describe('mcp.json', () => {
+  const servers = (text: unknown) => writeFileSync(join(agents, 'ada', 'mcp.json'), typeof text === 'string' ? text : JSON.stringify(text));
+
+  it('is read as others write it, sorted, without what is disabled, and is part of the hash', async () => {
+    write('ada', {});
+    const before = (await loadAgent(agents, 'ada')).hash;
+    servers({
+      mcpServers: {
+        web: { type: 'streamable-http', url: 'https://mcp.example/${PATH_OF_IT}', headers: { authorization: 'Bearer ${TOKEN}' } },
+        files: { command: 'npx', args: ['-y', 'some-server'], env: { KEY: '${KEY:-none}' }, timeout: 5_000 },
+        off: { command: 'x', disabled: true },
+      },
+      globalShortcut: 'of another program',
+    });
+    const { servers: read, hash } = await loadAgent(agents, 'ada');
+    const common = { disabled: false, trustAnnotations: false, folder: join(agents, 'ada') };
+    expect(read).toEqual([
+      {
+        ...common,
+        name: 'files',
+        type: 'stdio',
+        command: 'npx',
+        args: ['-y', 'some-server'],
+        env: { KEY: '${KEY:-none}' },
+        timeout: 5_000,
+      },
+      {
+        ...common,
+        name: 'web',
+        type: 'http',
+        url: 'https://mcp.example/${PATH_OF_IT}',
+        headers: { authorization: 'Bearer ${TOKEN}' },
+        timeout: 60_000,
+      },
+    ]);
+    expect(hash).not.toBe(before);
+  });
+
+  it('of an agent counts before those of all agents', async () => {
+    write('ada', {});
+    const shared = toServers(mcpConfigSchema.parse({ mcpServers: { a: { command: 'a' }, b: { command: 'b' } } }), '/work');
+    servers({ mcpServers: { b: { command: 'own' } } });
+    const { servers: read } = await createAgentLoader(agents, Date.now, shared)('ada');
+    expect(read.map((server) => [server.name, server.type === 'stdio' && server.command, server.folder])).toEqual([
+      ['a', 'a', '/work'],
+      ['b', 'own', join(agents, 'ada')],
+    ]);
+  });
+
+  it('is noticed when it changes', async () => {
+    write('ada', {});
+    const load = createAgentLoader(agents, () => Date.now() + 60_000);
+    expect((await load('ada')).servers).toEqual([]);
+    servers({ mcpServers: { a: { command: 'a' } } });
+    expect((await load('ada')).servers).toHaveLength(1);
+  });
+
+  it.each<[text: unknown, complaint: string]>([
+    ['{', 'mcp.json is not JSON'],
+    [{ mcpServers: { a: { type: 'sse', url: 'http://x' } } }, 'mcp.json: mcpServers.a.type: expected "stdio" (with "command") or "http"'],
+    [{ mcpServers: { a: {} } }, 'mcp.json: mcpServers.a.command:'],
+    [{ mcpServers: { a: { url: 'http://x', header: {} } } }, 'mcp.json: mcpServers.a.header: no such field'],
+    [{ mcpServers: { a: { command: 'x', args: 'y' } } }, 'mcp.json: mcpServers.a.args:'],
+    [{ mcpServers: { 'a\nb': { command: 'x' } } }, 'mcp.json: mcpServers.a\nb: '],
+    [{ mcpServers: [] }, 'mcp.json: mcpServers:'],
+  ])('that cannot be used is refused by file and field: %j', async (text, complaint) => {
+    write('ada', {});
+    servers(text);
+    const { kind, message } = await failure('ada');
+    expect(kind).toBe('bad-config');
+    expect(message).toContain(complaint);
   });
 });

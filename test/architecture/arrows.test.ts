@@ -154,7 +154,7 @@ describe('every rule can fail', () => {
     ['the CLI runs a scripted model', 'cli/main.ts', "import { m } from '../testing/offline-model.js';", 'cli/ imports of ours only'],
     ['the worker takes a test server', 'worker.ts', "import { f } from './testing/faults.js';", 'worker.ts imports of ours only'],
     ['the worker imports workflows', 'worker.ts', "import { l } from './workflows/loop.js';", 'worker.ts imports of ours only'],
-    ['a place without a row', 'gateway/http.ts', '', 'src/gateway/http.ts:1: a file in a new place: every place in src has a row'],
+    ['a place without a row', 'porch/http.ts', '', 'src/porch/http.ts:1: a file in a new place: every place in src has a row'],
     ['a file that is not there', 'config.ts', "import './nowhere.js';", ':1: imports "./nowhere.js": no such file'],
     ['an import that leaves src', 'cli/main.ts', "import '../../package.json';", 'an import stays inside src'],
     ['a computed import', 'workflows/loop.ts', 'void import(name);', ':1: imports "name": workflows/ imports of packages only'],

@@ -25,8 +25,13 @@ export const ARROWS: readonly Row[] = [
   { place: 'testing/', may: [], never: ['@temporalio/'] },
   // What stores keep for memory: types and the schemas that read them back.
   { place: 'memory/items.ts', may: ['conversation/'], packages: ['zod'] },
+  { place: 'memory/channel/agent-memory.ts', may: ['conversation/'], packages: ['zod'] },
   { place: 'memory/documents/', may: ['conversation/'], packages: ['zod', 'node-diff3', 'diff', 'node:crypto'] },
-  { place: 'stores/', may: ['conversation/', 'memory/items.ts', 'memory/documents/'], never: ['@temporalio/'] },
+  {
+    place: 'stores/',
+    may: ['conversation/', 'memory/items.ts', 'memory/documents/', 'memory/channel/agent-memory.ts'],
+    never: ['@temporalio/'],
+  },
   { place: 'models/', may: ['conversation/'], never: ['@temporalio/', 'ioredis'] },
   // Words, counts and what must not be said: no work on import.
   {
@@ -36,13 +41,18 @@ export const ARROWS: readonly Row[] = [
     never: ['ioredis', '@temporalio/client'],
   },
   { place: 'memory/', may: ['conversation/', 'stores/store.ts', 'models/model.ts'], never: ['@temporalio/', 'ioredis'] },
-  { place: 'tools/', may: ['conversation/', 'models/model.ts', 'memory/documents/'], never: ['@temporalio/', 'ioredis'] },
+  {
+    place: 'tools/',
+    may: ['conversation/', 'models/model.ts', 'memory/documents/', 'memory/channel/agent-memory.ts'],
+    mayTypes: ['stores/store.ts'],
+    never: ['@temporalio/', 'ioredis'],
+  },
   { place: 'agents/', may: ['conversation/', 'tools/'], never: ['@temporalio/', 'ioredis', 'tools/builtin/'] },
   {
     // What a user's own code may bring, checked; it names no worker.
     place: 'user-config.ts',
     may: ['config.ts', 'tools/', 'memory/processors.ts'],
-    mayTypes: ['conversation/', 'models/model.ts', 'models/hooks.ts'],
+    mayTypes: ['conversation/', 'models/model.ts', 'models/hooks.ts', 'memory/channel/'],
     never: ['@temporalio/'],
   },
   { place: 'observability.ts', may: ['config.ts', 'telemetry/'], mayTypes: ['user-config.ts', 'workflows/observe.ts'] },
@@ -58,6 +68,8 @@ export const ARROWS: readonly Row[] = [
       '@temporalio/worker',
     ],
   },
+  // Tells programs and addresses of people's own: it reads no settings itself.
+  { place: 'notify.ts', may: [], mayTypes: ['activities/notify.ts'], packages: ['node:child_process'] },
   {
     place: 'workflows/',
     may: ['conversation/'],
@@ -83,6 +95,8 @@ export const ARROWS: readonly Row[] = [
     may: ['conversation/', 'config.ts', 'stores/', 'memory/', 'heal/fetch-runs.ts', 'workflows/messages.ts', 'client/'],
     never: ['@temporalio/worker'],
   },
+  // Other programs' ways to conversations.
+  { place: 'gateway/', may: ['conversation/', 'client.ts'], never: ['@temporalio/', 'ioredis'] },
   {
     // Assembles; names workflows by path, never by import.
     place: 'worker.ts',
@@ -99,7 +113,15 @@ export const ARROWS: readonly Row[] = [
         'agents/',
         'activities/',
       ],
-      ...['telemetry/', 'user-config.ts', 'heal/', 'client/ask-memory.ts', 'registered-attributes.ts', 'testing/offline-model.ts'],
+      ...[
+        'telemetry/',
+        'user-config.ts',
+        'heal/',
+        'client/ask-memory.ts',
+        'registered-attributes.ts',
+        'notify.ts',
+        'testing/offline-model.ts',
+      ],
     ],
     mayTypes: ['workflows/observe.ts'],
   },
@@ -107,14 +129,14 @@ export const ARROWS: readonly Row[] = [
   {
     place: 'index.ts',
     may: ['client.ts', 'tools/', 'models/model.ts'],
-    mayTypes: ['conversation/', 'user-config.ts'],
+    mayTypes: ['conversation/', 'user-config.ts', 'memory/channel/'],
     never: ['tools/builtin/'],
   },
   {
     // What `import … from 'perdura'` gives: no worker, whose native part is large.
     place: 'index.ts',
     may: ['client.ts', 'tools/define-tool.ts', 'models/model.ts'],
-    mayTypes: ['conversation/', 'tools/', 'user-config.ts'],
+    mayTypes: ['conversation/', 'tools/', 'user-config.ts', 'memory/channel/'],
     never: ['@temporalio/worker'],
   },
   {
@@ -140,6 +162,7 @@ export const ARROWS: readonly Row[] = [
         'registered-attributes.ts',
         'client/',
         'client.ts',
+        'gateway/',
         'worker.ts',
       ],
     ],

@@ -79,7 +79,7 @@ test('each agent is read as a worker reads it, and a bad one is named with its f
     mkdirSync(join(dir, name));
     writeFileSync(join(dir, name, 'agent.json'), text);
   }
-  const found = await checkAgents(dir);
+  const found = await checkAgents(dir, {});
   expect(found.map(({ what, health }) => [what, health])).toEqual([
     ['Agents', 'ok'],
     ['Agent typo', 'broken'],

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { apply } from '../../src/conversation/apply.js';
 import { turnOfMessage } from '../../src/conversation/arrivals.js';
-import type { Recorded, RecordInput } from '../../src/conversation/effects.js';
+import type { Recorded, RecordInput, Rewound } from '../../src/conversation/effects.js';
 import type { ConversationEvent } from '../../src/conversation/event.js';
 import { nextStep, type Step } from '../../src/conversation/next-step.js';
 import { slotsOf } from '../../src/conversation/slots.js';
@@ -16,6 +16,7 @@ type Choice =
   | { readonly kind: 'reset' }
   | { readonly kind: 'interrupt' }
   | { readonly kind: 'close' }
+  | { readonly kind: 'rewind' }
   | { readonly kind: 'due' }
   | { readonly kind: 'news' }
   | { readonly kind: 'time'; readonly ms: number }
@@ -33,6 +34,7 @@ const choice: fc.Arbitrary<Choice> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('reset' as const) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('interrupt' as const) }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('due' as const) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('rewind' as const) }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('news' as const) }) },
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('time' as const), ms: fc.integer({ min: 1, max: 5000 }) }) },
   {
@@ -53,6 +55,7 @@ interface World {
   readonly news: string[];
   readonly problems: string[];
   resets: number;
+  rewinds: number;
 }
 
 /** A window that a few turns fill. */
@@ -169,6 +172,21 @@ function start(world: World, step: Step): boolean {
       });
       return true;
     }
+    case 'rewind': {
+      const { requestId, branch, session } = step.input;
+      const others = world.flying.filter(({ id }) => isAwaited(world.state, id) && id !== 'ask');
+      if (world.state.turn || others.length > 0) world.problems.push(`rewind beside ${others.map(({ id }) => id).join(', ')}`);
+      const half = slotsOf(world.state.context).slice(0, Math.floor(slotsOf(world.state.context).length / 2));
+      tell({ kind: 'rewind-started', requestId, at });
+      world.flying.push({
+        id: 'rewind',
+        end: (how) =>
+          how === 9
+            ? { kind: 'rewind-failed', requestId, failure: failure(9), at: world.at }
+            : { kind: 'rewound', requestId, result: rewound(half, { id: requestId, branch, session }), at: world.at },
+      });
+      return true;
+    }
     case 'hand-over':
       if (world.flying.some((one) => isAwaited(world.state, one.id))) world.problems.push('hand-over with something in flight');
       world.state = JSON.parse(JSON.stringify(world.state)) as ConversationState;
@@ -177,6 +195,13 @@ function start(world: World, step: Step): boolean {
     default:
       return false;
   }
+}
+
+/** The first half of the context stays: whole turns or not is the activity's to see to. */
+function rewound(kept: readonly number[], { id, branch, session }: { id: string; branch: number; session: number }): Rewound {
+  const cut = { v: 1, id, branch, to: 1, begun: 1, since: 1, slot: 1, at: 1, session, slots: [] } as const;
+  const context = kept.map((slot) => [slot, slot] as const);
+  return { life: 'l1', cut, turns: 1, session, context, task: null, episodes: [], compactions: 0, tokens: 1 };
 }
 
 /** N5: nothing local beside something local, but for the tools of one round. */
@@ -228,6 +253,9 @@ function choose(world: World, made: Choice): void {
     case 'close':
       tell({ kind: 'close-requested', at });
       break;
+    case 'rewind':
+      tell({ kind: 'rewind-requested', requestId: `w${++world.rewinds}`, to: 'turn_0001', at });
+      break;
     case 'due':
       tell({ kind: 'hand-over-due', reason: 'test', at });
       break;
@@ -255,6 +283,7 @@ function isAwaited(state: ConversationState, id: string): boolean {
   if (id === 'record') return state.recording;
   if (id === 'persist') return state.persisting;
   if (id === 'ask') return state.window.owed.some(({ asking }) => asking);
+  if (id === 'rewind') return typeof state.rewinds?.doing === 'string';
   if (id === 'put-away') return state.window.puttingAway;
   const doing = state.turn?.doing;
   if (doing?.kind === 'model') return doing.call.id === id && doing.call.inFlight;
@@ -276,7 +305,13 @@ function finish(world: World): void {
     const [one] = world.flying.splice(0, 1);
     world.at += 61_000;
     if (one) world.state = apply(world.state, one.end(0, 1));
-    else if (world.state.turn || world.state.queue.length > 0 || world.state.storeRetry || world.state.window.owed.length > 0) {
+    else if (
+      world.state.turn ||
+      world.state.queue.length > 0 ||
+      world.state.storeRetry ||
+      world.state.window.owed.length > 0 ||
+      world.state.rewinds?.asked.length
+    ) {
       world.state = apply(world.state, { kind: 'time-passed', at: world.at });
     } else break;
   }
@@ -295,11 +330,13 @@ test('whatever happens in whatever order, every message is answered exactly once
         news: [],
         problems: [],
         resets: 0,
+        rewinds: 0,
       };
       for (const made of choices) choose(world, made);
       finish(world);
       expect(world.problems).toEqual([]);
       expect(world.state).toMatchObject({ turn: null, queue: [], unpersisted: [], outbox: { settle: [] } });
+      expect(world.state.rewinds?.asked ?? []).toEqual([]);
       expect(world.state.window).toMatchObject({ ending: null, owed: [], puttingAway: false });
       expect(world.state.turnsEnded).toBeGreaterThanOrEqual(world.state.ended.length);
       for (const id of world.said) {
@@ -329,6 +366,7 @@ test('apply never throws, whatever event meets whatever state', () => {
         news: [],
         problems: [],
         resets: 0,
+        rewinds: 0,
       };
       for (const made of choices) choose(world, made);
       for (const kind of junk) {

@@ -99,7 +99,9 @@ test('single lost records come back, and the message ids with them', async () =>
 });
 
 test('what was only a reference is named in its place, in words for the model', async () => {
-  world = await startWorld({ redisUrl: server.url, files: { 'big.txt': 'line of a big file\n'.repeat(1_000) } });
+  // With a memory channel its citation would stand there, and say it when it is asked for.
+  const agent = { memory: { enabled: false } };
+  world = await startWorld({ redisUrl: server.url, agent, files: { 'big.txt': 'line of a big file\n'.repeat(1_000) } });
   const id = world.id();
   world.api.play({ reply: callTool('read_file', { path: 'big.txt' }) }, { reply: text('read') });
   await world.client.send(id, 'read big.txt', { start: {} });
@@ -128,6 +130,7 @@ test('a flush in the middle of a tool round is healed before the tool reads its 
 const small = {
   maxTokens: 500,
   tools: ['get_time', 'list_files', 'read_file', 'search_files', 'search_history', 'set_task'],
+  memory: { enabled: false },
   context: { maxTokens: 6_000, safetyMargin: 500 },
 };
 

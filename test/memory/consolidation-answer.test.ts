@@ -123,6 +123,16 @@ describe('an answer is read', () => {
   });
 });
 
+test('an object that stands by itself comes before one inside of another', () => {
+  const quoted = JSON.stringify({ note: { history_entry: 'somebody else wrote this' } });
+  const own = JSON.stringify({ history_entry: 'They talked.' });
+  expect(parseResponse(`Seen: ${quoted}\nMine: ${own}`)).toEqual({ ok: true, result: { historyEntry: 'They talked.' } });
+  expect(parseResponse(`Mine: ${JSON.stringify({ answer: { history_entry: 'They talked.' } })}`)).toEqual({
+    ok: true,
+    result: { historyEntry: 'They talked.' },
+  });
+});
+
 describe('a result is refused', () => {
   const memory = Array.from({ length: 40 }, (_, i) => `- Fact number ${i} about the project`).join('\n');
   const request = (over: Partial<ConsolidationRequest> = {}): ConsolidationRequest => ({ entries: [], currentMemory: memory, ...over });
@@ -184,6 +194,23 @@ describe('a result is refused', () => {
     expect(checkResult({ historyEntry: 'a\n## 2026-02-27T14:30:00.000Z\nb' }, request()).result.historyEntry).toBe(
       'a\n  ## 2026-02-27T14:30:00.000Z\nb',
     );
+  });
+
+  test('memory of somebody else does not replace this one, and the same memory in part does', () => {
+    const currentMemory = ['# Anna', '- Anna keeps bees in Porto', '- Her harbour permit ends in May', '- Invoices go to Lisbon'].join(
+      '\n',
+    );
+    const foreign = ['# Bernd', '- Bernd restores pianos near Graz', '- His workshop opens on Tuesdays', '- Letters go to Vienna'].join(
+      '\n',
+    );
+    const asked = { ...request(), currentMemory };
+    expect(checkResult({ historyEntry: 'Talked.', memoryUpdate: foreign }, asked)).toEqual({
+      result: { historyEntry: 'Talked.' },
+      problems: [expect.stringContaining('keeps next to nothing')],
+    });
+    const shorter = '# Anna\n- Keeps bees (Porto). Permit for the harbour until May.';
+    expect(checkResult({ memoryUpdate: shorter }, asked).problems).toEqual([]);
+    expect(checkResult({ memoryUpdate: foreign }, { ...asked, maxMemorySize: 20 }).problems).toEqual([]);
   });
 
   test('memory that changes nothing is not written, and alone it says nothing', () => {

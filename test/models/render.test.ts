@@ -274,3 +274,37 @@ test('a longer conversation begins with the same bytes', () => {
   expect(bytes(8).startsWith(bytes(6))).toBe(true);
   expect(bytes(6).startsWith(bytes(4))).toBe(true);
 });
+
+describe('a cache mark stands before results that are shown whole only once (R5)', () => {
+  const kept = (callId: string): ConversationMessage => ({ ...result(callId, 'Action results: …'), item: { id: 'mem_1', citation: '{}' } });
+  /** Role and block, of each that is marked. */
+  const marks = (...messages: ConversationMessage[]): string[] =>
+    renderRequest(request({ system: '', messages })).messages.flatMap(({ role, content }, at) =>
+      typeof content === 'string'
+        ? []
+        : content.flatMap((block, i) => ('cache_control' in block && block.cache_control ? [`${at} ${role} ${i} ${block.type}`] : [])),
+    );
+
+  test('at the end of the answer that asked for them, and there again when they are old', () => {
+    const first = [user('go'), says(thinking('hm'), 'Let me look.', call('c1'), call('c2')), result('c1', 'short'), kept('c2')];
+    expect(marks(...first)).toEqual(['0 user 0 text', '1 assistant 3 tool_use']);
+    const second = [...first, says(call('c3')), kept('c3')];
+    expect(marks(...second)).toEqual(['1 assistant 3 tool_use', '3 assistant 0 tool_use']);
+    expect(marks(...second, user('and hurry'))).toEqual(['1 assistant 3 tool_use', '3 assistant 0 tool_use']);
+    expect(marks(...second, says('done'), user('thanks'))).toEqual(['3 assistant 0 tool_use', '6 user 0 text']);
+  });
+
+  test('results that stay as they are have it behind them', () => {
+    expect(marks(user('go'), says(call('c1')), result('c1', 'short'))).toEqual(['0 user 0 text', '2 user 0 tool_result']);
+  });
+
+  test('what is opaque goes back as it came', () => {
+    const block = opaque({ type: 'server_tool_use', id: 'srv_1', name: 'web_search', input: {} });
+    expect(marks(user('go'), says(call('c1'), block), kept('c1'))).toEqual(['0 user 0 text', '1 assistant 0 tool_use']);
+  });
+
+  test('the API takes it', () => {
+    const body = renderRequest(request({ tools: [readFile], messages: [user('go'), says(thinking('hm'), call('c1')), kept('c1')] }));
+    expect(checkRequest(JSON.parse(JSON.stringify(body)) as Record<string, unknown>)).toBeUndefined();
+  });
+});

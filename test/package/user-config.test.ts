@@ -72,7 +72,7 @@ test.each<[what: string, files: Record<string, string>, message: RegExp]>([
   [
     'a slip',
     { 'perdura.config.mjs': 'export default { tool: [] };' },
-    /there is no option "tool"; there are: tools, providers, observers, processors, hooks, agentsDir/,
+    /there is no option "tool"; there are: tools, providers, observers, processors, hooks, mcpServers, compactionPlugins, agentsDir/,
   ],
   ['what is not built', { 'perdura.config.mjs': 'export default { compactors: {} };' }, /"compactors" is not built yet; there are: tools/],
   ['no list', { 'perdura.config.mjs': 'export default { tools: {} };' }, /"tools" must be an array, and is an object/],
@@ -97,6 +97,16 @@ test.each<[what: string, files: Record<string, string>, message: RegExp]>([
     'no format of calls',
     { 'perdura.config.mjs': 'export default { providers: { mine: { stream() {}, textTools: "yaml" } } };' },
     /providers\.mine\.textTools must be "xml" or "json"/,
+  ],
+  [
+    'an MCP server without a command',
+    { 'perdura.config.mjs': 'export default { mcpServers: { files: { args: [] } } };' },
+    /mcpServers\.files\.command: /,
+  ],
+  [
+    'no compaction plugin',
+    { 'perdura.config.mjs': 'export default { compactionPlugins: { fetch_url: { compact: 1 } } };' },
+    /compactionPlugins\.fetch_url is no plugin: it needs a function compact/,
   ],
   ['no observer', { 'perdura.config.mjs': 'export default { observers: [1] };' }, /observers\[0\] must be a function, and is a number/],
 ])('%s is refused by file and field', (_what, files, message) => {

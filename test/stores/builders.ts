@@ -1,8 +1,9 @@
 /** Small real things to write. */
 import { randomUUID } from 'node:crypto';
 import type { Entry, JsonValue } from '../../src/conversation/message.js';
+import type { ItemRecord } from '../../src/memory/channel/agent-memory.js';
 import { episodicId, type SemanticItem } from '../../src/memory/items.js';
-import type { ConversationKey, EpisodeRecord, Feed, ScopeKey } from '../../src/stores/store.js';
+import type { AgentKey, ConversationKey, EpisodeRecord, Feed, ScopeKey } from '../../src/stores/store.js';
 
 /** A conversation that nobody else uses. */
 export function aConversation(over: Partial<ConversationKey> = {}): ConversationKey {
@@ -12,6 +13,11 @@ export function aConversation(over: Partial<ConversationKey> = {}): Conversation
 /** A scope that nobody else uses. */
 export function aScope(): ScopeKey {
   return { namespace: 'default', scope: randomUUID() };
+}
+
+/** An agent that nobody else uses. */
+export function anAgent(): AgentKey {
+  return { namespace: 'default', agent: randomUUID() };
 }
 
 export function episode(n: number, over: Partial<EpisodeRecord> = {}): EpisodeRecord {
@@ -31,6 +37,22 @@ export function episode(n: number, over: Partial<EpisodeRecord> = {}): EpisodeRe
 
 export function fact(text: string, over: Partial<SemanticItem> = {}): Omit<SemanticItem, 'id'> {
   return { ts: 1738100501.5, fact: text, tags: ['testing'], confidence: 0.8, salience: 0.7, ...over };
+}
+
+export function item(n: number, over: Partial<ItemRecord> = {}): ItemRecord {
+  return {
+    v: 1,
+    id: `mem_${n}`,
+    session: 1,
+    type: 'action_result',
+    content: { ref: `sha256:${String(n).padStart(64, '0')}`, bytes: 5_000 + n, json: false },
+    ts: 1738100000.5 + n,
+    source: 'fetch_url',
+    size: 5_010 + n,
+    tags: ['action', 'fetch_url'],
+    relatedTo: [],
+    ...over,
+  };
 }
 
 export function userEntry(slot: number, text = `message ${slot}`, messageId = `m${slot}`): Entry {

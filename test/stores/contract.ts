@@ -1,19 +1,22 @@
 /** What every store must do: the ports' contract (S1–S5 in store.ts), as facts. */
 import type { JsonValue } from '../../src/conversation/message.js';
-import { StoreUnavailable, type FactRecord, type Store } from '../../src/stores/store.js';
+import { StoreUnavailable, type AgentKey, type FactRecord, type Store, type ToolPin } from '../../src/stores/store.js';
 import {
   aConversation,
+  anAgent,
   answerEntry,
   aScope,
   episode,
   eventsOf,
   fact,
+  item,
   numbered,
   readCount,
   readUntil,
   turnOf,
   userEntry,
 } from './builders.js';
+import { livesContract } from './lives-contract.js';
 
 /** Opens a store; every store that one test opens lies on the same bytes, as two processes would have it. */
 export type OpenStore = (options?: { readonly feedMaxLength?: number }) => Store;
@@ -47,6 +50,8 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
       await Promise.all(opened.map((each) => each.close()));
     });
     afterAll(() => subject.end());
+
+    livesContract(() => open());
 
     describe('entries', () => {
       test('a message recorded twice is there once', async () => {
@@ -402,6 +407,78 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
       });
     });
 
+    describe('items', () => {
+      test('are read by id and listed newest first, of one session where it is asked for', async () => {
+        const key = aConversation();
+        await store.items.put(key, [item(1), item(3), item(2, { session: 2 })]);
+        expect(await open().items.get(key, 'mem_1')).toEqual(item(1));
+        expect(await store.items.list(key)).toEqual({ items: [item(3), item(2, { session: 2 }), item(1)], skipped: 0 });
+        expect(await store.items.list(key, { session: 1 })).toEqual({ items: [item(3), item(1)], skipped: 0 });
+      });
+
+      test('are written once per id: the first one counts', async () => {
+        const key = aConversation();
+        await store.items.put(key, [item(1)]);
+        await open().items.put(key, [item(1, { source: 'another' }), item(2)]);
+        await store.items.put(key, []);
+        expect((await store.items.list(key)).items).toEqual([item(2), item(1)]);
+      });
+
+      test('that were removed are not there, and do not come back', async () => {
+        const key = aConversation();
+        await store.items.put(key, [item(1), item(2)]);
+        await store.items.remove(key, ['mem_1', 'mem_3']);
+        await store.items.remove(key, []);
+        await open().items.put(key, [item(1), item(3)]);
+        expect(await open().items.list(key)).toEqual({ items: [item(2)], skipped: 0 });
+        expect(await store.items.get(key, 'mem_1')).toBeUndefined();
+      });
+
+      test('are of one life, and what is no id finds none', async () => {
+        const key = aConversation();
+        await store.items.put(key, [item(1)]);
+        await store.items.cite(key, 'turn_0001/c1', 'a citation');
+        expect(await store.items.list(aConversation())).toEqual({ items: [], skipped: 0 });
+        for (const id of ['mem_2', '', '__proto__', 'cited:turn_0001/c1']) expect(await store.items.get(key, id)).toBeUndefined();
+      });
+
+      test('come with a commit, whole, and none with one that is fenced or in conflict', async () => {
+        const [key, fenced, late] = [aConversation(), aConversation(), aConversation()];
+        const claim = { id: 'turn_0001/c1', hash: 'h1' };
+        for (const each of [store, open()]) await each.effects.commit(key, claim, 'done', [answerEntry(2)], undefined, [item(1), item(2)]);
+        expect((await store.items.list(key)).items).toEqual([item(2), item(1)]);
+        expect((await store.entries.page(key, 0, 10)).entries).toEqual([answerEntry(2)]);
+        await store.effects.fence(fenced, [claim.id]);
+        await store.effects.commit(fenced, claim, 'late', [answerEntry(2)], { cost: 1 }, [item(1)]);
+        expect((await store.items.list(fenced)).items).toEqual([]);
+        await store.effects.commit(late, claim, 'first', []);
+        await store.effects.commit(late, claim, 'second', [], undefined, [item(1)]);
+        expect((await store.items.list(late)).items).toEqual([]);
+      });
+
+      test('of commits that come at once are all there', async () => {
+        const key = aConversation();
+        const stores = [store, open(), open()];
+        await Promise.all(
+          numbered(1, 30).map(({ n }) =>
+            (stores[n % 3] as Store).effects.commit(key, { id: `c${n}`, hash: 'h' }, n, [answerEntry(n)], undefined, [item(n)]),
+          ),
+        );
+        expect((await store.items.list(key)).items.map(({ id }) => id)).toEqual(numbered(1, 30).map(({ n }) => `mem_${31 - n}`));
+        expect((await store.entries.page(key, 0, 100)).entries).toHaveLength(30);
+      });
+
+      test('what stands for a result is kept once per call', async () => {
+        const key = aConversation();
+        await store.items.cite(key, 'turn_0001/c1', 'first');
+        await open().items.cite(key, 'turn_0001/c1', 'second');
+        await store.items.cite(key, 'turn_0001/c2', '');
+        expect(await open().items.citations(key, ['turn_0001/c2', 'turn_0001/c1', 'turn_0001/c3'])).toEqual(['', 'first', undefined]);
+        expect(await store.items.citations(key, [])).toEqual([]);
+        expect(await store.items.list(key)).toEqual({ items: [], skipped: 0 });
+      });
+    });
+
     describe('effects', () => {
       const claim = { id: 'turn_0001/c1', hash: 'h1' };
 
@@ -621,6 +698,45 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
         const waiting = reader.next();
         await closing.close();
         expect(await waiting).toEqual({ done: true, value: undefined });
+      });
+    });
+
+    describe('pins', () => {
+      const pin = (tool: string, text: string, server = 'acme'): ToolPin => ({ server, tool, hash: `hash of ${text}`, text });
+      const sorted = async (from: Store, key: AgentKey) => (await from.pins.list(key)).map(({ tool, text }) => `${tool}: ${text}`).sort();
+
+      test('the first sight of a tool stays, whoever sees it again', async () => {
+        const key = anAgent();
+        expect(await store.pins.list(key)).toEqual([]);
+        await store.pins.pin(key, [pin('a', 'first'), pin('b', 'first')]);
+        await open().pins.pin(key, [pin('a', 'second'), pin('c', 'first')]);
+        await store.pins.pin(key, []);
+        expect(await sorted(open(), key)).toEqual(['a: first', 'b: first', 'c: first']);
+      });
+
+      test('what a person accepts stands in its place, and stays there', async () => {
+        const key = anAgent();
+        await store.pins.pin(key, [pin('a', 'first'), pin('b', 'first')]);
+        await store.pins.accept(key, [pin('a', 'second'), pin('new', 'first')]);
+        await store.pins.accept(key, []);
+        await open().pins.pin(key, [pin('a', 'first')]);
+        expect(await sorted(store, key)).toEqual(['a: second', 'b: first', 'new: first']);
+      });
+
+      test('names of any characters are kept apart, and agents too', async () => {
+        const key = anAgent();
+        const strange = [pin('b', '1', 'a/'), pin('/b', '2', 'a'), pin('__proto__', '3'), pin('🦑 \n"', '4'), pin('', '5', '')];
+        await store.pins.pin(key, strange);
+        expect(new Set(await store.pins.list(key))).toEqual(new Set(strange));
+        expect(await store.pins.list(anAgent())).toEqual([]);
+      });
+
+      test('two that pin at once agree', async () => {
+        const key = anAgent();
+        const other = open();
+        await Promise.all([store.pins.pin(key, [pin('a', 'one')]), other.pins.pin(key, [pin('a', 'other')])]);
+        expect(await store.pins.list(key)).toEqual(await other.pins.list(key));
+        expect(await store.pins.list(key)).toHaveLength(1);
       });
     });
 

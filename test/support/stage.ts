@@ -17,13 +17,14 @@ export interface Stage {
 
 const ID = /c-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 
-export function createStage(): Stage {
+/** A fork begins with what was said elsewhere: `by: 'last'` goes by what was said last. */
+export function createStage({ by = 'first' }: { readonly by?: 'first' | 'last' } = {}): Stage {
   const scripts = new Map<string, Line[]>();
   const asked = new Map<string, ApiRequest[]>();
   const requests = (id: string): readonly ApiRequest[] => asked.get(id) ?? [];
   return {
     answer(request) {
-      const id = conversationOf(request);
+      const id = conversationOf(by === 'first' ? request.messages : [...request.messages].reverse(), by);
       asked.set(id, [...requests(id), request]);
       const line = scripts.get(id)?.shift() ?? text('Understood.');
       return typeof line === 'function' ? line(request) : line;
@@ -43,9 +44,14 @@ export function say(id: string, words: string): string {
   return `${id} ${words}`;
 }
 
-function conversationOf(request: ApiRequest): string {
-  for (const { content, role } of request.messages) {
-    const [id] = role === 'user' ? (textOf(content).match(ID) ?? []) : [];
+function conversationOf(messages: ApiRequest['messages'], by: 'first' | 'last'): string {
+  for (const { content, role } of messages) {
+    const id =
+      role === 'user'
+        ? textOf(content)
+            .match(ID)
+            ?.at(by === 'first' ? 0 : -1)
+        : undefined;
     if (id !== undefined) return id;
   }
   throw new Error('no message of this request begins with the id of its conversation');

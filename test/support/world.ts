@@ -11,14 +11,17 @@ import { createClientWith, type PerduraClient } from '../../src/client.js';
 import { createAskMemory } from '../../src/client/ask-memory.js';
 import { heal } from '../../src/heal/heal.js';
 import { createRememberedBy } from '../../src/heal/remembered.js';
+import type { CompactionPlugins } from '../../src/memory/channel/compaction-plugin.js';
 import type { Processors } from '../../src/memory/processors.js';
 import type { ModelHook } from '../../src/models/hooks.js';
+import { createNotify, type NotifySettings } from '../../src/notify.js';
 import { createModels } from '../../src/models/choose.js';
 import { createFileStore } from '../../src/stores/file.js';
 import { createRedisStore } from '../../src/stores/redis.js';
 import type { Store } from '../../src/stores/store.js';
 import { startMessagesApi, type MessagesApi, type MessagesApiOptions } from '../../src/testing/messages-api.js';
 import { builtinTools } from '../../src/tools/builtin/index.js';
+import { createServerTools } from '../../src/tools/mcp/server-tools.js';
 import { createToolRegistry } from '../../src/tools/registry.js';
 import type { Tool } from '../../src/tools/tool.js';
 import { workerOptions } from '../../src/worker.js';
@@ -30,6 +33,8 @@ export interface WorldOptions extends MessagesApiOptions {
   readonly tools?: readonly Tool[];
   /** Content of agents/default/agent.json. */
   readonly agent?: object;
+  /** Content of agents/default/mcp.json. */
+  readonly mcp?: object;
   /** What the file tools find. */
   readonly files?: Readonly<Record<string, string>>;
   readonly idleMs?: number;
@@ -39,6 +44,9 @@ export interface WorldOptions extends MessagesApiOptions {
   readonly worker?: boolean;
   readonly processors?: Processors;
   readonly hooks?: readonly ModelHook[];
+  readonly compactionPlugins?: CompactionPlugins;
+  /** Who is told that a person is waited for. */
+  readonly notify?: NotifySettings;
 }
 
 export interface World {
@@ -89,6 +97,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   await mkdir(join(dir, 'agents', 'default'), { recursive: true });
   await mkdir(workspace);
   await writeFile(join(dir, 'agents', 'default', 'agent.json'), JSON.stringify(options.agent ?? {}));
+  if (options.mcp !== undefined) await writeFile(join(dir, 'agents', 'default', 'mcp.json'), JSON.stringify(options.mcp));
   for (const [name, text] of Object.entries(options.files ?? {})) await writeFile(join(workspace, name), text);
 
   const api = await startMessagesApi(options);
@@ -105,12 +114,17 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     const native = await NativeConnection.connect({ address });
     const code = { workflowBundle: await workflowBundle(), dataConverter: { payloadConverterPath: PAYLOAD_CONVERTER } };
     const rememberedBy = createRememberedBy(native.workflowService, { namespace: 'default', taskQueue });
+    const serverTools = createServerTools({ pins: store.pins, variables: process.env, version: '0.0.0', log: () => undefined });
     const activities = createActivities({
+      serverTools,
       rememberedBy,
       askMemory: createAskMemory({ connection: native, namespace: 'default', taskQueue }),
-      heal: (key) => heal({ service: native.workflowService, code, store, processors: options.processors?.input, rememberedBy }, key),
+      heal: (key, run) =>
+        heal({ service: native.workflowService, code, store, processors: options.processors?.input, rememberedBy }, key, run),
       processors: options.processors,
       hooks: options.hooks,
+      compactionPlugins: options.compactionPlugins,
+      notify: createNotify(options.notify ?? {}),
       store,
       models: createModels({ anthropic: { ...(options.withoutKey ? {} : { apiKey: 'test-key' }), baseURL: api.url } }),
       agents: createAgentLoader(join(dir, 'agents')),
@@ -126,6 +140,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     return async () => {
       worker.shutdown();
       await running;
+      await serverTools.close();
       await native.close();
     };
   };

@@ -49,17 +49,24 @@ describe('the registry', () => {
   });
 });
 
-it('every built-in that looks on may be repeated, and those that look at nothing outside are local', () => {
+it('built-ins that change what another run would find are not repeated, and those that look at nothing outside are local', () => {
   expect(builtinTools.map((tool) => [tool.name, tool.policy.repeatable, tool.policy.local])).toEqual([
     ['ask_user', true, true],
     ['compact_context', true, true],
     ['delegate', false, false],
+    ['edit_file', false, false],
+    ['fetch_url', true, false],
     ['get_time', true, true],
     ['list_files', true, false],
+    ['query_memory', true, true],
     ['read_file', true, false],
+    ['retrieve_from_memory', true, false],
+    ['run_command', false, false],
     ['search_files', true, false],
     ['search_history', true, false],
     ['set_task', true, true],
+    ['store_in_memory', true, true],
     ['wait_until', true, true],
+    ['write_file', true, false],
   ]);
 });

@@ -15,6 +15,7 @@ export function toolContext(given: Partial<ToolContext> = {}): ToolContext {
     idempotencyKey: 'chat/turn_0001/c1',
     context: {},
     now: () => new Date('2026-11-21T14:45:00.000Z'),
+    memory: { store: async () => 'mem_0', retrieve: async () => null, query: async () => [] },
     history: async function* () {},
     ...given,
   };

@@ -4,7 +4,12 @@ import type { ApiRequest } from '../../src/testing/api-request.js';
 import { textOf } from '../../src/testing/api-request.js';
 import { httpError } from '../../src/testing/faults.js';
 import { callTool, text } from '../../src/testing/reply.js';
-import { builtinTools } from '../../src/tools/builtin/index.js';
+import { getTime } from '../../src/tools/builtin/get-time.js';
+import { listFiles } from '../../src/tools/builtin/list-files.js';
+import { readFile } from '../../src/tools/builtin/read-file.js';
+import { searchFiles } from '../../src/tools/builtin/search-files.js';
+import { searchHistory } from '../../src/tools/builtin/search-history.js';
+import { setTask } from '../../src/tools/builtin/set-task.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { workflowTaskFailures } from '../support/run-chain.js';
 import { createStage, say, type Stage } from '../support/stage.js';
@@ -15,6 +20,7 @@ import { startWorld, type World } from '../support/world.js';
 const SMALL = {
   maxTokens: 500,
   tools: ['get_time', 'list_files', 'read_file', 'search_files', 'search_history', 'set_task', 'patch'],
+  memory: { enabled: false },
   context: { maxTokens: 6_000, safetyMargin: 500 },
 };
 /** About 400 tokens. */
@@ -37,7 +43,8 @@ let world: World;
 beforeAll(async () => {
   world = await startWorld({
     agent: SMALL,
-    tools: [...builtinTools, patch],
+    // Named one by one: how much room the tools leave in so small a context decides when it is compacted.
+    tools: [getTime, listFiles, readFile, searchFiles, searchHistory, setTask, patch],
     answer: (request) => {
       if (!isSummary(request)) return stage.answer(request);
       summaries.push(request);

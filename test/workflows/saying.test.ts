@@ -145,7 +145,7 @@ test('status and queue tell what runs and what waits, in order', async () => {
 });
 
 const LATER = {
-  updates: [...['enqueue', 'withdraw', 'setMode', 'step', 'setBreakpoints', 'editQueue', 'decide'], ...['rewind', 'raiseBudget']],
+  updates: [...['enqueue', 'withdraw', 'setMode', 'step', 'setBreakpoints', 'editQueue', 'decide'], 'raiseBudget'],
   queries: ['approvals'],
   signals: ['decide', 'child'],
 };

@@ -158,8 +158,16 @@ test('a tool that does not end in its time is stopped, and one that must not run
   expect(once).toMatch(/^Outcome unknown: .*may or may not have had its effect.*\nThe tool did not finish within 300 ms and was stopped\./);
 });
 
+test('an agent that names its tools has the memory tools behind them, and none where it names none', async () => {
+  const [some, none] = [await started({ tools: ['echo', 'query_memory'] }), await started({ tools: [] })];
+  for (const id of [some, none]) await world.client.send(id, say(id, 'go'));
+  const offered = stage.requests(some)[0]?.tools?.map(({ name }) => name);
+  expect(offered).toEqual(['echo', 'query_memory', 'store_in_memory', 'retrieve_from_memory']);
+  expect(stage.requests(none)[0]?.tools).toBeUndefined();
+});
+
 test('an agent has only the tools that it names, also when the model calls another', async () => {
-  const id = await started({ tools: ['echo'] });
+  const id = await started({ tools: ['echo'], memory: { enabled: false } });
   stage.play(id, callTools({ name: 'read_file', input: { path: 'a.txt' } }, { name: 'echo', input: { say: 'hi' } }), text('Done.'));
   await world.client.send(id, say(id, 'go'));
   expect(stage.requests(id)[0]?.tools?.map(({ name }) => name)).toEqual(['echo']);

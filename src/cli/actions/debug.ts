@@ -36,7 +36,7 @@ export function debug(context: CliContext, given: string, { at }: DebugOptions):
     const from = turn === undefined ? undefined : past.positionOf(turn);
     if (turn !== undefined && from === undefined) throw new CliError(noSuchTurn(id, turn, past), EXIT.notFound);
     if (!isText) return print(desk, id, past, from ?? 0, { complete, problems });
-    const entries = await readEntries(desk, id);
+    const entries = await readEntries(desk, id, past);
     const notice = [
       state === 'running' ? 'it runs on: this is its past, as of now' : `it has ended (${state})`,
       ...(complete ? [] : ['earlier runs have passed their retention']),
@@ -83,8 +83,10 @@ async function pastOf(
   return { past: createPast(known), complete, problems };
 }
 
-async function readEntries({ client, output }: Desk, id: string): Promise<Map<number, Entry>> {
-  const entries = await client.history(id).catch((error: unknown): Entry[] => {
+/** Also those that a rewind has cut out of what was said. */
+async function readEntries({ client, output }: Desk, id: string, past: Past): Promise<Map<number, Entry>> {
+  const slots = Array.from({ length: past.at(past.last).state.counters.slot }, (_, n) => n + 1);
+  const entries = await client.entries(id, slots, { whole: true }).catch((error: unknown): Entry[] => {
     output.problem(`what was said cannot be read: ${error instanceof Error ? error.message : String(error)}`);
     return [];
   });

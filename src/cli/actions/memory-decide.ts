@@ -144,8 +144,8 @@ export function forgetInMemory(context: CliContext, text: string, wanted: Forget
 
 const REMAINS = [
   "Temporal's history of the conversations where it was said, and of the memory workflow, until the namespace's retention has passed",
-  'the raw traces of these conversations (`perdura show ID --raw --archived`) and their summaries (`perdura memory list ID`)',
-  'the context of a conversation that runs, until /new',
+  'the raw traces of these conversations (`perdura show ID --raw --archived`) with the results of tools that they have stored, and their summaries (`perdura memory list ID`)',
+  'the context of a conversation that runs, and what it can read by retrieve_from_memory, until /new',
 ] as const;
 
 const SAID_AGAIN = 'It can be said again, and is heard then; the memory does not take it in again.';

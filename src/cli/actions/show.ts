@@ -1,11 +1,13 @@
 /** `perdura show`: what was said in a conversation. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Branch } from '../../client.js';
 import type { Entry } from '../../conversation/message.js';
 import { slotsOf } from '../../conversation/slots.js';
 import type { CliContext } from '../context.js';
 import { CliError, EXIT } from '../exit.js';
 import { findConversation } from '../find-conversation.js';
 import { temporalCommand } from '../temporal-command.js';
+import { turnName } from '../turn-name.js';
 import type { PastLife } from '../../memory/past-life.js';
 import { asImported, IMPORTED, OWN, renderData, renderTraces, renderTranscript } from '../views/transcript.js';
 import { withClient, type Desk } from '../with-client.js';
@@ -15,12 +17,16 @@ export interface ShowOptions {
   readonly raw?: boolean;
   readonly archived?: boolean;
   readonly turn?: string;
+  readonly branch?: number;
 }
 
 export function show(context: CliContext, given: string, options: ShowOptions): Promise<number> {
-  const turn = options.turn === undefined ? undefined : turnId(options.turn);
+  const turn = options.turn === undefined ? undefined : turnName(options.turn);
   if (options.follow === true && context.globals().output === 'json') {
     throw new CliError('--follow never ends, and json is one whole: use -o jsonl', EXIT.usage);
+  }
+  if (options.branch !== undefined && options.follow === true) {
+    throw new CliError('a branch has ended: nothing of it can be followed', EXIT.usage);
   }
   if (options.archived === true && options.raw !== true) {
     throw new CliError('--archived is for --raw: without it everything that was said is shown', EXIT.usage);
@@ -28,7 +34,9 @@ export function show(context: CliContext, given: string, options: ShowOptions): 
   return withClient(context, { whenInterrupted: 'stopped following' }, async (desk) => {
     const { client, output, globals, temporal, slowly } = desk;
     const id = await findConversation(desk, given);
-    const [all, imported] = await slowly(`reading ${id}`, Promise.all([client.history(id), client.imported(id)]));
+    const { branch } = options;
+    const read = Promise.all([client.history(id, { branch }), branch === undefined ? client.imported(id) : undefined, client.branches(id)]);
+    const [all, imported, branches] = await slowly(`reading ${id}`, read);
     const wanted = (entry: Entry): boolean => turn === undefined || entry.turn === turn;
     const entries = all.filter(wanted);
     if (imported) printImported(desk, id, imported, wanted, options);
@@ -39,6 +47,7 @@ export function show(context: CliContext, given: string, options: ShowOptions): 
     const shown = entries.filter(({ slot }) => !hidden.has(slot));
     print(desk, id, shown, options, undefined);
     if (shown.length < entries.length) output.note(`${entries.length - shown.length} archived entries are not shown; --archived adds them`);
+    if (branch === undefined) for (const one of branches) output.note(cutInWords(one));
     if (all.length === 0 && !imported && globals.output === 'text' && options.raw !== true) output.note('nothing was said yet');
     if (options.follow === true) await follow(desk, id, all, wanted, options);
     if (globals.output === 'text') output.note(temporalCommand(temporal, ['workflow', 'show', '-w', id]));
@@ -94,9 +103,8 @@ async function follow(
   }
 }
 
-function turnId(text: string): string {
-  const digits = /^(?:turn_)?0*(\d{1,9})$/.exec(text)?.[1];
-  if (digits === undefined)
-    throw new CliError(`${JSON.stringify(text)} is not a turn: write its number, such as 3 or turn_0003`, EXIT.usage);
-  return `turn_${digits.padStart(4, '0')}`;
+function cutInWords({ branch, after, turns }: Branch): string {
+  const [first, last] = [turns[0], turns.at(-1)];
+  const cut = first === undefined ? 'nothing' : first === last ? first : `${first} to ${last}`;
+  return `${cut} was cut after ${after}: --branch ${branch} shows it`;
 }

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { Option } from 'commander';
 import type { ChatOptions } from '../chat.js';
+import { parseAmount } from '../amount.js';
 import type { CliContext } from '../context.js';
 import { refuseStrayWords } from '../stray-words.js';
 
@@ -14,6 +15,7 @@ export function register(program: Command, { output, config, closed, end }: CliC
     .option('--agent <name>', 'agent of a new conversation')
     .option('--model <provider/name>', 'model of a new conversation')
     .addOption(new Option('--mode <mode>', 'of a new conversation; stepping: it waits for each /step').choices(['auto', 'stepping']))
+    .option('--budget <usd>', 'what a new conversation may cost in all, in US dollars', parseAmount)
     .option('-p, --print [message]', 'print one answer and end; stdin is taken too')
     .addOption(new Option('--output-format <format>', 'of -p').choices(['text', 'json', 'stream-json']).default('text'))
     .option('--start-services', 'find or start Temporal and a worker first, as npm start does')

@@ -1,5 +1,6 @@
 import { Option, type Command } from 'commander';
 import type { NewOptions } from '../actions/new.js';
+import { parseAmount, parseTokens } from '../amount.js';
 import type { CliContext } from '../context.js';
 
 export function register(program: Command, context: CliContext): void {
@@ -11,6 +12,9 @@ export function register(program: Command, context: CliContext): void {
     .option('--model <provider/name>', "a model other than the agent's")
     .option('--scope <name>', 'whose long-term memory it uses')
     .addOption(new Option('--mode <mode>', 'stepping: it waits for each `perdura step`').choices(['auto', 'stepping']))
+    .option('--budget <usd>', 'what it may cost in all, in US dollars', parseAmount)
+    .option('--budget-tokens <count>', 'how many tokens it may use in all', parseTokens)
+    .option('--context <json>', 'values that tools see and the model never does: JSON, @FILE or - for stdin')
     .option('--id <id>', 'its id; one that runs already is left as it is')
     .action(async (options: NewOptions) => {
       const { newConversation } = await import('../actions/new.js');

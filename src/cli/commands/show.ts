@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { ShowOptions } from '../actions/show.js';
 import type { CliContext } from '../context.js';
+import { parseCount } from '../duration.js';
 
 export function register(program: Command, context: CliContext): void {
   program
@@ -9,6 +10,7 @@ export function register(program: Command, context: CliContext): void {
     .argument('<id>', 'the conversation, or the beginning of its id')
     .option('-f, --follow', 'go on with what is said from now on, until the conversation ends')
     .option('--turn <number>', 'only this turn')
+    .option('--branch <number>', 'what a rewind has cut: 1 is the first', parseCount)
     .option('--raw', 'raw traces, one JSON a line: the active ones, which no compaction has archived')
     .option('--archived', 'with --raw: also those that compactions have archived')
     .action(async (id: string, options: ShowOptions) => {

@@ -124,6 +124,7 @@ const IN_WORDS: Readonly<Record<Why['kind'], string>> = {
   truncated: 'truncation: the context was over its last threshold, and the oldest was left out',
   trimmed: 'window: it was full, and long-term memory has these turns',
   'session-ended': 'reset: the session ended',
+  rewound: 'rewind: it was cut out, and is a branch now',
   returned: 'undo: the compaction was taken back, and it was in the prompt again',
   other: 'an event took it out',
 };

@@ -3,7 +3,7 @@
  * calls with all of their results, and never the message that the current turn began with, nor its last answer (design section 4).
  */
 import type { Entry } from '../../conversation/message.js';
-import { estimateMessageTokens } from '../tokens.js';
+import { shownTokensEach } from '../tokens.js';
 import { checkTokenUsage, type MemoryChunk } from './token-usage.js';
 
 export interface Truncation {
@@ -14,7 +14,8 @@ export interface Truncation {
 /** `entries`: the context, in its order. `excess`: tokens that are too many. */
 export function selectTruncation(entries: readonly Entry[], excess: number, currentTurn: string | null): Truncation {
   const groups = groupsOf(entries);
-  const sizes = new Map(entries.map((entry) => [entry, estimateMessageTokens(entry.message)]));
+  const shown = shownTokensEach(entries.map(({ message }) => message));
+  const sizes = new Map(entries.map((entry, at) => [entry, shown[at] ?? 0]));
   const tokensIn = (group: readonly Entry[]): number => group.reduce((all, entry) => all + (sizes.get(entry) ?? 0), 0);
   const stays = staying(entries, currentTurn);
   const chunks = groups.map((group, at): MemoryChunk => {

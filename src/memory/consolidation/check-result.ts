@@ -8,9 +8,12 @@
  *     (Shorter runs are how a person's dictated text is kept.)
  * R3  Memory has at most 64 KiB; a history entry is cut at 4,000 characters.
  * R4  A refusal to answer is no memory.
+ * R6  It is this memory: of three lines or more, one in five is still to be recognized. (Compression may say all in other words.)
  * R5  Memory that changes nothing is not written; with no history entry beside it the answer says nothing.
  */
 import { beginningOf, utf8Length } from '../../conversation/text.js';
+import { linesOf } from '../documents/memory-lines.js';
+import { wordsSaid } from '../documents/significant-words.js';
 import type { ConversationEntry } from './conversation-entries.js';
 import { LONGEST_MESSAGE } from './message-lines.js';
 import type { ConsolidationResult } from './parse-response.js';
@@ -29,6 +32,8 @@ export const MAX_HISTORY_ENTRY = 4_000;
 const TRIVIAL_BYTES = 200;
 const LEAST_SHARE = 0.2;
 const LEAST_SHARE_COMPRESSED = 0.05;
+const LEAST_LINES = 3;
+const LEAST_WORDS = 0.4;
 const VERBATIM_CHARACTERS = 1_000;
 const REFUSAL_CHARACTERS = 600;
 
@@ -85,10 +90,24 @@ function problemOfMemory(
   if (before > TRIVIAL_BYTES && bytes < leastBytes(before, maxMemorySize)) {
     return `"memory_update" has ${bytes} bytes where memory has ${before}: give the whole memory, with all that is still true, not only what is new`;
   }
+  if (before <= maxMemorySize && isForeign(update, currentMemory)) {
+    return '"memory_update" keeps next to nothing of what memory says now: give the whole memory, with all that is still true'; // R6
+  }
   if (isRefusal(update)) return '"memory_update" declines the task: it must be the memory itself';
   const flatMemory = flat(currentMemory);
   const echo = echoIn(update, flatMemory) ?? verbatimIn(update, entries, flatMemory);
   return echo === undefined ? undefined : `"memory_update" repeats ${echo}`;
+}
+
+/** R6. A line is recognized by four in ten of its words. */
+function isForeign(update: string, currentMemory: string): boolean {
+  const lines = linesOf(currentMemory)
+    .map((line) => wordsSaid(line))
+    .filter((words) => words.size > 0);
+  if (lines.length < LEAST_LINES) return false;
+  const there = wordsSaid(update);
+  const known = lines.filter((words) => [...words].filter((word) => there.has(word)).length >= words.size * LEAST_WORDS);
+  return known.length < lines.length * LEAST_SHARE;
 }
 
 /** R1 */

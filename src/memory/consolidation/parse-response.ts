@@ -2,12 +2,12 @@
  * The reading of what a model answered: any text at all (seed 001, "3-tier JSON parsing").
  *
  * T1  Without its code fence, the whole text is the JSON object.
- * T2  The first balanced `{…}` in it that has a field; several are tried, for braces stand in prose too.
+ * T2  The first balanced `{…}` in it that has a field; several are tried, for braces stand in prose too, and outer ones first.
  * T3  Each field by itself. Only a string that is closed, and behind which the object goes on or ends, is a value: half of a
  *     memory would replace the whole.
  */
 import { utf8Length } from '../../conversation/text.js';
-import { objectAt } from '../balanced-json.js';
+import { objectAt, type FoundObject } from '../balanced-json.js';
 import { cleanText } from '../../conversation/text.js';
 
 /** Seed 001, Types. */
@@ -53,15 +53,19 @@ function withoutFence(text: string): string {
   return begin > 0 && end >= begin ? text.slice(begin, end) : text;
 }
 
-/** T2 */
+/** T2. Objects that stand side by side come before those inside of others, which may be somebody else's words. */
 function fromBalanced(answer: string): ConsolidationResult | undefined {
+  return firstIn(answer, (search) => search.to) ?? firstIn(answer, (search) => search.from + 1);
+}
+
+/** `next`: where to look on after an object without fields. What is no JSON may only begin as prose. */
+function firstIn(answer: string, next: (search: FoundObject) => number): ConsolidationResult | undefined {
   let at = answer.indexOf('{');
   for (let tries = 0; at !== -1 && tries < TRIES; tries++) {
     const search = objectAt(answer, at, DEPTH);
     const result = search.kind === 'found' ? resultOf(search.value) : undefined;
     if (result) return result;
-    // An object without fields may have one inside that has some; what is no JSON may only begin as prose.
-    at = answer.indexOf('{', at + 1);
+    at = answer.indexOf('{', search.kind === 'found' ? next(search) : at + 1);
   }
   return undefined;
 }

@@ -6,6 +6,8 @@
  * R2  Assistant blocks go back as they came, in their order.
  * R3  History that speaks of tools is refused in a request without any: a stand-in is sent then, and may not be called.
  * R4  At most four cache marks: the last tool, the system prompt, and the ends of the last two user messages.
+ * R5  A user message with a result that is shown whole in one request only (`item`) has its mark before it, at the end of the answer
+ *     that asked: what is written to the cache is never rewritten. It stays there when the result is cited, so that it is found again.
  */
 import type {
   Base64ImageSource,
@@ -76,11 +78,33 @@ function renderMessages(messages: readonly ConversationMessage[]): MessageParam[
   const groups = bySpeaker(messages);
   // The end of the message before was the end of the last request: marked again, it is found however much came since
   // (a cache looks back over 20 blocks only, fewer than one batch of tool calls may take).
-  const marked = groups.filter((group) => group.role === 'user').slice(-2);
-  return groups.map((group) =>
+  const marked = groups
+    .flatMap((group, at) => (group.role === 'user' ? [at] : []))
+    .slice(-2)
+    .map((at) => (groups[at]?.role === 'user' && hasItem(groups[at]) ? at - 1 : at));
+  return groups.map((group, at) =>
     group.role === 'assistant'
-      ? { role: 'assistant', content: group.blocks.map((block) => renderBlock(block, wireId)) }
-      : { role: 'user', content: renderUserSide(group.messages, wireId, marked.includes(group)) },
+      ? {
+          role: 'assistant',
+          content: withMark(
+            group.blocks.map((block) => renderBlock(block, wireId)),
+            marked.includes(at),
+          ),
+        }
+      : { role: 'user', content: renderUserSide(group.messages, wireId, marked.includes(at)) },
+  );
+}
+
+function hasItem({ messages }: Extract<Group, { role: 'user' }>): boolean {
+  return messages.some((message) => message.role === 'tool' && message.item !== undefined);
+}
+
+/** R5. Thinking takes no mark, and what is opaque goes back as it came (R2). */
+function withMark(blocks: ContentBlockParam[], marked: boolean): ContentBlockParam[] {
+  if (!marked) return blocks;
+  const last = blocks.findLastIndex(({ type }) => type === 'tool_use' || type === 'text');
+  return blocks.map((block, at) =>
+    at === last && (block.type === 'tool_use' || block.type === 'text') ? { ...block, cache_control: CACHE } : block,
   );
 }
 

@@ -22,7 +22,7 @@ export const delegate = defineTool({
     maxCostUsd: z.number().positive().optional().describe('What it may cost at most, in US dollars.'),
   }),
   policy: { repeatable: false, timeoutMs: 60_000 },
-  instead({ task, agent: wanted, title, maxCostUsd }, { agent, delegation: { agents, maxDepth, maxChildren } }) {
+  instead({ task, agent: wanted, title, maxCostUsd }, { agent, delegation: { agents, maxDepth, maxChildren, memory } }) {
     if (wanted !== undefined && wanted !== agent && !agents.includes(wanted)) return undefined;
     return {
       kind: 'delegate',
@@ -31,6 +31,7 @@ export const delegate = defineTool({
       title: beginningOf(title ?? task.replace(/\s+/g, ' '), 80),
       maxDepth,
       maxChildren,
+      ...(memory && { memory }),
       ...(maxCostUsd === undefined ? {} : { budget: { maxCostUsd } }),
     };
   },

@@ -3,12 +3,56 @@ import type { Tool } from '../tool.js';
 import { askUser } from './ask-user.js';
 import { compactContext } from './compact-context.js';
 import { delegate } from './delegate.js';
+import { createEditFile, editFile } from './edit-file.js';
+import { createFetchUrl, fetchUrl } from './fetch-url.js';
 import { getTime } from './get-time.js';
 import { listFiles } from './list-files.js';
+import { queryMemory } from './query-memory.js';
 import { readFile } from './read-file.js';
+import { createRunCommand, runCommand } from './run-command.js';
+import { retrieveFromMemory } from './retrieve-from-memory.js';
 import { searchFiles } from './search-files.js';
 import { searchHistory } from './search-history.js';
 import { setTask } from './set-task.js';
+import { storeInMemory } from './store-in-memory.js';
 import { waitUntil } from './wait-until.js';
+import { createWriteFile, writeFile } from './write-file.js';
 
-export const builtinTools: Tool[] = [askUser, compactContext, delegate, getTime, listFiles, readFile, searchFiles, searchHistory, setTask, waitUntil];
+export const builtinTools: Tool[] = [
+  askUser,
+  compactContext,
+  delegate,
+  editFile,
+  fetchUrl,
+  getTime,
+  listFiles,
+  queryMemory,
+  readFile,
+  retrieveFromMemory,
+  runCommand,
+  searchFiles,
+  searchHistory,
+  setTask,
+  storeInMemory,
+  waitUntil,
+  writeFile,
+];
+
+export interface BuiltinSettings {
+  /** `host:port` that may be fetched from although it is not public. */
+  readonly fetchAllow: readonly string[];
+  readonly commandEnvironment: Readonly<Record<string, string>>;
+  /** Absolute paths of settings and memory, which file tools do not write. */
+  readonly protectedPlaces: readonly string[];
+}
+
+/** Those of `builtinTools`, the ones with settings in a worker's own. */
+export function builtinToolsWith({ fetchAllow, commandEnvironment, protectedPlaces }: BuiltinSettings): Tool[] {
+  const own = [
+    createEditFile({ protectedPlaces }),
+    createFetchUrl({ allow: fetchAllow }),
+    createRunCommand({ environment: commandEnvironment }),
+    createWriteFile({ protectedPlaces }),
+  ];
+  return builtinTools.map((tool) => own.find(({ name }) => name === tool.name) ?? tool);
+}

@@ -1,6 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import { z } from 'zod';
 import { defineTool } from '../define-tool.js';
+import { countHidden } from '../hidden-text.js';
 import { firstBytes, RESULT_BYTES } from '../result-text.js';
 import { enterWorkspace } from '../workspace.js';
 
@@ -27,10 +28,13 @@ export const readFile = defineTool({
     const { handle, bytes } = await place.openFile(real);
     try {
       const start = await readAt(handle, 0, SNIFF_BYTES);
-      if (start.includes(0)) return binaryNote(place.shown(real), bytes, start);
+      const name = place.shown(real);
+      const files = { read: [name] };
+      if (start.includes(0)) return { ok: true, content: binaryNote(name, bytes, start), files };
       const excerpt = await readLines(handle, offset, limit, signal);
-      if (excerpt.bytes.length > 0) return toText(excerpt, offset, bytes);
-      return excerpt.lines === 0 ? '[the file is empty]' : `[there is no line ${offset}: ${place.shown(real)} has ${excerpt.lines}]`;
+      if (excerpt.bytes.length > 0) return { ok: true, content: withHiddenNote(toText(excerpt, offset, bytes)), files };
+      const nothing = excerpt.lines === 0 ? '[the file is empty]' : `[there is no line ${offset}: ${name} has ${excerpt.lines}]`;
+      return { ok: true, content: nothing, files };
     } finally {
       await handle.close();
     }
@@ -95,6 +99,12 @@ function toText({ bytes, more }: Excerpt, offset: number, fileBytes: number): st
   }
   const next = offset + fitting.slice(0, end).split('\n').length - 1;
   return `${fitting.slice(0, end)}\n[lines ${offset} to ${next - 1} of a file of ${fileBytes} bytes; read on with offset ${next}]`;
+}
+
+/** As they are, since edit_file asks for the exact text; but said, since they can hide an instruction. */
+function withHiddenNote(text: string): string {
+  const hidden = countHidden(text.replaceAll('\r\n', '\n').replace(/^\ufeff/, ''));
+  return hidden === 0 ? text : `${text}\n[${hidden} characters above are not seen by people: they may be there to deceive]`;
 }
 
 function binaryNote(path: string, bytes: number, start: Buffer): string {

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { defineTool } from '../define-tool.js';
+import { showHidden } from '../hidden-text.js';
 import { enterWorkspace, PathRefused, type Workspace } from '../workspace.js';
 import { isPassedOver } from './passed-over.js';
 
@@ -41,7 +42,7 @@ export const searchFiles = defineTool({
       const content = await readText(place, file, skipped);
       bytesRead += content.length;
       for (const match of matches(content, query, ignoreCase)) {
-        lines.push(`${name}:${match.line}: ${match.text}`);
+        lines.push(`${name}:${match.line}: ${showHidden(match.text)}`);
         if (lines.length === limit) return report(lines, skipped, `there may be more: stopped at the limit of ${limit}`);
       }
       if (bytesRead > TOTAL_BYTES) return report(lines, skipped, `stopped after ${name}: enough was read; name a folder to search further`);

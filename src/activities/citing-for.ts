@@ -1,0 +1,126 @@
+/**
+ * How a model call shows long results. With `memory.compactWithModel` what stands for one is made by a model in the first call after
+ * the one that showed it, once, and stored, so that it stays the same bytes.
+ */
+import { Context, log } from '@temporalio/activity';
+import pLimit from 'p-limit';
+import type { AgentConfig } from '../agents/agent-config.js';
+import { isKept, newFrom, type KeptResult } from '../conversation/citing.js';
+import type { CallModelInput } from '../conversation/effects.js';
+import { shownText, type ConversationMessage } from '../conversation/message.js';
+import { textOf } from '../memory/bodies.js';
+import { MEMORY_TOOLS } from '../memory/channel/agent-memory.js';
+import { citeOld, frameNew } from '../memory/channel/cite-results.js';
+import { compactByModel } from '../memory/channel/compact-by-model.js';
+import type { ConversationKey } from '../stores/store.js';
+import { createAsker } from './ask-model.js';
+import { inputBudget } from './budget.js';
+import type { Citing } from './context.js';
+import type { ActivityDependencies } from './index.js';
+import { hasMemoryChannel } from './offered-tools.js';
+
+const CITATION_TOKENS = 512;
+const AT_ONCE = 4;
+/** Milliseconds for all of one call; what is not there by then is the plugin's. */
+const PATIENCE_MS = 30_000;
+const NONE: ReadonlyMap<string, string> = new Map();
+
+/** Undefined where the agent has no memory channel. */
+export function citingFor(
+  dependencies: ActivityDependencies,
+  key: ConversationKey,
+  input: CallModelInput,
+  config: AgentConfig,
+): Citing | undefined {
+  if (!hasMemoryChannel(config, dependencies.tools)) return undefined;
+  const budget = inputBudget(config, input.model);
+  return {
+    citeOld: async (messages) =>
+      citeOld(messages, config.memory.compactWithModel ? await madeByModel(dependencies, key, { input, config, messages }) : NONE),
+    frameNew: (messages) => frameNew(messages, budget),
+  };
+}
+
+interface Making {
+  readonly input: CallModelInput;
+  readonly config: AgentConfig;
+  readonly messages: readonly ConversationMessage[];
+}
+
+/** By call. */
+async function madeByModel(
+  dependencies: ActivityDependencies,
+  key: ConversationKey,
+  { input, config, messages }: Making,
+): Promise<ReadonlyMap<string, string>> {
+  const { store } = dependencies;
+  const old = messages
+    .slice(0, newFrom(messages))
+    .filter((message): message is KeptResult => isKept(message) && !MEMORY_TOOLS.includes(message.name));
+  if (old.length === 0) return NONE;
+  const callIds = old.map(({ callId }) => callId);
+  const known = await store.items.citations(key, callIds);
+  const missing = old.filter((_, i) => known[i] === undefined);
+  if (missing.length === 0) return toMap(callIds, known);
+  const goal = goalIn(messages);
+  const patience = AbortSignal.timeout(PATIENCE_MS);
+  const ask = asker(dependencies, input, config, patience);
+  const few = pLimit(AT_ONCE);
+  await Promise.all(missing.map((message) => few(() => make(dependencies, key, { message, goal, config, ask }))));
+  // The first that was stored counts, whoever made it.
+  return toMap(callIds, await store.items.citations(key, callIds));
+}
+
+async function make(
+  { store }: ActivityDependencies,
+  key: ConversationKey,
+  {
+    message,
+    goal,
+    config,
+    ask,
+  }: { readonly message: KeptResult; readonly goal: string; readonly config: AgentConfig; readonly ask: ReturnType<typeof asker> },
+): Promise<void> {
+  const { callId, name, item } = message;
+  const prompt = config.memory.compactionPrompt;
+  const asked = {
+    goal,
+    action: name,
+    result: await textOf(store, key, message.text),
+    memoryId: item.id,
+    ...(prompt !== undefined && { prompt }),
+  };
+  const made = await compactByModel(ask, asked).catch((error: unknown) => {
+    if (Context.current().cancellationSignal.aborted) throw error;
+    log.warn('the model that compacts results was not of use: the plugin’s citation stands', {
+      tool: name,
+      reason: error instanceof Error ? error.message : String(error),
+    });
+    return undefined;
+  });
+  // Also that it was of no use: a citation that came later would change what has been sent.
+  await store.items.cite(key, callId, made ?? '');
+}
+
+function asker({ models }: ActivityDependencies, { model }: CallModelInput, config: AgentConfig, patience: AbortSignal) {
+  const name = config.context.summaryModel ?? model;
+  const activity = Context.current();
+  const { ask } = createAsker({
+    model: () => models(name),
+    name,
+    activity,
+    signal: patience,
+    maxTokens: Math.min(CITATION_TOKENS, config.maxTokens),
+  });
+  return ask;
+}
+
+/** The newest thing that a person has asked for. */
+function goalIn(messages: readonly ConversationMessage[]): string {
+  const asked = messages.findLast(({ role }) => role === 'user');
+  return asked?.role === 'user' ? shownText(asked.text) : '';
+}
+
+function toMap(callIds: readonly string[], citations: readonly (string | undefined)[]): ReadonlyMap<string, string> {
+  return new Map(callIds.flatMap((callId, i) => (citations[i] ? [[callId, citations[i]] as const] : [])));
+}

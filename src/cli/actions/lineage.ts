@@ -1,0 +1,128 @@
+/** `perdura fork`, `resume`, `rewind` and `delete`: lives that go on from others, turns taken back, and the end of it all. */
+import type { Begun } from '../../client.js';
+import { ID_PATTERN } from '../../conversation/contract.js';
+import type { CliContext } from '../context.js';
+import { CliError, EXIT } from '../exit.js';
+import { findConversation, findRunning } from '../find-conversation.js';
+import { temporalCommand } from '../temporal-command.js';
+import { toTerminalJson } from '../terminal-text.js';
+import { turnName } from '../turn-name.js';
+import { formatCount } from '../views/quantities.js';
+import { withClient, type Desk } from '../with-client.js';
+
+export interface LifeOptions {
+  readonly title?: string;
+  readonly agent?: string;
+  readonly scope?: string;
+}
+
+export interface ForkOptions extends LifeOptions {
+  readonly at: string;
+  readonly id?: string;
+}
+
+export function fork(context: CliContext, given: string, { at: turn, id: wanted, ...more }: ForkOptions): Promise<number> {
+  const at = turnName(turn);
+  if (wanted !== undefined && !ID_PATTERN.test(wanted)) {
+    throw new CliError(`${JSON.stringify(wanted)} cannot be an id: up to 64 letters, digits, - and _`, EXIT.usage);
+  }
+  return withClient(context, { needsWorker: true }, async (desk) => {
+    const from = await findRemembered(desk, given);
+    const begun = await desk.slowly(`forking ${from} at ${at}`, desk.client.fork(from, { at, id: wanted, ...more }));
+    return tellBegun(desk, begun, `begins with ${turnsOf(begun)} of ${from}, up to ${begun.turn}; ${from} goes on as before`);
+  });
+}
+
+export function resume(context: CliContext, given: string, options: LifeOptions): Promise<number> {
+  return withClient(context, { needsWorker: true }, async (desk) => {
+    const id = await findRemembered(desk, given);
+    const begun = await desk.slowly(`going on from the end of ${id}`, desk.client.resume(id, options));
+    return tellBegun(desk, begun, `goes on after ${begun.turn} with its ${turnsOf(begun)}`);
+  });
+}
+
+export function rewind(context: CliContext, given: string, { to: turn }: { readonly to: string }): Promise<number> {
+  const to = turnName(turn);
+  return withClient(context, { needsWorker: true, whenInterrupted: 'stopped waiting; it is rewound all the same' }, async (desk) => {
+    const id = await findRunning(desk, given);
+    const done = await desk.slowly(`rewinding ${id} to ${to}`, desk.client.rewind(id, to));
+    const words = ['workflow', 'update', 'execute', '--name', 'rewind', '-w', id, '--input', JSON.stringify({ to })];
+    const { branch, cut } = done;
+    const kept =
+      branch === null || cut === 0
+        ? []
+        : [`they are kept: \`perdura show ${id} --branch ${branch}\`, and \`perdura fork ${id} --at\` one of them`];
+    const told =
+      cut === 0
+        ? `${id} stands at the end of ${to}: nothing was cut`
+        : `${id} stands at the end of ${to} again: ${formatCount(cut)} ${cut === 1 ? 'turn is' : 'turns are'} cut`;
+    return tell(desk, { id, ...done }, [told], [...kept, ...(cut > 0 ? [FACTS_STAY] : [])], words);
+  });
+}
+
+export function remove(context: CliContext, given: string, { yes }: { readonly yes?: boolean }): Promise<number> {
+  return withClient(context, {}, async (desk) => {
+    const id = await findRemembered(desk, given);
+    if (yes !== true) await confirmDeletion(id);
+    const done = await desk.slowly(`deleting ${id}`, desk.client.deleteConversation(id));
+    const { lives, runs } = done;
+    const told = [
+      `${id} is deleted: ${formatCount(lives)} ${lives === 1 ? 'life' : 'lives'} from the store, ${formatCount(runs)} ${runs === 1 ? 'run' : 'runs'} from Temporal`,
+    ];
+    return tell(desk, { id, ...done }, told, [TEMPORAL_LATER, MEMORY_STAYS], ['workflow', 'delete', '-w', id]);
+  });
+}
+
+const FACTS_STAY = 'what long-term memory has learnt from the cut turns stays; `perdura memory forget` removes it';
+const TEMPORAL_LATER = 'Temporal removes the histories in the background; a backup or an export of them stays where it is';
+const MEMORY_STAYS = 'MEMORY.md, HISTORY and the facts of its scope stay: `perdura memory forget` removes what was said there';
+
+/** What Temporal no longer knows, the store may. */
+async function findRemembered(desk: Desk, given: string): Promise<string> {
+  try {
+    return await findConversation(desk, given);
+  } catch (error) {
+    if (!(error instanceof CliError) || error.exitCode !== EXIT.notFound || !ID_PATTERN.test(given)) throw error;
+    return given;
+  }
+}
+
+async function confirmDeletion(id: string): Promise<void> {
+  if (!process.stdin.isTTY || !process.stderr.isTTY) throw new CliError(`will not delete ${id} unasked: add --yes`, EXIT.usage);
+  const { confirm } = await import('@clack/prompts');
+  const message = `Delete ${id} from the store and from Temporal? It cannot be brought back. (What long-term memory has learnt stays.)`;
+  const answer = await confirm({ message, initialValue: false, output: process.stderr });
+  if (answer !== true) throw new CliError(`${id} was left as it is`, EXIT.interrupted);
+}
+
+function turnsOf({ turns, inContext }: Begun): string {
+  const all = `${formatCount(turns)} ${turns === 1 ? 'turn' : 'turns'}`;
+  return inContext === turns ? all : `${all} (${formatCount(inContext)} of them word for word, for the others a summary)`;
+}
+
+function tellBegun(desk: Desk, begun: Begun, told: string): number {
+  const { output, globals, temporal } = desk;
+  if (globals.output !== 'text') output.line(toTerminalJson(begun));
+  else {
+    output.line(begun.id);
+    output.say(`${begun.id} ${told}`);
+    output.note(temporalCommand(temporal, ['workflow', 'describe', '-w', begun.id]));
+  }
+  return EXIT.ok;
+}
+
+function tell(
+  { output, globals, temporal }: Desk,
+  data: object,
+  told: readonly string[],
+  notes: readonly string[],
+  words: readonly string[],
+): number {
+  if (globals.output !== 'text') output.line(toTerminalJson(data));
+  else {
+    for (const line of told) output.say(line);
+    for (const note of notes) output.note(note);
+    output.note(temporalCommand(temporal, words));
+  }
+  return EXIT.ok;
+}

@@ -1,0 +1,39 @@
+import type { Command } from 'commander';
+import type { AcceptWanted } from '../actions/mcp-accept.js';
+import type { CliContext } from '../context.js';
+
+const EXAMPLES = `
+Examples:
+  perdura mcp accept default                        all that has changed, one after the other
+  perdura mcp accept default github                 of one server
+  perdura mcp accept default mcp__github__search    one tool, by the name that its agent knows it by; or github/search`;
+
+export function register(program: Command, context: CliContext): void {
+  const mcp = program.command('mcp').description('serve conversations to MCP clients; look at the MCP servers of agents');
+  mcp
+    .command('serve', { isDefault: true })
+    .description('serve conversations to an MCP client over stdin and stdout, until stdin ends')
+    .action(async () => {
+      const { serveMcp } = await import('../actions/mcp-serve.js');
+      context.end(await serveMcp(context));
+    });
+  mcp
+    .command('tools')
+    .description('list the tools that an agent has from its MCP servers, and whether they run')
+    .argument('[agent]', 'the folder in the agents folder', 'default')
+    .action(async (agent: string) => {
+      const { listServerTools } = await import('../actions/mcp-tools.js');
+      context.end(await listServerTools(context, agent));
+    });
+  mcp
+    .command('accept')
+    .description('accept what MCP servers say about their tools now, after it was shown how it differs from before')
+    .argument('<agent>', 'the folder in the agents folder')
+    .argument('[what]', 'a server, SERVER/TOOL, or the name of a tool; without it, all that has changed')
+    .option('-y, --yes', 'without asking')
+    .addHelpText('after', EXAMPLES)
+    .action(async (agent: string, what: string | undefined, options: Pick<AcceptWanted, 'yes'>) => {
+      const { acceptServerTools } = await import('../actions/mcp-accept.js');
+      context.end(await acceptServerTools(context, { ...options, agent, what }));
+    });
+}

@@ -1,0 +1,235 @@
+/** Lives that begin with turns of another one, turns taken back, and the end of a conversation in store and Temporal. */
+import { randomUUID } from 'node:crypto';
+import { WorkflowExecutionAlreadyStartedError, WorkflowFailedError, type Client, type WorkflowHandle } from '@temporalio/client';
+import { ApplicationFailure } from '@temporalio/common';
+import type { Opened, Origin, RewindResult, StartOptions, Status } from '../conversation/contract.js';
+import { readStart } from '../conversation/input.js';
+import type { ConversationKey, Store } from '../stores/store.js';
+import { openedUpdate, rewindUpdate, WORKFLOW_TYPE } from '../workflows/messages.js';
+import type { Description } from './describe.js';
+import { ClientError, toClientError } from './errors.js';
+import { persistInTrying } from './persist-in-trying.js';
+
+export interface Begun extends Opened {
+  readonly id: string;
+}
+
+export interface Deleted {
+  /** Lives that the store had of it, and runs that Temporal is told to delete: it does so in the background. */
+  readonly lives: number;
+  readonly runs: number;
+}
+
+export interface LineageClient {
+  /** Starts a conversation with the turns of `id` up to `at`: no effect is run again, nothing is copied. Resolves once it has them. */
+  fork(id: string, options: { at: string; id?: string; title?: string; agent?: string; scope?: string }): Promise<Begun>;
+  /** Starts a new life of a conversation that has ended, with the turns of the last one. */
+  resume(id: string, options?: { title?: string; agent?: string; scope?: string }): Promise<Begun>;
+  /** Cuts the turns after `to` out of it, in place; a running one is stopped first. */
+  rewind(id: string, to: string): Promise<RewindResult>;
+  /** Removes a conversation that has ended, all its lives, from the store, and from Temporal. Refused while forks read its turns. */
+  deleteConversation(id: string): Promise<Deleted>;
+}
+
+/** What the rest of the client lends. */
+export interface LineageAccess {
+  readonly client: Client;
+  readonly namespace: string;
+  readonly store: () => Promise<Store>;
+  readonly handleOf: (id: string) => WorkflowHandle;
+  readonly describe: (id: string) => Promise<Description>;
+  readonly status: (id: string) => Promise<Status>;
+  readonly startOptions: (id: string, options: StartOptions) => object & { readonly workflowId: string; readonly taskQueue: string };
+}
+
+interface Known {
+  readonly life: string;
+  /** Absent where Temporal has none any more. */
+  readonly run?: string;
+  readonly isRunning: boolean;
+  readonly start: StartOptions;
+}
+
+const TURN = /^turn_\d{4,15}$/;
+
+export function createLineageClient(access: LineageAccess): LineageClient {
+  const { client, namespace, store, handleOf, describe, status, startOptions } = access;
+
+  const begin = async (id: string, start: StartOptions): Promise<Begun> => {
+    const attempt = `cannot start ${id}`;
+    try {
+      await client.workflow.start(WORKFLOW_TYPE, { ...startOptions(id, start), args: [start] });
+    } catch (error) {
+      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw toClientError(error, attempt);
+      throw new ClientError('invalid', `${attempt}: a conversation of that id is running; choose another id`);
+    }
+    const opened = await persistInTrying({ attempt }, () => handleOf(id).executeUpdate(openedUpdate, { updateId: 'opened' })).catch(
+      (error: unknown) => refusalOf(handleOf(id), error),
+    );
+    if (opened === null) throw new ClientError('failed', `${attempt}: its worker is of an earlier version and began it with nothing`);
+    return { id, ...opened };
+  };
+
+  const livesOf = async (id: string): Promise<ConversationKey[]> => {
+    const lives = await (await store()).lives.list({ namespace, conversation: id });
+    // What `perdura import` has put beside a life is told with it.
+    return lives.filter(({ life }) => !life.endsWith('-imported'));
+  };
+
+  /** The life in which something was said last: the latest may be one that never began. */
+  const findLife = async (id: string): Promise<Known> => {
+    const described = await describe(id).catch((error: unknown) => {
+      if (error instanceof ClientError && error.kind === 'not-found') return undefined;
+      throw error;
+    });
+    const told = described && (await startOf(access, id, described));
+    const isRunning = described?.state === 'running';
+    const own = { life: described?.life ?? '', ...(described ? { run: described.runId } : {}), isRunning, start: told ?? {} };
+    if (isRunning) return own;
+    const lives = await livesOf(id);
+    const last = await Promise.all(lives.map((key) => lastSaid(access, key)));
+    const latest = lives.reduce<number>((best, _, i) => ((last[i] ?? 0) > (last[best] ?? 0) ? i : best), 0);
+    const found = lives[latest];
+    const ownAt = lives.findIndex(({ life }) => life === described?.life);
+    if (described && (!found || (last[latest] ?? 0) === 0 || (last[ownAt] ?? 0) > 0)) return own;
+    if (found) return { life: found.life, isRunning: false, start: { scope: found.scope, ...told } };
+    throw new ClientError('not-found', `cannot find ${id}: neither Temporal nor the store has a conversation of that id`);
+  };
+
+  const startFrom = (known: Known, origin: Origin, { title, agent, scope }: StartOptions): StartOptions => ({
+    ...known.start,
+    ...(agent === undefined ? {} : { agent }),
+    ...(scope === undefined ? {} : { scope }),
+    ...(title === undefined ? {} : { title }),
+    origin,
+  });
+
+  return {
+    async fork(id, { at, id: wanted = `conv-${randomUUID()}`, ...options }) {
+      if (!TURN.test(at))
+        throw new ClientError('invalid', `cannot fork ${id}: ${JSON.stringify(at.slice(0, 40))} is not a turn such as "turn_0007"`);
+      const known = await findLife(id);
+      if (known.isRunning) await refuseRunningTurn(status, id, at);
+      return begin(wanted, startFrom(known, { kind: 'fork', conversation: id, life: known.life, ...runOf(known), turn: at }, options));
+    },
+
+    async resume(id, options = {}) {
+      const known = await findLife(id);
+      if (known.isRunning) {
+        throw new ClientError(
+          'invalid',
+          `conversation ${id} is running: talk to it with \`perdura send ${id} …\` or \`perdura chat -r ${id}\``,
+        );
+      }
+      return begin(id, startFrom(known, { kind: 'resume', conversation: id, life: known.life, ...runOf(known) }, options));
+    },
+
+    rewind(id, to) {
+      const requestId = randomUUID();
+      const args: [{ to: string; id: string }] = [{ to, id: requestId }];
+      return persistInTrying({ attempt: `cannot rewind ${id} to ${to}` }, () =>
+        handleOf(id).executeUpdate(rewindUpdate, { args, updateId: `rewind-${requestId}` }),
+      );
+    },
+
+    async deleteConversation(id) {
+      const described = await describe(id).catch((error: unknown) => {
+        if (error instanceof ClientError && error.kind === 'not-found') return undefined;
+        throw error;
+      });
+      if (described?.state === 'running') {
+        throw new ClientError(
+          'invalid',
+          `cannot delete ${id}: it is running; end it with \`perdura close ${id} --wait\`, or at once with \`perdura terminate ${id}\``,
+        );
+      }
+      const { lives } = await store();
+      const found = await lives.list({ namespace, conversation: id });
+      if (!described && found.length === 0) {
+        throw new ClientError('not-found', `cannot delete ${id}: neither Temporal nor the store has a conversation of that id`);
+      }
+      const forks = (await Promise.all(found.map((life) => lives.forks(life)))).flat();
+      const others = [...new Set(forks.map(({ conversation }) => conversation))].filter((other) => other !== id);
+      if (others.length > 0) {
+        throw new ClientError(
+          'invalid',
+          `cannot delete ${id}: ${others.length === 1 ? 'a fork reads' : 'forks read'} its turns where they lie: ${others.join(', ')}; delete ${others.length === 1 ? 'it' : 'them'} first`,
+        );
+      }
+      for (const life of found) await lives.delete(life);
+      return { lives: found.length, runs: await deleteRuns(access, id, described) };
+    },
+  };
+}
+
+function runOf({ run }: Known): { readonly run?: string } {
+  return run === undefined ? {} : { run };
+}
+
+/** Half of a turn would be an answer that was never given. */
+async function refuseRunningTurn(status: LineageAccess['status'], id: string, at: string): Promise<void> {
+  const { phase, turn } = await status(id);
+  if (phase === 'idle' || phase === 'closing' || turn !== Number(at.slice('turn_'.length))) return;
+  throw new ClientError(
+    'invalid',
+    `cannot fork ${id} at ${at}: this turn is still running; wait for its end, or stop it with \`perdura stop ${id}\``,
+  );
+}
+
+/** The workflow has failed with the reason before, or while, it was asked. */
+async function refusalOf(handle: WorkflowHandle, error: unknown): Promise<never> {
+  if (error instanceof ClientError && error.kind === 'not-found') {
+    await handle.result().catch((failed: unknown) => {
+      const cause = failed instanceof WorkflowFailedError ? failed.cause : undefined;
+      if (cause instanceof ApplicationFailure) throw new ClientError('not-found', cause.message, { cause: failed });
+    });
+  }
+  throw error;
+}
+
+/** What the life was started with: its model stands nowhere else. */
+async function startOf(
+  { client, namespace }: LineageAccess,
+  id: string,
+  { life, agent, scope, title }: Description,
+): Promise<StartOptions> {
+  const known = { ...(agent === null ? {} : { agent }), ...(scope === null ? {} : { scope }), ...(title === null ? {} : { title }) };
+  try {
+    const { history } = await client.workflowService.getWorkflowExecutionHistory({
+      namespace,
+      execution: { workflowId: id, runId: life },
+      maximumPageSize: 1,
+    });
+    const data = history?.events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads?.[0]?.data;
+    const start = readStart(data ? JSON.parse(Buffer.from(data).toString('utf8')) : undefined);
+    return start.ok && start.value.model !== null ? { ...known, model: start.value.model } : known;
+  } catch {
+    return known; // Past its retention: the agent's own model answers then.
+  }
+}
+
+/** Epoch seconds; 0 where nothing was. */
+async function lastSaid({ store }: LineageAccess, key: ConversationKey): Promise<number> {
+  const { entries } = await store();
+  const { last } = await entries.page(key, 0, 1);
+  const [entry] = last === 0 ? [] : await entries.read(key, [last]);
+  return entry?.ts ?? 0;
+}
+
+async function deleteRuns({ client, namespace }: LineageAccess, id: string, described: Description | undefined): Promise<number> {
+  const runs = new Set(described ? [described.runId] : []);
+  const query = `WorkflowType = '${WORKFLOW_TYPE}' AND WorkflowId = '${id}'`;
+  try {
+    for await (const { runId } of client.workflow.list({ query })) runs.add(runId);
+    for (const runId of runs) {
+      await client.workflowService
+        .deleteWorkflowExecution({ namespace, workflowExecution: { workflowId: id, runId } })
+        .catch((error: unknown) => {
+          if (toClientError(error, '').kind !== 'not-found') throw error;
+        });
+    }
+  } catch (error) {
+    throw toClientError(error, `${id} is deleted from the store, but cannot be from Temporal: say it again`);
+  }
+  return runs.size;
+}

@@ -1,0 +1,121 @@
+/**
+ * A life that begins with turns of another one: a fork, or what is resumed (design section 2, Lives).
+ *
+ * O1  Nothing is numbered before it is open: turn, slot and session go on from those that it shares, so that no two things have one name.
+ * O2  What comes before that waits in its order, and is lost as little as anything else.
+ * O3  Once it is open it is a conversation as any other.
+ */
+import type { Origin } from './contract.js';
+import type { OpenOriginInput, Resumption } from './effects.js';
+import type { ConversationEvent } from './event.js';
+import { slotsOf, type SlotRange } from './slots.js';
+import { estimateTokens, NO_MEMORY, turnId, type ConversationState, type MemoryState } from './state.js';
+
+type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
+
+const HELD: readonly ConversationEvent['kind'][] = [
+  'message-received',
+  'withdraw-requested',
+  'app-event-received',
+  'truncation-requested',
+  'reset-requested',
+  'interrupt-requested',
+  'close-requested',
+  'compaction-requested',
+  'undo-requested',
+  'rewind-requested',
+];
+
+export function withOrigin(state: ConversationState, origin: Origin): ConversationState {
+  return { ...state, lineage: { origin, opening: 'due', held: [], refused: null, opened: null } };
+}
+
+/** O2. Undefined for what need not wait. */
+export function holdEvent(state: ConversationState, event: ConversationEvent): ConversationState | undefined {
+  const { lineage } = state;
+  if (!lineage || lineage.opening === 'done' || !HELD.includes(event.kind)) return undefined;
+  return { ...state, lineage: { ...lineage, held: [...lineage.held, event] } };
+}
+
+export type OpeningStep =
+  | { readonly kind: 'open-origin'; readonly input: OpenOriginInput; readonly summary: string }
+  /** The conversation cannot be: it fails with these words. */
+  | { readonly kind: 'refuse'; readonly type: string; readonly message: string };
+
+/** 'wait': it is being opened. Undefined for a conversation that is open. */
+export function openingStep({ lineage, identity, handOver }: ConversationState): OpeningStep | 'wait' | undefined {
+  if (!lineage || lineage.opening === 'done') return undefined;
+  if (lineage.refused) return { kind: 'refuse', ...lineage.refused };
+  if (lineage.opening === 'running') return 'wait';
+  if (handOver !== null) return undefined;
+  const { origin } = lineage;
+  const summary = `${origin.kind === 'fork' ? 'fork' : 'go on from'} ${origin.conversation} · ${origin.turn ?? 'its last turn'}`;
+  return { kind: 'open-origin', input: { identity, origin }, summary };
+}
+
+export function startOpening(state: ConversationState): ConversationState {
+  return state.lineage ? { ...state, lineage: { ...state.lineage, opening: 'running' } } : state;
+}
+
+/** O1. What was held is the caller's to apply. */
+export function acceptOrigin(state: ConversationState, { result }: Of<'origin-opened'>): ConversationState {
+  const { lineage } = state;
+  if (!lineage || lineage.opening === 'done') return state;
+  const { beginning, slot, session, turns, inContext, window, attributes, tokens } = result;
+  const opened: ConversationState = {
+    ...resumeWith(state, result),
+    session,
+    counters: { ...state.counters, turn: beginning.turn, slot },
+    latestTurn: beginning.turn,
+    attributes: { ...state.attributes, known: attributes },
+    lineage: {
+      ...lineage,
+      opening: 'done',
+      held: [],
+      opened: { conversation: beginning.of.conversation, turn: turnId(beginning.turn), turns, inContext, tokens },
+    },
+  };
+  return { ...opened, window: { ...opened.window, turns: window } };
+}
+
+export function failOpening(state: ConversationState, { failure }: Of<'origin-open-failed'>): ConversationState {
+  if (!state.lineage) return state;
+  return { ...state, lineage: { ...state.lineage, refused: { type: failure.type, message: failure.message } } };
+}
+
+/** The context is replaced as a whole, and nothing of what was before can be brought back by undoing a compaction. */
+export function resumeWith(state: ConversationState, { context, base, recap, task, compactions, tokens }: Resumption): ConversationState {
+  const { attempts, outcomes, prefix, asked, undoAsked } = state.memory;
+  const memory: MemoryState = {
+    ...NO_MEMORY,
+    ...{ attempts, outcomes, prefix, asked, undoAsked },
+    base: base?.ref ?? null,
+    baseTokens: estimateTokens(base?.text.length ?? 0),
+    task,
+    compactions: Math.max(state.memory.compactions, compactions),
+  };
+  return {
+    ...state,
+    context,
+    contextTokens: (state.settings?.fixedTokens ?? 0) + tokens,
+    memory,
+    window: { ...state.window, pending: null, recap: recap?.ref ?? null, recapTokens: estimateTokens(recap?.text.length ?? 0) },
+  };
+}
+
+/** What a person is told while it is not open. */
+export function waitsForOrigin({ lineage }: ConversationState): string | undefined {
+  if (!lineage || lineage.opening === 'done') return undefined;
+  return `the turns of ${lineage.origin.conversation} that it begins with`;
+}
+
+/** Conversation, as a search attribute: a resumed one has no parent but itself. */
+export function parentOf({ lineage, parent }: ConversationState): string | undefined {
+  if (parent) return parent.conversation;
+  return lineage?.origin.kind === 'fork' ? lineage.origin.conversation : undefined;
+}
+
+/** Whether a turn's slots are all among these. */
+export function isWithin(slots: readonly SlotRange[], context: ReadonlySet<number>): boolean {
+  return slotsOf(slots).every((slot) => context.has(slot));
+}

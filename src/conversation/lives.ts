@@ -1,0 +1,52 @@
+/**
+ * How lives of conversations stand on each other: plain JSON, as stores keep it.
+ *
+ * A fork or a resumed conversation is a life whose first entries are those of another life. Nothing is copied: they are read where they
+ * lie. A rewind cuts turns out of a life: what was cut stays in the store, as a branch.
+ */
+import type { SlotRange } from './slots.js';
+
+export interface LifeName {
+  readonly conversation: string;
+  readonly life: string;
+}
+
+/** Entries of another life that a life shares. */
+export interface SharedSlots extends LifeName {
+  readonly scope: string;
+  /** A run of that life, from which its history is found; absent where Temporal had none any more. */
+  readonly run?: string;
+  readonly slots: readonly SlotRange[];
+}
+
+/** Where a life comes from. */
+export interface Beginning {
+  readonly v: 1;
+  readonly kind: 'fork' | 'resume';
+  readonly of: LifeName;
+  /** Number of the last turn that it shares. */
+  readonly turn: number;
+  /** The lives in which entries lie, each named itself: what is shared with a fork of a fork is looked for one step away. */
+  readonly shared: readonly SharedSlots[];
+  /** Of the shared ones those that are not in the context that it begins with. */
+  readonly archived: readonly SlotRange[];
+}
+
+/** What a rewind has cut out of a life. */
+export interface Cut {
+  readonly v: 1;
+  readonly id: string;
+  /** 1 for the first of a life. */
+  readonly branch: number;
+  /** Number of the last turn that stayed, where it begins (the slot of its first answer), and when it ended (epoch seconds). */
+  readonly to: number;
+  readonly begun: number;
+  readonly since: number;
+  /** The highest slot given out by then, and when that was (epoch seconds). */
+  readonly slot: number;
+  readonly at: number;
+  /** Of what comes after it. */
+  readonly session: number;
+  /** Entries that were cut. */
+  readonly slots: readonly SlotRange[];
+}

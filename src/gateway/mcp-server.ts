@@ -1,0 +1,202 @@
+/** Conversations for MCP clients: tools to start them, talk to them and read them, and each as a resource. */
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js' with { 'resolution-mode': 'import' };
+import type { PerduraClient } from '../client.js';
+import { ID_PATTERN } from '../conversation/contract.js';
+import { transcriptOf } from './transcript.js';
+
+const DEFAULT_WAIT_S = 45;
+const LONGEST_WAIT_S = 3_600;
+const PROGRESS_MS = 5_000;
+const RESOURCES_LISTED = 50;
+const URI = /^conversation:\/\/([^/]+)$/;
+
+const conversation = z.string().regex(ID_PATTERN).describe('id of the conversation');
+const waitSeconds = z
+  .number()
+  .min(0)
+  .max(LONGEST_WAIT_S)
+  .default(DEFAULT_WAIT_S)
+  .describe('how long to wait for the answer; the turn goes on after that too');
+
+/** What a tool's handler is given to say that it is still there. */
+interface Calling {
+  readonly signal: AbortSignal;
+  readonly _meta?: { readonly progressToken?: string | number };
+  readonly sendNotification: (notification: {
+    method: 'notifications/progress';
+    params: { progressToken: string | number; progress: number; message: string };
+  }) => Promise<void>;
+}
+
+export async function createMcpServer(client: PerduraClient, version: string): Promise<McpServer> {
+  const [{ McpServer: Server, ResourceTemplate }] = await Promise.all([import('@modelcontextprotocol/sdk/server/mcp.js')]);
+  const server = new Server(
+    { name: 'perdura', version },
+    {
+      instructions: 'Conversations with agents that run on a server and outlive this one: start_conversation, then send_message to its id.',
+    },
+  );
+  addWriting(server, client);
+  addReading(server, client);
+  server.registerResource(
+    'conversation',
+    new ResourceTemplate('conversation://{id}', {
+      list: async () => {
+        const all = await client.list({ limit: RESOURCES_LISTED });
+        return {
+          resources: all.map(({ id, title, agent }) => ({
+            uri: `conversation://${id}`,
+            name: title ?? id,
+            description: `with agent ${agent}`,
+          })),
+        };
+      },
+    }),
+    { description: 'What was said in a conversation', mimeType: 'text/markdown' },
+    async (uri) => {
+      const id = URI.exec(uri.href)?.[1] ?? '';
+      const entries = await client.history(id);
+      return { contents: [{ uri: uri.href, mimeType: 'text/markdown', text: transcriptOf(entries) }] };
+    },
+  );
+  return server;
+}
+
+function addWriting(server: McpServer, client: PerduraClient): void {
+  server.registerTool(
+    'start_conversation',
+    {
+      description: 'Start a durable conversation with an agent, and send its first message if there is one. Answers the id.',
+      inputSchema: {
+        agent: z.string().regex(ID_PATTERN).optional().describe('the agent; the one called default without it'),
+        title: z.string().max(200).optional(),
+        message: z.string().min(1).optional(),
+        wait_seconds: waitSeconds,
+      },
+    },
+    async ({ agent, title, message, wait_seconds }, calling) => {
+      const { id } = await client.start(undefined, { ...(agent !== undefined && { agent }), ...(title !== undefined && { title }) });
+      if (message === undefined) return json({ conversation: id });
+      return json(await send(client, { id, text: message, messageId: randomUUID(), waitSeconds: wait_seconds }, calling));
+    },
+  );
+  server.registerTool(
+    'send_message',
+    {
+      description:
+        'Send a message to a conversation and wait for the answer. When that takes longer than wait_seconds, the answer says "running": ' +
+        'call again with the same text and message_id to go on waiting, which sends nothing a second time.',
+      inputSchema: {
+        conversation,
+        text: z.string().min(1),
+        message_id: z.string().min(1).max(128).optional().describe('makes sending the same message again harmless'),
+        wait_seconds: waitSeconds,
+      },
+      annotations: { openWorldHint: true },
+    },
+    async ({ conversation: id, text, message_id, wait_seconds }, calling) =>
+      json(await send(client, { id, text, messageId: message_id ?? randomUUID(), waitSeconds: wait_seconds }, calling)),
+  );
+  server.registerTool(
+    'interrupt_conversation',
+    { description: 'Stop what a conversation is doing now. What was said stays.', inputSchema: { conversation } },
+    async ({ conversation: id }) => {
+      await client.interrupt(id, 'by an MCP client');
+      return json({ conversation: id, interrupted: true });
+    },
+  );
+}
+
+function addReading(server: McpServer, client: PerduraClient): void {
+  const annotations = { readOnlyHint: true };
+  server.registerTool(
+    'get_status',
+    {
+      description: 'What a conversation is doing: phase, turn, what it waits for, tokens, cost.',
+      inputSchema: { conversation },
+      annotations,
+    },
+    async ({ conversation: id }) => json(await client.status(id)),
+  );
+  server.registerTool(
+    'get_history',
+    {
+      description: 'What was said in a conversation, as Markdown, oldest first. next_after is for reading on from there later.',
+      inputSchema: {
+        conversation,
+        after: z.int().min(0).default(0).describe('leave out what lies up to this number'),
+        limit: z.int().min(1).max(500).default(100).describe('the most entries; of more, the latest'),
+      },
+      annotations,
+    },
+    async ({ conversation: id, after, limit }) => {
+      const entries = await client.history(id, { after });
+      const shown = entries.slice(-limit);
+      const about = {
+        conversation: id,
+        entries: shown.length,
+        left_out: entries.length - shown.length,
+        next_after: entries.at(-1)?.slot ?? after,
+      };
+      return { content: [...json(about).content, { type: 'text' as const, text: transcriptOf(shown) }] };
+    },
+  );
+  server.registerTool(
+    'list_conversations',
+    {
+      description: 'The latest conversations: id, agent, title, whether they run.',
+      inputSchema: { limit: z.int().min(1).max(200).default(20) },
+      annotations,
+    },
+    async ({ limit }) => json({ conversations: await client.list({ limit }) }),
+  );
+}
+
+interface Sending {
+  readonly id: string;
+  readonly text: string;
+  readonly messageId: string;
+  readonly waitSeconds: number;
+}
+
+async function send(client: PerduraClient, { id, text, messageId, waitSeconds }: Sending, calling: Calling): Promise<object> {
+  const patience = AbortSignal.timeout(Math.max(1, waitSeconds * 1000));
+  const stopProgress = tellProgress(calling);
+  try {
+    if (waitSeconds === 0) await client.message(id, { id: messageId, text });
+    else {
+      const { text: answer, ...result } = await client.send(
+        id,
+        { id: messageId, text },
+        { signal: AbortSignal.any([calling.signal, patience]) },
+      );
+      return { conversation: id, message_id: messageId, answer, ...result };
+    }
+  } catch (error) {
+    if (!patience.aborted) throw error;
+  } finally {
+    stopProgress();
+  }
+  return { conversation: id, message_id: messageId, state: 'running' };
+}
+
+/** Clients give a call up that is silent. */
+function tellProgress({ _meta, sendNotification }: Calling): () => void {
+  const progressToken = _meta?.progressToken;
+  if (progressToken === undefined) return () => undefined;
+  let progress = 0;
+  const timer = setInterval(() => {
+    progress += 1;
+    sendNotification({
+      method: 'notifications/progress',
+      params: { progressToken, progress, message: 'the agent is working' },
+    }).catch(() => undefined);
+  }, PROGRESS_MS);
+  return () => clearInterval(timer);
+}
+
+function json(value: object): { content: { type: 'text'; text: string }[] } {
+  return { content: [{ type: 'text', text: JSON.stringify(value, null, 2) }] };
+}

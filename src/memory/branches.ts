@@ -1,0 +1,47 @@
+/** What a conversation has said as it stands now, and what rewinds have cut out of it. */
+import type { Entry } from '../conversation/message.js';
+import { slotsOf } from '../conversation/slots.js';
+import { turnId, turnNumber } from '../conversation/state.js';
+import type { ConversationKey, Store } from '../stores/store.js';
+import { readEntries } from './past-life.js';
+import { currentLine, slotsIn, turnsOf } from './prefix.js';
+
+/** Turns that a rewind has cut; any of them can be forked from. */
+export interface Branch {
+  readonly branch: number;
+  /** The last turn that stayed. */
+  readonly after: string;
+  readonly turns: readonly string[];
+  readonly at: Date;
+}
+
+export async function readCurrent(store: Store, key: ConversationKey, after = 0): Promise<Entry[]> {
+  const [{ entries }, cuts] = await Promise.all([readEntries(store, key, after), store.lives.cuts(key)]);
+  if (cuts.length === 0) return entries;
+  // Which turn follows which is seen from the whole alone.
+  const whole = after === 0 ? entries : (await readEntries(store, key)).entries;
+  const now = new Set(slotsIn(currentLine(whole, cuts)));
+  return entries.filter(({ slot }) => now.has(slot));
+}
+
+/** Undefined when there is no such branch. */
+export async function readBranch(store: Store, key: ConversationKey, branch: number): Promise<Entry[] | undefined> {
+  const cut = (await store.lives.cuts(key)).find((one) => one.branch === branch);
+  if (!cut) return undefined;
+  const slots = new Set(slotsOf(cut.slots));
+  return (await readEntries(store, key)).entries.filter(({ slot }) => slots.has(slot));
+}
+
+export async function readBranches(store: Store, key: ConversationKey): Promise<Branch[]> {
+  const cuts = await store.lives.cuts(key);
+  const branches = await Promise.all(
+    cuts.map(async ({ branch, to, slots, at }) => {
+      const entries = (await store.entries.read(key, slotsOf(slots))).flatMap((entry) => entry ?? []);
+      const turns = turnsOf(entries)
+        .map(({ number }) => turnId(number))
+        .sort((a, b) => turnNumber(a) - turnNumber(b));
+      return { branch, after: turnId(to), turns, at: new Date(at * 1000) };
+    }),
+  ); // A rewind back into a branch may have cut nothing.
+  return branches.filter(({ turns }) => turns.length > 0);
+}

@@ -1,0 +1,79 @@
+/**
+ * What stands for a long result once the model has seen it (seed 003, "Compaction Strategies", option A): made by the plugin of its
+ * tool, bounded, and stored with the result, so that it stays the same bytes whatever becomes of the plugin.
+ */
+import type { JsonObject, JsonValue, ToolOutcome } from '../../conversation/message.js';
+
+export interface ActionResult {
+  /** All of the text that the tool answered with. */
+  readonly message: string;
+  readonly outcome: ToolOutcome;
+}
+
+export interface AgentAction {
+  readonly name: string;
+  readonly input: JsonValue;
+}
+
+export interface CompactionContext {
+  readonly memoryId: string;
+}
+
+export type CompactedResult = JsonObject;
+
+export interface CompactionPlugin {
+  /** Quick and pure. What it throws, or what is longer than 1 KiB as JSON, is replaced by the result's beginning and end. */
+  compact(result: ActionResult, action: AgentAction, context: CompactionContext): CompactedResult;
+}
+
+/** By the name of the tool. */
+export type CompactionPlugins = Readonly<Record<string, CompactionPlugin>>;
+
+export interface Compactors {
+  /** Never throws. */
+  compact(result: ActionResult, action: AgentAction, context: CompactionContext): CompactedResult;
+}
+
+/** UTF-8 bytes of a citation's JSON. */
+export const CITATION_BYTES = 1_024;
+
+/** Own plugins win over built-in ones. `onFailure` is told of a plugin that threw, or said too much. */
+export function createCompactors(
+  {
+    byTool,
+    byShape,
+    otherwise,
+  }: {
+    readonly byTool: CompactionPlugins;
+    /** For tools without a plugin: the first that has something to say. */
+    readonly byShape: readonly ((result: ActionResult) => CompactionPlugin | undefined)[];
+    readonly otherwise: CompactionPlugin;
+  },
+  onFailure: (tool: string, reason: string) => void = () => undefined,
+): Compactors {
+  const known = new Map(Object.entries(byTool));
+  return {
+    compact(result, action, context) {
+      const plugin =
+        known.get(action.name) ?? byShape.reduce<CompactionPlugin | undefined>((found, find) => found ?? find(result), undefined);
+      if (plugin) {
+        try {
+          const compacted = plugin.compact(result, action, context);
+          const problem = problemOf(compacted);
+          // Once through JSON: what is left is plain data.
+          if (problem === undefined) return JSON.parse(JSON.stringify(compacted)) as CompactedResult;
+          onFailure(action.name, problem);
+        } catch (error) {
+          onFailure(action.name, error instanceof Error ? error.message : String(error));
+        }
+      }
+      return otherwise.compact(result, action, context);
+    },
+  };
+}
+
+function problemOf(compacted: unknown): string | undefined {
+  if (typeof compacted !== 'object' || compacted === null || Array.isArray(compacted)) return 'it answered with no object';
+  const bytes = Buffer.byteLength(JSON.stringify(compacted, null, 2));
+  return bytes > CITATION_BYTES ? `it answered with ${bytes} bytes, more than ${CITATION_BYTES}` : undefined;
+}

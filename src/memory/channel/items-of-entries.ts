@@ -1,0 +1,80 @@
+/**
+ * Items from the entries that speak of them: written again when the store was away, and when it has lost them. The text of a result
+ * that is long enough to be an item of its own travels by reference; where that body is lost the item is there, and says so when it is
+ * asked for. What nothing in the conversation tells (an item that was restored from a snapshot, or cleared) is not known here.
+ */
+import type { ConversationMessage, Entry, JsonObject, JsonValue } from '../../conversation/message.js';
+import type { ConversationKey, Store } from '../../stores/store.js';
+import { inputOf } from '../bodies.js';
+import { itemRecordSchema, splitAtCommas, type ItemRecord } from './agent-memory.js';
+import { itemId } from './item-id.js';
+import { openMemory, sizeOf } from './open-memory.js';
+
+type ToolEntry = Entry & { readonly message: Extract<ConversationMessage, { role: 'tool' }> };
+
+/** Idempotent: an item that is there stays as it is. */
+export async function keepItems(store: Store, key: ConversationKey, entries: readonly Entry[]): Promise<void> {
+  const results = entries.filter((entry): entry is ToolEntry => entry.message.role === 'tool');
+  const records = await Promise.all(results.map((entry) => recordOf(store, key, entry)));
+  await store.items.put(
+    key,
+    records.flatMap((record) => record ?? []),
+  );
+  await keepStored(store, key, entries, new Map(results.map((entry) => [entry.message.callId, entry])));
+}
+
+/** Of a tool's own result; undefined where it is none, or another's (retrieve_from_memory cites what it has read). */
+async function recordOf(store: Store, key: ConversationKey, { message, session, ts }: ToolEntry): Promise<ItemRecord | undefined> {
+  const { item, text, callId, name } = message;
+  if (item?.id !== itemId(key, callId)) return undefined;
+  const { ref, bytes } = typeof text === 'string' ? await store.bodies.put(key, text) : text;
+  const size = typeof text === 'string' ? sizeOf(text) : bytes;
+  return resultRecord({ id: item.id, session, name, ts, size, content: { ref, bytes, json: false } });
+}
+
+export function resultRecord({
+  name,
+  ...given
+}: Pick<ItemRecord, 'id' | 'session' | 'ts' | 'size' | 'content'> & { readonly name: string }): ItemRecord {
+  return { v: 1, type: 'action_result', source: name, tags: ['action', name], relatedTo: [], ...given };
+}
+
+/** What the agent has stored itself, from the calls that did it. */
+async function keepStored(
+  store: Store,
+  key: ConversationKey,
+  entries: readonly Entry[],
+  results: ReadonlyMap<string, ToolEntry>,
+): Promise<void> {
+  for (const { message } of entries) {
+    if (message.role !== 'assistant') continue;
+    for (const block of message.blocks) {
+      if (block.kind !== 'tool-call' || block.name !== 'store_in_memory') continue;
+      const result = results.get(block.callId);
+      if (result?.message.outcome !== 'ok') continue;
+      await storeAgain(store, key, result, asObject(await inputOf(store, key, block)));
+    }
+  }
+}
+
+async function storeAgain(store: Store, key: ConversationKey, { message, session, ts }: ToolEntry, input: JsonObject): Promise<void> {
+  const { content, type, tags, relatedTo } = input;
+  if (typeof content !== 'string') return;
+  const { namespace, scope, conversation, life } = key;
+  const memory = openMemory({
+    store,
+    place: { namespace, scope, conversation, life, session },
+    nextId: () => itemId(key, message.callId, 1),
+    now: () => new Date(ts * 1000),
+  });
+  const known = itemRecordSchema.shape.type.safeParse(type);
+  await memory.store({
+    content,
+    type: known.success ? known.data : 'custom',
+    metadata: { source: 'user', tags: splitAtCommas(tags), relatedTo: splitAtCommas(relatedTo) },
+  });
+}
+
+function asObject(value: JsonValue): JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
+}

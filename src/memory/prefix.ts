@@ -1,0 +1,153 @@
+/**
+ * A conversation up to one of its turns: what a fork, a resumed conversation or a rewind begins with. Pure.
+ *
+ * P1  Turns stand in the order in which they began, and a rewind changes which ones a turn came after: turns are a tree, and what a
+ *     turn has before it is its line in that tree.
+ * P2  The context is of the turn's session alone, whole turns, as after a compaction: where a summary that there was by then stands for
+ *     turns, these are not in it.
+ * P3  What the window of long-term memory had let go by then is told by a recap: turns that are archived, beyond the newest messages
+ *     that the window holds.
+ */
+import type { Cut } from '../conversation/lives.js';
+import type { Entry } from '../conversation/message.js';
+import { slotsOf, withSlot, type SlotRange } from '../conversation/slots.js';
+import { turnNumber } from '../conversation/state.js';
+import type { EpisodeRecord } from '../stores/store.js';
+import { countMessages } from './consolidation/conversation-entries.js';
+import { byAge } from './items.js';
+
+/** What the store has of one life, what it shares with others included. */
+export interface Past {
+  readonly entries: readonly Entry[];
+  readonly cuts: readonly Cut[];
+  readonly episodes: readonly EpisodeRecord[];
+  readonly archived: readonly SlotRange[];
+}
+
+export interface PastTurn {
+  readonly number: number;
+  /** As they stand in the turn. */
+  readonly entries: readonly Entry[];
+  readonly session: number;
+  /** Slot of its first answer, or of its message where there is none: the order of these is that of the turns. */
+  readonly begun: number;
+  /** Epoch seconds of what was said last in it. */
+  readonly ended: number;
+}
+
+export interface Prefix {
+  readonly turn: PastTurn;
+  /** All turns up to it, of earlier sessions too. */
+  readonly line: readonly PastTurn[];
+  /** Of its session, whatever stands for them. */
+  readonly session: readonly PastTurn[];
+  /** Those that a model call sees word for word. */
+  readonly context: readonly PastTurn[];
+  /** Those that a recap stands for. */
+  readonly trimmed: readonly PastTurn[];
+  /** Newest first. */
+  readonly episodes: readonly EpisodeRecord[];
+}
+
+/** In the order in which they began. */
+export function turnsOf(entries: readonly Entry[]): PastTurn[] {
+  const byTurn = new Map<number, Entry[]>();
+  for (const entry of entries) {
+    const number = turnNumber(entry.turn);
+    const told = byTurn.get(number);
+    if (told) told.push(entry);
+    else byTurn.set(number, [entry]);
+  }
+  return [...byTurn].map(([number, told]) => toTurn(number, told)).sort((a, b) => a.begun - b.begun);
+}
+
+/** Undefined when there is no such turn. `window`: how many messages stay word for word, however old. */
+export function prefixOf(past: Past, number: number, { window }: { readonly window: number }): Prefix | undefined {
+  const turns = turnsOf(past.entries);
+  const turn = turns.find((one) => one.number === number);
+  if (!turn) return undefined;
+  const line = lineTo(turns, past.cuts, turn.begun);
+  const session = sessionTo(turns, past.cuts, turn);
+  const here = new Set(session.flatMap(({ entries }) => entries.map(({ slot }) => slot)));
+  const episodes = episodesTo(past.episodes, past.cuts, { begun: turn.begun, until: turn.ended })
+    .filter(({ slots }) => slots.length > 0 && slotsOf(slots).every((slot) => here.has(slot)))
+    .sort(byAge)
+    // Told again for another session it is still one.
+    .filter(({ slots }, at, all) => all.findIndex((other) => JSON.stringify(other.slots) === JSON.stringify(slots)) === at);
+  const covered = new Set(episodes.flatMap(({ slots }) => slotsOf(slots)));
+  const left = session.filter((one) => one === turn || !one.entries.every(({ slot }) => covered.has(slot)));
+  const first = firstInWindow(left, past.archived, window);
+  return { turn, line, session, episodes, trimmed: left.slice(0, first), context: left.slice(first) };
+}
+
+/** The turns that a conversation has now, without those that rewinds have cut. */
+export function currentLine(entries: readonly Entry[], cuts: readonly Cut[]): PastTurn[] {
+  return lineTo(turnsOf(entries), cuts, Infinity);
+}
+
+/** The summaries that count now: not those of what was cut, nor those that were made of it. */
+export function episodesInSight(episodes: readonly EpisodeRecord[], cuts: readonly Cut[]): EpisodeRecord[] {
+  return episodesTo(episodes, cuts, { begun: Infinity, until: Infinity });
+}
+
+export function rangesOf(turns: readonly PastTurn[]): readonly SlotRange[] {
+  return slotsIn(turns).reduce<readonly SlotRange[]>(withSlot, []);
+}
+
+export function slotsIn(turns: readonly PastTurn[]): number[] {
+  return turns.flatMap(({ entries }) => entries.map(({ slot }) => slot));
+}
+
+/** Ascending, so that slots of turns that ran into each other make few ranges. */
+export function sortedRanges(slots: Iterable<number>): readonly SlotRange[] {
+  return [...new Set(slots)].sort((a, b) => a - b).reduce<readonly SlotRange[]>(withSlot, []);
+}
+
+function toTurn(number: number, told: readonly Entry[]): PastTurn {
+  const entries = [...told].sort((a, b) => a.seq - b.seq || a.slot - b.slot);
+  // A message that waited was given its slot and its session when it came; its answer when its turn began.
+  const first = entries.find(({ message }) => message.role !== 'user') ?? entries[0];
+  const ended = entries.reduce((latest, { ts }) => Math.max(latest, ts), 0);
+  return { number, entries, session: first?.session ?? 0, begun: first?.slot ?? 0, ended };
+}
+
+/** The rewind after which something began. */
+function cutBefore(cuts: readonly Cut[], begun: number): Cut | undefined {
+  return cuts.reduce<Cut | undefined>((latest, cut) => (cut.slot < begun && cut.slot >= (latest?.slot ?? -1) ? cut : latest), undefined);
+}
+
+function lineTo(turns: readonly PastTurn[], cuts: readonly Cut[], begun: number): PastTurn[] {
+  const cut = cutBefore(cuts, begun);
+  const later = turns.filter((turn) => turn.begun <= begun && turn.begun > (cut?.slot ?? -1));
+  return cut ? [...lineTo(turns, cuts, cut.begun), ...later] : later;
+}
+
+function sessionTo(turns: readonly PastTurn[], cuts: readonly Cut[], { begun, session }: PastTurn): PastTurn[] {
+  const cut = cutBefore(cuts, begun);
+  const later = turns.filter((turn) => turn.begun <= begun && turn.begun > (cut?.slot ?? -1));
+  if (!cut || session > cut.session) return later.filter((turn) => turn.session === session);
+  const last = turns.find((turn) => turn.begun === cut.begun);
+  return [...(last ? sessionTo(turns, cuts, last) : []), ...later];
+}
+
+function episodesTo(
+  episodes: readonly EpisodeRecord[],
+  cuts: readonly Cut[],
+  { begun, until }: { readonly begun: number; readonly until: number },
+): EpisodeRecord[] {
+  const cut = cutBefore(cuts, begun);
+  const later = episodes.filter(({ ts }) => ts <= until && ts > (cut?.at ?? -1));
+  return cut ? [...later, ...episodesTo(episodes, cuts, { begun: cut.begun, until: Math.min(cut.since, until) })] : later;
+}
+
+/** Where the window begins among `turns`: what is before it has been put away. */
+function firstInWindow(turns: readonly PastTurn[], archived: readonly SlotRange[], window: number): number {
+  const away = new Set(slotsOf(archived));
+  let messages = 0;
+  for (let i = turns.length - 1; i > 0; i--) {
+    messages += countMessages(turns[i]?.entries ?? []);
+    const before = turns[i - 1];
+    if (messages >= window && before?.entries.every(({ slot }) => away.has(slot)) === true) return i;
+  }
+  return 0;
+}

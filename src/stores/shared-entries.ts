@@ -1,0 +1,110 @@
+/**
+ * Reads of a life that stands on another one go on there (conversation/lives.ts), whatever the store.
+ *
+ * F1  A life's own entries come first; only for what it does not have itself is its beginning looked at, so that a life with none
+ *     pays for that only where something is missing.
+ * F2  Of the other life only the slots that are shared are seen, whatever it has become since.
+ * F3  Nothing is ever written there.
+ */
+import type { Beginning } from '../conversation/lives.js';
+import type { Entry } from '../conversation/message.js';
+import type { Bodies, ConversationKey, Entries, Lives } from './store.js';
+
+/** Beginnings never change; so many are remembered. */
+const MOST_KNOWN = 256;
+
+export interface Shared {
+  readonly entries: Entries;
+  readonly bodies: Bodies;
+}
+
+export function withSharedEntries(own: Shared, lives: Pick<Lives, 'beginning'>): Shared {
+  const known = new Map<string, Beginning>();
+
+  const beginningOf = async (key: ConversationKey): Promise<Beginning | undefined> => {
+    const name = JSON.stringify([key.namespace, key.conversation, key.life]);
+    const found = known.get(name) ?? (await lives.beginning(key));
+    if (found === undefined) return undefined;
+    known.delete(name);
+    known.set(name, found);
+    for (const oldest of known.keys()) if (known.size > MOST_KNOWN) known.delete(oldest);
+    return found;
+  };
+
+  /** Those of `slots` that are shared, by slot. */
+  const readShared = async (key: ConversationKey, beginning: Beginning, slots: readonly number[]): Promise<Map<number, Entry>> => {
+    const found = new Map<number, Entry>();
+    for (const { conversation, life, scope, slots: shared } of beginning.shared) {
+      const isShared = within(shared);
+      const wanted = slots.filter((slot) => !found.has(slot) && isShared(slot));
+      if (wanted.length === 0) continue;
+      for (const entry of await own.entries.read({ namespace: key.namespace, conversation, life, scope }, wanted)) {
+        if (entry) found.set(entry.slot, entry);
+      }
+    }
+    return found;
+  };
+
+  return {
+    entries: {
+      ...own.entries,
+
+      async read(key, slots) {
+        const entries = await own.entries.read(key, slots);
+        const missing = slots.filter((_, i) => entries[i] === undefined);
+        const beginning = missing.length === 0 ? undefined : await beginningOf(key);
+        if (!beginning) return entries;
+        const shared = await readShared(key, beginning, missing);
+        return entries.map((entry, i) => entry ?? shared.get(slots[i] ?? 0));
+      },
+
+      async page(key, after, limit) {
+        const page = await own.entries.page(key, after, limit);
+        const there = new Set(page.entries.map(({ slot }) => slot));
+        const missing: number[] = [];
+        for (let slot = Math.max(after, 0) + 1; slot <= Math.min(after + limit, page.last); slot++)
+          if (!there.has(slot)) missing.push(slot);
+        const beginning = missing.length === 0 && page.last > 0 ? undefined : await beginningOf(key);
+        if (!beginning) return page;
+        const ranges = beginning.shared.flatMap(({ slots }) => slots);
+        const highest = ranges.reduce((most, [, last]) => Math.max(most, last), 0);
+        for (let slot = page.last + 1; slot <= Math.min(after + limit, highest); slot++) if (slot > after) missing.push(slot);
+        const shared = await readShared(key, beginning, missing);
+        const entries = [...page.entries, ...shared.values()].sort((a, b) => a.slot - b.slot);
+        return { ...page, entries, last: Math.max(page.last, highest) };
+      },
+    },
+
+    bodies: {
+      ...own.bodies,
+
+      async get(key, ref) {
+        const text = await own.bodies.get(key, ref);
+        const beginning = text === undefined ? await beginningOf(key) : undefined;
+        if (!beginning) return text;
+        for (const { conversation, life, scope } of beginning.shared) {
+          const found = await own.bodies.get({ namespace: key.namespace, conversation, life, scope }, ref);
+          if (found !== undefined) return found;
+        }
+        return undefined;
+      },
+    },
+  };
+}
+
+/** Ranges may be many and in any order: each is looked at once for all slots. */
+function within(ranges: readonly (readonly [first: number, last: number])[]): (slot: number) => boolean {
+  const sorted = [...ranges].sort((a, b) => a[0] - b[0]);
+  return (slot) => {
+    let low = 0;
+    let high = sorted.length - 1;
+    while (low <= high) {
+      const middle = (low + high) >> 1;
+      const [first, last] = sorted[middle] ?? [0, -1];
+      if (slot < first) high = middle - 1;
+      else if (slot > last) low = middle + 1;
+      else return true;
+    }
+    return false;
+  };
+}

@@ -1,0 +1,143 @@
+/**
+ * Gets what lies at a URL, without letting the URL decide where this machine connects to.
+ *
+ * G1  Every hop is checked: its scheme, its length, and its address where that stands in the URL.
+ * G2  A name is looked up once, all of its addresses are checked, and the connection goes to one of those: a name that
+ *     answers otherwise the next time gains nothing.
+ * G3  What is allowed although it is not public is allowed by host and port, as a person wrote it.
+ * G4  No password, cookie or header of a model's choice is sent. Nothing goes through a proxy of the environment.
+ */
+import { lookup as lookUp } from 'node:dns/promises';
+import { isIP, type LookupFunction } from 'node:net';
+import { Agent, fetch, type Response } from 'undici';
+import { isPublicAddress } from './public-address.js';
+
+export interface Found {
+  readonly address: string;
+  readonly family: number;
+}
+
+export interface FetchGuard {
+  /** `host:port`, as a URL names the host. */
+  readonly allow: readonly string[];
+  readonly lookup: (hostname: string) => Promise<readonly Found[]>;
+}
+
+export interface Fetched {
+  readonly response: Response;
+  /** Where the redirects ended. */
+  readonly url: URL;
+  readonly hops: number;
+  /** Ends the connection, whether or not all was read. */
+  readonly close: () => Promise<void>;
+}
+
+export const LONGEST_URL = 2_000;
+const MOST_HOPS = 5;
+const HEADER_BYTES = 32 * 1024;
+const CONNECT_MS = 10_000;
+const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+
+const HEADERS = {
+  accept: 'text/html,application/xhtml+xml,text/*;q=0.9,application/json;q=0.9,*/*;q=0.5',
+  'user-agent': 'Mozilla/5.0 (compatible; Perdura)',
+};
+
+/** What may not be fetched; the message is for the model. */
+export class FetchRefused extends Error {
+  override readonly name = 'FetchRefused';
+}
+
+export const systemLookup: FetchGuard['lookup'] = (hostname) => lookUp(hostname, { all: true });
+
+/** Throws `FetchRefused`, and whatever undici throws. */
+export async function fetchGuarded(start: string, guard: FetchGuard, signal: AbortSignal): Promise<Fetched> {
+  let url = checkedUrl(start);
+  for (let hops = 0; ; hops++) {
+    const agent = agentFor(url, guard);
+    try {
+      const response = await fetch(url, { dispatcher: agent, redirect: 'manual', headers: HEADERS, signal });
+      const location = REDIRECTS.has(response.status) ? response.headers.get('location') : null;
+      if (location === null) return { response, url, hops, close: () => agent.destroy() };
+      if (hops === MOST_HOPS) throw new FetchRefused(`${start} redirects more than ${MOST_HOPS} times; the last one was from ${url.href}`);
+      url = checkedUrl(location, url);
+    } catch (error) {
+      await agent.destroy();
+      throw refusalIn(error) ?? error;
+    }
+    await agent.destroy();
+  }
+}
+
+/** G1, G4 */
+function checkedUrl(text: string, base?: URL): URL {
+  const from = base ? ` (where ${base.href} redirects to)` : '';
+  if (text.length > LONGEST_URL) {
+    throw new FetchRefused(
+      `did not fetch a URL of ${text.length} characters${from}: at most ${LONGEST_URL} are sent, since a long one can carry data away`,
+    );
+  }
+  if (!URL.canParse(text, base?.href))
+    throw new FetchRefused(`${JSON.stringify(text)}${from} is no URL; write one such as https://example.com/page`);
+  const url = new URL(text, base);
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+    throw new FetchRefused(`did not fetch ${url.protocol}…${from}: only http: and https: are fetched`);
+  }
+  url.username = '';
+  url.password = '';
+  url.hash = '';
+  if (url.href.length > LONGEST_URL) throw new FetchRefused(`did not fetch a URL that is longer than ${LONGEST_URL} characters${from}`);
+  return url;
+}
+
+function agentFor(url: URL, { allow, lookup }: FetchGuard): Agent {
+  const host = url.hostname.replace(/^\[(.+)\]$/, '$1');
+  // G3
+  const isAllowed = allow.includes(hostAndPort(url));
+  // Asked for by nobody when the URL itself holds an address.
+  if (!isAllowed && isIP(host) !== 0 && !isPublicAddress(host)) throw notPublic(url);
+  return new Agent({
+    connect: { lookup: checkedLookup(url, lookup, isAllowed), timeout: CONNECT_MS },
+    maxHeaderSize: HEADER_BYTES,
+    connections: 1,
+    pipelining: 0,
+  });
+}
+
+/** G2 */
+function checkedLookup(url: URL, lookup: FetchGuard['lookup'], isAllowed: boolean): LookupFunction {
+  const find = async (hostname: string): Promise<Found[]> => {
+    const found = [...(await lookup(hostname))];
+    if (!isAllowed && !found.every(({ address }) => isPublicAddress(address))) throw notPublic(url);
+    if (found.length === 0) throw new FetchRefused(`${hostname} has no address`);
+    return found;
+  };
+  return (hostname, options, callback) => {
+    find(hostname).then(
+      (found) => (options.all ? callback(null, found) : callback(null, found[0]?.address ?? '', found[0]?.family)),
+      (error: unknown) => callback(error as NodeJS.ErrnoException, options.all ? [] : ''),
+    );
+  };
+}
+
+function hostAndPort(url: URL): string {
+  return `${url.hostname}:${url.port || (url.protocol === 'https:' ? '443' : '80')}`;
+}
+
+/** Not which address it is: that would tell what lies in the network. */
+function notPublic(url: URL): FetchRefused {
+  return new FetchRefused(
+    `did not fetch ${url.origin}: its host is not on the public internet, and what is on this machine or its network is not fetched. ` +
+      `If the person wants it, they can set PERDURA_FETCH_ALLOW to hold ${hostAndPort(url)}.`,
+  );
+}
+
+/** It comes wrapped, once for each layer that it came through. */
+function refusalIn(error: unknown, depth = 0): FetchRefused | undefined {
+  if (error instanceof FetchRefused) return error;
+  if (typeof error !== 'object' || error === null || depth > 5) return undefined;
+  const { cause, errors }: { readonly cause?: unknown; readonly errors?: unknown } = error;
+  return [cause, ...(Array.isArray(errors) ? (errors as unknown[]) : [])]
+    .map((inner) => refusalIn(inner, depth + 1))
+    .find((found) => found !== undefined);
+}

@@ -1,0 +1,176 @@
+/** One life of a connection to a server: opened, asked, closed. Answers are checked loosely: what one tool says wrong is that tool's. */
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import type { JsonObject } from '../../conversation/message.js';
+import { boundedFetch } from './bounded-fetch.js';
+import type { Variables } from './expand.js';
+import type { Client, Sdk, Transport } from './sdk.js';
+import { loadSdk } from './sdk.js';
+import type { McpServer } from './server-config.js';
+import { createStdioTransport } from './stdio-transport.js';
+
+export interface Connection {
+  readonly hasTools: boolean;
+  readonly hasResources: boolean;
+  readonly hasPrompts: boolean;
+  /** All pages of a list, at most `MOST_LISTED` items; `isCut` says that there were more. */
+  list(what: Listed): Promise<{ readonly items: readonly unknown[]; readonly isCut: boolean }>;
+  /** One request; rejects with the server's error, or when the signal aborts. */
+  ask(method: string, params: JsonObject, signal: AbortSignal): Promise<Record<string, unknown>>;
+  /** Whether it still answers. */
+  isAlive(): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+export type Listed = 'tools' | 'resources' | 'resourceTemplates' | 'prompts';
+
+export interface ConnectionEvents {
+  readonly onToolsChanged: () => void;
+  /** It is gone, and nobody here closed it. */
+  readonly onLost: (fault: ConnectionFault) => void;
+}
+
+/** What went wrong, and what the server's process said last: that is for its operator's eyes only. */
+export class ConnectionFault extends Error {
+  override readonly name = 'ConnectionFault';
+  constructor(
+    message: string,
+    readonly lastWords = '',
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+export interface ConnectOptions extends ConnectionEvents {
+  readonly variables: Variables;
+  readonly version: string;
+  /** For the connection, and for a list. */
+  readonly timeoutMs: number;
+}
+
+const METHODS: Readonly<Record<Listed, string>> = {
+  tools: 'tools/list',
+  resources: 'resources/list',
+  resourceTemplates: 'resources/templates/list',
+  prompts: 'prompts/list',
+};
+const MOST_LISTED = 256;
+const MOST_PAGES = 20;
+const PING_MS = 3_000;
+const LEAVE_MS = 1_000;
+/** Longer than any call: its own signal ends it. */
+const NO_TIMEOUT_MS = 2 ** 31 - 1;
+/** What a child process gets of the worker's environment; where a program lies and who runs it, and no key. */
+const INHERITED = ['HOME', 'LOGNAME', 'PATH', 'SHELL', 'TERM', 'USER'];
+
+const anything = z.looseObject({});
+
+/** `server` is expanded. Rejects with a ConnectionFault when it is not there, or not in time. */
+export async function connect(server: McpServer, options: ConnectOptions): Promise<Connection> {
+  const sdk = await loadSdk();
+  const { transport, complaint, leave } = transportOf(server, options.variables, sdk);
+  const client = new sdk.Client({ name: 'perdura', version: options.version }, { capabilities: {} });
+  let fault = '';
+  let isOurs = false;
+  client.onerror = (error) => (fault = error.message);
+  client.onclose = () => {
+    if (!isOurs) options.onLost(new ConnectionFault(fault || 'it closed the connection', complaint()));
+  };
+  client.fallbackNotificationHandler = (notification) => {
+    if (notification.method === 'notifications/tools/list_changed') options.onToolsChanged();
+    return Promise.resolve();
+  };
+  const close = async (): Promise<void> => {
+    isOurs = true;
+    await within(LEAVE_MS, leave()).catch(() => undefined);
+    await client.close().catch(() => undefined);
+  };
+  try {
+    await within(options.timeoutMs, client.connect(transport, { timeout: options.timeoutMs }));
+  } catch (error) {
+    await close();
+    throw new ConnectionFault(reasonOf(error), complaint(), { cause: error });
+  }
+  return { ...asked(client, options.timeoutMs), close };
+}
+
+function asked(client: Client, timeoutMs: number): Omit<Connection, 'close'> {
+  const capabilities = client.getServerCapabilities() ?? {};
+  return {
+    hasTools: capabilities.tools !== undefined,
+    hasResources: capabilities.resources !== undefined,
+    hasPrompts: capabilities.prompts !== undefined,
+
+    async list(what) {
+      const page = z.looseObject({ [what]: z.array(z.unknown()), nextCursor: z.string().max(10_000).optional() });
+      const deadline = Date.now() + timeoutMs;
+      const items: unknown[] = [];
+      let cursor: string | undefined;
+      for (let pages = 0; pages < MOST_PAGES && items.length <= MOST_LISTED; pages++) {
+        const params = cursor === undefined ? {} : { cursor };
+        const answer = await client.request({ method: METHODS[what], params }, page, { timeout: Math.max(1, deadline - Date.now()) });
+        items.push(...(answer[what] as unknown[]).slice(0, MOST_LISTED + 1));
+        cursor = answer.nextCursor as string | undefined;
+        if (cursor === undefined) break;
+      }
+      return { items: items.slice(0, MOST_LISTED), isCut: items.length > MOST_LISTED || cursor !== undefined };
+    },
+
+    ask: (method, params, signal) => client.request({ method, params }, anything, { signal, timeout: NO_TIMEOUT_MS }),
+
+    isAlive: () =>
+      client.ping({ timeout: PING_MS }).then(
+        () => true,
+        () => false,
+      ),
+  };
+}
+
+function transportOf(
+  server: McpServer,
+  variables: Variables,
+  sdk: Sdk,
+): { readonly transport: Transport; readonly complaint: () => string; readonly leave: () => Promise<void> } {
+  if (server.type === 'http') {
+    const requestInit = { headers: server.headers };
+    // Followed to another place, a redirect would carry the headers, and with them a key, there.
+    const own = { requestInit, fetch: boundedFetch(), redirectPolicy: 'same-origin' } as const;
+    const http = new sdk.StreamableHTTPClientTransport(urlOf(server), own);
+    return { transport: http, complaint: () => '', leave: () => http.terminateSession() };
+  }
+  const inherited = INHERITED.flatMap((name) => {
+    const value = variables[name];
+    // A function that bash exports is code.
+    return value === undefined || value.startsWith('()') ? [] : [[name, value] as const];
+  });
+  const env = { ...Object.fromEntries(inherited), ...server.env };
+  const cwd = server.cwd === undefined ? server.folder : resolve(server.folder, server.cwd);
+  const transport = createStdioTransport({ command: server.command, args: server.args, env, cwd }, sdk);
+  return { transport, complaint: transport.complaint, leave: () => Promise.resolve() };
+}
+
+function urlOf({ name, url }: McpServer & { readonly type: 'http' }): URL {
+  const parsed = URL.parse(url);
+  if (parsed && ['http:', 'https:'].includes(parsed.protocol)) return parsed;
+  // Its text may hold a key.
+  throw new Error(`mcpServers.${name}.url is no http:// or https:// address`);
+}
+
+function reasonOf(error: unknown): string {
+  const { message, cause } = error instanceof Error ? error : new Error(String(error));
+  return cause instanceof Error && cause.message !== '' ? `${message} (${cause.message})` : message;
+}
+
+async function within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
+  work.catch(() => undefined);
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`it did not answer within ${timeoutMs} ms`)), timeoutMs);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

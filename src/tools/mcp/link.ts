@@ -1,0 +1,266 @@
+/**
+ * A server as the worker knows it over all its connections: opened when it is needed, opened again after a loss, left alone for a
+ * while when that fails.
+ *
+ * L1  Nobody waits for it twice in vain: who comes while it is left alone is told so at once, and who comes while others wait
+ *     waits with them and not anew.
+ * L2  What it has listed stays known while it is away.
+ * L3  Its word that its list has changed is noted, and the list is read when somebody asks next: a storm of such words costs nothing.
+ */
+import type { JsonObject } from '../../conversation/message.js';
+import { connect, ConnectionFault, type Connection, type Listed } from './connection.js';
+import { expandServer, type Variables } from './expand.js';
+import type { McpServer } from './server-config.js';
+import { createSchemaCheck, readServerTool, type LeftOut, type ServerTool } from './server-tool.js';
+import { createVeil } from './veil.js';
+
+export interface Listing {
+  readonly tools: readonly ServerTool[];
+  readonly leftOut: readonly LeftOut[];
+  readonly hasResources: boolean;
+  readonly hasPrompts: boolean;
+}
+
+export type LinkState =
+  { readonly kind: 'not-asked' | 'connecting' | 'up' } | { readonly kind: 'down'; readonly reason: string; readonly retryInMs: number };
+
+export interface ServerLink {
+  readonly server: McpServer;
+  state(): LinkState;
+  /** What it has listed last, also of a connection that is gone. */
+  listing(): Listing | undefined;
+  /** Sees to it that `listing` is fresh, and waits at most so long. Never throws. */
+  refresh(patienceMs: number): Promise<void>;
+  /** Throws `ServerDown`, or what the server answers. */
+  ask(method: string, params: JsonObject, signal: AbortSignal): Promise<Record<string, unknown>>;
+  list(what: Listed): Promise<{ readonly items: readonly unknown[]; readonly isCut: boolean }>;
+  lastUsed(): number;
+  close(): Promise<void>;
+}
+
+/** The reason is for people and models, without secrets of ours. */
+export class ServerDown extends Error {
+  override readonly name = 'ServerDown';
+}
+
+export interface LinkOptions {
+  readonly variables: Variables;
+  readonly version: string;
+  readonly log: (line: string) => void;
+  readonly now: () => number;
+  /** Below the heartbeat's timeout, and well above what a healthy server takes to start. */
+  readonly connectMs?: number;
+}
+
+const CONNECT_MS = 8_000;
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 60_000;
+/** A connection that held so long was a good one. */
+const GOOD_MS = 30_000;
+/** Not every server says when its list changes. */
+const LIST_AGE_MS = 60_000;
+
+export function createServerLink(server: McpServer, options: LinkOptions): ServerLink {
+  const { log, now } = options;
+  const timeoutMs = options.connectMs ?? CONNECT_MS;
+  let opening: Promise<Connection> | undefined;
+  let connection: Connection | undefined;
+  let since = 0;
+  let listing: Listing | undefined;
+  let listedAt = 0;
+  let isStale = true;
+  let relisting: Promise<void> | undefined;
+  let busySince: number | undefined;
+  let failures = 0;
+  let retryAt = 0;
+  let reason = '';
+  let lastWords = '';
+  let veil = (text: string): string => text;
+  let used = now();
+  let isClosed = false;
+
+  const failed = (error: unknown, pauseMs: number): void => {
+    const why = veil(wordsOf(error));
+    lastWords = error instanceof ConnectionFault ? veil(error.lastWords).slice(-300) : '';
+    if (why !== reason) log(`MCP server ${server.name}: ${forPeople(why, lastWords)}`);
+    reason = why;
+    retryAt = now() + pauseMs;
+  };
+
+  const lost = (error: unknown): void => {
+    connection = undefined;
+    opening = undefined;
+    isStale = true;
+    if (isClosed) return;
+    // The first loss of a good connection is mended at once.
+    failures = now() - since > GOOD_MS ? 0 : failures;
+    failed(error, pauseAfter(failures));
+    failures += 1;
+  };
+
+  const relist = async (of: Connection): Promise<void> => {
+    isStale = false;
+    listedAt = now();
+    const { items, isCut } = of.hasTools ? await of.list('tools') : { items: [], isCut: false };
+    const check = createSchemaCheck();
+    const read = items.map((item) => readServerTool(server.name, item, check));
+    const tools = read.filter((one) => 'inputSchema' in one);
+    const leftOut: LeftOut[] = read.filter((one) => 'reason' in one);
+    if (isCut) leftOut.push({ tool: '(more)', reason: `it lists more tools than the ${items.length} that are looked at` });
+    listing = { tools, leftOut, hasResources: of.hasResources, hasPrompts: of.hasPrompts };
+  };
+
+  const openAnew = async (): Promise<Connection> => {
+    let isLost = false;
+    let mine: Connection | undefined;
+    const expanded = expandServer(server, options.variables);
+    veil = createVeil(expanded);
+    const opened = await connect(expanded, {
+      ...options,
+      timeoutMs,
+      onToolsChanged: () => (isStale = true),
+      onLost: (fault) => {
+        isLost = true;
+        if (mine !== undefined && connection === mine) lost(fault);
+      },
+    });
+    try {
+      await relist(opened);
+      if (isLost || isClosed) throw new Error('it ended at once');
+    } catch (error) {
+      await opened.close();
+      throw error;
+    }
+    connection = mine = opened;
+    since = now();
+    reason = '';
+    return opened;
+  };
+
+  const open = (): Promise<Connection> => {
+    if (isClosed) return Promise.reject(new ServerDown('the worker is shutting down'));
+    if (opening) return opening;
+    const wait = retryAt - now();
+    if (wait > 0) return Promise.reject(new ServerDown(`${reason}; it is tried again in ${Math.ceil(wait / 1000)} s`));
+    opening = openAnew().catch((error: unknown) => {
+      opening = undefined;
+      failures += 1;
+      failed(error, pauseAfter(failures));
+      throw new ServerDown(reason, { cause: error });
+    });
+    return opening;
+  };
+
+  const drop = async (gone: Connection, why: string): Promise<void> => {
+    if (connection !== gone) return;
+    lost(new ConnectionFault(why));
+    await gone.close();
+  };
+
+  /** What it never got may be asked again; what fails otherwise may have been done. */
+  const withConnection = async <T>(work: (of: Connection) => Promise<T>): Promise<T> => {
+    const opened = await open();
+    try {
+      return await work(opened);
+    } catch (error) {
+      if (isAnswer(error)) throw error;
+      if (wasNotReached(error)) {
+        await drop(opened, 'it does not know this connection any more');
+        return work(await open());
+      }
+      // One call that hangs may be a slow one. A server that does not answer a ping is no longer there.
+      void opened.isAlive().then((alive) => (alive ? undefined : drop(opened, 'it does not answer any more')));
+      throw error;
+    }
+  };
+
+  const refreshed = async (): Promise<void> => {
+    await open();
+    if (!isStale && now() - listedAt < LIST_AGE_MS) return;
+    relisting ??= withConnection(relist)
+      .catch((error: unknown) => log(`MCP server ${server.name}: cannot list its tools: ${veil(wordsOf(error))}`))
+      .finally(() => (relisting = undefined));
+    await relisting;
+  };
+
+  return {
+    server,
+    state() {
+      if (connection) return { kind: 'up' };
+      if (opening) return { kind: 'connecting' };
+      return reason === ''
+        ? { kind: 'not-asked' }
+        : { kind: 'down', reason: forPeople(reason, lastWords), retryInMs: Math.max(0, retryAt - now()) };
+    },
+    listing: () => listing,
+    lastUsed: () => used,
+
+    async refresh(patienceMs) {
+      used = now();
+      busySince ??= used;
+      const work = refreshed()
+        .catch(() => undefined)
+        .finally(() => (busySince = undefined));
+      const left = patienceMs - (used - busySince);
+      if (left > 0) await orAfter(left, work);
+    },
+
+    async ask(method, params, signal) {
+      used = now();
+      try {
+        return await withConnection((of) => of.ask(method, params, signal));
+      } finally {
+        used = now();
+      }
+    },
+
+    list: (what) => withConnection((of) => of.list(what)),
+
+    async close() {
+      isClosed = true;
+      await opening?.then(
+        (opened) => opened.close(),
+        () => undefined,
+      );
+    },
+  };
+}
+
+/** A model is not shown what the process wrote to its operator. */
+function forPeople(reason: string, lastWords: string): string {
+  return lastWords === '' ? reason : `${reason}; its last words: ${lastWords}`;
+}
+
+/** 0, 1, 2, 4, … 60 s. */
+function pauseAfter(failures: number): number {
+  return failures === 0 ? 0 : Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (failures - 1));
+}
+
+/** The server itself says that it could not: it is there. */
+function isAnswer(error: unknown): boolean {
+  const { name, code } = fieldsOf(error);
+  return name === 'McpError' && code !== CONNECTION_CLOSED && code !== REQUEST_TIMEOUT;
+}
+
+/** A server that was started anew does not know the session; one that is away takes no connection. */
+function wasNotReached(error: unknown): boolean {
+  const { code, cause } = fieldsOf(error);
+  return code === 404 || code === 'ECONNREFUSED' || (cause !== undefined && wasNotReached(cause));
+}
+
+const CONNECTION_CLOSED = -32000;
+const REQUEST_TIMEOUT = -32001;
+
+function fieldsOf(error: unknown): { name?: unknown; code?: unknown; cause?: unknown } {
+  return typeof error === 'object' && error !== null ? error : {};
+}
+
+function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+async function orAfter(ms: number, work: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  await Promise.race([work, new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)))]);
+  clearTimeout(timer);
+}

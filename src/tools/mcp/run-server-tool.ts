@@ -1,0 +1,76 @@
+/** A server's tool as one of ours. Whatever the server does is a result that the model reads. */
+import type { JsonObject, JsonValue } from '../../conversation/message.js';
+import { errorText } from '../result-text.js';
+import type { Tool, ToolResult } from '../tool.js';
+import { ServerDown, type ServerLink } from './link.js';
+import { pinOf, type ToolPin } from './pins.js';
+import { toToolResult } from './result.js';
+import type { ServerTool } from './server-tool.js';
+import { visibleResult } from './visible-text.js';
+
+export interface OfferedTool {
+  readonly name: string;
+  readonly agent: string;
+  readonly link: ServerLink;
+  /** As a person, or the first sight, has accepted it. */
+  readonly accepted: ServerTool;
+  readonly pin: ToolPin;
+}
+
+/** How long a call waits for a server that is just being connected. */
+export const CONNECT_PATIENCE_MS = 8_000;
+
+export function toTool({ name, agent, link, accepted, pin }: OfferedTool): Tool {
+  const { server, tool, description, inputSchema } = accepted;
+  const { timeout, trustAnnotations } = link.server;
+  return {
+    name,
+    description,
+    inputSchema,
+    policy: { repeatable: trustAnnotations && (accepted.readOnly || accepted.idempotent), local: false, timeoutMs: timeout },
+    async run(input, { signal }) {
+      try {
+        await link.refresh(CONNECT_PATIENCE_MS);
+        const refusal = refusalOf({ name, agent, link, accepted, pin });
+        if (refusal !== undefined) return { ok: false, error: refusal };
+        return toToolResult(await link.ask('tools/call', { name: tool, arguments: argumentsIn(input) }, signal));
+      } catch (error) {
+        return failed(`The tool ${tool} of the MCP server ${server}`, server, error);
+      }
+    },
+  };
+}
+
+/** For a server's tools, resources and prompts alike. */
+export function failed(what: string, server: string, error: unknown): ToolResult {
+  if (error instanceof ServerDown) return { ok: false, error: `The MCP server ${server} is down: ${visibleResult(error.message)}` };
+  const said = visibleResult(errorText(error)).slice(0, 4_000);
+  const isLost = /connection closed/i.test(said);
+  return {
+    ok: false,
+    error: isLost ? `${what} was running when the server went away: whether it was done is unknown.` : `${what} failed: ${said}`,
+  };
+}
+
+function refusalOf({ name, agent, link, accepted, pin }: OfferedTool): string | undefined {
+  const listing = link.listing();
+  // Not connected: asking it says why.
+  if (listing === undefined) return undefined;
+  const { server, tool } = accepted;
+  const live = listing.tools.find((one) => one.tool === tool);
+  if (live === undefined) {
+    const now = listing.tools.map((one) => one.tool).join(', ');
+    return `The MCP server ${server} has no tool ${tool} any more. It has now: ${now.slice(0, 2_000) || 'none'}.`;
+  }
+  if (pinOf(live).hash === pin.hash) return undefined;
+  return (
+    `The MCP server ${server} has changed what it says about its tool ${tool} since that was accepted, so the tool does not run. ` +
+    // The name of ours, since a server could write anything into its own for a person to paste.
+    `A person can look at the change and accept it: perdura mcp accept ${agent} ${name}`
+  );
+}
+
+/** What is no object the server would refuse with less words. */
+function argumentsIn(input: JsonValue): JsonObject {
+  return typeof input === 'object' && input !== null && !Array.isArray(input) ? (input as JsonObject) : {};
+}

@@ -1,0 +1,75 @@
+/** `mcp.json`, as others write it: which MCP servers an agent has, and how they are started or reached. */
+import { z } from 'zod';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+const common = {
+  /** Kept in the file, and not used. */
+  disabled: z.boolean().default(false),
+  /** Milliseconds that one call may take. */
+  timeout: z.int().min(1).max(DAY_MS).default(60_000),
+  /** Believe `readOnlyHint` and `idempotentHint`: then a crash repeats the call. Anybody can write them. */
+  trustAnnotations: z.boolean().default(false),
+};
+
+const texts = z.record(z.string().min(1).max(200), z.string().max(32_768));
+
+const stdio = z.strictObject({
+  type: z.literal('stdio'),
+  command: z.string().min(1).max(4_096),
+  args: z.array(z.string().max(32_768)).max(200).default([]),
+  /** Beside the few variables that every server gets: HOME, LOGNAME, PATH, SHELL, TERM, USER. */
+  env: texts.default({}),
+  /** From the agent's folder, which it is by default. */
+  cwd: z.string().min(1).max(4_096).optional(),
+  ...common,
+});
+
+const http = z.strictObject({
+  type: z.literal('http'),
+  url: z.string().min(1).max(8_192),
+  headers: texts.default({}),
+  ...common,
+});
+
+const server = z.preprocess(
+  withType,
+  z.discriminatedUnion('type', [stdio, http], {
+    error: ({ code }) =>
+      code === 'invalid_union'
+        ? 'expected "stdio" (with "command") or "http" (with "url"); "sse" is deprecated, and not spoken here'
+        : undefined,
+  }),
+);
+
+const serverName = z
+  .string()
+  .min(1)
+  .max(100)
+  .regex(/^[^\p{C}]+$/u, 'expected a name without control characters');
+
+/** Other fields beside `mcpServers` are other programs' business: people share such a file between them. */
+export const mcpConfigSchema = z.object({ mcpServers: z.record(serverName, server).default({}) });
+
+export type McpServerConfig = Readonly<z.output<typeof stdio> | z.output<typeof http>>;
+
+export type McpServer = McpServerConfig & {
+  readonly name: string;
+  /** Absolute: where a relative `cwd` begins. */
+  readonly folder: string;
+};
+
+/** Sorted by name, disabled ones left out. */
+export function toServers({ mcpServers }: z.output<typeof mcpConfigSchema>, folder: string): readonly McpServer[] {
+  return Object.entries(mcpServers)
+    .filter(([, { disabled }]) => !disabled)
+    .map(([name, config]) => ({ ...config, name, folder }))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** Others leave the type out, or have another word for it. */
+function withType(given: unknown): unknown {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) return given;
+  const type: unknown = 'type' in given ? given.type : 'url' in given ? 'http' : 'stdio';
+  return { ...given, type: type === 'streamable-http' || type === 'streamableHttp' ? 'http' : type };
+}

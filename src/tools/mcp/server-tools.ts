@@ -1,0 +1,138 @@
+/** The tools that an agent has from its MCP servers, now. */
+import type { Tool } from '../tool.js';
+import type { ServerLink } from './link.js';
+import type { LinkOptions, LinkState } from './link.js';
+import { byTool, pinKey, pinsOf, toolOf, type AgentKey, type Pins, type ToolPin } from './pins.js';
+import { createServerPool } from './pool.js';
+import { resourceTools } from './resource-tools.js';
+import { toTool } from './run-server-tool.js';
+import type { McpServer } from './server-config.js';
+import type { LeftOut, ServerTool } from './server-tool.js';
+import { toolTable } from './tool-table.js';
+import { visibleResult } from './visible-text.js';
+
+export interface AgentServers extends AgentKey {
+  readonly servers: readonly McpServer[];
+  /** Names that are not to be had: tools of ours. */
+  readonly taken: readonly string[];
+}
+
+export interface ServerTools {
+  /**
+   * Sorted by name. Waits `patienceMs` for servers that nobody has heard of yet, and for none that has failed. With `turn`, the
+   * answer that this turn was given first, so that a prompt does not change within it.
+   */
+  of(agent: AgentServers, how: { readonly patienceMs: number; readonly turn?: string }): Promise<readonly Tool[]>;
+  close(): Promise<void>;
+}
+
+export interface ServerToolsOptions extends Omit<LinkOptions, 'now'> {
+  readonly pins: Pins;
+  readonly now?: () => number;
+}
+
+/** A server as people are to see it. */
+export interface ServerReport {
+  readonly server: McpServer;
+  readonly state: LinkState;
+  readonly tools: readonly ToolReport[];
+  readonly leftOut: readonly LeftOut[];
+}
+
+export interface ToolReport {
+  readonly name: string;
+  readonly live: ServerTool;
+  readonly pin: ToolPin | undefined;
+}
+
+const MOST_TURNS = 1_000;
+const MOST_TOLD = 1_000;
+
+export function createServerTools({ pins, now = Date.now, ...given }: ServerToolsOptions): ServerTools {
+  const pool = createServerPool({ ...given, now });
+  const turns = new Map<string, readonly Tool[]>();
+  const told = new Set<string>();
+
+  const tellOnce = (line: string): void => {
+    if (told.has(line) || told.size >= MOST_TOLD) return;
+    told.add(line);
+    given.log(line);
+  };
+
+  const gather = async (agent: AgentServers, patienceMs: number): Promise<readonly Tool[]> => {
+    const links = pool.linksOf(agent.agent, agent.servers);
+    await Promise.all(links.map((link) => link.refresh(isWorthWaiting(link) ? patienceMs : 0)));
+    const listings = links.map((link) => link.listing());
+    const live = listings.flatMap((listing) => listing?.tools ?? []);
+    const known = await pinsOf(pins, agent, live);
+    // Of a server that has not been heard since this worker began, what was accepted earlier stands.
+    const tools = links.flatMap((link, i) => listings[i]?.tools ?? earlierTools(known, link.server.name));
+    const { byName, refused } = toolTable(tools, new Set(agent.taken));
+    const leftOut = [
+      ...refused,
+      ...listings.flatMap((listing, i) => (listing?.leftOut ?? []).map((one) => ({ ...one, server: links[i]?.server.name }))),
+    ];
+    for (const { server, tool, reason } of leftOut)
+      tellOnce(`MCP server ${server}: its tool ${visibleResult(tool)} is left out: ${reason}`);
+    const linkOf = new Map(links.map((link) => [link.server.name, link]));
+    const offered = [...byName].flatMap(([name, { server, tool }]) => {
+      const link = linkOf.get(server);
+      const pin = known.get(pinKey(server, tool));
+      const accepted = pin && toolOf(pin);
+      return link && pin && accepted ? [toTool({ name, agent: agent.agent, link, accepted, pin })] : [];
+    });
+    const more = resourceTools(links).filter(({ name }) => !agent.taken.includes(name));
+    return [...offered, ...more].sort((a, b) => (a.name < b.name ? -1 : 1));
+  };
+
+  return {
+    async of(agent, { patienceMs, turn }) {
+      const before = turn === undefined ? undefined : turns.get(turn);
+      if (before) return before;
+      const tools = await gather(agent, patienceMs);
+      if (turn !== undefined) {
+        turns.set(turn, tools);
+        if (turns.size > MOST_TURNS) turns.delete(turns.keys().next().value ?? '');
+      }
+      return tools;
+    },
+    close: () => pool.close(),
+  };
+}
+
+/** For people: all servers asked, nothing pinned. */
+export async function inspectServers(
+  agent: Pick<AgentServers, 'agent' | 'namespace' | 'servers'>,
+  { pins, now = Date.now, ...given }: ServerToolsOptions,
+): Promise<readonly ServerReport[]> {
+  const pool = createServerPool({ ...given, now });
+  try {
+    const links = pool.linksOf(agent.agent, agent.servers);
+    await Promise.all(links.map((link) => link.refresh(LONGEST_WAIT_MS)));
+    const known = byTool(await pins.list(agent));
+    const { byName, refused } = toolTable(
+      links.flatMap((link) => link.listing()?.tools ?? []),
+      new Set(),
+    );
+    return links.map((link) => ({
+      server: link.server,
+      state: link.state(),
+      tools: [...byName].flatMap(([name, live]) =>
+        live.server === link.server.name ? [{ name, live, pin: known.get(pinKey(live.server, live.tool)) }] : [],
+      ),
+      leftOut: [...(link.listing()?.leftOut ?? []), ...refused.filter(({ server }) => server === link.server.name)],
+    }));
+  } finally {
+    await pool.close();
+  }
+}
+
+const LONGEST_WAIT_MS = 20_000;
+
+function isWorthWaiting(link: ServerLink): boolean {
+  return link.state().kind !== 'down';
+}
+
+function earlierTools(known: ReadonlyMap<string, ToolPin>, server: string): ServerTool[] {
+  return [...known.values()].filter((pin) => pin.server === server).flatMap((pin) => toolOf(pin) ?? []);
+}

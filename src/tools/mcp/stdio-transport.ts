@@ -1,0 +1,181 @@
+/**
+ * A server as a child process that speaks over its stdin and stdout. The library's own transport keeps a line of any length, and
+ * ends the process that it started but not that one's children; ours does neither.
+ *
+ * C1  The child leads a process group, and the whole group ends with the connection.
+ * C2  It also ends when this process dies without a word: a shell that waits for that does it.
+ * C3  A line beyond `MOST_BYTES`, or more messages than anybody needs, ends the connection.
+ */
+import { spawn, type ChildProcess, type ChildProcessByStdio } from 'node:child_process';
+import type { Readable, Writable } from 'node:stream';
+import type { Transport, JSONRPCMessage, Sdk } from './sdk.js';
+import { createFloodGate } from './flood-gate.js';
+
+export interface StdioServer {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+}
+
+export interface StdioTransport extends Transport {
+  /** The last words of its stderr. */
+  readonly complaint: () => string;
+}
+
+type Child = ChildProcessByStdio<Writable, Readable, Readable>;
+
+/** Of one message. */
+export const MOST_BYTES = 16 * 1024 * 1024;
+const COMPLAINT_CHARACTERS = 1_000;
+const GRACE_MS = 2_000;
+/** What it is given is a process id, and nothing else. */
+const LAST_WILL = 'cat >/dev/null; kill -TERM "-$0"; sleep 2; kill -KILL "-$0"';
+
+export function createStdioTransport({ command, args, env, cwd }: StdioServer, sdk: Pick<Sdk, 'deserializeMessage'>): StdioTransport {
+  let child: Child | undefined;
+  let guard: ChildProcess | undefined;
+  let complaint = '';
+  let parts: Buffer[] = [];
+  let held = 0;
+  let isClosed = false;
+  const gate = createFloodGate();
+
+  const fail = (reason: string): void => {
+    transport.onerror?.(new Error(reason));
+    if (child) killGroup(child, 'SIGKILL');
+    void transport.close();
+  };
+
+  const takeLine = (line: string): void => {
+    if (line.trim() === '') return;
+    if (!gate.pass()) return fail(`it sent more than ${gate.most} messages in ${gate.windowMs / 1000} s`);
+    let message: JSONRPCMessage;
+    try {
+      message = sdk.deserializeMessage(line);
+    } catch {
+      // Servers print all kinds of things on their stdout; the protocol says to ignore what is none of it.
+      return;
+    }
+    transport.onmessage?.(message);
+  };
+
+  const take = (chunk: Buffer): void => {
+    let rest = chunk;
+    for (let newline = rest.indexOf(0x0a); newline >= 0 && !isClosed; newline = rest.indexOf(0x0a)) {
+      const line = Buffer.concat([...parts, rest.subarray(0, newline)]);
+      parts = [];
+      held = 0;
+      rest = rest.subarray(newline + 1);
+      takeLine(line.toString('utf8').replace(/\r$/, ''));
+    }
+    if (isClosed) return;
+    if (rest.length > 0) parts.push(rest);
+    held += rest.length;
+    if (held > MOST_BYTES) fail(`it sent a message of more than ${MOST_BYTES} bytes`);
+  };
+
+  const ended = (): void => {
+    if (isClosed) return;
+    isClosed = true;
+    parts = [];
+    guard?.kill('SIGKILL');
+    transport.onclose?.();
+  };
+
+  const transport: StdioTransport = {
+    complaint: () => complaint.trim(),
+
+    start: () =>
+      new Promise((resolve, reject) => {
+        const started: Child = spawn(command, args, {
+          cwd,
+          env,
+          stdio: ['pipe', 'pipe', 'pipe'],
+          detached: true,
+          shell: false,
+          windowsHide: true,
+        });
+        child = started;
+        started.once('spawn', () => {
+          if (started.pid !== undefined) guard = guardOf(started.pid);
+          resolve();
+        });
+        started.once('error', (error) => {
+          reject(error);
+          ended();
+        });
+        started.once('exit', (code, signal) => {
+          if (!isClosed) transport.onerror?.(new Error(signal === null ? `it ended with exit code ${code}` : `it was ended by ${signal}`));
+          // What it leaves behind has nobody to speak to.
+          killGroup(started, 'SIGKILL');
+          ended();
+        });
+        started.stdin.on('error', () => undefined);
+        started.stdout.on('data', take);
+        started.stdout.on('error', () => undefined);
+        started.stderr.on('data', (chunk: Buffer) => {
+          complaint = (complaint + chunk.toString('utf8')).slice(-COMPLAINT_CHARACTERS);
+        });
+        started.stderr.on('error', () => undefined);
+      }),
+
+    send: (message) =>
+      new Promise((resolve, reject) => {
+        if (!child || isClosed) return reject(new Error('it is not running'));
+        child.stdin.write(`${JSON.stringify(message)}\n`, (error) => (error ? reject(error) : resolve()));
+      }),
+
+    async close() {
+      const running = child;
+      child = undefined;
+      if (!running || isClosed) return ended();
+      isClosed = true;
+      parts = [];
+      // As the protocol says: first its stdin is closed, then it is told, then it is ended.
+      running.stdin.end();
+      running.stdout.removeAllListeners('data').resume();
+      if (!(await hasEnded(running, GRACE_MS / 4))) {
+        killGroup(running, 'SIGTERM');
+        await hasEnded(running, GRACE_MS);
+      }
+      killGroup(running, 'SIGKILL');
+      guard?.kill('SIGKILL');
+      transport.onclose?.();
+    },
+  };
+  return transport;
+}
+
+/** Its stdin is a pipe of ours that nobody writes to: it ends when we do. */
+function guardOf(pid: number): ChildProcess {
+  const guard = spawn('/bin/sh', ['-c', LAST_WILL, String(pid)], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+    env: { PATH: '/usr/bin:/bin' },
+  });
+  guard.on('error', () => undefined);
+  guard.stdin?.on('error', () => undefined);
+  guard.unref();
+  return guard;
+}
+
+function killGroup({ pid }: Child, signal: NodeJS.Signals): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // Nobody is left in it.
+  }
+}
+
+function hasEnded(child: Child, withinMs: number): Promise<boolean> {
+  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve(true);
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(false), withinMs);
+    child.once('exit', () => {
+      clearTimeout(timer);
+      resolve(true);
+    });
+  });
+}

@@ -1,0 +1,46 @@
+/**
+ * `mcp__<server>__<tool>`, the name under which a model knows a server's tool.
+ *
+ * N1  Two tools never share a name by accident: the server's part holds no `__` and does not end in `_`, so the first `__` after
+ *     it is where it ends. `acme_` + `status` and `acme` + `_status` are two names.
+ * N2  What does not fit providers' names (`^[a-zA-Z0-9_-]{1,64}$`) is shortened to what does, and ends in a hash of the whole.
+ * N3  A name that two tools come to all the same belongs to neither (tool-table.ts).
+ */
+import { createHash } from 'node:crypto';
+
+const PREFIX = 'mcp__';
+const LONGEST = 64;
+const LONGEST_SERVER = 24;
+const DIGEST = 8;
+
+export function toolName(server: string, tool: string): string {
+  const begin = `${serverPrefix(server)}`;
+  const room = LONGEST - begin.length;
+  const isPlain = /^[a-zA-Z0-9_-]+$/.test(tool) && tool.length <= room;
+  return `${begin}${isPlain ? tool : `${slugOf(tool, room - DIGEST - 1)}_${digestOf(tool)}`}`;
+}
+
+/** What the names of all tools of a server begin with. */
+export function serverPrefix(server: string): string {
+  const isPlain = /^[a-zA-Z0-9_-]+$/.test(server) && server.length <= LONGEST_SERVER && !server.includes('__') && !server.endsWith('_');
+  return `${PREFIX}${isPlain ? server : `${slugOf(server, LONGEST_SERVER - DIGEST - 1)}-${digestOf(server)}`}__`;
+}
+
+export function isServerToolName(name: string): boolean {
+  return name.startsWith(PREFIX);
+}
+
+/** Without `_`, so that no two of them stand beside each other. */
+function slugOf(text: string, room: number): string {
+  const slug = text
+    .slice(0, 4 * room)
+    .replace(/[^a-zA-Z0-9]+/g, '-')
+    .replace(/^-/, '')
+    .slice(0, room)
+    .replace(/-$/, '');
+  return slug || 'x';
+}
+
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, DIGEST);
+}

@@ -1,0 +1,70 @@
+/**
+ * What file tools do not write, since it runs or is obeyed later without anybody having asked: hooks, settings of programs,
+ * secrets, our own settings and memory. It is refused whether or not it is there yet. A command can still do it; commands are
+ * for a person to allow. Compared as file systems that ignore case and invisible characters would.
+ */
+import { relative, sep } from 'node:path';
+import { isInside, onOneLine, WriteRefused } from './workspace-guard.js';
+
+const FOLDERS = ['.git', '.husky', '.perdura', '.ssh', '.vscode', '.idea', '.claude', '.cursor'];
+const FILES = ['.envrc', '.npmrc', '.yarnrc', '.yarnrc.yml', '.mcp.json', '.gitmodules', '.bashrc', '.bash_profile', '.profile', '.zshrc'];
+const ENV_FILE = /^\.env(\..+)?$/;
+/** Shown to others as a model of one, without secrets. */
+const ENV_EXAMPLE = /^\.env\.(example|sample|template|dist)$/;
+const OUR_CONFIG = /^perdura\.config\.[a-z]+$/;
+
+/** `real` lies inside `root`. Throws `WriteRefused`. */
+export function refuseProtected(root: string, real: string, protectedPlaces: readonly string[] = []): void {
+  const names = relative(root, real).split(sep).map(plain);
+  const file = names.at(-1) ?? '';
+  const refuse = (what: string): never => {
+    throw new WriteRefused('protected', `cannot write ${onOneLine(relative(root, real))}: ${what}. ${ASK}`);
+  };
+  const folder = names.find((name) => FOLDERS.includes(name));
+  if (folder !== undefined) refuse(`what lies in ${folder} is run or obeyed later, without anybody asking`);
+  if (ENV_FILE.test(file) && !ENV_EXAMPLE.test(file)) refuse('such a file holds secrets and settings');
+  if (FILES.includes(file) || OUR_CONFIG.test(file)) refuse('programs obey it later, without anybody asking');
+  if (protectedPlaces.some((place) => isInside(place, real))) refuse("it belongs to Perdura's own settings or memory");
+}
+
+/** Throws `WriteRefused` for a package.json with other scripts than before: `npm install` and `npm test` would run them. */
+export function refuseNewScripts(root: string, real: string, before: string | undefined, after: string): void {
+  if (plain(relative(root, real).split(sep).at(-1) ?? '') !== 'package.json') return;
+  const scripts = before === undefined ? [] : scriptsOf(before);
+  const wanted = scriptsOf(after);
+  if (wanted !== undefined && (wanted.length === 0 || JSON.stringify(wanted) === JSON.stringify(scripts))) return;
+  const what =
+    wanted === undefined
+      ? 'that is not valid JSON, so its scripts cannot be compared'
+      : 'its scripts would be other ones, and they run later';
+  throw new WriteRefused('protected', `cannot write ${onOneLine(relative(root, real))}: ${what}. Leave "scripts" as it is. ${ASK}`);
+}
+
+const ASK = 'Tell the person what you wanted to write and why; they can do it.';
+
+/** Sorted pairs of all that npm and hook managers run; undefined where the text is no JSON object. */
+function scriptsOf(text: string): readonly (readonly [string, string])[] | undefined {
+  try {
+    const parsed: unknown = JSON.parse(text.replace(/^\ufeff/, ''));
+    if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return undefined;
+    return Object.entries(parsed)
+      .filter(([field]) => RUN_BY_OTHERS.includes(field))
+      .flatMap(([field, value]) =>
+        typeof value === 'object' && value !== null
+          ? Object.entries(value).map(([name, script]) => [`${field}.${name}`, JSON.stringify(script)] as const)
+          : [[field, JSON.stringify(value)] as const],
+      )
+      .sort(([a], [b]) => (a < b ? -1 : 1));
+  } catch {
+    return undefined;
+  }
+}
+
+const RUN_BY_OTHERS = ['scripts', 'husky', 'simple-git-hooks', 'lint-staged', 'pre-commit', 'gypfile'];
+
+function plain(name: string): string {
+  return name
+    .normalize('NFKC')
+    .replace(/\p{Default_Ignorable_Code_Point}|[. ]+$/gu, '')
+    .toLowerCase();
+}

@@ -1,0 +1,62 @@
+/** What a client may say about other lives and turns taken back: `opened` and `rewind`. */
+import { ApplicationFailure, setHandler, uuid4 } from '@temporalio/workflow';
+import type { Opened, RewindResult } from '../conversation/contract.js';
+import type { ConversationEvent } from '../conversation/event.js';
+import { readRewind } from '../conversation/input.js';
+import { rewindOutcome } from '../conversation/rewinding.js';
+import type { ConversationState } from '../conversation/state.js';
+import type { Bell } from './bell.js';
+import { now } from './clock.js';
+import { FAILURES, openedUpdate, rewindUpdate } from './messages.js';
+import { accepted, askAgain, refuseWhenClosing } from './refusals.js';
+
+interface Handling {
+  readonly state: () => ConversationState;
+  readonly tell: (event: ConversationEvent) => void;
+  readonly bell: Bell;
+  readonly isLeaving: () => boolean;
+  readonly counted: <Args extends unknown[], Result>(handle: (...args: Args) => Promise<Result>) => (...args: Args) => Promise<Result>;
+}
+
+export function handleLineage({ state, tell, bell, isLeaving, counted }: Handling): void {
+  setHandler(
+    openedUpdate,
+    counted(async (): Promise<Opened | null> => {
+      await bell.until(() => isLeaving() || isOpen(state()) || isRefused(state()));
+      const { lineage } = state();
+      if (lineage?.refused) throw ApplicationFailure.nonRetryable(lineage.refused.message, typeOf(lineage.refused.type));
+      if (isOpen(state())) return lineage?.opened ?? null;
+      throw askAgain('the conversation hands over to its next run');
+    }),
+  );
+  setHandler(
+    rewindUpdate,
+    counted(async (payload: unknown): Promise<RewindResult> => {
+      const { to, id = uuid4() } = accepted(readRewind(payload));
+      tell({ kind: 'rewind-requested', requestId: id, to, at: now() });
+      await bell.until(() => isLeaving() || rewindOutcome(state(), id) !== undefined);
+      const outcome = rewindOutcome(state(), id);
+      if (outcome?.kind === 'rewound') return outcome.result;
+      if (outcome) throw ApplicationFailure.nonRetryable(outcome.message, typeOf(outcome.type));
+      throw askAgain('the conversation hands over to its next run');
+    }),
+    {
+      validator: (payload: unknown) => {
+        accepted(readRewind(payload));
+        refuseWhenClosing(state());
+      },
+    },
+  );
+}
+
+function isOpen({ lineage }: ConversationState): boolean {
+  return lineage === undefined || lineage.opening === 'done';
+}
+
+function isRefused({ lineage }: ConversationState): boolean {
+  return lineage !== undefined && lineage.refused !== null;
+}
+
+function typeOf(type: string): string {
+  return type === 'unknown-turn' ? FAILURES.unknownTurn : type;
+}

@@ -1,0 +1,126 @@
+/** `perdura fork`, `rewind`, `resume` and `delete` as a person runs them: processes of their own, a real Temporal, a file store. */
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { text } from '../../../src/testing/reply.js';
+import { createStage, say } from '../../support/stage.js';
+import { startWorld, type World } from '../../support/world.js';
+
+jest.setTimeout(120_000);
+
+const PERDURA = join(__dirname, '..', '..', '..', 'bin', 'perdura');
+
+const stage = createStage({ by: 'last' });
+let world: World;
+
+beforeAll(async () => {
+  world = await startWorld({ answer: stage.answer });
+});
+afterAll(() => world.close());
+afterEach(() => expect(world.api.problems).toEqual([]));
+
+interface Ran {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function perdura(...args: readonly string[]): Promise<Ran> {
+  const env = {
+    PATH: '',
+    HOME: world.dir,
+    TEMPORAL_ADDRESS: process.env['PERDURA_TEST_ADDRESS'],
+    PERDURA_TASK_QUEUE: world.taskQueue,
+    PERDURA_MEMORY_DIR: join(world.dir, 'memory'),
+  };
+  const child = spawn(process.execPath, [PERDURA, ...args], { cwd: world.dir, env });
+  const said = { stdout: '', stderr: '' };
+  child.stdout.setEncoding('utf8').on('data', (piece: string) => (said.stdout += piece));
+  child.stderr.setEncoding('utf8').on('data', (piece: string) => (said.stderr += piece));
+  child.stdin.end();
+  return new Promise((resolve) => child.on('close', (code) => resolve({ code, ...said })));
+}
+
+async function talk(turns: number): Promise<string> {
+  const id = world.id();
+  await world.client.start(id);
+  for (let turn = 1; turn <= turns; turn++) {
+    stage.play(id, text(`answer ${turn}`));
+    await world.client.send(id, say(id, `message ${turn}`));
+  }
+  return id;
+}
+
+test('a fork prints its id, says what it begins with, and its whole text is shown', async () => {
+  const id = await talk(3);
+  const fork = world.id();
+  const forked = await perdura('fork', id, '--at', '2', '--id', fork, '--title', 'second thoughts');
+  expect(forked).toMatchObject({ code: 0, stdout: expect.stringContaining(`${fork}\n`) as unknown });
+  expect(`${forked.stdout}${forked.stderr}`).toContain(`begins with 2 turns of ${id}, up to turn_0002`);
+  const { stdout } = await perdura('show', fork);
+  expect(stdout).toContain('answer 2');
+  expect(stdout).not.toContain('answer 3');
+  const json = await perdura('fork', id, '--at', 'turn_0001', '-o', 'json');
+  expect(JSON.parse(json.stdout)).toMatchObject({ conversation: id, turn: 'turn_0001', turns: 1, inContext: 1 });
+});
+
+test('a rewind says what was cut and where it is, and show tells it', async () => {
+  const id = await talk(3);
+  const { code, stdout, stderr } = await perdura('rewind', id, '--to', '1');
+  expect(code).toBe(0);
+  expect(`${stdout}${stderr}`).toMatch(/stands at the end of turn_0001 again: 2 turns are cut/);
+  const shown = await perdura('show', id);
+  expect(shown.stdout).not.toContain('answer 2');
+  expect(shown.stderr).toContain('turn_0002 to turn_0003 was cut after turn_0001: --branch 1 shows it');
+  expect((await perdura('show', id, '--branch', '1')).stdout).toContain('answer 3');
+  expect(await perdura('show', id, '--branch', '7')).toMatchObject({ code: 4, stderr: expect.stringContaining('no branch 7') as unknown });
+  expect(await perdura('rewind', id, '--to', '9')).toMatchObject({
+    code: 4,
+    stderr: expect.stringContaining('has no turn_0009') as unknown,
+  });
+});
+
+test('one that runs is neither resumed nor deleted, and the error says what to do; one that ended is both', async () => {
+  const id = await talk(1);
+  expect(await perdura('resume', id)).toMatchObject({ code: 2, stderr: expect.stringContaining('is running: talk to it with') as unknown });
+  expect(await perdura('delete', id, '--yes')).toMatchObject({ code: 2, stderr: expect.stringContaining('perdura close') as unknown });
+  await world.client.terminate(id);
+  const resumed = await perdura('resume', id);
+  expect(resumed).toMatchObject({ code: 0 });
+  expect(`${resumed.stdout}${resumed.stderr}`).toContain('goes on after turn_0001 with its 1 turn');
+  await world.client.terminate(id);
+  expect(await perdura('delete', id)).toMatchObject({ code: 2, stderr: expect.stringContaining('add --yes') as unknown });
+  const deleted = await perdura('delete', id, '--yes');
+  expect(deleted).toMatchObject({ code: 0 });
+  expect(`${deleted.stdout}${deleted.stderr}`).toMatch(/is deleted: 2 lives from the store, 2 runs from Temporal/);
+  expect(deleted.stderr).toContain('MEMORY.md, HISTORY and the facts of its scope stay');
+});
+
+test.each([
+  [['fork', 'c1', '--at', 'soon'], /"soon" is not a turn/],
+  [['fork', 'c1'], /required option '--at <turn>'/],
+  [['rewind', 'c1'], /required option '--to <turn>'/],
+  [['fork', 'c1', '--at', '1', '--id', 'a b'], /"a b" cannot be an id/],
+  [['show', 'c1', '--branch', 'x'], /write a whole number from 1/],
+  [['show', 'c1', '--branch', '1', '--follow'], /a branch has ended/],
+])('%j is wrong usage', async (args, message) => {
+  const { code, stderr } = await perdura(...args);
+  expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(message) as unknown });
+});
+
+test('what neither Temporal nor the store has is said', async () => {
+  for (const args of [
+    ['fork', 'c-none', '--at', '1'],
+    ['resume', 'c-none'],
+    ['delete', 'c-none', '--yes'],
+  ]) {
+    expect(await perdura(...args)).toMatchObject({ code: 4, stderr: expect.stringContaining('neither Temporal nor the store') as unknown });
+  }
+});
+
+test('all four have help and are completed', async () => {
+  const { stdout } = await perdura('completion', 'bash');
+  for (const name of ['fork', 'rewind', 'resume', 'delete']) {
+    expect(await perdura(name, '--help')).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Usage: perdura/) as unknown });
+    expect(stdout).toContain(`"${name}"`);
+  }
+});

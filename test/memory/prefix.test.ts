@@ -1,0 +1,109 @@
+/** A conversation up to one of its turns, with compactions, resets and rewinds behind it. */
+import type { Cut } from '../../src/conversation/lives.js';
+import type { Entry } from '../../src/conversation/message.js';
+import { turnId } from '../../src/conversation/state.js';
+import { currentLine, episodesInSight, prefixOf, rangesOf, type Past } from '../../src/memory/prefix.js';
+import type { EpisodeRecord } from '../../src/stores/store.js';
+
+const WINDOW = { window: 50 };
+
+/** A turn of a message and an answer, beginning at `slot`; it ends at `10 * turn` seconds. */
+function turn(number: number, slot: number, { session = 1, answer = slot + 1 } = {}): Entry[] {
+  const common = { v: 1, session, turn: turnId(number), ts: 10 * number } as const;
+  return [
+    { ...common, slot, seq: 1, message: { role: 'user', text: `message ${number}` }, messageId: `m${number}` },
+    { ...common, slot: answer, seq: 2, message: { role: 'assistant', blocks: [{ kind: 'text', text: 'yes' }], model: 'a/b', stop: 'end' } },
+  ];
+}
+
+const turns = (from: number, to: number, more?: { session: number }): Entry[] =>
+  Array.from({ length: to - from + 1 }, (_, i) => turn(from + i, 2 * (from + i) - 1, more)).flat();
+
+function past(entries: readonly Entry[], more: Partial<Past> = {}): Past {
+  return { entries, cuts: [], episodes: [], archived: [], ...more };
+}
+
+function episodeOf(n: number, first: number, last: number, ts: number, session = 1): EpisodeRecord {
+  const slots = [[2 * first - 1, 2 * last]] as const;
+  return { id: `ep_000${n}`, ts, turn_ids: [], summary: `summary ${n}`, tags: [], salience: 0.5, session, epoch: n, slots };
+}
+
+/** After the last of `entries`, back to the end of `to`. */
+function cutTo(branch: number, to: number, last: number, session = 1): Cut {
+  return { v: 1, id: `r${branch}`, branch, to, begun: 2 * to, since: 10 * to, slot: 2 * last, at: 10 * last + 5, session, slots: [] };
+}
+
+const numbers = (list: readonly { readonly number: number }[] | undefined): number[] | undefined => list?.map(({ number }) => number);
+
+test('a prefix is its turns, and there is none of a turn that is not there', () => {
+  const prefix = prefixOf(past(turns(1, 5)), 3, WINDOW);
+  expect(numbers(prefix?.line)).toEqual([1, 2, 3]);
+  expect(numbers(prefix?.context)).toEqual([1, 2, 3]);
+  expect(prefixOf(past(turns(1, 5)), 6, WINDOW)).toBeUndefined();
+});
+
+test('a message that waited behind the running turn is of its own turn, whatever its slot', () => {
+  // The second message came (slot 2) before the first was answered (slot 3).
+  const entries = [...turn(1, 1, { answer: 3 }), ...turn(2, 2, { answer: 4 })];
+  const prefix = prefixOf(past(entries), 1, WINDOW);
+  expect(rangesOf(prefix?.context ?? [])).toEqual([[1, 1], [3, 3]]); // prettier-ignore
+});
+
+test('the context is of the turn’s session alone, and shown is all', () => {
+  const entries = [...turns(1, 2), ...turns(3, 5, { session: 2 })];
+  const prefix = prefixOf(past(entries), 4, WINDOW);
+  expect(numbers(prefix?.line)).toEqual([1, 2, 3, 4]);
+  expect(numbers(prefix?.context)).toEqual([3, 4]);
+});
+
+test('a summary that there was by then stands for its turns; one that was made later does not', () => {
+  const episodes = [episodeOf(1, 1, 3, 65), episodeOf(2, 4, 6, 95)];
+  const archived = [[1, 12]] as const;
+  const late = prefixOf(past(turns(1, 10), { episodes, archived }), 8, WINDOW);
+  expect(late?.episodes.map(({ id }) => id)).toEqual(['ep_0001']);
+  expect(numbers(late?.context)).toEqual([4, 5, 6, 7, 8]);
+  const early = prefixOf(past(turns(1, 10), { episodes, archived }), 5, WINDOW);
+  expect(early?.episodes).toEqual([]);
+  expect(numbers(early?.context)).toEqual([1, 2, 3, 4, 5]);
+});
+
+test('what the window had let go is told by a recap, and what it never let go is there', () => {
+  const entries = turns(1, 20);
+  const trimmed = prefixOf(past(entries, { archived: [[1, 30]] }), 12, { window: 6 });
+  expect(numbers(trimmed?.trimmed)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  expect(numbers(trimmed?.context)).toEqual([10, 11, 12]);
+  expect(numbers(prefixOf(past(entries), 12, { window: 6 })?.context)).toHaveLength(12);
+});
+
+test('after a rewind a turn follows the one that it was rewound to, and a cut one those that it followed', () => {
+  const cuts = [cutTo(1, 2, 4)];
+  const entries = turns(1, 6);
+  expect(numbers(prefixOf(past(entries, { cuts }), 6, WINDOW)?.context)).toEqual([1, 2, 5, 6]);
+  expect(numbers(prefixOf(past(entries, { cuts }), 4, WINDOW)?.context)).toEqual([1, 2, 3, 4]);
+  expect(numbers(currentLine(entries, cuts))).toEqual([1, 2, 5, 6]);
+});
+
+test('rewound again, also into a branch, the line is found through all rewinds', () => {
+  const cuts = [cutTo(1, 2, 4), cutTo(2, 3, 6)];
+  expect(numbers(currentLine(turns(1, 8), cuts))).toEqual([1, 2, 3, 7, 8]);
+  expect(numbers(currentLine(turns(1, 6), cuts))).toEqual([1, 2, 3]);
+  expect(numbers(prefixOf(past(turns(1, 8), { cuts }), 6, WINDOW)?.line)).toEqual([1, 2, 5, 6]);
+});
+
+test('a rewind past a reset brings the turns of the old session into the new one', () => {
+  const entries = [...turns(1, 2), ...turns(3, 4, { session: 2 }), ...turns(5, 6, { session: 3 })];
+  const cuts = [cutTo(1, 2, 4, 3)];
+  expect(numbers(prefixOf(past(entries, { cuts }), 6, WINDOW)?.context)).toEqual([1, 2, 5, 6]);
+  const reset = [...entries, ...turns(7, 7, { session: 4 })];
+  expect(numbers(prefixOf(past(reset, { cuts }), 7, WINDOW)?.context)).toEqual([7]);
+});
+
+test('summaries of cut turns, and those made of a branch, are out of sight, and in sight for that branch', () => {
+  const made = episodeOf(1, 1, 3, 45);
+  const cuts = [cutTo(1, 4, 8)];
+  const ofBranch = episodeOf(2, 4, 6, 82);
+  const after = episodeOf(3, 1, 3, 120);
+  expect(episodesInSight([made, ofBranch, after], cuts).map(({ id }) => id)).toEqual(['ep_0003']);
+  const branch = prefixOf(past(turns(1, 12), { cuts, episodes: [made, ofBranch], archived: [[1, 12]] }), 8, WINDOW);
+  expect(branch?.episodes.map(({ id }) => id)).toEqual(['ep_0001']);
+});

@@ -1,0 +1,148 @@
+/** How lives stand on each other, in every store (`Lives` in store.ts). */
+import type { Beginning, Cut } from '../../src/conversation/lives.js';
+import type { ConversationKey, Store } from '../../src/stores/store.js';
+import { aConversation, answerEntry, episode, userEntry } from './builders.js';
+
+function beginningWith(of: ConversationKey, slots: Beginning['archived'], more: Partial<Beginning> = {}): Beginning {
+  const { conversation, life, scope } = of;
+  return { v: 1, kind: 'fork', of: { conversation, life }, turn: 3, shared: [{ conversation, life, scope, slots }], archived: [], ...more };
+}
+
+const CUT: Cut = { v: 1, id: 'r1', branch: 1, to: 1, begun: 2, since: 10.5, slot: 6, at: 20.5, session: 1, slots: [[3, 6]] };
+
+export function livesContract(open: () => Store): void {
+  describe('lives', () => {
+    let store: Store;
+    beforeEach(() => {
+      store = open();
+    });
+
+    /** Slots 1 to 6, each a turn. */
+    async function anOrigin(): Promise<ConversationKey> {
+      const key = aConversation({ conversation: 'origin' });
+      await store.entries.append(key, [userEntry(1), answerEntry(2), userEntry(3), answerEntry(4), answerEntry(5), answerEntry(6)]);
+      return key;
+    }
+
+    test('a life reads the entries that it shares, and no others, wherever they lie', async () => {
+      const origin = await anOrigin();
+      const fork = aConversation({ conversation: 'fork' });
+      await store.lives.begin(fork, beginningWith(origin, [[1, 2], [4, 4]])); // prettier-ignore
+      expect(await store.entries.read(fork, [1, 2, 3, 4, 5])).toEqual([userEntry(1), answerEntry(2), undefined, answerEntry(4), undefined]);
+      expect(await store.entries.page(fork, 0, 10)).toEqual({
+        entries: [userEntry(1), answerEntry(2), answerEntry(4)],
+        last: 4,
+        skipped: 0,
+      });
+      expect((await store.entries.page(fork, 1, 2)).entries).toEqual([answerEntry(2)]);
+    });
+
+    test('what a life writes is its own, and its origin goes on without it', async () => {
+      const origin = await anOrigin();
+      const fork = aConversation({ conversation: 'fork' });
+      await store.lives.begin(fork, beginningWith(origin, [[1, 4]]));
+      await store.entries.record(fork, userEntry(5, 'of the fork', 'm5'));
+      await store.entries.append(origin, [answerEntry(7)]);
+      expect((await store.entries.page(fork, 0, 10)).entries).toEqual([
+        userEntry(1),
+        answerEntry(2),
+        userEntry(3),
+        answerEntry(4),
+        userEntry(5, 'of the fork', 'm5'),
+      ]);
+      expect((await store.entries.page(origin, 0, 10)).entries.map(({ slot }) => slot)).toEqual([1, 2, 3, 4, 5, 6, 7]);
+      expect(await store.entries.read(origin, [5])).toEqual([answerEntry(5)]);
+      // The same id said to another conversation is another message.
+      expect(await store.entries.record(fork, userEntry(6, 'again', 'm1'))).toEqual({});
+    });
+
+    test('long texts are read where they lie, and a life’s own first', async () => {
+      const origin = await anOrigin();
+      const fork = aConversation({ conversation: 'fork' });
+      const { ref } = await store.bodies.put(origin, 'a long text');
+      expect(await store.bodies.get(fork, ref)).toBeUndefined();
+      await store.lives.begin(fork, beginningWith(origin, [[1, 4]]));
+      expect(await store.bodies.get(fork, ref)).toBe('a long text');
+      const own = await store.bodies.put(fork, 'another');
+      expect(await store.bodies.get(origin, own.ref)).toBeUndefined();
+    });
+
+    test('the first beginning counts, and a store opened beside reads it', async () => {
+      const origin = await anOrigin();
+      const fork = aConversation({ conversation: 'fork' });
+      const first = beginningWith(origin, [[1, 4]], { archived: [[1, 2]] });
+      await store.lives.begin(fork, first);
+      await store.lives.begin(fork, beginningWith(origin, [[1, 6]]));
+      expect(await open().lives.beginning(fork)).toEqual(first);
+      expect(await open().entries.archived(fork)).toEqual([[1, 2]]);
+      expect(await store.lives.beginning(origin)).toBeUndefined();
+    });
+
+    test('thousands of slots that are archived from the beginning are told, and can be joined by others', async () => {
+      const origin = await anOrigin();
+      const fork = aConversation({ conversation: 'fork' });
+      await store.lives.begin(fork, beginningWith(origin, [[1, 4_000]], { archived: [[1, 3_000], [3_500, 3_500]] })); // prettier-ignore
+      await store.entries.archive(fork, [[4_001, 4_002]]);
+      expect(await store.entries.archived(fork)).toEqual([[1, 3_000], [3_500, 3_500], [4_001, 4_002]]); // prettier-ignore
+    });
+
+    test('an origin knows its forks, each once, and forgets one that is deleted', async () => {
+      const origin = await anOrigin();
+      const [one, two] = [aConversation({ conversation: 'one' }), aConversation({ conversation: 'two' })];
+      for (const fork of [one, two, one]) await store.lives.begin(fork, beginningWith(origin, [[1, 4]]));
+      const names = [one, two].map(({ conversation, life }) => ({ conversation, life }));
+      expect((await store.lives.forks(origin)).sort((a, b) => a.conversation.localeCompare(b.conversation))).toEqual(names);
+      await store.lives.delete(one);
+      await store.lives.delete(one);
+      expect(await store.lives.forks(origin)).toEqual([names[1]]);
+      expect(await store.lives.forks(two)).toEqual([]);
+    });
+
+    test('cuts are kept once, in the order of their branches, and what is cut is read as before', async () => {
+      const key = await anOrigin();
+      await store.lives.cut(key, { ...CUT, id: 'r2', branch: 2 });
+      await store.lives.cut(key, CUT);
+      await store.lives.cut(key, { ...CUT, slots: [] });
+      expect(await open().lives.cuts(key)).toEqual([CUT, { ...CUT, id: 'r2', branch: 2 }]);
+      expect((await store.entries.page(key, 0, 10)).entries).toHaveLength(6);
+      expect(await store.lives.cuts(aConversation())).toEqual([]);
+    });
+
+    test('all lives of a conversation are found, and none of one whose id begins the same', async () => {
+      const conversation = `of-many-${aConversation().life}`;
+      const scope = 'its-own';
+      const lives = ['life-1', 'life-2'].map((life) => aConversation({ conversation, life, scope }));
+      for (const key of lives) await store.entries.append(key, [answerEntry(1)]);
+      await store.entries.append(aConversation({ conversation: `${conversation}-more`, scope }), [answerEntry(1)]);
+      const found = await store.lives.list({ namespace: 'default', conversation, scope });
+      expect(found).toEqual(lives);
+      expect((await store.lives.list({ namespace: 'default', conversation })).map(({ life }) => life)).toEqual(['life-1', 'life-2']);
+      expect(await store.lives.list({ namespace: 'default', conversation: `${conversation}-none` })).toEqual([]);
+    });
+
+    test('a deleted life has nothing left, its other lives and its scope have all, and the same key can begin anew', async () => {
+      const key = await anOrigin();
+      const other = { ...key, life: `${key.life}-2` };
+      await store.entries.append(other, [answerEntry(1)]);
+      const { ref } = await store.bodies.put(key, 'a long text');
+      await store.episodes.add(key, episode(1));
+      await store.entries.archive(key, [[1, 2]]);
+      await store.effects.commit(key, { id: 'turn_0001/m1', hash: 'h' }, 'done', []);
+      await store.feed.publish(key, [{ kind: 'x' }]);
+      await store.lives.cut(key, CUT);
+      for (const each of [store, open()]) {
+        await each.lives.delete(key);
+        expect(await each.entries.page(key, 0, 10)).toEqual({ entries: [], last: 0, skipped: 0 });
+        expect(await each.bodies.get(key, ref)).toBeUndefined();
+        expect((await each.episodes.list(key)).episodes).toEqual([]);
+        expect(await each.entries.archived(key)).toEqual([]);
+        expect(await each.lives.cuts(key)).toEqual([]);
+        expect(await each.lives.list({ namespace: 'default', conversation: 'origin', scope: key.scope })).not.toContainEqual(key);
+      }
+      expect(await store.effects.reserve(key, { id: 'turn_0001/m1', hash: 'other' }, 'a')).toEqual({ status: 'reserved', earlier: 0 });
+      expect((await store.entries.page(other, 0, 10)).entries).toHaveLength(1);
+      await store.entries.append(key, [answerEntry(1, 'anew')]);
+      expect(await open().entries.read(key, [1])).toEqual([answerEntry(1, 'anew')]);
+    });
+  });
+}
