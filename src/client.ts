@@ -270,7 +270,9 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
     withId,
     argumentsOf: async (approval) => askedArguments(await store(), await keyOf(approval.conversation), approval),
     async running(query, limit) {
-      const wanted = `ExecutionStatus = 'Running'${query === undefined ? '' : ` AND (${query})`}`;
+      // Those of other queues are other workers', who may not be there to be asked.
+      const ours = `ExecutionStatus = 'Running' AND TaskQueue = '${taskQueue.replaceAll("'", "''")}'`;
+      const wanted = `${ours}${query === undefined ? '' : ` AND (${query})`}`;
       return (await list({ query: wanted, limit })).map(({ id }) => id);
     },
     within: (ms, call) => client.withDeadline(Date.now() + ms, call),

@@ -9,7 +9,6 @@ export type ClientErrorKind =
   | 'invalid'
   /** The conversation is closing, or its workflow has ended. */
   | 'closed'
-  | 'not-yet-available'
   /** Another step runs, or the conversation runs by itself. */
   | 'cannot-step'
   /** As many events as may wait do so. */
@@ -87,7 +86,6 @@ const KINDS: Readonly<Record<string, ClientErrorKind>> = {
   InvalidStart: 'invalid',
   UnknownTurn: 'not-found',
   UnknownProposal: 'not-found',
-  NotYetAvailable: 'not-yet-available',
   ConversationClosing: 'closed',
   CannotStep: 'cannot-step',
   QueueFull: 'queue-full',

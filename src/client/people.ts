@@ -75,6 +75,8 @@ const MOST_CONVERSATIONS = 1_000;
 const AT_ONCE = 8;
 /** Milliseconds for one conversation among many; more than the five seconds for which a dead worker is waited for. */
 const PATIENCE_MS = 8_000;
+/** For all of them together; who was not asked by then is named among the silent. */
+const ALL_MS = 60_000;
 /** Milliseconds until a decision shows: a sub-agent hears of it by way of its parent. */
 const TAKEN_WITHIN_MS = 10_000;
 const LOOK_MS = 100;
@@ -146,9 +148,14 @@ export function createPeople({ handleOf, withId, argumentsOf, running, within }:
       const found: Pending[] = [];
       const silent: { id: string; reason: string }[] = [];
       const rest = [...asked];
+      const deadline = Date.now() + ALL_MS;
       const work = async (): Promise<void> => {
         for (let id = rest.shift(); id !== undefined; id = rest.shift()) {
           const one = id;
+          if (Date.now() > deadline) {
+            silent.push({ id, reason: 'was not asked: the others took too long to answer' });
+            continue;
+          }
           try {
             found.push(...(await within(PATIENCE_MS, () => approvals(one))));
           } catch (error) {

@@ -1,8 +1,6 @@
 /** What a client may say (design section 3): checked here, turned into events, and answered when the state has the answer. */
 import {
   ApplicationFailure,
-  defineQuery,
-  defineUpdate,
   setDefaultSignalHandler,
   setDefaultUpdateHandler,
   setHandler,
@@ -33,7 +31,6 @@ import {
   contextQuery,
   FAILURES,
   interruptSignal,
-  LATER,
   messageSignal,
   newSignal,
   queueQuery,
@@ -111,8 +108,7 @@ export function handleMessages(conversation: Conversation): Handled {
   handlePeople({ state, tell, counted, hear, reject });
   setHandler(closeSignal, () => tell({ kind: 'close-requested', at: now() }));
   setDefaultSignalHandler((name) => {
-    const known = (LATER.signals as readonly string[]).includes(name);
-    reject(name, known ? FAILURES.notYetAvailable : 'no signal of that name');
+    reject(name, 'no signal of that name');
   });
 
   setHandler(
@@ -211,13 +207,6 @@ export function handleMessages(conversation: Conversation): Handled {
     );
   }
   handleLineage({ state, tell, bell, isLeaving, counted });
-  for (const name of LATER.updates) {
-    setHandler(defineUpdate<void>(name), () => undefined, {
-      validator: () => {
-        throw notYetAvailable(name);
-      },
-    });
-  }
   setDefaultUpdateHandler((name) => {
     throw ApplicationFailure.nonRetryable(`no update "${name}" in a conversation`, 'UnknownUpdate');
   });
@@ -225,11 +214,6 @@ export function handleMessages(conversation: Conversation): Handled {
   setHandler(statusQuery, () => statusOf(state(), workflowInfo().historyLength));
   setHandler(contextQuery, () => contextOf(state()));
   setHandler(queueQuery, () => queueOf(state()));
-  for (const name of LATER.queries) {
-    setHandler(defineQuery(name), () => {
-      throw notYetAvailable(name);
-    });
-  }
 
   /** The text is at hand in the run that heard it. */
   const atHand = (ended: EndedTurn): TurnResult | undefined => {
@@ -287,8 +271,4 @@ function unknownTurn(turn: string): ApplicationFailure {
     `${turn} is not running, waiting, or one of the last ${LIMITS.rememberedTurns}; older turns are in the history`,
     FAILURES.unknownTurn,
   );
-}
-
-function notYetAvailable(name: string): ApplicationFailure {
-  return ApplicationFailure.nonRetryable(`"${name}" is part of the contract but not built yet`, FAILURES.notYetAvailable);
 }

@@ -96,19 +96,11 @@ export const reviewUpdate = defineUpdate<Reviewed, [ReviewRequest]>('accept');
 export const careUpdate = defineUpdate<Cared, [CareRequest?]>('care');
 export const memoryStatusQuery = defineQuery<MemoryStatus>('status');
 
-/** In the contract, not built yet: these fail with the type `NotYetAvailable`. */
-export const LATER = {
-  signals: [] as readonly string[],
-  updates: [] as readonly string[],
-  queries: [] as readonly string[],
-} as const;
-
 /** Types of the failures that a client can meet. */
 export const FAILURES = {
   invalidStart: 'InvalidStart',
   invalidMessage: 'InvalidMessage',
   unknownTurn: 'UnknownTurn',
-  notYetAvailable: 'NotYetAvailable',
   closing: 'ConversationClosing',
   /** The run hands over to the next: say it again, with the same id. */
   continues: 'Continues',
