@@ -59,6 +59,7 @@ test.each([
   ['mcp__github__*', 'mcp__gitlab__search', false],
   ['a*a', 'a', false],
   ['a*b*c', 'a-c-b', false],
+  ['a*bc*cd', 'abcd', false],
   ['a.c', 'abc', false],
   ['*', '', true],
 ])('the pattern %s, asked for %s: %p', (pattern, text, fits) => {
