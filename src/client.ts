@@ -12,6 +12,7 @@ import { toDescription, toListed, type Description, type Listed } from './client
 import { ClientError, isBetweenRuns, toClientError } from './client/errors.js';
 import { createLineageClient, type LineageClient } from './client/lineage.js';
 import { createScopeMemory, type ScopeMemory } from './client/memory.js';
+import { createPeople, type PeopleClient } from './client/people.js';
 import { persistInTrying } from './client/persist-in-trying.js';
 import { temporalConnection, type Config } from './config.js';
 import {
@@ -28,9 +29,11 @@ import {
   type TurnResult,
 } from './conversation/contract.js';
 import { readMessage, readStart } from './conversation/input.js';
+import { CHILD_PATTERN } from './conversation/people-input.js';
 import type { Entry } from './conversation/message.js';
 import type { SlotRange } from './conversation/slots.js';
 import { fetchRuns, type FetchedRuns } from './heal/fetch-runs.js';
+import { askedArguments } from './memory/asked-arguments.js';
 import { readBranch, readBranches, readCurrent, type Branch } from './memory/branches.js';
 import { importedLife, readLife, type PastLife } from './memory/past-life.js';
 import type { ConversationKey, EpisodeRecord, FactRecord, Store } from './stores/store.js';
@@ -54,6 +57,7 @@ export { ClientError, type ClientErrorKind } from './client/errors.js';
 export type { Begun, Deleted, LineageClient } from './client/lineage.js';
 export type { ScopeMemory } from './client/memory.js';
 export type { Branch } from './memory/branches.js';
+export type { AllPending, PeopleClient, Pending } from './client/people.js';
 export type { Description, Listed, PendingActivity, RunState } from './client/describe.js';
 
 export interface Started {
@@ -77,7 +81,7 @@ export interface Remembered {
   readonly skipped: number;
 }
 
-export interface PerduraClient extends LineageClient {
+export interface PerduraClient extends LineageClient, PeopleClient {
   readonly namespace: string;
   readonly taskQueue: string;
   /** Starts a conversation, or attaches to the running one of that id. Without an id one is made. */
@@ -184,7 +188,7 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
     const { agent, scope, title, origin } = start.value;
     const parent = origin?.kind === 'fork' ? { parent: origin.conversation, parentTurn: origin.turn ?? '' } : {};
     return {
-      workflowId: checkedId(id),
+      workflowId: checkedId(id, ID_PATTERN),
       taskQueue,
       args: [options],
       memo: { agent, scope, ...(title === null ? {} : { title }), ...parent },
@@ -236,10 +240,38 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
     return persistInTrying({ attempt }, () => handleOf(id).executeUpdate(update, { args, updateId: `${update.name}-${requestId}` }));
   };
 
+  const list = async ({ limit = 50, query }: { limit?: number; query?: string } = {}): Promise<Listed[]> => {
+    // A run that handed over is a part of the conversation, as is an earlier life of the same id.
+    const ours = `WorkflowType = '${WORKFLOW_TYPE}' AND ExecutionStatus != 'ContinuedAsNew'`;
+    const found = new Map<string, Listed>();
+    try {
+      for await (const info of client.workflow.list({ query: query === undefined ? ours : `${ours} AND (${query})` })) {
+        const listed = toListed(info);
+        if (found.get(listed.id)?.running !== true && (!found.has(listed.id) || listed.running)) found.set(listed.id, listed);
+        if (found.size === limit) break;
+      }
+    } catch (error) {
+      throw toClientError(error, 'cannot list conversations');
+    }
+    return [...found.values()];
+  };
+
+  const people = createPeople({
+    handleOf,
+    withId,
+    argumentsOf: async (approval) => askedArguments(await store(), await keyOf(approval.conversation), approval),
+    async running(query, limit) {
+      const wanted = `ExecutionStatus = 'Running'${query === undefined ? '' : ` AND (${query})`}`;
+      return (await list({ query: wanted, limit })).map(({ id }) => id);
+    },
+    within: (ms, call) => client.withDeadline(Date.now() + ms, call),
+  });
+
   return {
     namespace,
     taskQueue,
     ...createLineageClient({ client, namespace, store, handleOf, describe, status, startOptions }),
+    ...people,
 
     async start(id = `conv-${randomUUID()}`, options = {}) {
       const own = startOptions(id, options);
@@ -374,21 +406,7 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
         throw toClientError(error, `cannot fetch the history of ${id}`);
       }),
 
-    async list({ limit = 50, query } = {}) {
-      // A run that handed over is a part of the conversation, as is an earlier life of the same id.
-      const ours = `WorkflowType = '${WORKFLOW_TYPE}' AND ExecutionStatus != 'ContinuedAsNew'`;
-      const found = new Map<string, Listed>();
-      try {
-        for await (const info of client.workflow.list({ query: query === undefined ? ours : `${ours} AND (${query})` })) {
-          const listed = toListed(info);
-          if (found.get(listed.id)?.running !== true && (!found.has(listed.id) || listed.running)) found.set(listed.id, listed);
-          if (found.size === limit) break;
-        }
-      } catch (error) {
-        throw toClientError(error, 'cannot list conversations');
-      }
-      return [...found.values()];
-    },
+    list,
 
     async close() {
       await (await opened)?.close();
@@ -397,8 +415,10 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
   };
 }
 
-function checkedId(id: string): string {
-  if (ID_PATTERN.test(id)) return id;
+/** A sub-agent can be spoken of, but is started by its parent alone. */
+function checkedId(id: string, ...patterns: readonly RegExp[]): string {
+  const allowed = patterns.length > 0 ? patterns : [ID_PATTERN, CHILD_PATTERN];
+  if (allowed.some((pattern) => pattern.test(id))) return id;
   throw new ClientError('invalid', `${JSON.stringify(id.slice(0, 80))} cannot be a conversation's id: it must match ${ID_PATTERN.source}`);
 }
 

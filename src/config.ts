@@ -2,7 +2,7 @@
  * Settings (design section 7). The only file that reads the environment: `.env` in the working directory, the real
  * environment wins. An empty value counts as not set, so `ANTHROPIC_API_KEY= npm start` leaves out the one in `.env`.
  */
-import { readFileSync } from 'node:fs';
+import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { homedir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
@@ -38,6 +38,9 @@ export interface Config {
   readonly metricsAddress?: string;
   /** `host:port`, lower case: what `fetch_url` may reach although its address is not public. */
   readonly fetchAllow: readonly string[];
+  /** Told when a person is waited for: a program by its absolute path, and an address. */
+  readonly notifyCommand?: string;
+  readonly notifyUrl?: string;
   /** The working directory that `.env` and `.perdura/` belong to. */
   readonly cwd: string;
   /** What `@temporalio/envconfig` is given to read; `temporalConnection` is the way to use it. */
@@ -90,6 +93,12 @@ export const SETTINGS = [
     meaning: 'hosts that fetch_url may reach although they are not public, as host:port, parted by commas',
     secret: false,
   },
+  {
+    name: 'PERDURA_NOTIFY_COMMAND',
+    meaning: 'a program that a worker starts when a person is waited for; it gets what waits as JSON on stdin',
+    secret: false,
+  },
+  { name: 'PERDURA_NOTIFY_URL', meaning: 'an address that a worker posts the same JSON to', secret: true },
 ] as const satisfies readonly Setting[];
 
 type SettingName = (typeof SETTINGS)[number]['name'];
@@ -125,6 +134,8 @@ export function loadConfig(env: Environment = process.env, cwd: string = process
     logLevel: checkedLogLevel(readOr('PERDURA_LOG_LEVEL')),
     fetchAllow: Object.freeze(checkedHosts('PERDURA_FETCH_ALLOW', read('PERDURA_FETCH_ALLOW'))),
     metricsAddress: checkedSocket('PERDURA_METRICS_ADDRESS', read('PERDURA_METRICS_ADDRESS')),
+    notifyCommand: checkedProgram('PERDURA_NOTIFY_COMMAND', read('PERDURA_NOTIFY_COMMAND'), cwd),
+    notifyUrl: checkedUrl('PERDURA_NOTIFY_URL', read('PERDURA_NOTIFY_URL'), ['http:', 'https:']),
     cwd: resolve(cwd),
     temporalEnv: Object.freeze(Object.fromEntries(Object.entries(all).filter(isTemporalEntry))),
   });
@@ -140,7 +151,9 @@ export function secretsOf(config: Config): string[] {
   const keys = [config.anthropicApiKey, config.openaiApiKey, config.geminiApiKey];
   const urls = [config.anthropicBaseUrl, config.openaiBaseUrl, config.geminiBaseUrl, config.ollamaHost, config.redisUrl];
   const ofTemporal = Object.entries(config.temporalEnv).flatMap(([name, value]) => (TEMPORAL_SECRETS.test(name) ? [value] : []));
-  return [...keys.filter((key) => key !== undefined), ...urls.flatMap(passwordsIn), ...ofTemporal];
+  // Whoever knows the address of a webhook may write there.
+  const addresses = [config.notifyUrl].filter((url) => url !== undefined);
+  return [...keys.filter((key) => key !== undefined), ...urls.flatMap(passwordsIn), ...addresses, ...ofTemporal];
 }
 
 /** Who has no key, no other address and names no other provider gets the scripted stand-in. */
@@ -307,6 +320,19 @@ function checked(name: SettingName, value: string, pattern: RegExp, wanted: stri
 /** A header cannot carry blanks and control characters: better said here than by a stack trace at the first call. */
 function checkedKey(name: SettingName, value: string | undefined): string | undefined {
   return value === undefined ? undefined : checked(name, value, /^[\x21-\x7e]+$/, 'the key alone, without blanks or quotes');
+}
+
+/** A path, not a command line: nothing of it is given to a shell. */
+function checkedProgram(name: SettingName, value: string | undefined, cwd: string): string | undefined {
+  if (value === undefined) return undefined;
+  const path = resolve(cwd, value);
+  try {
+    accessSync(path, constants.X_OK);
+    if (statSync(path).isFile()) return path;
+  } catch {
+    // Said below.
+  }
+  return refuse(name, value, 'the path of a program that can be run, without arguments');
 }
 
 function checkedUrl(name: SettingName, value: string | undefined, protocols: readonly string[]): string | undefined {

@@ -24,6 +24,7 @@ import { createRememberedBy } from './heal/remembered.js';
 import type { WorkflowCode } from './heal/replay-runs.js';
 import { toTraces } from './memory/traces.js';
 import { createModels } from './models/choose.js';
+import { createNotify } from './notify.js';
 import { installTelemetry, runtimeLog, toSinks } from './observability.js';
 import { createAttributeCheck } from './registered-attributes.js';
 import { openStore } from './stores/open.js';
@@ -159,6 +160,7 @@ async function activitiesOf(
     processors: own.processors,
     hooks: own.hooks,
     compactionPlugins: own.compactionPlugins,
+    notify: createNotify({ command: config.notifyCommand, url: config.notifyUrl, environment: commandEnvironment() }),
     ...more,
   });
 }

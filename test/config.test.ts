@@ -145,6 +145,7 @@ test('every setting has a name, a meaning, and says whether it is a secret', () 
     'OPENAI_API_KEY',
     'GEMINI_API_KEY',
     'GOOGLE_API_KEY',
+    'PERDURA_NOTIFY_URL',
   ]);
 });
 
@@ -175,4 +176,15 @@ test('a profile that is not there is said in words', async () => {
 test('the cache follows XDG_CACHE_HOME', () => {
   expect(loadMachine({ XDG_CACHE_HOME: '/x/cache', PATH: '/a:/b' })).toMatchObject({ cacheDir: '/x/cache/perdura', path: ['/a', '/b'] });
   expect(loadMachine({ HOME: '/home/ada' }).cacheDir).toBe('/home/ada/.cache/perdura');
+});
+
+test('whom to tell that a person is waited for: a program that can be run, by its path, and an address that is a secret', () => {
+  const program = join(cwd, 'tell');
+  writeFileSync(program, '#!/bin/sh\n', { mode: 0o755 });
+  const address = 'https://hooks.example/T0/secret';
+  const config = loadConfig({ PERDURA_NOTIFY_COMMAND: 'tell', PERDURA_NOTIFY_URL: address }, cwd);
+  expect(config).toMatchObject({ notifyCommand: program, notifyUrl: address });
+  expect(secretsOf(config)).toContain(address);
+  expect(() => loadConfig({ PERDURA_NOTIFY_COMMAND: 'tell --loud' }, cwd)).toThrow(/PERDURA_NOTIFY_COMMAND .* without arguments/);
+  expect(() => loadConfig({ PERDURA_NOTIFY_URL: 'ftp://secret.example' }, cwd)).toThrow(/PERDURA_NOTIFY_URL cannot be used: write a URL/);
 });

@@ -1,9 +1,8 @@
 /** The `notify` step: whoever the worker's settings name hears that a person is waited for, and how to answer. */
 import { Context } from '@temporalio/activity';
 import type { NotifyInput } from '../conversation/effects.js';
-import type { JsonValue } from '../conversation/message.js';
 import { beginningOf } from '../conversation/text.js';
-import { inputOf } from '../memory/bodies.js';
+import { askedArguments } from '../memory/asked-arguments.js';
 import type { ActivityDependencies } from './index.js';
 import { keyOf } from './key.js';
 
@@ -30,16 +29,10 @@ const ARGUMENT_CHARACTERS = 2_000;
 export async function notifyOfWait({ store, notify }: Pick<ActivityDependencies, 'store' | 'notify'>, input: NotifyInput): Promise<void> {
   if (!notify) return;
   const key = keyOf(input.identity);
-  const entries = await store.entries.read(
-    key,
-    input.waiting.map(({ askedIn }) => askedIn),
-  );
   const { agent } = input.identity;
-  const notices = input.waiting.map(async ({ callId, kind, tool, until }, at): Promise<Notice> => {
-    const message = entries[at]?.message;
-    const blocks = message?.role === 'assistant' ? message.blocks : [];
-    const block = blocks.find((one) => one.kind === 'tool-call' && one.callId === callId);
-    const given: JsonValue = block?.kind === 'tool-call' ? await inputOf(store, key, block) : null;
+  const notices = input.waiting.map(async (wait): Promise<Notice> => {
+    const { callId, kind, tool, until } = wait;
+    const given = (await askedArguments(store, key, wait)) ?? null;
     return {
       conversation: key.conversation,
       agent,

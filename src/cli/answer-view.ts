@@ -29,6 +29,8 @@ export interface ViewOptions {
   readonly from?: string;
   /** The person's own messages stand on the screen already. */
   readonly isOurs: (messageId: string) => boolean;
+  /** Somebody else shows what waits for a person, with its arguments. */
+  readonly showsAsked?: boolean;
 }
 
 type TurnEvent = Extract<FeedEvent, { readonly turn: string }>;
@@ -58,9 +60,13 @@ export function createAnswerView(drawing: Drawing, options: ViewOptions): Answer
       case 'waiting':
         return note(`waiting: ${event.for}; going on at ${new Date(event.until).toLocaleTimeString()}`);
       case 'asked':
-        return note(`${event.what === 'question' ? '?' : 'may it run?'} ${event.name} ${event.target}`);
+        drawing.endText();
+        if (options.showsAsked === true) return;
+        return note(`? ${event.what === 'question' ? 'asks you' : 'may it run?'} ${event.name} ${event.target}`);
       case 'decided':
-        return note(`${event.decision}: ${event.name}`);
+        return note(
+          `${event.decision === 'approve' || event.decision === 'answer' ? '✓' : '✗'} ${DECIDED[event.decision] ?? event.decision}: ${event.name}`,
+        );
       case 'paused':
         return note(`stopped before ${event.why}; \`perdura debug\` goes on step by step`);
       case 'compacted':
@@ -177,6 +183,13 @@ export function createAnswerView(drawing: Drawing, options: ViewOptions): Answer
     isFinished: (turn) => finished.has(turn),
   };
 }
+
+const DECIDED: Readonly<Record<string, string>> = {
+  approve: 'allowed',
+  deny: 'not allowed',
+  answer: 'answered',
+  expired: 'nobody decided in time',
+};
 
 interface Drawn {
   /** The model call whose text stands at the end of what was drawn. */

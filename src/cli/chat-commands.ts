@@ -11,6 +11,9 @@ interface CommandDescription {
 export const CHAT_COMMANDS = [
   { name: '/new', meaning: 'clear the session; long-term memory keeps what it was about' },
   { name: '/retry', meaning: 'say the last message again, as a new one' },
+  { name: '/approve', argument: '[NOTE]', meaning: 'let the call run that waits for your leave; c2 before the note names one of several' },
+  { name: '/deny', argument: '[NOTE]', meaning: 'do not let it run, or give no answer; the agent reads the note' },
+  { name: '/approvals', meaning: 'what waits for you, again' },
   { name: '/status', meaning: 'what the conversation does and has used' },
   { name: '/context', meaning: 'what the model sees, and how much still fits' },
   { name: '/compact', meaning: 'make memory of the older turns now' },
@@ -64,5 +67,6 @@ export function helpText(): string {
     ...lines,
     '  Ctrl+C         once stops the answer, twice leaves',
     '  anything else is said to the agent; a line sent while it answers is taken next',
+    '  while a question of the agent waits, the next line is its answer',
   ].join('\n');
 }

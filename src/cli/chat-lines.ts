@@ -59,6 +59,14 @@ export async function chatInLines(
       }
       case '/retry':
         return say(await lastMessage(session));
+      case '/approve':
+      case '/deny':
+      case '/approvals':
+        // A line is taken when the answer before it is there: nothing waits any more by then.
+        throw new CliError(
+          `${name} is for a chat at a terminal; here \`perdura approvals ${id}\` shows what waits and how to decide`,
+          EXIT.usage,
+        );
       case '/status':
         return output.line(statusCard(id, await client.status(id)));
       case '/context':

@@ -32,19 +32,21 @@ export async function openSession(
     readonly resume?: string;
     readonly agent?: string;
     readonly model?: string;
+    /** US dollars. */
+    readonly budget?: number;
     readonly linkOf?: (id: string) => string | undefined;
   },
 ): Promise<ChatSession> {
-  const { resume, agent, model, linkOf } = options;
+  const { resume, agent, model, budget, linkOf } = options;
   let openTurns: readonly string[] = [];
   let id: string;
   if (resume === undefined) {
-    ({ id } = await client.start(undefined, { agent, model }));
+    ({ id } = await client.start(undefined, { agent, model, ...(budget === undefined ? {} : { budget: { maxCostUsd: budget } }) }));
   } else {
     id = resume;
     openTurns = openTurnsOf(await client.status(id));
-    if (agent !== undefined || model !== undefined)
-      output.problem('--agent and --model choose for a new conversation; this one keeps its own');
+    if (agent !== undefined || model !== undefined || budget !== undefined)
+      output.problem('--agent, --model and --budget choose for a new conversation; this one keeps its own');
   }
   let spoken = false;
   return {

@@ -29,6 +29,7 @@ import type { ChatCommand } from './chat-commands.js';
 import { helpText, readChatLine, refusalOf } from './chat-commands.js';
 import { createFoot } from './chat-foot.js';
 import { openLineEditor } from './chat-line-editor.js';
+import { createChatPeople } from './chat-people.js';
 import type { ChatSession } from './chat-session.js';
 import { messageOf } from './exit.js';
 import type { Waiting } from './what-it-waits-for.js';
@@ -82,7 +83,14 @@ export async function chatInTerminal(
     from: session.openTurns[0],
     // The question of a turn that was running when we came is in the recap.
     isOurs: (messageId) => ours.has(messageId),
+    showsAsked: true,
   });
+  const people = createChatPeople(session);
+  const lookAtPeople = (): void => {
+    people.look().catch((error: unknown) => {
+      if (!stop.aborted) output.problem(`cannot read what waits for you: ${messageOf(error)}; /approvals tries again`);
+    });
+  };
   const showFoot = (): void => {
     if (!stop.aborted) foot.show();
   };
@@ -110,7 +118,9 @@ export async function chatInTerminal(
   };
 
   const send = (text: string): void => {
-    if (waitingFor > 0) output.note('(queued: it is taken after this answer)');
+    const isHeld = people.count() > 0;
+    if (waitingFor > 0)
+      output.note(`(queued: it is taken after this answer${isHeld ? ', which waits for your leave: /approve or /deny' : ''})`);
     session.noteSpoken();
     const messageId = randomUUID();
     ours.add(messageId);
@@ -141,6 +151,11 @@ export async function chatInTerminal(
         return reset();
       case '/retry':
         return send(await lastMessage(session));
+      case '/approve':
+      case '/deny':
+        return output.note(await people.decide(name === '/approve' ? 'approve' : 'deny', argument));
+      case '/approvals':
+        return people.showAll();
       case '/status':
         return output.say(statusCard(id, await client.status(id)));
       case '/context':
@@ -177,8 +192,12 @@ export async function chatInTerminal(
     switch (line.kind) {
       case 'nothing':
         return showFoot();
-      case 'message':
-        return send(line.text);
+      case 'message': {
+        const question = people.question();
+        if (question === undefined) return send(line.text);
+        people.answer(question, line.text).then(output.note, (error: unknown) => output.problem(messageOf(error)));
+        return showFoot();
+      }
       case 'unknown-command':
       case 'stray-words':
         return output.problem(refusalOf(line));
@@ -213,11 +232,17 @@ export async function chatInTerminal(
     heardAt = Date.now();
     waiting = waitingAfter(event, waiting, heardAt) ?? (waitingFor > 0 ? { text: 'model thinking {s}', since: heardAt } : undefined);
     view.event(event);
+    if (event.kind === 'asked') lookAtPeople();
+    if (event.kind === 'decided') people.forget(event.callId);
   };
   const watching = watch(session, hear, stop, () => (waiting = trouble('store unreachable', waiting, Date.now())));
   const asking = askWhenSilent(session, stop, {
     isSilent: () => waitingFor > 0 && Date.now() - heardAt > SILENCE,
-    onStatus: (status) => (waiting = waitingOfStatus(status, waiting, Date.now())),
+    onStatus(status) {
+      waiting = waitingOfStatus(status, waiting, Date.now());
+      // What a sub-agent waits for is not in our feed.
+      if (status.pendingApprovals !== people.count()) lookAtPeople();
+    },
     onTrouble: (what) => (waiting = trouble(what, waiting, Date.now())),
   });
   try {

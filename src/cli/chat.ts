@@ -16,6 +16,8 @@ export interface ChatOptions {
   readonly resume?: string | true;
   readonly agent?: string;
   readonly model?: string;
+  /** US dollars. */
+  readonly budget?: number;
   /** A message, or true when it comes from stdin. */
   readonly print?: string | true;
   readonly outputFormat: 'text' | 'json' | 'stream-json';
@@ -62,14 +64,15 @@ export async function chat(
     }
     const linkOf = await linkTo(config, services);
     const { openSession } = await import('./chat-session.js');
-    let session = await openSession(client, config, output, { resume, agent: options.agent, model: options.model, linkOf });
+    const wanted = { agent: options.agent, budget: options.budget, linkOf };
+    let session = await openSession(client, config, output, { ...wanted, resume, model: options.model });
     introduce(session);
     stopGivingUp();
     let left = await talk(session, words, options, leave);
     // The person chose another model, and with it another conversation.
     while (left.model !== undefined && !leave.signal.aborted) {
       await tidyUp(session);
-      session = await openSession(client, config, output, { agent: options.agent, model: left.model, linkOf });
+      session = await openSession(client, config, output, { ...wanted, model: left.model });
       introduce(session);
       left = await talk(session, [], options, leave);
     }

@@ -31,6 +31,7 @@ export function messageOf(error: unknown): string {
 
 const CLIENT_ERRORS: Readonly<Record<string, number>> = {
   'not-found': EXIT.notFound,
+  'not-waiting': EXIT.notFound,
   invalid: EXIT.usage,
   unreachable: EXIT.unreachable,
   aborted: EXIT.interrupted,

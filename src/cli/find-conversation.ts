@@ -1,6 +1,7 @@
 /** Ids as people type them: whole, or a beginning that only one conversation has. */
 import type { PerduraClient } from '../client.js';
 import { ID_PATTERN } from '../conversation/contract.js';
+import { CHILD_PATTERN } from '../conversation/people-input.js';
 import { CliError, EXIT } from './exit.js';
 import type { Desk } from './with-client.js';
 
@@ -10,13 +11,16 @@ export async function findConversation(
 ): Promise<string> {
   // As `perdura list` shows a shortened one.
   const beginning = given.replace(/…$/, '');
-  if (!ID_PATTERN.test(beginning)) {
+  if (!BEGINNING.test(beginning)) {
     throw new CliError(`${JSON.stringify(given)} is not an id of a conversation: up to 64 letters, digits, - and _`, EXIT.usage);
   }
   const id = await slowly(`looking for ${beginning}`, find(client, beginning));
   if (id !== beginning) output.note(`${beginning} is ${id}`);
   return id;
 }
+
+/** Of a conversation's id or of a sub-agent's: `conv-3f2a:turn_0001:1`. */
+const BEGINNING = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}(?::[a-z0-9_]{0,24}){0,16}$/;
 
 /** What has ended cannot be told anything; better said here than as "no such conversation". */
 export async function findRunning(desk: Pick<Desk, 'client' | 'output' | 'slowly'>, given: string): Promise<string> {
@@ -29,15 +33,18 @@ export async function findRunning(desk: Pick<Desk, 'client' | 'output' | 'slowly
 async function find(client: PerduraClient, beginning: string): Promise<string> {
   let missing: unknown;
   try {
-    return (await client.describe(beginning)).id;
+    // Other workflows of ours have colons in their ids too.
+    if (ID_PATTERN.test(beginning) || CHILD_PATTERN.test(beginning)) return (await client.describe(beginning)).id;
   } catch (error) {
     if ((error as { kind?: unknown }).kind !== 'not-found') throw error;
     missing = error;
   }
   // Where visibility cannot be asked for a beginning, there is none.
-  const found = await client.list({ query: `WorkflowId STARTS_WITH '${beginning}'`, limit: 4 }).catch(() => []);
+  const listed = await client.list({ query: `WorkflowId STARTS_WITH '${beginning}'`, limit: 100 }).catch(() => []);
+  // A conversation and its sub-agents begin with the same: meant is the conversation, as long as no colon is typed.
+  const found = beginning.includes(':') ? listed.map(({ id }) => id) : [...new Set(listed.map(({ id }) => id.replace(/:.*$/, '')))];
   const [first, second] = found;
-  if (first !== undefined && second === undefined) return first.id;
+  if (first !== undefined && second === undefined) return first;
   if (first === undefined) {
     throw new CliError(
       `cannot find conversation ${beginning}: none has this id or begins with it; \`perdura list\` shows all`,
@@ -47,7 +54,7 @@ async function find(client: PerduraClient, beginning: string): Promise<string> {
       },
     );
   }
-  const names = found.map(({ id }) => id).slice(0, 3);
+  const names = found.slice(0, 3);
   throw new CliError(
     `${beginning} is the beginning of several conversations (${names.join(', ')}${found.length > 3 ? ', …' : ''}): write more of it`,
     EXIT.usage,

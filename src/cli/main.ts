@@ -2,12 +2,17 @@
 import { Command, CommanderError } from 'commander';
 import { loadConfig, readColorWish, withTemporalEnv } from '../config.js';
 import { packageVersion } from '../version.js';
+import * as answer from './commands/answer.js';
+import * as approvals from './commands/approvals.js';
+import * as approve from './commands/approve.js';
+import * as budget from './commands/budget.js';
 import * as cancel from './commands/cancel.js';
 import * as chat from './commands/chat.js';
 import * as close from './commands/close.js';
 import * as completion from './commands/completion.js';
 import * as contextMeter from './commands/context.js';
 import * as deleteConversation from './commands/delete.js';
+import * as deny from './commands/deny.js';
 import * as dev from './commands/dev.js';
 import * as doctor from './commands/doctor.js';
 import * as exportConversation from './commands/export.js';
@@ -29,6 +34,7 @@ import * as show from './commands/show.js';
 import * as stop from './commands/stop.js';
 import * as terminate from './commands/terminate.js';
 import * as watch from './commands/watch.js';
+import * as withdraw from './commands/withdraw.js';
 import * as worker from './commands/worker.js';
 import type { CliContext } from './context.js';
 import { EXIT, exitCodeOf, messageOf } from './exit.js';
@@ -48,6 +54,12 @@ const COMMANDS = [
   memory,
   history,
   watch,
+  approvals,
+  approve,
+  deny,
+  answer,
+  withdraw,
+  budget,
   rename,
   stop,
   rewind,

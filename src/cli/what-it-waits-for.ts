@@ -24,7 +24,7 @@ export function waitingAfter(event: FeedEvent, before: Waiting | undefined, now:
     case 'waiting':
       return { text: `waiting: ${becauseOf(event.for)} until ${clock(event.until)}`, since: now };
     case 'asked':
-      return { text: event.what === 'question' ? 'waiting: your answer' : `waiting: your leave for ${event.name}`, since: now };
+      return { text: personInWords(event.what, event.name, event.until, now), since: now };
     case 'decided':
       return { text: 'model thinking {s}', since: now };
     case 'turn-finished':
@@ -43,6 +43,11 @@ export function waitingOfStatus(status: Status, before: Waiting | undefined, now
     const scope = /^memory:(\S+)/.exec(status.waitingFor)?.[1] ?? '';
     const text = `waiting for the memory of ${scope} {s}`;
     return before?.text === text ? before : { text, since: before === undefined || isTrouble(before) ? now : before.since };
+  }
+  const person = /^a person: (leave for|an answer to) (\S+).*until (\d{4}-\d\d-\d\dT[\d:.]+Z)$/s.exec(status.waitingFor ?? '');
+  if (person) {
+    const [, what, tool = '', until = ''] = person;
+    return { text: personInWords(what === 'leave for' ? 'approval' : 'question', tool, Date.parse(until), now), since: now };
   }
   if (status.waitingFor !== undefined) {
     const until = /(?:trying again )?at (\d{4}-\d\d-\d\dT[\d:.]+Z)/.exec(status.waitingFor)?.[1];
@@ -70,6 +75,10 @@ export function toWords({ text, since }: Waiting, now: number): string {
   return text.replace('{s}', `${Math.max(Math.floor((now - since) / 1000), 0)} s`);
 }
 
+function personInWords(what: 'approval' | 'question', tool: string, until: number, now: number): string {
+  return `waiting: your ${what === 'question' ? 'answer' : `leave for ${tool}`} until ${momentOf(until, now)}`;
+}
+
 /** `rate-limit: 429 …` is what programs read; a person needs the first part. */
 function becauseOf(text: string): string {
   const kind = /^([a-z][a-z-]*):/.exec(text)?.[1];
@@ -88,6 +97,12 @@ function targetOf(input: string): string {
     // A long input arrives cut.
     return /:\s*"([^"]*)/.exec(input)?.[1] ?? '';
   }
+}
+
+/** Days are named where it is not today. */
+function momentOf(at: number, now: number): string {
+  const isToday = new Date(at).toDateString() === new Date(now).toDateString();
+  return isToday ? clock(at) : new Date(at).toLocaleDateString('en-GB', { day: 'numeric', month: 'short' });
 }
 
 function clock(at: number): string {

@@ -10,6 +10,8 @@ export type ClientErrorKind =
   /** The conversation is closing, or its workflow has ended. */
   | 'closed'
   | 'not-yet-available'
+  /** Nothing of that name waits for a decision, or not with these arguments. */
+  | 'not-waiting'
   /** Temporal or the store does not answer. */
   | 'unreachable'
   /** The caller's signal. What was sent stays sent. */
@@ -83,6 +85,7 @@ const KINDS: Readonly<Record<string, ClientErrorKind>> = {
   UnknownProposal: 'not-found',
   NotYetAvailable: 'not-yet-available',
   ConversationClosing: 'closed',
+  NotWaiting: 'not-waiting',
 };
 
 function failureIn(error: unknown): ApplicationFailure | undefined {

@@ -110,7 +110,8 @@ export function waitsForOrigin({ lineage }: ConversationState): string | undefin
 }
 
 /** Conversation, as a search attribute: a resumed one has no parent but itself. */
-export function parentOf({ lineage }: ConversationState): string | undefined {
+export function parentOf({ lineage, parent }: ConversationState): string | undefined {
+  if (parent) return parent.conversation;
   return lineage?.origin.kind === 'fork' ? lineage.origin.conversation : undefined;
 }
 

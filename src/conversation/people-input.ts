@@ -109,9 +109,22 @@ export function readChildNews(payload: unknown): Checked<ChildNews> {
 
 function isApproval(value: unknown): value is Approval {
   if (!isObject(value)) return false;
-  const { conversation, callId, tool, target, hash, kind, expiresAt } = value as Record<string, unknown>;
-  const texts = [callId, tool, target, hash].every((text) => typeof text === 'string' && text.length <= 500);
-  return texts && isConversation(conversation) && (kind === 'approval' || kind === 'question') && typeof expiresAt === 'number';
+  const {
+    conversation,
+    callId,
+    turnId,
+    tool,
+    target,
+    hash,
+    why = '',
+    kind,
+    askedIn,
+    askedAt,
+    expiresAt,
+  } = value as Record<string, unknown>;
+  const texts = [callId, turnId, tool, target, hash, why].every((text) => typeof text === 'string' && text.length <= 500);
+  const numbers = [askedIn, askedAt, expiresAt].every(isPositive);
+  return texts && numbers && isConversation(conversation) && (kind === 'approval' || kind === 'question');
 }
 
 function isReport(value: unknown): value is ChildReport {

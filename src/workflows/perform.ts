@@ -132,7 +132,7 @@ export function createPerformer(
         case 'stop':
           scope.cancel();
           scope = new CancellationScope();
-          for (const child of step.children) signalOther(child, interruptSignal, { reason: 'its parent was stopped' });
+          for (const child of step.children) void signalOther(child, interruptSignal, { reason: 'its parent was stopped' });
           return tell({ kind: 'stop-sent', at });
         case 'tell-attributes': {
           const { AgentStatus: status, AgentTurns: turns } = step.attributes;
@@ -176,11 +176,11 @@ export function createPerformer(
         case 'start-child':
           return startSubAgent(step.start, tell);
         case 'tell-children':
-          for (const { child, decision } of step.told) signalOther(child, decideSignal, decision);
+          for (const { child, decision } of step.told) void signalOther(child, decideSignal, decision);
           return tell({ kind: 'children-told', at });
         case 'tell-parent': {
           const { parent, news } = step;
-          signalOther(parent.conversation, childSignal, news);
+          void signalOther(parent.conversation, childSignal, news);
           return tell({ kind: 'parent-told', asks: JSON.stringify(news.kind === 'asks' ? news.asks : []), at });
         }
         case 'report':

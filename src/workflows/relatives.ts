@@ -10,9 +10,9 @@ import { now } from './clock.js';
 import { failureOf } from './failure.js';
 import { childSignal, WORKFLOW_TYPE } from './messages.js';
 
-/** Whoever is not there any more need not be told. */
-export function signalOther<Args extends unknown[]>(workflowId: string, signal: SignalDefinition<Args>, ...args: Args): void {
-  void getExternalWorkflowHandle(workflowId)
+/** Whoever is not there any more need not be told. Resolves once the server has it. */
+export function signalOther<Args extends unknown[]>(workflowId: string, signal: SignalDefinition<Args>, ...args: Args): Promise<void> {
+  return getExternalWorkflowHandle(workflowId)
     .signal(signal, ...args)
     .catch(() => undefined);
 }
@@ -42,7 +42,7 @@ export function startSubAgent({ callId, child, options, summary }: ChildStart, t
     });
 }
 
-/** How the one turn of this sub-agent ended. */
+/** How the one turn of this sub-agent ended. A signal said in the task that completes the workflow is never sent (measured): it is waited for. */
 export async function report(
   parent: ParentLink,
   ended: EndedTurn,
@@ -52,5 +52,5 @@ export async function report(
   const text = beginningOf(result?.text ?? '(The store, which has its answer, does not answer now.)', LIMITS.reportBytes / 4);
   const { stopReason, usage, error } = ended;
   const told = { text, stopReason, usage, ...(error ? { error } : {}) };
-  signalOther(parent.conversation, childSignal, { callId: parent.callId, kind: 'ended', report: told });
+  await signalOther(parent.conversation, childSignal, { callId: parent.callId, kind: 'ended', report: told });
 }

@@ -68,6 +68,8 @@ export const ARROWS: readonly Row[] = [
       '@temporalio/worker',
     ],
   },
+  // Tells programs and addresses of people's own: it reads no settings itself.
+  { place: 'notify.ts', may: [], mayTypes: ['activities/notify.ts'], packages: ['node:child_process'] },
   {
     place: 'workflows/',
     may: ['conversation/'],
@@ -111,7 +113,15 @@ export const ARROWS: readonly Row[] = [
         'agents/',
         'activities/',
       ],
-      ...['telemetry/', 'user-config.ts', 'heal/', 'client/ask-memory.ts', 'registered-attributes.ts', 'testing/offline-model.ts'],
+      ...[
+        'telemetry/',
+        'user-config.ts',
+        'heal/',
+        'client/ask-memory.ts',
+        'registered-attributes.ts',
+        'notify.ts',
+        'testing/offline-model.ts',
+      ],
     ],
     mayTypes: ['workflows/observe.ts'],
   },

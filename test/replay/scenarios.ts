@@ -102,7 +102,6 @@ const tinyPng = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9
 const small = (): WorldOptions => ({
   agent: {
     maxTokens: 500,
-    tools: ['get_time', 'list_files', 'read_file', 'search_files', 'search_history', 'set_task'],
     context: { maxTokens: 6_000, safetyMargin: 500 },
   },
   answer: (request) => {
@@ -812,6 +811,90 @@ export const scenarios: readonly Scenario[] = [
       await memory.care('default');
       await world.client.send(id, 'second');
       await world.client.reset(id);
+    },
+  },
+  {
+    name: 'approval-decided',
+    world: () => ({
+      agent: { approvals: [{ tool: 'note', policy: 'ask' }] },
+      ...says(tools('note', 'note'), text('Both.')),
+    }),
+    has: [MARKER, UPDATE_DONE, '"signal_name":"decide"', TIMER_STARTED, TIMER_CANCELLED],
+    async play(stage) {
+      const { world, id, until } = stage;
+      const sent = sendLater(stage, 'note it');
+      await until('two approvals', async () => (await world.client.status(id)).pendingApprovals === 2);
+      const handle = world.temporal.workflow.getHandle(id);
+      await handle.signal('decide', { callId: 'turn_0001/c1', decision: 'approve', note: 'this once' });
+      await handle.executeUpdate('decide', { args: [{ callId: 'turn_0001/c2', decision: 'deny' }] });
+      await sent;
+    },
+  },
+  {
+    name: 'questions-and-waits',
+    world: () => ({
+      agent: { approvalExpiryMs: 2_000 },
+      ...says(
+        callTool('ask_user', { question: 'Which colour?' }),
+        callTool('ask_user', { question: 'And which size?' }),
+        callTool('wait_until', { seconds: 1 }),
+        text('Done.'),
+      ),
+    }),
+    has: [TIMER_STARTED, TIMER_FIRED, UPDATE_DONE],
+    async play(stage) {
+      const { world, id, until } = stage;
+      const sent = sendLater(stage, 'choose');
+      await until('a question', async () => (await world.client.status(id)).pendingApprovals === 1);
+      const answer = { callId: 'turn_0001/c1', decision: 'approve', note: 'blue' };
+      await world.temporal.workflow.getHandle(id).executeUpdate('decide', { args: [answer] });
+      await sent;
+    },
+  },
+  ...(['sub-agent', 'sub-agent-itself'] as const).map((name): Scenario => ({
+    name,
+    ...(name === 'sub-agent' ? {} : { whose: (id: string) => `${id}:turn_0001:1` }),
+    world: () => says(callTool('delegate', { task: 'Count the boats.' }), text('Seven.'), text('There are seven.')),
+    has: [MODEL, name === 'sub-agent' ? 'EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED' : 'EVENT_TYPE_EXTERNAL_WORKFLOW_EXECUTION_SIGNALED'],
+    async play({ world, id }) {
+      await world.client.send(id, 'how many boats?', START);
+      await world.temporal.workflow.getHandle(`${id}:turn_0001:1`).result();
+    },
+  })),
+  {
+    name: 'stepped',
+    world: () => says(tools('note', 'note'), text('Noted.'), text('By itself.')),
+    has: [MODEL, MARKER, UPDATE_DONE, '"did":"event"', '"did":"tool-run"', '"did":"model-call"'],
+    async play(stage) {
+      const { world, id } = stage;
+      const handle = world.temporal.workflow.getHandle(id);
+      await world.client.start(id, {});
+      await handle.executeUpdate('setMode', { args: [{ mode: 'stepping' }] });
+      const sent = sendLater(stage, 'note it');
+      for (let n = 1; n <= 5; n++) await handle.executeUpdate('step', { args: [{ id: `step-${n}` }] });
+      await sent;
+      await handle.signal('event', { type: 'weather', payload: 'rain' });
+      await world.client.message(id, 'go on');
+      await handle.executeUpdate('setMode', { args: [{ mode: 'auto' }] });
+      await stage.until('the second turn', async () => (await world.client.status(id)).turns === 2);
+    },
+  },
+  {
+    name: 'truncated',
+    world: () => {
+      const { agent, ...rest } = small();
+      return { ...rest, agent: { ...agent, context: { maxTokens: 6_000, safetyMargin: 500, autoCompactEnabled: false } } };
+    },
+    has: ['"name":"truncate"', MODEL],
+    play: (stage) => talk(stage, 14),
+  },
+  {
+    name: 'answer-corrected',
+    world: () => says(text('Blue, I think.'), text('{"colour":"blue"}')),
+    has: [MODEL, UPDATE_DONE, '"misfit"', '"payload"'],
+    async play({ world, id }) {
+      const output = { type: 'object', properties: { colour: { type: 'string' } }, required: ['colour'] };
+      await world.client.send(id, { text: 'which colour?', output, context: { tenant: 'a' } }, START);
     },
   },
 ];

@@ -2,6 +2,9 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { askUser } from '../../src/tools/builtin/ask-user.js';
+import { delegate } from '../../src/tools/builtin/delegate.js';
+import { waitUntil } from '../../src/tools/builtin/wait-until.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import type { Tool } from '../../src/tools/tool.js';
 
@@ -29,6 +32,9 @@ const waitForGo = async (workspace: string, signal: AbortSignal): Promise<string
 const after = (ms: number, text: string): Promise<string> => new Promise((resolve) => setTimeout(() => resolve(text), ms));
 
 export const recordedTools: readonly Tool[] = [
+  askUser,
+  delegate,
+  waitUntil,
   defineTool({
     name: 'note',
     description: 'Quick and harmless: runs inside the workflow task.',

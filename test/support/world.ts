@@ -14,6 +14,7 @@ import { createRememberedBy } from '../../src/heal/remembered.js';
 import type { CompactionPlugins } from '../../src/memory/channel/compaction-plugin.js';
 import type { Processors } from '../../src/memory/processors.js';
 import type { ModelHook } from '../../src/models/hooks.js';
+import { createNotify, type NotifySettings } from '../../src/notify.js';
 import { createModels } from '../../src/models/choose.js';
 import { createFileStore } from '../../src/stores/file.js';
 import { createRedisStore } from '../../src/stores/redis.js';
@@ -44,6 +45,8 @@ export interface WorldOptions extends MessagesApiOptions {
   readonly processors?: Processors;
   readonly hooks?: readonly ModelHook[];
   readonly compactionPlugins?: CompactionPlugins;
+  /** Who is told that a person is waited for. */
+  readonly notify?: NotifySettings;
 }
 
 export interface World {
@@ -121,6 +124,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       processors: options.processors,
       hooks: options.hooks,
       compactionPlugins: options.compactionPlugins,
+      notify: createNotify(options.notify ?? {}),
       store,
       models: createModels({ anthropic: { ...(options.withoutKey ? {} : { apiKey: 'test-key' }), baseURL: api.url } }),
       agents: createAgentLoader(join(dir, 'agents')),

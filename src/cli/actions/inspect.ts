@@ -1,4 +1,5 @@
 /** `perdura inspect`: how a conversation stands, with or without a worker. */
+import type { Listed, Pending } from '../../client.js';
 import type { QueuedEvent, Status } from '../../conversation/contract.js';
 import type { CliContext } from '../context.js';
 import { EXIT } from '../exit.js';
@@ -12,6 +13,7 @@ import { inspectTurns, renderInspection, type Inspection } from '../views/inspec
 import { withClient, type Desk } from '../with-client.js';
 
 const TURNS = 5;
+const CHILDREN = 100;
 
 export function inspect(context: CliContext, given: string, { turns }: { readonly turns?: number }): Promise<number> {
   return withClient(context, {}, async (desk) => {
@@ -32,9 +34,11 @@ export function inspect(context: CliContext, given: string, { turns }: { readonl
 async function lookAt(desk: Desk, id: string, turns: number): Promise<Inspection> {
   const { client, temporal, output } = desk;
   const description = await client.describe(id);
-  const [said, queue, entries, uiPort] = await Promise.all([
+  const [said, queue, approvals, children, entries, uiPort] = await Promise.all([
     orSilence<Status | null>(client.status(id), null),
     orSilence<QueuedEvent[]>(client.queue(id), []),
+    orSilence<Pending[]>(client.approvals(id), []),
+    client.list({ query: `WorkflowId STARTS_WITH '${id}:'`, limit: CHILDREN }).catch((): Listed[] => []),
     client.history(id).catch((error: unknown) => {
       output.problem(`what was said cannot be read: ${error instanceof Error ? error.message : String(error)}`);
       return [];
@@ -42,5 +46,5 @@ async function lookAt(desk: Desk, id: string, turns: number): Promise<Inspection
     findUiPort(temporal),
   ]);
   const link = uiLink(temporal, uiPort, id) ?? null;
-  return { description, status: said, queue, turns: inspectTurns(entries, turns), link };
+  return { description, status: said, queue, approvals, children, turns: inspectTurns(entries, turns), link };
 }

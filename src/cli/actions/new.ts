@@ -2,17 +2,35 @@
 import type { StartOptions } from '../../conversation/contract.js';
 import type { CliContext } from '../context.js';
 import { EXIT } from '../exit.js';
+import { readJsonObject } from '../json-argument.js';
 import { temporalCommand } from '../temporal-command.js';
 import { toTerminalJson } from '../terminal-text.js';
 import { withClient } from '../with-client.js';
 
-export interface NewOptions extends StartOptions {
+export interface NewOptions extends Pick<StartOptions, 'agent' | 'title' | 'model' | 'scope'>, BudgetWanted {
   readonly id?: string;
+  readonly context?: string;
 }
 
-export function newConversation(context: CliContext, { id: wanted, agent, title, model, scope }: NewOptions): Promise<number> {
+export interface BudgetWanted {
+  /** US dollars. */
+  readonly budget?: number;
+  readonly budgetTokens?: number;
+}
+
+/** The start option that they mean. */
+export function startBudget({ budget, budgetTokens }: BudgetWanted): Pick<StartOptions, 'budget'> {
+  if (budget === undefined && budgetTokens === undefined) return {};
+  return {
+    budget: { ...(budget !== undefined && { maxCostUsd: budget }), ...(budgetTokens !== undefined && { maxTokens: budgetTokens }) },
+  };
+}
+
+export async function newConversation(context: CliContext, given: NewOptions): Promise<number> {
+  const { id: wanted, agent, title, model, scope } = given;
+  const shared = given.context === undefined ? {} : { context: await readJsonObject('--context', given.context) };
   return withClient(context, { needsWorker: true }, async ({ client, output, globals, temporal, slowly }) => {
-    const options: StartOptions = { agent, title, model, scope };
+    const options: StartOptions = { agent, title, model, scope, ...startBudget(given), ...shared };
     const { id, attached } = await slowly('starting a conversation', client.start(wanted, options));
     if (globals.output !== 'text') {
       output.line(toTerminalJson({ id, attached, namespace: client.namespace, taskQueue: client.taskQueue }));

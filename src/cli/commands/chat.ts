@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { Option } from 'commander';
 import type { ChatOptions } from '../chat.js';
+import { parseAmount } from '../amount.js';
 import type { CliContext } from '../context.js';
 import { refuseStrayWords } from '../stray-words.js';
 
@@ -13,6 +14,7 @@ export function register(program: Command, { output, config, closed, end }: CliC
     .addOption(new Option('-r, --resume [id]', 'go on with this conversation, or choose one').conflicts('continue'))
     .option('--agent <name>', 'agent of a new conversation')
     .option('--model <provider/name>', 'model of a new conversation')
+    .option('--budget <usd>', 'what a new conversation may cost in all, in US dollars', parseAmount)
     .option('-p, --print [message]', 'print one answer and end; stdin is taken too')
     .addOption(new Option('--output-format <format>', 'of -p').choices(['text', 'json', 'stream-json']).default('text'))
     .option('--start-services', 'find or start Temporal and a worker first, as npm start does')

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { NewOptions } from '../actions/new.js';
+import { parseAmount, parseTokens } from '../amount.js';
 import type { CliContext } from '../context.js';
 
 export function register(program: Command, context: CliContext): void {
@@ -10,6 +11,9 @@ export function register(program: Command, context: CliContext): void {
     .option('--title <text>', 'what lists call it')
     .option('--model <provider/name>', "a model other than the agent's")
     .option('--scope <name>', 'whose long-term memory it uses')
+    .option('--budget <usd>', 'what it may cost in all, in US dollars', parseAmount)
+    .option('--budget-tokens <count>', 'how many tokens it may use in all', parseTokens)
+    .option('--context <json>', 'values that tools see and the model never does: JSON, @FILE or - for stdin')
     .option('--id <id>', 'its id; one that runs already is left as it is')
     .action(async (options: NewOptions) => {
       const { newConversation } = await import('../actions/new.js');

@@ -1,11 +1,13 @@
 /** `perdura inspect`: one conversation as it stands. The facts first, as programs get them; then the same drawn for people. */
-import type { Description, PendingActivity } from '../../client.js';
+import type { Description, Listed, Pending, PendingActivity } from '../../client.js';
 import type { QueuedEvent, Status } from '../../conversation/contract.js';
 import type { Entry } from '../../conversation/message.js';
 import { shownText } from '../../conversation/message.js';
 import type { Drawn, Piece } from '../drawn.js';
 import type { TimeFormat } from '../global-options.js';
 import { toTerminalLine } from '../terminal-text.js';
+import { shownArguments, shownName } from './approvals.js';
+import { budgetInWords } from './budget.js';
 import { fit, pad, type Measure } from './cells.js';
 import { bar, formatBytes, formatCount, formatDuration, formatTime, formatUsage } from './quantities.js';
 
@@ -14,6 +16,10 @@ export interface Inspection {
   /** null when no worker answers for it. */
   readonly status: Status | null;
   readonly queue: readonly QueuedEvent[];
+  /** What waits for a person here and in sub-agents. */
+  readonly approvals: readonly Pending[];
+  /** Its sub-agents, latest first. */
+  readonly children: readonly Listed[];
   /** The latest, oldest first. */
   readonly turns: readonly InspectedTurn[];
   /** Its page in Temporal's own UI. */
@@ -58,7 +64,10 @@ export interface InspectionLook {
 const NARROW = 44;
 const LABEL = 10;
 
-export function renderInspection({ description, status, queue, turns, link }: Inspection, look: InspectionLook): Drawn[] {
+export function renderInspection(
+  { description, status, queue, approvals, children, turns, link }: Inspection,
+  look: InspectionLook,
+): Drawn[] {
   const { timeFormat, now } = look;
   const agent = status?.agent ?? description.agent;
   const title = status?.title ?? description.title;
@@ -75,6 +84,7 @@ export function renderInspection({ description, status, queue, turns, link }: In
     ...(status?.model ? fact('model', status.model) : []),
     ...(status === null ? [] : contextFacts(status, look)),
     ...(status === null ? [] : fact('usage', formatUsage(status.usage))),
+    ...(status?.budget ? fact('budget', budgetInWords(status.budget)) : []),
     ...(status === null ? [] : windowFacts(status, look)),
     ...queueFacts(status, queue, look),
     ...fact(
@@ -83,6 +93,8 @@ export function renderInspection({ description, status, queue, turns, link }: In
     ),
     ...fact('started', `${started}${closed}`),
     ...(status !== null && status.rejectedInputs.count > 0 ? rejectedFacts(status, look) : []),
+    ...(approvals.length === 0 ? [] : [[], ...drawApprovals(approvals, look)]),
+    ...(children.length === 0 ? [] : [[], ...drawChildren(children, look)]),
     ...(turns.length === 0 ? [] : [[], ...drawTurns(turns, look)]),
     ...(description.pendingActivities.length === 0 ? [] : [[], ...drawPending(description.pendingActivities, look)]),
     ...(link === null ? [] : [[], [{ text: link, look: 'dim' }] as Drawn]),
@@ -159,6 +171,39 @@ function rejectedFacts({ rejectedInputs: { count, last } }: Status, look: Inspec
   const latest = last[last.length - 1];
   const why = latest === undefined ? '' : `, last: ${toTerminalLine(`${latest.name}: ${latest.reason}`, 200)}`;
   return drawFact('refused', `${count} ${count === 1 ? 'input' : 'inputs'}${why}`, 'yellow', look);
+}
+
+function drawApprovals(approvals: readonly Pending[], look: InspectionLook): Drawn[] {
+  return [
+    [{ text: 'waits for a person', look: 'dim' }],
+    ...approvals.map((one): Drawn => {
+      const { conversation, via, callId, kind, tool } = one;
+      const whose = conversation === via ? '' : `${conversation} `;
+      const given = one.arguments === undefined ? '' : ` ${shownArguments(one.arguments)}`;
+      const head = `  ${whose}${callId} `;
+      const room = Math.max(8, (look.width ?? Infinity) - look.measure(head));
+      return [
+        { text: head },
+        { text: fit(`${kind === 'question' ? 'asks' : shownName(tool)}${given}`, room, look.measure), look: 'yellow' },
+      ];
+    }),
+  ];
+}
+
+const MOST_CHILDREN = 10;
+
+function drawChildren(children: readonly Listed[], look: InspectionLook): Drawn[] {
+  const more = children.length > MOST_CHILDREN ? [[{ text: `  … ${children.length - MOST_CHILDREN} more`, look: 'dim' }] as Drawn] : [];
+  return [
+    [{ text: 'sub-agents', look: 'dim' }],
+    ...children.slice(0, MOST_CHILDREN).map(({ id, running, state, status, agent, title }): Drawn => {
+      const head = `  ${id}  `;
+      const rest = [running ? (status ?? 'running') : state, agent, title].filter(Boolean).join(' · ');
+      const room = Math.max(8, (look.width ?? Infinity) - look.measure(head));
+      return [{ text: head, look: 'cyan' }, { text: fit(toTerminalLine(rest, 300), room, look.measure) }];
+    }),
+    ...more,
+  ];
 }
 
 /** Bars on one scale, the longest turn across all of it. */

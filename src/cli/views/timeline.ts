@@ -119,13 +119,15 @@ export function createTimeline({ width, measure }: TimelineLook): Timeline {
         endModel(turn, at);
         turn.spans.push({ label: event.name, kind: 'wait', from: at, callId: event.callId, attempts: 1 });
         const what = event.what === 'question' ? 'asks' : 'may it run?';
-        return line(turn, at, what, `${event.name}  ${event.target}`, 'yellow');
+        return line(turn, at, what, `${event.name}  ${event.target}; until ${new Date(event.until).toISOString()}`, 'yellow');
       }
       case 'decided': {
         const span = turn.spans.find(({ callId, kind, to }) => callId === event.callId && kind === 'wait' && to === undefined);
         if (span !== undefined) span.to = at;
         turn.anchor = at;
-        return line(turn, at, event.decision, event.name, event.decision === 'approve' || event.decision === 'answer' ? 'green' : 'red');
+        const waited = span === undefined ? '' : ` after ${formatDuration(at - span.from)}`;
+        const isGood = event.decision === 'approve' || event.decision === 'answer';
+        return line(turn, at, DECIDED[event.decision] ?? event.decision, `${event.name}${waited}`, isGood ? 'green' : 'red');
       }
       case 'paused':
         return line(turn, at, 'stopped', `before ${event.why}`, 'yellow');
@@ -197,12 +199,17 @@ export function createTimeline({ width, measure }: TimelineLook): Timeline {
       const turn = [...turns.values()][0];
       if (turn === undefined) return undefined;
       const open = turn.spans.filter(({ kind, to }) => kind === 'tool' && to === undefined);
+      const asking = turn.spans.find(({ kind, to, callId }) => kind === 'wait' && to === undefined && callId !== undefined);
+      if (asking !== undefined && open.length === 0)
+        return `${turn.turn}  waits for a person: ${asking.label} ${formatDuration(at - asking.from)}`;
       const tools = open.map(({ label, from }) => `${label} ${formatDuration(at - from)}`).join(', ');
       const model = `${turn.spans.some((span) => span.kind === 'model' && span.to === undefined) ? 'model writes' : 'model'} ${formatDuration(Math.max(0, at - turn.anchor))}`;
       return `${turn.turn}  ${tools === '' ? model : tools}`;
     },
   };
 }
+
+const DECIDED: Readonly<Record<string, string>> = { approve: 'allowed', deny: 'denied', answer: 'answered', expired: 'expired' };
 
 /** T2: whatever the call was, it is over when its tools begin or the turn ends. */
 function endModel(turn: WatchedTurn, at: number): void {

@@ -192,6 +192,8 @@ describe('an inspection', () => {
         queuedAt: NOW - 3000,
       },
     ],
+    approvals: [],
+    children: [],
     turns: inspectTurns(ENTRIES, 5),
     link: 'http://127.0.0.1:8233/namespaces/default/workflows/conv-3f2a9c1e',
   };

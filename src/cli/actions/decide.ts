@@ -1,0 +1,81 @@
+/** `perdura approve`, `deny` and `answer`: a person's word on what waits for it. */
+import type { Pending } from '../../client.js';
+import type { Decision } from '../../conversation/contract.js';
+import type { CliContext } from '../context.js';
+import { CliError, EXIT } from '../exit.js';
+import { findRunning } from '../find-conversation.js';
+import { readJsonObject } from '../json-argument.js';
+import { CALL_PATTERN, pickApproval, type Verb } from '../pick-approval.js';
+import { readStandardInput } from '../standard-input.js';
+import { temporalCommand } from '../temporal-command.js';
+import { toTerminalJson } from '../terminal-text.js';
+import { askedLines, shownArguments, shownName } from '../views/approvals.js';
+import { withClient, type Desk } from '../with-client.js';
+
+export interface ApproveOptions {
+  readonly note?: string;
+  readonly input?: string;
+}
+
+export async function approve(context: CliContext, given: string, call: string | undefined, options: ApproveOptions): Promise<number> {
+  const { note, input } = options;
+  const edited = input === undefined ? {} : { input: await readJsonObject('--input', input) };
+  return decide(context, { given, call, verb: 'approve' }, { decision: 'approve', ...(note === undefined ? {} : { note }), ...edited });
+}
+
+export function deny(context: CliContext, given: string, call: string | undefined, { note }: { readonly note?: string }): Promise<number> {
+  return decide(context, { given, call, verb: 'deny' }, { decision: 'deny', ...(note === undefined ? {} : { note }) });
+}
+
+/** `words` may begin with the call. */
+export async function answer(context: CliContext, given: string, words: readonly string[]): Promise<number> {
+  const [first = '', ...rest] = words;
+  const isCall = CALL_PATTERN.test(first);
+  const said = (isCall ? rest : words).join(' ');
+  const text = said === '-' ? (await readStandardInput()).trimEnd() : said;
+  if (text.trim() === '') throw new CliError(`cannot answer ${given}: the answer is empty`, EXIT.usage);
+  return decide(context, { given, call: isCall ? first : undefined, verb: 'answer' }, { decision: 'approve', note: text });
+}
+
+interface Asked {
+  readonly given: string;
+  readonly call: string | undefined;
+  readonly verb: Verb;
+}
+
+/** It counts for the arguments that stood there when we looked, and for no others. */
+function decide(context: CliContext, { given, call, verb }: Asked, word: Omit<Decision, 'callId'>): Promise<number> {
+  return withClient(context, { needsWorker: true }, async (desk) => {
+    const id = await findRunning(desk, given);
+    if (call !== undefined && !CALL_PATTERN.test(call)) {
+      throw new CliError(
+        `${JSON.stringify(call)} is not a call: write it as \`perdura approvals\` shows it, such as turn_0001/c1`,
+        EXIT.usage,
+      );
+    }
+    const waiting = await desk.slowly(`asking what waits in ${id}`, desk.client.approvals(id));
+    const asked = pickApproval(waiting, call, verb, id);
+    const { callId, conversation, hash } = asked;
+    const decision: Decision = { ...word, callId, hash, ...(conversation === id ? {} : { conversation }) };
+    await desk.slowly(`telling ${id}`, desk.client.decide(id, decision));
+    return done(desk, id, asked, decision, verb);
+  });
+}
+
+function done({ output, globals, temporal }: Desk, id: string, asked: Pending, decision: Decision, verb: Verb): number {
+  const { callId, conversation, tool, kind } = asked;
+  if (globals.output !== 'text') {
+    const { input, note } = decision;
+    output.line(
+      toTerminalJson({ ...asked, decision: verb, ...(note === undefined ? {} : { note }), ...(input === undefined ? {} : { input }) }),
+    );
+    return EXIT.ok;
+  }
+  const what = { approve: 'is allowed', deny: kind === 'question' ? 'gets no answer' : 'is not run', answer: 'is answered' }[verb];
+  output.say(`${callId} of ${conversation} ${what}: ${kind === 'question' ? 'the question' : shownName(tool)}`);
+  const shown = decision.input === undefined ? askedLines(asked) : shownArguments(decision.input, 2).split('\n');
+  for (const line of shown) output.note(`  ${line}`);
+  const input = JSON.stringify(decision);
+  output.note(temporalCommand(temporal, ['workflow', 'signal', '--name', 'decide', '-w', id, '--input', input.length > 200 ? '…' : input]));
+  return EXIT.ok;
+}

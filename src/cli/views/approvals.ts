@@ -1,0 +1,92 @@
+/**
+ * What waits for a person. A person decides by what stands here, and the words are a model's: arguments are shown as JSON in which
+ * whatever could hide, move or look like something else is escaped.
+ */
+import type { Pending } from '../../client.js';
+import type { JsonValue } from '../../conversation/message.js';
+import type { Drawn } from '../drawn.js';
+import type { TimeFormat } from '../global-options.js';
+import { toTerminalJson, toTerminalLine } from '../terminal-text.js';
+import type { Measure } from './cells.js';
+import { formatTime } from './quantities.js';
+import { renderTable, type Column } from './table.js';
+
+export interface ApprovalsLook {
+  readonly width?: number;
+  readonly timeFormat: TimeFormat;
+  readonly now: number;
+  readonly measure: Measure;
+}
+
+const LOST = '(the store does not have them)';
+
+/** One line each; their whole arguments are `renderApproval`'s. */
+export function renderApprovals(approvals: readonly Pending[], look: ApprovalsLook): Drawn[] {
+  const columns: Column<Pending>[] = [
+    { title: 'CONVERSATION', cell: ({ conversation }) => conversation, look: () => 'cyan', rank: 0 },
+    { title: 'CALL', cell: ({ callId }) => callId, rank: 1 },
+    { title: 'WHAT', cell: ({ kind, tool }) => (kind === 'question' ? 'answer' : shownName(tool)), look: () => 'yellow', rank: 2 },
+    { title: 'ASKED', cell: ({ askedAt }) => formatTime(askedAt, look.timeFormat, look.now), rank: 5 },
+    { title: 'EXPIRES', cell: ({ expiresAt }) => formatTime(expiresAt, look.timeFormat, look.now), rank: 4 },
+    { title: 'ARGUMENTS', cell: (one) => (one.arguments === undefined ? LOST : shownArguments(one.arguments)), least: 12, rank: 3 },
+  ];
+  return renderTable(approvals, columns, look);
+}
+
+/** Everything about one: what would run, whole, and how to decide. */
+export function renderApproval(one: Pending, { timeFormat, now }: ApprovalsLook): Drawn[] {
+  const { conversation, callId, kind, tool, why, askedAt, expiresAt } = one;
+  const times = `asked ${formatTime(askedAt, timeFormat, now)}, expires ${formatTime(expiresAt, timeFormat, now)}`;
+  return [
+    [
+      { text: conversation, look: 'cyan' },
+      { text: `  ${callId}  ` },
+      { text: kind === 'question' ? 'asks' : `may ${shownName(tool)} run?`, look: 'yellow' },
+    ],
+    ...askedLines(one).map((line): Drawn => [{ text: `  ${line}` }]),
+    ...(why === undefined ? [] : [[{ text: `  why: ${toTerminalLine(why, 500)}` }] as Drawn]),
+    [{ text: `  ${times}`, look: 'dim' }],
+    ...howToDecide(one).map((line): Drawn => [{ text: `  ${line}`, look: 'dim' }]),
+  ];
+}
+
+/** What a person types elsewhere. */
+export function howToDecide({ via, conversation, callId, kind }: Pick<Pending, 'via' | 'conversation' | 'callId' | 'kind'>): string[] {
+  const whose = conversation === via ? via : conversation;
+  return kind === 'question'
+    ? [`perdura answer ${whose} ${callId} YOUR ANSWER`]
+    : [`perdura approve ${whose} ${callId}`, `perdura deny ${whose} ${callId} --note WHY`];
+}
+
+/** A question as it is asked, with its choices; of anything else the arguments, whole. */
+export function askedLines(one: Pick<Pending, 'kind' | 'arguments'>): string[] {
+  if (one.arguments === undefined) return [LOST];
+  const asked = one.kind === 'question' ? questionIn(one.arguments) : undefined;
+  if (asked === undefined) return shownArguments(one.arguments, 2).split('\n');
+  return [...lines(asked.question), ...asked.options.map((option, at) => `${at + 1}. ${toTerminalLine(option, 200)}`)];
+}
+
+/** JSON that says the same, with every blank but the plain one escaped too. */
+export function shownArguments(value: JsonValue, indent?: number): string {
+  return toTerminalJson(value, indent).replace(OTHER_BLANKS, (blank) => `\\u${blank.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+/** A tool's name may be anything that a server or a model made up. */
+export function shownName(name: string): string {
+  return /^[\w.:/-]{1,80}$/.test(name) ? name : toTerminalJson(name.slice(0, 80));
+}
+
+const OTHER_BLANKS = /[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]/g;
+
+export function questionIn(given: JsonValue): { readonly question: string; readonly options: readonly string[] } | undefined {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) return undefined;
+  const { question, options } = given as { readonly question?: JsonValue; readonly options?: JsonValue };
+  if (typeof question !== 'string') return undefined;
+  const offered: readonly JsonValue[] = Array.isArray(options) ? (options as readonly JsonValue[]) : [];
+  return { question, options: offered.filter((option) => typeof option === 'string') };
+}
+
+/** A question may have paragraphs. */
+function lines(text: string): string[] {
+  return text.split('\n').map((line) => toTerminalLine(line, 4_000));
+}

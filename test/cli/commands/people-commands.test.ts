@@ -1,0 +1,162 @@
+/** What waits for a person is decided by commands, whatever became of the worker meanwhile. */
+import { spawn } from 'node:child_process';
+import { chmod, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { callTool, gate, text } from '../../../src/testing/reply.js';
+import { createStage, resultTexts, say } from '../../support/stage.js';
+import { waitFor } from '../../support/wait-for.js';
+import { startWorkerProcess, type WorkerProcess } from '../../support/worker-process.js';
+import { startWorld, type World } from '../../support/world.js';
+
+jest.setTimeout(180_000);
+
+const PERDURA = join(__dirname, '..', '..', '..', 'bin', 'perdura');
+const AGENT = { approvals: [{ tool: 'read_file', policy: 'ask', why: 'files are private' }] };
+
+const stage = createStage();
+let world: World;
+let workers: WorkerProcess[];
+
+beforeAll(async () => {
+  world = await startWorld({
+    answer: stage.answer,
+    worker: false,
+    agent: AGENT,
+    files: { 'a.txt': 'content of a', 'b.txt': 'content of b' },
+  });
+  workers = [];
+  await writeFile(join(world.dir, 'tell'), '#!/bin/sh\ncat >> "$(dirname "$0")/told"\n');
+  await chmod(join(world.dir, 'tell'), 0o755);
+  await startWorker();
+});
+afterAll(async () => {
+  for (const worker of workers) await worker.kill();
+  await world.close();
+});
+afterEach(() => expect(world.api.problems).toEqual([]));
+
+async function startWorker(): Promise<WorkerProcess> {
+  const worker = startWorkerProcess({
+    cwd: world.dir,
+    env: {
+      ...environment(),
+      ANTHROPIC_API_KEY: 'test-key',
+      ANTHROPIC_BASE_URL: world.api.url,
+      PERDURA_MODEL: 'anthropic/claude-test',
+      PERDURA_NOTIFY_COMMAND: join(world.dir, 'tell'),
+    },
+  });
+  workers.push(worker);
+  await worker.ready;
+  return worker;
+}
+
+function environment() {
+  return {
+    TEMPORAL_ADDRESS: process.env['PERDURA_TEST_ADDRESS'] ?? '',
+    PERDURA_TASK_QUEUE: world.taskQueue,
+    PERDURA_MEMORY_DIR: join(world.dir, 'memory'),
+    PERDURA_AGENTS_DIR: join(world.dir, 'agents'),
+    PERDURA_WORKSPACE: join(world.dir, 'workspace'),
+  };
+}
+
+function perdura(...args: readonly string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const child = spawn(process.execPath, [PERDURA, ...args], { cwd: world.dir, env: { PATH: '', HOME: world.dir, ...environment() } });
+  const said = { stdout: '', stderr: '' };
+  child.stdout.setEncoding('utf8').on('data', (piece: string) => (said.stdout += piece));
+  child.stderr.setEncoding('utf8').on('data', (piece: string) => (said.stderr += piece));
+  child.stdin.end();
+  return new Promise((resolve) => child.on('close', (code) => resolve({ code, ...said })));
+}
+
+test('an approval survives the kill of the worker, is told of once, and is decided by a command', async () => {
+  const id = world.id();
+  stage.play(id, callTool('read_file', { path: 'a.txt' }), text('It says content of b.'));
+  const sent = world.client.send(id, say(id, 'read a'), { start: {} });
+  await waitFor(
+    () => world.client.status(id).catch(() => undefined),
+    (status) => status?.phase === 'waiting-for-person',
+  );
+  await waitFor(
+    () => readFile(join(world.dir, 'told'), 'utf8').catch(() => ''),
+    (told) => told.includes(id),
+  );
+  await workers[0]?.kill();
+  await startWorker();
+
+  // Until the dead worker's turn with it is over, the conversation may be named among the silent.
+  const listed = await waitFor(
+    () => perdura('approvals', '-o', 'jsonl'),
+    ({ stdout }) => stdout.includes(id),
+  );
+  expect(listed.stdout.split('\n').filter((line) => line.includes(id))).toHaveLength(1);
+  const shown = await perdura('approvals', id);
+  expect(shown).toMatchObject({ code: 0, stdout: expect.stringContaining('"path": "a.txt"') });
+  expect(shown.stdout).toContain('why: files are private');
+  expect((await perdura('inspect', id)).stdout).toContain('waiting-for-person');
+
+  expect(await perdura('answer', id, 'yes')).toMatchObject({ code: 2, stderr: expect.stringContaining('cannot be answered') });
+  const edited = ['--input', '{"path":"b.txt"}', '--note', 'the other one'];
+  expect(await perdura('approve', id, ...edited)).toMatchObject({ code: 0, stderr: expect.stringContaining('is allowed: read_file') });
+  expect(await sent).toMatchObject({ text: 'It says content of b.' });
+  const [result] = resultTexts(stage.requests(id).at(-1));
+  expect(result).toContain('content of b');
+  expect(result).toContain('the other one');
+  expect(await perdura('approve', id)).toMatchObject({ code: 4, stderr: expect.stringContaining('nothing waits for a person') });
+  expect((await readFile(join(world.dir, 'told'), 'utf8')).split(`"conversation":"${id}"`)).toHaveLength(2);
+});
+
+test('a question is answered by a command, and a command that waits says what it waits for', async () => {
+  const id = world.id();
+  await world.client.start(id);
+  stage.play(id, callTool('ask_user', { question: 'Which colour?' }), text('Blue.'));
+  const sent = perdura('send', id, say(id, 'ask me'));
+  await waitFor(
+    () => world.client.approvals(id),
+    (list) => list.length === 1,
+  );
+  await new Promise((resolve) => setTimeout(resolve, 2_500));
+  expect(await perdura('approve', id)).toMatchObject({ code: 2, stderr: expect.stringContaining('answer it') });
+  expect(await perdura('answer', id, 'c1', 'blue,', 'please')).toMatchObject({ code: 0 });
+  const ended = await sent;
+  expect(ended).toMatchObject({ code: 0, stdout: 'Blue.\n' });
+  expect(ended.stderr).toContain(`perdura answer ${id} turn_0001/c1`);
+  expect(resultTexts(stage.requests(id).at(-1))).toEqual(['blue, please']);
+});
+
+test('a call is denied with a reason, and a budget is shown, set and taken away', async () => {
+  const id = world.id();
+  await world.client.start(id);
+  stage.play(id, callTool('read_file', { path: 'a.txt' }), text('I may not.'));
+  await world.client.message(id, say(id, 'read a'));
+  await waitFor(
+    () => world.client.approvals(id),
+    (list) => list.length === 1,
+  );
+  expect(await perdura('deny', id, 'turn_0001/c1', '--note', 'not today')).toMatchObject({ code: 0 });
+  await world.client.turn(id, 'turn_0001');
+  expect(resultTexts(stage.requests(id).at(-1))[0]).toContain('They say: not today');
+
+  expect((await perdura('budget', id)).stdout).toMatch(/^no limit; used: /);
+  expect((await perdura('budget', id, '--max-cost', '2.50')).stdout).toMatch(/^at most \$2.50; /);
+  expect((await perdura('budget', id, '--max-tokens', '5k')).stdout).toMatch(/^at most \$2.50 and 5,000 tokens; /);
+  expect((await perdura('budget', id, '--none')).stdout).toMatch(/^no limit; /);
+});
+
+test('a message is queued with a receipt, and taken back', async () => {
+  const id = world.id();
+  await world.client.start(id);
+  const held = gate();
+  stage.play(id, { ...text('One.'), hold: held });
+  await world.client.message(id, say(id, 'one'));
+  await held.reached;
+  expect(await perdura('send', id, say(id, 'two'), '--enqueue', '--id', 'mine')).toMatchObject({
+    code: 0,
+    stdout: 'mine\n',
+    stderr: expect.stringContaining('it becomes turn_0002'),
+  });
+  expect(await perdura('withdraw', id, 'mine')).toMatchObject({ code: 0, stderr: expect.stringContaining('taken back') });
+  expect(await perdura('withdraw', id, 'mine')).toMatchObject({ code: 1, stderr: expect.stringContaining('not withdrawn') });
+  held.release();
+});

@@ -1,0 +1,275 @@
+/** People in the loop: leave, answers, budgets, messages taken back, data in and out, through the client and a real worker. */
+import { z } from 'zod';
+import type { Pending } from '../../src/client.js';
+import { callTool, callTools, gate, text } from '../../src/testing/reply.js';
+import { askUser } from '../../src/tools/builtin/ask-user.js';
+import { defineTool } from '../../src/tools/define-tool.js';
+import { replayProblems } from '../support/replays.js';
+import { workflowTaskFailures } from '../support/run-chain.js';
+import { createStage, resultTexts, say } from '../support/stage.js';
+import { waitFor } from '../support/wait-for.js';
+import { startWorld, type World } from '../support/world.js';
+
+jest.setTimeout(120_000);
+
+const ran: unknown[] = [];
+const pay = defineTool({
+  name: 'pay',
+  description: 'Pays.',
+  input: z.object({ to: z.string(), euros: z.number() }),
+  policy: { approval: 'ask' },
+  run: (input) => {
+    ran.push(input);
+    return `paid ${input.euros} to ${input.to}`;
+  },
+});
+const whoAmI = defineTool({
+  name: 'who_am_i',
+  description: 'Says who is logged in, without a secret.',
+  input: z.object({}),
+  policy: { repeatable: true },
+  run: (_, { context }) => ({ ok: true, content: `user ${String(context['user'])}`, context: { seen: true, user: null } }),
+});
+
+const stage = createStage();
+let world: World;
+
+beforeAll(async () => {
+  world = await startWorld({ answer: stage.answer, tools: [pay, whoAmI, askUser] });
+  await world.writeAgent('hasty', { approvalExpiryMs: 1_000 });
+});
+afterAll(() => world.close());
+beforeEach(() => ran.splice(0));
+afterEach(() => expect(world.api.problems).toEqual([]));
+
+/** Sends in a conversation that asks, and waits until it does. */
+async function asked(
+  id: string,
+  ...lines: Parameters<typeof stage.play>[1][]
+): Promise<{ sent: ReturnType<World['client']['send']>; one: Pending }> {
+  stage.play(id, ...lines);
+  const sent = world.client.send(id, say(id, 'go'), { start: {} });
+  sent.catch(() => undefined);
+  return { sent, one: await waiting(id) };
+}
+
+async function waiting(id: string, count = 1): Promise<Pending> {
+  const found = await waitFor(
+    () => world.client.approvals(id).catch(() => []),
+    (list) => list.length === count,
+  );
+  return found[0] as Pending;
+}
+
+async function expectHealthy(id: string): Promise<void> {
+  expect(await workflowTaskFailures(world, id)).toEqual([]);
+}
+
+test('what waits is told with its whole arguments, and runs once it is allowed', async () => {
+  const id = world.id();
+  const input = { to: `Ada ${'x'.repeat(30_000)}`, euros: 5 };
+  const { sent, one } = await asked(id, callTool('pay', input), text('Paid.'));
+  expect(one).toMatchObject({ conversation: id, via: id, callId: 'turn_0001/c1', kind: 'approval', tool: 'pay', arguments: input });
+  expect(await world.client.status(id)).toMatchObject({ phase: 'waiting-for-person', pendingApprovals: 1 });
+  expect(ran).toEqual([]);
+  expect(await world.client.decide(id, { callId: one.callId, decision: 'approve', hash: one.hash })).toEqual({
+    callId: 'turn_0001/c1',
+    decision: 'approve',
+  });
+  expect(await sent).toMatchObject({ text: 'Paid.', stopReason: 'end' });
+  expect(ran).toEqual([input]);
+  await expectHealthy(id);
+});
+
+test('a person may change the arguments; the model is told', async () => {
+  const id = world.id();
+  const { sent, one } = await asked(id, callTool('pay', { to: 'Ada', euros: 500 }), text('Paid less.'));
+  await world.client.decide(
+    id,
+    { callId: one.callId, decision: 'approve', input: { to: 'Ada', euros: 5 }, note: 'five is enough' },
+    { awaited: true },
+  );
+  await sent;
+  expect(ran).toEqual([{ to: 'Ada', euros: 5 }]);
+  const [result] = resultTexts(stage.requests(id).at(-1));
+  expect(result).toContain('paid 5 to Ada');
+  expect(result).toContain('five is enough');
+  expect(result).toContain('changed the arguments');
+});
+
+test('a call that is denied does not run, and the model reads why', async () => {
+  const id = world.id();
+  const { sent, one } = await asked(id, callTool('pay', { to: 'Eve', euros: 9 }), text('I will not.'));
+  await world.client.decide(id, { callId: one.callId, decision: 'deny', note: 'we owe Eve nothing' });
+  expect(await sent).toMatchObject({ text: 'I will not.', stopReason: 'end' });
+  expect(ran).toEqual([]);
+  expect(resultTexts(stage.requests(id).at(-1))).toEqual([
+    expect.stringContaining('Not run: a person did not allow this call. They say: we owe Eve nothing'),
+  ]);
+});
+
+test('the first decision counts, and whoever comes later, or looked at other arguments, is told', async () => {
+  const id = world.id();
+  const { sent, one } = await asked(id, callTool('pay', { to: 'Ada', euros: 1 }), text('Done.'));
+  const { callId } = one;
+  await expect(world.client.decide(id, { callId, decision: 'approve', hash: 'another' })).rejects.toMatchObject({ kind: 'not-waiting' });
+  await expect(world.client.decide(id, { callId, decision: 'approve', hash: 'another' }, { awaited: true })).rejects.toMatchObject({
+    kind: 'not-waiting',
+    message: expect.stringContaining('other arguments'),
+  });
+  await world.client.decide(id, { callId, decision: 'deny' });
+  await expect(world.client.decide(id, { callId, decision: 'approve' })).rejects.toMatchObject({ kind: 'not-waiting' });
+  await expect(world.client.decide(id, { callId, decision: 'approve' }, { awaited: true })).rejects.toMatchObject({ kind: 'not-waiting' });
+  await sent;
+  expect(ran).toEqual([]);
+});
+
+test('a question is answered in a person’s words', async () => {
+  const id = world.id();
+  const { sent, one } = await asked(id, callTool('ask_user', { question: 'Which colour?', options: ['red', 'blue'] }), text('Blue it is.'));
+  expect(one).toMatchObject({ kind: 'question', arguments: { question: 'Which colour?', options: ['red', 'blue'] } });
+  await world.client.decide(id, { callId: one.callId, decision: 'approve', note: 'blue, as the sea' });
+  expect(await sent).toMatchObject({ text: 'Blue it is.' });
+  expect(resultTexts(stage.requests(id).at(-1))).toEqual(['blue, as the sea']);
+});
+
+test('what nobody decides in time is not run, and the conversation goes on', async () => {
+  const id = world.id();
+  stage.play(id, callTool('pay', { to: 'Ada', euros: 1 }), text('Nobody said yes.'));
+  const result = await world.client.send(id, say(id, 'go'), { start: { agent: 'hasty' } });
+  expect(result).toMatchObject({ text: 'Nobody said yes.', stopReason: 'end' });
+  expect(resultTexts(stage.requests(id).at(-1))).toEqual([expect.stringContaining('Not run: nobody allowed it until ')]);
+  expect(ran).toEqual([]);
+  expect(await world.client.approvals(id)).toEqual([]);
+});
+
+test('what waits anywhere is found, and a conversation that ended is none', async () => {
+  const [first, second, ended] = [world.id(), world.id(), world.id()];
+  const a = await asked(first, callTool('pay', { to: 'Ada', euros: 1 }));
+  const b = await asked(second, callTool('ask_user', { question: 'Why?' }));
+  await world.client.start(ended);
+  await world.client.terminate(ended);
+  const both = await waitFor(
+    async () => (await world.client.allApprovals()).approvals.filter(({ conversation }) => [first, second, ended].includes(conversation)),
+    (list) => list.length === 2,
+  );
+  expect(new Set(both.map(({ conversation, tool }) => `${conversation} ${tool}`))).toEqual(new Set([`${first} pay`, `${second} ask_user`]));
+  for (const id of [first, second]) await world.client.interrupt(id);
+  await Promise.all([a.sent, b.sent]);
+});
+
+test('a conversation without a worker is named among the silent, and the others are found', async () => {
+  const id = world.id();
+  const { sent } = await asked(id, callTool('pay', { to: 'Ada', euros: 1 }));
+  const lonely = world.id();
+  await world.temporal.workflow.start('conversation', { workflowId: lonely, taskQueue: `${world.taskQueue}-nobody`, args: [{}] });
+  const seen = await waitFor(
+    () => world.client.allApprovals(),
+    ({ silent }) => silent.some((one) => one.id === lonely),
+  );
+  expect(seen.approvals.map(({ conversation }) => conversation)).toContain(id);
+  await world.client.terminate(lonely);
+  await world.client.interrupt(id);
+  await sent;
+});
+
+test('a stop while a person is waited for ends the turn; the call was not run', async () => {
+  const id = world.id();
+  const { sent } = await asked(id, callTool('pay', { to: 'Ada', euros: 1 }));
+  await world.client.interrupt(id);
+  expect(await sent).toMatchObject({ stopReason: 'interrupted' });
+  expect(ran).toEqual([]);
+  stage.play(id, text('Still here.'));
+  expect(await world.client.send(id, say(id, 'and now?'))).toMatchObject({ text: 'Still here.' });
+  await expectHealthy(id);
+});
+
+test('what a conversation may use ends its turns; more of it goes on', async () => {
+  const id = world.id();
+  stage.play(id, { ...text('One.'), usage: { input_tokens: 900, output_tokens: 200 } });
+  expect(await world.client.send(id, say(id, 'one'), { start: { budget: { maxTokens: 1_000 } } })).toMatchObject({ text: 'One.' });
+  expect(await world.client.send(id, say(id, 'two'))).toMatchObject({
+    stopReason: 'budget',
+    error: { type: 'budget', message: expect.stringContaining('1100 of its 1000 tokens') },
+  });
+  expect(stage.requests(id)).toHaveLength(1);
+  expect(await world.client.raiseBudget(id, { maxTokens: 100_000 })).toEqual({ maxTokens: 100_000 });
+  stage.play(id, text('Two.'));
+  expect(await world.client.send(id, say(id, 'two again'))).toMatchObject({ text: 'Two.', stopReason: 'end' });
+  expect(await world.client.status(id)).toMatchObject({ budget: { maxTokens: 100_000 } });
+  expect(await world.client.raiseBudget(id, {})).toEqual({});
+  expect(await world.client.status(id)).toMatchObject({ budget: null });
+});
+
+test('an answer that does not fit its schema is asked for once more, and comes back as data', async () => {
+  const id = world.id();
+  const output = { type: 'object', properties: { count: { type: 'integer' } }, required: ['count'], additionalProperties: false };
+  stage.play(id, text('There are three.'), text('{"count":3}'));
+  const result = await world.client.send(id, { text: say(id, 'count them'), payload: ['a', 'b', 'c'], output }, { start: {} });
+  expect(result).toMatchObject({ stopReason: 'end', payload: { count: 3 } });
+  const [first, second] = stage.requests(id);
+  expect(JSON.stringify(first?.messages)).toContain('\\"b\\"');
+  expect(JSON.stringify(second?.messages.at(-1))).toContain('does not fit the schema');
+  expect(stage.requests(id)).toHaveLength(2);
+  await expectHealthy(id);
+});
+
+test('tools see the context, and change it for each other; no byte of it reaches the model', async () => {
+  const id = world.id();
+  const secret = `token-${world.id()}`;
+  stage.play(id, callTool('who_am_i'), text('You are Ada.'));
+  await world.client.send(id, say(id, 'who am I?'), { start: { context: { user: 'Ada', secret } } });
+  expect(resultTexts(stage.requests(id).at(-1))).toEqual(['user Ada']);
+  stage.play(id, callTool('who_am_i'), text('Nobody now.'));
+  await world.client.send(id, say(id, 'and now?'));
+  expect(resultTexts(stage.requests(id).at(-1))).toEqual(['user undefined']);
+  stage.play(id, callTool('who_am_i'), text('Bob.'));
+  await world.client.send(id, { text: say(id, 'and now?'), context: { user: 'Bob', secret } });
+  expect(resultTexts(stage.requests(id).at(-1))).toEqual(['user Bob']);
+  expect(JSON.stringify(stage.requests(id))).not.toContain(secret);
+});
+
+test('a message is taken back while it waits, and not after; a receipt says where it stands', async () => {
+  const id = world.id();
+  const held = gate();
+  stage.play(id, { ...text('One, slowly.'), hold: held });
+  const sent = world.client.send(id, say(id, 'one'), { start: {} });
+  await held.reached;
+  const receipt = { messageId: 'second', turnId: 'turn_0002', acceptedAs: 'queue', position: 0 };
+  // The same update: the same receipt. By another way it is known to be the same message.
+  for (const _ of [1, 2]) expect(await world.client.enqueue(id, { id: 'second', text: say(id, 'two') })).toEqual(receipt);
+  const again = world.temporal.workflow
+    .getHandle(id)
+    .executeUpdate<unknown, [object]>('enqueue', { args: [{ id: 'second', text: 'two' }] });
+  expect(await again).toMatchObject({ acceptedAs: 'duplicate', turnId: 'turn_0002' });
+  expect(await world.client.withdraw(id, 'second')).toEqual({ messageId: 'second', withdrawn: true });
+  expect(await world.client.withdraw(id, 'second')).toMatchObject({ withdrawn: false, reason: expect.any(String) });
+  expect(await world.client.withdraw(id, 'never-came')).toMatchObject({ withdrawn: false });
+  held.release();
+  expect(await sent).toMatchObject({ text: 'One, slowly.' });
+  expect(await world.client.turn(id, 'turn_0002')).toMatchObject({ stopReason: 'withdrawn' });
+  stage.play(id, text('Three.'));
+  expect(await world.client.send(id, say(id, 'three'))).toMatchObject({ text: 'Three.' });
+  expect(JSON.stringify(stage.requests(id).at(-1)?.messages)).not.toContain('two');
+  await expectHealthy(id);
+});
+
+test('of several that wait each is decided by itself, and what need not wait does not', async () => {
+  const id = world.id();
+  stage.play(
+    id,
+    callTools({ name: 'pay', input: { to: 'a', euros: 1 } }, { name: 'who_am_i' }, { name: 'ask_user', input: { question: 'Sure?' } }),
+    text('All done.'),
+  );
+  await world.client.start(id);
+  await world.client.message(id, say(id, 'go'));
+  await waiting(id, 2);
+  await world.client.decide(id, { callId: 'turn_0001/c3', decision: 'approve', note: 'sure' });
+  await world.client.decide(id, { callId: 'turn_0001/c1', decision: 'approve' });
+  expect(await world.client.turn(id, 'turn_0001')).toMatchObject({ text: 'All done.' });
+  expect(resultTexts(stage.requests(id).at(-1))).toEqual(['paid 1 to a', 'user undefined', 'sure']);
+});
+
+test('all of it replays', async () => {
+  expect(await replayProblems(world)).toEqual([]);
+});

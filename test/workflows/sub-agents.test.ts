@@ -1,0 +1,179 @@
+/** Sub-agents: conversations of their own, whose stops, approvals and results pass through the border. */
+import { z } from 'zod';
+import { callTool, callTools, text } from '../../src/testing/reply.js';
+import { delegate } from '../../src/tools/builtin/delegate.js';
+import { defineTool } from '../../src/tools/define-tool.js';
+import { replayProblems } from '../support/replays.js';
+import { runsOf, workflowTaskFailures } from '../support/run-chain.js';
+import { createStage, resultTexts, say } from '../support/stage.js';
+import { waitFor } from '../support/wait-for.js';
+import { startWorld, type World } from '../support/world.js';
+
+jest.setTimeout(120_000);
+
+/** Promised are 2 s; the third is for a machine that is busy with other tests. */
+const PROMISED_MS = 3_000;
+
+const sign = defineTool({
+  name: 'sign',
+  description: 'Signs.',
+  input: z.object({ paper: z.string() }),
+  policy: { approval: 'ask' },
+  run: ({ paper }) => `signed ${paper}`,
+});
+let running = 0;
+const dig = defineTool({
+  name: 'dig',
+  description: 'Digs until it is stopped.',
+  input: z.object({}),
+  policy: { timeoutMs: 600_000 },
+  run: (_, { signal }) => {
+    running += 1;
+    return new Promise<string>((resolve) =>
+      signal.addEventListener('abort', () => {
+        running -= 1;
+        resolve('stopped');
+      }),
+    );
+  },
+});
+
+const stage = createStage();
+let world: World;
+
+beforeAll(async () => {
+  world = await startWorld({ answer: stage.answer, tools: [sign, dig, delegate] });
+  await world.writeAgent('brief', { limits: { handOver: { events: 20 } } });
+});
+afterAll(() => world.close());
+afterEach(() => expect(world.api.problems).toEqual([]));
+
+const task = (key: string, words: string) => ({ name: 'delegate', input: { task: say(key, words), title: words } });
+
+async function expectHealthy(...ids: readonly string[]): Promise<void> {
+  for (const id of ids) {
+    expect(await workflowTaskFailures(world, id)).toEqual([]);
+  }
+}
+
+test('a sub-agent’s call is decided at its parent, and its report is the parent’s tool result', async () => {
+  const [id, helper] = [world.id(), world.id()];
+  const child = `${id}:turn_0001:1`;
+  stage.play(id, callTool('delegate', task(helper, 'sign the lease').input), text('It is signed.'));
+  stage.play(helper, callTool('sign', { paper: 'lease' }), text('The lease is signed.'));
+  const sent = world.client.send(id, say(id, 'have it signed'), { start: {} });
+  const [one] = await waitFor(
+    () => world.client.approvals(id).catch(() => []),
+    (list) => list.length === 1,
+  );
+  expect(one).toMatchObject({ conversation: child, via: id, tool: 'sign', arguments: { paper: 'lease' } });
+  expect(await world.client.status(id)).toMatchObject({ phase: 'waiting-for-person', pendingApprovals: 1 });
+  expect(await world.client.approvals(child)).toMatchObject([{ conversation: child, via: child }]);
+  const everywhere = (await world.client.allApprovals()).approvals.filter(({ conversation }) => conversation === child);
+  expect(everywhere.map(({ via }) => via)).toEqual([id]);
+
+  await world.client.decide(id, { callId: one?.callId ?? '', conversation: child, decision: 'approve', hash: one?.hash });
+  expect(await sent).toMatchObject({ text: 'It is signed.', stopReason: 'end', toolCalls: 1 });
+  expect(resultTexts(stage.requests(id).at(-1))).toEqual(['The lease is signed.']);
+  expect(resultTexts(stage.requests(helper).at(-1))).toEqual(['signed lease']);
+
+  const { raw } = await world.temporal.workflow.getHandle(child).describe();
+  expect(raw.workflowExecutionInfo?.parentExecution?.workflowId).toBe(id);
+  expect((await world.client.history(child)).length).toBeGreaterThan(2);
+  expect((await world.client.list({ query: `WorkflowId STARTS_WITH '${id}:'` })).map((listed) => listed.id)).toEqual([child]);
+  const [parent, own] = await Promise.all([world.client.status(id), world.client.history(child)]);
+  expect(parent.usage.inputTokens).toBeGreaterThan(0);
+  expect(own.every(({ turn }) => turn === 'turn_0001')).toBe(true);
+  await expectHealthy(id, child);
+});
+
+test('two work side by side, each in a conversation of its own', async () => {
+  const [id, a, b] = [world.id(), world.id(), world.id()];
+  stage.play(id, callTools(task(a, 'count the doors'), task(b, 'count the windows')), text('Both counted.'));
+  stage.play(a, callTool('sign', { paper: 'doors' }), text('3 doors'));
+  stage.play(b, callTool('sign', { paper: 'windows' }), text('7 windows'));
+  const sent = world.client.send(id, say(id, 'count'), { start: {} });
+  const both = await waitFor(
+    () => world.client.approvals(id).catch(() => []),
+    (list) => list.length === 2,
+  );
+  expect(new Set(both.map(({ conversation }) => conversation))).toEqual(new Set([`${id}:turn_0001:1`, `${id}:turn_0001:2`]));
+  for (const { callId, conversation } of both)
+    await world.client.decide(id, { callId, conversation, decision: 'deny', note: 'just count' });
+  expect(await sent).toMatchObject({ text: 'Both counted.', toolCalls: 2 });
+  expect(resultTexts(stage.requests(id).at(-1))).toEqual(['3 doors', '7 windows']);
+  expect(resultTexts(stage.requests(a).at(-1))).toEqual([expect.stringContaining('just count')]);
+});
+
+test('a stop of the parent stops what its sub-agent does within two seconds', async () => {
+  const [id, helper] = [world.id(), world.id()];
+  const child = `${id}:turn_0001:1`;
+  stage.play(id, callTool('delegate', task(helper, 'dig').input));
+  stage.play(helper, callTool('dig'));
+  const sent = world.client.send(id, say(id, 'dig'), { start: {} });
+  await waitFor(
+    () => running,
+    (count) => count === 1,
+  );
+  const from = Date.now();
+  await world.client.interrupt(id);
+  expect(await sent).toMatchObject({ stopReason: 'interrupted' });
+  await waitFor(
+    () => running,
+    (count) => count === 0,
+  );
+  expect(Date.now() - from).toBeLessThan(PROMISED_MS);
+  await waitFor(
+    async () => (await world.client.describe(child)).state,
+    (state) => state !== 'running',
+  );
+  stage.play(id, text('Still here.'));
+  expect(await world.client.send(id, say(id, 'go on'))).toMatchObject({ text: 'Still here.' });
+  await expectHealthy(id, child);
+});
+
+test('a stop of the sub-agent alone is told to its parent’s model', async () => {
+  const [id, helper] = [world.id(), world.id()];
+  stage.play(id, callTool('delegate', task(helper, 'dig').input), text('It was stopped.'));
+  stage.play(helper, callTool('dig'));
+  const sent = world.client.send(id, say(id, 'dig'), { start: {} });
+  await waitFor(
+    () => running,
+    (count) => count === 1,
+  );
+  await world.client.interrupt(`${id}:turn_0001:1`);
+  expect(await sent).toMatchObject({ text: 'It was stopped.', stopReason: 'end' });
+  expect(resultTexts(stage.requests(id).at(-1))).toEqual([expect.stringContaining('did not finish (interrupted)')]);
+});
+
+test('a parent that hands over while its sub-agent waits still gets the report', async () => {
+  const [id, helper] = [world.id(), world.id()];
+  const child = `${id}:turn_0003:1`;
+  await world.client.start(id, { agent: 'brief' });
+  for (const n of [1, 2]) {
+    stage.play(id, text(`${n}.`));
+    await world.client.send(id, say(id, `turn ${n}`));
+  }
+  stage.play(id, callTool('delegate', task(helper, 'sign').input), text('Reported.'));
+  stage.play(helper, callTool('sign', { paper: 'will' }), text('The will is signed.'));
+  const sent = world.client.send(id, say(id, 'have it signed'));
+  const [one] = await waitFor(
+    () => world.client.approvals(id).catch(() => []),
+    (list) => list.length === 1,
+  );
+  // Each is an event or more: the limit of 20 is passed while the sub-agent waits.
+  for (let n = 0; n < 25; n++) await world.client.rename(id, `title ${n}`);
+  await waitFor(
+    async () => (await runsOf(world, id)).length,
+    (count) => count > 1,
+  );
+  expect(await world.client.approvals(id)).toMatchObject([{ conversation: child }]);
+  await world.client.decide(id, { callId: one?.callId ?? '', conversation: child, decision: 'approve' });
+  expect(await sent).toMatchObject({ text: 'Reported.', stopReason: 'end' });
+  expect(resultTexts(stage.requests(id).at(-1))).toEqual(['The will is signed.']);
+  await expectHealthy(id, child);
+});
+
+test('all of it replays, parents and sub-agents', async () => {
+  expect(await replayProblems(world)).toEqual([]);
+});
