@@ -5,7 +5,12 @@ import { agentConfigSchema } from '../../src/agents/agent-config.js';
 import { mcpConfigSchema } from '../../src/tools/mcp/server-config.js';
 import { fencedBlocks, ROOT } from './commands.js';
 
-const pages = ['README.md', ...readdirSync(join(ROOT, 'docs')).filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`)];
+const pages = [
+  'README.md',
+  ...readdirSync(join(ROOT, 'docs'))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`),
+];
 const read = (page: string): string => readFileSync(join(ROOT, page), 'utf8');
 
 const samples = pages.flatMap((page) =>
