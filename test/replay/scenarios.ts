@@ -819,7 +819,7 @@ export const scenarios: readonly Scenario[] = [
       agent: { approvals: [{ tool: 'note', policy: 'ask' }] },
       ...says(tools('note', 'note'), text('Both.')),
     }),
-    has: [MARKER, UPDATE_DONE, '"signal_name":"decide"', TIMER_STARTED, TIMER_CANCELLED],
+    has: [MARKER, UPDATE_DONE, '"signalName":"decide"', TIMER_STARTED, TIMER_CANCELLED],
     async play(stage) {
       const { world, id, until } = stage;
       const sent = sendLater(stage, 'note it');
@@ -871,6 +871,7 @@ export const scenarios: readonly Scenario[] = [
       await world.client.start(id, {});
       await handle.executeUpdate('setMode', { args: [{ mode: 'stepping' }] });
       const sent = sendLater(stage, 'note it');
+      await stage.until('a message to step to', async () => (await world.client.status(id)).queued === 1);
       for (let n = 1; n <= 5; n++) await handle.executeUpdate('step', { args: [{ id: `step-${n}` }] });
       await sent;
       await handle.signal('event', { type: 'weather', payload: 'rain' });

@@ -69,7 +69,7 @@ const anything = z.looseObject({});
 /** `server` is expanded. Rejects with a ConnectionFault when it is not there, or not in time. */
 export async function connect(server: McpServer, options: ConnectOptions): Promise<Connection> {
   const sdk = await loadSdk();
-  const { transport, complaint, leave } = transportOf(server, options.variables, sdk);
+  const { transport, complaint, leave, silent } = transportOf(server, options.variables, sdk);
   const client = new sdk.Client({ name: 'perdura', version: options.version }, { capabilities: {} });
   let fault = '';
   let isOurs = false;
@@ -90,7 +90,9 @@ export async function connect(server: McpServer, options: ConnectOptions): Promi
     await within(options.timeoutMs, client.connect(transport, { timeout: options.timeoutMs }));
   } catch (error) {
     await close();
-    throw new ConnectionFault(reasonOf(error), complaint(), { cause: error });
+    // Why it did not start may still be on its way to us.
+    await within(LEAVE_MS, silent()).catch(() => undefined);
+    throw new ConnectionFault(fault || reasonOf(error), complaint(), { cause: error });
   }
   return { ...asked(client, options.timeoutMs), close };
 }
@@ -131,13 +133,18 @@ function transportOf(
   server: McpServer,
   variables: Variables,
   sdk: Sdk,
-): { readonly transport: Transport; readonly complaint: () => string; readonly leave: () => Promise<void> } {
+): {
+  readonly transport: Transport;
+  readonly complaint: () => string;
+  readonly leave: () => Promise<void>;
+  readonly silent: () => Promise<void>;
+} {
   if (server.type === 'http') {
     const requestInit = { headers: server.headers };
     // Followed to another place, a redirect would carry the headers, and with them a key, there.
     const own = { requestInit, fetch: boundedFetch(), redirectPolicy: 'same-origin' } as const;
     const http = new sdk.StreamableHTTPClientTransport(urlOf(server), own);
-    return { transport: http, complaint: () => '', leave: () => http.terminateSession() };
+    return { transport: http, complaint: () => '', leave: () => http.terminateSession(), silent: () => Promise.resolve() };
   }
   const inherited = INHERITED.flatMap((name) => {
     const value = variables[name];
@@ -147,7 +154,7 @@ function transportOf(
   const env = { ...Object.fromEntries(inherited), ...server.env };
   const cwd = server.cwd === undefined ? server.folder : resolve(server.folder, server.cwd);
   const transport = createStdioTransport({ command: server.command, args: server.args, env, cwd }, sdk);
-  return { transport, complaint: transport.complaint, leave: () => Promise.resolve() };
+  return { transport, complaint: transport.complaint, leave: () => Promise.resolve(), silent: transport.silent };
 }
 
 function urlOf({ name, url }: McpServer & { readonly type: 'http' }): URL {

@@ -21,6 +21,8 @@ export interface StdioServer {
 export interface StdioTransport extends Transport {
   /** The last words of its stderr. */
   readonly complaint: () => string;
+  /** Resolves when all that it has said was read, at its end. */
+  readonly silent: () => Promise<void>;
 }
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
@@ -39,6 +41,8 @@ export function createStdioTransport({ command, args, env, cwd }: StdioServer, s
   let parts: Buffer[] = [];
   let held = 0;
   let isClosed = false;
+  let fallSilent = (): void => undefined;
+  const silence = new Promise<void>((resolve) => (fallSilent = resolve));
   const gate = createFloodGate();
 
   const fail = (reason: string): void => {
@@ -86,6 +90,8 @@ export function createStdioTransport({ command, args, env, cwd }: StdioServer, s
   const transport: StdioTransport = {
     complaint: () => complaint.trim(),
 
+    silent: () => silence,
+
     start: () =>
       new Promise((resolve, reject) => {
         const started: Child = spawn(command, args, {
@@ -103,8 +109,10 @@ export function createStdioTransport({ command, args, env, cwd }: StdioServer, s
         });
         started.once('error', (error) => {
           reject(error);
+          fallSilent();
           ended();
         });
+        started.once('close', fallSilent);
         started.once('exit', (code, signal) => {
           if (!isClosed) transport.onerror?.(new Error(signal === null ? `it ended with exit code ${code}` : `it was ended by ${signal}`));
           // What it leaves behind has nobody to speak to.

@@ -400,7 +400,10 @@ test('heal brings back what the store has lost, and says so', async () => {
 test('heal reads a history that no message of gRPC could carry by default', async () => {
   const id = world.id();
   const long = 'x'.repeat(900_000);
-  await world.client.start(id);
+  // Nothing is to be left out of a prompt here.
+  const thresholds = { soft: 3_000_000, hard: 3_100_000, truncation: 3_200_000 };
+  await world.writeAgent('wide', { context: { maxTokens: 4_000_000, thresholds } });
+  await world.client.start(id, { agent: 'wide' });
   await Promise.all(Array.from({ length: 6 }, (_, n) => world.client.message(id, say(id, `${n} ${long}`))));
   await waitFor(
     () => world.client.status(id),
