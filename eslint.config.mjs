@@ -35,7 +35,7 @@ const noModuleState = [
 const impure = ['process', 'Buffer', 'fetch', 'setTimeout', 'setInterval', 'setImmediate', 'queueMicrotask', 'performance', 'crypto'];
 
 export default tseslint.config(
-  { ignores: ['dist/', 'node_modules/', 'coverage/', '.perdura/', 'memory/', 'workspace/', 'test/replay/histories/'] },
+  { ignores: ['dist/', 'node_modules/', 'coverage/', '.perdura/', 'memory/', 'workspace/', 'test/replay/histories/', 'examples/**/*.ts'] },
   {
     files: ['**/*.ts'],
     plugins: { '@typescript-eslint': tseslint.plugin },

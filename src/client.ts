@@ -9,6 +9,7 @@ import {
 } from '@temporalio/client';
 import { openConnection } from './client/connection.js';
 import { toDescription, toListed, type Description, type Listed } from './client/describe.js';
+import { createDispatch, type Dispatch } from './client/dispatch.js';
 import { ClientError, isBetweenRuns, toClientError } from './client/errors.js';
 import { createLineageClient, type LineageClient } from './client/lineage.js';
 import { createScopeMemory, type ScopeMemory } from './client/memory.js';
@@ -54,6 +55,7 @@ import {
 } from './workflows/messages.js';
 
 export { ClientError, type ClientErrorKind } from './client/errors.js';
+export type { AppEventToDispatch, Dispatched } from './client/dispatch.js';
 export type { Begun, Deleted, LineageClient } from './client/lineage.js';
 export type { ScopeMemory } from './client/memory.js';
 export type { Branch } from './memory/branches.js';
@@ -96,6 +98,8 @@ export interface PerduraClient extends LineageClient, PeopleClient {
   reset(id: string): Promise<ResetResult>;
   /** Makes memory of the older turns now, and waits for it. */
   compact(id: string): Promise<CompactionOutcome>;
+  /** Hands over an event of the application's own, for its reducer. */
+  dispatch: Dispatch;
   /** Takes the last compaction back: the next request is what it would have been. */
   undoCompaction(id: string): Promise<CompactionOutcome>;
   /** What the next model call would see, and what it takes. */
@@ -336,6 +340,8 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
     },
 
     compact: (id) => changeMemory(`cannot compact ${id}`, id, compactUpdate),
+
+    dispatch: createDispatch(handleOf),
 
     undoCompaction: (id) => changeMemory(`cannot undo the compaction of ${id}`, id, undoCompactionUpdate),
 

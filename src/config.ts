@@ -36,6 +36,10 @@ export interface Config {
   readonly logLevel: LogLevel;
   /** `address:port` where a worker serves its metrics; nowhere without it. */
   readonly metricsAddress?: string;
+  /** Where a worker writes one line per event; nowhere without it. Absolute. */
+  readonly auditFile?: string;
+  /** `OTEL_*`, which OpenTelemetry's own SDK reads; undefined: nothing asks for it, and it is not loaded. */
+  readonly otel?: { readonly env: Readonly<Record<string, string>>; readonly captureContent: boolean };
   /** `host:port`, lower case: what `fetch_url` may reach although its address is not public. */
   readonly fetchAllow: readonly string[];
   /** Told when a person is waited for: a program by its absolute path, and an address. */
@@ -89,6 +93,11 @@ export const SETTINGS = [
     secret: false,
   },
   {
+    name: 'PERDURA_AUDIT_FILE',
+    meaning: 'file to which a worker appends a line for each event, without texts; none without it',
+    secret: false,
+  },
+  {
     name: 'PERDURA_FETCH_ALLOW',
     meaning: 'hosts that fetch_url may reach although they are not public, as host:port, parted by commas',
     secret: false,
@@ -136,6 +145,8 @@ export function loadConfig(env: Environment = process.env, cwd: string = process
     metricsAddress: checkedSocket('PERDURA_METRICS_ADDRESS', read('PERDURA_METRICS_ADDRESS')),
     notifyCommand: checkedProgram('PERDURA_NOTIFY_COMMAND', read('PERDURA_NOTIFY_COMMAND'), cwd),
     notifyUrl: checkedUrl('PERDURA_NOTIFY_URL', read('PERDURA_NOTIFY_URL'), ['http:', 'https:']),
+    auditFile: read('PERDURA_AUDIT_FILE') === undefined ? undefined : resolve(cwd, readOr('PERDURA_AUDIT_FILE')),
+    otel: otelOf(all),
     cwd: resolve(cwd),
     temporalEnv: Object.freeze(Object.fromEntries(Object.entries(all).filter(isTemporalEntry))),
   });
@@ -153,7 +164,8 @@ export function secretsOf(config: Config): string[] {
   const ofTemporal = Object.entries(config.temporalEnv).flatMap(([name, value]) => (TEMPORAL_SECRETS.test(name) ? [value] : []));
   // Whoever knows the address of a webhook may write there.
   const addresses = [config.notifyUrl].filter((url) => url !== undefined);
-  return [...keys.filter((key) => key !== undefined), ...urls.flatMap(passwordsIn), ...addresses, ...ofTemporal];
+  const ofOtel = Object.entries(config.otel?.env ?? {}).flatMap(([name, value]) => (OTEL_SECRETS.test(name) ? headerValues(value) : []));
+  return [...keys.filter((key) => key !== undefined), ...urls.flatMap(passwordsIn), ...addresses, ...ofTemporal, ...ofOtel];
 }
 
 /** Who has no key, no other address and names no other provider gets the scripted stand-in. */
@@ -266,6 +278,43 @@ export function loadMachine(env: Environment = process.env): Machine {
     home,
     platform: process.platform,
     arch: process.arch,
+  });
+}
+
+/** Any of these asks for OpenTelemetry; the other `OTEL_*` say how. */
+const OTEL_WISHES = [
+  'OTEL_EXPORTER_OTLP_ENDPOINT',
+  'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
+  'OTEL_EXPORTER_OTLP_METRICS_ENDPOINT',
+  'OTEL_TRACES_EXPORTER',
+  'OTEL_METRICS_EXPORTER',
+];
+const OTEL_SECRETS = /^OTEL_EXPORTER_OTLP(_[A-Z]+)?_HEADERS$/;
+
+function otelOf(all: Environment): Config['otel'] {
+  const env = Object.fromEntries(Object.entries(all).filter((entry): entry is [string, string] => /^OTEL_/.test(entry[0]) && !!entry[1]));
+  const isWished = OTEL_WISHES.some((name) => env[name] !== undefined && env[name] !== 'none');
+  if (!isWished || env['OTEL_SDK_DISABLED']?.toLowerCase() === 'true') return undefined;
+  const captureContent = env['OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT']?.toLowerCase() === 'true';
+  return Object.freeze({ env: Object.freeze(env), captureContent });
+}
+
+/** OpenTelemetry's SDK reads the environment and knows no `.env`. */
+export function offerOtelSettings({ otel }: Config): void {
+  for (const [name, value] of Object.entries(otel?.env ?? {})) process.env[name] ??= value;
+  // Anthropic's SDK would tell each call a second time, and send our trace ids along; who wants that says so.
+  for (const name of ['ANTHROPIC_OPEN_TELEMETRY', 'ANTHROPIC_OPEN_TELEMETRY_PROPAGATION']) process.env[name] ??= 'false';
+}
+
+/** `name=value,name=value`, percent-encoded. */
+function headerValues(headers: string): string[] {
+  return headers.split(',').flatMap((pair) => {
+    const value = pair.slice(pair.indexOf('=') + 1).trim();
+    try {
+      return [value, decodeURIComponent(value)];
+    } catch {
+      return [value];
+    }
   });
 }
 

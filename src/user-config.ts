@@ -8,28 +8,18 @@ import { dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { z } from 'zod';
 import { ConfigError } from './config.js';
-import type { ConversationEvent } from './conversation/event.js';
 import type { CompactionPlugins } from './memory/channel/compaction-plugin.js';
+import { COMPACTOR_NAME, WORKING_FLOW_COMPACTOR, type Compactor } from './memory/compaction/compactor.js';
 import { checkProcessors, type Processor, type Processors } from './memory/processors.js';
 import type { ModelHook } from './models/hooks.js';
 import type { Model } from './models/model.js';
+import type { Observer } from './telemetry/observer.js';
 import { builtinTools } from './tools/builtin/index.js';
 import { mcpConfigSchema, toServers, type McpServer } from './tools/mcp/server-config.js';
 import { listIssues } from './tools/schema-issues.js';
 import type { Tool } from './tools/tool.js';
 
-/** Whose event it is. */
-export interface Observed {
-  readonly namespace: string;
-  readonly conversation: string;
-  readonly runId: string;
-}
-
-/**
- * Told what happens in the conversations that this worker runs, as it happens. Nothing waits for it, and what it throws is
- * logged. When a worker dies an event may be told twice or not at all: the record is the history, this is news.
- */
-export type Observer = (event: ConversationEvent, of: Observed) => void | Promise<void>;
+export type { Observed, Observer } from './telemetry/observer.js';
 
 export interface OwnCode {
   /** Beside the built-in ones; made with `defineTool`. */
@@ -41,6 +31,10 @@ export interface OwnCode {
   readonly processors?: Processors;
   /** They look on at each model call. */
   readonly hooks?: readonly ModelHook[];
+  /** Beside `WorkingFlowCompactor`; an agent.json names one as `context.compactor`. */
+  readonly compactors?: readonly Compactor[];
+  /** Entry of workflows of one's own, from the working directory: exports `conversation` with one's reducers, `memory` and `memoryCare`. */
+  readonly workflows?: string;
   /** MCP servers of all agents, as `mcp.json` in an agent's folder has them; relative folders are from the working directory. */
   readonly mcpServers?: z.input<typeof mcpConfigSchema>['mcpServers'];
   /** By tool: what stands for its long results once the model has seen them. */
@@ -52,8 +46,18 @@ export interface OwnCode {
 /** How a model without tools may write its calls. */
 const TEXT_TOOLS: readonly unknown[] = [undefined, 'xml', 'json'];
 
-const KNOWN = ['tools', 'providers', 'observers', 'processors', 'hooks', 'mcpServers', 'compactionPlugins', 'agentsDir'];
-const NOT_BUILT = ['compactors', 'reducers'];
+const KNOWN = [
+  'tools',
+  'providers',
+  'observers',
+  'processors',
+  'hooks',
+  'mcpServers',
+  'compactionPlugins',
+  'agentsDir',
+  'compactors',
+  'workflows',
+];
 const BUILTIN_PROVIDERS = ['anthropic', 'openai', 'openai-responses', 'gemini', 'ollama', 'offline'];
 const NAMES = ['ts', 'js', 'mjs', 'cjs'].map((extension) => `perdura.config.${extension}`);
 
@@ -87,10 +91,11 @@ export function checkOwnCode(own: unknown, from: string): OwnCode {
   };
   if (!isRecord(own)) return refuse(`expected an object such as { tools: […] }, got ${kindOf(own)}`);
   for (const name of Object.keys(own)) {
-    if (NOT_BUILT.includes(name)) refuse(`"${name}" is not built yet; there are: ${KNOWN.join(', ')}`);
+    if (name === 'reducers')
+      refuse('"reducers" run inside the workflow: hand them to createConversation in an entry of your own, and name it as "workflows"');
     if (!KNOWN.includes(name)) refuse(`there is no option "${name}"; there are: ${KNOWN.join(', ')}`);
   }
-  const { tools, providers, observers, processors, hooks, mcpServers, compactionPlugins, agentsDir } = own;
+  const { tools, providers, observers, processors, hooks, mcpServers, compactionPlugins, agentsDir, compactors, workflows } = own;
   for (const [i, tool] of listOf(tools, 'tools', refuse).entries()) {
     if (!isTool(tool)) refuse(`tools[${i}] is no tool: make it with defineTool`);
     const { name } = tool as Tool;
@@ -124,7 +129,23 @@ export function checkOwnCode(own: unknown, from: string): OwnCode {
   checkCompactionPlugins(compactionPlugins, refuse);
   if (agentsDir !== undefined && (typeof agentsDir !== 'string' || agentsDir === ''))
     refuse(`"agentsDir" must be a path, and is ${kindOf(agentsDir)}`);
+  checkOwnCompactors(compactors, refuse);
+  if (workflows !== undefined && (typeof workflows !== 'string' || workflows === ''))
+    refuse(`"workflows" must be the path of a file, and is ${kindOf(workflows)}`);
   return own as OwnCode;
+}
+
+function checkOwnCompactors(compactors: unknown, refuse: (what: string) => never): void {
+  const list = listOf(compactors, 'compactors', refuse);
+  const names = list.map((one, i) => {
+    const name = isRecord(one) ? one['name'] : undefined;
+    if (!isRecord(one) || typeof name !== 'string' || typeof one['compact'] !== 'function')
+      return refuse(`compactors[${i}] is no compactor: it needs a name and a function compact`);
+    if (!COMPACTOR_NAME.test(name)) return refuse(`compactors[${i}].name must match ${COMPACTOR_NAME.source}`);
+    return name === WORKING_FLOW_COMPACTOR ? refuse(`compactors[${i}] is named ${name}, as the default is: give yours another name`) : name;
+  });
+  const twice = names.findIndex((name, i) => names.indexOf(name) !== i);
+  if (twice !== -1) refuse(`compactors[${twice}] is named ${names[twice]}, as another is`);
 }
 
 /** MCP servers of all agents. */

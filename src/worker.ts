@@ -9,6 +9,7 @@ import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker
 import { createActivities, type Activities, type ActivityDependencies } from './activities/index.js';
 import { createAgentLoader } from './agents/load-agent.js';
 import { createAskMemory } from './client/ask-memory.js';
+import { createStatusOf } from './client/status-of.js';
 import {
   commandEnvironment,
   loadConfig,
@@ -22,10 +23,12 @@ import {
 import { heal } from './heal/heal.js';
 import { createRememberedBy } from './heal/remembered.js';
 import type { WorkflowCode } from './heal/replay-runs.js';
+import { createCompactorRegistry } from './memory/compaction/compactor.js';
 import { toTraces } from './memory/traces.js';
 import { createModels } from './models/choose.js';
 import { createNotify } from './notify.js';
-import { installTelemetry, runtimeLog, toSinks } from './observability.js';
+import { createObservation, createObservationFor, installTelemetry, runtimeLog, type Observation } from './observability.js';
+import { bundleOwnWorkflows } from './own-workflows.js';
 import { createAttributeCheck } from './registered-attributes.js';
 import { openStore } from './stores/open.js';
 import type { Store } from './stores/store.js';
@@ -34,10 +37,12 @@ import { startOfflineModel } from './testing/offline-model.js';
 import { builtinToolsWith, type BuiltinSettings } from './tools/builtin/index.js';
 import { createServerTools } from './tools/mcp/server-tools.js';
 import { createToolRegistry } from './tools/registry.js';
-import { checkOwnCode, sharedServers, type Observer, type OwnCode } from './user-config.js';
+import { checkOwnCode, sharedServers, type OwnCode } from './user-config.js';
 import { packageVersion } from './version.js';
 
 export type { Observed, Observer, OwnCode } from './user-config.js';
+export type { Compactor, CompactorAnswer, CompactorInput } from './memory/compaction/compactor.js';
+export type { Notification, StateChange, StateSummary } from './conversation/observation.js';
 
 const OFFLINE_MODEL = 'offline/scripted';
 
@@ -85,6 +90,8 @@ async function runUntil(stop: AbortSignal, config: Config, own: OwnCode, onReady
   // A key may also come from Temporal's profile file.
   const fromProfile = typeof connectionOptions.apiKey === 'string' ? [connectionOptions.apiKey] : [];
   installTelemetry({ logLevel, metricsAddress, secrets: [...secretsOf(config), ...fromProfile] });
+  const { hash, ...code } = await workflowCodeOf(own, config.cwd);
+  const observation = await createObservationFor(config, own.observers);
   const connection = await NativeConnection.connect(connectionOptions);
   const store = openStore(config, {
     log: (line) => runtimeLog().warn(line),
@@ -105,17 +112,20 @@ async function runUntil(stop: AbortSignal, config: Config, own: OwnCode, onReady
   try {
     const { workflowService: service } = connection;
     const rememberedBy = createRememberedBy(service, { namespace, taskQueue: config.taskQueue });
-    const activities = await activitiesOf(config, own, store, {
+    const activities = await activitiesOf(config, { ...own, hooks: [...observation.hooks, ...(own.hooks ?? [])] }, store, {
       serverTools,
       offlineUrl: offline?.url,
       hasSearchAttributes: createAttributeCheck(connection, namespace),
       rememberedBy,
+      statusOf: createStatusOf(connection, namespace),
       askMemory: createAskMemory({ connection, namespace, taskQueue: config.taskQueue }),
-      heal: (key, run) => heal({ service, code: workflowCode(), store, processors: own.processors?.input, rememberedBy }, key, run),
+      heal: (key, run) => heal({ service, code, store, processors: own.processors?.input, rememberedBy }, key, run),
     });
     if (stop.aborted) return;
     const { taskQueue } = config;
-    const worker = await Worker.create(workerOptions({ connection, namespace, taskQueue, activities, observers: own.observers }));
+    const worker = await Worker.create(
+      workerOptions({ connection, namespace, taskQueue, activities, observation, code: { ...code, hash } }),
+    );
     const running = worker.run();
     // A SIGTERM may have come first.
     const end = (): void => (worker.getState() === 'RUNNING' ? worker.shutdown() : undefined);
@@ -130,6 +140,7 @@ async function runUntil(stop: AbortSignal, config: Config, own: OwnCode, onReady
     }
     await running;
   } finally {
+    await observation.close();
     await serverTools.close();
     await offline?.close();
     await store.close();
@@ -144,7 +155,7 @@ async function activitiesOf(
   {
     offlineUrl,
     ...more
-  }: Pick<ActivityDependencies, 'askMemory' | 'heal' | 'hasSearchAttributes' | 'rememberedBy' | 'serverTools'> & {
+  }: Pick<ActivityDependencies, 'askMemory' | 'statusOf' | 'heal' | 'hasSearchAttributes' | 'rememberedBy' | 'serverTools'> & {
     readonly offlineUrl: string | undefined;
   },
 ): Promise<Activities> {
@@ -159,6 +170,7 @@ async function activitiesOf(
     defaultModel: offlineUrl === undefined ? config.model : OFFLINE_MODEL,
     processors: own.processors,
     hooks: own.hooks,
+    compactors: createCompactorRegistry(own.compactors),
     compactionPlugins: own.compactionPlugins,
     notify: createNotify({ command: config.notifyCommand, url: config.notifyUrl, environment: commandEnvironment() }),
     ...more,
@@ -186,16 +198,19 @@ export function workerOptions(own: {
   readonly namespace: string;
   readonly taskQueue: string;
   readonly activities: Activities;
-  readonly observers?: readonly Observer[];
+  readonly observation?: Observation;
+  /** Default: ours, without reducers. */
+  readonly code?: Code;
 }): WorkerOptions {
-  const { observers = [], ...place } = own;
+  const { observation = createObservation([]), code = { ...workflowCode(), hash: undefined }, ...place } = own;
+  const { hash, ...workflows } = code;
   return {
     ...place,
-    ...workflowCode(),
-    sinks: toSinks(observers),
-    interceptors: { activity: [sayTurn] },
+    ...workflows,
+    sinks: observation.sinks,
+    interceptors: { activity: [sayTurn, ...observation.activityInterceptors] },
     // It stands in every workflow task of every history; the SDK's own is a hash of the bundle, three times as long.
-    buildId: `perdura@${packageVersion()}`,
+    buildId: `perdura@${packageVersion()}${hash === undefined ? '' : `+${hash}`}`,
     shutdownGraceTime: SHUTDOWN_GRACE,
     // Cancellation is heard with a heartbeat's answer: at the default of up to 30 s a stop would take that long.
     maxHeartbeatThrottleInterval: '1s',
@@ -209,4 +224,17 @@ export function workflowCode(): WorkflowCode {
   const codePath = join(__dirname, 'workflow-bundle.js');
   const code = existsSync(codePath) ? { workflowBundle: { codePath } } : { workflowsPath: require.resolve('./workflows/index') };
   return { ...code, dataConverter: { payloadConverterPath: require.resolve('./workflows/payload-converter') } };
+}
+
+export interface Code extends WorkflowCode {
+  /** Of workflows of one's own. */
+  readonly hash?: string;
+}
+
+/** The same with the reducers of one's own code: who replays a history needs what has made it. Throws `ConfigError`. */
+export async function workflowCodeOf({ workflows }: Pick<OwnCode, 'workflows'>, cwd: string): Promise<Code> {
+  const { workflowBundle, workflowsPath, dataConverter } = workflowCode();
+  if (workflows === undefined) return { ...(workflowBundle ? { workflowBundle } : { workflowsPath }), dataConverter };
+  const { code, hash } = await bundleOwnWorkflows(workflows, { cwd, log: { warn: (message) => runtimeLog().warn(message) } });
+  return { workflowBundle: { code }, dataConverter, hash };
 }

@@ -188,3 +188,23 @@ test('whom to tell that a person is waited for: a program that can be run, by it
   expect(() => loadConfig({ PERDURA_NOTIFY_COMMAND: 'tell --loud' }, cwd)).toThrow(/PERDURA_NOTIFY_COMMAND .* without arguments/);
   expect(() => loadConfig({ PERDURA_NOTIFY_URL: 'ftp://secret.example' }, cwd)).toThrow(/PERDURA_NOTIFY_URL cannot be used: write a URL/);
 });
+
+test('OpenTelemetry is asked for by its own settings, from .env too; its headers are secrets', () => {
+  expect(loadConfig({}, cwd).otel).toBeUndefined();
+  expect(loadConfig({ OTEL_SERVICE_NAME: 'x' }, cwd).otel).toBeUndefined();
+  expect(loadConfig({ OTEL_TRACES_EXPORTER: 'none' }, cwd).otel).toBeUndefined();
+  expect(loadConfig({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://x', OTEL_SDK_DISABLED: 'true' }, cwd).otel).toBeUndefined();
+  writeFileSync(join(cwd, '.env'), 'OTEL_EXPORTER_OTLP_ENDPOINT=http://x\n');
+  const config = loadConfig({ OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20hunter22,x=y' }, cwd);
+  expect(config.otel).toEqual({
+    env: { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://x', OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20hunter22,x=y' },
+    captureContent: false,
+  });
+  expect(secretsOf(config)).toEqual(expect.arrayContaining(['Bearer hunter22', 'Bearer%20hunter22']));
+  expect(loadConfig({ OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: 'TRUE' }, cwd).otel?.captureContent).toBe(true);
+});
+
+test('the audit file is absolute, from the working directory', () => {
+  expect(loadConfig({}, cwd).auditFile).toBeUndefined();
+  expect(loadConfig({ PERDURA_AUDIT_FILE: 'audit/events.jsonl' }, cwd).auditFile).toBe(join(cwd, 'audit', 'events.jsonl'));
+});

@@ -4,14 +4,15 @@
  */
 import { Context, log } from '@temporalio/activity';
 import type { AgentConfig } from '../agents/agent-config.js';
-import type { CompactInput, Compacted, UncompactInput } from '../conversation/effects.js';
+import type { CompactInput, Compacted, CompactionRecord, UncompactInput } from '../conversation/effects.js';
 import { shownText, type Entry, type JsonValue } from '../conversation/message.js';
 import { slotsOf, withSlot } from '../conversation/slots.js';
+import { addUsage } from '../conversation/state.js';
 import { beginningOf } from '../conversation/text.js';
 import { withBodies } from '../memory/bodies.js';
+import { compactWith, createCompactorRegistry, WORKING_FLOW_COMPACTOR, type Compactor } from '../memory/compaction/compactor.js';
 import { memoryBundle } from '../memory/compaction/snapshot.js';
 import { summaryJsonSchema } from '../memory/compaction/summary-answer.js';
-import { summarize } from '../memory/compaction/summary.js';
 import { compactionWindow } from '../memory/compaction/window.js';
 import { withProvenance } from '../memory/consolidation/provenance.js';
 import { isForgotten, redactor } from '../memory/documents/forgetting.js';
@@ -19,6 +20,7 @@ import { factsBatch } from '../memory/facts-batch.js';
 import { episodesInSight } from '../memory/prefix.js';
 import { learnFacts } from '../memory/learn-facts.js';
 import { byAge, episodicId } from '../memory/items.js';
+import type { Ask } from '../memory/compaction/summary.js';
 import { retrieve } from '../memory/retrieval.js';
 import { estimateStringTokens, shownTokensOf } from '../memory/tokens.js';
 import type { ConversationKey, EpisodeRecord, Store } from '../stores/store.js';
@@ -75,20 +77,24 @@ async function makeMemory(
     openTasks: input.task?.openTasks ?? [],
   };
   const known = (await store.facts.list(key)).facts;
-  const { config, ask, spent } = await createSummarizer(dependencies, input, activity);
+  const told = (await episodesOf(store, key, session)).find(({ id }) => id !== episodicId(number));
+  const { config, model, ask, askForSummary, spent } = await createSummarizer(dependencies, input, activity);
   const whole = await Promise.all(window.entries.map(async (entry) => ({ ...entry, message: await withBodies(store, key, entry) })));
-  const summary = await summarize(ask, whole, {
-    goal: task.goal,
-    knownFacts: known.map(({ fact }) => fact),
+  const given = { ...task, progress: told?.summary ?? '', knownFacts: known.map(({ fact }) => fact) };
+  const summary = await compactWith(compactorOf(dependencies, config), {
+    ...given,
+    entries: whole,
     signal: activity.cancellationSignal,
+    ask,
+    askForSummary,
   });
-  if (summary.failure !== undefined) log.warn('the summarizer was not of use', { method: summary.method, reason: summary.failure });
+  const { method, compactor, failure } = summary;
+  if (failure !== undefined) log.warn('the summarizer was not of use', { method, compactor, reason: failure });
 
   const ts = Date.now() / 1000;
   const tombstones = await store.documents.forgotten(key);
-  const told = { ...summary.episodic, summary: redactor(tombstones, key.scope)(summary.episodic.summary) };
-  const episode = { id: episodicId(number), ts, turn_ids: window.turnIds, ...told };
-  await store.episodes.add(key, { ...episode, session, epoch, slots: window.slots });
+  const redacted = { ...summary.episodic, summary: redactor(tombstones, key.scope)(summary.episodic.summary) };
+  const episode = { id: episodicId(number), ts, turn_ids: window.turnIds, ...redacted };
   const batch = factsBatch(key, epoch);
   const source = { conversation: key.conversation, turn_ids: window.turnIds };
   // What only a tool said is nothing that the scope knows: it waits for a person.
@@ -105,12 +111,24 @@ async function makeMemory(
   const open = proposed.filter(({ line }) => !isForgotten(line, tombstones, key.scope)).map((line) => ({ ...line, ts }));
   if (open.length > 0) await store.documents.propose(key, batch, open);
   const [episodes, scope] = await Promise.all([episodesOf(store, key, session), store.facts.list(key)]);
-  const text = memoryBundle({ ...retrieve(episodes, scope.facts), goal: task.goal, openTasks: task.openTasks });
+  // Ours stands there already where an attempt before this one has come so far.
+  const all = episodes.some(({ id }) => id === episode.id) ? episodes : [{ ...episode, session, epoch, slots: window.slots }, ...episodes];
+  const text = memoryBundle({ ...retrieve(all, scope.facts), ...task });
+  const keptTokens = shownTokensOf(window.kept.map(({ message }) => message));
+  const made: CompactionRecord = {
+    inputsHash: hashOf([whole, given]),
+    compactor,
+    method,
+    model,
+    ...(failure === undefined ? {} : { failure }),
+    tokensBefore: shownTokensOf(window.entries.map(({ message }) => message)) + keptTokens,
+    tokensAfter: estimateStringTokens(text) + keptTokens,
+  };
+  await store.episodes.add(key, { ...episode, session, epoch, slots: window.slots, made });
   const { ref } = await store.bodies.put(key, text);
   await store.entries.archive(key, window.slots);
 
   const usage = spent();
-  const keptTokens = shownTokensOf(window.kept.map(({ message }) => message));
   const result: Compacted & { readonly persisted: boolean } = {
     kind: 'compacted',
     life: identity.life,
@@ -122,13 +140,14 @@ async function makeMemory(
     base: { ref, text },
     episode,
     facts: added.filter((fact) => fact.batch === batch).map(({ batch: _batch, source: _source, ...fact }) => fact),
-    method: summary.method,
-    tokensBefore: shownTokensOf(window.entries.map(({ message }) => message)) + keptTokens,
-    tokensAfter: estimateStringTokens(text) + keptTokens,
+    method,
+    record: made,
+    tokensBefore: made.tokensBefore,
+    tokensAfter: made.tokensAfter,
     usage,
     persisted: true,
   };
-  log.info('older turns became memory', { turns: window.turnIds.length, method: summary.method, ...usage });
+  log.info('older turns became memory', { turns: window.turnIds.length, method, compactor, ...usage });
   return { result, usage: usage as unknown as JsonValue };
 }
 
@@ -143,12 +162,22 @@ async function createSummarizer(
   { models, agents }: ActivityDependencies,
   { identity, model, agentHash }: CompactInput,
   activity: Context,
-): Promise<Asker & { readonly config: AgentConfig }> {
+): Promise<Asker & { readonly config: AgentConfig; readonly model: string; readonly askForSummary: Ask }> {
   const { config } = await agents(identity.agent, identity.scope, agentHash);
   const name = config.context.summaryModel ?? model;
   const maxTokens = Math.min(SUMMARY_TOKENS, config.maxTokens);
   const answerSchema = { name: 'summary', schema: summaryJsonSchema() };
-  return { config, ...createAsker({ model: () => models(name), name, activity, maxTokens, answerSchema }) };
+  const asking = { model: () => models(name), name, activity, maxTokens };
+  const [plain, bySchema] = [createAsker(asking), createAsker({ ...asking, answerSchema })];
+  return { config, model: name, ask: plain.ask, askForSummary: bySchema.ask, spent: () => addUsage(plain.spent(), bySchema.spent()) };
+}
+
+/** An agent that names one which is not here had no turn; its file may have changed since. */
+function compactorOf({ compactors = createCompactorRegistry() }: ActivityDependencies, { context }: AgentConfig): Compactor | undefined {
+  const name = context.compactor ?? WORKING_FLOW_COMPACTOR;
+  const found = compactors.find(name);
+  if (!found && name !== WORKING_FLOW_COMPACTOR) log.warn('there is no such compactor; the default makes memory', { compactor: name });
+  return found;
 }
 
 /** The entries that a session began with: summarized long ago, or still here. */

@@ -31,6 +31,7 @@ import type {
 } from '../conversation/effects.js';
 import type { Forgotten, Reviewed } from '../conversation/memory-contract.js';
 import type { CompactionPlugins } from '../memory/channel/compaction-plugin.js';
+import type { CompactorRegistry } from '../memory/compaction/compactor.js';
 import type { Processors } from '../memory/processors.js';
 import type { ModelHook } from '../models/hooks.js';
 import type { Model } from '../models/model.js';
@@ -49,6 +50,7 @@ import { toApplicationFailure } from './failures.js';
 import type { RememberedBy } from './heal-memory.js';
 import { startHeartbeat } from './heartbeat.js';
 import { keyOf } from './key.js';
+import { lookAfter, type LookAfterInput, type StatusOf } from './look-after.js';
 import { notifyOfWait, type Notify } from './notify.js';
 import { openOrigin } from './open-origin.js';
 import { persist, type PersistInput } from './persist.js';
@@ -84,8 +86,12 @@ export interface ActivityDependencies {
   /** Of what people say, and of what tools answer; in their order, before it is stored. */
   readonly processors?: Processors;
   readonly hooks?: readonly ModelHook[];
+  /** Default: `WorkingFlowCompactor` alone. */
+  readonly compactors?: CompactorRegistry;
   /** By tool: what stands for long results, beside the built-in ones. */
   readonly compactionPlugins?: CompactionPlugins;
+  /** How Temporal says that a workflow stands, such as RUNNING. Without it nobody looks after sub-agents of earlier runs. */
+  readonly statusOf?: StatusOf;
   /** Tells somebody that a person is waited for. Without it nobody is told. */
   readonly notify?: Notify;
   /** Milliseconds; tests shorten them. */
@@ -108,6 +114,7 @@ export interface Activities {
   forget(input: ForgetInput): Promise<Forgotten>;
   review(input: ReviewInput): Promise<Reviewed>;
   care(input: CareInput): ReturnType<typeof care>;
+  'look-after'(input: LookAfterInput): Promise<string>;
   truncate(input: TruncateInput): Promise<Truncated>;
   notify(input: NotifyInput): Promise<void>;
   'call-model'(input: CallModelInput): Promise<ModelAnswer>;
@@ -133,6 +140,7 @@ export function createActivities(given: ActivityDependencies): Activities {
     forget: (input) => classified(forget(store, input)),
     review: (input) => classified(review(store, input)),
     care: (input) => classified(care(dependencies, input)),
+    'look-after': (input) => classified(lookAfter(dependencies.statusOf, input)),
     truncate: (input) => classified(truncate(dependencies, input)),
     notify: (input) => classified(notifyOfWait(dependencies, input)),
     'call-model': (input) => classified(callModel(dependencies, input)),

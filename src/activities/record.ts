@@ -21,6 +21,7 @@ import { ModelFailure } from '../models/model.js';
 import { splitModel } from '../models/registry.js';
 import { DocumentRefused, type ConversationKey, type Store } from '../stores/store.js';
 import { UnknownTools } from '../tools/registry.js';
+import { checkCompactor, createCompactorRegistry, UnknownCompactor } from '../memory/compaction/compactor.js';
 import { memoryBundle } from '../memory/compaction/snapshot.js';
 import { processInput } from '../memory/process-input.js';
 import { memoryIngest, type InputProcessor } from '../memory/processors.js';
@@ -142,7 +143,7 @@ async function configure(dependencies: ActivityDependencies, key: ConversationKe
     return settings.hash === request.knownHash ? { kind: 'unchanged' } : { kind: 'settings', settings };
   } catch (error) {
     if (error instanceof AgentConfigError) return { kind: 'unusable', type: error.kind, message: error.message };
-    if (error instanceof UnknownTools)
+    if (error instanceof UnknownTools || error instanceof UnknownCompactor)
       return { kind: 'unusable', type: 'bad-config', message: `agent "${request.agent}": ${error.message}` };
     if (error instanceof DocumentRefused) return { kind: 'unusable', type: 'bad-memory', message: error.message };
     if (error instanceof ModelFailure) return { kind: 'unusable', type: error.kind, message: error.message };
@@ -162,7 +163,7 @@ async function currentMemory(
 }
 
 async function settingsOf(dependencies: ActivityDependencies, key: ConversationKey, request: ConfigureRequest): Promise<AgentSettings> {
-  const { agents, defaultModel, store, lostMemories, notify } = dependencies;
+  const { agents, defaultModel, store, lostMemories, notify, compactors = createCompactorRegistry() } = dependencies;
   const [agent, { version, text }, forgotten] = await Promise.all([
     agents(request.agent, request.scope),
     currentMemory({ store, lostMemories }, key, request.knownMemory),
@@ -171,6 +172,7 @@ async function settingsOf(dependencies: ActivityDependencies, key: ConversationK
   const { config, hash } = agent;
   const model = request.model ?? config.model ?? defaultModel;
   splitModel(model);
+  checkCompactor(compactors, config.context.compactor);
   // Nobody waits for a server here; the model call does, once.
   const { offered } = await toolsOf(dependencies, key, agent, { patienceMs: 0 });
   const { handOver } = config.limits;

@@ -14,6 +14,7 @@ import * as contextMeter from './commands/context.js';
 import * as deleteConversation from './commands/delete.js';
 import * as deny from './commands/deny.js';
 import * as dev from './commands/dev.js';
+import * as dispatch from './commands/dispatch.js';
 import * as doctor from './commands/doctor.js';
 import * as exportConversation from './commands/export.js';
 import * as fork from './commands/fork.js';
@@ -47,6 +48,7 @@ const COMMANDS = [
   chat,
   newConversation,
   send,
+  dispatch,
   list,
   show,
   inspect,

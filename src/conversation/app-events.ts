@@ -21,19 +21,25 @@ export interface AppEvents {
   /** The last ones whose reducer failed. */
   readonly parked: readonly { readonly id: string; readonly type: string; readonly error: string; readonly at: number }[];
   readonly parkedCount: number;
+  /** Ids of the last arrivals. Absent in states of earlier versions. */
+  readonly heard?: readonly string[];
 }
 
 const NONE: AppEvents = { chunks: [], unreduced: { count: 0, types: [] }, parked: [], parkedCount: 0 };
 const REMEMBERED = 20;
+const REMEMBERED_IDS = 256;
 /** After all that a turn can have of its own. */
 const FIRST_SEQ = 2_000_000;
 
-/** The same id twice is one event. */
+/** The same id twice is one event, also after it was reduced, as long as it is one of the last. */
 export function receiveAppEvent(state: ConversationState, { id, type, payload, at }: Of<'app-event-received'>): ConversationState {
-  if (state.queue.some((item) => item.kind === 'app' && item.id === id)) return state;
+  const events = state.appEvents ?? NONE;
+  const { heard = [] } = events;
+  if (heard.includes(id) || state.queue.some((item) => item.kind === 'app' && item.id === id)) return state;
   const number = state.counters.queued + 1;
   return {
     ...state,
+    appEvents: { ...events, heard: [...heard, id].slice(-REMEMBERED_IDS) },
     counters: { ...state.counters, queued: number },
     queue: [...state.queue, { kind: 'app', number, id, type, payload, at }],
   };

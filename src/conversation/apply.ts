@@ -29,10 +29,11 @@ import { acceptRewound, failRewind, isRewinding, requestRewind, startRewind } fr
 import { CONSOLIDATING_RULES } from './rules.js';
 import { turnId, type ConversationState } from './state.js';
 import { acceptAnswer, failModelCall, startModelCall } from './model-call.js';
+import { lookAfterChildren, startLook } from './looking-after.js';
 import { startNotifying } from './notice.js';
 import { editQueue } from './queue-editing.js';
 import { announce } from './settlement.js';
-import { acceptChildEnd, acceptDecision, failTool, finishTool, passWaits, startTools } from './tool-round.js';
+import { acceptChildEnd, acceptDecision, acceptLooked, failTool, finishTool, passWaits, startTools } from './tool-round.js';
 import { acceptTruncated, failTruncation, requestTruncation, startTruncation } from './truncation.js';
 import { withdraw } from './withdrawal.js';
 import { endTurn, passTime, sendStop, stopTurn } from './turn.js';
@@ -96,6 +97,10 @@ function change(state: ConversationState, event: ConversationEvent): Conversatio
       return startChild(state, event);
     case 'child-running':
       return noteChildRuns(state, event);
+    case 'look-started':
+      return startLook(state, event);
+    case 'looked':
+      return acceptLooked(state, event);
     case 'child-asks':
       return noteChildAsks(state, event);
     case 'child-ended':
@@ -205,7 +210,7 @@ function change(state: ConversationState, event: ConversationEvent): Conversatio
     case 'hand-over-due':
       return { ...state, handOver: event.reason };
     case 'run-continued':
-      return adoptWindow({ ...state, handOver: null, attributes: { ...state.attributes, known: 'unknown' } });
+      return adoptWindow(lookAfterChildren({ ...state, handOver: null, attributes: { ...state.attributes, known: 'unknown' } }));
     case 'attributes-told':
       return noteTold(state, event);
     default:

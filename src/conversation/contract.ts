@@ -181,8 +181,8 @@ export type CompactionOutcome =
       readonly epoch: number;
       /** How many turns became memory. */
       readonly turns: number;
-      /** Who summarized: the model, the model at its second try, or rules without a model. */
-      readonly method: 'model' | 'repaired' | 'rules';
+      /** Who summarized: the model, the model at its second try, rules without a model, or a compactor of one's own. */
+      readonly method: 'model' | 'repaired' | 'rules' | 'compactor';
       readonly tokensBefore: number;
       readonly tokensAfter: number;
     }

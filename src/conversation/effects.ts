@@ -243,12 +243,30 @@ export type Compacted =
       readonly base: { readonly ref: string; readonly text: string };
       readonly episode: Episode;
       readonly facts: readonly Fact[];
-      readonly method: 'model' | 'repaired' | 'rules';
+      readonly method: 'model' | 'repaired' | 'rules' | 'compactor';
+      /** Of what it was made, and by whom; absent in histories of earlier versions. */
+      readonly record?: CompactionRecord;
       /** Estimates of the messages before and after, the base with them. */
       readonly tokensBefore: number;
       readonly tokensAfter: number;
       readonly usage: Usage;
     };
+
+/** Kept with the episode, so that "why did it forget?" has an answer: the episode has the turns and the summary. */
+export interface CompactionRecord {
+  /** sha256, hex, of what it was made of: the messages, the goal, the open tasks, the progress and the facts known by then. */
+  readonly inputsHash: string;
+  /** `WorkingFlowCompactor`, or one of one's own. */
+  readonly compactor: string;
+  readonly method: 'model' | 'repaired' | 'rules' | 'compactor';
+  /** `provider/model` that was there to be asked. */
+  readonly model: string;
+  /** Why not the agent's own compactor, or not at the first try. */
+  readonly failure?: string;
+  /** Estimates of the messages before and after, the base with them. */
+  readonly tokensBefore: number;
+  readonly tokensAfter: number;
+}
 
 /** What the conversation is for; pinned, whatever else becomes memory (design section 4). */
 export interface Task {

@@ -66,6 +66,9 @@ export type ConversationEvent =
   | { readonly kind: 'child-running'; readonly callId: string; readonly at: number }
   | { readonly kind: 'child-asks'; readonly callId: string; readonly asks: readonly Approval[]; readonly at: number }
   | { readonly kind: 'child-ended'; readonly callId: string; readonly report: ChildReport; readonly at: number }
+  | { readonly kind: 'look-started'; readonly callId: string; readonly at: number }
+  /** `status` is Temporal's; null where it could not be had. */
+  | { readonly kind: 'looked'; readonly callId: string; readonly status: string | null; readonly at: number }
   | { readonly kind: 'children-told'; readonly at: number }
   | { readonly kind: 'parent-told'; readonly asks: string; readonly at: number }
   | { readonly kind: 'report-started'; readonly at: number }

@@ -33,6 +33,7 @@ import type {
 import { childToStart, newsForParent, runningChildren, startsChild, type ChildStart } from './delegation.js';
 import type { Entry } from './message.js';
 import { openingStep, type OpeningStep } from './lineage.js';
+import { isLooking, lookDue, nextLook, type Look } from './looking-after.js';
 import { notifyInput } from './notice.js';
 import { recordInput } from './recording.js';
 import { rewindStep, type RewindStep } from './rewinding.js';
@@ -63,6 +64,7 @@ export type Step =
   | { readonly kind: 'put-away'; readonly input: PutAwayInput }
   | { readonly kind: 'heal'; readonly input: HealInput }
   | { readonly kind: 'start-child'; readonly start: ChildStart }
+  | { readonly kind: 'look-after'; readonly look: Look }
   | { readonly kind: 'tell-children'; readonly told: NonNullable<ConversationState['toChildren']> }
   | { readonly kind: 'tell-parent'; readonly parent: ParentLink; readonly news: ChildNews }
   /** How the one turn of a sub-agent ended; its text is read by whoever performs this. */
@@ -131,6 +133,7 @@ function handOverStep(state: ConversationState, reason: string): Step {
     state.heal?.doing === 'running' ||
     state.notifying === true ||
     startsChild(state) ||
+    isLooking(state) ||
     state.parentTold?.report === 'running' ||
     callsInFlight(state).length > 0;
   if (carriedText(state) > CARRIED_TEXT_BYTES) return storeStep(state) ?? waitStep(state);
@@ -162,6 +165,8 @@ function askMemoryStep(state: ConversationState): Step | undefined {
 
 /** What sub-agents and the parent are to hear. Signals: they are on their way at once. */
 function relativesStep(state: ConversationState): Step | undefined {
+  const look = lookDue(state);
+  if (look) return { kind: 'look-after', look };
   const { toChildren = [], parent } = state;
   if (toChildren.length > 0) return { kind: 'tell-children', told: toChildren };
   const news = newsForParent(state);
@@ -309,6 +314,8 @@ function waitStep(state: ConversationState): Step {
   if (retry && state.now < retry.until) times.push({ until: retry.until, why: `memory:${state.identity.scope}: ${retry.failure.type}` });
   const wait = nextWait(state);
   if (wait && !stopping) times.push(wait);
+  const look = nextLook(state);
+  if (look !== undefined && !stopping) times.push({ until: look, why: 'a look after the sub-agents' });
   const [first] = times.sort((a, b) => a.until - b.until);
   return first ? { kind: 'wait', ...first } : { kind: 'wait' };
 }

@@ -321,8 +321,16 @@ export interface ToolCall {
   /** Epoch milliseconds. `told`: whoever is to hear of it has been told. */
   readonly asked?: { readonly kind: 'approval' | 'question'; readonly at: number; readonly until: number; readonly told: boolean };
   readonly sleepsUntil?: number;
-  readonly child?: { readonly id: string; readonly isRunning: boolean; readonly asks: readonly Approval[] };
+  readonly child?: { readonly id: string; readonly isRunning: boolean; readonly looks?: Looks; readonly asks: readonly Approval[] };
   readonly person?: ApprovedWith;
+}
+
+/** Of a sub-agent that an earlier run has started: only its report would say that it ended, so it is looked after now and then. */
+export interface Looks {
+  /** Epoch milliseconds. */
+  readonly next: number;
+  readonly count: number;
+  readonly isLooking: boolean;
 }
 
 export interface Stopping {

@@ -13,6 +13,7 @@ import { addUsage, type ConversationState, type ToolCall } from './state.js';
 import { beginningOf } from './text.js';
 import { endIfStopped, endStopped, endTurn, endWithOpenCalls, nextModelCall } from './turn.js';
 import { acceptReport } from './delegation.js';
+import { acceptLook } from './looking-after.js';
 import { admit, decide, endWaits, isCircling, refuseDecision } from './waiting.js';
 import { rejectInput } from './arrivals.js';
 import { closeRound, runningTool, spend, withToolCalls, withTurn } from './turn-access.js';
@@ -80,6 +81,10 @@ export function acceptDecision(state: ConversationState, event: Of<'decided'>): 
 
 export function acceptChildEnd(state: ConversationState, event: Of<'child-ended'>): ConversationState {
   return endRoundIfDone(acceptReport(state, event));
+}
+
+export function acceptLooked(state: ConversationState, event: Of<'looked'>): ConversationState {
+  return endRoundIfDone(acceptLook(state, event));
 }
 
 /** What nobody has decided in time, and what has slept long enough. */

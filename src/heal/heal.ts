@@ -103,8 +103,8 @@ export async function heal(dependencies: HealDependencies, key: ConversationKey,
 
 /** As the compaction wrote it, under the same ids: where it is there already, nothing changes. */
 async function remember(store: Store, key: ConversationKey, { session, compacted }: RebuiltMemory): Promise<void> {
-  const { epoch, episode, archived, facts, turns } = compacted;
-  await store.episodes.add(key, { ...episode, session, epoch, slots: archived });
+  const { epoch, episode, archived, facts, turns, record } = compacted;
+  await store.episodes.add(key, { ...episode, session, epoch, slots: archived, ...(record && { made: record }) });
   await learnFacts(
     store,
     key,

@@ -33,6 +33,17 @@ export const semanticItemSchema = z.object({
   salience: share,
 });
 
+/** How an episode was made. */
+export const compactionRecordSchema = z.object({
+  inputsHash: z.string().max(128),
+  compactor: z.string().max(100),
+  method: z.enum(['model', 'repaired', 'rules', 'compactor']),
+  model: z.string().max(200),
+  failure: z.string().max(2_000).optional(),
+  tokensBefore: z.number().nonnegative(),
+  tokensAfter: z.number().nonnegative(),
+});
+
 /** Undefined for what is none; fields that the seed does not name are left out. */
 export function readEpisodicItem(value: unknown): EpisodicItem | undefined {
   return episodicItemSchema.safeParse(value).data;

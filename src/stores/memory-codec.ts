@@ -1,7 +1,7 @@
 /** Episodes and facts as text, the seed's fields first. What cannot be read back is undefined, never an exception (S5). */
 import { createHash } from 'node:crypto';
 import type { SlotRange } from '../conversation/slots.js';
-import { foldedFact, readEpisodicItem, readSemanticItem, type SemanticItem } from '../memory/items.js';
+import { compactionRecordSchema, foldedFact, readEpisodicItem, readSemanticItem, type SemanticItem } from '../memory/items.js';
 import { decodeJson } from './entry-codec.js';
 import type { EpisodeRecord, FactSource } from './store.js';
 
@@ -13,17 +13,19 @@ export interface KeptFact extends SemanticItem {
   readonly source: FactSource | null;
 }
 
-export function encodeEpisode({ id, ts, turn_ids, summary, tags, salience, session, epoch, slots }: EpisodeRecord): string {
-  return JSON.stringify({ id, ts, turn_ids, summary, tags, salience, session, epoch, slots, v: 1 });
+export function encodeEpisode({ id, ts, turn_ids, summary, tags, salience, session, epoch, slots, made }: EpisodeRecord): string {
+  return JSON.stringify({ id, ts, turn_ids, summary, tags, salience, session, epoch, slots, ...(made && { made }), v: 1 });
 }
 
 export function decodeEpisode(text: string | null | undefined): EpisodeRecord | undefined {
   const value = decodeJson(text);
   const item = readEpisodicItem(value);
   if (!item) return undefined;
-  const { session, epoch, slots, v } = value as { readonly [field in keyof EpisodeRecord | 'v']?: unknown };
+  const { session, epoch, slots, made, v } = value as { readonly [field in keyof EpisodeRecord | 'v']?: unknown };
   if (v !== 1 || !isNumber(session) || !isNumber(epoch) || !Array.isArray(slots) || !slots.every(isRange)) return undefined;
-  return { ...item, session, epoch, slots };
+  // One that cannot be read takes nothing of the episode with it.
+  const how = compactionRecordSchema.safeParse(made).data;
+  return { ...item, session, epoch, slots, ...(how && { made: how }) };
 }
 
 export function encodeFact({ id, ts, fact, tags, confidence, salience, namespace, batches, source }: KeptFact): string {

@@ -7,6 +7,7 @@
  * S4  A fenced effect never gains entries.
  * S5  What is foreign or damaged is skipped and counted, never thrown at a reader of something else.
  */
+import type { CompactionRecord } from '../conversation/effects.js';
 import type { Beginning, Cut, LifeName } from '../conversation/lives.js';
 import type { BodyRef, Entry, JsonValue } from '../conversation/message.js';
 import type { SlotRange } from '../conversation/slots.js';
@@ -172,6 +173,8 @@ export interface EpisodeRecord extends EpisodicItem {
   readonly session: number;
   readonly epoch: number;
   readonly slots: readonly SlotRange[];
+  /** How it was made; absent where an earlier version, or somebody else, has made it. */
+  readonly made?: CompactionRecord;
 }
 
 /** Summaries of one life of a conversation. */

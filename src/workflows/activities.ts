@@ -95,6 +95,11 @@ export function truncate(input: TruncateInput, summary: string): ReturnType<Acti
   return asking.truncate.executeWithOptions({ summary }, [input]);
 }
 
+/** Temporal's own word for how it stands. */
+export function lookAfter(child: string): ReturnType<Activities['look-after']> {
+  return asking['look-after'].executeWithOptions({ summary: `is ${child} still there?` }, [{ child }]);
+}
+
 export function notify(input: NotifyInput, summary: string): ReturnType<Activities['notify']> {
   return asking.notify.executeWithOptions({ summary }, [input]);
 }

@@ -26,6 +26,7 @@ import type { ConversationEvent } from '../conversation/event.js';
 import { readStart } from '../conversation/input.js';
 import { withOrigin } from '../conversation/lineage.js';
 import { nextStep } from '../conversation/next-step.js';
+import { changeOf, createMarks, summaryOf } from '../conversation/observation.js';
 import { createReducerRegistry, type Reducers } from '../conversation/reducers.js';
 import { LATEST_RULES } from '../conversation/rules.js';
 import { openConversation, type ConversationState } from '../conversation/state.js';
@@ -61,11 +62,16 @@ async function converse(
   const answers = createAnswers();
   const bell = createBell();
   let leaving = false;
+  let summary = summaryOf(state);
+  const markOf = createMarks();
 
   const tell = (event: ConversationEvent): void => {
     answers.note(event);
-    state = apply(state, event);
-    observer.event(event);
+    const before = state;
+    state = apply(before, event);
+    const change = changeOf(before, state, summary);
+    if (change) summary = change.after;
+    observer.event(event, change ?? null, markOf(event));
     bell.ring();
   };
   let cancelled: Error | undefined;

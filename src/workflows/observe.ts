@@ -4,13 +4,15 @@
  */
 import { proxySinks, type Sinks } from '@temporalio/workflow';
 import type { ConversationEvent } from '../conversation/event.js';
+import type { StateChange } from '../conversation/observation.js';
 import type { ConversationState } from '../conversation/state.js';
 
 export interface ConversationSinks extends Sinks {
   readonly conversation: {
     /** The state that a run begins with: empty, or carried over. */
     opened(state: ConversationState): void;
-    event(event: ConversationEvent): void;
+    /** With what it has changed, null where nothing that is told has; and with its mark (`createMarks`). */
+    event(event: ConversationEvent, change: StateChange | null, mark: string): void;
   };
 }
 

@@ -9,6 +9,7 @@ import {
   callModel,
   compact,
   heal,
+  lookAfter,
   notify,
   openOrigin,
   persist,
@@ -175,6 +176,15 @@ export function createPerformer(
           );
         case 'start-child':
           return startSubAgent(step.start, tell);
+        case 'look-after': {
+          const { callId, child } = step.look;
+          tell({ kind: 'look-started', callId, at });
+          return void tellEnd(
+            lookAfter(child),
+            (status) => ({ kind: 'looked', callId, status, at: now() }),
+            () => ({ kind: 'looked', callId, status: null, at: now() }),
+          );
+        }
         case 'tell-children':
           for (const { child, decision } of step.told) void signalOther(child, decideSignal, decision);
           return tell({ kind: 'children-told', at });

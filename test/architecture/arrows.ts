@@ -51,11 +51,17 @@ export const ARROWS: readonly Row[] = [
   {
     // What a user's own code may bring, checked; it names no worker.
     place: 'user-config.ts',
-    may: ['config.ts', 'tools/', 'memory/processors.ts'],
-    mayTypes: ['conversation/', 'models/model.ts', 'models/hooks.ts', 'memory/channel/'],
+    may: ['config.ts', 'tools/', 'memory/processors.ts', 'memory/compaction/compactor.ts'],
+    mayTypes: ['conversation/', 'models/model.ts', 'models/hooks.ts', 'memory/channel/', 'telemetry/observer.ts'],
     never: ['@temporalio/'],
   },
-  { place: 'observability.ts', may: ['config.ts', 'telemetry/'], mayTypes: ['user-config.ts', 'workflows/observe.ts'] },
+  {
+    place: 'observability.ts',
+    may: ['config.ts', 'version.ts', 'conversation/', 'telemetry/'],
+    mayTypes: ['models/hooks.ts', 'workflows/observe.ts'],
+  },
+  // Workflows of one's own, bundled; ours it names by path, never by import.
+  { place: 'own-workflows.ts', may: ['config.ts'] },
   {
     place: 'activities/',
     may: ['conversation/', 'stores/store.ts', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/'],
@@ -106,6 +112,7 @@ export const ARROWS: readonly Row[] = [
         'config.ts',
         'version.ts',
         'observability.ts',
+        'own-workflows.ts',
         'stores/',
         'models/',
         'memory/',
@@ -118,6 +125,7 @@ export const ARROWS: readonly Row[] = [
         'user-config.ts',
         'heal/',
         'client/ask-memory.ts',
+        'client/status-of.ts',
         'registered-attributes.ts',
         'notify.ts',
         'testing/offline-model.ts',

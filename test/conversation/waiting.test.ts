@@ -222,6 +222,19 @@ describe('a sub-agent', () => {
     expect(results(gone)).toMatchObject([['unknown', expect.stringContaining('sub-agent')]]);
   });
 
+  test('of an earlier run is looked after, and one that is gone is told to the model', () => {
+    const inherited = settled(apply(started(), { kind: 'run-continued', at: 2_000 }));
+    expect(nextStep(inherited)).toMatchObject({ kind: 'wait', until: 62_000 });
+    const due = apply(inherited, { kind: 'time-passed', at: 62_000 });
+    expect(nextStep(due)).toEqual({ kind: 'look-after', look: { callId: 'turn_0001/c1', child: 'chat:turn_0001:1' } });
+    const looking = apply(due, { kind: 'look-started', callId: 'turn_0001/c1', at: 62_000 });
+    expect(nextStep(apply(looking, { kind: 'hand-over-due', reason: 'events', at: 62_001 })).kind).toBe('wait');
+    const there = apply(looking, { kind: 'looked', callId: 'turn_0001/c1', status: 'RUNNING', at: 62_100 });
+    expect(nextStep(there)).toMatchObject({ kind: 'wait', until: 182_100 });
+    const gone = apply(looking, { kind: 'looked', callId: 'turn_0001/c1', status: 'TERMINATED', at: 62_100 });
+    expect(results(gone)).toMatchObject([['error', expect.stringContaining('TERMINATED')]]);
+  });
+
   test('is refused beyond the limits of depth and number', () => {
     expect(results(round({ ...delegates, instead: { ...delegates.instead!, maxDepth: 0 } as ToolPlan['instead'] }))).toMatchObject([
       ['rejected', expect.stringContaining('maxDepth')],

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { PRODUCT } from '../support/worker-process.js';
 
-export const EXAMPLE = join(__dirname, '..', '..', 'examples', 'own-agent');
+const EXAMPLES = join(__dirname, '..', '..', 'examples');
 
 export interface Project {
   readonly dir: string;
@@ -40,10 +40,10 @@ export function installInto(dir: string, tarball: string): string {
   return perdura;
 }
 
-/** A copy of the example with our package installed. */
-export function openProject(): Project {
+/** A copy of an example with our package installed. */
+export function openProject(example = 'own-agent'): Project {
   const dir = mkdtempSync(join(tmpdir(), 'perdura-own-'));
-  cpSync(EXAMPLE, dir, { recursive: true, filter: (path) => !path.includes('node_modules') });
+  cpSync(join(EXAMPLES, example), dir, { recursive: true, filter: (path) => !path.includes('node_modules') });
   const perdura = installInto(dir, pack(dir));
   return { dir, perdura, remove: () => rmSync(dir, { recursive: true, force: true }) };
 }

@@ -9,6 +9,7 @@ import { createActivities } from '../../src/activities/index.js';
 import { createAgentLoader } from '../../src/agents/load-agent.js';
 import { createClientWith, type PerduraClient } from '../../src/client.js';
 import { createAskMemory } from '../../src/client/ask-memory.js';
+import { createStatusOf } from '../../src/client/status-of.js';
 import { heal } from '../../src/heal/heal.js';
 import { createRememberedBy } from '../../src/heal/remembered.js';
 import type { CompactionPlugins } from '../../src/memory/channel/compaction-plugin.js';
@@ -118,6 +119,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     const activities = createActivities({
       serverTools,
       rememberedBy,
+      statusOf: createStatusOf(native, 'default'),
       askMemory: createAskMemory({ connection: native, namespace: 'default', taskQueue }),
       heal: (key, run) =>
         heal({ service: native.workflowService, code, store, processors: options.processors?.input, rememberedBy }, key, run),

@@ -1,5 +1,7 @@
 /** Sub-agents: conversations of their own, whose stops, approvals and results pass through the border. */
+import { NativeConnection } from '@temporalio/worker';
 import { z } from 'zod';
+import { createStatusOf } from '../../src/client/status-of.js';
 import { callTool, callTools, text } from '../../src/testing/reply.js';
 import { delegate } from '../../src/tools/builtin/delegate.js';
 import { defineTool } from '../../src/tools/define-tool.js';
@@ -176,4 +178,19 @@ test('a parent that hands over while its sub-agent waits still gets the report',
 
 test('all of it replays, parents and sub-agents', async () => {
   expect(await replayProblems(world)).toEqual([]);
+});
+
+test('how a workflow stands is Temporal’s own word, also of one that it does not know', async () => {
+  const connection = await NativeConnection.connect({ address: process.env['PERDURA_TEST_ADDRESS'] });
+  try {
+    const statusOf = createStatusOf(connection, 'default');
+    const id = world.id();
+    await world.client.start(id);
+    expect(await statusOf(id)).toBe('RUNNING');
+    await world.client.terminate(id);
+    expect(await statusOf(id)).toBe('TERMINATED');
+    expect(await statusOf('nobody')).toBe('NOT_FOUND');
+  } finally {
+    await connection.close();
+  }
 });

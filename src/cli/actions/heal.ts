@@ -5,7 +5,7 @@ import { createRememberedBy } from '../../heal/remembered.js';
 import { installTelemetry } from '../../observability.js';
 import { openStore } from '../../stores/open.js';
 import { loadUserConfig } from '../../user-config.js';
-import { workflowCode } from '../../worker.js';
+import { workflowCodeOf } from '../../worker.js';
 import type { CliContext } from '../context.js';
 import { EXIT } from '../exit.js';
 import { findConversation } from '../find-conversation.js';
@@ -26,8 +26,9 @@ export function heal(context: CliContext, given: string): Promise<number> {
     const store = openStore(config);
     try {
       const { workflowService: service } = connection;
+      const { hash: _, ...code } = await workflowCodeOf(own, config.cwd);
       const rememberedBy = createRememberedBy(service, { namespace: key.namespace, taskQueue: config.taskQueue });
-      const dependencies = { service, code: workflowCode(), store, processors: own.processors?.input, rememberedBy };
+      const dependencies = { service, code, store, processors: own.processors?.input, rememberedBy };
       const healed = await slowly(`replaying the history of ${id}`, healConversation(dependencies, key));
       if (globals.output !== 'text') output.line(toTerminalJson({ id, ...healed }, globals.output === 'json' ? 2 : undefined));
       else for (const line of inWords(id, healed)) output.line(line);

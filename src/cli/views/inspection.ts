@@ -93,6 +93,7 @@ export function renderInspection(
     ),
     ...fact('started', `${started}${closed}`),
     ...(status !== null && status.rejectedInputs.count > 0 ? rejectedFacts(status, look) : []),
+    ...(status?.appEvents ? appEventFacts(status.appEvents, look) : []),
     ...(approvals.length === 0 ? [] : [[], ...drawApprovals(approvals, look)]),
     ...(children.length === 0 ? [] : [[], ...drawChildren(children, look)]),
     ...(turns.length === 0 ? [] : [[], ...drawTurns(turns, look)]),
@@ -203,6 +204,19 @@ function drawChildren(children: readonly Listed[], look: InspectionLook): Drawn[
       return [{ text: head, look: 'cyan' }, { text: fit(toTerminalLine(rest, 300), room, look.measure) }];
     }),
     ...more,
+  ];
+}
+
+function appEventFacts({ chunks, unreduced, parked, parkedCount }: NonNullable<Status['appEvents']>, look: InspectionLook): Drawn[] {
+  const last = parked[parked.length - 1];
+  return [
+    ...drawFact('own events', `${chunks} ${chunks === 1 ? 'chunk' : 'chunks'} in the context`, undefined, look),
+    ...(unreduced.count === 0
+      ? []
+      : drawFact('', `${unreduced.count} without a reducer: ${toTerminalLine(unreduced.types.join(', '), 200)}`, 'yellow', look)),
+    ...(last === undefined
+      ? []
+      : drawFact('', `${parkedCount} parked, last: ${toTerminalLine(`${last.type} ${last.id}: ${last.error}`, 200)}`, 'yellow', look)),
   ];
 }
 

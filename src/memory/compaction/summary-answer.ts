@@ -77,7 +77,8 @@ const REASONS = {
   'no-json': 'what stands between its braces is no valid JSON',
 } as const;
 
-function checkSummary(value: unknown): ParsedSummary {
+/** The same for a value that is at hand. */
+export function checkSummary(value: unknown): ParsedSummary {
   const checked = summarySchema.safeParse(value);
   if (!checked.success) return { ok: false, reason: checked.error.issues.slice(0, SHOWN_ISSUES).map(issueText).join('; ') };
   const summary = cleaned(checked.data);

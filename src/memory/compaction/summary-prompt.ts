@@ -10,6 +10,9 @@ export interface SummaryRequest {
   /** The window: whole turns, with every text at hand. */
   readonly entries: readonly Entry[];
   readonly goal?: string;
+  /** What is still open of it, and what earlier compactions of the session have told. */
+  readonly openTasks?: readonly string[];
+  readonly progress?: string;
   /** What the scope knows already, so that it is not told again. */
   readonly knownFacts?: readonly string[];
   /** Of the record in the prompt; about four make a token. */
@@ -27,14 +30,26 @@ export const PROMPT_CHARACTERS = 120_000;
 const TEXT_CHARACTERS = [8_000, 2_000, 600, 200];
 const GOAL_CHARACTERS = 2_000;
 const KNOWN_FACTS = 40;
+const OPEN_TASKS = 20;
+const PROGRESS_CHARACTERS = 4_000;
 
-export function summaryPrompt({ entries, goal = '', knownFacts = [], maxCharacters = PROMPT_CHARACTERS }: SummaryRequest): SummaryPrompt {
+export function summaryPrompt({
+  entries,
+  goal = '',
+  openTasks = [],
+  progress = '',
+  knownFacts = [],
+  maxCharacters = PROMPT_CHARACTERS,
+}: SummaryRequest): SummaryPrompt {
+  const open = openTasks.slice(0, OPEN_TASKS).map((task) => `- ${cut(oneLine(task), SUMMARY_LIMITS.fact)}`);
   const notes = workNotes(entries);
   const known = knownFacts.slice(0, KNOWN_FACTS).map((fact) => `- ${cut(oneLine(fact), SUMMARY_LIMITS.fact)}`);
   return {
     system: systemText(),
     text: [
       ...(goal === '' ? [] : [`Goal of the session: ${indented(cut(goal, GOAL_CHARACTERS), '  ')}`]),
+      ...(open.length === 0 ? [] : [`Open tasks:\n${open.join('\n')}`]),
+      ...(progress === '' ? [] : [`Progress so far, told before: ${indented(cut(progress, PROGRESS_CHARACTERS), '  ')}`]),
       ...(known.length === 0 ? [] : [`Known already:\n${known.join('\n')}`]),
       ...(notes === '' ? [] : [`Taken over by itself, no need to repeat it:\n${notes}`]),
       `The record:\n\n${boundedRecord(entries, maxCharacters)}`,

@@ -60,7 +60,8 @@ async function askFor(ask: Ask, { system, text }: { system: string; text: string
   return parsed.ok ? parsed : { ok: false, reason: cut(oneLine(parsed.reason), FAILURE_CHARACTERS), answer };
 }
 
-function withNotes(
+/** S2. */
+export function withNotes(
   { episodic, semantic }: Summary,
   entries: readonly Entry[],
   how: { readonly method: Summarized['method']; readonly failure?: string },
@@ -69,7 +70,7 @@ function withNotes(
   return { episodic: { ...episodic, summary: notes === '' ? episodic.summary : `${episodic.summary}\n${notes}` }, semantic, ...how };
 }
 
-function isInterrupt(error: unknown): boolean {
+export function isInterrupt(error: unknown): boolean {
   return typeof error === 'object' && error !== null && 'name' in error && INTERRUPTS.includes(String(error.name));
 }
 

@@ -1,0 +1,6 @@
+/** What the worker runs in place of Perdura's own entry: the same, with our reducers. */
+import { createConversation } from 'perdura/workflows';
+import { reducers } from './reducers.js';
+
+export { memory, memoryCare } from 'perdura/workflows';
+export const conversation = createConversation({ reducers });

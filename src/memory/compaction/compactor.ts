@@ -1,0 +1,172 @@
+/**
+ * Who makes memory of older turns (seed 004, CompactionManager): a registry with `WorkingFlowCompactor`, and compactors of one's own.
+ *
+ * K1  One that throws, hangs or answers what cannot be used costs no turn: the default does it, and it is said.
+ * K2  What it answers is checked and cut to the same bounds as a model's answer.
+ * K3  Being stopped is no failure (S3 in summary.ts).
+ */
+import { z } from 'zod';
+import type { Entry } from '../../conversation/message.js';
+import { cut, oneLine } from '../plain-text.js';
+import { flattenTurns, type FlatTurn } from './recent-turns.js';
+import { checkSummary, SUMMARY_LIMITS, type ParsedSummary } from './summary-answer.js';
+import { isInterrupt, summarize, withNotes, type Ask, type Summarized } from './summary.js';
+
+/** The default's name (seed 004). */
+export const WORKING_FLOW_COMPACTOR = 'WorkingFlowCompactor';
+/** An agent.json names them. */
+export const COMPACTOR_NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,99}$/;
+
+export interface CompactorInput {
+  /** The turns that are to become memory, as text; each text in them cut to 8,000 characters. */
+  readonly turns: readonly FlatTurn[];
+  /** The same as messages, with every text at hand. */
+  readonly entries: readonly Entry[];
+  /** What the conversation is for, and what is still open of it. */
+  readonly goal: string;
+  readonly openTasks: readonly string[];
+  /** What earlier compactions of the session have told; '' at the first one. */
+  readonly progress: string;
+  /** What the scope knows already. */
+  readonly knownFacts: readonly string[];
+  /** Aborted when the work is stopped, or has taken too long. */
+  readonly signal: AbortSignal;
+  /** Asks the model that the agent summarizes with; resolves with its text. What it costs is counted. */
+  readonly ask: Ask;
+}
+
+export interface CompactorAnswer {
+  /** Stands in the place of the turns; at most 6,000 characters. */
+  readonly summary: string;
+  /** At most 20, each of at most 500 characters. */
+  readonly facts?: readonly (
+    string | { readonly fact: string; readonly tags?: readonly string[]; readonly confidence?: number; readonly salience?: number }
+  )[];
+  readonly tags?: readonly string[];
+  /** 0 to 1: how much it will matter later; default 0.5. */
+  readonly salience?: number;
+}
+
+export interface Compactor {
+  /** As `context.compactor` in agent.json names it. */
+  readonly name: string;
+  compact(input: CompactorInput): Promise<CompactorAnswer>;
+}
+
+export interface CompactorRegistry {
+  /** The default first. */
+  readonly names: readonly string[];
+  readonly find: (name: string) => Compactor | undefined;
+}
+
+export class UnknownCompactor extends Error {
+  override readonly name = 'UnknownCompactor';
+  constructor(unknown: string, known: readonly string[]) {
+    super(
+      `context.compactor: no compactor is named ${JSON.stringify(unknown)}; there are: ${known.join(', ')}. Own ones are given to createWorker, or stand in perdura.config.*, as "compactors"`,
+    );
+  }
+}
+
+export function createCompactorRegistry(own: readonly Compactor[] = []): CompactorRegistry {
+  const byName = new Map(own.map((compactor) => [compactor.name, compactor]));
+  return { names: [WORKING_FLOW_COMPACTOR, ...byName.keys()], find: (name) => byName.get(name) };
+}
+
+/** Throws UnknownCompactor. */
+export function checkCompactor(registry: CompactorRegistry, name: string | undefined): void {
+  if (name !== undefined && !registry.names.includes(name)) throw new UnknownCompactor(name, registry.names);
+}
+
+export interface Made extends Omit<Summarized, 'method'> {
+  readonly method: Summarized['method'] | 'compactor';
+  /** Whose summary it is. */
+  readonly compactor: string;
+}
+
+export interface CompactionWork extends Omit<CompactorInput, 'turns' | 'signal'> {
+  readonly signal: AbortSignal | undefined;
+  /** As `ask`, for an answer by the default's schema. */
+  readonly askForSummary: Ask;
+  /** Milliseconds for one of one's own; default 90,000. */
+  readonly patienceMs?: number;
+}
+
+const PATIENCE_MS = 90_000;
+const TURN_CHARACTERS = 8_000;
+const FAILURE_CHARACTERS = 500;
+
+/** Throws only what says that the work was stopped (K3). */
+export async function compactWith(compactor: Compactor | undefined, work: CompactionWork): Promise<Made> {
+  const own = compactor && (await askOwn(compactor, work));
+  if (compactor && own?.ok)
+    return { ...withNotes(own.summary, work.entries, { method: 'model' }), method: 'compactor', compactor: compactor.name };
+  const { entries, goal, openTasks, progress, knownFacts, signal } = work;
+  const made = await summarize(work.askForSummary, entries, { goal, openTasks, progress, knownFacts, signal });
+  if (!compactor || !own || own.ok) return { ...made, compactor: WORKING_FLOW_COMPACTOR };
+  const failure = [`compactor ${compactor.name}: ${own.reason}`, ...(made.failure === undefined ? [] : [made.failure])].join('; ');
+  return { ...made, compactor: WORKING_FLOW_COMPACTOR, failure };
+}
+
+type Asked = ParsedSummary;
+
+async function askOwn(compactor: Compactor, { signal: stopped, patienceMs = PATIENCE_MS, ...work }: CompactionWork): Promise<Asked> {
+  const timeout = AbortSignal.timeout(patienceMs);
+  const signal = AbortSignal.any([timeout, ...(stopped ? [stopped] : [])]);
+  const { entries, goal, openTasks, progress, knownFacts, ask } = work;
+  try {
+    const input = { turns: flattenTurns(entries, TURN_CHARACTERS), entries, goal, openTasks, progress, knownFacts, signal, ask };
+    // A copy, so that what it does to its input is not what the default then reads.
+    const copied: CompactorInput = { ...input, entries: structuredClone(entries), openTasks: [...openTasks], knownFacts: [...knownFacts] };
+    return readAnswer(await untilAborted(signal, async () => compactor.compact(copied)));
+  } catch (error) {
+    if (stopped?.aborted) throw error;
+    if (timeout.aborted) return { ok: false, reason: `it did not answer within ${patienceMs} ms` };
+    if (isInterrupt(error)) throw error;
+    return { ok: false, reason: cut(oneLine(`it failed: ${messageOf(error)}`), FAILURE_CHARACTERS) };
+  }
+}
+
+const share = z.number().min(0).max(1);
+const tags = z.array(z.string().max(SUMMARY_LIMITS.tag)).max(SUMMARY_LIMITS.tags).default([]);
+const fact = z.string().min(1).max(SUMMARY_LIMITS.fact);
+const answerSchema = z.object({
+  summary: z.string().min(1).max(SUMMARY_LIMITS.summary),
+  facts: z
+    .array(
+      z.union([
+        fact.transform((text) => ({ fact: text, tags: [] as string[], confidence: 0.8, salience: 0.5 })),
+        z.object({ fact, tags, confidence: share.default(0.8), salience: share.default(0.5) }),
+      ]),
+    )
+    .max(SUMMARY_LIMITS.facts)
+    .default([]),
+  tags,
+  salience: share.default(0.5),
+});
+
+function readAnswer(answer: unknown): Asked {
+  const checked = answerSchema.safeParse(answer);
+  if (!checked.success) {
+    const issues = checked.error.issues.slice(0, 3).map(({ path, message }) => `${path.map(String).join('.') || 'it'}: ${message}`);
+    return { ok: false, reason: cut(oneLine(`its answer cannot be used: ${issues.join('; ')}`), FAILURE_CHARACTERS) };
+  }
+  const { summary, facts, tags: episodeTags, salience } = checked.data;
+  return checkSummary({ episodic: { summary, tags: episodeTags, salience }, semantic: facts });
+}
+
+/** One that does not listen to its signal is not waited for. */
+function untilAborted<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const give = (): void => reject(signal.reason as Error);
+    if (signal.aborted) return give();
+    signal.addEventListener('abort', give, { once: true });
+    void work()
+      .then(resolve, reject)
+      .finally(() => signal.removeEventListener('abort', give));
+  });
+}
+
+function messageOf(error: unknown): string {
+  return typeof error === 'object' && error !== null && 'message' in error ? String(error.message) : String(error);
+}

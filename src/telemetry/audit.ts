@@ -1,0 +1,118 @@
+/**
+ * The audit file (PERDURA_AUDIT_FILE): one line of JSON for each event of each conversation that a worker runs.
+ *
+ * A1  No text: of what people, models and tools say there stand sizes. Who wants texts has `perdura export`.
+ * A2  Ids, names and kinds are bounded, and secrets are taken out of them: tools' names are what a model has made up.
+ * A3  Appended, the file opened anew for each batch: another program may move it away at any time, and several workers may share it.
+ * A4  0600. That it cannot be written is logged, what is lost is counted and said, and nothing waits for it.
+ */
+import { mkdir, open } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { ConversationEvent } from '../conversation/event.js';
+import type { Notification, StateSummary } from '../conversation/observation.js';
+import { createDelivery, type Delivery, type DeliveryLog } from './delivery.js';
+import type { Observed } from './observer.js';
+import type { Redactor } from './redact.js';
+
+export interface AuditOptions {
+  readonly file: string;
+  readonly redactor: Pick<Redactor, 'text'>;
+  readonly log: () => DeliveryLog;
+  readonly onLost?: (count: number) => void;
+}
+
+export interface AuditLine {
+  readonly ts: string;
+  readonly namespace: string;
+  readonly conversation: string;
+  readonly runId: string;
+  readonly kind: ConversationEvent['kind'];
+  readonly event: Readonly<Record<string, unknown>>;
+  readonly notifications?: readonly Readonly<Record<string, unknown>>[];
+}
+
+const MOST_LINES = 10_000;
+const BATCH = 500;
+const TEXT_CHARACTERS = 200;
+const DEEPEST = 4;
+const MOST_ITEMS = 50;
+
+/** Strings under these names are ids, names and kinds; any other string is a text. */
+const NAMED = new Set(
+  (
+    'kind id messageId resetId requestId callId callIds call turn turnId turns turn_ids child conversation life model name tool type ' +
+    'outcome stop stopReason delivery decision mode method compactor inputsHash op status why delivered hash agent agentHash scope consolidation ' +
+    'did stepId task_id addedChunks removedChunkIds episode'
+  ).split(' '),
+);
+/** Known already from the event's own kind, or of no use to anybody who reads the file. */
+const LEFT_OUT = new Set(['at', 'kind', 'signature', 'data']);
+
+export function createAudit({ file, redactor, log, onLost }: AuditOptions): {
+  readonly observer: (event: ConversationEvent, of: Observed) => void;
+  readonly delivery: Delivery<AuditLine>;
+} {
+  const delivery = createDelivery<AuditLine>({
+    to: `the audit file ${file}`,
+    log,
+    limit: MOST_LINES,
+    batch: BATCH,
+    ...(onLost && { onLost }),
+    deliver: (lines) => append(file, lines.map((line) => `${redactor.text(JSON.stringify(line))}\n`).join('')),
+  });
+  return { delivery, observer: (event, of) => delivery.take(toLine(event, of)) };
+}
+
+export function toLine(event: ConversationEvent, { namespace, conversation, runId, notifications }: Observed): AuditLine {
+  const told = notifications.map((one) => notification(one));
+  return {
+    ts: new Date(event.at).toISOString(),
+    namespace,
+    conversation,
+    runId,
+    kind: event.kind,
+    event: fields(event as unknown as Readonly<Record<string, unknown>>, 0),
+    ...(told.length > 0 && { notifications: told }),
+  };
+}
+
+function notification(told: Notification): Readonly<Record<string, unknown>> {
+  const summary = ({ epoch, chunks, contextTokens, queued }: StateSummary) => ({ epoch, chunks, contextTokens, queued });
+  if (told.kind === 'state-changed') return { kind: told.kind, before: summary(told.before), after: summary(told.after) };
+  return { kind: told.kind, ...fields(told as unknown as Readonly<Record<string, unknown>>, 1) };
+}
+
+function fields(of: Readonly<Record<string, unknown>>, depth: number): Record<string, unknown> {
+  const own = Object.entries(of)
+    .filter(([name, value]) => !LEFT_OUT.has(name) && value !== undefined && value !== null)
+    .slice(0, MOST_ITEMS);
+  return Object.fromEntries(own.map(([name, value]) => shown(name.slice(0, TEXT_CHARACTERS), value, depth)));
+}
+
+function shown(name: string, value: unknown, depth: number): [string, unknown] {
+  if (typeof value === 'number' || typeof value === 'boolean') return [name, value];
+  if (typeof value === 'string') return NAMED.has(name) ? [name, value.slice(0, TEXT_CHARACTERS)] : [`${name}Characters`, value.length];
+  if (Array.isArray(value)) {
+    const isNames = NAMED.has(name) && value.every((item) => typeof item === 'string');
+    return isNames
+      ? [name, value.slice(0, MOST_ITEMS).map((item: string) => item.slice(0, TEXT_CHARACTERS))]
+      : [`${name}Count`, value.length];
+  }
+  if (typeof value !== 'object' || value === null) return [name, null];
+  // What an application, a model or a tool has made has names of its own making: its size is all.
+  if (name === 'payload' || name === 'output' || name === 'context' || name === 'input' || depth >= DEEPEST)
+    return [`${name}Characters`, JSON.stringify(value).length];
+  return [name, fields(value as Readonly<Record<string, unknown>>, depth + 1)];
+}
+
+async function append(file: string, text: string): Promise<void> {
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  const handle = await open(file, 'a', 0o600);
+  try {
+    // One that was there before may be open to others.
+    if ((((await handle.stat()).mode ?? 0) & 0o077) !== 0) await handle.chmod(0o600);
+    await handle.appendFile(text, 'utf8');
+  } finally {
+    await handle.close();
+  }
+}

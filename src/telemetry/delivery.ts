@@ -1,0 +1,125 @@
+/**
+ * A queue between what happens and who is told of it.
+ *
+ * D1  Taking something in never waits and never throws.
+ * D2  In order, one batch at a time; a batch that hangs is given up after `patienceMs` and the next one begins.
+ * D3  Bounded in count and in characters: when it is full the oldest is dropped, counted and said, at most once a minute.
+ */
+export interface DeliveryLog {
+  warn(message: string, meta?: Readonly<Record<string, unknown>>): void;
+}
+
+export interface DeliveryOptions<T> {
+  /** For the log: `observers[0]`, `the audit file`. */
+  readonly to: string;
+  readonly deliver: (batch: readonly T[]) => void | Promise<void>;
+  readonly log: () => DeliveryLog;
+  /** Things that wait. */
+  readonly limit?: number;
+  readonly sizeOf?: (item: T) => number;
+  /** Sum of `sizeOf` of what waits. */
+  readonly sizeLimit?: number;
+  /** The most of one batch. */
+  readonly batch?: number;
+  readonly patienceMs?: number;
+  /** Told of every loss: for a counter. */
+  readonly onLost?: (count: number) => void;
+}
+
+export interface Delivery<T> {
+  take(item: T): void;
+  /** What was lost so far: dropped, or in a batch that failed or hung. */
+  readonly lost: () => number;
+  /** Waits until all is delivered, at most `ms`; what is left then is lost, and said. Nothing is taken afterwards. */
+  close(ms: number): Promise<void>;
+}
+
+const SAID_EVERY_MS = 60_000;
+
+export function createDelivery<T>(options: DeliveryOptions<T>): Delivery<T> {
+  const { to, deliver, log, limit = 1_000, sizeOf = () => 0, sizeLimit = Infinity, batch = 1, patienceMs = 30_000 } = options;
+  const waiting: { readonly item: T; readonly size: number }[] = [];
+  let size = 0;
+  let lost = 0;
+  let saidLost = 0;
+  let saidAt = -Infinity;
+  let hasFailed = false;
+  let closed = false;
+  let working: Promise<void> | undefined;
+
+  const lose = (count: number): void => {
+    lost += count;
+    options.onLost?.(count);
+    if (Date.now() - saidAt < SAID_EVERY_MS) return;
+    saidAt = Date.now();
+    sayLost();
+  };
+  const sayLost = (): void => {
+    if (lost === saidLost) return;
+    log().warn(`${to}: events were lost, the oldest first, since it takes them too slowly or not at all`, {
+      lost: lost - saidLost,
+      inAll: lost,
+    });
+    saidLost = lost;
+  };
+
+  const work = async (): Promise<void> => {
+    while (waiting.length > 0) {
+      const taken = waiting.splice(0, batch);
+      size -= taken.reduce((sum, one) => sum + one.size, 0);
+      try {
+        await inTime(async () => deliver(taken.map(({ item }) => item)), patienceMs);
+        hasFailed = false;
+      } catch (error) {
+        if (!hasFailed) log().warn(`${to} failed; it is told on, and further failures in a row are not logged`, { error });
+        hasFailed = true;
+        if (batch > 1 || error instanceof Hung) lose(taken.length);
+      }
+    }
+    working = undefined;
+  };
+
+  return {
+    lost: () => lost,
+    take(item) {
+      if (closed) return;
+      const own = waiting.length === 0 ? 0 : sizeOf(item);
+      waiting.push({ item, size: own });
+      size += own;
+      while (waiting.length > limit || (size > sizeLimit && waiting.length > 1)) {
+        size -= waiting.shift()?.size ?? 0;
+        lose(1);
+      }
+      // Not in the caller's own turn: D1.
+      working ??= Promise.resolve().then(work);
+    },
+    async close(ms) {
+      closed = true;
+      const done = new Promise<void>((resolve) => void (working ?? Promise.resolve()).then(resolve));
+      await inTime(() => done, ms).catch(() => undefined);
+      const left = waiting.splice(0).length;
+      if (left > 0) lost += left;
+      if (left > 0) options.onLost?.(left);
+      sayLost();
+    },
+  };
+}
+
+class Hung extends Error {
+  override readonly name = 'Hung';
+}
+
+async function inTime(work: () => Promise<void>, ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Hung(`it did not end within ${ms} ms`)), ms);
+    timer.unref();
+  });
+  const running = work();
+  running.catch(() => undefined);
+  try {
+    await Promise.race([running, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
