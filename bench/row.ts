@@ -11,14 +11,36 @@ export interface Amount {
   readonly toolCalls: number;
   /** Turns of the conversation that is healed. */
   readonly healed: number;
+  /** Turns of the conversation whose past is folded. */
+  readonly folded: number;
   /** Turns of the conversation that is forked at its middle. */
   readonly forked: number;
   /** Conversations that nobody talks to. */
   readonly idle: number;
 }
 
-export const FULL: Amount = { pairs: 3, warmUp: 10, turns: 50, late: 500, toolCalls: 500, healed: 1_000, forked: 1_000, idle: 10_000 };
-export const QUICK: Amount = { pairs: 1, warmUp: 5, turns: 20, late: 100, toolCalls: 50, healed: 100, forked: 1_000, idle: 1_000 };
+export const FULL: Amount = {
+  pairs: 3,
+  warmUp: 10,
+  turns: 50,
+  late: 500,
+  toolCalls: 500,
+  healed: 1_000,
+  folded: 2_000,
+  forked: 1_000,
+  idle: 10_000,
+};
+export const QUICK: Amount = {
+  pairs: 1,
+  warmUp: 5,
+  turns: 20,
+  late: 100,
+  toolCalls: 50,
+  healed: 100,
+  folded: 500,
+  forked: 1_000,
+  idle: 1_000,
+};
 
 /** One line of the table. Times in ms unless `unit` says otherwise. */
 export interface Measured {

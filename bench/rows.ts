@@ -2,6 +2,7 @@ import type { Row } from './row.js';
 import { coldWorker } from './rows/cold-worker.js';
 import { firstDelta } from './rows/first-delta.js';
 import { flat } from './rows/flat.js';
+import { fold } from './rows/fold.js';
 import { fork } from './rows/fork.js';
 import { heal } from './rows/heal.js';
 import { history } from './rows/history.js';
@@ -23,6 +24,7 @@ export const ROWS: readonly Row[] = [
   manyTools,
   memoryChannel,
   heal,
+  fold,
   fork,
   idle,
 ];

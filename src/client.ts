@@ -15,6 +15,7 @@ import { createLineageClient, type LineageClient } from './client/lineage.js';
 import { createScopeMemory, type ScopeMemory } from './client/memory.js';
 import { createPeople, type PeopleClient } from './client/people.js';
 import { persistInTrying } from './client/persist-in-trying.js';
+import { createStepping, type SteppingClient } from './client/stepping.js';
 import { temporalConnection, type Config } from './config.js';
 import {
   type CompactionOutcome,
@@ -35,6 +36,7 @@ import type { Entry } from './conversation/message.js';
 import type { SlotRange } from './conversation/slots.js';
 import { fetchRuns, type FetchedRuns } from './heal/fetch-runs.js';
 import { askedArguments } from './memory/asked-arguments.js';
+import { withBodies } from './memory/bodies.js';
 import { readBranch, readBranches, readCurrent, type Branch } from './memory/branches.js';
 import { importedLife, readLife, type PastLife } from './memory/past-life.js';
 import type { ConversationKey, EpisodeRecord, FactRecord, Store } from './stores/store.js';
@@ -58,6 +60,7 @@ export { ClientError, type ClientErrorKind } from './client/errors.js';
 export type { AppEventToDispatch, Dispatched } from './client/dispatch.js';
 export type { Begun, Deleted, LineageClient } from './client/lineage.js';
 export type { ScopeMemory } from './client/memory.js';
+export type { SteppingClient } from './client/stepping.js';
 export type { Branch } from './memory/branches.js';
 export type { AllPending, PeopleClient, Pending } from './client/people.js';
 export type { Description, Listed, PendingActivity, RunState } from './client/describe.js';
@@ -83,7 +86,7 @@ export interface Remembered {
   readonly skipped: number;
 }
 
-export interface PerduraClient extends LineageClient, PeopleClient {
+export interface PerduraClient extends LineageClient, PeopleClient, SteppingClient {
   readonly namespace: string;
   readonly taskQueue: string;
   /** Starts a conversation, or attaches to the running one of that id. Without an id one is made. */
@@ -126,6 +129,8 @@ export interface PerduraClient extends LineageClient, PeopleClient {
    * `after` leaves out what lies up to that slot. What rewinds have cut is not in it: `branch` reads that.
    */
   history(id: string, options?: { after?: number; branch?: number }): Promise<Entry[]>;
+  /** Entries at these slots, in their order; `whole`: with long texts at hand. What the store does not have is left out. */
+  entries(id: string, slots: readonly number[], options?: { readonly whole?: boolean }): Promise<Entry[]>;
   /** What rewinds have cut out of it, oldest first. */
   branches(id: string): Promise<Branch[]>;
   /** Which slots of `history` are archived: what compactions have made memory of. */
@@ -274,6 +279,7 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
   return {
     namespace,
     taskQueue,
+    ...createStepping({ handleOf, withSignal }),
     ...createLineageClient({ client, namespace, store, handleOf, describe, status, startOptions }),
     ...people,
 
@@ -389,6 +395,11 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
       return entries.filter(({ slot }) => slot > first);
     },
 
+    async entries(id, slots, { whole = false } = {}) {
+      const [own, key] = [await store(), await keyOf(id)];
+      const found = (await own.entries.read(key, slots)).filter((entry) => entry !== undefined);
+      return whole ? Promise.all(found.map(async (entry) => ({ ...entry, message: await withBodies(own, key, entry) }))) : found;
+    },
     branches: async (id) => readBranches(await store(), await keyOf(id)),
 
     archived: async (id) => (await store()).entries.archived(await keyOf(id)),

@@ -40,7 +40,7 @@ export async function compact(dependencies: ActivityDependencies, input: Compact
   try {
     const { persisted: _, ...result } = await performEffect<Compacted & { readonly persisted: boolean }>(dependencies.store, {
       key: keyOf(input.identity),
-      claim: { id: `compact_${String(input.attempt).padStart(4, '0')}`, hash: hashOf([input.session, input.context, input.currentTurn]) },
+      claim: { id: `compact_${String(input.attempt).padStart(4, '0')}`, hash: inputsHash(input) },
       work: () => makeMemory(dependencies, input, activity),
       // Nobody fences a compaction: one that comes too late is not looked at.
       fenced: () => ({ kind: 'nothing-to-compact', epoch: input.epoch, persisted: true }),
@@ -49,6 +49,10 @@ export async function compact(dependencies: ActivityDependencies, input: Compact
   } finally {
     stopHeartbeat();
   }
+}
+
+function inputsHash({ session, context, currentTurn }: CompactInput): string {
+  return hashOf([session, context, currentTurn]);
 }
 
 /** The `uncompact` step: the next request is what it would have been. Local: a few writes, each harmless when repeated. */

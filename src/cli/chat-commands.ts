@@ -17,6 +17,8 @@ export const CHAT_COMMANDS = [
   { name: '/status', meaning: 'what the conversation does and has used' },
   { name: '/context', meaning: 'what the model sees, and how much still fits' },
   { name: '/compact', meaning: 'make memory of the older turns now' },
+  { name: '/mode', argument: '[auto|stepping]', meaning: 'go on by itself, or wait for each /step' },
+  { name: '/step', meaning: 'do one thing, in stepping mode, and say what it was' },
   { name: '/cost', meaning: 'tokens and money, turn by turn while we watched' },
   { name: '/model', argument: '[NAME]', meaning: 'which model answers, or begin a conversation with another' },
   { name: '/rename', argument: 'TITLE', meaning: 'give the conversation a title' },
@@ -62,10 +64,10 @@ export function refusalOf(line: Extract<ChatLine, { kind: 'unknown-command' | 's
 
 export function helpText(): string {
   const commands: readonly CommandDescription[] = CHAT_COMMANDS;
-  const lines = commands.map(({ name, argument, meaning }) => `  ${[name, argument].filter(Boolean).join(' ').padEnd(14)} ${meaning}`);
+  const lines = commands.map(({ name, argument, meaning }) => `  ${[name, argument].filter(Boolean).join(' ').padEnd(22)} ${meaning}`);
   return [
     ...lines,
-    '  Ctrl+C         once stops the answer, twice leaves',
+    '  Ctrl+C                 once stops the answer, twice leaves',
     '  anything else is said to the agent; a line sent while it answers is taken next',
     '  while a question of the agent waits, the next line is its answer',
   ].join('\n');

@@ -22,6 +22,8 @@ import { onInterrupt } from './interrupts.js';
 import { patiently } from './patiently.js';
 import { answerExitCode, explainEnd } from './turn-end.js';
 import { untilEnd, wholeAnswer } from './whole-answer.js';
+import { queueLine, setMode, stepOnce } from './chat-stepping.js';
+import { turnNumber } from '../conversation/state.js';
 
 /** Answers the exit code: that of the last answer that was not a good one. */
 export async function chatInLines(
@@ -74,6 +76,13 @@ export async function chatInLines(
         return;
       case '/compact':
         return output.line(await compactNow(session));
+      case '/mode':
+        for (const line of await setMode(session, argument)) output.draw(line);
+        if (argument !== '') isStepped = argument === 'stepping';
+        return isStepped ? undefined : answers();
+      case '/step':
+        for (const line of await stepOnce(session)) output.draw(line);
+        return answers();
       case '/cost':
         return output.line(costTable(seen, (await client.status(id)).usage));
       case '/model':
@@ -89,13 +98,28 @@ export async function chatInLines(
         return output.say(helpText());
     }
   };
+  /** Stepped, a line that waited for its answer would wait for the steps behind it. */
+  let isStepped = session.isStepped;
+  let stepped: readonly string[] = isStepped ? session.openTurns : [];
+  const answers = async (): Promise<void> => {
+    if (stepped.length === 0) return;
+    const { turns } = await client.status(id);
+    const isDone = (turn: string): boolean => !isStepped || turnNumber(turn) <= turns;
+    const [done, open] = [stepped.filter(isDone), stepped.filter((turn) => !isDone(turn))];
+    stepped = open;
+    for (const turn of done) await print(await patiently(session, client.turn(id, turn, { signal })));
+  };
   const say = async (text: string): Promise<void> => {
     session.noteSpoken();
+    if (isStepped) {
+      stepped = [...stepped, await queueLine(session, text)];
+      return output.note('(queued: it is taken by /step, or by /mode auto)');
+    }
     await print(await patiently(session, client.send(id, { text }, { signal })));
   };
 
   try {
-    for (const turn of session.openTurns) await print(await patiently(session, client.turn(id, turn, { signal })));
+    for (const turn of isStepped ? [] : session.openTurns) await print(await patiently(session, client.turn(id, turn, { signal })));
     if (options.firstMessage !== undefined) await say(options.firstMessage);
     for await (const text of createInterface({ input: options.input, crlfDelay: Infinity, signal })) {
       if (signal.aborted) break;

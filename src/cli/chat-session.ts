@@ -1,7 +1,7 @@
 /** What the chat is about: one conversation, and what the command was told about it. */
 import type { PerduraClient } from '../client.js';
 import type { Config } from '../config.js';
-import type { Status } from '../conversation/contract.js';
+import type { ControlMode, Status } from '../conversation/contract.js';
 import { shownText } from '../conversation/message.js';
 import { rememberLastConversation } from './last-conversation.js';
 import type { Output } from './output.js';
@@ -17,6 +17,8 @@ export interface ChatSession {
   readonly link?: string;
   /** True when this command began the conversation. */
   readonly isNew: boolean;
+  /** It waits for each step, as it was when we came. */
+  readonly isStepped: boolean;
   /** Turns that were running or queued when we came, oldest first. */
   readonly openTurns: readonly string[];
   /** To be called with each message, before it is sent. */
@@ -32,19 +34,24 @@ export async function openSession(
     readonly resume?: string;
     readonly agent?: string;
     readonly model?: string;
+    readonly mode?: ControlMode;
     /** US dollars. */
     readonly budget?: number;
     readonly linkOf?: (id: string) => string | undefined;
   },
 ): Promise<ChatSession> {
-  const { resume, agent, model, budget, linkOf } = options;
+  const { resume, agent, model, mode, budget, linkOf } = options;
   let openTurns: readonly string[] = [];
+  let isStepped = mode === 'stepping';
   let id: string;
   if (resume === undefined) {
-    ({ id } = await client.start(undefined, { agent, model, ...(budget === undefined ? {} : { budget: { maxCostUsd: budget } }) }));
+    ({ id } = await client.start(undefined, { agent, model, mode, ...(budget === undefined ? {} : { budget: { maxCostUsd: budget } }) }));
   } else {
     id = resume;
-    openTurns = openTurnsOf(await client.status(id));
+    const status = await client.status(id);
+    isStepped = status.mode === 'stepping';
+    openTurns = openTurnsOf(status);
+    if (mode !== undefined) output.problem(`--mode chooses for a new conversation; /mode ${mode} sets it in this one`);
     if (agent !== undefined || model !== undefined || budget !== undefined)
       output.problem('--agent, --model and --budget choose for a new conversation; this one keeps its own');
   }
@@ -57,6 +64,7 @@ export async function openSession(
     link: linkOf?.(id),
     isNew: resume === undefined,
     openTurns,
+    isStepped,
     noteSpoken() {
       if (!spoken) rememberLastConversation(config.cwd, id);
       spoken = true;

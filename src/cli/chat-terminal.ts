@@ -25,6 +25,7 @@ import {
   resetNow,
   statusCard,
 } from './chat-actions.js';
+import { setMode, stepOnce } from './chat-stepping.js';
 import type { ChatCommand } from './chat-commands.js';
 import { helpText, readChatLine, refusalOf } from './chat-commands.js';
 import { createFoot } from './chat-foot.js';
@@ -163,6 +164,12 @@ export async function chatInTerminal(
         return;
       case '/compact':
         return output.say(await compactNow(session));
+      case '/mode':
+        for (const line of await setMode(session, argument)) output.draw(line);
+        return;
+      case '/step':
+        for (const line of await stepOnce(session)) output.draw(line);
+        return;
       case '/cost':
         return output.say(costTable(seen, (await client.status(id)).usage));
       case '/model':

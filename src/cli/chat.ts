@@ -2,7 +2,7 @@
 import type { ReadStream, WriteStream } from 'node:tty';
 import type { PerduraClient } from '../client.js';
 import type { Config } from '../config.js';
-import { ID_PATTERN } from '../conversation/contract.js';
+import { ID_PATTERN, type ControlMode } from '../conversation/contract.js';
 import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT } from './exit.js';
 import { onInterrupt, onTermination } from './interrupts.js';
@@ -16,6 +16,7 @@ export interface ChatOptions {
   readonly resume?: string | true;
   readonly agent?: string;
   readonly model?: string;
+  readonly mode?: ControlMode;
   /** US dollars. */
   readonly budget?: number;
   /** A message, or true when it comes from stdin. */
@@ -64,7 +65,7 @@ export async function chat(
     }
     const linkOf = await linkTo(config, services);
     const { openSession } = await import('./chat-session.js');
-    const wanted = { agent: options.agent, budget: options.budget, linkOf };
+    const wanted = { agent: options.agent, mode: options.mode, budget: options.budget, linkOf };
     let session = await openSession(client, config, output, { ...wanted, resume, model: options.model });
     introduce(session);
     stopGivingUp();

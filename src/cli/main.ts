@@ -2,6 +2,7 @@
 import { Command, CommanderError } from 'commander';
 import { loadConfig, readColorWish, withTemporalEnv } from '../config.js';
 import { packageVersion } from '../version.js';
+import * as breakAt from './commands/break.js';
 import * as answer from './commands/answer.js';
 import * as approvals from './commands/approvals.js';
 import * as approve from './commands/approve.js';
@@ -11,6 +12,7 @@ import * as chat from './commands/chat.js';
 import * as close from './commands/close.js';
 import * as completion from './commands/completion.js';
 import * as contextMeter from './commands/context.js';
+import * as debug from './commands/debug.js';
 import * as deleteConversation from './commands/delete.js';
 import * as deny from './commands/deny.js';
 import * as dev from './commands/dev.js';
@@ -25,13 +27,16 @@ import * as inspect from './commands/inspect.js';
 import * as list from './commands/list.js';
 import * as mcp from './commands/mcp.js';
 import * as memory from './commands/memory.js';
+import * as mode from './commands/mode.js';
 import * as newConversation from './commands/new.js';
+import * as queue from './commands/queue.js';
 import * as rename from './commands/rename.js';
 import * as resume from './commands/resume.js';
 import * as rewind from './commands/rewind.js';
 import * as send from './commands/send.js';
 import * as setup from './commands/setup.js';
 import * as show from './commands/show.js';
+import * as step from './commands/step.js';
 import * as stop from './commands/stop.js';
 import * as terminate from './commands/terminate.js';
 import * as watch from './commands/watch.js';
@@ -56,6 +61,11 @@ const COMMANDS = [
   memory,
   history,
   watch,
+  debug,
+  mode,
+  step,
+  breakAt,
+  queue,
   approvals,
   approve,
   deny,

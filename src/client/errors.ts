@@ -10,6 +10,10 @@ export type ClientErrorKind =
   /** The conversation is closing, or its workflow has ended. */
   | 'closed'
   | 'not-yet-available'
+  /** Another step runs, or the conversation runs by itself. */
+  | 'cannot-step'
+  /** As many events as may wait do so. */
+  | 'queue-full'
   /** Nothing of that name waits for a decision, or not with these arguments. */
   | 'not-waiting'
   /** Temporal or the store does not answer. */
@@ -85,6 +89,8 @@ const KINDS: Readonly<Record<string, ClientErrorKind>> = {
   UnknownProposal: 'not-found',
   NotYetAvailable: 'not-yet-available',
   ConversationClosing: 'closed',
+  CannotStep: 'cannot-step',
+  QueueFull: 'queue-full',
   NotWaiting: 'not-waiting',
 };
 

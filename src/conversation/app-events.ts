@@ -2,14 +2,18 @@
  * Events of the application's own (seed 004): queued like every other, and reduced when it is their turn, between turns.
  *
  * V1  An event is reduced once. What nobody reduces, and what a reducer failed on, is kept, counted and named; the conversation goes on.
+ * V3  Their payloads lie in the state: a bounded number waits at once, and what is refused is told, never dropped silently.
  * V2  A chunk is an entry of the conversation: it is recorded, healed, compacted and truncated like any other.
  */
+import { rejectInput } from './arrivals.js';
+import { LIMITS } from './contract.js';
 import { isHeld, queuedId } from './control.js';
 import type { ConversationEvent } from './event.js';
-import type { Entry } from './message.js';
+import type { Entry, JsonValue } from './message.js';
 import type { AppChunk, AppEvent, ChunkOperation, NewChunk, ReducerView } from './reducers.js';
 import { settle } from './settlement.js';
 import { slotsOf, toRanges } from './slots.js';
+import { utf8Length } from './text.js';
 import { estimateTokens, turnId, type ConversationState, type QueueItem } from './state.js';
 
 type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
@@ -21,28 +25,48 @@ export interface AppEvents {
   /** The last ones whose reducer failed. */
   readonly parked: readonly { readonly id: string; readonly type: string; readonly error: string; readonly at: number }[];
   readonly parkedCount: number;
-  /** Ids of the last arrivals. Absent in states of earlier versions. */
-  readonly heard?: readonly string[];
 }
 
 const NONE: AppEvents = { chunks: [], unreduced: { count: 0, types: [] }, parked: [], parkedCount: 0 };
 const REMEMBERED = 20;
-const REMEMBERED_IDS = 256;
 /** After all that a turn can have of its own. */
 const FIRST_SEQ = 2_000_000;
 
-/** The same id twice is one event, also after it was reduced, as long as it is one of the last. */
+/** The same id twice is one event (V1). A signal cannot be refused: what is too much is told among the rejected inputs (V3). */
 export function receiveAppEvent(state: ConversationState, { id, type, payload, at }: Of<'app-event-received'>): ConversationState {
-  const events = state.appEvents ?? NONE;
-  const { heard = [] } = events;
-  if (heard.includes(id) || state.queue.some((item) => item.kind === 'app' && item.id === id)) return state;
+  if (isKnownEvent(state, id)) return state;
+  const reason = refuseAppEvent(state, payload);
+  if (reason !== undefined) return rejectInput(state, { kind: 'input-rejected', name: `event ${type}`, reason, at });
   const number = state.counters.queued + 1;
   return {
     ...state,
-    appEvents: { ...events, heard: [...heard, id].slice(-REMEMBERED_IDS) },
     counters: { ...state.counters, queued: number },
-    queue: [...state.queue, { kind: 'app', number, id, type, payload, at }],
+    queue: [...state.queue, { kind: 'app', number, id, type, payload, bytes: payloadBytes(payload), at }],
+    seenEvents: [...(state.seenEvents ?? []), id].slice(-LIMITS.rememberedEvents),
   };
+}
+
+/** Why no further event is taken now; undefined when it is. */
+export function refuseAppEvent(state: ConversationState, payload: JsonValue): string | undefined {
+  let [waiting, bytes] = [0, payloadBytes(payload)];
+  for (const item of state.queue) {
+    if (item.kind !== 'app') continue;
+    waiting += 1;
+    bytes += item.bytes;
+  }
+  if (waiting >= LIMITS.queuedEvents)
+    return `${waiting} events wait to be reduced, the limit is ${LIMITS.queuedEvents}: dispatch it when some of them are done`;
+  if (bytes > LIMITS.queuedEventBytes)
+    return `the payloads that wait would be ${bytes} bytes, the limit is ${LIMITS.queuedEventBytes}: dispatch it when some are done, or smaller`;
+  return undefined;
+}
+
+export function isKnownEvent({ queue, seenEvents = [] }: ConversationState, id: string): boolean {
+  return seenEvents.includes(id) || queue.some((item) => item.kind === 'app' && item.id === id);
+}
+
+function payloadBytes(payload: JsonValue): number {
+  return utf8Length(JSON.stringify(payload) ?? '');
 }
 
 /** The event at the head of the queue, when it is its turn. */

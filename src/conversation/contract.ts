@@ -168,6 +168,27 @@ export interface ControlStatus {
   readonly next: string | null;
 }
 
+/** Answer of the query `control`: what a debugger shows beside `status`, `queue` and `context`. */
+export interface ControlView extends ControlStatus {
+  /** What the running step does. */
+  readonly running: string | null;
+  /** Tokens; null until the first turn, and for settings of an earlier version. */
+  readonly thresholds: {
+    readonly soft: number;
+    readonly hard: number;
+    readonly truncation: number;
+    readonly autoCompact: boolean;
+  } | null;
+  readonly turn: {
+    readonly id: string;
+    /** Of the model call that is next or under way; null while tools run. */
+    readonly modelCall: { readonly id: string; readonly inFlight: boolean; readonly failures: number } | null;
+    readonly calls: readonly { readonly id: string; readonly name: string; readonly target: string; readonly status: string }[];
+  } | null;
+  /** Entries that were left out of the prompt and wait for the next compaction. */
+  readonly leftOut: number;
+}
+
 /** `before: null` moves to the end. */
 export type QueueEdit =
   | { readonly op: 'drop'; readonly id: string }
@@ -411,6 +432,11 @@ export const LIMITS = {
   reportBytes: 64 * 1024,
   /** Images, audio and video together. */
   mediaPerMessage: 20,
+  /** Events of the application's own that may wait at once, and the UTF-8 bytes of their payloads together: these lie in the state. */
+  queuedEvents: 500,
+  queuedEventBytes: 128 * 1024,
+  /** Ids of such events that are remembered once they are reduced. */
+  rememberedEvents: 256,
 } as const;
 
 /** Conversations, agents and scopes alike. */

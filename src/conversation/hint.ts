@@ -1,5 +1,6 @@
 /** Seed 004, soft threshold: the model is told once in an epoch that its context fills; what it makes of that is its own affair. */
 import { compactsAt, suggestsCompaction } from './compaction.js';
+import type { AgentSettings } from './effects.js';
 import type { Entry } from './message.js';
 import { settle } from './settlement.js';
 import { withSlot } from './slots.js';
@@ -12,7 +13,7 @@ export function withHint(state: ConversationState): ConversationState {
   const slot = state.counters.slot + 1;
   const seq = turn.seq + 1;
   const text =
-    `[The context has about ${state.contextTokens} tokens; from ${compactsAt(settings)} on its older turns become memory by themselves. ` +
+    `[The context has about ${state.contextTokens} tokens; ${whatComes(settings)}. ` +
     'When a task has just been completed, compact_context does it at a better moment.]';
   const entry: Entry = { v: 1, slot, session, turn: turnId(turn.number), seq, ts: now / 1000, message: { role: 'user', text } };
   const told = settle({ ...state, counters: { ...state.counters, slot }, context: withSlot(state.context, slot) }, [
@@ -24,4 +25,11 @@ export function withHint(state: ConversationState): ConversationState {
     turn: { ...turn, seq },
     memory: { ...told.memory, hintedIn: epoch },
   };
+}
+
+/** An agent that compacts only when asked loses the oldest at the last line instead. */
+function whatComes(settings: AgentSettings): string {
+  const { thresholds } = settings;
+  if (thresholds?.autoCompact === false) return `beyond ${thresholds.truncation} its oldest messages are left out of the prompt`;
+  return `from ${compactsAt(settings)} on its older turns become memory by themselves`;
 }

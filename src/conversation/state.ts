@@ -57,6 +57,8 @@ export interface ConversationState {
   readonly notifying?: boolean;
   /** Of the application's own (app-events.ts). */
   readonly appEvents?: AppEvents;
+  /** Ids of the last such events, also of those that are reduced by now. */
+  readonly seenEvents?: readonly string[];
   /** Absent: it runs by itself, and nothing stops it (control.ts). */
   readonly control?: Control;
   readonly title: string | null;
@@ -256,6 +258,8 @@ export type QueueItem =
       readonly id: string;
       readonly type: string;
       readonly payload: JsonValue;
+      /** UTF-8 bytes of the payload. */
+      readonly bytes: number;
       readonly at: number;
     }
   | { readonly kind: 'reset'; readonly number: number; readonly resetIds: readonly string[]; readonly at: number }

@@ -4,7 +4,7 @@ import { budgetOf } from './budget.js';
 import { compactsAt } from './compaction.js';
 import { runningChildren } from './delegation.js';
 import { approvalsOf, nextWait } from './waiting.js';
-import type { ContextIndex, Phase, QueuedEvent, Status, TurnResult } from './contract.js';
+import type { ContextIndex, ControlStatus, ControlView, Phase, QueuedEvent, Status, TurnResult } from './contract.js';
 import type { JsonValue } from './message.js';
 import { waitsForOrigin } from './lineage.js';
 import { countSlots } from './slots.js';
@@ -65,6 +65,38 @@ export function statusOf(state: ConversationState, historyEvents: number): Statu
       ? { origin: { kind: origin.kind, conversation: origin.conversation, turn: state.lineage?.opened?.turn ?? origin.turn } }
       : {}),
     rejectedInputs: state.rejected,
+  };
+}
+
+/** Answer of `setMode` and `setBreakpoints`. */
+export function controlOf(state: ConversationState): ControlStatus {
+  const { control } = state;
+  return {
+    mode: control?.mode ?? 'auto',
+    stepLock: control?.lock?.id ?? null,
+    breakpoints: control?.breakpoints ?? {},
+    pausedBy: control?.pausedBy ?? null,
+    next: planned(state)?.words ?? null,
+  };
+}
+
+export function controlViewOf(state: ConversationState): ControlView {
+  const { turn, settings, control, memory } = state;
+  const { thresholds } = settings ?? {};
+  const call = turn?.doing.kind === 'model' ? turn.doing.call : undefined;
+  const calls = turn?.doing.kind === 'tools' ? turn.doing.calls : [];
+  return {
+    ...controlOf(state),
+    running: control?.lock?.words ?? null,
+    thresholds: thresholds
+      ? { soft: thresholds.soft, hard: thresholds.hard, truncation: thresholds.truncation, autoCompact: thresholds.autoCompact }
+      : null,
+    turn: turn && {
+      id: turnId(turn.number),
+      modelCall: call ? { id: call.id, inFlight: call.inFlight, failures: call.failures } : null,
+      calls: calls.map(({ id, name, target, status }) => ({ id, name, target, status })),
+    },
+    leftOut: countSlots(memory.leftOut ?? []),
   };
 }
 

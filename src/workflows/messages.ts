@@ -19,6 +19,7 @@ import type {
   ContextIndex,
   ControlMode,
   ControlStatus,
+  ControlView,
   Decided,
   Decision,
   Enqueued,
@@ -64,7 +65,7 @@ export const dispatchUpdate = defineUpdate<
   [{ id?: string; type: string; payload?: JsonValue }]
 >('dispatch');
 export const setModeUpdate = defineUpdate<ControlStatus, [{ mode: ControlMode }]>('setMode');
-export const stepUpdate = defineUpdate<StepResult, [{ id?: string }?]>('step');
+export const stepUpdate = defineUpdate<StepResult, [{ id?: string }]>('step');
 export const setBreakpointsUpdate = defineUpdate<ControlStatus, [Breakpoints]>('setBreakpoints');
 export const editQueueUpdate = defineUpdate<{ readonly queue: QueuedEvent[] }, [QueueEdit]>('editQueue');
 export const truncateUpdate = defineUpdate<CompactionOutcome, [{ id?: string }]>('truncate');
@@ -79,6 +80,7 @@ export const openedUpdate = defineUpdate<Opened | null>('opened');
 export const statusQuery = defineQuery<Status>('status');
 export const queueQuery = defineQuery<QueuedEvent[]>('queue');
 export const approvalsQuery = defineQuery<Approval[]>('approvals');
+export const controlQuery = defineQuery<ControlView>('control');
 export const contextQuery = defineQuery<ContextIndex>('context');
 
 /** From the memory workflow to the conversation that asked it. */
@@ -114,6 +116,8 @@ export const FAILURES = {
   notWaiting: 'NotWaiting',
   /** A step while one runs, or in a conversation that runs by itself. */
   cannotStep: 'CannotStep',
+  /** As many events of the application's own wait as may. */
+  queueFull: 'QueueFull',
   /** A reset that was taken out of the queue. */
   withdrawn: 'Withdrawn',
 } as const;

@@ -1,17 +1,27 @@
 /** The step engine's messages (seed 004): mode, step, breakpoints, the queue by hand, and events of the application's own. */
 import { ApplicationFailure, setHandler, uuid4 } from '@temporalio/workflow';
 import type { ControlStatus, QueuedEvent, StepResult } from '../conversation/contract.js';
+import { isKnownEvent, refuseAppEvent } from '../conversation/app-events.js';
 import { readAppEvent, readBreakpoints, readMode, readQueueEdit } from '../conversation/control-input.js';
-import { planned, refuseStep } from '../conversation/control.js';
+import { refuseStep } from '../conversation/control.js';
 import type { ConversationEvent } from '../conversation/event.js';
 import { readOptionalText } from '../conversation/input.js';
 import { refuseEdit } from '../conversation/queue-editing.js';
 import { queuedCount } from '../conversation/spill.js';
 import type { ConversationState } from '../conversation/state.js';
-import { queueOf } from '../conversation/view.js';
+import { controlOf, controlViewOf, queueOf } from '../conversation/view.js';
 import type { Bell } from './bell.js';
 import { now } from './clock.js';
-import { dispatchUpdate, editQueueUpdate, eventSignal, FAILURES, setBreakpointsUpdate, setModeUpdate, stepUpdate } from './messages.js';
+import {
+  controlQuery,
+  dispatchUpdate,
+  editQueueUpdate,
+  eventSignal,
+  FAILURES,
+  setBreakpointsUpdate,
+  setModeUpdate,
+  stepUpdate,
+} from './messages.js';
 import { accepted, askAgain, refuseWhenClosing } from './refusals.js';
 
 interface Stepping {
@@ -42,11 +52,14 @@ export function handleStepping({ state, tell, bell, isLeaving, counted, reject }
     }),
     {
       validator: (payload: unknown) => {
-        accepted(readAppEvent(payload));
+        const { id, payload: data } = accepted(readAppEvent(payload));
         refuseWhenClosing(state());
+        const refused = id !== undefined && isKnownEvent(state(), id) ? undefined : refuseAppEvent(state(), data);
+        if (refused !== undefined) throw ApplicationFailure.nonRetryable(`the event is refused: ${refused}`, FAILURES.queueFull);
       },
     },
   );
+  setHandler(controlQuery, () => controlViewOf(state()));
   setHandler(
     setModeUpdate,
     counted((payload: unknown): Promise<ControlStatus> => {
@@ -96,15 +109,4 @@ export function handleStepping({ state, tell, bell, isLeaving, counted, reject }
       },
     },
   );
-}
-
-function controlOf(state: ConversationState): ControlStatus {
-  const { control } = state;
-  return {
-    mode: control?.mode ?? 'auto',
-    stepLock: control?.lock?.id ?? null,
-    breakpoints: control?.breakpoints ?? {},
-    pausedBy: control?.pausedBy ?? null,
-    next: planned(state)?.words ?? null,
-  };
 }

@@ -1,4 +1,5 @@
 /** Stepping, breakpoints, the queue by hand, and events of the application's own (seed 004). */
+import { refuseAppEvent } from '../../src/conversation/app-events.js';
 import { apply } from '../../src/conversation/apply.js';
 import type { ChunkOperation, Reducers } from '../../src/conversation/reducers.js';
 import { createReducerRegistry } from '../../src/conversation/reducers.js';
@@ -244,11 +245,9 @@ describe('an event of the application’s own', () => {
 
   test('without operations leaves the state as it was', () => {
     const before = dispatch(open(), 'note');
-    const after = dispatch(before, 'nothing');
-    const { counters, now, appEvents } = before;
-    // That it was heard is remembered, so that the same id is not reduced twice.
-    expect({ ...after, counters, now, appEvents: { ...after.appEvents, heard: appEvents?.heard } }).toEqual(before);
-    expect(after.appEvents?.heard).toHaveLength(2);
+    const { counters: _c, now: _n, seenEvents: _s, ...left } = dispatch(before, 'nothing');
+    const { counters: _c2, now: _n2, seenEvents: _s2, ...was } = before;
+    expect(left).toEqual(was);
   });
 
   test('that nobody reduces, or whose reducer fails, is kept, counted and named, and the next goes on', () => {
@@ -268,5 +267,34 @@ describe('an event of the application’s own', () => {
     const waiting = apply(stepping(open()), { kind: 'app-event-received', id: 'n', type: 'note', payload: 1, at: AT });
     expect(nextStep(waiting).kind).toBe('wait');
     expect(nextStep(apply(waiting, { kind: 'step-requested', id: 's', at: AT })).kind).toBe('reduce');
+  });
+
+  test('is reduced once, also when it comes again after that', () => {
+    const event = { kind: 'app-event-received', id: 'once', type: 'note', payload: 'x', at: AT } as const;
+    const state = dispatch(apply(open(), event), 'nothing');
+    expect(queueOf(apply(state, event))).toEqual([]);
+    expect(types(apply(state, event))).toEqual(['NOTICE']);
+  });
+
+  test('ten thousand of them fit into half a megabyte of state: what is too much is told, not dropped silently', () => {
+    let state = apply(stepping(open()), said('a'));
+    for (let i = 0; i < 10_000; i++)
+      state = apply(state, { kind: 'app-event-received', id: `event-${i}`, type: 'note', payload: 'x'.repeat(200), at: AT });
+    expect(JSON.stringify(state).length).toBeLessThan(512 * 1024);
+    const { queued, rejectedInputs } = statusOf(state, 0);
+    expect(queued).toBe(501);
+    expect(rejectedInputs).toMatchObject({
+      count: 9_500,
+      last: expect.arrayContaining([{ name: 'event note', reason: expect.stringContaining('500'), at: AT }]),
+    });
+    expect(refuseAppEvent(state, null)).toContain('the limit is 500');
+  });
+
+  test('large payloads reach a limit of their own', () => {
+    const received = (state: ConversationState, id: string): ConversationState =>
+      apply(state, { kind: 'app-event-received', id, type: 'note', payload: 'é'.repeat(30_000), at: AT });
+    const state = ['a', 'b', 'c', 'd'].reduce(received, stepping(open()));
+    expect(queueOf(state)).toHaveLength(2);
+    expect(statusOf(state, 0).rejectedInputs).toMatchObject({ count: 2, last: [{ reason: expect.stringContaining('131072') }, {}] });
   });
 });

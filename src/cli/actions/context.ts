@@ -5,17 +5,23 @@ import { findConversation, findRunning } from '../find-conversation.js';
 import { temporalCommand } from '../temporal-command.js';
 import { toTerminalJson } from '../terminal-text.js';
 import { outcomeInWords, renderMeter } from '../views/context-meter.js';
+import { whyForgotten } from './why.js';
 import { withClient, type Desk } from '../with-client.js';
 
 export interface ContextOptions {
   readonly compact?: boolean;
   readonly undo?: boolean;
+  readonly truncate?: boolean;
+  /** A turn. */
+  readonly why?: string;
 }
 
-export function context(cli: CliContext, given: string, { compact, undo }: ContextOptions): Promise<number> {
+export function context(cli: CliContext, given: string, { compact, undo, truncate, why }: ContextOptions): Promise<number> {
+  if (why !== undefined) return whyForgotten(cli, given, why);
   return withClient(cli, { needsWorker: true }, async (desk) => {
     if (compact === true) return change(desk, given, 'compact');
     if (undo === true) return change(desk, given, 'undoCompaction');
+    if (truncate === true) return change(desk, given, 'truncate');
     const id = await findConversation(desk, given);
     const index = await desk.slowly(`asking ${id} for its context`, desk.client.context(id));
     if (desk.globals.output !== 'text') desk.output.line(toTerminalJson(index, indentOf(desk)));
@@ -27,10 +33,12 @@ export function context(cli: CliContext, given: string, { compact, undo }: Conte
   });
 }
 
-async function change(desk: Desk, given: string, name: 'compact' | 'undoCompaction'): Promise<number> {
+const DOING = { compact: 'compacting', undoCompaction: 'taking back the compaction of', truncate: 'truncating' } as const;
+
+async function change(desk: Desk, given: string, name: 'compact' | 'undoCompaction' | 'truncate'): Promise<number> {
   const { client, output, globals, temporal, slowly } = desk;
   const id = await findRunning(desk, given);
-  const outcome = await slowly(name === 'compact' ? `compacting ${id}` : `taking back the compaction of ${id}`, client[name](id));
+  const outcome = await slowly(`${DOING[name]} ${id}`, client[name](id));
   const exitCode = outcome.kind === 'failed' ? EXIT.failed : EXIT.ok;
   if (globals.output !== 'text') {
     output.line(toTerminalJson({ id, outcome }, indentOf(desk)));

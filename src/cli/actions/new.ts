@@ -7,7 +7,7 @@ import { temporalCommand } from '../temporal-command.js';
 import { toTerminalJson } from '../terminal-text.js';
 import { withClient } from '../with-client.js';
 
-export interface NewOptions extends Pick<StartOptions, 'agent' | 'title' | 'model' | 'scope'>, BudgetWanted {
+export interface NewOptions extends Pick<StartOptions, 'agent' | 'title' | 'model' | 'scope' | 'mode'>, BudgetWanted {
   readonly id?: string;
   readonly context?: string;
 }
@@ -27,10 +27,10 @@ export function startBudget({ budget, budgetTokens }: BudgetWanted): Pick<StartO
 }
 
 export async function newConversation(context: CliContext, given: NewOptions): Promise<number> {
-  const { id: wanted, agent, title, model, scope } = given;
+  const { id: wanted, agent, title, model, scope, mode } = given;
   const shared = given.context === undefined ? {} : { context: await readJsonObject('--context', given.context) };
   return withClient(context, { needsWorker: true }, async ({ client, output, globals, temporal, slowly }) => {
-    const options: StartOptions = { agent, title, model, scope, ...startBudget(given), ...shared };
+    const options: StartOptions = { agent, title, model, scope, mode, ...startBudget(given), ...shared };
     const { id, attached } = await slowly('starting a conversation', client.start(wanted, options));
     if (globals.output !== 'text') {
       output.line(toTerminalJson({ id, attached, namespace: client.namespace, taskQueue: client.taskQueue }));

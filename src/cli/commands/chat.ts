@@ -14,6 +14,7 @@ export function register(program: Command, { output, config, closed, end }: CliC
     .addOption(new Option('-r, --resume [id]', 'go on with this conversation, or choose one').conflicts('continue'))
     .option('--agent <name>', 'agent of a new conversation')
     .option('--model <provider/name>', 'model of a new conversation')
+    .addOption(new Option('--mode <mode>', 'of a new conversation; stepping: it waits for each /step').choices(['auto', 'stepping']))
     .option('--budget <usd>', 'what a new conversation may cost in all, in US dollars', parseAmount)
     .option('-p, --print [message]', 'print one answer and end; stdin is taken too')
     .addOption(new Option('--output-format <format>', 'of -p').choices(['text', 'json', 'stream-json']).default('text'))

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import type { NewOptions } from '../actions/new.js';
 import { parseAmount, parseTokens } from '../amount.js';
 import type { CliContext } from '../context.js';
@@ -11,6 +11,7 @@ export function register(program: Command, context: CliContext): void {
     .option('--title <text>', 'what lists call it')
     .option('--model <provider/name>', "a model other than the agent's")
     .option('--scope <name>', 'whose long-term memory it uses')
+    .addOption(new Option('--mode <mode>', 'stepping: it waits for each `perdura step`').choices(['auto', 'stepping']))
     .option('--budget <usd>', 'what it may cost in all, in US dollars', parseAmount)
     .option('--budget-tokens <count>', 'how many tokens it may use in all', parseTokens)
     .option('--context <json>', 'values that tools see and the model never does: JSON, @FILE or - for stdin')

@@ -80,6 +80,7 @@ export function renderInspection(
     [],
     ...fact('status', statusLine(description, status), lookOfState(description, status)),
     ...(status?.waitingFor === undefined ? [] : fact('waiting', toTerminalLine(status.waitingFor, 400), 'yellow')),
+    ...(status === null ? [] : steppingFacts(status, look)),
     ...(agent === null ? [] : fact('agent', agent)),
     ...(status?.model ? fact('model', status.model) : []),
     ...(status === null ? [] : contextFacts(status, look)),
@@ -135,6 +136,16 @@ function contextFacts({ context }: Status, look: InspectionLook): Drawn[] {
   const color = share > 0.9 ? 'red' : share > 0.7 ? 'yellow' : undefined;
   const text = `${bar(share, cells)} ${Math.round(share * 100)} % of ${formatCount(budget)} tokens`;
   return drawFact('context', text, color, look);
+}
+
+/** Only where it does not go on by itself. A worker of an earlier version does not tell. */
+function steppingFacts({ mode, stepLock, pausedBy, nextStep }: Status, look: InspectionLook): Drawn[] {
+  if (mode !== 'stepping') return [];
+  return [
+    ...drawFact('mode', `stepping${stepLock === null ? '' : ` · step ${stepLock} is running`}`, 'yellow', look),
+    ...(pausedBy ? drawFact('paused by', toTerminalLine(pausedBy, 200), 'yellow', look) : []),
+    ...(nextStep ? drawFact('next', toTerminalLine(nextStep, 200), undefined, look) : []),
+  ];
 }
 
 /** What long-term memory does not have yet. A worker of an earlier version does not tell. */

@@ -1,0 +1,97 @@
+/** How a conversation is stepped, and what waits in its queue, in words. */
+import type { Breakpoints, QueuedEvent, StepResult } from '../../conversation/contract.js';
+import type { Drawn } from '../drawn.js';
+import type { TimeFormat } from '../global-options.js';
+import { toTerminalLine } from '../terminal-text.js';
+import { formatBytes, formatCount, formatTime } from './quantities.js';
+
+/** Whatever of it an answer has; `running` and the breakpoints come from a worker of this version. */
+export interface ControlWords {
+  readonly mode: string;
+  readonly stepLock: string | null;
+  readonly running?: string | null;
+  readonly pausedBy: string | null;
+  readonly breakpoints?: Breakpoints;
+  readonly next: string | null;
+}
+
+export function renderControl({ mode, stepLock, running, pausedBy, breakpoints = {}, next }: ControlWords): Drawn[] {
+  const fact = (name: string, text: string, look?: 'yellow' | 'green'): Drawn => [
+    { text: name.padEnd(12), look: 'dim' },
+    { text: toTerminalLine(text, 400), look },
+  ];
+  return [
+    fact(
+      'mode',
+      mode === 'stepping' ? 'stepping: each thing waits for a step' : 'auto: it goes on by itself',
+      mode === 'stepping' ? 'yellow' : 'green',
+    ),
+    ...(pausedBy === null ? [] : [fact('stopped by', pausedBy, 'yellow')]),
+    ...(stepLock === null ? [] : [fact('step', `${stepLock} is running${running ? `: ${running}` : ''}`)]),
+    fact('breakpoints', breakpointsInWords(breakpoints)),
+    ...(mode === 'stepping' ? [fact('next', next ?? 'nothing: it waits for what is under way, or for a message')] : []),
+  ];
+}
+
+export function breakpointsInWords({ tools = [], events = [], onError, costUsd }: Breakpoints): string {
+  const parts = [
+    ...tools.map((name) => `before tool ${name}`),
+    ...events.map((type) => `before event ${type}`),
+    ...(onError === true ? ['on an error'] : []),
+    ...(costUsd === undefined ? [] : [`at a cost of $${costUsd}`]),
+  ];
+  return parts.length === 0 ? 'none' : parts.join(', ');
+}
+
+/** What a step has done, and what would be next. */
+export function renderStep(result: StepResult): Drawn[] {
+  const { did, words, dispatchResult, queuedEventCount, next } = result;
+  const look = did === 'nothing' ? 'dim' : 'cyan';
+  return [
+    [{ text: did.padEnd(12), look }, { text: toTerminalLine(words, 400) }],
+    ...(dispatchResult === null ? [] : [changesOf(dispatchResult)]),
+    ...(next === null || did === 'nothing'
+      ? []
+      : [[{ text: 'next'.padEnd(12), look: 'dim' }, { text: toTerminalLine(next, 400) }] as Drawn]),
+    ...(queuedEventCount === 0
+      ? []
+      : [[{ text: 'queue'.padEnd(12), look: 'dim' }, { text: `${formatCount(queuedEventCount)} waiting` }] as Drawn]),
+  ];
+}
+
+function changesOf({ addedChunks, removedChunkIds, contextTokens }: NonNullable<StepResult['dispatchResult']>): Drawn {
+  const { before, after } = contextTokens;
+  const some = (ids: readonly string[]): string =>
+    ids.length > 4 ? `${ids.slice(0, 3).join(', ')} and ${ids.length - 3} more` : ids.join(', ');
+  const parts = [
+    ...(addedChunks.length === 0 ? [] : [`+ ${some(addedChunks)}`]),
+    ...(removedChunkIds.length === 0 ? [] : [`− ${some(removedChunkIds)}`]),
+    before === after ? `${formatCount(after)} tokens` : `${formatCount(before)} → ${formatCount(after)} tokens`,
+  ];
+  return [
+    { text: 'context'.padEnd(12), look: 'dim' },
+    { text: parts.join(' · '), look: 'dim' },
+  ];
+}
+
+export function queuedInWords({ event }: QueuedEvent): string {
+  switch (event.kind) {
+    case 'message':
+      return `${event.turnId === 'turn_0000' ? '' : `${event.turnId} `}message of ${formatBytes(event.bytes)}${event.delivery === 'queue' ? '' : ` (${event.delivery})`}`;
+    case 'reset':
+      return 'reset: clears the session';
+    case 'app':
+      return `event ${toTerminalLine(event.type, 64)}`;
+    case 'more':
+      return `${formatCount(event.count)} more, further back in the store`;
+  }
+}
+
+export function renderQueue(queue: readonly QueuedEvent[], timeFormat: TimeFormat, now: number): Drawn[] {
+  if (queue.length === 0) return [[{ text: 'the queue is empty', look: 'dim' }]];
+  return queue.map((queued): Drawn => [
+    { text: queued.id.padEnd(12), look: 'cyan' },
+    { text: ` ${queuedInWords(queued)}` },
+    { text: `  ${formatTime(queued.queuedAt, timeFormat, now)}`, look: 'dim' },
+  ]);
+}

@@ -1,0 +1,254 @@
+/**
+ * `perdura debug`: one state of a conversation on a whole screen. Pure: what stands there follows from the scene and from where the
+ * person looks, exactly as many lines as the screen has, none wider than it is.
+ */
+import type { DebugChunk, DebugScene } from '../debug-scene.js';
+import { plain, type Drawn, type Piece } from '../drawn.js';
+import { toTerminalLine } from '../terminal-text.js';
+import { fit, pad, type Measure } from './cells.js';
+import { breakpointsInWords, queuedInWords } from './control.js';
+import { wrap } from './inspection.js';
+import { bar, formatCost, formatCount } from './quantities.js';
+
+export interface DebugLook {
+  readonly width: number;
+  readonly height: number;
+  readonly measure: Measure;
+}
+
+/** Where the person looks, and what is said to them. */
+export interface DebugView {
+  /** Beside the title: `live`, or where in the past. */
+  readonly where: string;
+  /** In words: what led to this state. Only in the past. */
+  readonly event?: string;
+  readonly focus: 'chunks' | 'queue';
+  readonly selected: number;
+  readonly selectedQueued: number;
+  readonly keys: string;
+  readonly notice: string;
+  /** What is being typed, behind its question. */
+  readonly prompt?: { readonly question: string; readonly text: string };
+  /** A chunk shown whole, from this line on. */
+  readonly whole?: { readonly title: string; readonly text: string; readonly from: number };
+}
+
+/** From here on queue and calls stand beside the chunks. */
+const WIDE = 110;
+const SMALLEST = { width: 20, height: 8 };
+
+export function renderDebug(scene: DebugScene, view: DebugView, look: DebugLook): Drawn[] {
+  const { width, height, measure } = look;
+  if (width < SMALLEST.width || height < SMALLEST.height) {
+    return fill([plain(fit('too small a screen: q leaves', width, measure))], height).map((line) => cut(line, look));
+  }
+  const head = [titleLine(scene, view, look)];
+  const foot = [noticeLine(view), ...keyLines(view.keys, look)];
+  const room = height - head.length - foot.length;
+  const body = view.whole ? wholeLines(view.whole, room, look) : bodyLines(scene, view, room, look);
+  return [...head, ...fill(body, room), ...foot].map((line) => cut(line, look));
+}
+
+/** How many lines of a whole chunk there are on such a screen. */
+export function linesOfWhole(text: string, { width, measure }: DebugLook): string[] {
+  return text.split('\n').flatMap((line) => (line === '' ? [''] : wrap(line.replaceAll('\t', '  '), width, measure)));
+}
+
+function titleLine({ id, status }: DebugScene, { where }: DebugView, { width, measure }: DebugLook): Drawn {
+  const title = status.title === null ? '' : ` · ${toTerminalLine(status.title, 80)}`;
+  const right = ` ${where} `;
+  const room = Math.max(0, width - measure(right));
+  return [
+    { text: pad(` ${id}${title}`, room, measure), look: 'bold' },
+    { text: right, look: 'yellow' },
+  ];
+}
+
+function noticeLine({ prompt, notice }: DebugView): Drawn {
+  if (prompt) return [{ text: `${prompt.question} `, look: 'bold' }, { text: `${toTerminalLine(prompt.text, 200)}▏` }];
+  return [{ text: toTerminalLine(notice, 400), look: 'yellow' }];
+}
+
+/** At blanks between keys, so that none is cut off in the middle. */
+function keyLines(keys: string, { width, measure }: DebugLook): Drawn[] {
+  const lines = keys.split('  ').reduce<string[]>((all, key) => {
+    const last = all.at(-1);
+    if (last === undefined || measure(`${last}  ${key}`) > width) return [...all, key];
+    return [...all.slice(0, -1), `${last}  ${key}`];
+  }, []);
+  return lines.slice(0, 3).map((text): Drawn => [{ text, look: 'dim' }]);
+}
+
+function bodyLines(scene: DebugScene, view: DebugView, room: number, look: DebugLook): Drawn[] {
+  const state = stateLines(scene, view, look);
+  const left = room - state.length;
+  if (look.width >= WIDE) {
+    const narrow = Math.floor(look.width * 0.42);
+    const side = fill([...queueLines(scene, view, Math.max(3, Math.floor(left / 2))), ...callLines(scene, left)], left);
+    const chunks = fill(chunkLines(scene, view, left, look.width - narrow - 1), left);
+    return [...state, ...side.map((line, at): Drawn => [...padded(line, narrow, look), { text: '│', look: 'dim' }, ...(chunks[at] ?? [])])];
+  }
+  const queue = queueLines(scene, view, view.focus === 'queue' ? Math.max(4, left - 6) : 4);
+  const calls = callLines(scene, view.focus === 'queue' ? 2 : 5);
+  return [...state, ...queue, ...calls, ...chunkLines(scene, view, Math.max(0, left - queue.length - calls.length), look.width)];
+}
+
+function stateLines({ status, control, index }: DebugScene, { event }: DebugView, look: DebugLook): Drawn[] {
+  const { phase, mode, session, turn, turns, epoch, stepLock, pausedBy, waitingFor, usage } = status;
+  const thresholds = control?.thresholds;
+  const line = (name: string, text: string, color?: Piece['look']): Drawn => [
+    { text: name.padEnd(9), look: 'dim' },
+    { text: toTerminalLine(text, 400), look: color },
+  ];
+  const paused = pausedBy === null ? '' : ` · stopped by ${pausedBy}`;
+  const lock = stepLock === null ? '' : ` · step ${stepLock} runs${control?.running ? `: ${control.running}` : ''}`;
+  const breaks = breakpointsInWords(control?.breakpoints ?? {});
+  const next = control?.next ?? status.nextStep;
+  const rest = status.phase === 'closing' ? 'nothing more: it closes, or has ended' : nothingToDo(mode, Boolean(control?.turn));
+  return [
+    ...(event === undefined ? [] : [line('event', event, 'cyan')]),
+    line('state', `${phase} · mode ${mode}${paused}${lock}`, mode === 'stepping' ? 'yellow' : 'green'),
+    line('turn', `${turn} (${turns} ended) · session ${session} · epoch ${epoch} · ${formatCost(usage.costUsd)}`),
+    thresholds
+      ? tokenLine(index.total, thresholds, look)
+      : line('tokens', `${formatCount(index.total)}; thresholds are known once the first turn has begun`),
+    ...(breaks === 'none' ? [] : [line('breaks', breaks)]),
+    // In stepping it waits for the step that stands below.
+    ...(waitingFor === undefined || waitingFor.startsWith('a step: ') ? [] : [line('waits', waitingFor, 'yellow')]),
+    line('next', next ?? rest, 'bold'),
+  ];
+}
+
+function nothingToDo(mode: string, inTurn: boolean): string {
+  if (inTurn) return 'nothing new: it waits for what is under way, or for a person';
+  return mode === 'stepping' ? 'nothing: the queue is empty' : 'nothing: it waits for a message';
+}
+
+function tokenLine(
+  total: number,
+  { soft, hard, truncation }: { soft: number; hard: number; truncation: number },
+  { width }: DebugLook,
+): Drawn {
+  const color = total > truncation ? 'red' : total > hard ? 'yellow' : undefined;
+  const numbers = `${formatCount(total)} · soft ${formatCount(soft)} · hard ${formatCount(hard)} · truncation ${formatCount(truncation)}`;
+  return [
+    { text: 'tokens'.padEnd(9), look: 'dim' },
+    { text: bar(total / truncation, width >= 100 ? 24 : 10), look: color },
+    { text: ` ${numbers}`, look: color },
+  ];
+}
+
+function queueLines({ queue, status, approvals }: DebugScene, { focus, selectedQueued }: DebugView, most: number): Drawn[] {
+  const heading: Drawn = [{ text: `── queue ${formatCount(status.queued)} `, look: focus === 'queue' ? 'bold' : 'dim' }];
+  const asks = approvals
+    .slice(0, 2)
+    .map((approval): Drawn => [
+      { text: approval.kind === 'question' ? '? answer ' : '? leave for ', look: 'yellow' },
+      { text: toTerminalLine(`${approval.tool} ${approval.target} (${approval.callId})`, 200) },
+    ]);
+  const room = Math.max(1, most - 1 - asks.length);
+  const from = focus === 'queue' ? windowFrom(selectedQueued, queue.length, room) : 0;
+  const shown = queue.slice(from, from + room).map((queued, at): Drawn => {
+    const isSelected = focus === 'queue' && from + at === selectedQueued;
+    return [
+      { text: `${isSelected ? '▸' : ' '} ${queued.id} `, look: 'cyan' },
+      { text: queuedInWords(queued), look: isSelected ? 'bold' : undefined },
+    ];
+  });
+  const more = queue.length - from - shown.length;
+  const last = shown.at(-1);
+  if (more > 0 && last) shown[shown.length - 1] = [...last, { text: `  … ${more} more`, look: 'dim' }];
+  return [heading, ...(shown.length === 0 ? [[{ text: '  empty', look: 'dim' }] as Drawn] : shown), ...asks];
+}
+
+const CALL_LOOKS: Readonly<Record<string, Piece['look']>> = { running: 'cyan', waiting: 'yellow', asking: 'yellow', done: 'green' };
+
+function callLines({ control }: DebugScene, most: number): Drawn[] {
+  const turn = control?.turn;
+  if (!turn) return [];
+  const model = turn.modelCall;
+  const heading: Drawn = [{ text: `── ${turn.id} `, look: 'dim' }];
+  if (model) {
+    const failed = model.failures === 0 ? '' : `, failed ${model.failures} times`;
+    return [
+      heading,
+      [
+        { text: `  ${model.inFlight ? 'running' : 'waiting'} `, look: model.inFlight ? 'cyan' : 'yellow' },
+        { text: `model call ${model.id}${failed}` },
+      ],
+    ];
+  }
+  const calls = turn.calls.map(({ id, name, target, status }): Drawn => [
+    { text: `  ${status.padEnd(9)}`, look: CALL_LOOKS[status] },
+    { text: toTerminalLine(`${name}${target === '' ? '' : `: ${target}`} (${id})`, 200) },
+  ]);
+  const room = Math.max(1, most - 1);
+  return [
+    heading,
+    ...calls
+      .slice(0, room)
+      .map((line, at): Drawn =>
+        at === room - 1 && calls.length > room ? [...line, { text: `  … ${calls.length - room} more`, look: 'dim' }] : line,
+      ),
+  ];
+}
+
+function chunkLines({ chunks, index, control }: DebugScene, { focus, selected }: DebugView, room: number, width: number): Drawn[] {
+  if (room <= 1) return [];
+  const out = control && control.leftOut > 0 ? ` · ${control.leftOut} left out` : '';
+  const heading: Drawn = [
+    { text: `── context ${chunks.length} chunks · ${formatCount(index.total)} tokens${out} `, look: focus === 'chunks' ? 'bold' : 'dim' },
+    { text: '✂ = dropped next', look: 'dim' },
+  ];
+  const from = windowFrom(selected, chunks.length, room - 1);
+  const wide = width >= 60;
+  return [
+    heading,
+    ...chunks.slice(from, from + room - 1).map((chunk, at) => chunkLine(chunk, focus === 'chunks' && from + at === selected, wide)),
+  ];
+}
+
+function chunkLine({ id, kind, tokens, turn, role, words, drops }: DebugChunk, isSelected: boolean, wide: boolean): Drawn {
+  const name = kind === 'WORKING_FLOW' ? id : kind;
+  return [
+    { text: isSelected ? '▸' : ' ', look: 'bold' },
+    { text: drops ? '✂ ' : '  ', look: 'red' },
+    { text: name.padEnd(11), look: 'cyan' },
+    { text: formatCount(tokens).padStart(8), look: drops ? 'red' : undefined },
+    ...(wide ? [{ text: ` ${turn.padEnd(10)}${role.padEnd(10)}`, look: 'dim' } as const] : [{ text: ' ' }]),
+    { text: toTerminalLine(words, 400), look: isSelected ? 'bold' : undefined },
+  ];
+}
+
+function wholeLines({ title, text, from }: NonNullable<DebugView['whole']>, room: number, look: DebugLook): Drawn[] {
+  const lines = linesOfWhole(text, look);
+  const shown = lines.slice(from, from + room - 1);
+  const where = lines.length > room - 1 ? ` · lines ${from + 1}–${from + shown.length} of ${lines.length}` : '';
+  return [[{ text: `── ${title}${where} `, look: 'bold' }], ...shown.map(plain)];
+}
+
+/** So that the selected one is in sight. */
+function windowFrom(selected: number, count: number, room: number): number {
+  return Math.max(0, Math.min(selected - Math.floor(room / 2), count - room));
+}
+
+function fill(lines: readonly Drawn[], height: number): Drawn[] {
+  return [...lines.slice(0, height), ...Array.from({ length: Math.max(0, height - lines.length) }, (): Drawn => [])];
+}
+
+function cut(line: Drawn, { width, measure }: Pick<DebugLook, 'width' | 'measure'>): Drawn {
+  let left = width;
+  return line.flatMap(({ text, look }): Piece[] => {
+    if (left <= 0) return [];
+    const fitted = fit(text, left, measure);
+    left -= measure(fitted);
+    if (fitted !== text) left = 0;
+    return [{ text: fitted, look }];
+  });
+}
+
+function padded(line: Drawn, width: number, look: DebugLook): Drawn {
+  const short = cut(line, { width, measure: look.measure });
+  const used = short.reduce((sum, { text }) => sum + look.measure(text), 0);
+  return [...short, { text: ' '.repeat(Math.max(0, width - used)) }];
+}

@@ -1,0 +1,153 @@
+/** "Why did it forget?": what took a turn out of the prompt, and what stands for it. */
+import type { Leaving } from '../../conversation/leaving.js';
+import type { EpisodeRecord } from '../../stores/store.js';
+import type { Drawn } from '../drawn.js';
+import type { TimeFormat } from '../global-options.js';
+import { toTerminalLine } from '../terminal-text.js';
+import { formatCount, formatTime } from './quantities.js';
+
+/** One thing that took entries of the turn out of the prompt, or brought them back, with what the store knows of it. */
+export interface Why {
+  readonly kind: Leaving['kind'];
+  /** Epoch milliseconds. */
+  readonly at: number;
+  readonly epoch: number;
+  readonly session: number;
+  readonly slots: readonly number[];
+  /** All that left with it. */
+  readonly turns: readonly string[];
+  readonly tokens: Leaving['tokens'] | null;
+  /** `provider/model` that summarized, and how; null where nobody did, or an earlier version did not keep it. */
+  readonly model: string | null;
+  readonly method: string | null;
+  readonly inputsHash: string | null;
+  readonly episode: string | null;
+  /** As the store has it, so without what was forgotten since. */
+  readonly summary: string | null;
+  readonly consolidation: string | null;
+  readonly from: 'history' | 'store';
+}
+
+/** Causes from the history, oldest first; then those of compactions that only the store still knows. */
+export function whyOf(
+  turn: string,
+  leavings: readonly Leaving[],
+  episodes: readonly EpisodeRecord[],
+  turnOf: (slot: number) => string | undefined,
+): Why[] {
+  const told = leavings.map((leaving): Why => {
+    const { kind, at, epoch, session, slots, allSlots, tokens, compaction, consolidation } = leaving;
+    const episode = compaction && episodes.find((one) => one.id === compaction.episode && one.epoch === epoch);
+    const made = episode?.made;
+    return {
+      ...{ kind, at, epoch, session, slots, tokens },
+      turns: compaction?.turns ?? turnsOf(allSlots, turnOf),
+      model: made?.model ?? compaction?.model ?? null,
+      method: compaction?.method ?? null,
+      inputsHash: made?.inputsHash ?? compaction?.inputsHash ?? null,
+      episode: compaction?.episode ?? null,
+      summary: episode?.summary ?? null,
+      consolidation: consolidation ?? null,
+      from: 'history',
+    };
+  });
+  const known = new Set(told.map(({ episode }) => episode));
+  const older = episodes
+    .filter(({ id, turn_ids }) => turn_ids.includes(turn) && !known.has(id))
+    .map((episode): Why => {
+      const { id, ts, turn_ids, epoch, session, summary, made } = episode;
+      return {
+        ...{
+          kind: 'compacted',
+          at: ts * 1000,
+          epoch,
+          session,
+          slots: [],
+          turns: turn_ids,
+          tokens: null,
+          summary,
+          consolidation: null,
+          from: 'store',
+        },
+        model: made?.model ?? null,
+        method: made?.method ?? null,
+        inputsHash: made?.inputsHash ?? null,
+        episode: id,
+      };
+    });
+  return [...older.sort((a, b) => a.at - b.at), ...told];
+}
+
+function turnsOf(slots: readonly number[], turnOf: (slot: number) => string | undefined): string[] {
+  return [...new Set(slots.flatMap((slot) => turnOf(slot) ?? []))].sort();
+}
+
+export interface WhyAnswer {
+  readonly id: string;
+  readonly turn: string;
+  readonly entries: number;
+  /** How many of them the next model call sees word for word. */
+  readonly inPrompt: number;
+  readonly causes: readonly Why[];
+  /** False when earlier runs are no longer in Temporal's history. */
+  readonly complete: boolean;
+  readonly problems: readonly string[];
+}
+
+export function renderWhy(
+  { turn, entries, inPrompt, causes, complete, problems }: WhyAnswer,
+  timeFormat: TimeFormat,
+  now: number,
+): Drawn[] {
+  const all = `${formatCount(entries)} ${entries === 1 ? 'message' : 'messages'}`;
+  const head =
+    inPrompt === entries
+      ? `${turn} is not forgotten: all of its ${all} ${entries === 1 ? 'is' : 'are'} in the prompt`
+      : inPrompt > 0
+        ? `${turn} is partly in the prompt: ${inPrompt} of its ${all}`
+        : `${turn} is no longer in the prompt: none of its ${all} is; \`perdura show --turn ${turn}\` has them word for word`;
+  return [
+    [{ text: head, look: 'bold' }],
+    ...causes.flatMap((why) => drawWhy(why, timeFormat, now)),
+    ...(causes.length === 0 && inPrompt < entries ? [[{ text: '  what took it out is not known any more', look: 'yellow' }] as Drawn] : []),
+    ...(complete
+      ? []
+      : [[{ text: '  earlier runs have passed their retention: what happened in them, only the store tells', look: 'dim' }] as Drawn]),
+    ...problems.map((problem): Drawn => [
+      { text: `  a run cannot be replayed with this version: ${toTerminalLine(problem, 300)}`, look: 'yellow' },
+    ]),
+  ];
+}
+
+const IN_WORDS: Readonly<Record<Why['kind'], string>> = {
+  compacted: 'compaction: older turns became memory',
+  truncated: 'truncation: the context was over its last threshold, and the oldest was left out',
+  trimmed: 'window: it was full, and long-term memory has these turns',
+  'session-ended': 'reset: the session ended',
+  rewound: 'rewind: it was cut out, and is a branch now',
+  returned: 'undo: the compaction was taken back, and it was in the prompt again',
+  other: 'an event took it out',
+};
+
+function drawWhy(why: Why, timeFormat: TimeFormat, now: number): Drawn[] {
+  const { kind, at, epoch, session, turns, tokens, model, method, inputsHash, episode, summary, consolidation } = why;
+  const fact = (name: string, text: string): Drawn => [{ text: `    ${name.padEnd(9)}`, look: 'dim' }, { text }];
+  const by =
+    method === 'rules' ? `rules, since ${model ?? 'the model'} gave no usable summary` : (model ?? 'not kept by the version that did it');
+  return [
+    [
+      { text: `  ${formatTime(at, timeFormat, now)}  `, look: 'dim' },
+      { text: IN_WORDS[kind], look: 'cyan' },
+    ],
+    fact('epoch', `${epoch}, session ${session}`),
+    ...(turns.length === 0 ? [] : [fact('turns', turns.length > 8 ? `${turns[0]} … ${turns.at(-1)} (${turns.length})` : turns.join(', '))]),
+    ...(tokens === null ? [] : [fact('context', `${formatCount(tokens.before)} → ${formatCount(tokens.after)} tokens`)]),
+    ...(episode === null
+      ? []
+      : [fact('by', by), fact('inputs', inputsHash === null ? 'not kept by the version that did it' : `sha256 ${inputsHash}`)]),
+    ...(episode === null ? [] : [fact(episode, summary === null ? 'is not in the store any more' : toTerminalLine(summary, 2000))]),
+    ...(consolidation === null
+      ? []
+      : [fact('memory', `consolidation ${toTerminalLine(consolidation, 100)}; \`perdura history\` has what became of it`)]),
+  ];
+}

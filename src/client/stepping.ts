@@ -1,0 +1,113 @@
+/** The step engine's door (seed 004): mode, step, breakpoints, the queue by hand, and events of the application's own. */
+import { randomUUID } from 'node:crypto';
+import type { WorkflowHandle } from '@temporalio/client';
+import type {
+  Breakpoints,
+  CompactionOutcome,
+  ControlMode,
+  ControlStatus,
+  ControlView,
+  QueuedEvent,
+  QueueEdit,
+  StepResult,
+} from '../conversation/contract.js';
+import { readBreakpoints, readMode, readQueueEdit } from '../conversation/control-input.js';
+import type { Checked } from '../conversation/fields.js';
+import {
+  controlQuery,
+  editQueueUpdate,
+  queueQuery,
+  setBreakpointsUpdate,
+  setModeUpdate,
+  stepUpdate,
+  truncateUpdate,
+} from '../workflows/messages.js';
+import { ClientError, isBetweenRuns } from './errors.js';
+import { persistInTrying } from './persist-in-trying.js';
+
+export interface SteppingClient {
+  /** `auto` drains the queue; `stepping` lets what is under way end, and does the rest one step at a time. */
+  setMode(id: string, mode: ControlMode): Promise<ControlStatus>;
+  /**
+   * Does exactly one thing and answers what it was, over hand-overs and worker deaths: however often it has to be said again, it is
+   * one step. Fails with kind `cannot-step` while another runs (its id is in the text), and in a conversation that runs by itself.
+   */
+  step(id: string, options?: { readonly id?: string; readonly signal?: AbortSignal }): Promise<StepResult>;
+  /** In place of those before; `{}` takes all away. */
+  setBreakpoints(id: string, breakpoints: Breakpoints): Promise<ControlStatus>;
+  /** Drops, moves or clears what waits, and answers what waits then. Each is an event of its own in history. */
+  editQueue(id: string, edit: QueueEdit): Promise<QueuedEvent[]>;
+  /** Leaves the oldest of the working flow out of the prompt, down to the hard threshold (seed 004, executeTruncation). */
+  truncate(id: string): Promise<CompactionOutcome>;
+  /** What a debugger shows beside `status`, `queue` and `context`. */
+  control(id: string): Promise<ControlView>;
+}
+
+export interface SteppingAccess {
+  readonly handleOf: (id: string) => WorkflowHandle;
+  readonly withSignal: <T>(signal: AbortSignal | undefined, call: () => Promise<T>) => Promise<T>;
+}
+
+export function createStepping({ handleOf, withSignal }: SteppingAccess): SteppingClient {
+  const query = <T>(attempt: string, ask: () => Promise<T>): Promise<T> =>
+    persistInTrying({ attempt, patienceMs: 10_000, isWorthAnother: isBetweenRuns }, ask);
+
+  return {
+    async setMode(id, mode) {
+      const attempt = `cannot set the mode of ${id}`;
+      const args: [{ mode: ControlMode }] = [{ mode: checked(attempt, readMode({ mode })) }];
+      const updateId = `setMode-${randomUUID()}`;
+      return persistInTrying({ attempt }, () => handleOf(id).executeUpdate(setModeUpdate, { args, updateId }));
+    },
+
+    step(id, { id: stepId = randomUUID(), signal } = {}) {
+      const args: [{ id: string }] = [{ id: stepId }];
+      // An id of its own each time: a run answers an update once, and a step that it refused may be possible a moment later.
+      return persistInTrying({ attempt: `cannot step ${id}`, signal }, () =>
+        withSignal(signal, () => handleOf(id).executeUpdate(stepUpdate, { args, updateId: `step-${stepId}-${randomUUID()}` })),
+      );
+    },
+
+    async setBreakpoints(id, breakpoints) {
+      const attempt = `cannot set the breakpoints of ${id}`;
+      const args: [Breakpoints] = [checked(attempt, readBreakpoints(breakpoints))];
+      const updateId = `setBreakpoints-${randomUUID()}`;
+      return persistInTrying({ attempt }, () => handleOf(id).executeUpdate(setBreakpointsUpdate, { args, updateId }));
+    },
+
+    async editQueue(id, edit) {
+      const attempt = `cannot change the queue of ${id}`;
+      const args: [QueueEdit] = [checked(attempt, readQueueEdit(edit))];
+      const updateId = `editQueue-${randomUUID()}`;
+      let tries = 0;
+      try {
+        return await persistInTrying({ attempt }, async () => {
+          tries += 1;
+          return (await handleOf(id).executeUpdate(editQueueUpdate, { args, updateId })).queue;
+        });
+      } catch (error) {
+        // Its first try was heard, and its answer lost in a hand-over: what was to be dropped is gone.
+        const isRefused = error instanceof ClientError && error.kind === 'invalid';
+        if (tries < 2 || edit.op !== 'drop' || !isRefused) throw error;
+        const queue = await query(attempt, () => handleOf(id).query(queueQuery));
+        if (queue.some((item) => item.id === edit.id)) throw error;
+        return queue;
+      }
+    },
+
+    truncate(id) {
+      const requestId = randomUUID();
+      return persistInTrying({ attempt: `cannot truncate the context of ${id}` }, () =>
+        handleOf(id).executeUpdate(truncateUpdate, { args: [{ id: requestId }], updateId: `truncate-${requestId}` }),
+      );
+    },
+
+    control: (id) => query(`cannot read how ${id} is stepped`, () => handleOf(id).query(controlQuery)),
+  };
+}
+
+/** As the workflow checks it, so that a slip is told at once. */
+function checked<T>(attempt: string, read: Checked<T>): T {
+  if (read.ok) return read.value;
+  throw new ClientError('invalid', `${attempt}: ${read.reason}`);
+}
