@@ -1,0 +1,46 @@
+/** What README and the pages of docs/ show as settings is taken by what reads them. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { agentConfigSchema } from '../../src/agents/agent-config.js';
+import { mcpConfigSchema } from '../../src/tools/mcp/server-config.js';
+import { fencedBlocks, ROOT } from './commands.js';
+
+const pages = [
+  'README.md',
+  ...readdirSync(join(ROOT, 'docs'))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`),
+];
+const read = (page: string): string => readFileSync(join(ROOT, page), 'utf8');
+
+const samples = pages.flatMap((page) =>
+  fencedBlocks(read(page))
+    .filter(({ language, text }) => language === 'json' && !text.includes('"level"'))
+    .map(({ text }, at) => [page, at + 1, text] as const),
+);
+
+test.each(samples)('%s, sample %i is read as it stands', (_page, _at, text) => {
+  const sample: unknown = JSON.parse(text);
+  const schema = text.includes('"mcpServers"') ? mcpConfigSchema.strict() : agentConfigSchema;
+  expect(schema.safeParse(sample).error?.issues ?? []).toEqual([]);
+});
+
+test('README and docs/ lead only to pages that are there', () => {
+  const missing = pages.flatMap((page) =>
+    [...read(page).matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)]
+      .map(([, target = '']) => target)
+      .filter((target) => !/^[a-z]+:/.test(target))
+      .map((target) => join(page, '..', target))
+      .filter((target) => !isThere(target)),
+  );
+  expect(missing).toEqual([]);
+});
+
+function isThere(path: string): boolean {
+  try {
+    readdirSync(join(ROOT, path));
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOTDIR';
+  }
+}
