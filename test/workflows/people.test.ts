@@ -6,6 +6,7 @@ import { askUser } from '../../src/tools/builtin/ask-user.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { replayProblems } from '../support/replays.js';
 import { workflowTaskFailures } from '../support/run-chain.js';
+import { createClientWith } from '../../src/client.js';
 import { createStage, resultTexts, say } from '../support/stage.js';
 import { waitFor } from '../support/wait-for.js';
 import { startWorld, type World } from '../support/world.js';
@@ -158,16 +159,22 @@ test('what waits anywhere is found, and a conversation that ended is none', asyn
   await Promise.all([a.sent, b.sent]);
 });
 
-test('a conversation without a worker is named among the silent, and the others are found', async () => {
+test('a conversation without a worker is named among the silent of its own queue, and is nobody else’s', async () => {
   const id = world.id();
   const { sent } = await asked(id, callTool('pay', { to: 'Ada', euros: 1 }));
   const lonely = world.id();
-  await world.temporal.workflow.start('conversation', { workflowId: lonely, taskQueue: `${world.taskQueue}-nobody`, args: [{}] });
+  const taskQueue = `${world.taskQueue}-nobody`;
+  await world.temporal.workflow.start('conversation', { workflowId: lonely, taskQueue, args: [{}] });
+  const store = (): Promise<typeof world.store> => Promise.resolve(world.store);
+  const there = createClientWith({ client: world.temporal, namespace: 'default', taskQueue, store });
   const seen = await waitFor(
-    () => world.client.allApprovals(),
-    ({ silent }) => silent.some((one) => one.id === lonely),
+    () => there.allApprovals(),
+    ({ silent }) => silent.length > 0,
   );
-  expect(seen.approvals.map(({ conversation }) => conversation)).toContain(id);
+  expect(seen.silent.map((one) => one.id)).toEqual([lonely]);
+  const here = await world.client.allApprovals();
+  expect(here.silent).toEqual([]);
+  expect(here.approvals.map(({ conversation }) => conversation)).toContain(id);
   await world.client.terminate(lonely);
   await world.client.interrupt(id);
   await sent;
