@@ -44,6 +44,25 @@ sceneTest(
   },
 );
 
+for (const wasDone of [false, true]) {
+  sceneTest(
+    `kill -9 while a tool runs that can find out what became of it: it runs again only if it had not been done (${wasDone ? 'it had' : 'it had not'})`,
+    { ledger: true, answer: (request) => echo(request, () => [{ name: 'ship', input: { item: 'a' } }]) },
+    async (scene) => {
+      const { id, first, sent } = await whileToolRuns(scene);
+      await first.kill();
+      if (wasDone) scene.noteShipped();
+      scene.letToolsEnd();
+      await scene.startWorker();
+      const result = await sent;
+
+      expect(scene.ledger().map(({ what }) => what)).toEqual(wasDone ? ['start'] : ['start', 'start', 'end']);
+      expect(resultsSeen(scene)).toEqual([wasDone ? expect.stringContaining('it was shipped') : 'done: a']);
+      expect(violations(await scene.client.history(id), [{ messageId: 'm1', result, expectedText: answerTo('do it') }])).toEqual([]);
+    },
+  );
+}
+
 sceneTest(
   'kill -9 between the end of a tool that must not run twice and its report: the model gets the result after all',
   { ledger: true, answer: (request) => echo(request, () => [{ name: 'pay', input: { item: 'a' } }]) },

@@ -1,5 +1,5 @@
 /**
- * Loaded before a worker (`--require`): two tools with a side effect, each step of it one line, fsynced, in the file LEDGER.
+ * Loaded before a worker (`--require`): three tools with a side effect (`ship` can find out whether it was done), each step of it one line, fsynced, in the file LEDGER.
  * A run ends only when `<LEDGER>.go` is there, so that a test decides what happens in the middle of it.
  */
 const { appendFileSync, existsSync, closeSync, fsyncSync, openSync, writeSync } = require('node:fs');
@@ -18,8 +18,9 @@ function write(what, name, item, callId) {
   closeSync(file);
 }
 
-function sideEffect(name, repeatable) {
+function sideEffect(name, repeatable, more = {}) {
   return defineTool({
+    ...more,
     name,
     description: `Does something that shows in a ledger (${repeatable ? 'may' : 'must not'} run twice).`,
     input: z.object({ item: z.string(), ms: z.int().min(0).default(0).describe('How long it takes.') }),
@@ -38,4 +39,6 @@ function sideEffect(name, repeatable) {
 }
 
 appendFileSync(ledger, '');
-builtinTools.push(sideEffect('note', true), sideEffect('pay', false));
+/** Done, as far as the world knows: `<LEDGER>.shipped` is there. */
+const verify = () => (existsSync(`${ledger}.shipped`) ? { done: true, content: 'it was shipped' } : { done: false });
+builtinTools.push(sideEffect('note', true), sideEffect('pay', false), sideEffect('ship', false, { verify }));

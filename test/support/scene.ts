@@ -27,7 +27,7 @@ export interface SceneOptions extends MessagesApiOptions {
   readonly agent?: object;
   /** What the file tools find. */
   readonly files?: Readonly<Record<string, string>>;
-  /** With the tools `note` and `pay` (ledger-tools.cjs). */
+  /** With the tools `note`, `pay` and `ship` (ledger-tools.cjs). */
   readonly ledger?: boolean;
 }
 
@@ -58,6 +58,8 @@ export interface Scene {
   readonly ledger: () => LedgerLine[];
   /** From now on the tools of the ledger end at once. */
   readonly letToolsEnd: () => void;
+  /** From now on whoever asks finds that `ship` was done. */
+  readonly noteShipped: () => void;
   /** Ended with the scene, last one first. */
   onClose(end: () => unknown): void;
 }
@@ -174,6 +176,7 @@ async function build(options: SceneOptions, ends: (() => unknown)[], close: () =
             .map((line) => JSON.parse(line) as LedgerLine)
         : [],
     letToolsEnd: () => writeFileSync(`${ledgerFile}.go`, ''),
+    noteShipped: () => writeFileSync(`${ledgerFile}.shipped`, ''),
     onClose: (end) => void ends.push(end),
     leaving,
     close,

@@ -39,6 +39,18 @@ const tools = [
     policy: { repeatable: true, local: true, timeoutMs: 60_000 },
     run: () => new Promise((resolve) => setTimeout(() => resolve('It took a while.'), 1_500)),
   }),
+  defineTool({
+    name: 'shaky',
+    description: 'Fails twice, and then does not.',
+    input: anything,
+    policy: { repeatable: true, attempts: 3 },
+    run: ({ upTo = 2 }, { callId }) => {
+      runs.push(callId);
+      const tries = runs.filter((run) => run === callId).length;
+      if (tries <= Number(upTo)) throw new Error(`failure ${tries}`);
+      return `done at try ${tries}`;
+    },
+  }),
   defineTool({ name: 'fail', description: 'Fails.', input: anything, run: () => Promise.reject(new Error('the disk is full')) }),
   defineTool({ name: 'hang', description: 'Hangs.', input: anything, policy: { repeatable: true, timeoutMs: 300 }, run: never }),
   defineTool({ name: 'hang_once', description: 'Hangs, and must not run twice.', input: anything, policy: { timeoutMs: 300 }, run: never }),
@@ -69,6 +81,18 @@ async function started(agent?: object): Promise<string> {
   await world.client.start(id, agent ? { agent: id } : {});
   return id;
 }
+
+test('a tool that may fail now and then is tried as often as it says, and the model reads what came last', async () => {
+  const id = world.id();
+  await world.client.start(id);
+  stage.play(id, callTool('shaky', {}), callTool('shaky', { upTo: 9 }), text('So it went.'));
+  runs.length = 0;
+  expect(await world.client.send(id, say(id, 'try'))).toMatchObject({ stopReason: 'end', toolCalls: 2 });
+  expect(runs).toEqual([...Array<string>(3).fill('turn_0001/c1'), ...Array<string>(3).fill('turn_0001/c2')]);
+  const [, first, second] = stage.requests(id);
+  expect(resultTexts(first)).toEqual(['done at try 3']);
+  expect(resultTexts(second)).toEqual([expect.stringContaining('failure 3')]);
+}, 60_000);
 
 test('parallel calls are answered in one message, in the order in which they were made', async () => {
   const id = await started();

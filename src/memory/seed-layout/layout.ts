@@ -11,7 +11,7 @@ import { z } from 'zod';
 import { isDeeperThan } from '../../conversation/fields.js';
 import { slotsOf, withSlot, type SlotRange } from '../../conversation/slots.js';
 import type { EpisodeRecord, FactRecord } from '../../stores/store.js';
-import { itemNumber, readEpisodicItem, readSemanticItem, type SemanticItem } from '../items.js';
+import { compactionRecordSchema, itemNumber, readEpisodicItem, readSemanticItem, type SemanticItem } from '../items.js';
 import type { PastLife } from '../past-life.js';
 import { HIGHEST_SLOT, readEntry, withoutRefs } from './entry-schema.js';
 import { seedLine, seedTraceSchema, toEntries, toSeedLines, type SeedTrace } from './seed-trace.js';
@@ -49,7 +49,7 @@ export function toLayout(origin: LayoutOrigin, life: PastLife, facts: readonly F
     ...origin,
     sha256: { 'raw_traces.jsonl': hashOf(active), 'raw_traces_archive.jsonl': hashOf(archive) },
     archived: life.archived,
-    episodes: episodes.map(({ id, session, epoch, slots }) => ({ id, session, epoch, slots })),
+    episodes: episodes.map(({ id, session, epoch, slots, made }) => ({ id, session, epoch, slots, ...(made && { made }) })),
     facts: known.map(({ id, source }) => ({ id, source })),
   };
   return {
@@ -74,8 +74,8 @@ export function readLayout(files: Readonly<Partial<Record<LayoutFile, string>>>)
   const about = new Map(side?.episodes.map((episode) => [episode.id, episode]));
   const sources = new Map(side?.facts.map(({ id, source }) => [id, source]));
   const episodes = readLines(files, 'episodic.jsonl', readEpisodicItem, problems).map((item, at): EpisodeRecord => {
-    const { session, epoch, slots } = about.get(item.id) ?? { session: 1, epoch: at + 1, slots: [] };
-    return { ...item, session, epoch, slots };
+    const { session, epoch, slots, made } = about.get(item.id) ?? { session: 1, epoch: at + 1, slots: [], made: undefined };
+    return { ...item, session, epoch, slots, ...(made && { made }) };
   });
   const facts = readLines(files, 'semantic.jsonl', readSemanticItem, problems);
   return {
@@ -96,7 +96,15 @@ const sideSchema = z.object({
   title: z.string().max(2000).nullable(),
   sha256: z.object({ 'raw_traces.jsonl': z.string(), 'raw_traces_archive.jsonl': z.string() }),
   archived: ranges,
-  episodes: z.array(z.object({ id: z.string(), session: z.number().int(), epoch: z.number().int(), slots: ranges })),
+  episodes: z.array(
+    z.object({
+      id: z.string(),
+      session: z.number().int(),
+      epoch: z.number().int(),
+      slots: ranges,
+      made: compactionRecordSchema.optional(),
+    }),
+  ),
   facts: z.array(
     z.object({ id: z.string(), source: z.object({ conversation: z.string().max(200), turn_ids: z.array(z.string()) }).nullable() }),
   ),
