@@ -83,8 +83,6 @@ test('a worker that is told to stop before it runs takes no work', async () => {
 
 test('options that are wrong are refused at once, by name', () => {
   const refused = (options: object) => () => createWorker({ config: settings(), ...options });
-  expect(refused({ reducers: [] })).toThrow(
-    'createWorker: "reducers" is not built yet; there are: tools, providers, observers, processors, hooks, mcpServers, compactionPlugins, agentsDir',
-  );
+  expect(refused({ reducers: [] })).toThrow('createWorker: "reducers" run inside the workflow: hand them to createConversation');
   expect(refused({ tools: [{}] })).toThrow('createWorker: tools[0] is no tool: make it with defineTool');
 });
