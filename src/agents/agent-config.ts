@@ -1,6 +1,7 @@
 /** What `agent.json` may say. Every field is optional: `{}` is an agent. */
 import { z } from 'zod';
 import { ID_PATTERN } from '../conversation/contract.js';
+import { DEFAULT_THRESHOLDS } from '../conversation/token-usage.js';
 import { TOOL_NAME_PATTERN } from '../tools/define-tool.js';
 
 /** A name, or all tools of one server. */
@@ -39,9 +40,9 @@ const agentContext = z.strictObject({
   /** Tokens (seed 004); scaled down for models that take less. */
   thresholds: z
     .strictObject({
-      soft: z.int().min(100).max(10_000_000).default(50_000),
-      hard: z.int().min(100).max(10_000_000).default(80_000),
-      truncation: z.int().min(100).max(10_000_000).default(100_000),
+      soft: z.int().min(100).max(10_000_000).default(DEFAULT_THRESHOLDS.softThreshold),
+      hard: z.int().min(100).max(10_000_000).default(DEFAULT_THRESHOLDS.hardThreshold),
+      truncation: z.int().min(100).max(10_000_000).default(DEFAULT_THRESHOLDS.truncationThreshold),
     })
     .refine(({ soft, hard, truncation }) => soft < hard && hard < truncation, 'must be in order: soft < hard < truncation')
     .prefault({}),

@@ -12,13 +12,11 @@ import type { AgentSettings, CompactInput, UncompactInput } from './effects.js';
 import { stayingTokens } from './citing.js';
 import type { ConversationEvent } from './event.js';
 import { countSlots, slotsOf, toRanges, withSlot, type SlotRange } from './slots.js';
+import { checkThresholds, DEFAULT_THRESHOLDS } from './token-usage.js';
 import { addUsage, NO_MEMORY, turnId, type ConversationState, type MemoryState } from './state.js';
 
 type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
 
-/** Tokens (seed 004); smaller models have them scaled down. */
-const HARD_THRESHOLD = 80_000;
-const TRUNCATION_THRESHOLD = 100_000;
 /** How often in one turn a model that says its context is full may be helped. */
 export const MOST_SQUEEZES = 2;
 const REMEMBERED_OUTCOMES = 16;
@@ -26,18 +24,16 @@ const REMEMBERED_OUTCOMES = 16;
 /** Over the truncation line: the oldest leaves the prompt before anything else is done about it. */
 export function truncationDue(state: ConversationState): boolean {
   const { memory, settings, turn } = state;
-  const staying = stayingTokens(state);
-  const { thresholds } = settings ?? {};
-  if (!thresholds || memory.doing) return false;
-  if (memory.truncationAsked) return staying > thresholds.hard;
-  if (!turn || memory.restingFromTruncation === turn.modelCalls) return false;
-  return staying > thresholds.truncation;
+  if (!settings?.thresholds || memory.doing) return false;
+  const { forceCompaction, needsTruncation } = usageOf(state, settings);
+  if (memory.truncationAsked) return forceCompaction;
+  return turn !== null && memory.restingFromTruncation !== turn.modelCalls && needsTruncation;
 }
 
 /** Seed 004: only a hint. */
 export function suggestsCompaction(state: ConversationState): boolean {
-  const { thresholds } = state.settings ?? {};
-  return thresholds?.suggests === true && stayingTokens(state) >= thresholds.soft;
+  const { settings } = state;
+  return settings?.thresholds?.suggests === true && usageOf(state, settings).suggestCompaction;
 }
 
 export type CompactionCause = 'asked' | 'context-full' | 'ratio' | 'budget' | 'hard';
@@ -54,7 +50,7 @@ export function compactionCause(state: ConversationState): CompactionCause | und
   if (memory.reported !== null && memory.reported > budget) return 'budget';
   if (memory.reported !== null && memory.reported > ratio * budget) return 'ratio';
   // What is shown once leaves by itself, as long as it fits.
-  return stayingTokens(state) > hardThreshold(settings) || state.contextTokens > budget ? 'hard' : undefined;
+  return usageOf(state, settings).forceCompaction || state.contextTokens > budget ? 'hard' : undefined;
 }
 
 /** Tokens from which a compaction is due, whichever of its causes comes first. */
@@ -62,9 +58,16 @@ export function compactsAt(settings: AgentSettings): number {
   return Math.min(hardThreshold(settings), Math.floor(settings.compactionRatio * settings.contextBudget));
 }
 
+/** In settings of earlier versions there are none: then nothing is suggested, and nothing truncated. */
+function usageOf(state: ConversationState, settings: AgentSettings): ReturnType<typeof checkThresholds> {
+  const { soft = Infinity, truncation = Infinity } = settings.thresholds ?? {};
+  const thresholds = { softThreshold: soft, hardThreshold: hardThreshold(settings), truncationThreshold: truncation };
+  return checkThresholds(stayingTokens(state), thresholds);
+}
+
 function hardThreshold({ contextBudget, thresholds }: AgentSettings): number {
   if (thresholds) return thresholds.hard;
-  return Math.floor(HARD_THRESHOLD * Math.min(1, contextBudget / TRUNCATION_THRESHOLD));
+  return Math.floor(DEFAULT_THRESHOLDS.hardThreshold * Math.min(1, contextBudget / DEFAULT_THRESHOLDS.truncationThreshold));
 }
 
 export function compactInput(state: ConversationState): CompactInput | undefined {

@@ -2,7 +2,7 @@
  * What comes in, checked without a library, because it is checked inside the workflow. Refusals name the field and the limit.
  * Nothing here throws: signals cannot be refused, so their problems become `input-rejected` events.
  */
-import { ID_PATTERN, LIMITS, type Delivery, type Message, type Origin, type StartOptions } from './contract.js';
+import { ID_PATTERN, LIMITS, type Delivery, type Origin, type StartOptions } from './contract.js';
 import { nameOf, readFields, refuse, type Checked } from './fields.js';
 import { MEDIA_KINDS, mediaBytes, type MediaKind } from './media.js';
 import type { JsonObject, Media, MediaSource } from './message.js';
@@ -72,10 +72,6 @@ export function readMessage(payload: unknown, limitBytes: number = LIMITS.messag
       delivery: (delivery as Delivery | undefined) ?? 'queue',
     },
   };
-}
-
-export function messageSize(message: Message): number {
-  return utf8Length(withSchema(withPayload(message.text, message.payload), message.output)) + mediaBytes(message);
 }
 
 /** Said with the message, where it stays: not every provider holds its model to a schema. */

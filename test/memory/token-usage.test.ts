@@ -1,5 +1,5 @@
 /** Thresholds and truncation by numbers alone (seed 004). */
-import { checkTokenUsage, DEFAULT_THRESHOLDS, type ChunkType, type MemoryChunk } from '../../src/memory/compaction/token-usage.js';
+import { checkTokenUsage, DEFAULT_THRESHOLDS, type ChunkType, type MemoryChunk } from '../../src/conversation/token-usage.js';
 import { selectTruncation } from '../../src/memory/compaction/truncation.js';
 import { shownTokensEach } from '../../src/memory/tokens.js';
 import { answer, calls, conversation, result, user } from './builders.js';

@@ -3,8 +3,8 @@
  * calls with all of their results, and never the message that the current turn began with, nor its last answer (design section 4).
  */
 import type { Entry } from '../../conversation/message.js';
+import { oldestThatCover, type MemoryChunk } from '../../conversation/token-usage.js';
 import { shownTokensEach } from '../tokens.js';
-import { checkTokenUsage, type MemoryChunk } from './token-usage.js';
 
 export interface Truncation {
   readonly dropped: readonly Entry[];
@@ -22,8 +22,7 @@ export function selectTruncation(entries: readonly Entry[], excess: number, curr
     const type = group.some((entry) => stays.has(entry)) ? 'TASK' : 'WORKING_FLOW';
     return { id: String(at), type, tokens: tokensIn(group), createdAt: (group[0]?.ts ?? 0) * 1000 };
   });
-  const thresholds = { softThreshold: 0, hardThreshold: 0, truncationThreshold: 0 };
-  const ids = new Set(checkTokenUsage(chunks, thresholds, excess).chunksToTruncate);
+  const ids = new Set(oldestThatCover(chunks, excess));
   const dropped = groups.filter((_, at) => ids.has(String(at)));
   return { dropped: dropped.flat(), tokens: dropped.reduce((all, group) => all + tokensIn(group), 0) };
 }

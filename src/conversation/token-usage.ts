@@ -30,35 +30,46 @@ export interface TokenUsage {
   readonly chunksToTruncate: readonly string[];
 }
 
-/** `total`: what the provider counted, where that is known; the sum of the chunks otherwise. */
-export function checkTokenUsage(chunks: readonly MemoryChunk[], thresholds: TokenThresholds, total?: number): TokenUsage {
-  const compressible = getCompressibleChunks(chunks);
-  const totalTokens = total ?? sum(chunks);
-  const needsTruncation = totalTokens > thresholds.truncationThreshold;
+/** Of a total alone: what is due, by the one rule that the conversation and its views go by. */
+export function checkThresholds(
+  total: number,
+  { softThreshold, hardThreshold, truncationThreshold }: TokenThresholds,
+): Pick<TokenUsage, 'suggestCompaction' | 'forceCompaction' | 'needsTruncation'> {
   return {
-    totalTokens,
-    compressibleTokens: sum(compressible),
-    suggestCompaction: totalTokens >= thresholds.softThreshold,
-    forceCompaction: totalTokens > thresholds.hardThreshold,
-    needsTruncation,
-    chunksToCompact: compressible,
-    chunksToTruncate: needsTruncation ? oldestThatCover(compressible, totalTokens - thresholds.hardThreshold) : [],
+    suggestCompaction: total >= softThreshold,
+    forceCompaction: total > hardThreshold,
+    needsTruncation: total > truncationThreshold,
   };
 }
 
-export function getCompressibleChunks(chunks: readonly MemoryChunk[]): readonly MemoryChunk[] {
-  return chunks.filter(({ type }) => type === 'WORKING_FLOW');
+/** `total`: what the provider counted, where that is known; the sum of the chunks otherwise. */
+export function checkTokenUsage(chunks: readonly MemoryChunk[], thresholds: TokenThresholds, total?: number): TokenUsage {
+  const compressible = chunks.filter(isCompressible);
+  const totalTokens = total ?? sum(chunks);
+  const due = checkThresholds(totalTokens, thresholds);
+  return {
+    totalTokens,
+    compressibleTokens: sum(compressible),
+    ...due,
+    chunksToCompact: compressible,
+    chunksToTruncate: due.needsTruncation ? oldestThatCover(chunks, totalTokens - thresholds.hardThreshold) : [],
+  };
 }
 
-function oldestThatCover(chunks: readonly MemoryChunk[], excess: number): string[] {
+/** Ids of the oldest compressible chunks, as many as cover `excess` tokens (seed 004, Truncation Strategy). */
+export function oldestThatCover(chunks: readonly MemoryChunk[], excess: number): string[] {
   const ids: string[] = [];
   let covered = 0;
-  for (const { id, tokens } of [...chunks].sort((a, b) => a.createdAt - b.createdAt)) {
+  for (const { id, tokens } of chunks.filter(isCompressible).sort((a, b) => a.createdAt - b.createdAt)) {
     if (covered >= excess) break;
     ids.push(id);
     covered += tokens;
   }
   return ids;
+}
+
+function isCompressible({ type }: MemoryChunk): boolean {
+  return type === 'WORKING_FLOW';
 }
 
 function sum(chunks: readonly MemoryChunk[]): number {
