@@ -11,16 +11,15 @@ import {
 import { turnOfMessage } from '../conversation/arrivals.js';
 import { LIMITS, type CompactionOutcome, type ResetResult, type TurnResult } from '../conversation/contract.js';
 import type { Recalled } from '../conversation/effects.js';
-import type { ConversationEvent } from '../conversation/event.js';
 import { readMessage, readOptionalText, readTitle, readTurnRequest, type Said } from '../conversation/input.js';
 import { readConsolidationNews } from '../conversation/memory-input.js';
 import { turnId, type ConversationState, type EndedTurn } from '../conversation/state.js';
 import { contextOf, endedTurn, isTurnOpen, promiseOf, queueOf, resultOf, statusOf } from '../conversation/view.js';
 import { heal, recall } from './activities.js';
 import type { Answers } from './answers.js';
-import type { Bell } from './bell.js';
 import { handleLineage } from './lineage-handlers.js';
 import { now } from './clock.js';
+import type { Handling } from './handling.js';
 import { accepted, askAgain, refuseWhenClosing } from './refusals.js';
 import { handleStepping } from './stepping.js';
 import { handlePeople, messageReceived } from './people.js';
@@ -43,13 +42,8 @@ import {
   undoCompactionUpdate,
 } from './messages.js';
 
-interface Conversation {
-  readonly state: () => ConversationState;
-  readonly tell: (event: ConversationEvent) => void;
+interface Conversation extends Pick<Handling, 'state' | 'tell' | 'bell' | 'isLeaving'> {
   readonly answers: Answers;
-  readonly bell: Bell;
-  /** True once the run is about to hand over: whoever waits is told `continues`. */
-  readonly isLeaving: () => boolean;
 }
 
 /** Signals are accepted before we see them; only Temporal's own 2 MiB holds them back. */
@@ -69,7 +63,6 @@ export function handleMessages(conversation: Conversation): Handled {
   const reject = (name: string, reason: string): void => tell({ kind: 'input-rejected', name, reason, at: now() });
   const hear = (said: Said, id: string): void =>
     said.kind === 'reset' ? tell({ kind: 'reset-requested', resetId: id, at: now() }) : tell(messageReceived(said, id));
-  /** An update after the last hand-over check would be lost with this run's results: it is counted, then served. */
   const counted = <Args extends unknown[], Result>(handle: (...args: Args) => Promise<Result>) => {
     return (...args: Args): Promise<Result> => {
       updates += 1;

@@ -1,24 +1,15 @@
 /** What a client may say about other lives and turns taken back: `opened` and `rewind`. */
 import { ApplicationFailure, setHandler, uuid4 } from '@temporalio/workflow';
 import type { Opened, RewindResult } from '../conversation/contract.js';
-import type { ConversationEvent } from '../conversation/event.js';
 import { readRewind } from '../conversation/input.js';
 import { rewindOutcome } from '../conversation/rewinding.js';
 import type { ConversationState } from '../conversation/state.js';
-import type { Bell } from './bell.js';
 import { now } from './clock.js';
+import type { Handling } from './handling.js';
 import { FAILURES, openedUpdate, rewindUpdate } from './messages.js';
 import { accepted, askAgain, refuseWhenClosing } from './refusals.js';
 
-interface Handling {
-  readonly state: () => ConversationState;
-  readonly tell: (event: ConversationEvent) => void;
-  readonly bell: Bell;
-  readonly isLeaving: () => boolean;
-  readonly counted: <Args extends unknown[], Result>(handle: (...args: Args) => Promise<Result>) => (...args: Args) => Promise<Result>;
-}
-
-export function handleLineage({ state, tell, bell, isLeaving, counted }: Handling): void {
+export function handleLineage({ state, tell, bell, isLeaving, counted }: Omit<Handling, 'hear' | 'reject'>): void {
   setHandler(
     openedUpdate,
     counted(async (): Promise<Opened | null> => {

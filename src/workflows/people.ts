@@ -6,11 +6,11 @@ import type { Budget } from '../conversation/effects.js';
 import type { ConversationEvent } from '../conversation/event.js';
 import { readMessage, type Said } from '../conversation/input.js';
 import { readBudget, readChildNews, readDecision, readWithdrawal } from '../conversation/people-input.js';
-import type { ConversationState } from '../conversation/state.js';
 import { queuedCount } from '../conversation/spill.js';
 import { approvalsOf, refuseDecision } from '../conversation/waiting.js';
 import { refuseWithdrawal } from '../conversation/withdrawal.js';
 import { now } from './clock.js';
+import type { Handling } from './handling.js';
 import {
   approvalsQuery,
   childSignal,
@@ -23,15 +23,13 @@ import {
 } from './messages.js';
 import { accepted, refuseWhenClosing } from './refusals.js';
 
-interface People {
-  readonly state: () => ConversationState;
-  readonly tell: (event: ConversationEvent) => void;
-  readonly counted: <Args extends unknown[], Result>(handle: (...args: Args) => Promise<Result>) => (...args: Args) => Promise<Result>;
-  readonly hear: (said: Said, id: string) => void;
-  readonly reject: (name: string, reason: string) => void;
-}
-
-export function handlePeople({ state, tell, counted, hear, reject }: People): void {
+export function handlePeople({
+  state,
+  tell,
+  counted,
+  hear,
+  reject,
+}: Pick<Handling, 'state' | 'tell' | 'counted' | 'hear' | 'reject'>): void {
   setHandler(decideSignal, (payload: unknown) => {
     const decision = readDecision(payload);
     if (decision.ok) tell({ kind: 'decided', decision: decision.value, at: now() });

@@ -4,14 +4,12 @@ import type { ControlStatus, QueuedEvent, StepResult } from '../conversation/con
 import { isKnownEvent, refuseAppEvent } from '../conversation/app-events.js';
 import { readAppEvent, readBreakpoints, readMode, readQueueEdit } from '../conversation/control-input.js';
 import { refuseStep } from '../conversation/control.js';
-import type { ConversationEvent } from '../conversation/event.js';
 import { readOptionalText } from '../conversation/input.js';
 import { refuseEdit } from '../conversation/queue-editing.js';
 import { queuedCount } from '../conversation/spill.js';
-import type { ConversationState } from '../conversation/state.js';
 import { controlOf, controlViewOf, queueOf } from '../conversation/view.js';
-import type { Bell } from './bell.js';
 import { now } from './clock.js';
+import type { Handling } from './handling.js';
 import {
   controlQuery,
   dispatchUpdate,
@@ -24,16 +22,7 @@ import {
 } from './messages.js';
 import { accepted, askAgain, refuseWhenClosing } from './refusals.js';
 
-interface Stepping {
-  readonly state: () => ConversationState;
-  readonly tell: (event: ConversationEvent) => void;
-  readonly bell: Bell;
-  readonly isLeaving: () => boolean;
-  readonly counted: <Args extends unknown[], Result>(handle: (...args: Args) => Promise<Result>) => (...args: Args) => Promise<Result>;
-  readonly reject: (name: string, reason: string) => void;
-}
-
-export function handleStepping({ state, tell, bell, isLeaving, counted, reject }: Stepping): void {
+export function handleStepping({ state, tell, bell, isLeaving, counted, reject }: Omit<Handling, 'hear'>): void {
   const resultOf = (id: string): StepResult | undefined => state().control?.results.find(({ stepId }) => stepId === id);
 
   setHandler(eventSignal, (payload: unknown) => {
