@@ -9,6 +9,7 @@ const HIDDEN = [
   '\\u00ad\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u3164\\uffa0', // soft hyphen, fillers
   '\\u200b-\\u200d\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb', // zero width, isolates
   '\\u202a-\\u202e\\u2028\\u2029', // embeddings and overrides, other line ends
+  '\\ufe00-\\ufe0d', // variation selectors, but those that choose how an emoji looks
   '\\u{1bca0}-\\u{1bca3}\\u{1d173}-\\u{1d17a}\\u{e0000}-\\u{e0fff}', // tags, more variation selectors
 ].join('');
 
@@ -27,6 +28,11 @@ export function hasHidden(text: string): boolean {
 
 export function countHidden(text: string): number {
   return (text.match(HIDDEN_RUNS) ?? []).reduce((sum, run) => sum + [...run].length, 0) - (text.match(WITH_USE) ?? []).length;
+}
+
+/** Taken out: for what a server says of its tools and answers, where a person reads no codes. */
+export function withoutHidden(text: string): string {
+  return text.toWellFormed().replace(HIDDEN_RUNS, (run: string, at: number) => (run.length === 1 && isOfUse(text, at) ? run : ''));
 }
 
 export function showHidden(text: string): string {

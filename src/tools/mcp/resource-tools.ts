@@ -7,7 +7,7 @@ import type { Listed } from './connection.js';
 import type { ServerLink } from './link.js';
 import { promptText, resourceText } from './result.js';
 import { failed } from './run-server-tool.js';
-import { visibleResult } from './visible-text.js';
+import { withoutHidden } from '../hidden-text.js';
 
 export const RESOURCE_TOOL_NAMES = ['mcp_get_prompt', 'mcp_list_prompts', 'mcp_list_resources', 'mcp_read_resource'] as const;
 
@@ -99,7 +99,7 @@ async function listOf(link: ServerLink, kind: Listed): Promise<string> {
   try {
     const { items, isCut } = await link.list(kind);
     if (items.length === 0) return '';
-    const lines = items.map((item) => `- ${visibleResult(JSON.stringify(item)).slice(0, 1_000)}`);
+    const lines = items.map((item) => `- ${withoutHidden(JSON.stringify(item)).slice(0, 1_000)}`);
     return [`${kind} of ${name}:`, ...lines, ...(isCut ? ['(there are more)'] : [])].join('\n');
   } catch (error) {
     // Many servers with resources have no templates, and say that they do not know the question.

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { boundText, toText } from '../result-text.js';
 import type { ToolResult } from '../tool.js';
-import { visibleResult } from './visible-text.js';
+import { withoutHidden } from '../hidden-text.js';
 
 const MOST_PARTS = 1_000;
 
@@ -69,7 +69,7 @@ function partsOf(content: unknown): string[] {
 function ofPart(one: Part): string {
   switch (one.type) {
     case 'text':
-      return visibleResult(one.text);
+      return withoutHidden(one.text);
     case 'image':
     case 'audio':
       return `[${one.type}, ${wordsOf(one.mimeType ?? 'of a kind that is not said')}, ${bytesIn(one.data)} bytes: not shown]`;
@@ -82,13 +82,13 @@ function ofPart(one: Part): string {
 
 function ofContents({ uri = '', mimeType, text: said, blob }: z.output<typeof contents>): string {
   const about = [`resource ${wordsOf(uri)}`, ...(mimeType === undefined ? [] : [wordsOf(mimeType)])].join(', ');
-  if (said !== undefined) return `[${about}]\n${visibleResult(said)}`;
+  if (said !== undefined) return `[${about}]\n${withoutHidden(said)}`;
   return blob === undefined ? `[${about}: empty]` : `[${about}, ${bytesIn(blob)} bytes: not shown]`;
 }
 
 /** On one line, and not for ever. */
 function wordsOf(given: string): string {
-  const shown = visibleResult(given.slice(0, 1_000)).replace(/\s+/g, ' ').trim();
+  const shown = withoutHidden(given.slice(0, 1_000)).replace(/\s+/g, ' ').trim();
   return shown.length > 300 ? `${shown.slice(0, 300)}…` : shown;
 }
 

@@ -6,7 +6,7 @@ import { ServerDown, type ServerLink } from './link.js';
 import { pinOf, type ToolPin } from './pins.js';
 import { toToolResult } from './result.js';
 import type { ServerTool } from './server-tool.js';
-import { visibleResult } from './visible-text.js';
+import { withoutHidden } from '../hidden-text.js';
 
 export interface OfferedTool {
   readonly name: string;
@@ -43,8 +43,8 @@ export function toTool({ name, agent, link, accepted, pin }: OfferedTool): Tool 
 
 /** For a server's tools, resources and prompts alike. */
 export function failed(what: string, server: string, error: unknown): ToolResult {
-  if (error instanceof ServerDown) return { ok: false, error: `The MCP server ${server} is down: ${visibleResult(error.message)}` };
-  const said = visibleResult(errorText(error)).slice(0, 4_000);
+  if (error instanceof ServerDown) return { ok: false, error: `The MCP server ${server} is down: ${withoutHidden(error.message)}` };
+  const said = withoutHidden(errorText(error)).slice(0, 4_000);
   const isLost = /connection closed/i.test(said);
   return {
     ok: false,

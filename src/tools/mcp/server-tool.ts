@@ -7,7 +7,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { z } from 'zod';
 import type { JsonObject, JsonValue } from '../../conversation/message.js';
 import { listIssues } from '../schema-issues.js';
-import { hasHidden, visibleDescription } from './visible-text.js';
+import { hasHidden, withoutHidden } from '../hidden-text.js';
 
 export interface ServerTool {
   readonly server: string;
@@ -58,7 +58,7 @@ export function readServerTool(server: string, given: unknown, check: SchemaChec
   return {
     server,
     tool: name,
-    description: capped(visibleDescription(description).trim()) || `The tool ${visibleDescription(name)} of the MCP server ${server}.`,
+    description: capped(withoutHidden(description).trim()) || `The tool ${withoutHidden(name)} of the MCP server ${server}.`,
     inputSchema: schema,
     readOnly: annotations.readOnlyHint === true,
     idempotent: annotations.idempotentHint === true,
@@ -107,7 +107,7 @@ function withCappedTexts(value: JsonValue | undefined): JsonValue | undefined {
   return Object.fromEntries(
     Object.entries(value).map(([key, inner]) => [
       key,
-      typeof inner === 'string' && (key === 'description' || key === 'title') ? capped(visibleDescription(inner)) : withCappedTexts(inner),
+      typeof inner === 'string' && (key === 'description' || key === 'title') ? capped(withoutHidden(inner)) : withCappedTexts(inner),
     ]),
   ) as JsonObject;
 }
@@ -121,5 +121,5 @@ function sorted(value: JsonValue): JsonValue {
 
 function nameIn(given: unknown): string {
   const name: unknown = typeof given === 'object' && given !== null && 'name' in given ? given.name : undefined;
-  return typeof name === 'string' && name !== '' ? visibleDescription(name.slice(0, 100)) : '(without a name)';
+  return typeof name === 'string' && name !== '' ? withoutHidden(name.slice(0, 100)) : '(without a name)';
 }

@@ -9,7 +9,7 @@ import { toTool } from './run-server-tool.js';
 import type { McpServer } from './server-config.js';
 import type { LeftOut, ServerTool } from './server-tool.js';
 import { toolTable } from './tool-table.js';
-import { visibleResult } from './visible-text.js';
+import { withoutHidden } from '../hidden-text.js';
 
 export interface AgentServers extends AgentKey {
   readonly servers: readonly McpServer[];
@@ -73,7 +73,7 @@ export function createServerTools({ pins, now = Date.now, ...given }: ServerTool
       ...listings.flatMap((listing, i) => (listing?.leftOut ?? []).map((one) => ({ ...one, server: links[i]?.server.name }))),
     ];
     for (const { server, tool, reason } of leftOut)
-      tellOnce(`MCP server ${server}: its tool ${visibleResult(tool)} is left out: ${reason}`);
+      tellOnce(`MCP server ${server}: its tool ${withoutHidden(tool)} is left out: ${reason}`);
     const linkOf = new Map(links.map((link) => [link.server.name, link]));
     const offered = [...byName].flatMap(([name, { server, tool }]) => {
       const link = linkOf.get(server);
