@@ -1,5 +1,5 @@
 /** What an application shares with its tools (seed 003, Context): one body of JSON, which a sub-agent reads where its parent has it. */
-import type { AppContextRef } from '../conversation/effects.js';
+import type { AppContextRef } from '../conversation/tool-effects.js';
 import type { JsonObject } from '../conversation/message.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 

@@ -1,7 +1,7 @@
 /** The `ask-memory` step: tells the workflow `memory:<scope>` what to consolidate, and starts it where it does not run. */
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
-import type { AskMemoryInput } from '../conversation/effects.js';
+import type { AskMemoryInput } from '../conversation/memory-effects.js';
 import type { AskedConsolidation } from '../conversation/memory-queue.js';
 import { consolidationId } from './consolidation-id.js';
 import { keyOf } from './key.js';

@@ -1,6 +1,6 @@
 /** `care`: duplicates are merged and what is stale is pruned while nobody talks; by the rules of every consolidation. */
 import { Context } from '@temporalio/activity';
-import type { MemoryUpdate } from '../conversation/effects.js';
+import type { MemoryUpdate } from '../conversation/memory-effects.js';
 import type { Cared } from '../conversation/memory-contract.js';
 import { nearDuplicateFacts, withoutDuplicateLines } from '../memory/consolidation/care.js';
 import { tendMemory } from '../memory/consolidation/consolidate.js';

@@ -4,7 +4,7 @@
  */
 import { Context, log } from '@temporalio/activity';
 import type { AgentConfig } from '../agents/agent-config.js';
-import type { CompactInput, Compacted, CompactionRecord, UncompactInput } from '../conversation/effects.js';
+import type { CompactInput, Compacted, CompactionRecord, UncompactInput } from '../conversation/compaction-effects.js';
 import { shownText, type Entry, type JsonValue } from '../conversation/message.js';
 import { slotsOf, withSlot } from '../conversation/slots.js';
 import { addUsage } from '../conversation/state.js';

@@ -7,7 +7,7 @@ import { Context, log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { AgentConfigError } from '../agents/load-agent.js';
 import { agentConfigSchema, type AgentConfig } from '../agents/agent-config.js';
-import type { ConsolidateInput, Consolidated } from '../conversation/effects.js';
+import type { ConsolidateInput, Consolidated } from '../conversation/memory-effects.js';
 import type { Entry, JsonValue } from '../conversation/message.js';
 import { slotsOf } from '../conversation/slots.js';
 import { withBodies } from '../memory/bodies.js';

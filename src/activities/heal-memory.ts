@@ -7,7 +7,7 @@
  * H3  A decision counts for the line that it was about, whatever number that has now.
  */
 import { log } from '@temporalio/activity';
-import type { RememberInput } from '../conversation/effects.js';
+import type { RememberInput } from '../conversation/memory-effects.js';
 import type { Reviewed } from '../conversation/memory-contract.js';
 import type { RememberedWrite } from '../heal/remembered.js';
 import type { ScopeKey, Store } from '../stores/store.js';

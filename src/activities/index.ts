@@ -3,32 +3,17 @@ import { Context } from '@temporalio/activity';
 import type { AgentLoader } from '../agents/load-agent.js';
 import type {
   AskMemoryInput,
-  CallModelInput,
-  CompactInput,
-  Compacted,
   ConsolidateInput,
   Consolidated,
-  HealInput,
-  ModelAnswer,
-  NotifyInput,
-  OpenedOrigin,
-  OpenOriginInput,
   PutAway,
   PutAwayInput,
-  Recalled,
-  RecallInput,
-  Recorded,
-  RecordInput,
   Remembered,
   RememberInput,
-  RewindInput,
-  Rewound,
-  RunToolInput,
-  ToolFinished,
-  TruncateInput,
-  Truncated,
-  UncompactInput,
-} from '../conversation/effects.js';
+} from '../conversation/memory-effects.js';
+import type { CallModelInput, HealInput, ModelAnswer, Recalled, RecallInput, Recorded, RecordInput } from '../conversation/effects.js';
+import type { CompactInput, Compacted, TruncateInput, Truncated, UncompactInput } from '../conversation/compaction-effects.js';
+import type { NotifyInput, RunToolInput, ToolFinished } from '../conversation/tool-effects.js';
+import type { OpenedOrigin, OpenOriginInput, RewindInput, Rewound } from '../conversation/lineage-effects.js';
 import type { Forgotten, Reviewed } from '../conversation/memory-contract.js';
 import type { CompactionPlugins } from '../memory/channel/compaction-plugin.js';
 import type { CompactorRegistry } from '../memory/compaction/compactor.js';

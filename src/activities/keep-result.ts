@@ -3,7 +3,7 @@
  * results of one answer together stay below BATCH_INLINE in history: the more there are, the less of each.
  */
 import { log } from '@temporalio/activity';
-import type { RunToolInput } from '../conversation/effects.js';
+import type { RunToolInput } from '../conversation/tool-effects.js';
 import type { Body, ItemRef, JsonValue, ToolOutcome } from '../conversation/message.js';
 import { beginningOf } from '../conversation/text.js';
 import { MEMORY_TOOLS, type ItemRecord } from '../memory/channel/agent-memory.js';

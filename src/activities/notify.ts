@@ -1,6 +1,6 @@
 /** The `notify` step: whoever the worker's settings name hears that a person is waited for, and how to answer. */
 import { Context } from '@temporalio/activity';
-import type { NotifyInput } from '../conversation/effects.js';
+import type { NotifyInput } from '../conversation/tool-effects.js';
 import { beginningOf } from '../conversation/text.js';
 import { askedArguments } from '../memory/asked-arguments.js';
 import type { ActivityDependencies } from './index.js';

@@ -3,7 +3,7 @@
  * are read where they lie. Every write counts once, so a second attempt changes nothing.
  */
 import { Context, log } from '@temporalio/activity';
-import type { OpenedOrigin, OpenOriginInput, RetoldEpisode } from '../conversation/effects.js';
+import type { OpenedOrigin, OpenOriginInput, RetoldEpisode } from '../conversation/lineage-effects.js';
 import type { SharedSlots } from '../conversation/lives.js';
 import { slotsOf } from '../conversation/slots.js';
 import { turnId } from '../conversation/state.js';

@@ -6,7 +6,9 @@
  */
 import { log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
-import type { ConversationIdentity, Resumption, Task } from '../conversation/effects.js';
+import type { ConversationIdentity } from '../conversation/effects.js';
+import type { Resumption } from '../conversation/lineage-effects.js';
+import type { Task } from '../conversation/compaction-effects.js';
 import { shownText, type Entry } from '../conversation/message.js';
 import { turnId, turnNumber } from '../conversation/state.js';
 import { beginningOf } from '../conversation/text.js';

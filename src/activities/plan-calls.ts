@@ -1,6 +1,6 @@
 /** How each call of an answer is to be run: it travels with the answer, so that settings never come from the workflow's bundle. */
 import type { AgentConfig } from '../agents/agent-config.js';
-import type { ToolPlan } from '../conversation/effects.js';
+import type { ToolPlan } from '../conversation/tool-effects.js';
 import type { AssistantBlock } from '../conversation/message.js';
 import { approvalFor } from '../tools/approval-rules.js';
 import type { Tool, ToolPolicy } from '../tools/tool.js';

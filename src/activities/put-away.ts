@@ -3,7 +3,7 @@
  * repeated. Traces are archived, never destroyed, so that what is owed can still be consolidated from there.
  */
 import { log } from '@temporalio/activity';
-import type { PutAway, PutAwayInput } from '../conversation/effects.js';
+import type { PutAway, PutAwayInput } from '../conversation/memory-effects.js';
 import type { Entry } from '../conversation/message.js';
 import { slotsOf, type SlotRange } from '../conversation/slots.js';
 import { toConversationEntries } from '../memory/consolidation/conversation-entries.js';

@@ -4,7 +4,7 @@
  */
 import { Context, log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
-import type { MemoryUpdate, Remembered, RememberInput } from '../conversation/effects.js';
+import type { MemoryUpdate, Remembered, RememberInput } from '../conversation/memory-effects.js';
 import { mergeMemory } from '../memory/consolidation/merge.js';
 import type { Tombstone } from '../memory/documents/documents.js';
 import { isForgotten, redactor, withoutForgotten } from '../memory/documents/forgetting.js';

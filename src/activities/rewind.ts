@@ -3,7 +3,7 @@
  * conversation sees changes only with the result.
  */
 import { Context, log } from '@temporalio/activity';
-import type { RetoldEpisode, RewindInput, Rewound } from '../conversation/effects.js';
+import type { RetoldEpisode, RewindInput, Rewound } from '../conversation/lineage-effects.js';
 import type { Cut } from '../conversation/lives.js';
 import { slotsOf } from '../conversation/slots.js';
 import { episodicId } from '../memory/items.js';

@@ -2,7 +2,7 @@
 import { Context, log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { LoadedAgent } from '../agents/load-agent.js';
-import type { RunToolInput, ToolFinished } from '../conversation/effects.js';
+import type { RunToolInput, ToolFinished } from '../conversation/tool-effects.js';
 import { toolEntry } from '../conversation/entries.js';
 import { shownText, type Entry, type JsonObject, type JsonValue, type ToolOutcome } from '../conversation/message.js';
 import { beginningOf } from '../conversation/text.js';

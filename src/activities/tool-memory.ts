@@ -1,7 +1,7 @@
 /** The memory channel as a running tool has it: of its own conversation and session. */
 import type { Context } from '@temporalio/activity';
 import type { AgentConfig } from '../agents/agent-config.js';
-import type { RunToolInput } from '../conversation/effects.js';
+import type { RunToolInput } from '../conversation/tool-effects.js';
 import { NO_USAGE } from '../conversation/state.js';
 import type { Usage } from '../conversation/message.js';
 import type { AgentMemory } from '../memory/channel/agent-memory.js';

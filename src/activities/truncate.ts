@@ -1,5 +1,5 @@
 /** The `truncate` step: says what leaves the prompt, and writes the notice that stands in its place. Done again it says the same. */
-import type { TruncateInput, Truncated } from '../conversation/effects.js';
+import type { TruncateInput, Truncated } from '../conversation/compaction-effects.js';
 import type { Entry } from '../conversation/message.js';
 import { slotsOf, toRanges } from '../conversation/slots.js';
 import { selectTruncation } from '../memory/compaction/truncation.js';

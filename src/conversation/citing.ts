@@ -7,7 +7,7 @@
  *     cited at once, with its beginning and its end.
  * C3  So what stands before the newest results does not change any more: each message is rewritten once, right after it was new.
  */
-import type { ToolFinished } from './effects.js';
+import type { ToolFinished } from './tool-effects.js';
 import type { ConversationMessage, ToolResultMessage } from './message.js';
 import { estimateTokens, type ConversationState } from './state.js';
 

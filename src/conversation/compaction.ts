@@ -8,7 +8,8 @@
  * K3  A late result of a session or an epoch that has passed changes nothing but the cost.
  * K4  Undone, the context is what it was before, with all that came since.
  */
-import type { AgentSettings, CompactInput, UncompactInput } from './effects.js';
+import type { AgentSettings } from './effects.js';
+import type { CompactInput, UncompactInput } from './compaction-effects.js';
 import { stayingTokens } from './citing.js';
 import type { ConversationEvent } from './event.js';
 import { countSlots, slotsOf, toRanges, withSlot, type SlotRange } from './slots.js';

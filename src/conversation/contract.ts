@@ -1,5 +1,6 @@
 /** What crosses the border of a conversation, both ways (design section 3). Programs outside this repository rely on it. */
-import type { AppContextRef, Budget, ParentLink } from './effects.js';
+import type { AppContextRef } from './tool-effects.js';
+import type { Budget, ParentLink } from './effects.js';
 import type { BodyRef, JsonObject, JsonValue, Media, Usage } from './message.js';
 
 export type Delivery = 'queue' | 'steer' | 'interrupt';

@@ -1,5 +1,6 @@
 /** One entry from what produced it: the same when it is first written, and when it is rebuilt from history. */
-import type { MessageToRecord, ModelAnswer, ToolFinished } from './effects.js';
+import type { MessageToRecord, ModelAnswer } from './effects.js';
+import type { ToolFinished } from './tool-effects.js';
 import { mediaOf } from './media.js';
 import type { Body, Entry, Media } from './message.js';
 

@@ -1,18 +1,11 @@
 /** What happens to a conversation: past tense, plain JSON. Times are epoch milliseconds and come from outside. */
 import type { AgentStatus } from './attributes.js';
 import type { Approval, Breakpoints, ChildReport, Consolidation, ControlMode, Decision, Delivery, QueueEdit } from './contract.js';
-import type {
-  Budget,
-  Compacted,
-  ModelAnswer,
-  OpenedOrigin,
-  PutAway,
-  Recorded,
-  Rewound,
-  StepFailure,
-  ToolFinished,
-  Truncated,
-} from './effects.js';
+import type { Budget, ModelAnswer, Recorded, StepFailure } from './effects.js';
+import type { Compacted, Truncated } from './compaction-effects.js';
+import type { OpenedOrigin, Rewound } from './lineage-effects.js';
+import type { PutAway } from './memory-effects.js';
+import type { ToolFinished } from './tool-effects.js';
 import type { Reduced } from './reducers.js';
 import type { JsonObject, JsonValue, MediaSource, Usage } from './message.js';
 

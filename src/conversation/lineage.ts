@@ -6,7 +6,7 @@
  * O3  Once it is open it is a conversation as any other.
  */
 import type { Origin } from './contract.js';
-import type { OpenOriginInput, Resumption } from './effects.js';
+import type { OpenOriginInput, Resumption } from './lineage-effects.js';
 import type { ConversationEvent } from './event.js';
 import { slotsOf, type SlotRange } from './slots.js';
 import { estimateTokens, NO_MEMORY, turnId, type ConversationState, type MemoryState } from './state.js';

@@ -5,7 +5,8 @@
  * Q2  One at a time, in the order of their arrival; one that failed rests, and those behind it go on.
  */
 import type { Consolidation } from './contract.js';
-import type { ConsolidationRequest, StepFailure } from './effects.js';
+import type { ConsolidationRequest } from './memory-effects.js';
+import type { StepFailure } from './effects.js';
 import type { MemoryStatus } from './memory-contract.js';
 import type { Usage } from './message.js';
 import { retryAfter } from './retry.js';

@@ -16,20 +16,10 @@ import { compactInput, compactionCause, truncationDue, uncompactInput, type Comp
 import { eventToReduce } from './app-events.js';
 import type { AppEvent, ReducerView } from './reducers.js';
 import { isHeld } from './control.js';
-import type {
-  AskMemoryInput,
-  CallModelInput,
-  CompactInput,
-  ConversationIdentity,
-  HealInput,
-  NotifyInput,
-  ParentLink,
-  PutAwayInput,
-  RecordInput,
-  RunToolInput,
-  TruncateInput,
-  UncompactInput,
-} from './effects.js';
+import type { AskMemoryInput, PutAwayInput } from './memory-effects.js';
+import type { CallModelInput, ConversationIdentity, HealInput, ParentLink, RecordInput } from './effects.js';
+import type { CompactInput, TruncateInput, UncompactInput } from './compaction-effects.js';
+import type { NotifyInput, RunToolInput } from './tool-effects.js';
 import { childToStart, newsForParent, runningChildren, startsChild, type ChildStart } from './delegation.js';
 import type { Entry } from './message.js';
 import { openingStep, type OpeningStep } from './lineage.js';

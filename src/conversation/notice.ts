@@ -1,5 +1,5 @@
 /** Somebody is to hear that a person is waited for: once for each wait, and nobody waits for the telling. */
-import type { NotifyInput } from './effects.js';
+import type { NotifyInput } from './tool-effects.js';
 import type { ConversationEvent } from './event.js';
 import type { ConversationState, ToolCall } from './state.js';
 import { withToolCalls } from './turn-access.js';

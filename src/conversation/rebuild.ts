@@ -6,7 +6,10 @@
  */
 import { apply } from './apply.js';
 import { assistantEntry, toolEntry } from './entries.js';
-import type { Compacted, MessageToRecord, PutAwayInput, RecordInput, RetoldEpisode } from './effects.js';
+import type { Compacted } from './compaction-effects.js';
+import type { MessageToRecord, RecordInput } from './effects.js';
+import type { PutAwayInput } from './memory-effects.js';
+import type { RetoldEpisode } from './lineage-effects.js';
 import type { ConversationEvent } from './event.js';
 import type { Beginning, Cut } from './lives.js';
 import type { Entry } from './message.js';

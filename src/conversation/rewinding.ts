@@ -6,7 +6,7 @@
  * W3  What was cut stays in the store as a branch, from which it can be forked.
  * W4  One that fails changes nothing.
  */
-import type { RewindInput } from './effects.js';
+import type { RewindInput } from './lineage-effects.js';
 import type { ConversationEvent } from './event.js';
 import type { RewindOutcome, RewindState } from './lineage-state.js';
 import { isWithin, resumeWith } from './lineage.js';

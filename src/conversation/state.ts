@@ -18,19 +18,10 @@ import type {
   StopReason,
   TurnError,
 } from './contract.js';
-import type {
-  AgentSettings,
-  AppContextRef,
-  ApprovedWith,
-  AskMemoryInput,
-  Budget,
-  ConversationIdentity,
-  ParentLink,
-  Settlement,
-  StepFailure,
-  Task,
-  ToolPlan,
-} from './effects.js';
+import type { AgentSettings, Budget, ConversationIdentity, ParentLink, Settlement, StepFailure } from './effects.js';
+import type { AppContextRef, ApprovedWith, ToolPlan } from './tool-effects.js';
+import type { AskMemoryInput } from './memory-effects.js';
+import type { Task } from './compaction-effects.js';
 import { AUTO, type Control } from './control-state.js';
 import type { Entry, JsonObject, JsonValue, MediaSource, Usage } from './message.js';
 import type { LineageState, RewindState } from './lineage-state.js';

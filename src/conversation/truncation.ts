@@ -5,7 +5,7 @@
  * U2  Whole calls with their results, and never the message that the current turn began with.
  */
 import { stayingTokens } from './citing.js';
-import type { TruncateInput } from './effects.js';
+import type { TruncateInput } from './compaction-effects.js';
 import type { ConversationEvent } from './event.js';
 import { slotsOf, toRanges } from './slots.js';
 import { turnId, type ConversationState } from './state.js';

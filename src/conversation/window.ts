@@ -8,7 +8,7 @@
  */
 import type { Consolidation } from './contract.js';
 import { isHeld, queuedId } from './control.js';
-import type { AskMemoryInput, PutAwayInput } from './effects.js';
+import type { AskMemoryInput, PutAwayInput } from './memory-effects.js';
 import type { ConversationEvent } from './event.js';
 import { retryAfter, storeRetryAfter } from './retry.js';
 import { slotsOf, toRanges, withSlot } from './slots.js';

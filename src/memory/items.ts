@@ -3,7 +3,7 @@
  * facts. The schemas read back what a store holds; what does not meet them is foreign or damaged, and its reader counts it.
  */
 import { z } from 'zod';
-import type { Episode, Fact } from '../conversation/effects.js';
+import type { Episode, Fact } from '../conversation/compaction-effects.js';
 
 /** A summary of a block of turns: `ep_0001`, salience 0 to 1. */
 export type EpisodicItem = Episode;

@@ -7,7 +7,7 @@
  * S4  A fenced effect never gains entries.
  * S5  What is foreign or damaged is skipped and counted, never thrown at a reader of something else.
  */
-import type { CompactionRecord } from '../conversation/effects.js';
+import type { CompactionRecord } from '../conversation/compaction-effects.js';
 import type { Beginning, Cut, LifeName } from '../conversation/lives.js';
 import type { BodyRef, Entry, JsonValue } from '../conversation/message.js';
 import type { SlotRange } from '../conversation/slots.js';

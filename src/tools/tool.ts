@@ -1,6 +1,7 @@
 /** What an agent can do, one tool at a time. */
 import type { z } from 'zod';
-import type { Instead, Task } from '../conversation/effects.js';
+import type { Instead } from '../conversation/tool-effects.js';
+import type { Task } from '../conversation/compaction-effects.js';
 import type { JsonObject, JsonValue, ToolResultMessage } from '../conversation/message.js';
 import type { AgentMemory } from '../memory/channel/agent-memory.js';
 import type { ApprovalPolicy } from './approval-rules.js';

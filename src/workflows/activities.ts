@@ -4,17 +4,11 @@
  */
 import { ActivityCancellationType, proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
 import type { Activities } from '../activities/index.js';
-import type {
-  AskMemoryInput,
-  CallModelInput,
-  CompactInput,
-  NotifyInput,
-  OpenOriginInput,
-  RecallInput,
-  RewindInput,
-  ToolPlan,
-  TruncateInput,
-} from '../conversation/effects.js';
+import type { AskMemoryInput } from '../conversation/memory-effects.js';
+import type { CallModelInput, RecallInput } from '../conversation/effects.js';
+import type { CompactInput, TruncateInput } from '../conversation/compaction-effects.js';
+import type { NotifyInput, ToolPlan } from '../conversation/tool-effects.js';
+import type { OpenOriginInput, RewindInput } from '../conversation/lineage-effects.js';
 import type { ToolRun } from '../conversation/next-step.js';
 import { CONSOLIDATING_RULES } from '../conversation/rules.js';
 

@@ -20,7 +20,7 @@ import {
 } from '@temporalio/workflow';
 import { ID_PATTERN } from '../conversation/contract.js';
 import type { Consolidation } from '../conversation/contract.js';
-import type { Consolidated } from '../conversation/effects.js';
+import type { Consolidated } from '../conversation/memory-effects.js';
 import type { Checked } from '../conversation/fields.js';
 import { readCare, readConsolidationRequest, readForget, readMemoryStart, readReview } from '../conversation/memory-input.js';
 import { memoryWorkflowId, type Cared, type Forgotten, type MemoryStart, type Reviewed } from '../conversation/memory-contract.js';

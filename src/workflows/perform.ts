@@ -1,7 +1,7 @@
 /** Starts steps and turns what comes of them into events. Nothing here decides. */
 import { CancellationScope, upsertSearchAttributes } from '@temporalio/workflow';
 import type { ConversationEvent } from '../conversation/event.js';
-import type { ToolFinished } from '../conversation/effects.js';
+import type { ToolFinished } from '../conversation/tool-effects.js';
 import type { createReducerRegistry } from '../conversation/reducers.js';
 import type { Step, ToolRun } from '../conversation/next-step.js';
 import {

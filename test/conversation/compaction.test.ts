@@ -1,5 +1,5 @@
 import { apply } from '../../src/conversation/apply.js';
-import type { CompactInput, Compacted } from '../../src/conversation/effects.js';
+import type { CompactInput, Compacted } from '../../src/conversation/compaction-effects.js';
 import { nextStep, type Step } from '../../src/conversation/next-step.js';
 import { slotsOf } from '../../src/conversation/slots.js';
 import type { ConversationState } from '../../src/conversation/state.js';

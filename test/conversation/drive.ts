@@ -1,20 +1,10 @@
 /** The loop of the workflow with canned results: what a model and tools would answer is an argument, time is a counter. */
 import { apply } from '../../src/conversation/apply.js';
 import type { Consolidation } from '../../src/conversation/contract.js';
-import type {
-  AgentSettings,
-  AskMemoryInput,
-  CallModelInput,
-  CompactInput,
-  Compacted,
-  ModelAnswer,
-  PutAway,
-  PutAwayInput,
-  Recorded,
-  RecordInput,
-  RunToolInput,
-  ToolFinished,
-} from '../../src/conversation/effects.js';
+import type { AgentSettings, CallModelInput, ModelAnswer, Recorded, RecordInput } from '../../src/conversation/effects.js';
+import type { AskMemoryInput, PutAway, PutAwayInput } from '../../src/conversation/memory-effects.js';
+import type { CompactInput, Compacted } from '../../src/conversation/compaction-effects.js';
+import type { RunToolInput, ToolFinished } from '../../src/conversation/tool-effects.js';
 import type { ConversationEvent } from '../../src/conversation/event.js';
 import type { AssistantBlock } from '../../src/conversation/message.js';
 import { nextStep, type Step } from '../../src/conversation/next-step.js';

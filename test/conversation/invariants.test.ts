@@ -2,7 +2,8 @@
 import fc from 'fast-check';
 import { apply } from '../../src/conversation/apply.js';
 import { turnOfMessage } from '../../src/conversation/arrivals.js';
-import type { Recorded, RecordInput, Rewound } from '../../src/conversation/effects.js';
+import type { Recorded, RecordInput } from '../../src/conversation/effects.js';
+import type { Rewound } from '../../src/conversation/lineage-effects.js';
 import type { ConversationEvent } from '../../src/conversation/event.js';
 import { nextStep, type Step } from '../../src/conversation/next-step.js';
 import { slotsOf } from '../../src/conversation/slots.js';

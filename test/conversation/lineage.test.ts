@@ -1,6 +1,6 @@
 /** Lives that begin with turns of another one, and turns taken back: as a value, without a server. */
 import { apply } from '../../src/conversation/apply.js';
-import type { OpenedOrigin, Rewound } from '../../src/conversation/effects.js';
+import type { OpenedOrigin, Rewound } from '../../src/conversation/lineage-effects.js';
 import { withOrigin } from '../../src/conversation/lineage.js';
 import { nextStep } from '../../src/conversation/next-step.js';
 import { rewindOutcome } from '../../src/conversation/rewinding.js';

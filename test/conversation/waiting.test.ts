@@ -1,7 +1,7 @@
 /** Calls that wait: for leave, for an answer, for a time, for a sub-agent. */
 import { apply } from '../../src/conversation/apply.js';
 import { runningChildren } from '../../src/conversation/delegation.js';
-import type { ToolPlan } from '../../src/conversation/effects.js';
+import type { ToolPlan } from '../../src/conversation/tool-effects.js';
 import { nextStep } from '../../src/conversation/next-step.js';
 import { slotsOf } from '../../src/conversation/slots.js';
 import type { ConversationState } from '../../src/conversation/state.js';

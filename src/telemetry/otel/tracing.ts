@@ -8,7 +8,8 @@
  */
 import { context, metrics, SpanKind, SpanStatusCode, trace, type Attributes, type Span } from '@opentelemetry/api';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
-import type { CallModelInput, ModelAnswer, RunToolInput, ToolFinished } from '../../conversation/effects.js';
+import type { CallModelInput, ModelAnswer } from '../../conversation/effects.js';
+import type { RunToolInput, ToolFinished } from '../../conversation/tool-effects.js';
 import type { ConversationEvent } from '../../conversation/event.js';
 import { shownText } from '../../conversation/message.js';
 import type { ModelHook } from '../../models/hooks.js';

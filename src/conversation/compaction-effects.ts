@@ -1,0 +1,121 @@
+/** What compacting and truncating ask of activities, and what these answer. */
+import type { ConversationIdentity } from './effects.js';
+import type { Entry, Usage } from './message.js';
+import type { SlotRange } from './slots.js';
+
+/** `compact`: the context so far, of which the older turns are to become memory. `epoch` is the one that it would begin. */
+export interface CompactInput {
+  readonly identity: ConversationIdentity;
+  readonly session: number;
+  readonly epoch: number;
+  /** Of this life: `ep_0001` is its first episode. */
+  readonly number: number;
+  /** Counts what was begun: the effect's id, so that one that found nothing does not answer for the next. */
+  readonly attempt: number;
+  readonly context: readonly SlotRange[];
+  /** Left alone, with its last whole turns before it. */
+  readonly currentTurn: string | null;
+  readonly task: Task | null;
+  readonly model: string;
+  readonly agentHash: string;
+}
+
+export type Compacted =
+  | { readonly kind: 'nothing-to-compact'; readonly epoch: number }
+  | {
+      readonly kind: 'compacted';
+      readonly life: string;
+      readonly epoch: number;
+      /** What stays as real messages. */
+      readonly kept: readonly SlotRange[];
+      /** What became memory: its entries are archived. */
+      readonly archived: readonly SlotRange[];
+      readonly turns: readonly string[];
+      readonly task: Task;
+      /** The text of the new epoch's beginning, and where it lies. */
+      readonly base: { readonly ref: string; readonly text: string };
+      readonly episode: Episode;
+      readonly facts: readonly Fact[];
+      readonly method: 'model' | 'repaired' | 'rules' | 'compactor';
+      /** Of what it was made, and by whom; absent in histories of earlier versions. */
+      readonly record?: CompactionRecord;
+      /** Estimates of the messages before and after, the base with them. */
+      readonly tokensBefore: number;
+      readonly tokensAfter: number;
+      readonly usage: Usage;
+    };
+
+/** Kept with the episode, so that "why did it forget?" has an answer: the episode has the turns and the summary. */
+export interface CompactionRecord {
+  /** sha256, hex, of what it was made of: the messages, the goal, the open tasks, the progress and the facts known by then. */
+  readonly inputsHash: string;
+  /** `WorkingFlowCompactor`, or one of one's own. */
+  readonly compactor: string;
+  readonly method: 'model' | 'repaired' | 'rules' | 'compactor';
+  /** `provider/model` that was there to be asked. */
+  readonly model: string;
+  /** Why not the agent's own compactor, or not at the first try. */
+  readonly failure?: string;
+  /** Estimates of the messages before and after, the base with them. */
+  readonly tokensBefore: number;
+  readonly tokensAfter: number;
+}
+
+/** What the conversation is for; pinned, whatever else becomes memory (design section 4). */
+export interface Task {
+  readonly goal: string;
+  readonly openTasks: readonly string[];
+}
+
+/** As seed 000, section 21, names and writes them. */
+export interface Episode {
+  readonly id: string;
+  /** Epoch seconds. */
+  readonly ts: number;
+  readonly turn_ids: readonly string[];
+  readonly summary: string;
+  readonly tags: readonly string[];
+  readonly salience: number;
+}
+
+export interface Fact {
+  readonly id: string;
+  readonly ts: number;
+  readonly fact: string;
+  readonly tags: readonly string[];
+  readonly confidence: number;
+  readonly salience: number;
+}
+
+/** `truncate`: which of the oldest entries leave the prompt, so that `excess` tokens are saved (seed 004, Truncation Strategy). */
+export interface TruncateInput {
+  readonly identity: ConversationIdentity;
+  readonly epoch: number;
+  readonly number: number;
+  readonly context: readonly SlotRange[];
+  /** Tokens that are too many: total less the hard threshold. */
+  readonly excess: number;
+  /** Its first message stays, and so does its last round. */
+  readonly currentTurn: string | null;
+  /** Of the notice that says it. */
+  readonly notice: { readonly slot: number; readonly turn: string; readonly seq: number; readonly session: number };
+}
+
+export interface Truncated {
+  readonly life: string;
+  readonly epoch: number;
+  readonly dropped: readonly SlotRange[];
+  /** Estimate of what left the prompt. */
+  readonly tokens: number;
+  readonly entries: number;
+  /** What the model reads in their place; absent when nothing could be dropped. */
+  readonly notice?: Entry;
+}
+
+/** `uncompact`: the compaction that began this epoch, taken back; what it archived is active again, what it learned is gone. */
+export interface UncompactInput {
+  readonly identity: ConversationIdentity;
+  readonly epoch: number;
+  readonly episode: string;
+  readonly archived: readonly SlotRange[];
+}
