@@ -3,7 +3,15 @@ import { createHash } from 'node:crypto';
 import { compactionRatio, inputBudget, thresholdsOf } from './budget.js';
 import type { AgentConfig } from '../agents/agent-config.js';
 import { AgentConfigError } from '../agents/load-agent.js';
-import type { AgentSettings, Configured, ConfigureRequest, MessageToRecord, QueuedAgain, Recorded, RecordInput } from '../conversation/effects.js';
+import type {
+  AgentSettings,
+  Configured,
+  ConfigureRequest,
+  MessageToRecord,
+  QueuedAgain,
+  Recorded,
+  RecordInput,
+} from '../conversation/effects.js';
 import type { FeedEvent } from '../conversation/contract.js';
 import { userEntry } from '../conversation/entries.js';
 import type { Entry, JsonValue } from '../conversation/message.js';
