@@ -11,7 +11,15 @@ import type { History } from './fetch-runs.js';
 
 export type WorkflowCode = Pick<ReplayWorkerOptions, 'workflowBundle' | 'workflowsPath' | 'dataConverter'>;
 
-/** In the order of `histories`. A run that cannot be replayed is undefined, with the reason in `problems`. */
+/**
+ * Whether any worker has worked it yet. A run waits for its first task where nobody polls, and after a hand-over on the heels of
+ * another Temporal holds the next one back for seconds; the SDK would wait for ever to replay it.
+ */
+export function hasBegun(history: History): boolean {
+  return history.events?.some((event) => event.workflowTaskCompletedEventAttributes) ?? false;
+}
+
+/** In the order of `histories`. A run that has not begun is undefined, and so is one that cannot be replayed, with the reason in `problems`. */
 export async function replayRuns(
   code: WorkflowCode,
   workflowId: string,
@@ -26,15 +34,17 @@ export async function replayRuns(
     },
   };
   const problems: string[] = [];
-  const runs: (Run | undefined)[] = [];
+  const replayed = new Map<History, Run | undefined>();
+  const begun = histories.filter(hasBegun);
   const one = async function* () {
-    for (const history of histories) yield { workflowId, history };
+    for (const history of begun) yield { workflowId, history };
   };
   // One after the other, so what is heard since the last result belongs to this one.
   for await (const { error } of Worker.runReplayHistories({ ...code, sinks }, one())) {
     const run = heard.splice(0).pop();
     if (error) problems.push(error.message);
-    runs.push(run?.opened ? { opened: run.opened, events: run.events } : undefined);
+    const history = begun[replayed.size];
+    if (history) replayed.set(history, run?.opened && { opened: run.opened, events: run.events });
   }
-  return { runs, problems };
+  return { runs: histories.map((history) => replayed.get(history)), problems };
 }

@@ -1,6 +1,7 @@
 /** Every history that a test has made must replay: a worker that has let a conversation go would otherwise never take it up again. */
 import { Worker, type InjectedSinks } from '@temporalio/worker';
 import { fetchRuns } from '../../src/heal/fetch-runs.js';
+import { hasBegun } from '../../src/heal/replay-runs.js';
 import type { ConversationSinks } from '../../src/workflows/observe.js';
 import { workflowBundle, type World } from './world.js';
 
@@ -15,7 +16,7 @@ export async function replayProblems({ temporal, taskQueue }: Pick<World, 'tempo
   const made: { workflowId: string; history: object }[] = [];
   for await (const { workflowId, runId } of temporal.workflow.list({ query })) {
     const { histories } = await fetchRuns(temporal.workflowService, { namespace: 'default', workflowId, runId });
-    for (const history of histories) made.push({ workflowId, history });
+    for (const history of histories.filter(hasBegun)) made.push({ workflowId, history });
   }
   // A chain of hundreds of runs would take minutes: of many, some from everywhere.
   const step = Math.max(1, Math.ceil(made.length / MOST));

@@ -79,7 +79,11 @@ async function pastOf(
   id: string,
 ): Promise<{ readonly past: Past; readonly complete: boolean; readonly problems: readonly string[] }> {
   const { runs: known, complete, problems } = await replayedRuns(client, id, config.cwd);
-  if (known.length === 0) throw new CliError(`cannot replay the history of ${id}: ${problems[0] ?? 'it has no events'}`, EXIT.failed);
+  if (known.length === 0)
+    throw new CliError(
+      `cannot replay the history of ${id}: ${problems[0] ?? 'no worker has begun it yet (`perdura worker` starts one)'}`,
+      EXIT.failed,
+    );
   return { past: createPast(known), complete, problems };
 }
 
