@@ -10,7 +10,7 @@ import {
 import { openConnection } from './client/connection.js';
 import { toDescription, toListed, type Description, type Listed } from './client/describe.js';
 import { createDispatch, type Dispatch } from './client/dispatch.js';
-import { ClientError, isBetweenRuns, toClientError } from './client/errors.js';
+import { BETWEEN_RUNS_MS, ClientError, isBetweenRuns, toClientError } from './client/errors.js';
 import { createLineageClient, type LineageClient } from './client/lineage.js';
 import { createScopeMemory, type ScopeMemory } from './client/memory.js';
 import { createPeople, type PeopleClient } from './client/people.js';
@@ -235,7 +235,7 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
   };
 
   const asked = <T>(attempt: string, query: () => Promise<T>): Promise<T> =>
-    persistInTrying({ attempt, patienceMs: 10_000, isWorthAnother: isBetweenRuns }, query);
+    persistInTrying({ attempt, patienceMs: BETWEEN_RUNS_MS, isWorthAnother: isBetweenRuns }, query);
 
   const status = (id: string): Promise<Status> => asked(`cannot read the status of ${id}`, () => handleOf(id).query(statusQuery));
 

@@ -60,6 +60,9 @@ export function isAway(error: unknown): boolean {
   return grpcCode(error) === GRPC.unavailable;
 }
 
+/** Temporal holds back a run whose predecessor lived less than a second, for longer each time that this happens in a row. */
+export const BETWEEN_RUNS_MS = 30_000;
+
 /** While a run hands over there is a moment in which nobody can be asked: the next has not begun. */
 export function isBetweenRuns(error: unknown): boolean {
   return grpcCode(error) === GRPC.failedPrecondition && messageOf(error).includes('not scheduled');

@@ -20,7 +20,7 @@ import {
   statusQuery,
   withdrawUpdate,
 } from '../workflows/messages.js';
-import { ClientError, isBetweenRuns } from './errors.js';
+import { BETWEEN_RUNS_MS, ClientError, isBetweenRuns } from './errors.js';
 import { persistInTrying } from './persist-in-trying.js';
 
 /** What waits for a person, with what it would run with. */
@@ -83,7 +83,7 @@ const LOOK_MS = 100;
 
 export function createPeople({ handleOf, withId, argumentsOf, running, within }: PeopleAccess): PeopleClient {
   const query = <T>(attempt: string, ask: () => Promise<T>): Promise<T> =>
-    persistInTrying({ attempt, patienceMs: 10_000, isWorthAnother: isBetweenRuns }, ask);
+    persistInTrying({ attempt, patienceMs: BETWEEN_RUNS_MS, isWorthAnother: isBetweenRuns }, ask);
 
   const waitingIn = (id: string): Promise<Approval[]> => query(`cannot read what waits in ${id}`, () => handleOf(id).query(approvalsQuery));
 
