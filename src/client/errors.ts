@@ -50,9 +50,15 @@ const GRPC = {
 export function isWorthAnotherTry(error: unknown): boolean {
   const failure = failureIn(error);
   if (failure) return failure.type === 'Continues' || failure.type === 'AcceptedUpdateCompletedWorkflow';
+  if (isForgottenUpdate(error)) return true;
   const code = grpcCode(error);
   if (code === undefined) return nameOf(error) === 'WorkflowUpdateRPCTimeoutOrCancelledError';
   return [GRPC.unavailable, GRPC.failedPrecondition, GRPC.resourceExhausted, GRPC.aborted, GRPC.deadlineExceeded].includes(code);
+}
+
+/** One that a run had not taken yet when it handed over: whoever waits for it is told that there is no such update. */
+function isForgottenUpdate(error: unknown): boolean {
+  return error instanceof WorkflowNotFoundError && /^update .* not found/.test(error.message);
 }
 
 /** Nobody is there to answer. */

@@ -1,3 +1,4 @@
+import { WorkflowNotFoundError } from '@temporalio/client';
 import { isBetweenRuns, type ClientError } from '../../src/client/errors.js';
 import { persistInTrying } from '../../src/client/persist-in-trying.js';
 
@@ -25,6 +26,14 @@ test.each([
   const { say, said } = failingWith(grpcError(code, name), grpcError(code, name));
   expect(await persistInTrying({ attempt: 'cannot send' }, say)).toBe('answer');
   expect(said()).toBe(3);
+});
+
+test('an update that a run had not taken when it handed over is said again', async () => {
+  const { say, said } = failingWith(new WorkflowNotFoundError('update "send-m1" not found', 'c-1', undefined));
+  expect(await persistInTrying({ attempt: 'cannot send' }, say)).toBe('answer');
+  expect(said()).toBe(2);
+  const gone = failingWith(new WorkflowNotFoundError('workflow not found for ID: c-1', 'c-1', undefined));
+  await expect(persistInTrying({ attempt: 'cannot send' }, gone.say)).rejects.toMatchObject({ kind: 'not-found' });
 });
 
 test('what another try cannot help is told at once, with what was attempted', async () => {

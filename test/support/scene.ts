@@ -8,7 +8,8 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Client, Connection } from '@temporalio/client';
+import { Client } from '@temporalio/client';
+import { openConnection } from '../../src/client/connection.js';
 import { createClient, type PerduraClient } from '../../src/client.js';
 import { loadConfig } from '../../src/config.js';
 import { startMessagesApi, type MessagesApi, type MessagesApiOptions } from '../../src/testing/messages-api.js';
@@ -136,7 +137,7 @@ async function build(options: SceneOptions, ends: (() => unknown)[], close: () =
   ends.push(() => client.close());
   const leaving = new AbortController();
   setMaxListeners(0, leaving.signal);
-  const connection = await Connection.connect({ address });
+  const connection = await openConnection({ address });
   ends.push(() => connection.close());
   if (!options.ownTemporal) ends.push(() => forgetMemories(new Client({ connection }), taskQueue));
 

@@ -3,10 +3,11 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Client, Connection } from '@temporalio/client';
+import { Client } from '@temporalio/client';
 import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
 import { createActivities } from '../../src/activities/index.js';
 import { createAgentLoader } from '../../src/agents/load-agent.js';
+import { openConnection } from '../../src/client/connection.js';
 import { createClientWith, type PerduraClient } from '../../src/client.js';
 import { createAskMemory } from '../../src/client/ask-memory.js';
 import { createStatusOf } from '../../src/client/status-of.js';
@@ -105,7 +106,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const makeStore = (): Store =>
     options.redisUrl === undefined ? createFileStore({ dir: join(dir, 'memory') }) : createRedisStore({ url: options.redisUrl });
   const store = makeStore();
-  const connection = await Connection.connect({ address });
+  const connection = await openConnection({ address });
   const temporal = new Client({ connection });
   const taskQueue = `test-${randomUUID()}`;
   const client = createClientWith({ client: temporal, namespace: 'default', taskQueue, store: makeStore });

@@ -82,6 +82,11 @@ test('an approval survives the kill of the worker, is told of once, and is decid
     () => readFile(join(world.dir, 'told'), 'utf8').catch(() => ''),
     (told) => told.includes(id),
   );
+  // A kill before its report would tell it again, rightly.
+  await waitFor(
+    async () => (await world.temporal.workflow.getHandle(id).describe()).raw.pendingActivities ?? [],
+    (pending) => pending.length === 0,
+  );
   await workers[0]?.kill();
   await startWorker();
 
