@@ -22,7 +22,8 @@ import { learnFacts } from '../memory/learn-facts.js';
 import { byAge, episodicId } from '../memory/items.js';
 import type { Ask } from '../memory/compaction/summary.js';
 import { retrieve } from '../memory/retrieval.js';
-import { estimateStringTokens, shownTokensOf } from '../memory/tokens.js';
+import { shownTokensOf } from '../memory/tokens.js';
+import { tokenCounterFor } from '../models/token-counter.js';
 import type { ConversationKey, EpisodeRecord, Store } from '../stores/store.js';
 import { createAsker, type Asker } from './ask-model.js';
 import { readHealed } from './context.js';
@@ -118,15 +119,21 @@ async function makeMemory(
   // Ours stands there already where an attempt before this one has come so far.
   const all = episodes.some(({ id }) => id === episode.id) ? episodes : [{ ...episode, session, epoch, slots: window.slots }, ...episodes];
   const text = memoryBundle({ ...retrieve(all, scope.facts), ...task });
-  const keptTokens = shownTokensOf(window.kept.map(({ message }) => message));
+  const { count } = await tokenCounterFor(input.model);
+  const tokensOf = (some: readonly Entry[]): number =>
+    shownTokensOf(
+      some.map(({ message }) => message),
+      count,
+    );
+  const keptTokens = tokensOf(window.kept);
   const made: CompactionRecord = {
     inputsHash: hashOf([whole, given]),
     compactor,
     method,
     model,
     ...(failure === undefined ? {} : { failure }),
-    tokensBefore: shownTokensOf(window.entries.map(({ message }) => message)) + keptTokens,
-    tokensAfter: estimateStringTokens(text) + keptTokens,
+    tokensBefore: tokensOf(window.entries) + keptTokens,
+    tokensAfter: count(text) + keptTokens,
   };
   await store.episodes.add(key, { ...episode, session, epoch, slots: window.slots, made });
   const { ref } = await store.bodies.put(key, text);

@@ -6,7 +6,7 @@ import { slotsOf, type SlotRange } from '../conversation/slots.js';
 import { hasBodies, withBodies } from '../memory/bodies.js';
 import type { CitedMessage } from '../memory/channel/cite-results.js';
 import { MessageTooLarge, selectMessages } from '../memory/select-messages.js';
-import { estimateMessageTokens, tokensOf } from '../memory/tokens.js';
+import { estimateMessageTokens, tokensOf, type CountTokens } from '../memory/tokens.js';
 import { ModelFailure } from '../models/model.js';
 import { withoutForgotten } from '../memory/documents/forgetting.js';
 import { NO_MEMORY_VERSION } from '../memory/documents/memory-version.js';
@@ -144,11 +144,11 @@ async function healFromHistory({ heal }: ActivityDependencies, key: Conversation
 }
 
 /** The guard of seed 002: what is left out is said, and its traces are kept. Throws ModelFailure `too-large` when one message alone is too much. */
-export function fitting(messages: readonly ConversationMessage[], budget: number): readonly ConversationMessage[] {
-  // Nearly always.
-  if (tokensOf(messages) <= budget) return messages;
+export function fitting(messages: readonly ConversationMessage[], budget: number, count: CountTokens): readonly ConversationMessage[] {
+  // Nearly always, and no tokenizer makes more tokens of a text than it has bytes.
+  if (tokensOf(messages, mostTokens) <= budget || tokensOf(messages, count) <= budget) return messages;
   try {
-    const { selected, overflow } = selectMessages(messages, budget, estimateMessageTokens);
+    const { selected, overflow } = selectMessages(messages, budget, (message) => estimateMessageTokens(message, count));
     if (!overflow) return selected;
     const { droppedCount, estimatedDroppedTokens } = overflow;
     log.warn('the context did not fit: its beginning was left out', { droppedCount, estimatedDroppedTokens });
@@ -163,6 +163,11 @@ export function fitting(messages: readonly ConversationMessage[], budget: number
     if (error instanceof MessageTooLarge) throw new ModelFailure('too-large', error.message, { cause: error });
     throw error;
   }
+}
+
+/** A character of UTF-16 takes three bytes at most. */
+function mostTokens({ length }: string): number {
+  return length * 3;
 }
 
 function placeholder(slot: number): ConversationMessage {

@@ -7,6 +7,7 @@ import { tokensOf } from '../memory/tokens.js';
 import type { ModelRequest } from '../models/model.js';
 import { normalize } from '../models/normalize.js';
 import { splitModel } from '../models/registry.js';
+import { tokenCounterFor, type TokenCounter } from '../models/token-counter.js';
 import type { ConversationKey } from '../stores/store.js';
 import type { Tool } from '../tools/tool.js';
 import { inputBudget } from './budget.js';
@@ -41,13 +42,14 @@ export async function prepareRequest(
   // Both may fail before anybody waits for them.
   citing.catch(() => undefined);
   const loading = loadContext(dependencies, key, context, citing);
-  const [agent, messages, before, memory, left, output] = await Promise.all([
+  const [agent, messages, before, memory, left, output, counter] = await Promise.all([
     loadingAgent,
     loading,
     loadBase(dependencies, key, { ref: base, forgotten: input.memory?.forgotten ?? 0 }, loading),
     loadMemory(dependencies, key, input.memory?.version),
     loadRecap(dependencies, key, { ref: recap, forgotten: input.memory?.forgotten ?? 0 }, loading),
     input.output === undefined ? undefined : dependencies.store.bodies.get(key, input.output),
+    tokenCounterFor(input.model),
   ]);
   const { offered } = await toolsOf(dependencies, key, agent, { patienceMs: SERVER_PATIENCE_MS, turn: input.turn });
   return assemble(
@@ -56,6 +58,7 @@ export async function prepareRequest(
     before,
     messages,
     input,
+    counter,
     output === undefined ? undefined : (JSON.parse(output) as JsonObject),
   );
 }
@@ -66,13 +69,14 @@ function assemble(
   base: readonly ConversationMessage[],
   said: readonly Said[],
   input: CallModelInput,
+  { count }: TokenCounter,
   schema: JsonObject | undefined,
 ): PreparedRequest {
   const { provider, model } = splitModel(input.model);
   const described = offered.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
-  const budget = inputBudget(config, input.model) - fixedTokens(system, offered) - tokensOf(base);
+  const budget = inputBudget(config, input.model) - fixedTokens(system, offered, count) - tokensOf(base, count);
   const context = said.map((one) => (config.context.clock ? withClock(one) : one.message));
-  const messages = normalize([...base, ...fitting(context, budget)], { provider });
+  const messages = normalize([...base, ...fitting(context, budget, count)], { provider });
   return {
     request: {
       model,

@@ -19,6 +19,7 @@ import { mediaBytes } from '../conversation/media.js';
 import { beginningOf } from '../conversation/text.js';
 import { ModelFailure } from '../models/model.js';
 import { splitModel } from '../models/registry.js';
+import { tokenCounterFor } from '../models/token-counter.js';
 import { DocumentRefused, type ConversationKey, type Store } from '../stores/store.js';
 import { UnknownTools } from '../tools/registry.js';
 import { checkCompactor, createCompactorRegistry, UnknownCompactor } from '../memory/compaction/compactor.js';
@@ -174,7 +175,7 @@ async function settingsOf(dependencies: ActivityDependencies, key: ConversationK
   splitModel(model);
   checkCompactor(compactors, config.context.compactor);
   // Nobody waits for a server here; the model call does, once.
-  const { offered } = await toolsOf(dependencies, key, agent, { patienceMs: 0 });
+  const [{ offered }, { by, count }] = await Promise.all([toolsOf(dependencies, key, agent, { patienceMs: 0 }), tokenCounterFor(model)]);
   const { handOver } = config.limits;
   const notifies = notify !== undefined;
   const settings = {
@@ -184,7 +185,8 @@ async function settingsOf(dependencies: ActivityDependencies, key: ConversationK
     maxToolRounds: config.limits.maxToolRounds,
     contextBudget: inputBudget(config, model),
     compactionRatio: compactionRatio(config, model),
-    fixedTokens: fixedTokens(systemPrompt(agent, text), offered),
+    fixedTokens: fixedTokens(systemPrompt(agent, text), offered, count),
+    ...(by !== 'estimate' && { tokenizer: by }),
     handOver: { ...HAND_OVER, ...handOver },
     thresholds: thresholdsOf(config, model, offered),
     ...budgetOf(config),

@@ -3,15 +3,17 @@ import type { TruncateInput, Truncated } from '../conversation/compaction-effect
 import type { Entry } from '../conversation/message.js';
 import { slotsOf, toRanges } from '../conversation/slots.js';
 import { selectTruncation } from '../memory/compaction/truncation.js';
+import { tokenCounterBy } from '../models/token-counter.js';
 import { readHealed } from './context.js';
 import type { ActivityDependencies } from './index.js';
 import { keyOf } from './key.js';
 
 export async function truncate(dependencies: ActivityDependencies, input: TruncateInput): Promise<Truncated> {
-  const { identity, epoch, context, excess, currentTurn, notice } = input;
+  const { identity, epoch, context, excess, currentTurn, notice, tokenizer } = input;
   const key = keyOf(identity);
   const entries = (await readHealed(dependencies, key, slotsOf(context))).filter((entry) => entry !== undefined);
-  const { dropped, tokens } = selectTruncation(entries, excess, currentTurn);
+  const { count } = await tokenCounterBy(tokenizer);
+  const { dropped, tokens } = selectTruncation(entries, excess, currentTurn, count);
   const result = { life: identity.life, epoch, dropped: toRanges(dropped.map(({ slot }) => slot)), tokens, entries: dropped.length };
   if (dropped.length === 0) return result;
   const text =

@@ -3,6 +3,7 @@ import type { ReadStream, WriteStream } from 'node:tty';
 import type { Entry } from '../conversation/message.js';
 import type { Past } from '../conversation/past.js';
 import { ask, clampCursor, createCursor, pressed, showWhole, viewOf } from './debug-cursor.js';
+import { tokenCounterBy } from '../models/token-counter.js';
 import { pastScene, type DebugScene } from './debug-scene.js';
 import { openFullScreen, type Key } from './full-screen.js';
 import { loadMeasure } from './views/cells.js';
@@ -25,7 +26,8 @@ export async function debugPast(
   const cursor = createCursor(terminal.notice);
   let position = terminal.from;
   let sought = '';
-  let scene: DebugScene = pastScene(id, past.at(position), entries);
+  const { count } = await tokenCounterBy(past.at(past.last).state.settings?.tokenizer);
+  let scene: DebugScene = pastScene(id, past.at(position), entries, count);
 
   const look = (): DebugLook => ({ ...screen.size(), measure });
   const draw = (): void => {
@@ -38,7 +40,7 @@ export async function debugPast(
   const go = (to: number | undefined, otherwise: string): void => {
     if (to === undefined || to < 0 || to > past.last) return void (cursor.notice = otherwise);
     position = to;
-    scene = pastScene(id, past.at(position), entries);
+    scene = pastScene(id, past.at(position), entries, count);
   };
   const find = (direction: 1 | -1): void => {
     if (sought === '') return void (cursor.notice = 'write / and a part of a kind, such as tool-finished');

@@ -8,7 +8,8 @@ import type { ConversationState } from '../conversation/state.js';
 import { contextOf, controlViewOf, queueOf, statusOf } from '../conversation/view.js';
 import { approvalsOf } from '../conversation/waiting.js';
 import { selectTruncation } from '../memory/compaction/truncation.js';
-import { estimateMessageTokens } from '../memory/tokens.js';
+import { estimateMessageTokens, type CountTokens } from '../memory/tokens.js';
+import { tokenCounterBy } from '../models/token-counter.js';
 import { answerText } from './whole-answer.js';
 
 export interface DebugScene {
@@ -61,13 +62,15 @@ export async function liveScene(client: PerduraClient, id: string, read: ReturnT
   ]);
   const slots = index.chunks.flatMap(({ slots: ranges = [] }) => slotsOf(ranges));
   const entries = await read(slots).catch(() => new Map<number, Entry>());
-  return { id, status, queue, index, control, approvals, chunks: chunksOf(index, entries, control) };
+  const { count } = await tokenCounterBy(index.tokenizer);
+  return { id, status, queue, index, control, approvals, chunks: chunksOf(index, entries, control, count) };
 }
 
 export function pastScene(
   id: string,
   { state, position }: Pick<Moment, 'state' | 'position'>,
   entries: ReadonlyMap<number, Entry>,
+  count?: CountTokens,
 ): DebugScene {
   const index = contextOf(state);
   const control = controlViewOf(state);
@@ -78,7 +81,7 @@ export function pastScene(
     index,
     control,
     approvals: approvalsOf(state),
-    chunks: chunksOf(index, entries, control),
+    chunks: chunksOf(index, entries, control, count),
   };
 }
 
@@ -96,11 +99,16 @@ export function summaryOf(state: ConversationState): object {
 }
 
 /** With nothing too much, what would be the first to go. */
-export function chunksOf(index: ContextIndex, entries: ReadonlyMap<number, Entry>, control: ControlView | null): DebugChunk[] {
+export function chunksOf(
+  index: ContextIndex,
+  entries: ReadonlyMap<number, Entry>,
+  control: ControlView | null,
+  count?: CountTokens,
+): DebugChunk[] {
   const flow = index.chunks.flatMap(({ slots = [] }) => slotsOf(slots));
   const known = flow.flatMap((slot) => entries.get(slot) ?? []);
   const excess = Math.max(1, index.total - (control?.thresholds?.hard ?? index.total));
-  const next = new Set(selectTruncation(known, excess, control?.turn?.id ?? null).dropped.map(({ slot }) => slot));
+  const next = new Set(selectTruncation(known, excess, control?.turn?.id ?? null, count).dropped.map(({ slot }) => slot));
   return [
     ...index.chunks.flatMap(({ kind, tokens, ref }): DebugChunk[] =>
       kind === 'WORKING_FLOW'
@@ -122,7 +130,7 @@ export function chunksOf(index: ContextIndex, entries: ReadonlyMap<number, Entry
       return {
         id: `chunk_${slot}`,
         kind: 'WORKING_FLOW',
-        tokens: entry ? estimateMessageTokens(entry.message) : 0,
+        tokens: entry ? estimateMessageTokens(entry.message, count) : 0,
         turn: entry?.turn ?? '',
         role: entry?.message.role ?? '?',
         words: entry ? wordsOf(entry).slice(0, LINE_CHARACTERS) : 'the store does not have it',

@@ -93,6 +93,8 @@ export interface TruncateInput {
   readonly epoch: number;
   readonly number: number;
   readonly context: readonly SlotRange[];
+  /** As in the agent's settings. */
+  readonly tokenizer?: string;
   /** Tokens that are too many: total less the hard threshold. */
   readonly excess: number;
   /** Its first message stays, and so does its last round. */

@@ -221,6 +221,8 @@ export interface ContextIndex {
   /** Tokens from which the older turns are compacted. */
   readonly compactsAt: number;
   readonly total: number;
+  /** That the worker counts with; absent where the model's is not public: then characters over four. */
+  readonly tokenizer?: string;
   /** Of the last prompt, as the provider counted it. */
   readonly reported: number | null;
   readonly compactions: number;

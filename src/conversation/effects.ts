@@ -48,6 +48,8 @@ export interface AgentSettings {
   readonly compactionRatio: number;
   /** Estimate of the system prompt and the tools together. */
   readonly fixedTokens: number;
+  /** Which the worker counts with; absent where the model's is not public: then characters over four. */
+  readonly tokenizer?: string;
   readonly handOver: { readonly events: number; readonly bytes: number; readonly updates: number };
   /** Absent in settings of earlier versions: then nothing is truncated. */
   readonly thresholds?: Thresholds;

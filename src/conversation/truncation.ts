@@ -26,6 +26,7 @@ export function truncateInput(state: ConversationState): TruncateInput | undefin
     number: (state.memory.truncations ?? 0) + 1,
     context,
     excess: stayingTokens(state) - settings.thresholds.hard,
+    ...(settings.tokenizer !== undefined && { tokenizer: settings.tokenizer }),
     currentTurn: turn ? inTurn : null,
     notice: { slot: counters.slot + 1, turn: inTurn, seq: (turn?.seq ?? MOST_SEQ) + 1, session },
   };

@@ -115,6 +115,7 @@ export function contextOf(state: ConversationState): ContextIndex {
     budget: settings?.contextBudget ?? 0,
     compactsAt: settings ? compactsAt(settings) : 0,
     total,
+    ...(settings?.tokenizer !== undefined && { tokenizer: settings.tokenizer }),
     reported: memory.reported,
     compactions: memory.compactions,
     canUndo: memory.before !== null,

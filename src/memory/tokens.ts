@@ -1,6 +1,6 @@
 /**
- * Tokens by estimate: characters over four (seed 002, gap 6). A guard, never the driver: what the provider reports decides. Free
- * of any tokenizer, so that the same text counts the same everywhere.
+ * Tokens by estimate: characters over four (seed 002, gap 6), or by a model's own tokenizer where one is handed in. A guard, never
+ * the driver: what the provider reports decides.
  */
 import { citationTokens, isKept, newFrom } from '../conversation/citing.js';
 import { sourcesIn, type MediaKind } from '../conversation/media.js';
@@ -17,53 +17,68 @@ export function estimateStringTokens(text: string): number {
   return estimateTokens(text.length);
 }
 
+export type CountTokens = (text: string) => number;
+
 /** All that reaches a prompt: texts, tool inputs as JSON, names and call ids, thinking. What lies in the store counts its bytes. */
-export function estimateMessageTokens(message: ConversationMessage): number {
+export function estimateMessageTokens(message: ConversationMessage, count?: CountTokens): number {
+  const { texts, elsewhere } = partsOf(message);
+  const media = message.role === 'user' ? sourcesIn(message).reduce((sum, { kind }) => sum + MEDIA_TOKENS[kind], 0) : 0;
+  const characters = count ? 0 : texts.reduce((sum, { length }) => sum + length, 0);
+  const counted = count ? texts.reduce((sum, text) => sum + count(text), 0) : 0;
+  return estimateTokens(characters + elsewhere) + counted + media;
+}
+
+/** `elsewhere`: bytes of what lies in the store. */
+function partsOf(message: ConversationMessage): { readonly texts: readonly string[]; readonly elsewhere: number } {
+  const bodies = bodiesIn(message);
+  return {
+    texts: bodies.filter((body) => typeof body === 'string'),
+    elsewhere: bodies.reduce((sum, body) => (isBodyRef(body) ? sum + body.bytes : sum), 0),
+  };
+}
+
+function bodiesIn(message: ConversationMessage): Body[] {
   switch (message.role) {
     case 'user':
-      return estimateTokens(lengthOf(message.text)) + sourcesIn(message).reduce((sum, { kind }) => sum + MEDIA_TOKENS[kind], 0);
+      return [message.text];
     case 'assistant':
-      return estimateTokens(message.blocks.reduce((sum, block) => sum + blockLength(block), 0));
+      return message.blocks.flatMap(bodiesInBlock);
     case 'tool':
-      return estimateTokens(message.callId.length + message.name.length + lengthOf(message.text));
+      return [message.callId, message.name, message.text];
     default:
       return message satisfies never;
   }
 }
 
-function blockLength(block: AssistantBlock): number {
+function bodiesInBlock(block: AssistantBlock): Body[] {
   switch (block.kind) {
     case 'text':
-      return lengthOf(block.text);
+      return [block.text];
     case 'thinking':
-      return block.text.length + (block.signature?.length ?? 0);
+      return [block.text, block.signature ?? ''];
     case 'opaque':
-      return JSON.stringify(block.value).length;
+      return [JSON.stringify(block.value)];
     case 'tool-call':
-      return block.callId.length + block.name.length + (block.inputRef?.bytes ?? JSON.stringify(block.input).length);
+      return [block.callId, block.name, block.inputRef ?? JSON.stringify(block.input)];
     default:
       return block satisfies never;
   }
 }
 
-function lengthOf(body: Body): number {
-  return isBodyRef(body) ? body.bytes : body.length;
-}
-
-export function tokensOf(messages: readonly ConversationMessage[]): number {
-  return messages.reduce((sum, message) => sum + estimateMessageTokens(message), 0);
+export function tokensOf(messages: readonly ConversationMessage[], count?: CountTokens): number {
+  return messages.reduce((sum, message) => sum + estimateMessageTokens(message, count), 0);
 }
 
 /** Of messages as they are stored: old results in the memory channel count as what stands for them. */
-export function shownTokensOf(messages: readonly ConversationMessage[]): number {
-  return shownTokensEach(messages).reduce((sum, tokens) => sum + tokens, 0);
+export function shownTokensOf(messages: readonly ConversationMessage[], count?: CountTokens): number {
+  return shownTokensEach(messages, count).reduce((sum, tokens) => sum + tokens, 0);
 }
 
 /** The same for each. */
-export function shownTokensEach(messages: readonly ConversationMessage[]): number[] {
+export function shownTokensEach(messages: readonly ConversationMessage[], count?: CountTokens): number[] {
   const border = newFrom(messages);
   return messages.map((message, at) => {
-    const whole = estimateMessageTokens(message);
+    const whole = estimateMessageTokens(message, count);
     return at < border && isKept(message) ? Math.min(whole, citationTokens(message)) : whole;
   });
 }

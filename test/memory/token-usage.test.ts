@@ -66,6 +66,12 @@ describe('of a conversation', () => {
     expect(slots(1_000_000, null)).toHaveLength(entries.length);
   });
 
+  test('by a tokenizer that makes more of them fewer messages cover the same', () => {
+    const dropped = (count?: (text: string) => number): number => selectTruncation(entries, 5, 'turn_0003', count).dropped.length;
+    expect(dropped()).toBe(4);
+    expect(dropped((text) => text.length)).toBe(1);
+  });
+
   test('nothing goes where nothing is too many', () => {
     expect(slots(0)).toEqual([]);
   });

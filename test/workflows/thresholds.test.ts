@@ -125,6 +125,15 @@ test('in stepping truncation and compaction are steps of their own, before the m
   expect(did[1]?.dispatchResult?.removedChunkIds).toContain('chunk_1');
 }, 60_000);
 
+test('what a model’s public tokenizer counts is said to be counted, anything else to be an estimate', async () => {
+  const [counted, estimated] = [world.id(), world.id()];
+  await world.client.send(counted, say(counted, 'hello'), { start: { model: 'openai/gpt-4o' } });
+  stage.play(estimated, text('Hello.'));
+  await world.client.send(estimated, say(estimated, 'hello'), { start: {} });
+  expect(await world.client.context(counted)).toMatchObject({ tokenizer: 'o200k_base' });
+  expect(await world.client.context(estimated)).not.toHaveProperty('tokenizer');
+}, 60_000);
+
 test('every history that was made here replays', async () => {
   expect(await replayProblems(world)).toEqual([]);
 }, 120_000);

@@ -113,7 +113,7 @@ function lookOfLine({ total, compactsAt }: ContextIndex): Piece['look'] {
   return total >= compactsAt ? 'red' : 'bold';
 }
 
-function drawFacts({ epoch, compactions, canUndo, reported, chunks }: ContextIndex, width: number): Drawn[] {
+function drawFacts({ epoch, compactions, canUndo, reported, tokenizer, chunks }: ContextIndex, width: number): Drawn[] {
   const messages = chunks.reduce((sum, { slots = [] }) => sum + countSlots(slots), 0);
   return [
     `${formatCount(messages)} messages in epoch ${epoch}`,
@@ -121,6 +121,7 @@ function drawFacts({ epoch, compactions, canUndo, reported, chunks }: ContextInd
       ? []
       : [`compacted ${compactions === 1 ? 'once' : `${compactions} times`}${canUndo ? '; the last one can be taken back' : ''}`]),
     ...(reported === null ? [] : [`the last prompt as its provider counted it: ${formatCount(reported)} tokens`]),
+    `${reported === null ? '' : 'what came since is '}${tokenizer === undefined ? 'estimated: four characters are a token' : `counted by ${tokenizer}`}`,
   ].flatMap((fact) => wrapped(fact, width).map((text): Drawn => [{ text, look: 'dim' }]));
 }
 

@@ -197,7 +197,10 @@ function chunkLines({ chunks, index, control }: DebugScene, { focus, selected }:
   if (room <= 1) return [];
   const out = control && control.leftOut > 0 ? ` · ${control.leftOut} left out` : '';
   const heading: Drawn = [
-    { text: `── context ${chunks.length} chunks · ${formatCount(index.total)} tokens${out} `, look: focus === 'chunks' ? 'bold' : 'dim' },
+    {
+      text: `── context ${chunks.length} chunks · ${formatCount(index.total)} tokens, ${index.tokenizer ?? 'estimated'}${out} `,
+      look: focus === 'chunks' ? 'bold' : 'dim',
+    },
     { text: '✂ = dropped next', look: 'dim' },
   ];
   const from = windowFrom(selected, chunks.length, room - 1);

@@ -4,7 +4,7 @@
  */
 import type { Entry } from '../../conversation/message.js';
 import { oldestThatCover, type MemoryChunk } from '../../conversation/token-usage.js';
-import { shownTokensEach } from '../tokens.js';
+import { shownTokensEach, type CountTokens } from '../tokens.js';
 
 export interface Truncation {
   readonly dropped: readonly Entry[];
@@ -12,9 +12,12 @@ export interface Truncation {
 }
 
 /** `entries`: the context, in its order. `excess`: tokens that are too many. */
-export function selectTruncation(entries: readonly Entry[], excess: number, currentTurn: string | null): Truncation {
+export function selectTruncation(entries: readonly Entry[], excess: number, currentTurn: string | null, count?: CountTokens): Truncation {
   const groups = groupsOf(entries);
-  const shown = shownTokensEach(entries.map(({ message }) => message));
+  const shown = shownTokensEach(
+    entries.map(({ message }) => message),
+    count,
+  );
   const sizes = new Map(entries.map((entry, at) => [entry, shown[at] ?? 0]));
   const tokensIn = (group: readonly Entry[]): number => group.reduce((all, entry) => all + (sizes.get(entry) ?? 0), 0);
   const stays = staying(entries, currentTurn);

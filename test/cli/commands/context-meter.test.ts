@@ -44,7 +44,8 @@ test('at 80 columns each part has its sign in the bar, and its numbers below', (
    |61,450 of 190,000 tokens, 32 %|
    |21 messages in epoch 3|
    |compacted 2 times; the last one can be taken back|
-   |the last prompt as its provider counted it: 58,210 tokens|"
+   |the last prompt as its provider counted it: 58,210 tokens|
+   |what came since is estimated: four characters are a token|"
   `);
 });
 
@@ -72,7 +73,11 @@ test('at 20 columns the numbers stand under the names', () => {
    |taken back|
    |the last prompt as|
    |its provider counted|
-   |it: 58,210 tokens|"
+   |it: 58,210 tokens|
+   |what came since is|
+   |estimated: four|
+   |characters are a|
+   |token|"
   `);
 });
 

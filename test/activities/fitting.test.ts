@@ -1,0 +1,18 @@
+import { fitting } from '../../src/activities/context.js';
+import { estimateStringTokens } from '../../src/memory/tokens.js';
+import { tokenCounterBy } from '../../src/models/token-counter.js';
+import { answer, user } from '../memory/builders.js';
+
+jest.mock('@temporalio/activity', () => ({ log: { warn: () => undefined } }));
+
+/** 300 characters: 75 by estimate, about 200 to a tokenizer. */
+const CHINESE = '今天天气很好，我们去公园散步吧。'.repeat(19);
+
+test('a text that takes more tokens than its characters promise is left out by a model whose tokenizer is known', async () => {
+  const messages = [user(CHINESE), answer('好'), user('and now?')];
+  expect(fitting(messages, 120, estimateStringTokens)).toBe(messages);
+  const { count } = await tokenCounterBy('o200k_base');
+  const [notice, ...left] = fitting(messages, 120, count);
+  expect(notice).toMatchObject({ text: expect.stringContaining('2 earlier messages are left out') });
+  expect(left).toEqual([messages[2]]);
+});
