@@ -337,6 +337,27 @@ test('killed and started again, it tells nothing twice', async () => {
   expect(lines.filter((line) => line.includes('"kind":"message-received"'))).toHaveLength(2);
 }, 120_000);
 
+test('what was said is told where that is asked for: without secrets, and no more than 64 KiB of it', async () => {
+  worker.child.kill('SIGKILL');
+  await once(worker.child, 'exit');
+  worker = await startWorker({ OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: 'true' });
+  const id = await open();
+  await client.send(id, `What time is it where ${SECRET} is known? ${'x'.repeat(100_000)}`);
+  const spans = await waitFor(
+    () => otlp.spans.filter(({ attributes }) => attributes['gen_ai.conversation.id'] === id),
+    (told) => told.length >= 4,
+  );
+  const [first, second] = spans.filter(({ name }) => name.startsWith('chat'));
+  const asked = String(first?.attributes['gen_ai.input.messages']);
+  expect(asked).toContain('What time is it where');
+  expect(asked.length).toBe(64 * 1024);
+  expect(first?.attributes['gen_ai.system_instructions']).toEqual(expect.any(String));
+  expect(String(second?.attributes['gen_ai.output.messages'])).toContain('It is late.');
+  const tool = spans.find(({ name }) => name.startsWith('execute_tool'));
+  expect(String(tool?.attributes['gen_ai.tool.call.result'])).toMatch(/\d{4}-\d{2}-\d{2}/);
+  expect(otlp.text()).not.toContain(SECRET);
+}, 120_000);
+
 test('its entry and its reducers are typed', async () => {
   const bin = (name: string): string => join(__dirname, '..', '..', 'node_modules', '.bin', name);
   const flags = ['--noEmit', '--strict', '--skipLibCheck', '--module', 'node16', '--target', 'es2022', '--types', 'node', '--ignoreConfig'];

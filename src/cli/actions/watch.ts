@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { CliContext } from '../context.js';
 import { EXIT, exitCodeOf, messageOf } from '../exit.js';
 import { findConversation } from '../find-conversation.js';
+import { orSilence } from '../or-silence.js';
 import { temporalCommand } from '../temporal-command.js';
 import { toTerminalJson, toTerminalLine } from '../terminal-text.js';
 import { loadMeasure } from '../views/cells.js';
@@ -72,13 +73,15 @@ async function read({ client, output }: Desk, id: string, first: string, signal:
   }
 }
 
-/** What the feed does not tell: retries of activities, and that the conversation has ended. */
+/** What the feed does not tell: retries of activities, how it is stepped, and that the conversation has ended. */
 async function look({ client, output }: Desk, id: string, timeline: Timeline | undefined, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     const description = await client.describe(id).catch(() => undefined);
     if (description !== undefined && description.state !== 'running') return;
     const lines = timeline?.pending(description?.pendingActivities ?? [], Date.now()) ?? [];
     for (const line of lines) output.draw(line);
+    const status = timeline && (await orSilence(client.status(id), undefined, LOOK_MS).catch(() => undefined));
+    for (const line of (status && timeline?.control(status)) ?? []) output.draw(line);
     await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
   }
 }

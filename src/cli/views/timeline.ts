@@ -6,7 +6,7 @@
  * T3. Nothing is known of what was before we came: a turn that was running counts from its first event that we saw.
  */
 import type { PendingActivity } from '../../client.js';
-import type { FeedEvent, TurnResult } from '../../conversation/contract.js';
+import type { FeedEvent, Status, TurnResult } from '../../conversation/contract.js';
 import type { Drawn, Piece } from '../drawn.js';
 import { toTerminalLine } from '../terminal-text.js';
 import { fit, pad, type Measure } from './cells.js';
@@ -16,6 +16,8 @@ export interface Timeline {
   event(event: FeedEvent, at: number): Drawn[];
   /** What Temporal says is under way: tells of attempts beyond the first, each once. */
   pending(activities: readonly PendingActivity[], at: number): Drawn[];
+  /** How it is stepped, when that has changed since it was told last; nothing of one that runs by itself. */
+  control(status: Pick<Status, 'mode' | 'stepLock' | 'pausedBy' | 'nextStep'>): Drawn[];
   /** What goes on now, for the foot of the screen. */
   doing(at: number): string | undefined;
 }
@@ -50,6 +52,7 @@ export interface TimelineLook {
 export function createTimeline({ width, measure }: TimelineLook): Timeline {
   const turns = new Map<string, WatchedTurn>();
   const attempts = new Map<string, number>();
+  let control = AUTO;
 
   const turnOf = (turn: string, at: number, isWhole: boolean): WatchedTurn => {
     const known = turns.get(turn);
@@ -195,6 +198,12 @@ export function createTimeline({ width, measure }: TimelineLook): Timeline {
       for (const id of attempts.keys()) if (!activities.some((activity) => activity.id === id)) attempts.delete(id);
       return lines;
     },
+    control(status) {
+      const now = controlInWords(status);
+      if (now === control) return [];
+      control = now;
+      return [[{ text: fit(toTerminalLine(now, 300), width ?? Infinity, measure), look: 'yellow' }]];
+    },
     doing(at) {
       const turn = [...turns.values()][0];
       if (turn === undefined) return undefined;
@@ -210,6 +219,15 @@ export function createTimeline({ width, measure }: TimelineLook): Timeline {
 }
 
 const DECIDED: Readonly<Record<string, string>> = { approve: 'allowed', deny: 'denied', answer: 'answered', expired: 'expired' };
+
+const AUTO = 'auto · it runs by itself';
+
+function controlInWords({ mode, stepLock, pausedBy, nextStep }: Parameters<Timeline['control']>[0]): string {
+  if (mode === 'auto') return AUTO;
+  if (stepLock !== null) return `stepping · ${stepLock} runs`;
+  const stopped = pausedBy === null ? '' : ` · stopped by ${pausedBy}`;
+  return `stepping${stopped} · next: ${nextStep ?? 'nothing, it waits for a message'}`;
+}
 
 /** T2: whatever the call was, it is over when its tools begin or the turn ends. */
 function endModel(turn: WatchedTurn, at: number): void {

@@ -389,6 +389,27 @@ describe('a timeline', () => {
     expect(drawn(told)).toBe('|   +0 ms  attempt 3  call-model is tried again: activity Heartbeat timeout|');
   });
 
+  test('how it is stepped is told when that changes', () => {
+    const timeline = createTimeline({ width: 60, measure });
+    const stepping = { mode: 'stepping', stepLock: null, pausedBy: null, nextStep: null } as const;
+    const states = [
+      { ...stepping, mode: 'auto' },
+      { ...stepping, nextStep: 'take the message m1' },
+      { ...stepping, nextStep: 'take the message m1' },
+      { ...stepping, stepLock: 'step_0001' },
+      { ...stepping, pausedBy: 'the tool bash', nextStep: `run bash \u001b[2J${'x'.repeat(80)}` },
+      stepping,
+      { ...stepping, mode: 'auto' },
+    ] as const;
+    expect(drawn(states.flatMap((status) => timeline.control(status)))).toMatchInlineSnapshot(`
+     "|stepping · next: take the message m1|
+     |stepping · step_0001 runs|
+     |stepping · stopped by the tool bash · next: run bash ␛[2Jxx…|
+     |stepping · next: nothing, it waits for a message|
+     |auto · it runs by itself|"
+    `);
+  });
+
   test('what goes on is said with its time', () => {
     const timeline = createTimeline({ width: 80, measure });
     for (const [at, event] of EVENTS.slice(0, 6)) timeline.event(event, NOW + at);
