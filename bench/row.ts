@@ -15,6 +15,8 @@ export interface Amount {
   readonly folded: number;
   /** Turns of the conversation that is forked at its middle. */
   readonly forked: number;
+  /** Messages that wait in a conversation that is stopped. */
+  readonly queued: number;
   /** Conversations that nobody talks to. */
   readonly idle: number;
 }
@@ -28,6 +30,7 @@ export const FULL: Amount = {
   healed: 1_000,
   folded: 2_000,
   forked: 1_000,
+  queued: 10_000,
   idle: 10_000,
 };
 export const QUICK: Amount = {
@@ -39,6 +42,7 @@ export const QUICK: Amount = {
   healed: 100,
   folded: 500,
   forked: 1_000,
+  queued: 2_000,
   idle: 1_000,
 };
 

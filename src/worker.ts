@@ -192,6 +192,13 @@ function agentsDirOf({ cwd, agentsDir }: Config, own: OwnCode): string {
   return agentsDir === join(cwd, 'agents') && !existsSync(agentsDir) && existsSync(shipped) ? shipped : agentsDir;
 }
 
+/**
+ * As long as Temporal gives a workflow task. What takes longer than the SDK's own 5 s, ten thousand messages that came while no worker
+ * was there, is cut off by it, and Node 20 does not survive that ("async hook stack has become corrupted"). The SDK takes the option
+ * and does not declare it.
+ */
+const WORKFLOW_TASK_TIME = { isolateExecutionTimeout: '10s' } as object;
+
 /** Everything about a worker that correctness or the numbers depend on; tests and the bench build theirs with it too. */
 export function workerOptions(own: {
   readonly connection: NativeConnection;
@@ -216,6 +223,7 @@ export function workerOptions(own: {
     maxHeartbeatThrottleInterval: '1s',
     // A dead worker's conversations wait this long for it before they move; the default is twice that.
     stickyQueueScheduleToStartTimeout: '5s',
+    ...WORKFLOW_TASK_TIME,
   };
 }
 

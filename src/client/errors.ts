@@ -74,6 +74,10 @@ export function isBetweenRuns(error: unknown): boolean {
   return grpcCode(error) === GRPC.failedPrecondition && messageOf(error).includes('not scheduled');
 }
 
+/** Temporal takes 10,000 signals a run; a worker that is there hands over long before. */
+const TOO_MANY_SIGNALS =
+  'ten thousand signals wait for it and no worker has taken them; what was sent before is safe. Start a worker (`perdura worker`), then send this again';
+
 export function toClientError(error: unknown, attempt: string): ClientError {
   if (error instanceof ClientError) return error;
   const failure = failureIn(error);
@@ -83,6 +87,8 @@ export function toClientError(error: unknown, attempt: string): ClientError {
   if (error instanceof WorkflowNotFoundError || code === GRPC.notFound) {
     return new ClientError('not-found', `${attempt}: no such conversation is running`, options);
   }
+  if (code === GRPC.invalidArgument && messageOf(error).includes('limit for signal'))
+    return new ClientError('queue-full', `${attempt}: ${TOO_MANY_SIGNALS}`, options);
   if (code === GRPC.invalidArgument) return new ClientError('invalid', `${attempt}: ${messageOf(error)}`, options);
   if (code === GRPC.unavailable || code === GRPC.deadlineExceeded || code === GRPC.cancelled) {
     return new ClientError('unreachable', `${attempt}: Temporal, or a worker for it, does not answer (${messageOf(error)})`, options);

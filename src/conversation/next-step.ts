@@ -28,7 +28,7 @@ import { notifyInput } from './notice.js';
 import { recordInput } from './recording.js';
 import { rewindStep, type RewindStep } from './rewinding.js';
 import { turnId, type ConversationState, type EndedTurn, type ToolCall, type Turn } from './state.js';
-import { CONSOLIDATING_RULES } from './rules.js';
+import { CONSOLIDATING_RULES, WEIGHING_RULES } from './rules.js';
 import { STOP_GRACE_MS } from './turn.js';
 import { callsInFlight } from './turn-access.js';
 import { nextWait } from './waiting.js';
@@ -75,6 +75,8 @@ export interface ToolRun {
 const PARALLEL_TOOLS = 16;
 /** Unrecorded text that may be carried through a hand-over; continue-as-new with 2 MiB of input kills the workflow. */
 const CARRIED_TEXT_BYTES = 128 * 1024;
+/** What an unrecorded message takes beside its text: ten thousand short ones are much. */
+const MESSAGE_BYTES = 150;
 
 export function nextStep(state: ConversationState): Step {
   const stop = stopStep(state);
@@ -328,6 +330,7 @@ function hasJoining(state: ConversationState): boolean {
 }
 
 function carriedText(state: ConversationState): number {
-  const queued = state.queue.reduce((sum, item) => sum + (item.kind === 'message' && !item.recorded ? item.bytes : 0), 0);
+  const beside = state.rules < WEIGHING_RULES ? 0 : MESSAGE_BYTES;
+  const queued = state.queue.reduce((sum, item) => sum + (item.kind === 'message' && !item.recorded ? item.bytes + beside : 0), 0);
   return state.unpersisted.reduce((sum, entry) => sum + JSON.stringify(entry.message).length, queued);
 }

@@ -6,7 +6,7 @@
  * S2  Only recorded messages spill; steering ones stay at hand, since a running turn may want them.
  */
 import type { QueuedAgain } from './effects.js';
-import { slotsOf, withSlot } from './slots.js';
+import { countSlots, slotsOf, withSlot } from './slots.js';
 import { turnNumber, type QueuedMessage, type QueueItem, type SpilledMessages } from './state.js';
 
 const MOST_AT_HAND = 500;
@@ -55,7 +55,7 @@ export function readBack(queue: readonly QueueItem[], messages: readonly QueuedA
 }
 
 export function queuedCount(queue: readonly QueueItem[]): number {
-  return queue.reduce((sum, item) => sum + (item.kind === 'spilled' ? slotsOf(item.slots).length : 1), 0);
+  return queue.reduce((sum, item) => sum + (item.kind === 'spilled' ? countSlots(item.slots) : 1), 0);
 }
 
 function isSpillable(item: QueuedMessage): boolean {

@@ -124,7 +124,7 @@ async function converse(
 function begin(argument: ConversationArgument | undefined): ConversationState {
   const info = workflowInfo();
   // A history of an earlier version has no such mark and goes on by the rules that it began with.
-  const rules = patched(`rules-${LATEST_RULES}`) ? LATEST_RULES : 1;
+  const rules = pinnedRules();
   // Only a run of ours may carry a state in: a start argument that brings one is somebody else's.
   if (argument?.carried && info.continuedFromExecutionRunId) {
     return apply({ ...argument.carried, conversation: info.workflowId, rules }, { kind: 'run-continued', at: now() });
@@ -143,6 +143,12 @@ function begin(argument: ConversationArgument | undefined): ConversationState {
   const asked = apply(opened, { kind: 'message-received', messageId: 'task', text: delegation.task, delivery: 'queue', at: now() });
   // One task, one turn.
   return apply(asked, { kind: 'close-requested', at: now() });
+}
+
+/** The newest that its history knows: a new one asks for no other. */
+function pinnedRules(): number {
+  for (let rules = LATEST_RULES; rules > 1; rules--) if (patched(`rules-${rules}`)) return rules;
+  return 1;
 }
 
 /** Who started it without our client gave no memo; lists and the UI read the agent there. */

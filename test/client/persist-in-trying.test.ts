@@ -43,6 +43,12 @@ test('what another try cannot help is told at once, with what was attempted', as
   expect(said()).toBe(1);
 });
 
+test('a conversation that has as many signals as Temporal keeps for nobody says so, and what to do', async () => {
+  const { say } = failingWith(grpcError(3, 'exceeded workflow execution limit for signal events'));
+  const failure = persistInTrying({ attempt: 'cannot send to c-1' }, say);
+  await expect(failure).rejects.toMatchObject({ kind: 'queue-full', message: expect.stringContaining('Start a worker') });
+});
+
 test('a question that meets the moment between two runs is asked again, and no other is', async () => {
   const between = failingWith(grpcError(9, 'Workflow task is not scheduled yet.'));
   expect(await persistInTrying({ attempt: 'cannot ask', isWorthAnother: isBetweenRuns }, between.say)).toBe('answer');

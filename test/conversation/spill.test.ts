@@ -1,6 +1,7 @@
 import { apply } from '../../src/conversation/apply.js';
 import type { Recorded, RecordInput } from '../../src/conversation/effects.js';
 import { nextStep } from '../../src/conversation/next-step.js';
+import { LATEST_RULES } from '../../src/conversation/rules.js';
 import type { ConversationState } from '../../src/conversation/state.js';
 import { isTurnOpen, queueOf, statusOf } from '../../src/conversation/view.js';
 import { answer, applyAll, memoryEvents, open, recorded, said } from './drive.js';
@@ -21,6 +22,7 @@ function createHarness() {
   return {
     order,
     state: () => state,
+    pin: (rules: number) => (state = { ...state, rules }),
     tell: (...events: Parameters<typeof apply>[1][]) => (state = applyAll(state, ...events)),
     /** Steps until something waits; model calls are answered unless `holdModel`. */
     run(holdModel = false) {
@@ -60,6 +62,29 @@ test('ten thousand queued messages fit into half a megabyte of state and are ans
   harness.run();
   expect(harness.order.slice(1)).toEqual(Array.from({ length: 10_000 }, (_, i) => `turn_${String(i + 2).padStart(4, '0')}`));
   expect(harness.state().queue).toEqual([]);
+});
+
+test('what thousands of short messages carry beside their text goes to the store before a hand-over', () => {
+  const stateAt = (rules: number): number => {
+    const harness = createHarness();
+    harness.tell(said('m0'));
+    harness.run(true);
+    for (let i = 1; i <= 6_000; i++) harness.tell(said(`m${i}`, { text: 'go on' }));
+    harness.pin(rules);
+    harness.tell(
+      { kind: 'interrupt-requested', reason: null, at: 2000 },
+      { kind: 'stop-sent', at: 2000 },
+      { kind: 'time-passed', at: 9000 },
+    );
+    harness.tell({ kind: 'hand-over-due', reason: 'a test', at: 9000 });
+    expect(harness.run(true).kind).toBe('hand-over');
+    // One of them may have its turn by now.
+    expect(statusOf(harness.state(), 0).queued).toBeGreaterThanOrEqual(5_999);
+    return size(harness.state());
+  };
+  expect(stateAt(LATEST_RULES)).toBeLessThan(300 * 1024);
+  // 128 KiB of text is 18,000 of these.
+  expect(stateAt(2)).toBeGreaterThan(512 * 1024);
 });
 
 test('a reset among spilled messages keeps its place', () => {

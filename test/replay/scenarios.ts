@@ -177,6 +177,15 @@ export const scenarios: readonly Scenario[] = [
     },
   },
   {
+    // As the one before, by the rules that weigh what is carried.
+    name: 'weighed-hand-over',
+    world: () => ({ ...says(text('One.'), text('Two.'), text('Three.')), agent: { limits: { handOver: { events: 20 } } } }),
+    has: [MODEL, MARKER, UPDATE_DONE, 'EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW'],
+    async play({ world, id }) {
+      for (const message of ['first', 'second', 'third']) await world.client.send(id, message, START);
+    },
+  },
+  {
     name: 'signals-only',
     world: () => says(text('One.'), text('Two.')),
     has: [MODEL, 'EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED'],
