@@ -1,20 +1,35 @@
 /** What an application shares with its tools (seed 003, Context): one body of JSON, which a sub-agent reads where its parent has it. */
-import type { AppContextRef } from '../conversation/tool-effects.js';
+import type { AppContextRef, ToolFinished, ValuesRef } from '../conversation/tool-effects.js';
 import type { JsonObject } from '../conversation/message.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 
 /** Empty where there is none. What the store has lost is an error: a tool that goes on without it could do harm. */
 export async function readAppContext(store: Store, key: ConversationKey, at: AppContextRef | undefined): Promise<JsonObject> {
   if (!at) return {};
-  const text = await store.bodies.get({ ...key, ...at.origin }, at.ref);
+  const all = await Promise.all([at, ...(at.changes ?? [])].map((one) => readValues(store, key, one)));
+  return withoutNulls(all.reduce((values, change) => ({ ...values, ...change }), {}));
+}
+
+/** The whole as `change` leaves it, and the change alone: others may have changed it meanwhile. A key that is null goes. */
+export async function writeAppContext(
+  store: Store,
+  key: ConversationKey,
+  { shared, on, change }: { readonly shared: JsonObject; readonly on: AppContextRef | undefined; readonly change: JsonObject },
+): Promise<Required<Pick<ToolFinished, 'appContext' | 'contextChange'>>> {
+  const [whole, part] = await Promise.all(
+    [withoutNulls({ ...shared, ...change }), change].map((values) => store.bodies.put(key, JSON.stringify(values))),
+  );
+  if (!whole || !part) throw new Error('two bodies were written');
+  return { appContext: { ref: whole.ref }, contextChange: { ref: part.ref, on: on ?? null } };
+}
+
+async function readValues(store: Store, key: ConversationKey, { ref, origin }: ValuesRef): Promise<JsonObject> {
+  const text = await store.bodies.get({ ...key, ...origin }, ref);
   if (text === undefined)
-    throw new Error(`cannot read the context that tools share (${at.ref}): the store has lost it; send it again with a message`);
+    throw new Error(`cannot read the context that tools share (${ref}): the store has lost it; send it again with a message`);
   return JSON.parse(text) as JsonObject;
 }
 
-/** A key that is null goes. */
-export async function writeAppContext(store: Store, key: ConversationKey, values: JsonObject): Promise<AppContextRef> {
-  const kept = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null));
-  const { ref } = await store.bodies.put(key, JSON.stringify(kept));
-  return { ref };
+function withoutNulls(values: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null));
 }

@@ -24,7 +24,7 @@ import { SERVER_PATIENCE_MS, toolsOf } from './tools-of.js';
 import { hasMemoryChannel } from './offered-tools.js';
 import { toolMemory } from './tool-memory.js';
 
-interface Ended extends Pick<ToolFinished, 'task' | 'files' | 'appContext'> {
+interface Ended extends Pick<ToolFinished, 'task' | 'files' | 'appContext' | 'contextChange'> {
   readonly outcome: ToolOutcome;
   readonly text: string;
 }
@@ -64,10 +64,10 @@ export async function runTool(dependencies: ActivityDependencies, input: RunTool
       kept = await keepResult({ store, plugins: dependencies.compactionPlugins ?? {}, inlineLimit }, key, input, answered);
     });
     await runProcessors([...(dependencies.processors?.toolResult ?? []), ingest], withPersonsWord(ended.text, input, argument), context);
-    const { task, files, appContext } = ended;
+    const { task, files, appContext, contextChange } = ended;
     const { text, item, record } = kept;
     const usage = spent();
-    const told = { ...(task && { task }), ...(files && { files }), ...(appContext && { appContext }) };
+    const told = { ...(task && { task }), ...(files && { files }), ...(appContext && { appContext, contextChange }) };
     const beside = { ...told, ...(item && { item }), ...(usage && { usage }) };
     const finished: ToolFinished = { ...finishedOf(input, ended.outcome, ''), ts, text, ...beside };
     return { result: finished, entry: toolEntry(finished, input.seq), ...(record && { items: [record] }) };
@@ -124,8 +124,8 @@ async function run(dependencies: ActivityDependencies, { input, agent, memory, a
   }
   const result = await untilAborted(signal, tool.run(argument, context));
   if (result?.ok === true) {
-    const appContext = result.context && (await writeAppContext(store, key, { ...shared, ...result.context }));
-    return { outcome: 'ok', text: result.content, task: result.task, files: result.files, ...(appContext && { appContext }) };
+    const changed = result.context && (await writeAppContext(store, key, { shared, on: input.appContext, change: result.context }));
+    return { outcome: 'ok', text: result.content, task: result.task, files: result.files, ...changed };
   }
   if (result) return { outcome: 'error', text: result.error };
   const harmless = input.plan.repeatable;

@@ -9,6 +9,7 @@ import { budgetOf, leftOf } from './budget.js';
 import type { ChildNews, ChildReport, Delegation, StartOptions } from './contract.js';
 import { isHeld } from './control.js';
 import type { ConversationEvent } from './event.js';
+import type { AppContextRef } from './tool-effects.js';
 import { addUsage, turnId, type ConversationState, type ToolCall } from './state.js';
 import { spend, withToolCalls } from './turn-access.js';
 import { approvalsOf, reply } from './waiting.js';
@@ -32,7 +33,6 @@ export function childToStart(state: ConversationState): ChildStart | undefined {
   if (!call || call.plan.instead?.kind !== 'delegate') return undefined;
   const { agent, task, title, budget, memory } = call.plan.instead;
   const limit = smaller(budget ?? {}, leftOf(budgetOf(state), state.usage));
-  const origin = state.appContext && (state.appContext.origin ?? { conversation, life: identity.life });
   return {
     callId: call.id,
     child: `${conversation}:${turnId(turn.number)}:${call.id.replace(/^.*\/c/, '')}`,
@@ -50,11 +50,16 @@ export function childToStart(state: ConversationState): ChildStart | undefined {
           ...(memory && { memory: { session: state.session, until: memory === 'shared' ? null : state.now } }),
         },
         task,
-        ...(state.appContext && origin && { appContext: { ref: state.appContext.ref, origin } }),
+        ...(state.appContext && { appContext: seenFromElsewhere(state.appContext, { conversation, life: identity.life }) }),
       },
     },
     summary: title,
   };
+}
+
+/** As a sub-agent can read it: in the store of the conversation that wrote it. */
+function seenFromElsewhere({ changes, ...base }: AppContextRef, own: NonNullable<AppContextRef['origin']>): AppContextRef {
+  return { origin: own, ...base, ...(changes && { changes: changes.map((change) => ({ origin: own, ...change })) }) };
 }
 
 export function startChild(state: ConversationState, { callId, child }: Of<'child-started'>): ConversationState {

@@ -60,10 +60,16 @@ export interface ApprovedWith {
   readonly input?: JsonValue;
 }
 
-/** Where values lie that tools see and the model never does (seed 003, Context): in the store, maybe of the conversation that began it. */
-export interface AppContextRef {
+/** JSON in the store, maybe of the conversation that began it. */
+export interface ValuesRef {
   readonly ref: string;
   readonly origin?: { readonly conversation: string; readonly life: string };
+}
+
+/** Where values lie that tools see and the model never does (seed 003, Context). */
+export interface AppContextRef extends ValuesRef {
+  /** What tools have changed since, side by side with others, in the order in which they ended. A key that is null goes. */
+  readonly changes?: readonly ValuesRef[];
 }
 
 export interface RunToolInput {
@@ -100,6 +106,8 @@ export interface ToolFinished {
   readonly text: Body;
   /** The values that tools share, as this one has left them. */
   readonly appContext?: AppContextRef;
+  /** What of them it has changed, and what it saw; absent in what an earlier version told. */
+  readonly contextChange?: { readonly ref: string; readonly on: AppContextRef | null };
   /** Absent for what is short, and where the agent has no memory channel. */
   readonly item?: ItemRef;
   /** What a model took that the tool has asked. */

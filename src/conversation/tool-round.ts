@@ -8,6 +8,7 @@ import { toolEntry } from './entries.js';
 import { countResult } from './citing.js';
 import type { ConversationEvent } from './event.js';
 import type { AssistantBlock, JsonValue } from './message.js';
+import type { AppContextRef, ToolFinished } from './tool-effects.js';
 import { answerFor, resultEntry, settle } from './settlement.js';
 import { addUsage, type ConversationState, type ToolCall } from './state.js';
 import { beginningOf } from './text.js';
@@ -107,10 +108,17 @@ export function finishTool(state: ConversationState, event: Of<'tool-finished'>)
   const done: ConversationState = {
     ...counted,
     unpersisted: result.persisted ? state.unpersisted : [...state.unpersisted, toolEntry(result, call.seq)],
-    ...(result.appContext ? { appContext: result.appContext } : {}),
+    ...(result.appContext ? { appContext: contextAfter(state.appContext, result.appContext, result.contextChange) } : {}),
     ...(result.task ? { memory: { ...counted.memory, task: result.task } } : {}),
   };
   return endRoundIfDone(withToolCalls(done, (other) => (other === call ? { ...call, status: 'done' } : other)));
+}
+
+/** Tools that run side by side see the same values: each changes what it has changed, and takes nothing back. */
+function contextAfter(now: AppContextRef | undefined, whole: AppContextRef, change: ToolFinished['contextChange']): AppContextRef {
+  const isAsItWas = JSON.stringify(now ?? null) === JSON.stringify(change?.on ?? null);
+  if (!change || !now || isAsItWas) return whole;
+  return { ...now, changes: [...(now.changes ?? []), { ref: change.ref }] };
 }
 
 export function failTool(state: ConversationState, event: Of<'tool-run-failed'>): ConversationState {

@@ -25,7 +25,7 @@ sceneTest(
     await until('all of them in the store', async () => (await scene.client.history(id)).length === SIGNALS);
     const said = (await scene.client.history(id)).map(({ messageId }) => messageId);
     expect(new Set(said).size).toBe(SIGNALS);
-    expect(await Promise.race([worker.ended, 'it lives'])).toBe('it lives');
+    expect(await Promise.race([worker.ended, Promise.resolve('it lives')])).toBe('it lives');
   },
   LONG ? 300_000 : 90_000,
 );

@@ -32,11 +32,34 @@ const whoAmI = defineTool({
   run: (_, { context }) => ({ ok: true, content: `user ${String(context['user'])}`, context: { seen: true, user: null } }),
 });
 
+/** Ends when so many of it are running. */
+let together = 0;
+const toldAll = gate();
+const keep = defineTool({
+  name: 'keep',
+  description: 'Keeps a value, beside the others that do.',
+  input: z.object({ key: z.string() }),
+  policy: { repeatable: true },
+  run: async ({ key }, { context }) => {
+    together += 1;
+    if (together === 3) toldAll.release();
+    await toldAll.until;
+    return { ok: true, content: `saw ${Object.keys(context).join(' ')}`, context: { [key]: true, ...(key === 'c' && { user: null }) } };
+  },
+});
+const shared = defineTool({
+  name: 'shared',
+  description: 'Says which values there are.',
+  input: z.object({}),
+  policy: { repeatable: true },
+  run: (_, { context }) => Object.keys(context).sort().join(' '),
+});
+
 const stage = createStage();
 let world: World;
 
 beforeAll(async () => {
-  world = await startWorld({ answer: stage.answer, tools: [pay, whoAmI, askUser] });
+  world = await startWorld({ answer: stage.answer, tools: [pay, whoAmI, keep, shared, askUser] });
   await world.writeAgent('hasty', { approvalExpiryMs: 1_000 });
 });
 afterAll(() => world.close());
@@ -234,6 +257,20 @@ test('tools see the context, and change it for each other; no byte of it reaches
   await world.client.send(id, { text: say(id, 'and now?'), context: { user: 'Bob', secret } });
   expect(resultTexts(stage.requests(id).at(-1))).toEqual(['user Bob']);
   expect(JSON.stringify(stage.requests(id))).not.toContain(secret);
+});
+
+test('tools that run side by side take nothing back of what the others change', async () => {
+  const id = world.id();
+  const calls = ['a', 'b', 'c'].map((key) => ({ name: 'keep', input: { key } }));
+  stage.play(id, callTools(...calls), callTool('shared'), callTool('who_am_i'), callTool('shared'), text('All of them.'));
+  await world.client.send(id, say(id, 'keep these'), { start: { context: { user: 'Ada', other: 1 } } });
+  expect(stage.requests(id).flatMap((request, n) => (n === 0 ? [] : [resultTexts(request)]))).toEqual([
+    ['saw user other', 'saw user other', 'saw user other'],
+    ['a b c other'],
+    ['user undefined'],
+    ['a b c other seen'],
+  ]);
+  await expectHealthy(id);
 });
 
 test('a message is taken back while it waits, and not after; a receipt says where it stands', async () => {
