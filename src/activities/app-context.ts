@@ -16,10 +16,8 @@ export async function writeAppContext(
   key: ConversationKey,
   { shared, on, change }: { readonly shared: JsonObject; readonly on: AppContextRef | undefined; readonly change: JsonObject },
 ): Promise<Required<Pick<ToolFinished, 'appContext' | 'contextChange'>>> {
-  const [whole, part] = await Promise.all(
-    [withoutNulls({ ...shared, ...change }), change].map((values) => store.bodies.put(key, JSON.stringify(values))),
-  );
-  if (!whole || !part) throw new Error('two bodies were written');
+  const put = (values: JsonObject): Promise<{ readonly ref: string }> => store.bodies.put(key, JSON.stringify(values));
+  const [whole, part] = await Promise.all([put(withoutNulls({ ...shared, ...change })), put(change)]);
   return { appContext: { ref: whole.ref }, contextChange: { ref: part.ref, on: on ?? null } };
 }
 
