@@ -12,7 +12,7 @@ import { memoryAnswerTokens } from './budget.js';
 import { configOf } from './consolidate.js';
 import { startHeartbeat } from './heartbeat.js';
 import type { ActivityDependencies } from './index.js';
-import { scopeKey } from './remember.js';
+import { scopeKey } from './key.js';
 
 export interface CareInput {
   readonly scope: string;

@@ -4,7 +4,6 @@
  * a prompt or a person sees; that is `remember`.
  */
 import { Context, log } from '@temporalio/activity';
-import { ApplicationFailure } from '@temporalio/common';
 import { AgentConfigError } from '../agents/load-agent.js';
 import { agentConfigSchema, type AgentConfig } from '../agents/agent-config.js';
 import type { ConsolidateInput, Consolidated } from '../conversation/memory-effects.js';
@@ -26,7 +25,7 @@ import { performEffect, type Done } from './effect.js';
 import { healMemory } from './heal-memory.js';
 import { startHeartbeat } from './heartbeat.js';
 import type { ActivityDependencies } from './index.js';
-import { hashOf } from './key.js';
+import { hashOf, scopeKey } from './key.js';
 
 /** Fewer than the usual four: not every language is that thrifty. */
 const CHARACTERS_PER_TOKEN = 3;
@@ -37,9 +36,7 @@ type Persisted = Consolidated & { readonly persisted: boolean };
 
 export async function consolidate(dependencies: ActivityDependencies, { scope, request }: ConsolidateInput): Promise<Consolidated> {
   const activity = Context.current();
-  const { workflowNamespace: namespace } = activity.info;
-  if (!namespace) throw ApplicationFailure.nonRetryable('this activity belongs to a memory and was started outside of one', 'internal');
-  const key: ConversationKey = { namespace, scope, conversation: request.conversation, life: request.life };
+  const key: ConversationKey = { ...scopeKey(scope), conversation: request.conversation, life: request.life };
   const stopHeartbeat = startHeartbeat(activity);
   try {
     const { persisted: _, ...result } = await performEffect<Persisted>(dependencies.store, {

@@ -5,7 +5,8 @@ import { isForgotten, redactor, tombstoneFor, withoutForgotten } from '../memory
 import type { LineSource } from '../memory/documents/documents.js';
 import { linesOf } from '../memory/documents/memory-lines.js';
 import type { ScopeKey, Store } from '../stores/store.js';
-import { scopeKey } from './remember.js';
+import { scopeKey } from './key.js';
+import { replaceMemory } from './replace-memory.js';
 
 export interface ForgetInput {
   readonly scope: string;
@@ -19,8 +20,6 @@ export interface ReviewInput {
   readonly id: string;
   readonly decision: 'accept' | 'reject';
 }
-
-const TRIES = 5;
 
 /** The tombstone first: from then on nothing brings it back, whatever else is cut off. All of it may be done again. */
 export async function forget(store: Store, { scope, text, at }: ForgetInput): Promise<Forgotten> {
@@ -82,15 +81,9 @@ interface Change {
 }
 
 async function change({ documents }: Store, key: ScopeKey, { make, lines = [], ...what }: Change): Promise<{ readonly removed: string[] }> {
-  for (let attempt = 1; attempt <= TRIES; attempt++) {
-    const current = await documents.memory(key);
-    const text = make(current.text);
-    if (text === current.text) return { removed: [] };
-    const written = await documents.writeMemory(key, { ...what, from: current.version, text, lines });
-    const left = new Set(linesOf(text));
-    if (written.status === 'written') return { removed: linesOf(current.text).filter((line) => !left.has(line)) };
-  }
-  throw ApplicationFailure.retryable(`cannot write MEMORY.md of ${key.scope}: it changes all the time; it is tried again`, 'conflict');
+  const { before, after } = await replaceMemory(documents, key, what, ({ text }) => ({ text: make(text), lines }));
+  const left = new Set(linesOf(after));
+  return { removed: linesOf(before).filter((line) => !left.has(line)) };
 }
 
 function withLine(text: string, line: string): string {

@@ -1,13 +1,21 @@
 import { createHash } from 'node:crypto';
 import { Context } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/common';
 import type { ConversationIdentity } from '../conversation/effects.js';
-import type { ConversationKey } from '../stores/store.js';
+import type { ConversationKey, ScopeKey } from '../stores/store.js';
 
 /** Whose traces the running activity writes: namespace and id as Temporal knows them, never from an argument. */
 export function keyOf({ life, scope }: ConversationIdentity): ConversationKey {
   const { workflowNamespace, workflowExecution } = Context.current().info;
   if (!workflowNamespace || !workflowExecution) throw new Error('this activity belongs to a conversation and was started outside of one');
   return { namespace: workflowNamespace, conversation: workflowExecution.workflowId, life, scope };
+}
+
+/** Whose memory the running activity writes. */
+export function scopeKey(scope: string): ScopeKey {
+  const { workflowNamespace: namespace } = Context.current().info;
+  if (!namespace) throw ApplicationFailure.nonRetryable('this activity belongs to a memory and was started outside of one', 'internal');
+  return { namespace, scope };
 }
 
 /**

@@ -2,16 +2,14 @@
  * `remember`: what a consolidation has made is written: HISTORY first, then MEMORY.md, then what waits for a person. Each once per id,
  * so that a second attempt changes nothing. A MEMORY.md that somebody has changed meanwhile is merged, not overwritten.
  */
-import { Context, log } from '@temporalio/activity';
-import { ApplicationFailure } from '@temporalio/common';
+import { log } from '@temporalio/activity';
 import type { MemoryUpdate, Remembered, RememberInput } from '../conversation/memory-effects.js';
 import { mergeMemory } from '../memory/consolidation/merge.js';
 import type { Tombstone } from '../memory/documents/documents.js';
 import { isForgotten, redactor, withoutForgotten } from '../memory/documents/forgetting.js';
 import type { ScopeKey, Store } from '../stores/store.js';
-
-/** Between reading and writing a person may write: nobody is that quick five times. */
-const TRIES = 5;
+import { scopeKey } from './key.js';
+import { replaceMemory } from './replace-memory.js';
 
 /** `at`: when it was, in epoch milliseconds, for what is written again. */
 export async function remember(store: Store, input: RememberInput, at: number = Date.now()): Promise<Remembered> {
@@ -32,32 +30,17 @@ export async function remember(store: Store, input: RememberInput, at: number = 
 }
 
 async function write(
-  store: Store,
+  { documents }: Store,
   key: ScopeKey,
   { id, cause }: RememberInput,
   { update, tombstones, ts }: { readonly update: MemoryUpdate; readonly tombstones: readonly Tombstone[]; readonly ts: number },
 ): Promise<string> {
-  const base = await store.documents.memoryText(key, update.from);
-  for (let attempt = 1; attempt <= TRIES; attempt++) {
-    const current = await store.documents.memory(key);
-    const merged =
-      current.version === update.from
-        ? update.text
-        : base === undefined
-          ? update.text
-          : mergeMemory({ base, theirs: current.text, ours: update.text });
-    const text = withoutForgotten(merged, tombstones, key.scope);
-    const lines = update.added.filter(({ line }) => !isForgotten(line, tombstones, key.scope));
-    if (text === current.text) return current.version;
-    const written = await store.documents.writeMemory(key, { id, ts, cause, from: current.version, text, lines });
-    if (written.status === 'written') return written.version;
-  }
-  throw ApplicationFailure.retryable(`cannot write MEMORY.md of ${key.scope}: it changes all the time; it is tried again`, 'conflict');
-}
-
-/** Namespace as Temporal knows it, never from an argument. */
-export function scopeKey(scope: string): ScopeKey {
-  const { workflowNamespace: namespace } = Context.current().info;
-  if (!namespace) throw ApplicationFailure.nonRetryable('this activity belongs to a memory and was started outside of one', 'internal');
-  return { namespace, scope };
+  const base = await documents.memoryText(key, update.from);
+  const lines = update.added.filter(({ line }) => !isForgotten(line, tombstones, key.scope));
+  const { version } = await replaceMemory(documents, key, { id, ts, cause }, (current) => {
+    const isOurs = current.version === update.from || base === undefined;
+    const merged = isOurs ? update.text : mergeMemory({ base, theirs: current.text, ours: update.text });
+    return { text: withoutForgotten(merged, tombstones, key.scope), lines };
+  });
+  return version;
 }

@@ -1,13 +1,10 @@
 /** `perdura fork`, `rewind`, `resume` and `delete` as a person runs them: processes of their own, a real Temporal, a file store. */
-import { spawn } from 'node:child_process';
-import { join } from 'node:path';
 import { text } from '../../../src/testing/reply.js';
+import { runPerdura, type Ran } from '../../support/run-perdura.js';
 import { createStage, say } from '../../support/stage.js';
 import { startWorld, type World } from '../../support/world.js';
 
 jest.setTimeout(120_000);
-
-const PERDURA = join(__dirname, '..', '..', '..', 'bin', 'perdura');
 
 const stage = createStage({ by: 'last' });
 let world: World;
@@ -18,27 +15,7 @@ beforeAll(async () => {
 afterAll(() => world.close());
 afterEach(() => expect(world.api.problems).toEqual([]));
 
-interface Ran {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-function perdura(...args: readonly string[]): Promise<Ran> {
-  const env = {
-    PATH: '',
-    HOME: world.dir,
-    TEMPORAL_ADDRESS: process.env['PERDURA_TEST_ADDRESS'],
-    PERDURA_TASK_QUEUE: world.taskQueue,
-    PERDURA_MEMORY_DIR: join(world.dir, 'memory'),
-  };
-  const child = spawn(process.execPath, [PERDURA, ...args], { cwd: world.dir, env });
-  const said = { stdout: '', stderr: '' };
-  child.stdout.setEncoding('utf8').on('data', (piece: string) => (said.stdout += piece));
-  child.stderr.setEncoding('utf8').on('data', (piece: string) => (said.stderr += piece));
-  child.stdin.end();
-  return new Promise((resolve) => child.on('close', (code) => resolve({ code, ...said })));
-}
+const perdura = (...args: readonly string[]): Promise<Ran> => runPerdura(world, args);
 
 async function talk(turns: number): Promise<string> {
   const id = world.id();

@@ -1,15 +1,14 @@
 /** The commands on a scope's memory, as a person runs them: processes of their own, a real Temporal, a worker, a file store. */
-import { spawn } from 'node:child_process';
 import { appendFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { LineSource } from '../../../src/memory/documents/documents.js';
 import { text } from '../../../src/testing/reply.js';
+import { runPerdura, type Ran } from '../../support/run-perdura.js';
 import { createStage, say } from '../../support/stage.js';
 import { startWorld, type World } from '../../support/world.js';
 
 jest.setTimeout(120_000);
 
-const PERDURA = join(__dirname, '..', '..', '..', 'bin', 'perdura');
 /** What a terminal would take for an instruction. */
 const UNSAFE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/;
 
@@ -23,28 +22,7 @@ beforeAll(async () => {
 afterAll(() => world.close());
 afterEach(() => expect(world.api.problems).toEqual([]));
 
-interface Ran {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-function perdura(...args: readonly string[]): Promise<Ran> {
-  const env = {
-    PATH: '',
-    HOME: world.dir,
-    TEMPORAL_ADDRESS: process.env['PERDURA_TEST_ADDRESS'],
-    PERDURA_TASK_QUEUE: world.taskQueue,
-    PERDURA_MEMORY_DIR: join(world.dir, 'memory'),
-    PERDURA_AGENTS_DIR: join(world.dir, 'agents'),
-  };
-  const child = spawn(process.execPath, [PERDURA, ...args], { cwd: world.dir, env });
-  const said = { stdout: '', stderr: '' };
-  child.stdout.setEncoding('utf8').on('data', (piece: string) => (said.stdout += piece));
-  child.stderr.setEncoding('utf8').on('data', (piece: string) => (said.stderr += piece));
-  child.stdin.end();
-  return new Promise((resolve) => child.on('close', (code) => resolve({ code, ...said })));
-}
+const perdura = (...args: readonly string[]): Promise<Ran> => runPerdura(world, args);
 
 function parsed(ran: Ran): unknown {
   expect({ code: ran.code, stderr: ran.stderr }).toEqual({ code: 0, stderr: expect.not.stringContaining('cannot') });

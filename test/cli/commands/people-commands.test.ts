@@ -1,8 +1,8 @@
 /** What waits for a person is decided by commands, whatever became of the worker meanwhile. */
-import { spawn } from 'node:child_process';
 import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { callTool, gate, text } from '../../../src/testing/reply.js';
+import { runPerdura, type Ran } from '../../support/run-perdura.js';
 import { createStage, resultTexts, say } from '../../support/stage.js';
 import { waitFor } from '../../support/wait-for.js';
 import { startWorkerProcess, type WorkerProcess } from '../../support/worker-process.js';
@@ -10,7 +10,6 @@ import { startWorld, type World } from '../../support/world.js';
 
 jest.setTimeout(180_000);
 
-const PERDURA = join(__dirname, '..', '..', '..', 'bin', 'perdura');
 const AGENT = { approvals: [{ tool: 'read_file', policy: 'ask', why: 'files are private' }] };
 
 const stage = createStage();
@@ -61,14 +60,7 @@ function environment() {
   };
 }
 
-function perdura(...args: readonly string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const child = spawn(process.execPath, [PERDURA, ...args], { cwd: world.dir, env: { PATH: '', HOME: world.dir, ...environment() } });
-  const said = { stdout: '', stderr: '' };
-  child.stdout.setEncoding('utf8').on('data', (piece: string) => (said.stdout += piece));
-  child.stderr.setEncoding('utf8').on('data', (piece: string) => (said.stderr += piece));
-  child.stdin.end();
-  return new Promise((resolve) => child.on('close', (code) => resolve({ code, ...said })));
-}
+const perdura = (...args: readonly string[]): Promise<Ran> => runPerdura(world, args);
 
 test('an approval survives the kill of the worker, is told of once, and is decided by a command', async () => {
   const id = world.id();

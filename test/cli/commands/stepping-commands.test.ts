@@ -1,14 +1,12 @@
 /** mode, step, break, queue, debug and context --why, as a person runs them: a process each, a real Temporal, a worker, a file store. */
-import { spawn } from 'node:child_process';
-import { join } from 'node:path';
 import { callTool, text } from '../../../src/testing/reply.js';
+import { runPerdura, type Ran } from '../../support/run-perdura.js';
 import { createStage, say } from '../../support/stage.js';
 import { waitFor } from '../../support/wait-for.js';
 import { startWorld, type World } from '../../support/world.js';
 
 jest.setTimeout(120_000);
 
-const PERDURA = join(__dirname, '..', '..', '..', 'bin', 'perdura');
 const SUMMARY = JSON.stringify({
   episodic: { summary: 'They spoke of the harbour.', tags: ['harbour'], salience: 0.7 },
   semantic: [],
@@ -30,27 +28,7 @@ beforeAll(async () => {
 afterAll(() => world.close());
 afterEach(() => expect(world.api.problems).toEqual([]));
 
-interface Ran {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-function perdura(args: readonly string[], input = ''): Promise<Ran> {
-  const env = {
-    PATH: '',
-    HOME: world.dir,
-    TEMPORAL_ADDRESS: process.env['PERDURA_TEST_ADDRESS'],
-    PERDURA_TASK_QUEUE: world.taskQueue,
-    PERDURA_MEMORY_DIR: join(world.dir, 'memory'),
-  };
-  const child = spawn(process.execPath, [PERDURA, ...args], { cwd: world.dir, env });
-  const said = { stdout: '', stderr: '' };
-  child.stdout.setEncoding('utf8').on('data', (piece: string) => (said.stdout += piece));
-  child.stderr.setEncoding('utf8').on('data', (piece: string) => (said.stderr += piece));
-  child.stdin.end(input);
-  return new Promise((resolve) => child.on('close', (code) => resolve({ code, ...said })));
-}
+const perdura = (args: readonly string[], input = ''): Promise<Ran> => runPerdura(world, args, input);
 
 async function json<T = Record<string, unknown>>(...args: readonly string[]): Promise<T> {
   const { code, stdout, stderr } = await perdura([...args, '-o', 'json']);
