@@ -3,7 +3,7 @@
  * written straight into the store: what is measured is the fork.
  */
 import type { Entry } from '../../src/conversation/message.js';
-import { turnId } from '../../src/conversation/state.js';
+import { turnId } from '../../src/conversation/turn-id.js';
 import type { ConversationKey, Store } from '../../src/stores/store.js';
 import { ANSWER, FINDING } from '../bodies.js';
 import { median } from '../pairs.js';

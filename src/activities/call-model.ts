@@ -6,7 +6,7 @@ import type { TurnResult } from '../conversation/contract.js';
 import type { CallModelInput, ModelAnswer } from '../conversation/effects.js';
 import { assistantEntry } from '../conversation/entries.js';
 import type { AssistantBlock, JsonValue, ModelStop, Usage } from '../conversation/message.js';
-import { addUsage } from '../conversation/state.js';
+import { addUsage } from '../conversation/usage.js';
 import type { ConversationKey } from '../stores/store.js';
 import { ModelInterrupted, type ModelDelta, type ModelResponse } from '../models/model.js';
 import { costUsd } from '../models/registry.js';

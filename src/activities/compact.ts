@@ -7,7 +7,7 @@ import type { AgentConfig } from '../agents/agent-config.js';
 import type { CompactInput, Compacted, CompactionRecord, UncompactInput } from '../conversation/compaction-effects.js';
 import { shownText, type Entry, type JsonValue } from '../conversation/message.js';
 import { slotsOf, withSlot } from '../conversation/slots.js';
-import { addUsage } from '../conversation/state.js';
+import { addUsage } from '../conversation/usage.js';
 import { beginningOf } from '../conversation/text.js';
 import { withBodies } from '../memory/bodies.js';
 import { compactWith, createCompactorRegistry, WORKING_FLOW_COMPACTOR, type Compactor } from '../memory/compaction/compactor.js';

@@ -6,7 +6,7 @@ import { Context, log } from '@temporalio/activity';
 import type { OpenedOrigin, OpenOriginInput, RetoldEpisode } from '../conversation/lineage-effects.js';
 import type { SharedSlots } from '../conversation/lives.js';
 import { slotsOf } from '../conversation/slots.js';
-import { turnId } from '../conversation/state.js';
+import { turnId } from '../conversation/turn-id.js';
 import { bodiesOf } from '../memory/bodies.js';
 import { countMessages } from '../memory/consolidation/conversation-entries.js';
 import { rangesOf, slotsIn, sortedRanges, type Past, type Prefix } from '../memory/prefix.js';

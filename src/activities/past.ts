@@ -10,7 +10,7 @@ import type { ConversationIdentity } from '../conversation/effects.js';
 import type { Resumption } from '../conversation/lineage-effects.js';
 import type { Task } from '../conversation/compaction-effects.js';
 import { shownText, type Entry } from '../conversation/message.js';
-import { turnId, turnNumber } from '../conversation/state.js';
+import { turnId, turnNumber } from '../conversation/turn-id.js';
 import { beginningOf } from '../conversation/text.js';
 import { memoryBundle } from '../memory/compaction/snapshot.js';
 import { toConversationEntries } from '../memory/consolidation/conversation-entries.js';

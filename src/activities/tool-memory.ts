@@ -2,7 +2,7 @@
 import type { Context } from '@temporalio/activity';
 import type { AgentConfig } from '../agents/agent-config.js';
 import type { RunToolInput } from '../conversation/tool-effects.js';
-import { NO_USAGE } from '../conversation/state.js';
+import { NO_USAGE } from '../conversation/usage.js';
 import type { Usage } from '../conversation/message.js';
 import type { AgentMemory } from '../memory/channel/agent-memory.js';
 import { itemId } from '../memory/channel/item-id.js';

@@ -1,4 +1,4 @@
-import { turnId } from '../conversation/state.js';
+import { turnId } from '../conversation/turn-id.js';
 import { CliError, EXIT } from './exit.js';
 
 /** `7` or `turn_0007`, as people write a turn. */

@@ -14,7 +14,10 @@ import type { AppChunk, AppEvent, ChunkOperation, NewChunk, ReducerView } from '
 import { settle } from './settlement.js';
 import { slotsOf, toRanges } from './slots.js';
 import { utf8Length } from './text.js';
-import { estimateTokens, turnId, type ConversationState, type QueueItem } from './state.js';
+import type { QueueItem } from './queue-state.js';
+import type { ConversationState } from './state.js';
+import { estimateTokens } from './token-usage.js';
+import { turnId } from './turn-id.js';
 
 type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
 

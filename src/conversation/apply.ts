@@ -27,7 +27,8 @@ import { acceptOrigin, failOpening, holdEvent, startOpening } from './lineage.js
 import { acceptPersisted, acceptRecorded, failPersist, failRecord, startRecord } from './recording.js';
 import { acceptRewound, failRewind, isRewinding, requestRewind, startRewind } from './rewinding.js';
 import { CONSOLIDATING_RULES } from './rules.js';
-import { turnId, type ConversationState } from './state.js';
+import type { ConversationState } from './state.js';
+import { turnId } from './turn-id.js';
 import { acceptAnswer, failModelCall, startModelCall } from './model-call.js';
 import { lookAfterChildren, startLook } from './looking-after.js';
 import { startNotifying } from './notice.js';

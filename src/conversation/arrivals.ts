@@ -8,7 +8,9 @@
  */
 import type { ConversationEvent } from './event.js';
 import { LIMITS, type Consolidation } from './contract.js';
-import { turnId, type ConversationState, type QueuedMessage, type QueueItem } from './state.js';
+import type { QueuedMessage, QueueItem } from './queue-state.js';
+import type { ConversationState } from './state.js';
+import { turnId } from './turn-id.js';
 import { mediaBytes, mediaOf } from './media.js';
 import { utf8Length } from './text.js';
 import { stopTurn } from './turn.js';

@@ -9,7 +9,8 @@
  */
 import type { ToolFinished } from './tool-effects.js';
 import type { ConversationMessage, ToolResultMessage } from './message.js';
-import { estimateTokens, type ConversationState } from './state.js';
+import type { ConversationState } from './state.js';
+import { estimateTokens } from './token-usage.js';
 
 export const WHOLE_SHARE = 0.25;
 export const TOGETHER_SHARE = 0.5;

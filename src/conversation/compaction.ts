@@ -14,7 +14,10 @@ import { stayingTokens } from './citing.js';
 import type { ConversationEvent } from './event.js';
 import { countSlots, slotsOf, toRanges, withSlot, type SlotRange } from './slots.js';
 import { checkThresholds, DEFAULT_THRESHOLDS } from './token-usage.js';
-import { addUsage, NO_MEMORY, turnId, type ConversationState, type MemoryState } from './state.js';
+import { NO_MEMORY, type MemoryState } from './memory-state.js';
+import type { ConversationState } from './state.js';
+import { turnId } from './turn-id.js';
+import { addUsage } from './usage.js';
 
 type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
 

@@ -13,7 +13,9 @@ import type { ConversationEvent } from './event.js';
 import { announce } from './settlement.js';
 import { slotsOf } from './slots.js';
 import { queuedCount } from './spill.js';
-import { turnId, type ConversationState, type QueueItem } from './state.js';
+import type { QueueItem } from './queue-state.js';
+import type { ConversationState } from './state.js';
+import { turnId } from './turn-id.js';
 
 type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
 

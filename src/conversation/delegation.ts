@@ -10,7 +10,10 @@ import type { ChildNews, ChildReport, Delegation, StartOptions } from './contrac
 import { isHeld } from './control.js';
 import type { ConversationEvent } from './event.js';
 import type { AppContextRef } from './tool-effects.js';
-import { addUsage, turnId, type ConversationState, type ToolCall } from './state.js';
+import type { ConversationState } from './state.js';
+import { turnId } from './turn-id.js';
+import type { ToolCall } from './turn-state.js';
+import { addUsage } from './usage.js';
 import { spend, withToolCalls } from './turn-access.js';
 import { approvalsOf, reply } from './waiting.js';
 

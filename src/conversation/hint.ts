@@ -4,7 +4,9 @@ import type { AgentSettings } from './effects.js';
 import type { Entry } from './message.js';
 import { settle } from './settlement.js';
 import { withSlot } from './slots.js';
-import { estimateTokens, turnId, type ConversationState } from './state.js';
+import type { ConversationState } from './state.js';
+import { estimateTokens } from './token-usage.js';
+import { turnId } from './turn-id.js';
 
 /** An entry of its own, so that the prompt stays as it is once it was said. */
 export function withHint(state: ConversationState): ConversationState {

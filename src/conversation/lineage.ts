@@ -9,7 +9,10 @@ import type { Origin } from './contract.js';
 import type { OpenOriginInput, Resumption } from './lineage-effects.js';
 import type { ConversationEvent } from './event.js';
 import { slotsOf, type SlotRange } from './slots.js';
-import { estimateTokens, NO_MEMORY, turnId, type ConversationState, type MemoryState } from './state.js';
+import { NO_MEMORY, type MemoryState } from './memory-state.js';
+import type { ConversationState } from './state.js';
+import { estimateTokens } from './token-usage.js';
+import { turnId } from './turn-id.js';
 
 type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
 

@@ -6,7 +6,9 @@
  */
 import { acceptReport, runningChildren } from './delegation.js';
 import type { ConversationEvent } from './event.js';
-import { NO_USAGE, type ConversationState, type Looks } from './state.js';
+import type { ConversationState } from './state.js';
+import type { Looks } from './turn-state.js';
+import { NO_USAGE } from './usage.js';
 import { withToolCalls } from './turn-access.js';
 
 type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;

@@ -10,7 +10,8 @@ import type { StepFailure } from './effects.js';
 import type { MemoryStatus } from './memory-contract.js';
 import type { Usage } from './message.js';
 import { retryAfter } from './retry.js';
-import { addUsage, NO_USAGE, type Retry } from './state.js';
+import type { Retry } from './turn-state.js';
+import { addUsage, NO_USAGE } from './usage.js';
 import { asCode } from './text.js';
 
 export interface MemoryQueue {

@@ -1,7 +1,8 @@
 /** Somebody is to hear that a person is waited for: once for each wait, and nobody waits for the telling. */
 import type { NotifyInput } from './tool-effects.js';
 import type { ConversationEvent } from './event.js';
-import type { ConversationState, ToolCall } from './state.js';
+import type { ConversationState } from './state.js';
+import type { ToolCall } from './turn-state.js';
 import { withToolCalls } from './turn-access.js';
 
 type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;

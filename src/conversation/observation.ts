@@ -6,7 +6,9 @@ import type { StepResult, StopReason } from './contract.js';
 import type { ConversationEvent } from './event.js';
 import type { Usage } from './message.js';
 import { queuedCount } from './spill.js';
-import { turnId, type ConversationState, type EndedTurn } from './state.js';
+import type { ConversationState } from './state.js';
+import { turnId } from './turn-id.js';
+import type { EndedTurn } from './turn-state.js';
 
 /** Of what the next model call would see (the seed's MemoryState), and of what waits. */
 export interface StateSummary {

@@ -7,7 +7,8 @@
 import { apply } from './apply.js';
 import type { ConversationEvent } from './event.js';
 import type { Run } from './rebuild.js';
-import { turnNumber, type ConversationState } from './state.js';
+import type { ConversationState } from './state.js';
+import { turnNumber } from './turn-id.js';
 
 export interface Moment {
   readonly position: number;

@@ -2,7 +2,8 @@
 import type { QueueEdit } from './contract.js';
 import { queuedId } from './control.js';
 import type { ConversationEvent } from './event.js';
-import type { ConversationState, QueueItem } from './state.js';
+import type { QueueItem } from './queue-state.js';
+import type { ConversationState } from './state.js';
 import { withdraw } from './withdrawal.js';
 
 const MOST_RESETS = 50;

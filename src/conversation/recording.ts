@@ -15,7 +15,10 @@ import { storeRetryAfter } from './retry.js';
 import { isRewinding } from './rewinding.js';
 import { withSlot } from './slots.js';
 import { readBack, slotsToReadBack, spill } from './spill.js';
-import { estimateTokens, turnId, turnNumber, type ConversationState, type QueuedMessage } from './state.js';
+import type { QueuedMessage } from './queue-state.js';
+import type { ConversationState } from './state.js';
+import { estimateTokens } from './token-usage.js';
+import { turnId, turnNumber } from './turn-id.js';
 import { noteLateMessage } from './window.js';
 
 type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;

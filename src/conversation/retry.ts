@@ -1,6 +1,6 @@
 /** When to try again what failed for a passing reason. */
 import type { StepFailure } from './effects.js';
-import type { Retry } from './state.js';
+import type { Retry } from './turn-state.js';
 
 const FIRST_MS = 2_000;
 const LONGEST_MS = 60_000;

@@ -11,7 +11,8 @@ import type { ConversationEvent } from './event.js';
 import type { RewindOutcome, RewindState } from './lineage-state.js';
 import { isWithin, resumeWith } from './lineage.js';
 import { slotsOf, withSlot, type SlotRange } from './slots.js';
-import { turnId, turnNumber, type ConversationState } from './state.js';
+import type { ConversationState } from './state.js';
+import { turnId, turnNumber } from './turn-id.js';
 
 type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
 

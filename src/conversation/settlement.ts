@@ -5,7 +5,9 @@
  */
 import type { Settlement, StepFailure } from './effects.js';
 import type { Entry, ToolOutcome } from './message.js';
-import { turnId, type ConversationState, type ToolCall, type Turn } from './state.js';
+import type { ConversationState } from './state.js';
+import { turnId } from './turn-id.js';
+import type { ToolCall, Turn } from './turn-state.js';
 
 const MAX_FACTS = 64;
 

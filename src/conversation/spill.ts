@@ -7,7 +7,8 @@
  */
 import type { QueuedAgain } from './effects.js';
 import { countSlots, slotsOf, withSlot } from './slots.js';
-import { turnNumber, type QueuedMessage, type QueueItem, type SpilledMessages } from './state.js';
+import type { QueuedMessage, QueueItem, SpilledMessages } from './queue-state.js';
+import { turnNumber } from './turn-id.js';
 
 const MOST_AT_HAND = 500;
 const FEWEST_AT_HAND = 50;

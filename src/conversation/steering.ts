@@ -1,5 +1,6 @@
 /** Messages that are to reach the model while it works: they join the running turn, or become the next one. */
-import type { ConversationState, QueuedMessage } from './state.js';
+import type { QueuedMessage } from './queue-state.js';
+import type { ConversationState } from './state.js';
 
 /** Steering messages that wait join the turn; they come after the tool results and before the next model call. */
 export function joinSteering(state: ConversationState): ConversationState {

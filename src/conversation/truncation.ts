@@ -8,7 +8,8 @@ import { stayingTokens } from './citing.js';
 import type { TruncateInput } from './compaction-effects.js';
 import type { ConversationEvent } from './event.js';
 import { slotsOf, toRanges } from './slots.js';
-import { turnId, type ConversationState } from './state.js';
+import type { ConversationState } from './state.js';
+import { turnId } from './turn-id.js';
 
 const MOST_OUTCOMES = 16;
 /** Of a turn that has ended: after all that it can have. */

@@ -1,6 +1,7 @@
 /** The parts of a running turn: how they are found, and changed. */
-import type { ConversationState, ModelCall, ToolCall, Turn } from './state.js';
-import { addUsage } from './state.js';
+import type { ConversationState } from './state.js';
+import type { ModelCall, ToolCall, Turn } from './turn-state.js';
+import { addUsage } from './usage.js';
 import { withSlot } from './slots.js';
 
 export function callsInFlight(state: ConversationState): string[] {

@@ -10,7 +10,11 @@ import { waitsForOrigin } from './lineage.js';
 import { countSlots } from './slots.js';
 import { queuedCount } from './spill.js';
 import { countMessages } from './window.js';
-import { NO_USAGE, turnId, turnNumber, type ConversationState, type EndedTurn, type QueueItem } from './state.js';
+import type { QueueItem } from './queue-state.js';
+import type { ConversationState } from './state.js';
+import { turnId, turnNumber } from './turn-id.js';
+import type { EndedTurn } from './turn-state.js';
+import { NO_USAGE } from './usage.js';
 
 export function statusOf(state: ConversationState, historyEvents: number): Status {
   const { title, session, epoch } = state;

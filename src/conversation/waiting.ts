@@ -9,7 +9,10 @@ import type { Approval, Decision } from './contract.js';
 import type { ConversationEvent } from './event.js';
 import type { ToolOutcome } from './message.js';
 import { announce, resultEntry, settle } from './settlement.js';
-import { estimateTokens, turnId, type ConversationState, type ToolCall, type Turn } from './state.js';
+import type { ConversationState } from './state.js';
+import { estimateTokens } from './token-usage.js';
+import { turnId } from './turn-id.js';
+import type { ToolCall, Turn } from './turn-state.js';
 import { withTurn, withToolCalls } from './turn-access.js';
 
 type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;

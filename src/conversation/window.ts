@@ -12,16 +12,11 @@ import type { AskMemoryInput, PutAwayInput } from './memory-effects.js';
 import type { ConversationEvent } from './event.js';
 import { retryAfter, storeRetryAfter } from './retry.js';
 import { slotsOf, toRanges, withSlot } from './slots.js';
-import {
-  addUsage,
-  estimateTokens,
-  openWindow,
-  type AwaitedConsolidation,
-  type ConversationState,
-  type Turn,
-  type WindowState,
-  type WindowTurn,
-} from './state.js';
+import type { ConversationState } from './state.js';
+import { estimateTokens } from './token-usage.js';
+import type { Turn } from './turn-state.js';
+import { addUsage } from './usage.js';
+import { openWindow, type AwaitedConsolidation, type WindowState, type WindowTurn } from './window-state.js';
 
 type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
 

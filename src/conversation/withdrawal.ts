@@ -2,7 +2,9 @@
 import { remember } from './arrivals.js';
 import { LIMITS } from './contract.js';
 import type { ConversationEvent } from './event.js';
-import { NO_USAGE, type ConversationState, type QueuedMessage } from './state.js';
+import type { QueuedMessage } from './queue-state.js';
+import type { ConversationState } from './state.js';
+import { NO_USAGE } from './usage.js';
 
 type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
 

@@ -11,7 +11,7 @@
 import type { Cut } from '../conversation/lives.js';
 import type { Entry } from '../conversation/message.js';
 import { slotsOf, withSlot, type SlotRange } from '../conversation/slots.js';
-import { turnNumber } from '../conversation/state.js';
+import { turnNumber } from '../conversation/turn-id.js';
 import type { EpisodeRecord } from '../stores/store.js';
 import { countMessages } from './consolidation/conversation-entries.js';
 import { byAge } from './items.js';

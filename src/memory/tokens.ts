@@ -5,7 +5,7 @@
 import { citationTokens, isKept, newFrom } from '../conversation/citing.js';
 import { sourcesIn, type MediaKind } from '../conversation/media.js';
 import { isBodyRef, type AssistantBlock, type Body, type ConversationMessage } from '../conversation/message.js';
-import { estimateTokens } from '../conversation/state.js';
+import { estimateTokens } from '../conversation/token-usage.js';
 
 /**
  * What each counts, whatever its size. A picture: about what the largest that providers do not scale down takes (1,568 pixels a side);

@@ -13,7 +13,9 @@ import { LIMITS, type CompactionOutcome, type ResetResult, type TurnResult } fro
 import type { Recalled } from '../conversation/effects.js';
 import { readMessage, readOptionalText, readTitle, readTurnRequest, type Said } from '../conversation/input.js';
 import { readConsolidationNews } from '../conversation/memory-input.js';
-import { turnId, type ConversationState, type EndedTurn } from '../conversation/state.js';
+import type { ConversationState } from '../conversation/state.js';
+import { turnId } from '../conversation/turn-id.js';
+import type { EndedTurn } from '../conversation/turn-state.js';
 import { contextOf, endedTurn, isTurnOpen, promiseOf, queueOf, resultOf, statusOf } from '../conversation/view.js';
 import { heal, recall } from './activities.js';
 import type { Answers } from './answers.js';

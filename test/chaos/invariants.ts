@@ -7,7 +7,7 @@
  */
 import type { TurnResult } from '../../src/conversation/contract.js';
 import type { Entry } from '../../src/conversation/message.js';
-import { turnNumber } from '../../src/conversation/state.js';
+import { turnNumber } from '../../src/conversation/turn-id.js';
 import { toTraces } from '../../src/memory/traces.js';
 
 export interface Acknowledged {

@@ -9,7 +9,7 @@ import type {
   ToolResultMessage,
   UserMessage,
 } from '../../src/conversation/message.js';
-import { turnId } from '../../src/conversation/state.js';
+import { turnId } from '../../src/conversation/turn-id.js';
 
 export function user(text: string): UserMessage {
   return { role: 'user', text };

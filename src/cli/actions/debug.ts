@@ -2,7 +2,7 @@
 import type { WriteStream } from 'node:tty';
 import { createPast, type Past } from '../../conversation/past.js';
 import type { Entry } from '../../conversation/message.js';
-import { turnId } from '../../conversation/state.js';
+import { turnId } from '../../conversation/turn-id.js';
 import type { CliContext } from '../context.js';
 import { summaryOf } from '../debug-scene.js';
 import { CliError, EXIT } from '../exit.js';

@@ -1,7 +1,7 @@
 /** Turns as text (seed 000, section 19), where messages cannot stand as messages: for a summarizer, another provider, a person. */
 import { mediaOf, type MediaKind } from '../../conversation/media.js';
 import { shownText, type AssistantMessage, type Entry, type ToolResultMessage } from '../../conversation/message.js';
-import { turnNumber } from '../../conversation/state.js';
+import { turnNumber } from '../../conversation/turn-id.js';
 import { cut, indented } from '../plain-text.js';
 
 /** Characters of one text; of a longer one its beginning is shown. */

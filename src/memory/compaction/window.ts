@@ -7,7 +7,7 @@
  */
 import { withSlot, type SlotRange } from '../../conversation/slots.js';
 import type { Entry } from '../../conversation/message.js';
-import { turnNumber } from '../../conversation/state.js';
+import { turnNumber } from '../../conversation/turn-id.js';
 
 /** Seed 000, section 19: `raw_tail_turns`. */
 export const RAW_TAIL_TURNS = 4;

@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import type { AssistantBlock, ConversationMessage, Entry, JsonValue, MediaSource } from '../../conversation/message.js';
 import { MEDIA_KINDS, mediaOf, type MediaKind } from '../../conversation/media.js';
-import { turnId } from '../../conversation/state.js';
+import { turnId } from '../../conversation/turn-id.js';
 import { toTraces } from '../traces.js';
 
 const addresses = z.array(z.string()).optional();

@@ -1,0 +1,57 @@
+/** What waits its turn, as state. */
+import type { Delivery } from './contract.js';
+import type { JsonObject, JsonValue, MediaSource } from './message.js';
+import type { SlotRange } from './slots.js';
+
+export type QueueItem =
+  | {
+      readonly kind: 'message';
+      readonly number: number;
+      readonly messageId: string;
+      /** 0 for a steering message until it is known which turn it joins or becomes. */
+      readonly turn: number;
+      readonly slot: number;
+      readonly session: number;
+      readonly at: number;
+      readonly bytes: number;
+      readonly delivery: Delivery;
+      /** Gone once recorded. */
+      readonly text?: string;
+      readonly images?: readonly MediaSource[];
+      readonly audio?: readonly MediaSource[];
+      readonly video?: readonly MediaSource[];
+      readonly output?: JsonObject;
+      readonly context?: JsonObject;
+      /** Where these lie once recorded. */
+      readonly outputRef?: string;
+      readonly contextRef?: string;
+      readonly recorded: boolean;
+      /** Interrupted before it began: its turn ends as soon as it begins. */
+      readonly stopped?: boolean;
+      /** Steering: it has joined the running turn under this `seq`, and is here only until it is recorded. */
+      readonly joinedAs?: number;
+    }
+  /** An event of the application's own; `payload` lies in the queue until its reducer has seen it. */
+  | {
+      readonly kind: 'app';
+      readonly number: number;
+      readonly id: string;
+      readonly type: string;
+      readonly payload: JsonValue;
+      /** UTF-8 bytes of the payload. */
+      readonly bytes: number;
+      readonly at: number;
+    }
+  | { readonly kind: 'reset'; readonly number: number; readonly resetIds: readonly string[]; readonly at: number }
+  | SpilledMessages;
+
+/** Recorded messages that lie in the store alone; `turns` are the lowest and the highest of their numbers. */
+export interface SpilledMessages {
+  readonly kind: 'spilled';
+  readonly number: number;
+  readonly at: number;
+  readonly slots: readonly SlotRange[];
+  readonly turns: readonly [lowest: number, highest: number];
+}
+
+export type QueuedMessage = Extract<QueueItem, { kind: 'message' }>;
