@@ -28,8 +28,6 @@ export async function startTemporal({ port, dbFile }: TemporalServerOptions = {}
       ...['server', 'start-dev', '--headless', '--ip', '127.0.0.1', '--port', String(own), '--log-level', 'error'],
       ...['--dynamic-config-value', 'system.enableActivityEagerExecution=true'],
       ...['--dynamic-config-value', 'history.transferProcessorMaxPollRPS=2000'],
-      // Runs of a few events hand over within a second; the server holds each next one back, longer with each.
-      ...['--dynamic-config-value', 'history.workflowIdReuseMinimalInterval="0s"'],
       ...(dbFile === undefined ? [] : ['--db-filename', dbFile]),
     ],
     { stdio: 'ignore' },
