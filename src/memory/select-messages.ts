@@ -44,7 +44,7 @@ export function selectMessages(
   tokenBudget: number,
   estimateTokens: (message: ConversationMessage) => number,
 ): Selection {
-  const tokens = messages.map(estimateTokens);
+  const tokens = messages.map((message) => estimateTokens(message));
   const callers = callersOf(messages);
   const from = suffixesOf(tokens, callers);
   const users = messages.flatMap(({ role }, at) => (role === 'user' ? [at] : []));

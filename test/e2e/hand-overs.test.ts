@@ -9,7 +9,7 @@ import { createRandom, figure, LONG, sceneTest, seconds, until, type Scene } fro
 
 const CONVERSATIONS = 10;
 /**
- * In the long form also as many at once as find what is not mended yet: a workflow task that the server did not take may come again with
+ * In the long form as many at once as found what is not mended yet: a workflow task that the server did not take may come again with
  * its updates in another order, after the first has written the messages to the store under the numbers of that order.
  */
 const SENDERS = LONG ? 7 : 2;
