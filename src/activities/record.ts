@@ -20,7 +20,7 @@ import { beginningOf } from '../conversation/text.js';
 import { ModelFailure } from '../models/model.js';
 import { splitModel } from '../models/registry.js';
 import { tokenCounterFor } from '../models/token-counter.js';
-import { DocumentRefused, type ConversationKey, type Store } from '../stores/store.js';
+import { DocumentRefused, type ConversationKey, type Recording, type Store } from '../stores/store.js';
 import { UnknownTools } from '../tools/registry.js';
 import { checkCompactor, createCompactorRegistry, UnknownCompactor } from '../memory/compaction/compactor.js';
 import { memoryBundle } from '../memory/compaction/snapshot.js';
@@ -90,17 +90,19 @@ async function recordMessage(
   message: MessageToRecord,
   processors: readonly InputProcessor[] = [],
 ): Promise<Recorded['messages'][number]> {
-  const { messageId, slot, turn, session, ts } = message;
-  let duplicate: { readonly turn: string } | undefined;
+  const { messageId, slot, turn, session, ts, movedFrom } = message;
+  let recording: Recording = {};
   const ingest = memoryIngest('MemoryIngestInputProcessor', async (text: string) => {
     const body = await toBody(store, key, text.toWellFormed(), TEXT_INLINE);
-    ({ duplicate } = await store.entries.record(key, userEntry(message, body, await mediaToRefs(store, key, message))));
+    recording = await store.entries.record(key, userEntry(message, body, await mediaToRefs(store, key, message)), movedFrom);
   });
   const text = await processInput([...processors, ingest], key, message);
   const bytes = Buffer.byteLength(text) + mediaBytes(message);
   const [output, context] = await Promise.all([putJson(store, key, message.output), putJson(store, key, message.context)]);
   const refs = { ...(output === undefined ? {} : { output }), ...(context === undefined ? {} : { context }) };
-  return { messageId, slot, turn, session, ts, bytes, ...refs, ...(duplicate ? { duplicate: duplicate.turn } : {}) };
+  const { duplicate, taken } = recording;
+  const same = duplicate && { duplicate: duplicate.turn, first: duplicate.slot };
+  return { messageId, slot, turn, session, ts, bytes, ...refs, ...same, ...(taken && { taken }) };
 }
 
 /** Where it lies as JSON text; state and history carry the reference. */

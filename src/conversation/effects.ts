@@ -99,6 +99,8 @@ export interface MessageToRecord extends Media {
   readonly session: number;
   readonly ts: number;
   readonly text: string;
+  /** Slot of the same message under numbers that were never counted (recording.ts, R4): it goes from there. */
+  readonly movedFrom?: number;
 }
 
 /**
@@ -152,6 +154,10 @@ export interface Recorded {
     readonly context?: string;
     /** Turn of an earlier message of that id: this one is the same message again. */
     readonly duplicate?: string;
+    /** Its slot. */
+    readonly first?: number;
+    /** Not written: something else lies in its slot. */
+    readonly taken?: true;
   }[];
   readonly readBack?: readonly QueuedAgain[];
   /** Where the start's values lie. */

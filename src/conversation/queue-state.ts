@@ -30,6 +30,8 @@ export type QueueItem =
       readonly stopped?: boolean;
       /** Steering: it has joined the running turn under this `seq`, and is here only until it is recorded. */
       readonly joinedAs?: number;
+      /** Where the store has it under numbers that were never counted (recording.ts, R4). */
+      readonly movedFrom?: number;
     }
   /** An event of the application's own; `payload` lies in the queue until its reducer has seen it. */
   | {

@@ -67,8 +67,10 @@ export function rebuild({ opened, events }: Run): Rebuilt {
   for (const event of events) {
     if (event.kind === 'record-started') recording = recordInput(state);
     if (event.kind === 'recorded') {
-      const doubled = new Set(event.recorded.messages.filter((message) => message.duplicate !== undefined).map(({ slot }) => slot));
-      messages.push(...(recording?.messages ?? []).filter(({ slot }) => !doubled.has(slot)));
+      const unwritten = new Set(
+        event.recorded.messages.filter(({ duplicate, taken }) => duplicate !== undefined || taken).map(({ slot }) => slot),
+      );
+      messages.push(...(recording?.messages ?? []).filter(({ slot }) => !unwritten.has(slot)));
       entries.push(...(recording?.settle ?? []).flatMap(({ entry }) => (entry ? [entry] : [])));
     }
     if (event.kind === 'recorded' && event.recorded.base) bases.push(event.recorded.base.text);

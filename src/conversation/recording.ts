@@ -4,6 +4,7 @@
  * R1  A message leaves its text behind once it is recorded; until then state has it.
  * R2  A turn begins only with a recorded message and fresh settings.
  * R3  What the outbox gave to a `record` step stays in it until that step succeeded.
+ * R4  A message that the store has under numbers that were never counted (uncounted.ts) is no duplicate, and none is in its way.
  */
 import type { ConversationEvent } from './event.js';
 import { isHeld, queuedId } from './control.js';
@@ -19,6 +20,7 @@ import type { QueuedMessage } from './queue-state.js';
 import type { ConversationState } from './state.js';
 import { estimateTokens } from './token-usage.js';
 import { turnId, turnNumber } from './turn-id.js';
+import { inFreshSlot, isUncounted, movedFrom } from './uncounted.js';
 import { noteLateMessage } from './window.js';
 
 type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
@@ -79,9 +81,19 @@ export function acceptRecorded(state: ConversationState, event: Of<'recorded'>):
     (now, message) => {
       const item = now.queue.find((other): other is QueuedMessage => other.kind === 'message' && other.slot === message.slot);
       if (!item) return now;
-      if (message.duplicate !== undefined) return dropDuplicate(now, item, message.duplicate);
+      if (message.taken) return inFreshSlot(now, item);
+      if (message.duplicate !== undefined) return acceptDuplicate(now, item, message.duplicate, message.first);
       if (item.joinedAs !== undefined) return joinContext(now, item);
-      const { text: _text, images: _images, audio: _audio, video: _video, output: _output, context: _context, ...light } = item;
+      const {
+        text: _text,
+        images: _images,
+        audio: _audio,
+        video: _video,
+        output: _output,
+        context: _context,
+        movedFrom: _from,
+        ...light
+      } = item;
       const { bytes, output, context } = message;
       const refs = { ...(output !== undefined && { outputRef: output }), ...(context !== undefined && { contextRef: context }) };
       return { ...now, queue: now.queue.map((other) => (other === item ? { ...light, ...refs, bytes, recorded: true } : other)) };
@@ -122,6 +134,7 @@ function messagesToRecord(state: ConversationState): MessageToRecord[] {
       session: item.session,
       ts: item.at / 1000,
       text: item.text ?? '',
+      ...(item.movedFrom !== undefined && { movedFrom: item.movedFrom }),
       ...mediaOf(item),
       ...(item.output && { output: item.output }),
       ...(item.context && { context: item.context }),
@@ -160,6 +173,12 @@ function joinContext(state: ConversationState, item: QueuedMessage): Conversatio
     context: belongs ? withSlot(state.context, item.slot) : state.context,
     contextTokens: belongs ? state.contextTokens + estimateTokens(item.bytes) : state.contextTokens,
   };
+}
+
+/** R4. Where older results do not say where the first one lies, they meant one that was counted. */
+function acceptDuplicate(state: ConversationState, item: QueuedMessage, turn: string, first: number | undefined): ConversationState {
+  const moves = first !== undefined && isUncounted(state, turnNumber(turn));
+  return moves ? movedFrom(state, item, first) : dropDuplicate(state, item, turn);
 }
 
 /** The store knows this id from before the ids that state remembers: the earlier turn answers for it. */

@@ -155,7 +155,7 @@ async function missingOf(store: Store, key: ConversationKey, entries: readonly E
     key,
     entries.map(({ slot }) => slot),
   );
-  return entries.filter((_, i) => !found[i]);
+  return entries.filter(({ messageId }, i) => !found[i] || found[i].messageId !== messageId);
 }
 
 /** Every message by `record`, also those that are there: the index of their ids may be what was lost. */

@@ -59,13 +59,14 @@ export function openConversation({ dir, traceLines, log }: ConversationFiles): O
 
   /** Answers with the active traces that came with the line. */
   function foldOne(line: string): string {
-    const { added, archived, restored } = foldLine(index, line);
+    const { added, removed, archived, restored } = foldLine(index, line);
     const active = index.archived.size === 0 ? added : added.filter(isActive);
     const text = toTraceText(active);
     traceBytes += Buffer.byteLength(text);
-    if (archived.length > 0 || restored.length > 0 || active.length < added.length) {
+    if (archived.length > 0 || restored.length > 0 || removed.length > 0 || active.length < added.length) {
       moved = true;
-      traceBytes += Buffer.byteLength(toTraceText(restored)) - Buffer.byteLength(toTraceText(archived));
+      const gone = [...archived, ...removed.filter(isActive)];
+      traceBytes += Buffer.byteLength(toTraceText(restored)) - Buffer.byteLength(toTraceText(gone));
     }
     return text;
   }
@@ -107,7 +108,7 @@ export function openConversation({ dir, traceLines, log }: ConversationFiles): O
       const size = await sizeOf(traces);
       if (size === traceBytes - Buffer.byteLength(added) && !moved) {
         if (added !== '') await appendLines(traces, added, UNREAD, { sync: false });
-      } else if (size !== traceBytes) {
+      } else if (moved || size !== traceBytes) {
         await writeFileAtomic(traces, toTraceText([...index.entries.values()].filter(isActive)), { fsync: false });
       }
       moved = false;

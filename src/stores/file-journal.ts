@@ -3,16 +3,17 @@
  *
  * J1  One line is one atomic write: a commit's result and entries stand in the same one.
  * J2  The first line in the file wins; a later one that contradicts it (a second commit, a commit after a fence, a taken slot)
- *     changes nothing. So the fold gives every process the same answer.
+ *     changes nothing, but for a message that no task counted (store.ts, Entries). So the fold gives every process the same answer.
  * J3  A line that cannot be read is counted and skipped.
  */
 import type { Entry, JsonValue } from '../conversation/message.js';
 import { slotsOf, type SlotRange } from '../conversation/slots.js';
 import { itemRecordSchema, type ItemRecord } from '../memory/channel/agent-memory.js';
 import { decodeJson, isEntry } from './entry-codec.js';
+import type { Recording } from './store.js';
 
 export type JournalLine =
-  | { readonly v: 1; readonly kind: 'recorded'; readonly entry: Entry }
+  | { readonly v: 1; readonly kind: 'recorded'; readonly entry: Entry; readonly movedFrom?: number }
   | { readonly v: 1; readonly kind: 'appended'; readonly entries: readonly Entry[] }
   | {
       readonly v: 1;
@@ -54,15 +55,17 @@ export interface JournalIndex {
   skipped: number;
 }
 
-/** Entries that a line brought, and those that it took from the active ones or gave back to them. */
+/** Entries that a line brought or drove away, and those that it took from the active ones or gave back to them. */
 export interface Folded {
   readonly added: readonly Entry[];
+  readonly removed: readonly Entry[];
   readonly archived: readonly Entry[];
   readonly restored: readonly Entry[];
 }
 
 const MOST_SLOTS = 1_000_000;
-const NOTHING: Folded = { added: [], archived: [], restored: [] };
+const NOTHING: Folded = { added: [], removed: [], archived: [], restored: [] };
+const NO_ENTRIES: Pick<Folded, 'added' | 'removed'> = NOTHING;
 
 export function emptyIndex(): JournalIndex {
   return {
@@ -92,7 +95,7 @@ export function foldLine(index: JournalIndex, text: string): Folded {
     case 'restored':
       return { ...NOTHING, restored: move(index, line.slots, false) };
     default:
-      return { ...NOTHING, added: foldEntries(index, line) };
+      return { ...NOTHING, ...foldEntries(index, line) };
   }
 }
 
@@ -106,33 +109,33 @@ function move(index: JournalIndex, slots: readonly SlotRange[], toArchive: boole
   return moved.flatMap((slot) => index.entries.get(slot) ?? []);
 }
 
-function foldEntries(index: JournalIndex, line: Exclude<JournalLine, Moving>): readonly Entry[] {
+function foldEntries(index: JournalIndex, line: Exclude<JournalLine, Moving>): Pick<Folded, 'added' | 'removed'> {
   switch (line.kind) {
     case 'recorded':
-      return duplicateOf(index, line.entry) === undefined ? put(index, [line.entry]) : [];
+      return foldRecorded(index, line);
     case 'appended':
       return put(index, line.entries);
     case 'committed':
       if (line.usage !== undefined) index.paid.add(line.id);
-      if (index.fenced.has(line.id) || index.committed.has(line.id)) return [];
+      if (index.fenced.has(line.id) || index.committed.has(line.id)) return NO_ENTRIES;
       index.committed.set(line.id, { hash: line.hash, result: line.result });
       putItems(index, line.items ?? []);
       return put(index, line.entries);
     case 'fenced':
       for (const id of line.ids) if (!index.committed.has(id)) index.fenced.add(id);
-      return [];
+      return NO_ENTRIES;
     case 'paid':
       index.paid.add(line.id);
-      return [];
+      return NO_ENTRIES;
     case 'items':
       putItems(index, line.items);
-      return [];
+      return NO_ENTRIES;
     case 'items-removed':
       for (const id of line.ids) index.items.set(id, undefined);
-      return [];
+      return NO_ENTRIES;
     case 'cited':
       if (!index.cited.has(line.id)) index.cited.set(line.id, line.citation);
-      return [];
+      return NO_ENTRIES;
     default:
       return line satisfies never;
   }
@@ -145,12 +148,42 @@ function putItems(index: JournalIndex, items: readonly ItemRecord[]): void {
 /** The first message with this entry's id, if it lies in another slot. */
 export function duplicateOf(index: JournalIndex, entry: Entry): { readonly turn: string; readonly slot: number } | undefined {
   const first = entry.messageId === undefined ? undefined : index.messages.get(entry.messageId);
-  return first === undefined || first.slot === entry.slot ? undefined : first;
+  return first === undefined || (first.slot === entry.slot && first.turn === entry.turn) ? undefined : first;
 }
 
-function put(index: JournalIndex, entries: readonly Entry[]): readonly Entry[] {
+/** How recording it would go. */
+export function recordingOf(index: JournalIndex, entry: Entry, movedFrom: number | undefined): Recording {
+  const duplicate = duplicateOf(index, entry);
+  if (duplicate && duplicate.slot !== movedFrom) return { duplicate };
+  const lying = index.entries.get(entry.slot);
+  return lying && lying.messageId !== entry.messageId ? { taken: true } : {};
+}
+
+/** In an empty slot, or in one where a message lies that no task counted. */
+export function hasPlace(index: JournalIndex, { slot, messageId }: Entry): boolean {
+  const lying = index.entries.get(slot);
+  return lying === undefined || (messageId === undefined && lying.messageId !== undefined);
+}
+
+function foldRecorded(
+  index: JournalIndex,
+  { entry, movedFrom }: Extract<JournalLine, { kind: 'recorded' }>,
+): Pick<Folded, 'added' | 'removed'> {
+  const { duplicate, taken } = recordingOf(index, entry, movedFrom);
+  if (duplicate || taken) return NO_ENTRIES;
+  const before = movedFrom !== undefined && duplicateOf(index, entry) ? index.entries.get(movedFrom) : undefined;
+  const removed = before !== undefined && before.messageId === entry.messageId ? [before] : [];
+  for (const { slot } of removed) index.entries.delete(slot);
+  if (movedFrom !== undefined && entry.messageId !== undefined) index.messages.delete(entry.messageId);
+  return { ...put(index, [entry]), removed };
+}
+
+function put(index: JournalIndex, entries: readonly Entry[]): Pick<Folded, 'added' | 'removed'> {
+  const removed: Entry[] = [];
   const added = entries.filter((entry) => {
-    if (index.entries.has(entry.slot)) return false;
+    if (!hasPlace(index, entry)) return false;
+    const lying = index.entries.get(entry.slot);
+    if (lying) removed.push(lying);
     index.entries.set(entry.slot, entry);
     return true;
   });
@@ -158,7 +191,7 @@ function put(index: JournalIndex, entries: readonly Entry[]): readonly Entry[] {
     if (messageId !== undefined && !index.messages.has(messageId)) index.messages.set(messageId, { turn, slot });
     index.last = Math.max(index.last, slot);
   }
-  return added;
+  return { added, removed };
 }
 
 /** Ends where slots still can be counted: a damaged range must not be walked for ever. */
@@ -179,7 +212,7 @@ function decodeLine(text: string): JournalLine | undefined {
     entries.every(isEntry) &&
     Array.isArray(items) &&
     items.every((item) => itemRecordSchema.safeParse(item).success) &&
-    (line.kind === 'recorded' ||
+    ((line.kind === 'recorded' && (line.movedFrom === undefined || Number.isSafeInteger(line.movedFrom))) ||
       (line.kind === 'appended' && Array.isArray(line.entries)) ||
       (line.kind === 'committed' && typeof line.id === 'string' && typeof line.hash === 'string' && line.result !== undefined) ||
       (line.kind === 'fenced' && Array.isArray(line.ids)) ||

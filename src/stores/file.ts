@@ -28,14 +28,14 @@ import { createFileEpisodes } from './file-episodes.js';
 import { createFileFacts } from './file-facts.js';
 import { createFileFeed } from './file-feed.js';
 import { createFileLives } from './file-lives.js';
-import { duplicateOf, type JournalIndex } from './file-journal.js';
+import { duplicateOf, hasPlace, recordingOf, type JournalIndex } from './file-journal.js';
 import { conversationDir } from './file-paths.js';
 import { createFilePins } from './file-pins.js';
 import { reserveAttempt, reservedHash } from './file-reservations.js';
 import { withSharedEntries } from './shared-entries.js';
 import { toRanges } from './slot-ranges.js';
 import { byTime } from '../memory/channel/agent-memory.js';
-import type { Commitment, ConversationKey, EffectClaim, Effects, Entries, Items, Store } from './store.js';
+import type { Commitment, ConversationKey, EffectClaim, Effects, Entries, Items, Recording, Store } from './store.js';
 
 export interface FileStoreOptions {
   readonly dir: string;
@@ -96,24 +96,25 @@ function createOpenConversations(dir: string, { traceLines, log }: FileStoreOpti
 
 function createEntries(dir: string, open: Open): Entries {
   return {
-    async record(key, entry) {
+    async record(key, entry, movedFrom) {
       const attempt = `record message ${entry.messageId ?? '(without id)'} in slot ${entry.slot} of ${key.conversation}`;
-      const index = await inWords(dir, key, attempt, () =>
-        open(key).write((before) =>
-          duplicateOf(before, entry) !== undefined || before.entries.has(entry.slot) ? undefined : { v: 1, kind: 'recorded', entry },
-        ),
+      let outcome: Recording = {};
+      await inWords(dir, key, attempt, () =>
+        open(key).write((before) => {
+          outcome = recordingOf(before, entry, movedFrom);
+          const isNew = duplicateOf(before, entry) !== undefined || !before.entries.has(entry.slot);
+          if (outcome.duplicate || outcome.taken || !isNew) return undefined;
+          return { v: 1, kind: 'recorded', entry, ...(movedFrom !== undefined && { movedFrom }) };
+        }),
       );
-      const duplicate = duplicateOf(index, entry);
-      if (duplicate !== undefined) return { duplicate };
-      if (index.entries.get(entry.slot)?.messageId === entry.messageId) return {};
-      throw new Error(`cannot ${attempt}: another message lies there; see whether two workflows write one life`);
+      return outcome;
     },
 
     async append(key, entries) {
       if (entries.length === 0) return;
       await inWords(dir, key, `append ${entries.length} entries from slot ${entries[0]?.slot} to ${key.conversation}`, () =>
         open(key).write((before) => {
-          const missing = entries.filter(({ slot }) => !before.entries.has(slot));
+          const missing = entries.filter((entry) => hasPlace(before, entry));
           return missing.length === 0 ? undefined : { v: 1, kind: 'appended', entries: missing };
         }),
       );

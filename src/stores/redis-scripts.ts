@@ -21,9 +21,10 @@ local function put(from)
   redis.call('HLEN', KEYS[2])
   for i = from, #ARGV, 4 do
     local slot, json, id, turn = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
-    -- What nobody can read counts as empty.
-    if redis.call('HSETNX', KEYS[1], slot, json) == 0 and not readable(redis.call('HGET', KEYS[1], slot)) then
-      redis.call('HSET', KEYS[1], slot, json)
+    if redis.call('HSETNX', KEYS[1], slot, json) == 0 then
+      local there = readable(redis.call('HGET', KEYS[1], slot))
+      -- What nobody can read counts as empty, and so does a message that no task counted.
+      if not there or (id == '' and type(there.messageId) == 'string') then redis.call('HSET', KEYS[1], slot, json) end
     end
     if id ~= '' then redis.call('HSETNX', KEYS[2], id, slot .. ' ' .. turn) end
     if tonumber(slot) > last then last = tonumber(slot) end
@@ -32,15 +33,24 @@ local function put(from)
 end
 `;
 
-/** ARGV: one entry. Answers '' when it is written, the first one's "slot turn" for a duplicate, an error when the slot is another's. */
+/** ARGV: the slot that it may be moved from or '', one entry. Answers '' when it is written, the first one's "slot turn" for a duplicate, or 'taken'. */
 const RECORD = `${PUT_ENTRIES}
-local slot, id = ARGV[1], ARGV[3]
-local there = redis.call('HGET', KEYS[1], slot)
+local movedFrom, slot, id, turn = ARGV[1], ARGV[2], ARGV[4], ARGV[5]
+local function idAt(place)
+  local text = redis.call('HGET', KEYS[1], place)
+  local entry = text and readable(text)
+  return entry and (type(entry.messageId) == 'string' and entry.messageId or '')
+end
 local first = id ~= '' and redis.call('HGET', KEYS[2], id)
-if first and string.match(first, '^(%d+) ') ~= slot then return first end
-local entry = there and not first and readable(there)
-if entry and (entry.messageId or '') ~= id then return redis.error_reply('SLOTTAKEN by another message') end
-put(1)
+local was = first and first ~= slot .. ' ' .. turn and string.match(first, '^(%d+) ')
+if was and was ~= movedFrom then return first end
+local lying = idAt(slot)
+if lying and lying ~= id then return 'taken' end
+if was then
+  if idAt(was) == id then redis.call('HDEL', KEYS[1], was) end
+  redis.call('HDEL', KEYS[2], id)
+end
+put(2)
 return ''
 `;
 

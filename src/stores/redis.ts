@@ -91,17 +91,16 @@ export function createRedisStore(options: RedisStoreOptions): Store {
 function createEntries(link: RedisLink): Entries {
   const cache = createEntryCache(CACHED_BYTES);
   return {
-    async record(key, entry) {
+    async record(key, entry, movedFrom) {
       const attempt = `record message ${entry.messageId ?? '(without id)'} in slot ${entry.slot} of ${key.conversation}`;
-      try {
-        const first = await link.redis.perduraRecord(keyOf(key, 'entries'), keyOf(key, 'messages'), ...toArguments([entry]));
-        if (first === '') return {};
-        const [slot = '', turn = ''] = first.split(' ');
-        return { duplicate: { slot: Number(slot), turn } };
-      } catch (error) {
-        if (!isReply(error) || codeOf(error) !== 'SLOTTAKEN') throw link.unavailable(attempt, error);
-        throw new Error(`cannot ${attempt}: another message lies there; see whether two workflows write one life`);
-      }
+      const from = movedFrom === undefined ? '' : String(movedFrom);
+      const first = await link.ask(attempt, (redis) =>
+        redis.perduraRecord(keyOf(key, 'entries'), keyOf(key, 'messages'), from, ...toArguments([entry])),
+      );
+      if (first === '') return {};
+      if (first === 'taken') return { taken: true };
+      const [slot = '', turn = ''] = first.split(' ');
+      return { duplicate: { slot: Number(slot), turn } };
     },
 
     async append(key, entries) {

@@ -52,14 +52,28 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** The conversation's messages, addressed by slot; writes may come out of order and more than once. */
+/** What became of a message; empty when it is there now, or was. */
+export interface Recording {
+  /** The place of the first one of its id. */
+  readonly duplicate?: { readonly turn: string; readonly slot: number };
+  /** Something else lies in its slot. */
+  readonly taken?: true;
+}
+
+/**
+ * The conversation's messages, addressed by slot; writes may come out of order and more than once.
+ *
+ * A message is recorded before it is certain that the workflow counts it: a task that Temporal did not take comes again, perhaps
+ * without it, and gives its slot and its turn to something else. So a message never drives away what lies in its slot, and what
+ * is no message (it is certain by then) drives away a message.
+ */
 export interface Entries {
   /**
-   * Writes one user message, once per `entry.messageId`. A second message with the same id (from another slot) writes
-   * nothing and answers with the turn of the first.
+   * Writes one user message, once per `entry.messageId`. The same id in another slot or turn is a duplicate and writes nothing,
+   * unless the first one lies in the slot `movedFrom`: then it goes from there.
    */
-  record(key: ConversationKey, entry: Entry): Promise<{ readonly duplicate?: { readonly turn: string; readonly slot: number } }>;
-  /** Writes entries whose slot is empty; what is already there stays. */
+  record(key: ConversationKey, entry: Entry, movedFrom?: number): Promise<Recording>;
+  /** Writes entries whose slot is empty or has a message that is another's (see above); anything else that is already there stays. */
   append(key: ConversationKey, entries: readonly Entry[]): Promise<void>;
   /** In the order of `slots`; undefined where there is nothing, or nothing readable. */
   read(key: ConversationKey, slots: readonly number[]): Promise<(Entry | undefined)[]>;

@@ -8,11 +8,7 @@ import { replayProblems } from '../support/replays.js';
 import { createRandom, figure, LONG, sceneTest, seconds, until, type Scene } from '../support/scene.js';
 
 const CONVERSATIONS = 10;
-/**
- * In the long form as many at once as found what is not mended yet: a workflow task that the server did not take may come again with
- * its updates in another order, after the first has written the messages to the store under the numbers of that order.
- */
-const SENDERS = LONG ? 7 : 2;
+const SENDERS = 7;
 /** In so many of them somebody asks again and again how a turn ended that lies so far back. */
 const ASKED = 3;
 const TURNS_BACK = 20;

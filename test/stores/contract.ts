@@ -84,13 +84,59 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
         expect((await store.entries.page(key, 0, 10)).entries).toEqual([JSON.parse(JSON.stringify(entry))]);
       });
 
-      test('recording into another message’s slot is refused in words, and leaves it', async () => {
+      test('a message leaves what lies in its slot, another message or an answer, and says so', async () => {
         const key = aConversation();
         await store.entries.record(key, userEntry(1, 'first', 'm-first'));
-        await expect(store.entries.record(key, userEntry(1, 'second', 'm-second'))).rejects.toThrow(
-          'cannot record message m-second in slot 1 of conv_8: another message lies there',
-        );
-        expect(await store.entries.read(key, [1])).toEqual([userEntry(1, 'first', 'm-first')]);
+        await store.entries.append(key, [answerEntry(2)]);
+        for (const slot of [1, 2]) {
+          expect(await store.entries.record(key, userEntry(slot, 'second', 'm-second'))).toEqual({ taken: true });
+        }
+        expect(await store.entries.page(key, 0, 10)).toEqual({
+          entries: [userEntry(1, 'first', 'm-first'), answerEntry(2)],
+          last: 2,
+          skipped: 0,
+        });
+        expect(await store.entries.record(key, userEntry(3, 'second', 'm-second'))).toEqual({});
+      });
+
+      test('an answer drives a message away that lies in its slot, appended or committed, and nothing else does', async () => {
+        const key = aConversation();
+        await store.entries.append(key, [answerEntry(3)]);
+        for (const slot of [1, 2]) await store.entries.record(key, userEntry(slot, 'uncounted', `m-${slot}`));
+        await store.entries.append(key, [userEntry(1, 'appended', 'm-other'), userEntry(3, 'appended', 'm-3')]);
+        expect(await store.entries.read(key, [1, 3])).toEqual([userEntry(1, 'uncounted', 'm-1'), answerEntry(3)]);
+        await store.entries.append(key, [answerEntry(1)]);
+        await store.effects.commit(key, { id: 'turn_0001/m1', hash: 'h' }, 'done', [answerEntry(2)]);
+        for (const each of [store, open()]) {
+          expect(await each.entries.page(key, 0, 10)).toEqual({ entries: [1, 2, 3].map((slot) => answerEntry(slot)), last: 3, skipped: 0 });
+        }
+      });
+
+      test('a message moves from where it was said to lie: to another slot, or to another turn in the same', async () => {
+        const key = aConversation();
+        const inTurn = (slot: number, turn: string) => ({ ...userEntry(slot, 'hello', 'm-hello'), turn });
+        await store.entries.record(key, inTurn(1, 'turn_0001'));
+        expect(await store.entries.record(key, inTurn(1, 'turn_0002'))).toEqual({ duplicate: { turn: 'turn_0001', slot: 1 } });
+        expect(await store.entries.record(key, inTurn(1, 'turn_0002'), 1)).toEqual({});
+        expect(await store.entries.record(key, inTurn(4, 'turn_0003'), 2)).toEqual({ duplicate: { turn: 'turn_0002', slot: 1 } });
+        for (let again = 0; again < 2; again++) expect(await store.entries.record(key, inTurn(4, 'turn_0003'), 1)).toEqual({});
+        for (const each of [store, open()]) {
+          expect(await each.entries.page(key, 0, 10)).toMatchObject({ entries: [inTurn(4, 'turn_0003')] });
+          expect(await each.entries.record(key, inTurn(9, 'turn_0009'))).toEqual({ duplicate: { turn: 'turn_0003', slot: 4 } });
+        }
+      });
+
+      test('a message that moves leaves what lies in its new slot, and what took its old one', async () => {
+        const key = aConversation();
+        for (const slot of [1, 2]) await store.entries.record(key, userEntry(slot, 'hello', `m-${slot}`));
+        expect(await store.entries.record(key, userEntry(2, 'hello', 'm-1'), 1)).toEqual({ taken: true });
+        expect(await store.entries.read(key, [1, 2])).toEqual([userEntry(1, 'hello', 'm-1'), userEntry(2, 'hello', 'm-2')]);
+        await store.entries.append(key, [answerEntry(1)]);
+        expect(await store.entries.record(key, userEntry(3, 'hello', 'm-1'), 1)).toEqual({});
+        for (const each of [store, open()]) {
+          const { entries } = await each.entries.page(key, 0, 10);
+          expect(entries).toEqual([answerEntry(1), userEntry(2, 'hello', 'm-2'), userEntry(3, 'hello', 'm-1')]);
+        }
       });
 
       test('what lies in a slot stays, and the rest of the append is written', async () => {

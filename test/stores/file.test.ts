@@ -333,6 +333,17 @@ describe('the files', () => {
       expect(await active()).toBe(tracesOf(three, four).join(''));
     });
 
+    test('a message that moved, and one that an answer drove away, are in the active file no more', async () => {
+      const store = open();
+      await store.entries.append(key, [two]);
+      for (const entry of [userEntry(3, 'uncounted', 'm-3'), userEntry(4, 'moves', 'm-4')]) await store.entries.record(key, entry);
+      await store.entries.append(key, [answerEntry(3)]);
+      await store.entries.record(key, userEntry(5, 'moves', 'm-4'), 4);
+      expect(await active()).toBe(tracesOf(two, answerEntry(3), userEntry(5, 'moves', 'm-4')).join(''));
+      await store.entries.append(key, [answerEntry(6)]);
+      expect(await active()).toBe(tracesOf(two, answerEntry(3), userEntry(5, 'moves', 'm-4'), answerEntry(6)).join(''));
+    });
+
     test('the same again adds no line, and a damaged range is skipped', async () => {
       const store = open();
       await store.entries.append(key, entries);

@@ -1,7 +1,9 @@
 /** A sender that was not answered says it again with the same id: that is one message, whatever came between. */
 import { callTool, gate, text } from '../../src/testing/reply.js';
+import { turnOf, userEntry } from '../stores/builders.js';
 import { outside, type Outside } from '../support/outside.js';
 import { startRedis, type RedisServer } from '../support/redis-server.js';
+import { replayProblems } from '../support/replays.js';
 import { runsOf, workflowTaskFailures } from '../support/run-chain.js';
 import { createStage, say } from '../support/stage.js';
 import { waitFor } from '../support/wait-for.js';
@@ -86,6 +88,27 @@ describe.each(['files', 'redis'])('with %s', (kind) => {
     expect(await program.query(id, 'status')).toMatchObject({ turns: 4, queued: 0 });
     expect(stage.requests(id)).toHaveLength(5);
   }, 120_000);
+
+  test('what was written under numbers that never counted is in nobody’s way: each message is answered once, and the store has it once', async () => {
+    const id = await started();
+    const key = await world.client.key(id);
+    // As tasks leave it that Temporal did not take: two in the other order, one that never comes again, one that comes late.
+    const uncounted = ['b', 'a', 'gone', 'late'].map((messageId, n) => userEntry(n + 1, say(id, `uncounted ${messageId}`), messageId));
+    for (const entry of uncounted) await world.store.entries.record(key, entry);
+    for (const messageId of ['a', 'b', 'c']) await program.signal(id, 'message', { id: messageId, text: say(id, messageId) });
+    await sendUntilAnswered(program, id, { id: 'd', text: say(id, 'd') });
+    expect(await sendUntilAnswered(program, id, { id: 'late', text: say(id, 'late') })).toMatchObject({ turnId: 'turn_0005' });
+
+    expect(stage.requests(id)).toHaveLength(5);
+    const history = await world.client.history(id);
+    const counted = history
+      .filter(({ messageId }) => messageId !== 'gone')
+      .map((entry) => `${entry.turn} ${entry.messageId ?? entry.message.role}`);
+    const expected = ['a', 'b', 'c', 'd', 'late'].flatMap((said, n) => [said, 'assistant'].map((what) => `${turnOf(n + 1)} ${what}`));
+    expect(counted.sort()).toEqual(expected.sort());
+    expect(await workflowTaskFailures(world, id)).toEqual([]);
+    expect(await replayProblems(world)).toEqual([]);
+  });
 });
 
 /** An update may meet a hand-over: then it is said again, as the README asks of every sender. */
