@@ -83,7 +83,7 @@ async function converse(
   observer.opened(state);
   remindOfAgent(state);
   const updates = handleMessages({ state: () => state, tell, answers, bell, isLeaving: () => leaving });
-  const performer = createPerformer(tell, updates.resultOf, reduce);
+  const performer = createPerformer(tell, updates.resultOf, reduce, state.rules);
 
   for (;;) {
     const due = handOverReason(state, updates.count());

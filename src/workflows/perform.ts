@@ -4,6 +4,7 @@ import type { ConversationEvent } from '../conversation/event.js';
 import type { ToolFinished } from '../conversation/tool-effects.js';
 import type { createReducerRegistry } from '../conversation/reducers.js';
 import type { Step, ToolRun } from '../conversation/next-step.js';
+import { TOLD_LAST_RULES } from '../conversation/rules.js';
 import {
   askMemory,
   callModel,
@@ -27,6 +28,7 @@ import { childSignal, decideSignal, interruptSignal } from './messages.js';
 import { report, signalOther, startSubAgent } from './relatives.js';
 import { failureOf } from './failure.js';
 import { toPairs } from './search-attributes.js';
+import { toldLast } from './told-last.js';
 
 type Performed = Exclude<Step, { kind: 'wait' | 'hand-over' | 'finish' | 'refuse' }>;
 
@@ -38,6 +40,7 @@ export function createPerformer(
   tell: (event: ConversationEvent) => void,
   resultOf: Handled['resultOf'],
   reduce: ReturnType<typeof createReducerRegistry>,
+  rules: number,
 ): Performer {
   /** A stop is for all that is in flight; what starts after it has a scope of its own. */
   let scope = new CancellationScope();
@@ -55,6 +58,9 @@ export function createPerformer(
       (error: unknown) => tell(failed(error)),
     );
 
+  /** Every local step goes through it (N5). */
+  const local: typeof toldLast = rules < TOLD_LAST_RULES ? (work) => work : toldLast;
+
   return {
     start(step) {
       const at = now();
@@ -62,14 +68,14 @@ export function createPerformer(
         case 'record':
           tell({ kind: 'record-started', at });
           return void tellEnd(
-            record(step.input),
+            local(record(step.input)),
             (recorded) => ({ kind: 'recorded', recorded, at: now() }),
             (error) => ({ kind: 'record-failed', failure: failureOf(error), at: now() }),
           );
         case 'persist':
           tell({ kind: 'persist-started', at });
           return void tellEnd(
-            persist({ entries: step.entries, identity: step.identity }),
+            local(persist({ entries: step.entries, identity: step.identity })),
             () => ({ kind: 'persisted', slots: step.entries.map((entry) => entry.slot), at: now() }),
             (error) => ({ kind: 'persist-failed', failure: failureOf(error), at: now() }),
           );
@@ -94,7 +100,7 @@ export function createPerformer(
             const { callId } = run.input;
             stoppable(() =>
               tellEnd(
-                step.local ? runLocallyFirst(run) : runTool(run),
+                step.local ? runLocallyFirst(run, local) : runTool(run),
                 (result) => ({ kind: 'tool-finished', result, at: now() }),
                 (error) => ({ kind: 'tool-run-failed', callId, failure: failureOf(error), at: now() }),
               ),
@@ -125,7 +131,7 @@ export function createPerformer(
           const { epoch } = step.input;
           tell({ kind: 'uncompact-started', epoch, at });
           return void tellEnd(
-            uncompact(step.input),
+            local(uncompact(step.input)),
             () => ({ kind: 'uncompacted', epoch, at: now() }),
             (error) => ({ kind: 'uncompact-failed', epoch, failure: failureOf(error), at: now() }),
           );
@@ -170,7 +176,7 @@ export function createPerformer(
         case 'put-away':
           tell({ kind: 'put-away-started', at });
           return void tellEnd(
-            putAway(step.input),
+            local(putAway(step.input)),
             (result) => ({ kind: 'put-away', result, at: now() }),
             (error) => ({ kind: 'put-away-failed', failure: failureOf(error), at: now() }),
           );
@@ -216,9 +222,9 @@ function healEnded(): ConversationEvent {
 }
 
 /** A local run has one second and no retries; when that is not enough, the ordinary way has both. */
-async function runLocallyFirst(run: ToolRun): Promise<ToolFinished> {
+async function runLocallyFirst(run: ToolRun, local: typeof toldLast): Promise<ToolFinished> {
   try {
-    return await runLocalTool(run.input);
+    return await local(runLocalTool(run.input));
   } catch (error) {
     if (failureOf(error).transient) return runTool(run);
     throw error;

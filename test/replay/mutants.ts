@@ -41,7 +41,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'runs quick tools the ordinary way',
     file: 'workflows/perform.ts',
-    from: 'step.local ? runLocallyFirst(run) : runTool(run)',
+    from: 'step.local ? runLocallyFirst(run, local) : runTool(run)',
     to: 'runTool(run)',
     caughtBy: ['tool-local', 'tool-limit', 'local-tool-too-slow', 'crash-during-a-workflow-task'],
   },
@@ -79,6 +79,13 @@ export const mutants: readonly Mutant[] = [
     from: 'if (known) return',
     to: 'if (known && updates < 0) return',
     caughtBy: ['text-turns'],
+  },
+  {
+    name: 'tells of every local step at once',
+    file: 'workflows/perform.ts',
+    from: 'rules < TOLD_LAST_RULES ?',
+    to: 'rules < 1e9 ?',
+    caughtBy: ['asked-while-recording'],
   },
 ];
 

@@ -6,6 +6,8 @@ import { callTool, callTools, gate, text, type Gate, type Reply } from '../../sr
 import { contextWindowExceeded, httpError, overloaded, pauseTurn, rateLimited, refusal } from '../../src/testing/faults.js';
 import { consolidationReply } from '../../src/testing/consolidation-reply.js';
 import type { Exchange } from '../../src/testing/messages-api.js';
+import { askMeanwhile, doorkeeper, hasOutlivedItsTask } from '../support/asked-meanwhile.js';
+import { runsOf } from '../support/run-chain.js';
 import type { World, WorldOptions } from '../support/world.js';
 
 export interface Stage {
@@ -905,6 +907,17 @@ export const scenarios: readonly Scenario[] = [
     async play({ world, id }) {
       const output = { type: 'object', properties: { colour: { type: 'string' } }, required: ['colour'] };
       await world.client.send(id, { text: 'which colour?', output, context: { tenant: 'a' } }, START);
+    },
+  },
+  {
+    name: 'asked-while-recording',
+    world: () => ({ processors: { input: [doorkeeper] } }),
+    has: [ASK_MEMORY, CANCEL_ASKED],
+    async play({ world, id, settled }) {
+      const play = (first: Reply): void => [first, text('b'), text('c'), text('d')].forEach((reply) => world.api.play({ reply }));
+      await askMeanwhile(world, id, play, Math.random() * 60);
+      await settled();
+      if (!(await runsOf(world, id)).some(hasOutlivedItsTask)) throw new Error('no local step has outlived its task');
     },
   },
 ];
