@@ -2,8 +2,8 @@
 import type { ReadStream, WriteStream } from 'node:tty';
 import type { Entry } from '../conversation/message.js';
 import type { Past } from '../conversation/past.js';
-import { ask, clampCursor, createCursor, pressed, showWhole, viewOf } from './debug-cursor.js';
 import { tokenCounterBy } from '../models/token-counter.js';
+import { ask, clampCursor, createCursor, pressed, showWhole, viewOf } from './debug-cursor.js';
 import { pastScene, type DebugScene } from './debug-scene.js';
 import { openFullScreen, type Key } from './full-screen.js';
 import { loadMeasure } from './views/cells.js';
