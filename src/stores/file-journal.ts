@@ -36,6 +36,7 @@ export type JournalLine =
   | { readonly v: 1; readonly kind: 'archived'; readonly slots: readonly SlotRange[] }
   | { readonly v: 1; readonly kind: 'restored'; readonly slots: readonly SlotRange[] };
 
+type Recorded = Extract<JournalLine, { kind: 'recorded' }>;
 type Moving = Extract<JournalLine, { readonly slots: unknown }>;
 
 export interface JournalIndex {
@@ -165,17 +166,22 @@ export function hasPlace(index: JournalIndex, { slot, messageId }: Entry): boole
   return lying === undefined || (messageId === undefined && lying.messageId !== undefined);
 }
 
-function foldRecorded(
-  index: JournalIndex,
-  { entry, movedFrom }: Extract<JournalLine, { kind: 'recorded' }>,
-): Pick<Folded, 'added' | 'removed'> {
+function foldRecorded(index: JournalIndex, { entry, movedFrom }: Recorded): Pick<Folded, 'added' | 'removed'> {
   const { duplicate, taken } = recordingOf(index, entry, movedFrom);
   if (duplicate || taken) return NO_ENTRIES;
-  const before = movedFrom !== undefined && duplicateOf(index, entry) ? index.entries.get(movedFrom) : undefined;
-  const removed = before !== undefined && before.messageId === entry.messageId ? [before] : [];
-  for (const { slot } of removed) index.entries.delete(slot);
-  if (movedFrom !== undefined && entry.messageId !== undefined) index.messages.delete(entry.messageId);
-  return { ...put(index, [entry]), removed };
+  const removed = takeFromItsPlace(index, entry);
+  return { added: put(index, [entry]).added, removed };
+}
+
+/** Where it lay under other numbers; what took its place there stays. */
+function takeFromItsPlace(index: JournalIndex, entry: Entry): readonly Entry[] {
+  const first = duplicateOf(index, entry);
+  if (!first || entry.messageId === undefined) return [];
+  index.messages.delete(entry.messageId);
+  const lying = index.entries.get(first.slot);
+  if (lying?.messageId !== entry.messageId) return [];
+  index.entries.delete(first.slot);
+  return [lying];
 }
 
 function put(index: JournalIndex, entries: readonly Entry[]): Pick<Folded, 'added' | 'removed'> {
