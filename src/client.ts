@@ -15,6 +15,7 @@ import { createLineageClient, type LineageClient } from './client/lineage.js';
 import { createScopeMemory, type ScopeMemory } from './client/memory.js';
 import { createPeople, type PeopleClient } from './client/people.js';
 import { persistInTrying } from './client/persist-in-trying.js';
+import { createReading, type ReadingClient } from './client/reading.js';
 import { createStepping, type SteppingClient } from './client/stepping.js';
 import { temporalConnection, type Config } from './config.js';
 import {
@@ -22,7 +23,6 @@ import {
   type ContextIndex,
   ID_PATTERN,
   type ConversationOutcome,
-  type FeedEvent,
   type Message,
   type QueuedEvent,
   type ResetResult,
@@ -32,14 +32,9 @@ import {
 } from './conversation/contract.js';
 import { readMessage, readStart } from './conversation/input.js';
 import { CHILD_PATTERN } from './conversation/people-input.js';
-import type { Entry } from './conversation/message.js';
-import type { SlotRange } from './conversation/slots.js';
 import { fetchRuns, type FetchedRuns } from './heal/fetch-runs.js';
 import { askedArguments } from './memory/asked-arguments.js';
-import { withBodies } from './memory/bodies.js';
-import { readBranch, readBranches, readCurrent, type Branch } from './memory/branches.js';
-import { importedLife, readLife, type PastLife } from './memory/past-life.js';
-import type { ConversationKey, EpisodeRecord, FactRecord, Store } from './stores/store.js';
+import type { ConversationKey, Store } from './stores/store.js';
 import {
   closeSignal,
   compactUpdate,
@@ -60,6 +55,7 @@ export { ClientError, type ClientErrorKind } from './client/errors.js';
 export type { AppEventToDispatch, Dispatched } from './client/dispatch.js';
 export type { Begun, Deleted, LineageClient } from './client/lineage.js';
 export type { ScopeMemory } from './client/memory.js';
+export type { ReadingClient, Remembered, WatchEvent } from './client/reading.js';
 export type { SteppingClient } from './client/stepping.js';
 export type { Branch } from './memory/branches.js';
 export type { AllPending, PeopleClient, Pending } from './client/people.js';
@@ -71,22 +67,7 @@ export interface Started {
   readonly attached: boolean;
 }
 
-export interface WatchEvent {
-  /** Hand it to the next `watch` to go on where this one ended. */
-  readonly cursor: string;
-  readonly event: FeedEvent;
-}
-
-export interface Remembered {
-  /** Of this conversation, newest first. */
-  readonly episodes: EpisodeRecord[];
-  /** Of its scope, from all conversations in it: most salient first, then newest. */
-  readonly facts: FactRecord[];
-  /** Records in the store that cannot be read. */
-  readonly skipped: number;
-}
-
-export interface PerduraClient extends LineageClient, PeopleClient, SteppingClient {
+export interface PerduraClient extends LineageClient, PeopleClient, ReadingClient, SteppingClient {
   readonly namespace: string;
   readonly taskQueue: string;
   /** Starts a conversation, or attaches to the running one of that id. Without an id one is made. */
@@ -122,25 +103,8 @@ export interface PerduraClient extends LineageClient, PeopleClient, SteppingClie
   describe(id: string): Promise<Description>;
   /** Where the store keeps it. */
   key(id: string): Promise<ConversationKey>;
-  /** Live events after `after` (default: from now on), until `signal` aborts. A retried attempt begins with `reset`. */
-  watch(id: string, options?: { after?: string; signal?: AbortSignal }): AsyncIterable<WatchEvent>;
-  /**
-   * Everything recorded, oldest first, with long texts at hand, and with what it shares with the conversation that it was forked from;
-   * `after` leaves out what lies up to that slot. What rewinds have cut is not in it: `branch` reads that.
-   */
-  history(id: string, options?: { after?: number; branch?: number }): Promise<Entry[]>;
-  /** Entries at these slots, in their order; `whole`: with long texts at hand. What the store does not have is left out. */
-  entries(id: string, slots: readonly number[], options?: { readonly whole?: boolean }): Promise<Entry[]>;
-  /** What rewinds have cut out of it, oldest first. */
-  branches(id: string): Promise<Branch[]>;
-  /** Which slots of `history` are archived: what compactions have made memory of. */
-  archived(id: string): Promise<SlotRange[]>;
-  /** What it remembers beyond what was said word for word: summaries of its turns, and the facts of its scope. */
-  memory(id: string): Promise<Remembered>;
   /** Long-term memory of a scope, which is an agent's own unless a conversation's start said otherwise. */
   scope(scope: string): ScopeMemory;
-  /** What `perdura import` has put beside it: to be read, never a part of what its model is shown. Undefined where nothing was imported. */
-  imported(id: string): Promise<PastLife | undefined>;
   /** Temporal's own histories of it, every run that is still retained, oldest first. */
   runs(id: string): Promise<FetchedRuns>;
   /** Conversations, latest started first, each once; `query` is Temporal's, over conversations only. */
@@ -284,6 +248,7 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
     ...createStepping({ handleOf, withSignal }),
     ...createLineageClient({ client, namespace, store, handleOf, describe, status, startOptions }),
     ...people,
+    ...createReading({ store, keyOf }),
 
     async start(id = `conv-${randomUUID()}`, options = {}) {
       const own = startOptions(id, options);
@@ -382,43 +347,7 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
 
     key: keyOf,
 
-    async *watch(id, { after = '$', signal = new AbortController().signal } = {}) {
-      const key = await keyOf(id);
-      for await (const { cursor, event } of (await store()).feed.read(key, after, signal)) {
-        yield { cursor, event: event as unknown as FeedEvent };
-      }
-    },
-
-    async history(id, { after: first = 0, branch } = {}) {
-      const [own, key] = [await store(), await keyOf(id)];
-      if (branch === undefined) return readCurrent(own, key, first);
-      const entries = await readBranch(own, key, branch);
-      if (!entries) throw new ClientError('not-found', `${id} has no branch ${branch}`);
-      return entries.filter(({ slot }) => slot > first);
-    },
-
-    async entries(id, slots, { whole = false } = {}) {
-      const [own, key] = [await store(), await keyOf(id)];
-      const found = (await own.entries.read(key, slots)).filter((entry) => entry !== undefined);
-      return whole ? Promise.all(found.map(async (entry) => ({ ...entry, message: await withBodies(own, key, entry) }))) : found;
-    },
-    branches: async (id) => readBranches(await store(), await keyOf(id)),
-
-    archived: async (id) => (await store()).entries.archived(await keyOf(id)),
-
-    async memory(id) {
-      const key = await keyOf(id);
-      const own = await store();
-      const [{ episodes, skipped }, { facts, skipped: skippedFacts }] = await Promise.all([own.episodes.list(key), own.facts.list(key)]);
-      return { episodes, facts, skipped: skipped + skippedFacts };
-    },
-
     scope: (scope) => createScopeMemory({ client, namespace, taskQueue, store }, scope),
-
-    async imported(id) {
-      const life = await readLife(await store(), importedLife(await keyOf(id)));
-      return life.entries.length + life.episodes.length + life.skipped === 0 ? undefined : life;
-    },
 
     runs: (id) =>
       fetchRuns(client.workflowService, { namespace, workflowId: checkedId(id) }).catch((error: unknown) => {

@@ -1,0 +1,89 @@
+/** What the store has of a conversation: its live events, what was said in it, and what it remembers. */
+import type { FeedEvent } from '../conversation/contract.js';
+import type { Entry } from '../conversation/message.js';
+import type { SlotRange } from '../conversation/slots.js';
+import { withBodies } from '../memory/bodies.js';
+import { readBranch, readBranches, readCurrent, type Branch } from '../memory/branches.js';
+import { importedLife, readLife, type PastLife } from '../memory/past-life.js';
+import type { ConversationKey, EpisodeRecord, FactRecord, Store } from '../stores/store.js';
+import { ClientError } from './errors.js';
+
+export interface WatchEvent {
+  /** Hand it to the next `watch` to go on where this one ended. */
+  readonly cursor: string;
+  readonly event: FeedEvent;
+}
+
+export interface Remembered {
+  /** Of this conversation, newest first. */
+  readonly episodes: EpisodeRecord[];
+  /** Of its scope, from all conversations in it: most salient first, then newest. */
+  readonly facts: FactRecord[];
+  /** Records in the store that cannot be read. */
+  readonly skipped: number;
+}
+
+export interface ReadingClient {
+  /** Live events after `after` (default: from now on), until `signal` aborts. A retried attempt begins with `reset`. */
+  watch(id: string, options?: { after?: string; signal?: AbortSignal }): AsyncIterable<WatchEvent>;
+  /**
+   * Everything recorded, oldest first, with long texts at hand, and with what it shares with the conversation that it was forked from;
+   * `after` leaves out what lies up to that slot. What rewinds have cut is not in it: `branch` reads that.
+   */
+  history(id: string, options?: { after?: number; branch?: number }): Promise<Entry[]>;
+  /** Entries at these slots, in their order; `whole`: with long texts at hand. What the store does not have is left out. */
+  entries(id: string, slots: readonly number[], options?: { readonly whole?: boolean }): Promise<Entry[]>;
+  /** What rewinds have cut out of it, oldest first. */
+  branches(id: string): Promise<Branch[]>;
+  /** Which slots of `history` are archived: what compactions have made memory of. */
+  archived(id: string): Promise<SlotRange[]>;
+  /** What it remembers beyond what was said word for word: summaries of its turns, and the facts of its scope. */
+  memory(id: string): Promise<Remembered>;
+  /** What `perdura import` has put beside it: to be read, never a part of what its model is shown. Undefined where nothing was imported. */
+  imported(id: string): Promise<PastLife | undefined>;
+}
+
+export interface Reading {
+  readonly store: () => Promise<Store>;
+  readonly keyOf: (id: string) => Promise<ConversationKey>;
+}
+
+export function createReading({ store, keyOf }: Reading): ReadingClient {
+  return {
+    async *watch(id, { after = '$', signal = new AbortController().signal } = {}) {
+      const key = await keyOf(id);
+      for await (const { cursor, event } of (await store()).feed.read(key, after, signal)) {
+        yield { cursor, event: event as unknown as FeedEvent };
+      }
+    },
+
+    async history(id, { after: first = 0, branch } = {}) {
+      const [own, key] = [await store(), await keyOf(id)];
+      if (branch === undefined) return readCurrent(own, key, first);
+      const entries = await readBranch(own, key, branch);
+      if (!entries) throw new ClientError('not-found', `${id} has no branch ${branch}`);
+      return entries.filter(({ slot }) => slot > first);
+    },
+
+    async entries(id, slots, { whole = false } = {}) {
+      const [own, key] = [await store(), await keyOf(id)];
+      const found = (await own.entries.read(key, slots)).filter((entry) => entry !== undefined);
+      return whole ? Promise.all(found.map(async (entry) => ({ ...entry, message: await withBodies(own, key, entry) }))) : found;
+    },
+    branches: async (id) => readBranches(await store(), await keyOf(id)),
+
+    archived: async (id) => (await store()).entries.archived(await keyOf(id)),
+
+    async memory(id) {
+      const key = await keyOf(id);
+      const own = await store();
+      const [{ episodes, skipped }, { facts, skipped: skippedFacts }] = await Promise.all([own.episodes.list(key), own.facts.list(key)]);
+      return { episodes, facts, skipped: skipped + skippedFacts };
+    },
+
+    async imported(id) {
+      const life = await readLife(await store(), importedLife(await keyOf(id)));
+      return life.entries.length + life.episodes.length + life.skipped === 0 ? undefined : life;
+    },
+  };
+}
