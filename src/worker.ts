@@ -22,7 +22,7 @@ import {
 } from './config.js';
 import { heal } from './heal/heal.js';
 import { createRememberedBy } from './heal/remembered.js';
-import type { WorkflowCode } from './heal/replay-runs.js';
+import type { WorkflowCode } from './heal/replay-here.js';
 import { createCompactorRegistry } from './memory/compaction/compactor.js';
 import { toTraces } from './memory/traces.js';
 import { createModels } from './models/choose.js';

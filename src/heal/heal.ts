@@ -18,7 +18,8 @@ import { keepItems } from '../memory/channel/items-of-entries.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import { fetchRuns } from './fetch-runs.js';
 import { restoreForgotten, type RememberedWrite } from './remembered.js';
-import { replayRuns, type WorkflowCode } from './replay-runs.js';
+import type { WorkflowCode } from './replay-here.js';
+import { replayRuns } from './replay-runs.js';
 
 export interface Healed {
   /** Runs of the conversation that history still has, and how many events of the conversation they told. */

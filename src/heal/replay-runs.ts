@@ -1,66 +1,82 @@
 /**
- * What happened in each run, by replaying its history with the workflow's own code: nobody else could say it so exactly. The
- * workflow tells every event through its sinks; on a replay this listens.
+ * Long histories are replayed side by side, each share of the runs in a process of its own: a replay keeps a core busy, and where it
+ * heals, a worker has others to serve.
  */
-import { Worker, type InjectedSinks, type ReplayWorkerOptions } from '@temporalio/worker';
-import type { ConversationEvent } from '../conversation/event.js';
-import type { Run } from '../conversation/rebuild.js';
-import type { ConversationState } from '../conversation/state.js';
-import type { ConversationSinks } from '../workflows/observe.js';
+import { fork } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { temporal } from '@temporalio/proto';
 import type { History } from './fetch-runs.js';
+import { hasBegun, replayHere, type Replayed, type WorkflowCode } from './replay-here.js';
 
-/**
- * A replay for its events alone takes half the time: nobody asks it for a call stack, and what a worker has worked once comes to
- * an end. (The SDK notes the stack of each promise, and Node starts a thread for every call that has a time limit.)
- */
-class QuickReplay extends Worker {
-  protected static override async getOrCreateBundle(...given: Parameters<typeof Worker.getOrCreateBundle>) {
-    const bundle = await super.getOrCreateBundle(...given);
-    return bundle && { ...bundle, code: `Error.stackTraceLimit = 0;${bundle.code}` };
-  }
+/** Events that take about as long to replay as a process takes to begin. */
+const WORTH_A_PROCESS = 1_000;
 
-  protected static override createWorkflowCreator(...[bundle, options, logger]: Parameters<typeof Worker.createWorkflowCreator>) {
-    const withoutLimit = { ...options, isolateExecutionTimeoutMs: undefined } as unknown as typeof options;
-    return super.createWorkflowCreator(bundle, withoutLimit, logger);
-  }
+/** What a process is told; it answers with `Replayed`. */
+export interface Share {
+  readonly code: WorkflowCode;
+  readonly workflowId: string;
+  /** Temporal's `History` messages. */
+  readonly histories: readonly Uint8Array[];
 }
 
-export type WorkflowCode = Pick<ReplayWorkerOptions, 'workflowBundle' | 'workflowsPath' | 'dataConverter'>;
-
-/**
- * Whether any worker has worked it yet. A run waits for its first task where nobody polls, and after a hand-over on the heels of
- * another Temporal holds the next one back for seconds; the SDK would wait for ever to replay it.
- */
-export function hasBegun(history: History): boolean {
-  return history.events?.some((event) => event.workflowTaskCompletedEventAttributes) ?? false;
-}
-
-/** In the order of `histories`. A run that has not begun is undefined, and so is one that cannot be replayed, with the reason in `problems`. */
+/** In the order of `histories`. `program` is what the processes run; without one all is replayed here. */
 export async function replayRuns(
   code: WorkflowCode,
   workflowId: string,
   histories: readonly History[],
-): Promise<{ readonly runs: readonly (Run | undefined)[]; readonly problems: readonly string[] }> {
-  const heard: { opened?: ConversationState; events: ConversationEvent[] }[] = [];
-  const latest = (): (typeof heard)[number] | undefined => heard[heard.length - 1];
-  const sinks: InjectedSinks<ConversationSinks> = {
-    conversation: {
-      opened: { fn: (_info, state) => void heard.push({ opened: state, events: [] }), callDuringReplay: true },
-      event: { fn: (_info, event) => void latest()?.events.push(event), callDuringReplay: true },
-    },
-  };
-  const problems: string[] = [];
-  const replayed = new Map<History, Run | undefined>();
+  { program = builtProgram(), worthAProcess = WORTH_A_PROCESS }: { readonly program?: string; readonly worthAProcess?: number } = {},
+): Promise<Replayed> {
   const begun = histories.filter(hasBegun);
-  const one = async function* () {
-    for (const history of begun) yield { workflowId, history };
-  };
-  // One after the other, so what is heard since the last result belongs to this one.
-  for await (const { error } of QuickReplay.runReplayHistories({ ...code, sinks }, one())) {
-    const run = heard.splice(0).pop();
-    if (error) problems.push(error.message);
-    const history = begun[replayed.size];
-    if (history) replayed.set(history, run?.opened && { opened: run.opened, events: run.events });
+  const events = begun.reduce((sum, history) => sum + (history.events?.length ?? 0), 0);
+  const processes = Math.min(begun.length, availableParallelism(), Math.floor(events / worthAProcess));
+  if (program === undefined || code.workflowBundle === undefined || processes < 2) return replayHere(code, workflowId, histories);
+
+  const shares = shared(begun, processes);
+  const ending = new AbortController();
+  try {
+    const answers = await Promise.all(
+      shares.map((share) => {
+        const bytes = share.map((history) => temporal.api.history.v1.History.encode(history).finish());
+        return replayElsewhere(program, { code, workflowId, histories: bytes }, ending.signal);
+      }),
+    );
+    const runs = new Map(shares.flatMap((share, s) => share.map((history, i) => [history, answers[s]?.runs[i]] as const)));
+    return { runs: histories.map((history) => runs.get(history)), problems: answers.flatMap(({ problems }) => problems) };
+  } finally {
+    ending.abort();
   }
-  return { runs: histories.map((history) => replayed.get(history)), problems };
+}
+
+/** Undefined where the sources run as they are. */
+function builtProgram(): string | undefined {
+  const program = join(__dirname, 'replay-process.js');
+  return existsSync(program) ? program : undefined;
+}
+
+/** Each goes to whom has least, the longest first. */
+function shared(histories: readonly History[], parts: number): History[][] {
+  const shares = Array.from({ length: parts }, () => ({ histories: [] as History[], events: 0 }));
+  const sizeOf = (history: History): number => history.events?.length ?? 0;
+  for (const history of [...histories].sort((a, b) => sizeOf(b) - sizeOf(a))) {
+    const [least] = shares.sort((a, b) => a.events - b.events);
+    least?.histories.push(history);
+    if (least) least.events += sizeOf(history);
+  }
+  return shares.map((share) => share.histories);
+}
+
+function replayElsewhere(program: string, share: Share, signal: AbortSignal): Promise<Replayed> {
+  return new Promise((resolve, reject) => {
+    const child = fork(program, { serialization: 'advanced', execArgv: [], stdio: ['ignore', 'ignore', 'inherit', 'ipc'], signal });
+    child.once('message', (replayed) => resolve(replayed as Replayed));
+    child.once('error', reject);
+    child.once('exit', (code, killed) =>
+      reject(
+        new Error(`cannot replay the history of ${share.workflowId}: the process that did it ended with ${killed ?? code}; try again`),
+      ),
+    );
+    child.send(share);
+  });
 }

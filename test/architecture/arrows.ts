@@ -92,8 +92,8 @@ export const ARROWS: readonly Row[] = [
   { place: 'registered-attributes.ts', may: ['workflows/search-attributes.ts'], never: ['@temporalio/worker'] },
   {
     place: 'client/',
-    may: ['conversation/', 'workflows/messages.ts'],
-    mayTypes: ['stores/store.ts', 'memory/documents/'],
+    may: ['conversation/', 'memory/', 'workflows/messages.ts'],
+    mayTypes: ['stores/store.ts'],
     never: ['@temporalio/worker'],
   },
   {

@@ -1,7 +1,7 @@
 /** Every history that a test has made must replay: a worker that has let a conversation go would otherwise never take it up again. */
 import { Worker, type InjectedSinks } from '@temporalio/worker';
 import { fetchRuns } from '../../src/heal/fetch-runs.js';
-import { hasBegun } from '../../src/heal/replay-runs.js';
+import { hasBegun } from '../../src/heal/replay-here.js';
 import type { ConversationSinks } from '../../src/workflows/observe.js';
 import { workflowBundle, type World } from './world.js';
 
