@@ -12,6 +12,8 @@ import { hasBegun, replayHere, type Replayed, type WorkflowCode } from './replay
 
 /** Events that take about as long to replay as a process takes to begin. */
 const WORTH_A_PROCESS = 1_000;
+/** Characters of its last words. */
+const MOST_SAID = 1_000;
 
 /** What a process is told; it answers with `Replayed`. */
 export interface Share {
@@ -69,14 +71,15 @@ function shared(histories: readonly History[], parts: number): History[][] {
 
 function replayElsewhere(program: string, share: Share, signal: AbortSignal): Promise<Replayed> {
   return new Promise((resolve, reject) => {
-    const child = fork(program, { serialization: 'advanced', execArgv: [], stdio: ['ignore', 'ignore', 'inherit', 'ipc'], signal });
+    const child = fork(program, { serialization: 'advanced', execArgv: [], stdio: ['ignore', 'ignore', 'pipe', 'ipc'], signal });
+    let said = '';
+    child.stderr?.setEncoding('utf8').on('data', (words: string) => (said = (said + words).slice(-MOST_SAID)));
     child.once('message', (replayed) => resolve(replayed as Replayed));
-    child.once('error', reject);
-    child.once('exit', (code, killed) =>
-      reject(
-        new Error(`cannot replay the history of ${share.workflowId}: the process that did it ended with ${killed ?? code}; try again`),
-      ),
-    );
+    child.on('error', reject);
+    child.once('close', (code, killed) => {
+      const why = `the process that did it ended with ${killed ?? code}${said === '' ? '' : ` (${said.trim()})`}`;
+      reject(new Error(`cannot replay the history of ${share.workflowId}: ${why}; try again`));
+    });
     child.send(share);
   });
 }

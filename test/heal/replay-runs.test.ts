@@ -57,11 +57,18 @@ describe('in processes of their own', () => {
     expect(there.problems.length).toBeGreaterThan(0);
   }, 60_000);
 
-  test('one that ends before it has answered is said', async () => {
+  test('one that ends before it has answered is said, with its last words', async () => {
     const { id, histories } = await conversation();
-    const dies = require.resolve('../stores/register-swc.cjs');
+    const dies = join(dir, 'dies.cjs');
+    await writeFile(dies, "process.once('message', () => { throw new Error('no memory left'); });");
     await expect(replayRuns(await codeOf(), id, histories, { program: dies, worthAProcess: 1 })).rejects.toThrow(
-      `cannot replay the history of ${id}: the process that did it ended with 0; try again`,
+      new RegExp(`cannot replay the history of ${id}: the process that did it ended with 1 [^]*no memory left[^]*; try again`),
     );
+  });
+
+  test('a program that is not there is said', async () => {
+    const { id, histories } = await conversation();
+    const nowhere = join(dir, 'nowhere.cjs');
+    await expect(replayRuns(await codeOf(), id, histories, { program: nowhere, worthAProcess: 1 })).rejects.toThrow('nowhere.cjs');
   });
 });
