@@ -112,6 +112,7 @@ export function putAway({ session, recapSince }: PutAwayInput): PutAway {
 export interface Script {
   /** Without it a compaction finds nothing. */
   readonly compact?: (input: CompactInput) => Compacted;
+  readonly record?: (input: RecordInput) => Recorded;
   readonly model?: (input: CallModelInput) => ModelAnswer;
   readonly tool?: (run: RunToolInput) => ToolFinished;
   /** Undefined: there is no answer yet. */
@@ -142,24 +143,34 @@ export function memoryEvents(step: Step, at: number, script: Script = {}): Conve
   }
 }
 
+export interface Settled {
+  readonly state: ConversationState;
+  readonly steps: Step[];
+  readonly events: ConversationEvent[];
+}
+
 /** Runs until nothing is left to do, performing every step at once. */
-export function settle(before: ConversationState, script: Script = {}, most = 10_000): { state: ConversationState; steps: Step[] } {
+export function settle(before: ConversationState, script: Script = {}, most = 10_000): Settled {
   let state = before;
   const steps: Step[] = [];
+  const events: ConversationEvent[] = [];
+  const tell = (...told: ConversationEvent[]): void => {
+    events.push(...told);
+    state = applyAll(state, ...told);
+  };
   for (let i = 0; i < most; i++) {
     const step = nextStep(state);
     steps.push(step);
     const at = state.now + 1;
     switch (step.kind) {
       case 'record':
-        state = applyAll(state, { kind: 'record-started', at }, { kind: 'recorded', recorded: recorded(step.input), at });
+        tell({ kind: 'record-started', at }, { kind: 'recorded', recorded: (script.record ?? recorded)(step.input), at });
         break;
       case 'persist':
-        state = applyAll(state, { kind: 'persist-started', at }, { kind: 'persisted', slots: step.entries.map((entry) => entry.slot), at });
+        tell({ kind: 'persist-started', at }, { kind: 'persisted', slots: step.entries.map((entry) => entry.slot), at });
         break;
       case 'call-model':
-        state = applyAll(
-          state,
+        tell(
           { kind: 'model-call-started', call: step.input.call, at },
           { kind: 'model-answered', answer: (script.model ?? answer)(step.input), at },
         );
@@ -167,25 +178,24 @@ export function settle(before: ConversationState, script: Script = {}, most = 10
       case 'compact': {
         const { epoch } = step.input;
         const result = script.compact?.(step.input) ?? { kind: 'nothing-to-compact', epoch };
-        state = applyAll(state, { kind: 'compact-started', epoch, at }, { kind: 'compacted', result, at });
+        tell({ kind: 'compact-started', epoch, at }, { kind: 'compacted', result, at });
         break;
       }
       case 'uncompact': {
         const { epoch } = step.input;
-        state = applyAll(state, { kind: 'uncompact-started', epoch, at }, { kind: 'uncompacted', epoch, at });
+        tell({ kind: 'uncompact-started', epoch, at }, { kind: 'uncompacted', epoch, at });
         break;
       }
       case 'run-tools':
-        state = applyAll(
-          state,
+        tell(
           { kind: 'tools-started', callIds: step.runs.map(({ input }) => input.callId), at },
           ...step.runs.map(({ input }) => ({ kind: 'tool-finished', result: (script.tool ?? finished)(input), at }) as const),
         );
         break;
       default: {
-        const events = memoryEvents(step, at, script);
-        if (!events) return { state, steps };
-        state = applyAll(state, ...events);
+        const more = memoryEvents(step, at, script);
+        if (!more) return { state, steps, events };
+        tell(...more);
       }
     }
   }

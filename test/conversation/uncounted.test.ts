@@ -6,8 +6,9 @@ import { LIMITS } from '../../src/conversation/contract.js';
 import { nextStep } from '../../src/conversation/next-step.js';
 import { rebuild } from '../../src/conversation/rebuild.js';
 import type { ConversationEvent } from '../../src/conversation/event.js';
+import type { ConversationState } from '../../src/conversation/state.js';
 import { turnOfMessage } from '../../src/conversation/arrivals.js';
-import { answer, memoryEvents, open, recorded, said } from './drive.js';
+import { applyAll, open, recorded, said, settle } from './drive.js';
 
 interface Place {
   readonly turn: string;
@@ -37,27 +38,19 @@ function createPlaces(uncounted: Record<string, Place> = {}) {
 /** Says these, and goes on until nothing is left to do. */
 function converse(uncounted: Record<string, Place>, ...ids: string[]) {
   const { places, perform } = createPlaces(uncounted);
-  const events: ConversationEvent[] = [];
-  let state = open();
-  const tell = (...more: ConversationEvent[]) => {
-    events.push(...more);
-    state = more.reduce(apply, state);
+  const events: ConversationEvent[] = ids.map((id) => said(id));
+  let state = applyAll(open(), ...events);
+  const goOn = (): ConversationState => {
+    const settled = settle(state, { record: perform });
+    events.push(...settled.events);
+    return (state = settled.state);
   };
-  const settle = () => {
-    for (let steps = 0; steps < 100; steps++) {
-      const step = nextStep(state);
-      const at = state.now + 1;
-      if (step.kind === 'record') tell({ kind: 'record-started', at }, { kind: 'recorded', recorded: perform(step.input), at });
-      else if (step.kind === 'call-model')
-        tell({ kind: 'model-call-started', call: step.input.call, at }, { kind: 'model-answered', answer: answer(step.input), at });
-      else if (step.kind === 'wait') return;
-      else tell(...(memoryEvents(step, at) ?? []));
-    }
-    throw new Error('still not settled');
+  const say = (id: string): ConversationState => {
+    events.push(said(id));
+    state = apply(state, said(id));
+    return goOn();
   };
-  for (const id of ids) tell(said(id));
-  settle();
-  return { state, places, events, say: (id: string) => (tell(said(id)), settle(), state) };
+  return { state: goOn(), places, events, say };
 }
 
 const at = (turn: number, slot: number): Place => ({ turn: `turn_${String(turn).padStart(4, '0')}`, slot });
@@ -115,7 +108,7 @@ test('results of before, which do not say where the first one lies, meant one th
   if (step.kind !== 'record') throw new Error(step.kind);
   const done = recorded(step.input);
   const old: Recorded = { ...done, messages: done.messages.map((message) => ({ ...message, duplicate: 'turn_0009' })) };
-  state = [{ kind: 'record-started', at: 1001 } as const, { kind: 'recorded', recorded: old, at: 1001 } as const].reduce(apply, state);
+  state = applyAll(state, { kind: 'record-started', at: 1001 }, { kind: 'recorded', recorded: old, at: 1001 });
   expect(state.queue).toEqual([]);
   expect(turnOfMessage(state, 'a')).toBe('turn_0009');
 });
