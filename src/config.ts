@@ -2,15 +2,27 @@
  * Settings (design section 7). The only file that reads the environment: `.env` in the working directory, the real
  * environment wins. An empty value counts as not set, so `ANTHROPIC_API_KEY= npm start` leaves out the one in `.env`.
  */
-import { accessSync, constants, readFileSync, statSync } from 'node:fs';
-import { isIP } from 'node:net';
+import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import type { ClientConnectConfig } from '@temporalio/envconfig';
+import {
+  checked,
+  checkedHost,
+  checkedHosts,
+  checkedKey,
+  checkedLogLevel,
+  checkedProgram,
+  checkedSocket,
+  checkedUrl,
+  ConfigError,
+  LOG_LEVELS,
+  type Given,
+  type LogLevel,
+} from './setting-values.js';
 
-export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
+export { ConfigError, type LogLevel } from './setting-values.js';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -112,40 +124,37 @@ export const SETTINGS = [
 
 type SettingName = (typeof SETTINGS)[number]['name'];
 
-/** A setting has a value that cannot be used; the message names it and says what to write instead. */
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError';
-}
-
 /** Throws `ConfigError`. */
 export function loadConfig(env: Environment = process.env, cwd: string = process.cwd()): Config {
   const all = withoutEmpty({ ...readDotEnv(cwd), ...env });
-  const read = (name: SettingName): string | undefined => all[name]?.trim() || undefined;
-  const readOr = (name: SettingName): string => {
+  const maybe = (name: SettingName): Given => {
     const setting: Setting | undefined = SETTINGS.find((known) => known.name === name);
-    return read(name) ?? setting?.default ?? '';
+    return { name, value: all[name]?.trim() || setting?.default, secret: setting?.secret ?? true };
   };
+  /** Of one that has a default. */
+  const given = (name: SettingName): Given<string> => ({ ...maybe(name), value: maybe(name).value ?? '' });
 
+  const { value: auditFile } = maybe('PERDURA_AUDIT_FILE');
   return Object.freeze({
-    redisUrl: checkedUrl('REDIS_URL', read('REDIS_URL'), ['redis:', 'rediss:']),
-    anthropicApiKey: checkedKey('ANTHROPIC_API_KEY', read('ANTHROPIC_API_KEY')),
-    anthropicBaseUrl: checkedUrl('ANTHROPIC_BASE_URL', read('ANTHROPIC_BASE_URL'), ['http:', 'https:']),
-    openaiApiKey: checkedKey('OPENAI_API_KEY', read('OPENAI_API_KEY')),
-    openaiBaseUrl: checkedUrl('OPENAI_BASE_URL', read('OPENAI_BASE_URL'), ['http:', 'https:']),
-    geminiApiKey: checkedKey('GEMINI_API_KEY', read('GEMINI_API_KEY')) ?? checkedKey('GOOGLE_API_KEY', read('GOOGLE_API_KEY')),
-    geminiBaseUrl: checkedUrl('GEMINI_BASE_URL', read('GEMINI_BASE_URL'), ['http:', 'https:']),
-    ollamaHost: checkedHost('OLLAMA_HOST', readOr('OLLAMA_HOST')),
-    taskQueue: checked('PERDURA_TASK_QUEUE', readOr('PERDURA_TASK_QUEUE'), /^[\x21-\x7e]{1,200}$/, 'up to 200 visible ASCII characters'),
-    model: checked('PERDURA_MODEL', readOr('PERDURA_MODEL'), /^[a-z0-9-]+\/\S+$/, 'provider/name, such as anthropic/claude-sonnet-5-5'),
-    agentsDir: resolve(cwd, readOr('PERDURA_AGENTS_DIR')),
-    memoryDir: resolve(cwd, readOr('PERDURA_MEMORY_DIR')),
-    workspace: resolve(cwd, readOr('PERDURA_WORKSPACE')),
-    logLevel: checkedLogLevel(readOr('PERDURA_LOG_LEVEL')),
-    fetchAllow: Object.freeze(checkedHosts('PERDURA_FETCH_ALLOW', read('PERDURA_FETCH_ALLOW'))),
-    metricsAddress: checkedSocket('PERDURA_METRICS_ADDRESS', read('PERDURA_METRICS_ADDRESS')),
-    notifyCommand: checkedProgram('PERDURA_NOTIFY_COMMAND', read('PERDURA_NOTIFY_COMMAND'), cwd),
-    notifyUrl: checkedUrl('PERDURA_NOTIFY_URL', read('PERDURA_NOTIFY_URL'), ['http:', 'https:']),
-    auditFile: read('PERDURA_AUDIT_FILE') === undefined ? undefined : resolve(cwd, readOr('PERDURA_AUDIT_FILE')),
+    redisUrl: checkedUrl(maybe('REDIS_URL'), ['redis:', 'rediss:']),
+    anthropicApiKey: checkedKey(maybe('ANTHROPIC_API_KEY')),
+    anthropicBaseUrl: checkedUrl(maybe('ANTHROPIC_BASE_URL'), ['http:', 'https:']),
+    openaiApiKey: checkedKey(maybe('OPENAI_API_KEY')),
+    openaiBaseUrl: checkedUrl(maybe('OPENAI_BASE_URL'), ['http:', 'https:']),
+    geminiApiKey: checkedKey(maybe('GEMINI_API_KEY')) ?? checkedKey(maybe('GOOGLE_API_KEY')),
+    geminiBaseUrl: checkedUrl(maybe('GEMINI_BASE_URL'), ['http:', 'https:']),
+    ollamaHost: checkedHost(given('OLLAMA_HOST')),
+    taskQueue: checked(given('PERDURA_TASK_QUEUE'), /^[\x21-\x7e]{1,200}$/, 'up to 200 visible ASCII characters'),
+    model: checked(given('PERDURA_MODEL'), /^[a-z0-9-]+\/\S+$/, 'provider/name, such as anthropic/claude-sonnet-5-5'),
+    agentsDir: resolve(cwd, given('PERDURA_AGENTS_DIR').value),
+    memoryDir: resolve(cwd, given('PERDURA_MEMORY_DIR').value),
+    workspace: resolve(cwd, given('PERDURA_WORKSPACE').value),
+    logLevel: checkedLogLevel(given('PERDURA_LOG_LEVEL')),
+    fetchAllow: Object.freeze(checkedHosts(maybe('PERDURA_FETCH_ALLOW'))),
+    metricsAddress: checkedSocket(maybe('PERDURA_METRICS_ADDRESS')),
+    notifyCommand: checkedProgram(maybe('PERDURA_NOTIFY_COMMAND'), cwd),
+    notifyUrl: checkedUrl(maybe('PERDURA_NOTIFY_URL'), ['http:', 'https:']),
+    auditFile: auditFile === undefined ? undefined : resolve(cwd, auditFile),
     otel: otelOf(all),
     cwd: resolve(cwd),
     temporalEnv: Object.freeze(Object.fromEntries(Object.entries(all).filter(isTemporalEntry))),
@@ -355,81 +364,4 @@ function readDotEnv(cwd: string): Environment {
 
 function withoutEmpty(env: Environment): Environment {
   return Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''));
-}
-
-function refuse(name: SettingName, value: string, wanted: string): never {
-  const secret = SETTINGS.some((setting) => setting.name === name && setting.secret);
-  throw new ConfigError(`${name}${secret ? '' : ` is ${JSON.stringify(value)}, which`} cannot be used: write ${wanted}, or remove it`);
-}
-
-function checked(name: SettingName, value: string, pattern: RegExp, wanted: string): string {
-  return pattern.test(value) ? value : refuse(name, value, wanted);
-}
-
-/** A header cannot carry blanks and control characters: better said here than by a stack trace at the first call. */
-function checkedKey(name: SettingName, value: string | undefined): string | undefined {
-  return value === undefined ? undefined : checked(name, value, /^[\x21-\x7e]+$/, 'the key alone, without blanks or quotes');
-}
-
-/** A path, not a command line: nothing of it is given to a shell. */
-function checkedProgram(name: SettingName, value: string | undefined, cwd: string): string | undefined {
-  if (value === undefined) return undefined;
-  const path = resolve(cwd, value);
-  try {
-    accessSync(path, constants.X_OK);
-    if (statSync(path).isFile()) return path;
-  } catch {
-    // Said below.
-  }
-  return refuse(name, value, 'the path of a program that can be run, without arguments');
-}
-
-function checkedUrl(name: SettingName, value: string | undefined, protocols: readonly string[]): string | undefined {
-  if (value === undefined) return undefined;
-  const wanted = `a URL that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`;
-  if (!URL.canParse(value)) return refuse(name, value, wanted);
-  const url = new URL(value);
-  return protocols.includes(url.protocol) && (url.hostname !== '' || url.protocol.startsWith('redis'))
-    ? value
-    : refuse(name, value, wanted);
-}
-
-/** Ollama's own variable, which may lack the protocol and even the host. */
-function checkedHost(name: SettingName, value: string): string {
-  const isUrl = URL.canParse(toUrl(value)) && /^https?:$/.test(new URL(toUrl(value)).protocol);
-  return isUrl ? toUrl(value) : refuse(name, value, 'a URL or host:port, such as http://127.0.0.1:11434');
-}
-
-/** `:11434` is a port of this machine, and a host without a port has Ollama's. */
-function toUrl(host: string): string {
-  if (/^[a-z]+:\/\//i.test(host)) return host;
-  const [, name = '', port = ''] = /^(.*?)(:\d+)?$/.exec(host) ?? [];
-  return `http://${name || '127.0.0.1'}${port || ':11434'}`;
-}
-
-function checkedLogLevel(value: string): LogLevel {
-  const level = value.toLowerCase();
-  return LOG_LEVELS.find((known) => known === level) ?? refuse('PERDURA_LOG_LEVEL', value, `one of ${LOG_LEVELS.join(', ')}`);
-}
-
-/** Temporal's core, which listens there, looks no name up. */
-function checkedSocket(name: SettingName, value: string | undefined): string | undefined {
-  if (value === undefined) return undefined;
-  const [, host = '', port] = /^(.+):(\d{1,5})$/.exec(value) ?? [];
-  const bracketed = /^\[(.+)\]$/.exec(host)?.[1];
-  const isAddress = bracketed === undefined ? isIP(host) === 4 : isIP(bracketed) === 6;
-  return isAddress && Number(port) < 65_536 ? value : refuse(name, value, 'an IP address and a port, such as 127.0.0.1:9464');
-}
-
-/** Each as a URL would name it, so that they can be compared. */
-function checkedHosts(name: SettingName, value = ''): string[] {
-  return value
-    .split(',')
-    .map((host) => host.trim())
-    .filter(Boolean)
-    .map((host) => {
-      const [, given = '', port = ''] = /^([^/@?#\s]+):(\d{1,5})$/.exec(host) ?? [];
-      const url = given !== '' && Number(port) > 0 && Number(port) < 65_536 && URL.canParse(`http://${host}`) && new URL(`http://${host}`);
-      return url ? `${url.hostname}:${Number(port)}` : refuse(name, value, 'host:port, several parted by commas, such as localhost:3000');
-    });
 }
