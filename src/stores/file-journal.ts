@@ -146,7 +146,7 @@ function putItems(index: JournalIndex, items: readonly ItemRecord[]): void {
   for (const item of items) if (!index.items.has(item.id)) index.items.set(item.id, item);
 }
 
-/** The first message with this entry's id, if it lies in another slot. */
+/** The first message with this entry's id, if it lies in another slot or turn. */
 export function duplicateOf(index: JournalIndex, entry: Entry): { readonly turn: string; readonly slot: number } | undefined {
   const first = entry.messageId === undefined ? undefined : index.messages.get(entry.messageId);
   return first === undefined || (first.slot === entry.slot && first.turn === entry.turn) ? undefined : first;

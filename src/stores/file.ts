@@ -102,8 +102,8 @@ function createEntries(dir: string, open: Open): Entries {
       await inWords(dir, key, attempt, () =>
         open(key).write((before) => {
           outcome = recordingOf(before, entry, movedFrom);
-          const isNew = duplicateOf(before, entry) !== undefined || !before.entries.has(entry.slot);
-          if (outcome.duplicate || outcome.taken || !isNew) return undefined;
+          const isThere = before.entries.has(entry.slot) && !duplicateOf(before, entry);
+          if (outcome.duplicate || outcome.taken || isThere) return undefined;
           return { v: 1, kind: 'recorded', entry, ...(movedFrom !== undefined && { movedFrom }) };
         }),
       );
