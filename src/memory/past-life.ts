@@ -69,7 +69,7 @@ export async function writeLife(store: Store, key: ConversationKey, { entries, a
   for (let at = 0; at < bySlot.length; at += PAGE) {
     await store.entries.append(key, await Promise.all(bySlot.slice(at, at + PAGE).map((entry) => withTextsStored(store, key, entry))));
   }
-  if (archived.length > 0) await store.entries.archive(key, archived);
+  if (archived.length > 0) await store.entries.archive(key, archived, 0);
   for (const episode of [...episodes].reverse()) await store.episodes.add(key, episode);
 }
 

@@ -23,7 +23,7 @@ export interface OpenConversation {
   /** Fresh, also when another process has written. */
   read(): Promise<JournalIndex>;
   /** Appends the line that `decide` returns, if any, and answers with the index after it. */
-  write(decide: (index: JournalIndex) => JournalLine | undefined | Promise<JournalLine | undefined>): Promise<JournalIndex>;
+  write(decide: (index: JournalIndex) => JournalLine | undefined): Promise<JournalIndex>;
   /** Bytes of the journal, about what the index takes. */
   size(): number;
 }
@@ -59,14 +59,13 @@ export function openConversation({ dir, traceLines, log }: ConversationFiles): O
 
   /** Answers with the active traces that came with the line. */
   function foldOne(line: string): string {
-    const { added, removed, archived, restored } = foldLine(index, line);
+    const { added, archived, restored } = foldLine(index, line);
     const active = index.archived.size === 0 ? added : added.filter(isActive);
     const text = toTraceText(active);
     traceBytes += Buffer.byteLength(text);
-    if (archived.length > 0 || restored.length > 0 || removed.length > 0 || active.length < added.length) {
+    if (archived.length > 0 || restored.length > 0 || active.length < added.length) {
       moved = true;
-      const gone = [...archived, ...removed.filter(isActive)];
-      traceBytes += Buffer.byteLength(toTraceText(restored)) - Buffer.byteLength(toTraceText(gone));
+      traceBytes += Buffer.byteLength(toTraceText(restored)) - Buffer.byteLength(toTraceText(archived));
     }
     return text;
   }
@@ -146,7 +145,7 @@ export function openConversation({ dir, traceLines, log }: ConversationFiles): O
       inTurn(() =>
         withLock(join(dir, 'lock'), async () => {
           await fold();
-          const line = await decide(index);
+          const line = decide(index);
           if (line !== undefined) await followTraces(await append(JSON.stringify(line)));
           return index;
         }),

@@ -1,5 +1,5 @@
 /**
- * Live events in `feed.jsonl`: a line per event, `{"cursor":…,"event":…}`, numbered under a lock of its own (feed-cursor.ts).
+ * Live events in `feed.jsonl`: a line per event, `{"cursor":…,"event":…}` and its id if it has one, numbered under a lock of its own (feed-cursor.ts).
  * Not synced: a feed may be lost. It is cut to its newest events when it has twice as many as are kept, so that cutting costs
  * each event the same however long the conversation.
  */
@@ -14,11 +14,12 @@ import { appendLines, readNewLines, UNREAD, type Reading } from './file-lines.js
 import { withLock } from './file-lock.js';
 import { conversationDir } from './file-paths.js';
 import { watchFolder } from './file-watch.js';
-import type { Feed } from './store.js';
+import { REMEMBERED_EVENT_IDS, type Feed, type LiveEvent } from './store.js';
 import { createTurns, type Turns } from './turns.js';
 
 interface FeedEvent {
   readonly cursor: string;
+  readonly id?: string;
   readonly event: JsonValue;
 }
 
@@ -29,6 +30,8 @@ interface FeedEnd {
   birth: number;
   first: number;
   last: number;
+  /** The last ones that events had, oldest first. */
+  readonly ids: Set<string>;
 }
 
 /** Feeds whose end is remembered; others are read from their start. */
@@ -40,7 +43,7 @@ export function createFileFeed(dir: string, { maxLength }: { readonly maxLength:
   const ends = new Map<string, FeedEnd>();
 
   function endOf(path: string): FeedEnd {
-    const end = ends.get(path) ?? { inTurn: createTurns(), reading: UNREAD, birth: 0, first: 1, last: 0 };
+    const end = ends.get(path) ?? { inTurn: createTurns(), reading: UNREAD, birth: 0, first: 1, last: 0, ids: new Set<string>() };
     ends.delete(path);
     ends.set(path, end);
     const [oldest] = ends.keys();
@@ -59,10 +62,16 @@ export function createFileFeed(dir: string, { maxLength }: { readonly maxLength:
           withLock(join(folder, 'feed.lock'), async () => {
             await readEnd(path, end);
             if (end.last - end.first + 1 >= 2 * maxLength) await cut(path, end, maxLength);
-            const lines = events.map((event, i) => `${JSON.stringify({ cursor: toCursor(end.birth, end.last + 1 + i), event })}\n`);
+            const fresh = withoutKnown(events, end.ids);
+            if (fresh.length === 0) return;
+            const lines = fresh.map(
+              ({ id, event }, i) => `${JSON.stringify({ cursor: toCursor(end.birth, end.last + 1 + i), id, event })}\n`,
+            );
             const after = await appendLines(path, lines.join(''), end.reading, { sync: false });
-            // Otherwise the next one reads what lies there.
-            if (after !== undefined) Object.assign(end, { reading: after, last: end.last + events.length });
+            // Otherwise the next one reads what is there.
+            if (after === undefined) return;
+            Object.assign(end, { reading: after, last: end.last + fresh.length });
+            for (const { id } of fresh) remember(end.ids, id);
           }),
         );
       } catch (error) {
@@ -83,14 +92,36 @@ export function createFileFeed(dir: string, { maxLength }: { readonly maxLength:
   };
 }
 
+/** Without events whose id was published, each of the others once. */
+function withoutKnown(events: readonly LiveEvent[], known: ReadonlySet<string>): readonly LiveEvent[] {
+  const seen = new Set<string>();
+  return events.filter(({ id }) => {
+    if (id === undefined) return true;
+    if (known.has(id) || seen.has(id)) return false;
+    seen.add(id);
+    return true;
+  });
+}
+
+function remember(ids: Set<string>, id: string | undefined): void {
+  if (id === undefined) return;
+  ids.add(id);
+  for (const oldest of ids) if (ids.size > REMEMBERED_EVENT_IDS) ids.delete(oldest);
+}
+
 async function readEnd(path: string, end: FeedEnd): Promise<void> {
-  const forget = () => Object.assign(end, { birth: 0, first: 1, last: 0 });
+  const forget = () => {
+    end.ids.clear();
+    Object.assign(end, { birth: 0, first: 1, last: 0 });
+  };
   end.reading = await readNewLines(
     path,
     end.reading,
     (line) => {
-      const cursor = parseCursor(decodeEvent(line)?.cursor ?? '');
+      const event = decodeEvent(line);
+      const cursor = parseCursor(event?.cursor ?? '');
       if (cursor === undefined) return;
+      remember(end.ids, event?.id);
       if (cursor.birth !== end.birth) Object.assign(end, { birth: cursor.birth, first: cursor.n });
       end.last = cursor.n;
     },
@@ -133,7 +164,7 @@ async function* follow(path: string, after: string, signal: AbortSignal): AsyncG
         if (signal.aborted) return;
         const step = position.step(event.cursor);
         if (step === 'gap') yield { cursor: cursorBefore(event.cursor), event: RESYNC };
-        if (step !== 'seen') yield event;
+        if (step !== 'seen') yield { cursor: event.cursor, event: event.event };
       }
       if (events.length === 0) await folder.changed(signal);
     }
@@ -145,6 +176,7 @@ async function* follow(path: string, after: string, signal: AbortSignal): AsyncG
 function decodeEvent(line: string): FeedEvent | undefined {
   const value = decodeJson(line);
   if (typeof value !== 'object' || value === null) return undefined;
-  const { cursor, event } = value as Partial<FeedEvent>;
-  return typeof cursor === 'string' && parseCursor(cursor) !== undefined && event !== undefined ? { cursor, event } : undefined;
+  const { cursor, id, event } = value as { readonly [field: string]: unknown };
+  if (typeof cursor !== 'string' || parseCursor(cursor) === undefined || event === undefined) return undefined;
+  return { cursor, ...(typeof id === 'string' && { id }), event: event as JsonValue };
 }

@@ -1,20 +1,38 @@
 /**
  * The truth of one conversation: what was written, one line each, folded into an index.
  *
- * J1  One line is one atomic write: a commit's result and entries stand in the same one.
- * J2  The first line in the file wins; a later one that contradicts it (a second commit, a commit after a fence, a taken slot)
- *     changes nothing, but for a message that no task counted (store.ts, Entries). So the fold gives every process the same answer.
+ * J1  One line is one atomic write: a commit's result and entries stand in the same one, and so does a whole batch.
+ * J2  The first line in the file wins; a later one that contradicts it (a second commit, a commit after a fence or for another
+ *     request, a filled slot, a late move) changes nothing. So the fold gives every process the same answer.
  * J3  A line that cannot be read is counted and skipped.
  */
 import type { Entry, JsonValue } from '../conversation/message.js';
 import { slotsOf, type SlotRange } from '../conversation/slots.js';
 import { itemRecordSchema, type ItemRecord } from '../memory/channel/agent-memory.js';
 import { decodeJson, isEntry } from './entry-codec.js';
-import type { Recording } from './store.js';
+import type { Applied, Commitment, EffectClaim, Reservation, WriteBatch } from './store.js';
+
+/** A batch of writes (store.ts, WriteBatch) without what was there already, folded in the order of these fields. */
+interface Written {
+  readonly v: 1;
+  readonly kind: 'written';
+  readonly recorded?: readonly Entry[];
+  readonly fenced?: readonly string[];
+  readonly appended?: readonly Entry[];
+  readonly reserved?: EffectClaim & { readonly attempt: string };
+}
+
+interface Moved {
+  readonly v: 1;
+  readonly kind: 'archived' | 'restored';
+  readonly slots: readonly SlotRange[];
+  /** A line with a lower one than a line before it is late. */
+  readonly move: number;
+}
 
 export type JournalLine =
-  | { readonly v: 1; readonly kind: 'recorded'; readonly entry: Entry; readonly movedFrom?: number }
-  | { readonly v: 1; readonly kind: 'appended'; readonly entries: readonly Entry[] }
+  | Written
+  | Moved
   | {
       readonly v: 1;
       readonly kind: 'committed';
@@ -29,15 +47,8 @@ export type JournalLine =
   /** They do not come back. */
   | { readonly v: 1; readonly kind: 'items-removed'; readonly ids: readonly string[] }
   | { readonly v: 1; readonly kind: 'cited'; readonly id: string; readonly citation: string }
-  | { readonly v: 1; readonly kind: 'fenced'; readonly ids: readonly string[] }
   /** A fenced effect's usage. */
-  | { readonly v: 1; readonly kind: 'paid'; readonly id: string; readonly usage: JsonValue }
-  /** Of these two the last one counts, slot by slot. */
-  | { readonly v: 1; readonly kind: 'archived'; readonly slots: readonly SlotRange[] }
-  | { readonly v: 1; readonly kind: 'restored'; readonly slots: readonly SlotRange[] };
-
-type Recorded = Extract<JournalLine, { kind: 'recorded' }>;
-type Moving = Extract<JournalLine, { readonly slots: unknown }>;
+  | { readonly v: 1; readonly kind: 'paid'; readonly id: string; readonly usage: JsonValue };
 
 export interface JournalIndex {
   /** In the order in which they were written, not of slots. */
@@ -45,6 +56,8 @@ export interface JournalIndex {
   readonly messages: Map<string, { readonly turn: string; readonly slot: number }>;
   readonly committed: Map<string, { readonly hash: string; readonly result: JsonValue }>;
   readonly fenced: Set<string>;
+  /** Attempts at effects that are neither committed nor fenced, in their order; `hash` is of the first one's request. */
+  readonly reserved: Map<string, { readonly hash: string; readonly attempts: string[] }>;
   readonly paid: Set<string>;
   /** By id; undefined for one that was removed. */
   readonly items: Map<string, ItemRecord | undefined>;
@@ -52,21 +65,22 @@ export interface JournalIndex {
   readonly cited: Map<string, string>;
   /** Slots, in the order of their archiving; also of entries that are not there yet. */
   readonly archived: Set<number>;
+  /** The highest one of `archived` and `restored` lines; -1 before the first. */
+  move: number;
   last: number;
   skipped: number;
 }
 
-/** Entries that a line brought or drove away, and those that it took from the active ones or gave back to them. */
+/** Entries that a line brought, and those that it took from the active ones or gave back to them. */
 export interface Folded {
   readonly added: readonly Entry[];
-  readonly removed: readonly Entry[];
   readonly archived: readonly Entry[];
   readonly restored: readonly Entry[];
 }
 
 const MOST_SLOTS = 1_000_000;
-const NOTHING: Folded = { added: [], removed: [], archived: [], restored: [] };
-const NO_ENTRIES: Pick<Folded, 'added' | 'removed'> = NOTHING;
+const NO_ENTRIES: readonly Entry[] = [];
+const NOTHING: Folded = { added: NO_ENTRIES, archived: NO_ENTRIES, restored: NO_ENTRIES };
 
 export function emptyIndex(): JournalIndex {
   return {
@@ -74,10 +88,12 @@ export function emptyIndex(): JournalIndex {
     messages: new Map(),
     committed: new Map(),
     fenced: new Set(),
+    reserved: new Map(),
     paid: new Set(),
     items: new Map(),
     cited: new Map(),
     archived: new Set(),
+    move: -1,
     last: 0,
     skipped: 0,
   };
@@ -92,17 +108,20 @@ export function foldLine(index: JournalIndex, text: string): Folded {
   }
   switch (line.kind) {
     case 'archived':
-      return { ...NOTHING, archived: move(index, line.slots, true) };
+      return { ...NOTHING, archived: move(index, line) };
     case 'restored':
-      return { ...NOTHING, restored: move(index, line.slots, false) };
+      return { ...NOTHING, restored: move(index, line) };
     default:
-      return { ...NOTHING, ...foldEntries(index, line) };
+      return { ...NOTHING, added: foldEntries(index, line) };
   }
 }
 
 /** Answers with the entries that are there and were on the other side before. */
-function move(index: JournalIndex, slots: readonly SlotRange[], toArchive: boolean): Entry[] {
-  const moved = slotsOf(slots).filter((slot) => index.archived.has(slot) !== toArchive);
+function move(index: JournalIndex, line: Moved): Entry[] {
+  if (line.move < index.move) return [];
+  index.move = line.move;
+  const toArchive = line.kind === 'archived';
+  const moved = slotsOf(line.slots).filter((slot) => index.archived.has(slot) !== toArchive);
   for (const slot of moved) {
     if (toArchive) index.archived.add(slot);
     else index.archived.delete(slot);
@@ -110,21 +129,20 @@ function move(index: JournalIndex, slots: readonly SlotRange[], toArchive: boole
   return moved.flatMap((slot) => index.entries.get(slot) ?? []);
 }
 
-function foldEntries(index: JournalIndex, line: Exclude<JournalLine, Moving>): Pick<Folded, 'added' | 'removed'> {
+/** Answers with the entries that it brought. */
+function foldEntries(index: JournalIndex, line: Exclude<JournalLine, Moved>): readonly Entry[] {
   switch (line.kind) {
-    case 'recorded':
-      return foldRecorded(index, line);
-    case 'appended':
-      return put(index, line.entries);
-    case 'committed':
+    case 'written':
+      return foldWritten(index, line);
+    case 'committed': {
       if (line.usage !== undefined) index.paid.add(line.id);
-      if (index.fenced.has(line.id) || index.committed.has(line.id)) return NO_ENTRIES;
+      const reserved = index.reserved.get(line.id);
+      if (index.fenced.has(line.id) || index.committed.has(line.id) || (reserved && reserved.hash !== line.hash)) return NO_ENTRIES;
       index.committed.set(line.id, { hash: line.hash, result: line.result });
+      index.reserved.delete(line.id);
       putItems(index, line.items ?? []);
       return put(index, line.entries);
-    case 'fenced':
-      for (const id of line.ids) if (!index.committed.has(id)) index.fenced.add(id);
-      return NO_ENTRIES;
+    }
     case 'paid':
       index.paid.add(line.id);
       return NO_ENTRIES;
@@ -142,62 +160,95 @@ function foldEntries(index: JournalIndex, line: Exclude<JournalLine, Moving>): P
   }
 }
 
+function foldWritten(index: JournalIndex, { recorded = [], fenced = [], appended = [], reserved }: Written): readonly Entry[] {
+  const messages = recorded.flatMap((entry) => (duplicateOf(index, entry) ? [] : put(index, [entry])));
+  for (const id of fenced) {
+    if (index.committed.has(id)) continue;
+    index.fenced.add(id);
+    index.reserved.delete(id);
+  }
+  const added = put(index, appended);
+  if (reserved) reserve(index, reserved);
+  return messages.length === 0 ? added : [...messages, ...added];
+}
+
+function reserve(index: JournalIndex, { id, hash, attempt }: EffectClaim & { readonly attempt: string }): void {
+  if (index.fenced.has(id) || index.committed.has(id)) return;
+  const known = index.reserved.get(id);
+  if (!known) index.reserved.set(id, { hash, attempts: [attempt] });
+  else if (known.hash === hash && !known.attempts.includes(attempt)) known.attempts.push(attempt);
+}
+
+/** The line that a batch comes to; undefined when all of it is there. */
+export function lineOf(index: JournalIndex, { record = [], fence = [], append = [], reserve: wanted }: WriteBatch): Written | undefined {
+  const recorded = record.filter((entry) => !index.entries.has(entry.slot) && !duplicateOf(index, entry));
+  const fenced = fence.filter((id) => !index.committed.has(id) && !index.fenced.has(id));
+  const appended = append.filter(({ slot }) => !index.entries.has(slot));
+  const attempted = wanted && reservationOf(index, wanted.claim, wanted.attempt) === undefined;
+  if (recorded.length + fenced.length + appended.length === 0 && !attempted) return undefined;
+  return {
+    v: 1,
+    kind: 'written',
+    ...(recorded.length > 0 && { recorded }),
+    ...(fenced.length > 0 && { fenced }),
+    ...(appended.length > 0 && { appended }),
+    ...(attempted && { reserved: { ...wanted.claim, attempt: wanted.attempt } }),
+  };
+}
+
+/** What a batch has come to, by the index that has its line. */
+export function outcomeOf(index: JournalIndex, { record = [], fence = [], reserve: wanted }: WriteBatch): Applied {
+  return {
+    recorded: record.map((entry) => {
+      const duplicate = duplicateOf(index, entry);
+      return duplicate ? { duplicate } : {};
+    }),
+    fenced: fence.map((id) => {
+      const committed = index.committed.get(id);
+      return committed ? { id, status: 'committed', result: committed.result } : { id, status: 'fenced' };
+    }),
+    ...(wanted && { reservation: reservationOf(index, wanted.claim, wanted.attempt) ?? { status: 'conflict' } }),
+  };
+}
+
+/** Undefined while this attempt has reserved nothing and could. */
+function reservationOf(index: JournalIndex, claim: EffectClaim, attempt: string): Reservation | undefined {
+  const settled = settlementOf(index, claim);
+  const reserved = index.reserved.get(claim.id);
+  if (settled || !reserved) return settled;
+  if (reserved.hash !== claim.hash) return { status: 'conflict' };
+  const earlier = reserved.attempts.indexOf(attempt);
+  return earlier < 0 ? undefined : { status: 'reserved', earlier };
+}
+
+/** How an effect ended; undefined while nothing is settled. */
+export function settlementOf(index: JournalIndex, { id, hash }: EffectClaim): Commitment | undefined {
+  if (index.fenced.has(id)) return { status: 'fenced' };
+  const committed = index.committed.get(id);
+  if (!committed) return undefined;
+  return committed.hash === hash ? { status: 'committed', result: committed.result } : { status: 'conflict' };
+}
+
 function putItems(index: JournalIndex, items: readonly ItemRecord[]): void {
   for (const item of items) if (!index.items.has(item.id)) index.items.set(item.id, item);
 }
 
-/** The first message with this entry's id, if it lies in another slot or turn. */
-export function duplicateOf(index: JournalIndex, entry: Entry): { readonly turn: string; readonly slot: number } | undefined {
+/** The first message with this entry's id, if it is in another slot or turn. */
+function duplicateOf(index: JournalIndex, entry: Entry): { readonly turn: string; readonly slot: number } | undefined {
   const first = entry.messageId === undefined ? undefined : index.messages.get(entry.messageId);
   return first === undefined || (first.slot === entry.slot && first.turn === entry.turn) ? undefined : first;
 }
 
-/** How recording it would go. */
-export function recordingOf(index: JournalIndex, entry: Entry, movedFrom: number | undefined): Recording {
-  const duplicate = duplicateOf(index, entry);
-  if (duplicate && duplicate.slot !== movedFrom) return { duplicate };
-  const lying = index.entries.get(entry.slot);
-  return lying && lying.messageId !== entry.messageId ? { taken: true } : {};
-}
-
-/** In an empty slot, or in one where a message lies that no task counted. */
-export function hasPlace(index: JournalIndex, { slot, messageId }: Entry): boolean {
-  const lying = index.entries.get(slot);
-  return lying === undefined || (messageId === undefined && lying.messageId !== undefined);
-}
-
-function foldRecorded(index: JournalIndex, { entry, movedFrom }: Recorded): Pick<Folded, 'added' | 'removed'> {
-  const { duplicate, taken } = recordingOf(index, entry, movedFrom);
-  if (duplicate || taken) return NO_ENTRIES;
-  const removed = takeFromItsPlace(index, entry);
-  return { added: put(index, [entry]).added, removed };
-}
-
-/** Where it lay under other numbers; what took its place there stays. */
-function takeFromItsPlace(index: JournalIndex, entry: Entry): readonly Entry[] {
-  const first = duplicateOf(index, entry);
-  if (!first || entry.messageId === undefined) return [];
-  index.messages.delete(entry.messageId);
-  const lying = index.entries.get(first.slot);
-  if (lying?.messageId !== entry.messageId) return [];
-  index.entries.delete(first.slot);
-  return [lying];
-}
-
-function put(index: JournalIndex, entries: readonly Entry[]): Pick<Folded, 'added' | 'removed'> {
-  const removed: Entry[] = [];
-  const added = entries.filter((entry) => {
-    if (!hasPlace(index, entry)) return false;
-    const lying = index.entries.get(entry.slot);
-    if (lying) removed.push(lying);
-    index.entries.set(entry.slot, entry);
-    return true;
-  });
-  for (const { slot, turn, messageId } of added) {
+/** Answers with those whose slot was empty. */
+function put(index: JournalIndex, entries: readonly Entry[]): readonly Entry[] {
+  return entries.filter((entry) => {
+    const { slot, turn, messageId } = entry;
+    if (index.entries.has(slot)) return false;
+    index.entries.set(slot, entry);
     if (messageId !== undefined && !index.messages.has(messageId)) index.messages.set(messageId, { turn, slot });
     index.last = Math.max(index.last, slot);
-  }
-  return { added, removed };
+    return true;
+  });
 }
 
 /** Ends where slots still can be counted: a damaged range must not be walked for ever. */
@@ -211,24 +262,51 @@ function decodeLine(text: string): JournalLine | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const line = value as { readonly [field: string]: unknown };
   if (line.v !== 1) return undefined;
-  const entries = line.kind === 'recorded' ? [line.entry] : (line.entries ?? []);
-  const items = line.items ?? [];
-  const hasItsFields =
-    Array.isArray(entries) &&
-    entries.every(isEntry) &&
-    Array.isArray(items) &&
-    items.every((item) => itemRecordSchema.safeParse(item).success) &&
-    ((line.kind === 'recorded' && (line.movedFrom === undefined || Number.isSafeInteger(line.movedFrom))) ||
-      (line.kind === 'appended' && Array.isArray(line.entries)) ||
-      (line.kind === 'committed' && typeof line.id === 'string' && typeof line.hash === 'string' && line.result !== undefined) ||
-      (line.kind === 'fenced' && Array.isArray(line.ids)) ||
-      (line.kind === 'items' && Array.isArray(line.items)) ||
-      (line.kind === 'items-removed' && isTexts(line.ids)) ||
-      (line.kind === 'cited' && typeof line.id === 'string' && typeof line.citation === 'string') ||
-      (line.kind === 'paid' && typeof line.id === 'string') ||
-      ((line.kind === 'archived' || line.kind === 'restored') && Array.isArray(line.slots) && line.slots.every(isRange)));
-  // The check above is the one place where a line becomes ours.
-  return hasItsFields ? (value as JournalLine) : undefined;
+  return hasItsFields(line) ? (value as JournalLine) : undefined;
+}
+
+/** The one place where a line becomes ours. */
+function hasItsFields(line: { readonly [field: string]: unknown }): boolean {
+  switch (line.kind) {
+    case 'written':
+      return areEntries(line.recorded ?? []) && isTexts(line.fenced ?? []) && areEntries(line.appended ?? []) && isAttempt(line.reserved);
+    case 'committed':
+      return (
+        typeof line.id === 'string' &&
+        typeof line.hash === 'string' &&
+        line.result !== undefined &&
+        areEntries(line.entries) &&
+        areItems(line.items ?? [])
+      );
+    case 'items':
+      return areItems(line.items);
+    case 'items-removed':
+      return isTexts(line.ids);
+    case 'cited':
+      return typeof line.id === 'string' && typeof line.citation === 'string';
+    case 'paid':
+      return typeof line.id === 'string';
+    case 'archived':
+    case 'restored':
+      return Number.isSafeInteger(line.move) && Array.isArray(line.slots) && line.slots.every(isRange);
+    default:
+      return false;
+  }
+}
+
+function areEntries(value: unknown): boolean {
+  return Array.isArray(value) && value.every(isEntry);
+}
+
+function areItems(value: unknown): boolean {
+  return Array.isArray(value) && value.every((item) => itemRecordSchema.safeParse(item).success);
+}
+
+function isAttempt(value: unknown): boolean {
+  if (value === undefined) return true;
+  if (typeof value !== 'object' || value === null) return false;
+  const { id, hash, attempt } = value as { readonly [field: string]: unknown };
+  return typeof id === 'string' && typeof hash === 'string' && typeof attempt === 'string';
 }
 
 function isTexts(value: unknown): value is string[] {

@@ -29,7 +29,7 @@ export function createFileLives(dir: string, { archive }: Pick<Entries, 'archive
       }
       const file = beginnings(key);
       await inWords(file, attempt, () => changeList(file, (known) => (known.length > 0 ? undefined : [beginning])));
-      if (beginning.archived.length > 0) await archive(key, beginning.archived);
+      if (beginning.archived.length > 0) await archive(key, beginning.archived, 0);
     },
 
     async beginning(key) {

@@ -6,7 +6,6 @@
  *                     derived from it, in the seed's format, for people and grep: the active ones, and the compacted ones
  *   episodic.jsonl    summaries of what was compacted
  *   bodies/           long texts by their SHA-256
- *   effects/          who began an effect, one file per attempt
  *   lineage.jsonl, cuts.jsonl, forks.jsonl
  *                     how it stands on other lives, and others on it (file-lives.ts)
  *   feed.jsonl        live events, bounded, not synced
@@ -22,20 +21,20 @@ import type { Entry } from '../conversation/message.js';
 import { countSlots, slotsOf } from '../conversation/slots.js';
 import { createFileBodies } from './file-bodies.js';
 import { openConversation, type OpenConversation } from './file-conversation.js';
+import { describeBatch } from './describe-batch.js';
 import { createFileDocuments } from './file-documents.js';
 import { toUnavailable } from './file-errors.js';
 import { createFileEpisodes } from './file-episodes.js';
 import { createFileFacts } from './file-facts.js';
 import { createFileFeed } from './file-feed.js';
 import { createFileLives } from './file-lives.js';
-import { duplicateOf, hasPlace, recordingOf, type JournalIndex } from './file-journal.js';
+import { lineOf, outcomeOf, settlementOf } from './file-journal.js';
 import { conversationDir } from './file-paths.js';
 import { createFilePins } from './file-pins.js';
-import { reserveAttempt, reservedHash } from './file-reservations.js';
 import { withSharedEntries } from './shared-entries.js';
 import { toRanges } from './slot-ranges.js';
 import { byTime } from '../memory/channel/agent-memory.js';
-import type { Commitment, ConversationKey, EffectClaim, Effects, Entries, Items, Recording, Store } from './store.js';
+import type { ConversationKey, Effects, Entries, Feed, Items, LiveEvent, Store, Writes } from './store.js';
 
 export interface FileStoreOptions {
   readonly dir: string;
@@ -56,7 +55,8 @@ export function createFileStore(options: FileStoreOptions): Store {
   const dir = resolve(options.dir);
   const open = createOpenConversations(dir, options);
   const feed = createFileFeed(dir, { maxLength: options.feedMaxLength ?? 10_000 });
-  const own = { entries: createEntries(dir, open), bodies: createFileBodies(dir) };
+  const writes = createWrites(dir, open, feed);
+  const own = { entries: createEntries(dir, open, writes), bodies: createFileBodies(dir) };
   const lives = createFileLives(dir, own.entries);
   return {
     kind: 'file',
@@ -64,7 +64,8 @@ export function createFileStore(options: FileStoreOptions): Store {
     ...withSharedEntries(own, lives),
     lives,
     items: createItems(dir, open),
-    effects: createEffects(dir, open),
+    effects: createEffects(dir, open, writes, feed),
+    writes,
     feed,
     episodes: createFileEpisodes(dir),
     facts: createFileFacts(dir),
@@ -94,30 +95,29 @@ function createOpenConversations(dir: string, { traceLines, log }: FileStoreOpti
   };
 }
 
-function createEntries(dir: string, open: Open): Entries {
+function createWrites(dir: string, open: Open, feed: Feed): Writes {
   return {
-    async record(key, entry, movedFrom) {
-      const attempt = `record message ${entry.messageId ?? '(without id)'} in slot ${entry.slot} of ${key.conversation}`;
-      let outcome: Recording = {};
-      await inWords(dir, key, attempt, () =>
-        open(key).write((before) => {
-          outcome = recordingOf(before, entry, movedFrom);
-          const isThere = before.entries.has(entry.slot) && !duplicateOf(before, entry);
-          if (outcome.duplicate || outcome.taken || isThere) return undefined;
-          return { v: 1, kind: 'recorded', entry, ...(movedFrom !== undefined && { movedFrom }) };
-        }),
+    async apply(key, batch) {
+      const index = await inWords(dir, key, `${describeBatch(batch)} of ${key.conversation}`, () =>
+        open(key).write((before) => lineOf(before, batch)),
       );
-      return outcome;
+      publishBeside(feed, key, batch.publish);
+      return outcomeOf(index, batch);
     },
+  };
+}
+
+/** Not waited for: watchers lose an event when the feed cannot be written, and the conversation nothing. */
+function publishBeside(feed: Feed, key: ConversationKey, events: readonly LiveEvent[] = []): void {
+  if (events.length > 0) feed.publish(key, events).catch(() => undefined);
+}
+
+function createEntries(dir: string, open: Open, writes: Writes): Entries {
+  return {
+    record: async (key, entries) => (entries.length === 0 ? [] : (await writes.apply(key, { record: entries })).recorded),
 
     async append(key, entries) {
-      if (entries.length === 0) return;
-      await inWords(dir, key, `append ${entries.length} entries from slot ${entries[0]?.slot} to ${key.conversation}`, () =>
-        open(key).write((before) => {
-          const missing = entries.filter((entry) => hasPlace(before, entry));
-          return missing.length === 0 ? undefined : { v: 1, kind: 'appended', entries: missing };
-        }),
-      );
+      if (entries.length > 0) await writes.apply(key, { append: entries });
     },
 
     async read(key, slots) {
@@ -137,19 +137,21 @@ function createEntries(dir: string, open: Open): Entries {
       return { entries: found, last, skipped };
     },
 
-    async archive(key, slots) {
+    async archive(key, slots, move) {
       await inWords(dir, key, `archive ${countSlots(slots)} entries of ${key.conversation}`, () =>
-        open(key).write(({ archived }) =>
-          slotsOf(slots).every((slot) => archived.has(slot)) ? undefined : { v: 1, kind: 'archived', slots },
-        ),
+        open(key).write((before) => {
+          const changesNothing = move === before.move && slotsOf(slots).every((slot) => before.archived.has(slot));
+          return move < before.move || changesNothing ? undefined : { v: 1, kind: 'archived', slots, move };
+        }),
       );
     },
 
-    async restore(key, slots) {
+    async restore(key, slots, move) {
       await inWords(dir, key, `restore ${countSlots(slots)} entries of ${key.conversation}`, () =>
-        open(key).write(({ archived }) =>
-          slotsOf(slots).some((slot) => archived.has(slot)) ? { v: 1, kind: 'restored', slots } : undefined,
-        ),
+        open(key).write((before) => {
+          const changesNothing = move === before.move && !slotsOf(slots).some((slot) => before.archived.has(slot));
+          return move < before.move || changesNothing ? undefined : { v: 1, kind: 'restored', slots, move };
+        }),
       );
     },
 
@@ -206,51 +208,30 @@ function createItems(dir: string, open: Open): Items {
   };
 }
 
-function createEffects(dir: string, open: Open): Effects {
+function createEffects(dir: string, open: Open, writes: Writes, feed: Feed): Effects {
   return {
-    reserve: (key, claim, attempt) =>
-      inWords(dir, key, `reserve effect ${claim.id} of ${key.conversation}`, async () => {
-        const settled = settlement(await open(key).read(), claim);
-        if (settled !== undefined) return settled;
-        const earlier = await reserveAttempt(conversationDir(dir, key), claim, attempt);
-        return earlier === undefined ? { status: 'conflict' } : { status: 'reserved', earlier };
-      }),
+    async reserve(key, claim, attempt) {
+      const { reservation } = await writes.apply(key, { reserve: { claim, attempt } });
+      return reservation ?? { status: 'conflict' };
+    },
 
-    commit: (key, claim, result, entries, usage, items = []) =>
-      inWords(dir, key, `commit effect ${claim.id} of ${key.conversation}`, async () => {
-        const { id, hash } = claim;
-        let conflict = false;
-        const index = await open(key).write(async (before) => {
-          if (before.fenced.has(id)) return usage === undefined || before.paid.has(id) ? undefined : { v: 1, kind: 'paid', id, usage };
-          if (before.committed.has(id)) return undefined;
-          conflict = ![undefined, hash].includes(await reservedHash(conversationDir(dir, key), id));
-          return conflict ? undefined : { v: 1, kind: 'committed', id, hash, result, entries, usage, ...(items.length > 0 && { items }) };
-        });
-        return conflict ? { status: 'conflict' } : (settlement(index, claim) ?? { status: 'conflict' });
-      }),
-
-    async fence(key, ids) {
-      if (ids.length === 0) return [];
-      const index = await inWords(dir, key, `fence ${ids.length} effects of ${key.conversation}`, () =>
+    async commit(key, claim, result, entries, { usage, items = [], publish } = {}) {
+      const { id, hash } = claim;
+      const index = await inWords(dir, key, `commit effect ${id} of ${key.conversation}`, () =>
         open(key).write((before) => {
-          const open = ids.filter((id) => !before.committed.has(id) && !before.fenced.has(id));
-          return open.length === 0 ? undefined : { v: 1, kind: 'fenced', ids: open };
+          if (before.fenced.has(id)) return usage === undefined || before.paid.has(id) ? undefined : { v: 1, kind: 'paid', id, usage };
+          const reserved = before.reserved.get(id);
+          if (before.committed.has(id) || (reserved && reserved.hash !== hash)) return undefined;
+          return { v: 1, kind: 'committed', id, hash, result, entries, usage, ...(items.length > 0 && { items }) };
         }),
       );
-      return ids.map((id) => {
-        const committed = index.committed.get(id);
-        return committed === undefined ? { id, status: 'fenced' } : { id, status: 'committed', result: committed.result };
-      });
+      const commitment = settlementOf(index, claim) ?? { status: 'conflict' };
+      if (commitment.status === 'committed') publishBeside(feed, key, publish);
+      return commitment;
     },
-  };
-}
 
-/** How an effect ended; undefined while nothing is settled. */
-function settlement(index: JournalIndex, { id, hash }: EffectClaim): Commitment | undefined {
-  if (index.fenced.has(id)) return { status: 'fenced' };
-  const committed = index.committed.get(id);
-  if (committed === undefined) return undefined;
-  return committed.hash === hash ? { status: 'committed', result: committed.result } : { status: 'conflict' };
+    fence: async (key, ids) => (ids.length === 0 ? [] : (await writes.apply(key, { fence: ids })).fenced),
+  };
 }
 
 async function inWords<T>(dir: string, key: ConversationKey, attempt: string, work: () => Promise<T>): Promise<T> {

@@ -14,7 +14,7 @@ import { createFeedPosition, cursorBefore, OLDEST, RESYNC, type FeedPosition } f
 import { mayPass, messageOf } from './redis-errors.js';
 import { keyOf } from './redis-keys.js';
 import type { RedisLink } from './redis-link.js';
-import type { Feed } from './store.js';
+import type { ConversationKey, Feed, LiveEvent } from './store.js';
 
 const BLOCK_MS = 5000;
 const EVENTS_PER_READ = 256;
@@ -27,24 +27,29 @@ export interface RedisFeedOptions {
 
 type FeedEvent = { readonly cursor: string; readonly event: JsonValue };
 
-/** `close` ends all its readers. */
-export function createRedisFeed(link: RedisLink, { maxLength, log }: RedisFeedOptions): Feed & { close(): void } {
+export interface RedisFeed extends Feed {
+  /** What the scripts take before events: batch id, now, most events kept, seconds to live. */
+  settings(events: readonly LiveEvent[]): readonly string[];
+  /** Ends all its readers. */
+  close(): void;
+}
+
+export function createRedisFeed(link: RedisLink, { maxLength, log }: RedisFeedOptions): RedisFeed {
   const closing = new AbortController();
+  const settings = (events: readonly LiveEvent[]): string[] => {
+    if (events.length === 0) return ['', '', '', ''];
+    const batch = events.every(({ id }) => id !== undefined) ? '' : randomUUID();
+    return [batch, String(Date.now()), String(maxLength), String(SECONDS_TO_LIVE)];
+  };
   return {
     async publish(key, events) {
       if (events.length === 0) return;
       await link.ask(`publish ${events.length} live events of ${key.conversation}`, (redis) =>
-        redis.perduraPublish(
-          keyOf(key, 'feed'),
-          keyOf(key, 'feed-batches'),
-          randomUUID(),
-          String(Date.now()),
-          String(maxLength),
-          String(SECONDS_TO_LIVE),
-          ...events.map((event) => JSON.stringify(event)),
-        ),
+        redis.perduraPublish(...feedKeys(key), ...settings(events), ...toEventArguments(events)),
       );
     },
+
+    settings,
 
     async *read(key, after, signal) {
       const stop = AbortSignal.any([signal, closing.signal]);
@@ -79,6 +84,15 @@ export function createRedisFeed(link: RedisLink, { maxLength, log }: RedisFeedOp
 
     close: () => closing.abort(),
   };
+}
+
+export function feedKeys(key: ConversationKey): string[] {
+  return [keyOf(key, 'feed'), keyOf(key, 'feed-batches'), keyOf(key, 'feed-ids')];
+}
+
+/** As the scripts take them: id or '', JSON. */
+export function toEventArguments(events: readonly LiveEvent[]): string[] {
+  return events.flatMap(({ id = '', event }) => [id, JSON.stringify(event)]);
 }
 
 /** Endless; throws when the connection ends. */

@@ -9,6 +9,7 @@ export const KEY_NAMES = [
   'bodies',
   'feed',
   'feed-batches',
+  'feed-ids',
   'archived',
   'episodes',
   'items',

@@ -7,56 +7,142 @@
  *     anything has been written.
  * L3  Results and entries go through as text; `cjson` would turn `[]` into `{}`.
  */
+import { REMEMBERED_EVENT_IDS } from './store.js';
 import { DOCUMENT_SCRIPTS, type DocumentScriptAnswers } from './redis-document-scripts.js';
 
-/** KEYS[1] entries, KEYS[2] messages. Entries come as slot, JSON, message id, turn; the last two are '' where there is none. */
+/** Entries come as slot, JSON, message id, turn; the last two are '' where there is none. */
 const PUT_ENTRIES = `
 local function readable(text)
   local ok, entry = pcall(cjson.decode, text)
   return ok and type(entry) == 'table' and entry.v ~= nil and entry.message ~= nil and entry
 end
 
-local function put(from)
-  local last = tonumber(redis.call('HGET', KEYS[1], 'last') or 0) or 0
-  redis.call('HLEN', KEYS[2])
-  for i = from, #ARGV, 4 do
+-- Answers how many of the slots were empty. What cannot be read counts as empty.
+local function put(entries, messages, from, to)
+  if from > to then return 0 end
+  local last = tonumber(redis.call('HGET', entries, 'last') or 0) or 0
+  local highest, added = last, 0
+  for i = from, to, 4 do
     local slot, json, id, turn = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
-    if redis.call('HSETNX', KEYS[1], slot, json) == 0 then
-      local there = readable(redis.call('HGET', KEYS[1], slot))
-      -- What nobody can read counts as empty, and so does a message that no task counted.
-      if not there or (id == '' and type(there.messageId) == 'string') then redis.call('HSET', KEYS[1], slot, json) end
+    local isThere = true
+    if redis.call('HSETNX', entries, slot, json) == 1 then
+      added = added + 1
+    else
+      local there = readable(redis.call('HGET', entries, slot))
+      if not there then
+        redis.call('HSET', entries, slot, json)
+        added = added + 1
+      else
+        isThere = there.messageId == id
+      end
     end
-    if id ~= '' then redis.call('HSETNX', KEYS[2], id, slot .. ' ' .. turn) end
-    if tonumber(slot) > last then last = tonumber(slot) end
+    if id ~= '' and isThere then redis.call('HSETNX', messages, id, slot .. ' ' .. turn) end
+    if tonumber(slot) > highest then highest = tonumber(slot) end
   end
-  redis.call('HSET', KEYS[1], 'last', string.format('%d', last))
+  if highest > last then redis.call('HSET', entries, 'last', string.format('%d', highest)) end
+  return added
 end
 `;
 
-/** ARGV: the slot that it may be moved from or '', one entry. Answers '' when it is written, the first one's "slot turn" for a duplicate, or 'taken'. */
-const RECORD = `${PUT_ENTRIES}
-local movedFrom, slot, id, turn = ARGV[1], ARGV[2], ARGV[4], ARGV[5]
-local function idAt(place)
-  local text = redis.call('HGET', KEYS[1], place)
-  local entry = text and readable(text)
-  return entry and (type(entry.messageId) == 'string' and entry.messageId or '')
+/**
+ * Events come as id or '', JSON. The last batch ids are remembered, because events without an id have no other name by which
+ * their resending could be known (L1). Cursors: C1, C2 in feed-cursor.ts.
+ */
+const PUBLISH_EVENTS = `
+local function publish(feed, batches, ids, batch, now, most, ttl, from, to)
+  if from > to then return end
+  local last = redis.call('XREVRANGE', feed, '+', '-', 'COUNT', 1)[1]
+  if batch ~= '' then
+    if redis.call('LPOS', batches, batch) then return end
+    redis.call('LPUSH', batches, batch)
+    redis.call('LTRIM', batches, 0, 127)
+    redis.call('EXPIRE', batches, ttl)
+  end
+  local birth, n = now, 0
+  if last then birth, n = string.match(last[1], '^(%d+)%-(%d+)$') end
+  local named, published = 0, 0
+  for i = from, to, 2 do
+    local id = ARGV[i]
+    if id == '' or not redis.call('LPOS', ids, id) then
+      n = n + 1
+      redis.call('XADD', feed, 'MAXLEN', '~', most, string.format('%s-%d', birth, n), 'event', ARGV[i + 1])
+      published = published + 1
+      if id ~= '' then
+        redis.call('LPUSH', ids, id)
+        named = named + 1
+      end
+    end
+  end
+  if named > 0 then
+    redis.call('LTRIM', ids, 0, math.max(named, ${REMEMBERED_EVENT_IDS}) - 1)
+    redis.call('EXPIRE', ids, ttl)
+  end
+  if published > 0 then redis.call('EXPIRE', feed, ttl) end
 end
-local first = id ~= '' and redis.call('HGET', KEYS[2], id)
-local was = first and first ~= slot .. ' ' .. turn and string.match(first, '^(%d+) ')
-if was and was ~= movedFrom then return first end
-local lying = idAt(slot)
-if lying and lying ~= id then return 'taken' end
-if was then
-  if idAt(was) == id then redis.call('HDEL', KEYS[1], was) end
-  redis.call('HDEL', KEYS[2], id)
-end
-put(2)
-return ''
+
+-- What fails here must not fail what is written beside it.
+local function publishBeside(...) pcall(publish, ...) end
 `;
 
-const APPEND = `${PUT_ENTRIES}
-put(1)
-return ''
+/**
+ * KEYS: entries, messages, effects, feed, feed-batches, feed-ids. ARGV: how many messages, fences, entries and events there are; id,
+ * hash and attempt of the reservation ('' for none); batch id, now, most events kept, seconds to live; then messages, fences,
+ * entries, events. Answers with '' or "slot turn" of the first for each message, the committed result or '' of each fence, the
+ * reservation, and how many entries were added.
+ */
+const WRITE = `${PUT_ENTRIES}${PUBLISH_EVENTS}
+local entries, messages, effects = KEYS[1], KEYS[2], KEYS[3]
+local id, hash, attempt = ARGV[5], ARGV[6], ARGV[7]
+local firstFence = 12 + 4 * tonumber(ARGV[1])
+local firstEntry = firstFence + tonumber(ARGV[2])
+local firstEvent = firstEntry + 4 * tonumber(ARGV[3])
+local afterEvents = firstEvent + 2 * tonumber(ARGV[4])
+
+-- L2
+if firstFence > 12 or firstEvent > firstEntry then
+  redis.call('HLEN', entries)
+  redis.call('HLEN', messages)
+end
+if firstEntry > firstFence or id ~= '' then redis.call('HLEN', effects) end
+
+local function firstElsewhere(i)
+  local first = ARGV[i + 2] ~= '' and redis.call('HGET', messages, ARGV[i + 2])
+  return first and first ~= ARGV[i] .. ' ' .. ARGV[i + 3] and first
+end
+local added = 0
+for i = 12, firstFence - 1, 4 do
+  if not firstElsewhere(i) then added = added + put(entries, messages, i, i + 3) end
+end
+
+local fenced = {}
+for i = firstFence, firstEntry - 1 do
+  local result = redis.call('HGET', effects, 'result:' .. ARGV[i])
+  if not result then redis.call('HSETNX', effects, 'fenced:' .. ARGV[i], '1') end
+  fenced[#fenced + 1] = result or ''
+end
+
+added = added + put(entries, messages, firstEntry, firstEvent - 1)
+publishBeside(KEYS[4], KEYS[5], KEYS[6], ARGV[8], ARGV[9], ARGV[10], ARGV[11], firstEvent, afterEvents - 1)
+
+-- The ordinal of an attempt is its place among all that reserved, so it never changes.
+local function reserve()
+  local known = redis.call('HMGET', effects, 'fenced:' .. id, 'hash:' .. id, 'result:' .. id, 'attempts:' .. id)
+  if known[1] then return {'fenced'} end
+  if known[2] and known[2] ~= hash then return {'conflict'} end
+  if known[3] then return {'committed', known[3]} end
+  local earlier = 0
+  for other in string.gmatch(known[4] or '', '[^\\n]+') do
+    if other == attempt then return {'reserved', tostring(earlier)} end
+    earlier = earlier + 1
+  end
+  redis.call('HSET', effects, 'hash:' .. id, hash, 'attempts:' .. id, (known[4] or '') .. attempt .. '\\n')
+  return {'reserved', tostring(earlier)}
+end
+
+-- Asked at the end, so that the same batch again answers the same.
+local recorded = {}
+for i = 12, firstFence - 1, 4 do recorded[#recorded + 1] = firstElsewhere(i) or '' end
+return {recorded, fenced, id == '' and {} or reserve(), added}
 `;
 
 /** KEYS[1] entries. ARGV: first and last slot of each range. Answers how many of them are not there. */
@@ -68,22 +154,6 @@ for i = 1, #ARGV, 2 do
   end
 end
 return absent
-`;
-
-/** KEYS[1] effects. ARGV: id, hash, attempt. The ordinal of an attempt is its place among all that reserved, so it never changes. */
-const RESERVE = `
-local id, hash, attempt = ARGV[1], ARGV[2], ARGV[3]
-local known = redis.call('HMGET', KEYS[1], 'fenced:' .. id, 'hash:' .. id, 'result:' .. id, 'attempts:' .. id)
-if known[1] then return {'fenced'} end
-if known[2] and known[2] ~= hash then return {'conflict'} end
-if known[3] then return {'committed', known[3]} end
-local earlier = 0
-for other in string.gmatch(known[4] or '', '[^\\n]+') do
-  if other == attempt then return {'reserved', tostring(earlier)} end
-  earlier = earlier + 1
-end
-redis.call('HSET', KEYS[1], 'hash:' .. id, hash, 'attempts:' .. id, (known[4] or '') .. attempt .. '\\n')
-return {'reserved', tostring(earlier)}
 `;
 
 /** Items come as id, JSON. The first one of an id counts, unless nobody can read it; '' stands for one that was removed. */
@@ -107,58 +177,59 @@ return ''
 `;
 
 /**
- * KEYS[1] entries, KEYS[2] messages, KEYS[3] effects, KEYS[4] items. ARGV: id, hash, result, usage or '', number of items, items, entries.
- * A result that is ours is not sent back.
+ * KEYS: entries, messages, effects, items, feed, feed-batches, feed-ids. ARGV: id, hash, result, usage or '', number of items, number of
+ * entries, batch id, now, most events kept, seconds to live; then items, entries, events. Answers with the status and the result, which
+ * is '' when it is the one given, and how many entries were added.
  */
-const COMMIT = `${PUT_ENTRIES}${PUT_ITEMS}
+const COMMIT = `${PUT_ENTRIES}${PUT_ITEMS}${PUBLISH_EVENTS}
+local entries, messages, effects, items = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local id, hash, result, usage = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local lastItem = 5 + 2 * tonumber(ARGV[5])
-local known = redis.call('HMGET', KEYS[3], 'fenced:' .. id, 'hash:' .. id, 'result:' .. id)
-if known[1] then
-  if usage ~= '' then redis.call('HSETNX', KEYS[3], 'usage:' .. id, usage) end
-  return {'fenced'}
+local firstEntry = 11 + 2 * tonumber(ARGV[5])
+local firstEvent = firstEntry + 4 * tonumber(ARGV[6])
+local function tell()
+  publishBeside(KEYS[5], KEYS[6], KEYS[7], ARGV[7], ARGV[8], ARGV[9], ARGV[10], firstEvent, #ARGV)
 end
-if known[2] and known[2] ~= hash then return {'conflict'} end
-if known[3] then return {'committed', known[3]} end
-if lastItem > 5 then redis.call('HLEN', KEYS[4]) end
-if #ARGV > lastItem then put(lastItem + 1) end
-putItems(KEYS[4], 6, lastItem)
-redis.call('HSET', KEYS[3], 'hash:' .. id, hash, 'result:' .. id, result)
-if usage ~= '' then redis.call('HSETNX', KEYS[3], 'usage:' .. id, usage) end
-return {'committed'}
+
+local known = redis.call('HMGET', effects, 'fenced:' .. id, 'hash:' .. id, 'result:' .. id)
+if known[1] then
+  if usage ~= '' then redis.call('HSETNX', effects, 'usage:' .. id, usage) end
+  return {'fenced', '', 0}
+end
+if known[2] and known[2] ~= hash then return {'conflict', '', 0} end
+if known[3] then
+  tell()
+  return {'committed', known[3], 0}
+end
+if firstEntry > 11 then redis.call('HLEN', items) end
+if firstEvent > firstEntry then
+  redis.call('HLEN', entries)
+  redis.call('HLEN', messages)
+end
+local added = put(entries, messages, firstEntry, firstEvent - 1)
+putItems(items, 11, firstEntry - 1)
+redis.call('HSET', effects, 'hash:' .. id, hash, 'result:' .. id, result)
+if usage ~= '' then redis.call('HSETNX', effects, 'usage:' .. id, usage) end
+tell()
+return {'committed', '', added}
 `;
 
-/** KEYS[1] effects. ARGV: ids. Answers, in their order, the committed result or ''. */
-const FENCE = `
-local answers = {}
-for i, id in ipairs(ARGV) do
-  local result = redis.call('HGET', KEYS[1], 'result:' .. id)
-  if not result then redis.call('HSETNX', KEYS[1], 'fenced:' .. id, '1') end
-  answers[i] = result or ''
-end
-return answers
+/** KEYS: feed, feed-batches, feed-ids. ARGV: batch id, now, most events kept, seconds to live, events. */
+const PUBLISH = `${PUBLISH_EVENTS}
+publish(KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3], ARGV[4], 5, #ARGV)
+return ''
 `;
 
 /**
- * KEYS[1] feed, KEYS[2] batches. ARGV: batch id, now, most events kept, seconds to live, events. The last batch ids are remembered,
- * because a batch has no other name by which its resending could be known (L1). Cursors: C1, C2 in feed-cursor.ts.
+ * KEYS: archived, entries. ARGV: '1' to archive and '0' to restore, number of the move, slots. The highest move is the field `move` of
+ * the entries.
  */
-const PUBLISH = `
-local batch, now, most, ttl = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
-if redis.call('LPOS', KEYS[2], batch) then return '' end
-local birth, n = now, 0
-if last then
-  birth, n = string.match(last[1], '^(%d+)%-(%d+)$')
-end
-for i = 5, #ARGV do
-  n = n + 1
-  redis.call('XADD', KEYS[1], 'MAXLEN', '~', most, string.format('%s-%d', birth, n), 'event', ARGV[i])
-end
-redis.call('LPUSH', KEYS[2], batch)
-redis.call('LTRIM', KEYS[2], 0, 127)
-redis.call('EXPIRE', KEYS[1], ttl)
-redis.call('EXPIRE', KEYS[2], ttl)
+const MOVE = `
+local archived, entries, toArchive, move = KEYS[1], KEYS[2], ARGV[1] == '1', tonumber(ARGV[2])
+redis.call('SCARD', archived)
+local highest = tonumber(redis.call('HGET', entries, 'move') or -1) or -1
+if move < highest then return '' end
+for i = 3, #ARGV do redis.call(toArchive and 'SADD' or 'SREM', archived, ARGV[i]) end
+if move > highest then redis.call('HSET', entries, 'move', ARGV[2]) end
 return ''
 `;
 
@@ -243,14 +314,12 @@ return ''
 
 /** In the shape of ioredis' option `scripts`. */
 export const SCRIPTS = {
-  perduraRecord: { lua: RECORD, numberOfKeys: 2 },
-  perduraAppend: { lua: APPEND, numberOfKeys: 2 },
+  perduraWrite: { lua: WRITE, numberOfKeys: 6 },
   perduraAbsent: { lua: ABSENT, numberOfKeys: 1 },
-  perduraReserve: { lua: RESERVE, numberOfKeys: 1 },
-  perduraCommit: { lua: COMMIT, numberOfKeys: 4 },
+  perduraCommit: { lua: COMMIT, numberOfKeys: 7 },
   perduraPutItems: { lua: PUT_ITEMS_ALONE, numberOfKeys: 1 },
-  perduraFence: { lua: FENCE, numberOfKeys: 1 },
-  perduraPublish: { lua: PUBLISH, numberOfKeys: 2 },
+  perduraPublish: { lua: PUBLISH, numberOfKeys: 3 },
+  perduraMove: { lua: MOVE, numberOfKeys: 2 },
   perduraAddEpisode: { lua: ADD_EPISODE, numberOfKeys: 1 },
   perduraAddFacts: { lua: ADD_FACTS, numberOfKeys: 2 },
   perduraRemoveFacts: { lua: REMOVE_FACTS, numberOfKeys: 2 },
@@ -259,14 +328,17 @@ export const SCRIPTS = {
 
 /** What they answer. */
 export interface ScriptAnswers extends DocumentScriptAnswers {
-  readonly perduraRecord: string;
-  readonly perduraAppend: string;
+  readonly perduraWrite: readonly [
+    recorded: readonly string[],
+    fenced: readonly string[],
+    reservation: readonly [] | readonly ['fenced' | 'conflict'] | readonly ['committed' | 'reserved', string],
+    added: number,
+  ];
   readonly perduraAbsent: number;
-  readonly perduraReserve: readonly ['fenced' | 'conflict'] | readonly ['committed' | 'reserved', string];
-  readonly perduraCommit: readonly ['fenced' | 'conflict' | 'committed', string?];
+  readonly perduraCommit: readonly [status: 'fenced' | 'conflict' | 'committed', result: string, added: number];
   readonly perduraPutItems: string;
-  readonly perduraFence: readonly string[];
   readonly perduraPublish: string;
+  readonly perduraMove: string;
   readonly perduraAddEpisode: string;
   readonly perduraAddFacts: readonly string[];
   readonly perduraRemoveFacts: string;

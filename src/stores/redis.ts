@@ -2,7 +2,7 @@
  * The store in Redis. Keys are `perdura:{c:<namespace>:<conversation>}:<life>:<what>`; the hash tag keeps one conversation in
  * one cluster slot. `<what>` is
  *
- *   entries   hash, slot -> entry; field `last` is the highest slot
+ *   entries   hash, slot -> entry; field `last` is the highest slot, `move` the highest number of an archiving or restoring
  *   messages  hash, message id -> "slot turn" of the first with that id
  *   effects   hash, `hash:<id>`, `attempts:<id>`, `result:<id>`, `usage:<id>`, `fenced:<id>`
  *   bodies    hash, SHA-256 -> text
@@ -10,7 +10,7 @@
  *   archived  set of slots, and of ranges `1-40` of those that another life has
  *   episodes  hash, id -> episode
  *   lineage   hash, `beginning`, `cut:<id>`, `fork:<conversation>/<life>`
- *   feed      stream of live events; `feed-batches` remembers what was published last
+ *   feed      stream of live events; `feed-batches` and `feed-ids` remember what was published last
  *
  * and for what conversations of a scope share `perdura:{m:<namespace>:<scope>}:<what>`, where `<what>` is
  *
@@ -30,6 +30,7 @@ import type { Entry, JsonValue } from '../conversation/message.js';
 import { countSlots, slotsOf } from '../conversation/slots.js';
 import { withSlot, type SlotRange } from '../conversation/slots.js';
 import { hashInRef, toBodyRef, verified } from './body-ref.js';
+import { describeBatch } from './describe-batch.js';
 import { createEntryCache } from './entry-cache.js';
 import { decodeEntry, decodeJson, encodeEntry } from './entry-codec.js';
 import { checkRedis } from './redis-check.js';
@@ -37,14 +38,14 @@ import { codeOf, isReply } from './redis-errors.js';
 import { createRedisDocuments } from './redis-documents.js';
 import { createRedisItems, toItemArguments } from './redis-items.js';
 import { createRedisEpisodes, createRedisFacts } from './redis-memory.js';
-import { createRedisFeed } from './redis-feed.js';
+import { createRedisFeed, feedKeys, toEventArguments, type RedisFeed } from './redis-feed.js';
 import { createRedisLives } from './redis-lives.js';
 import { keyOf } from './redis-keys.js';
 import { createRedisPins } from './redis-pins.js';
 import { openRedisLink, type RedisLink } from './redis-link.js';
 import { withSharedEntries } from './shared-entries.js';
 import { toRanges } from './slot-ranges.js';
-import type { Bodies, Commitment, Effects, Entries, Reservation, Store } from './store.js';
+import type { Bodies, Commitment, Effects, Entries, Recording, Reservation, Store, Writes } from './store.js';
 
 export interface RedisStoreOptions {
   readonly url: string;
@@ -68,13 +69,15 @@ export function createRedisStore(options: RedisStoreOptions): Store {
   const link = openRedisLink({ url: options.url, commandTimeoutMs: options.commandTimeoutMs ?? 2000, log: options.log });
   const feed = createRedisFeed(link, { maxLength: options.feedMaxLength ?? 10_000, log: options.log });
   const lives = createRedisLives(link);
+  const writes = createWrites(link, feed);
   return {
     kind: 'redis',
     where: link.where,
-    ...withSharedEntries({ entries: createEntries(link), bodies: createBodies(link) }, lives),
+    ...withSharedEntries({ entries: createEntries(link, writes), bodies: createBodies(link) }, lives),
     lives,
     items: createRedisItems(link),
-    effects: createEffects(link),
+    effects: createEffects(link, writes, feed),
+    writes,
     feed,
     episodes: createRedisEpisodes(link),
     facts: createRedisFacts(link),
@@ -88,25 +91,65 @@ export function createRedisStore(options: RedisStoreOptions): Store {
   };
 }
 
-function createEntries(link: RedisLink): Entries {
+function createWrites(link: RedisLink, feed: RedisFeed): Writes {
+  return {
+    async apply(key, batch) {
+      const { record = [], fence = [], append = [], publish = [], reserve } = batch;
+      const attempt = `${describeBatch(batch)} of ${key.conversation}`;
+      const [recorded, fenced, [status, detail]] = await link.ask(attempt, (redis) =>
+        redis.perduraWrite(
+          keyOf(key, 'entries'),
+          keyOf(key, 'messages'),
+          keyOf(key, 'effects'),
+          ...feedKeys(key),
+          ...[record, fence, append, publish].map(({ length }) => String(length)),
+          ...(reserve ? [reserve.claim.id, reserve.claim.hash, encodeURIComponent(reserve.attempt)] : ['', '', '']),
+          ...feed.settings(publish),
+          ...toArguments(record),
+          ...fence,
+          ...toArguments(append),
+          ...toEventArguments(publish),
+        ),
+      );
+      return {
+        recorded: recorded.map(toRecording),
+        fenced: fence.map((id, i) =>
+          fenced[i] === '' ? { id, status: 'fenced' } : { id, status: 'committed', result: decodeResult(link, attempt, id, fenced[i]) },
+        ),
+        ...(reserve && { reservation: toReservation(status, detail, (text) => decodeResult(link, attempt, reserve.claim.id, text)) }),
+      };
+    },
+  };
+}
+
+function toRecording(first: string): Recording {
+  if (first === '') return {};
+  const [slot = '', turn = ''] = first.split(' ');
+  return { duplicate: { slot: Number(slot), turn } };
+}
+
+function toReservation(
+  status: Reservation['status'] = 'conflict',
+  detail: string | undefined,
+  decode: (text: string | undefined) => JsonValue,
+): Reservation {
+  switch (status) {
+    case 'reserved':
+      return { status, earlier: Number(detail) };
+    case 'committed':
+      return { status, result: decode(detail) };
+    default:
+      return { status };
+  }
+}
+
+function createEntries(link: RedisLink, writes: Writes): Entries {
   const cache = createEntryCache(CACHED_BYTES);
   return {
-    async record(key, entry, movedFrom) {
-      const attempt = `record message ${entry.messageId ?? '(without id)'} in slot ${entry.slot} of ${key.conversation}`;
-      const from = movedFrom === undefined ? '' : String(movedFrom);
-      const first = await link.ask(attempt, (redis) =>
-        redis.perduraRecord(keyOf(key, 'entries'), keyOf(key, 'messages'), from, ...toArguments([entry])),
-      );
-      if (first === '') return {};
-      if (first === 'taken') return { taken: true };
-      const [slot = '', turn = ''] = first.split(' ');
-      return { duplicate: { slot: Number(slot), turn } };
-    },
+    record: async (key, entries) => (entries.length === 0 ? [] : (await writes.apply(key, { record: entries })).recorded),
 
     async append(key, entries) {
-      if (entries.length === 0) return;
-      const attempt = `append ${entries.length} entries from slot ${entries[0]?.slot} to ${key.conversation}`;
-      await link.ask(attempt, (redis) => redis.perduraAppend(keyOf(key, 'entries'), keyOf(key, 'messages'), ...toArguments(entries)));
+      if (entries.length > 0) await writes.apply(key, { append: entries });
     },
 
     async read(key, slots) {
@@ -148,17 +191,15 @@ function createEntries(link: RedisLink): Entries {
       return { entries, last: Math.max(last, entries.at(-1)?.slot ?? 0), skipped };
     },
 
-    async archive(key, slots) {
-      if (countSlots(slots) === 0) return;
+    async archive(key, slots, move) {
       await link.ask(`archive ${countSlots(slots)} entries of ${key.conversation}`, (redis) =>
-        redis.sadd(keyOf(key, 'archived'), ...slotsOf(slots)),
+        redis.perduraMove(keyOf(key, 'archived'), keyOf(key, 'entries'), '1', String(move), ...slotsOf(slots).map(String)),
       );
     },
 
-    async restore(key, slots) {
-      if (countSlots(slots) === 0) return;
+    async restore(key, slots, move) {
       await link.ask(`restore ${countSlots(slots)} entries of ${key.conversation}`, (redis) =>
-        redis.srem(keyOf(key, 'archived'), ...slotsOf(slots)),
+        redis.perduraMove(keyOf(key, 'archived'), keyOf(key, 'entries'), '0', String(move), ...slotsOf(slots).map(String)),
       );
     },
 
@@ -189,18 +230,14 @@ function createBodies(link: RedisLink): Bodies {
   };
 }
 
-function createEffects(link: RedisLink): Effects {
+function createEffects(link: RedisLink, writes: Writes, feed: RedisFeed): Effects {
   return {
-    async reserve(key, claim, attempt): Promise<Reservation> {
-      const attempted = `reserve effect ${claim.id} of ${key.conversation}`;
-      const [status, detail] = await link.ask(attempted, (redis) =>
-        redis.perduraReserve(keyOf(key, 'effects'), claim.id, claim.hash, encodeURIComponent(attempt)),
-      );
-      if (status === 'reserved') return { status, earlier: Number(detail) };
-      return status === 'committed' ? { status, result: decodeResult(link, attempted, claim.id, detail) } : { status };
+    async reserve(key, claim, attempt) {
+      const { reservation } = await writes.apply(key, { reserve: { claim, attempt } });
+      return reservation ?? { status: 'conflict' };
     },
 
-    async commit(key, claim, result, entries, usage, items = []): Promise<Commitment> {
+    async commit(key, claim, result, entries, { usage, items = [], publish = [] } = {}): Promise<Commitment> {
       const attempted = `commit effect ${claim.id} of ${key.conversation}`;
       const [status, first] = await link.ask(attempted, (redis) =>
         redis.perduraCommit(
@@ -208,29 +245,24 @@ function createEffects(link: RedisLink): Effects {
           keyOf(key, 'messages'),
           keyOf(key, 'effects'),
           keyOf(key, 'items'),
+          ...feedKeys(key),
           claim.id,
           claim.hash,
           JSON.stringify(result),
           usage === undefined ? '' : JSON.stringify(usage),
           String(items.length),
+          String(entries.length),
+          ...feed.settings(publish),
           ...toItemArguments(items),
           ...toArguments(entries),
+          ...toEventArguments(publish),
         ),
       );
       if (status !== 'committed') return { status };
-      return { status, result: first === undefined ? result : decodeResult(link, attempted, claim.id, first) };
+      return { status, result: first === '' ? result : decodeResult(link, attempted, claim.id, first) };
     },
 
-    async fence(key, ids) {
-      if (ids.length === 0) return [];
-      const attempted = `fence ${ids.length} effects of ${key.conversation}`;
-      const results = await link.ask(attempted, (redis) => redis.perduraFence(keyOf(key, 'effects'), ...ids));
-      return ids.map((id, i) =>
-        results[i] === ''
-          ? { id, status: 'fenced' as const }
-          : { id, status: 'committed' as const, result: decodeResult(link, attempted, id, results[i]) },
-      );
-    },
+    fence: async (key, ids) => (ids.length === 0 ? [] : (await writes.apply(key, { fence: ids })).fenced),
   };
 }
 

@@ -41,6 +41,7 @@ export interface Store {
   readonly bodies: Bodies;
   readonly items: Items;
   readonly effects: Effects;
+  readonly writes: Writes;
   readonly lives: Lives;
   readonly feed: Feed;
   readonly episodes: Episodes;
@@ -52,28 +53,20 @@ export interface Store {
   close(): Promise<void>;
 }
 
-/** What became of a message; empty when it is there now, or was. */
+/** What became of a message; empty when its slot has it now, or had something before. */
 export interface Recording {
   /** The place of the first one of its id. */
   readonly duplicate?: { readonly turn: string; readonly slot: number };
-  /** Something else lies in its slot. */
-  readonly taken?: true;
 }
 
-/**
- * The conversation's messages, addressed by slot; writes may come out of order and more than once.
- *
- * A message is recorded before it is certain that the workflow counts it: a task that Temporal did not take comes again, perhaps
- * without it, and gives its slot and its turn to something else. So a message never drives away what lies in its slot, and what
- * is no message (it is certain by then) drives away a message.
- */
+/** The conversation's messages, addressed by slot; writes may come out of order and more than once. The first write of a slot wins. */
 export interface Entries {
   /**
-   * Writes one user message, once per `entry.messageId`. The same id in another slot or turn is a duplicate and writes nothing,
-   * unless the first one lies in the slot `movedFrom`: then it goes from there.
+   * Writes user messages, each once per `entry.messageId`: the same id in another slot or turn is a duplicate and writes nothing. In
+   * the same slot and turn it is the same message, and none.
    */
-  record(key: ConversationKey, entry: Entry, movedFrom?: number): Promise<Recording>;
-  /** Writes entries whose slot is empty or has a message that is another's (see above); anything else that is already there stays. */
+  record(key: ConversationKey, entries: readonly Entry[]): Promise<readonly Recording[]>;
+  /** Writes entries whose slot is empty; what is there stays. */
   append(key: ConversationKey, entries: readonly Entry[]): Promise<void>;
   /** In the order of `slots`; undefined where there is nothing, or nothing readable. */
   read(key: ConversationKey, slots: readonly number[]): Promise<(Entry | undefined)[]>;
@@ -85,11 +78,12 @@ export interface Entries {
   ): Promise<{ readonly entries: Entry[]; readonly last: number; readonly skipped: number }>;
   /**
    * Marks slots as compacted: `read` and `page` answer as before, the active traces (`raw_traces.jsonl`) no longer have them.
-   * Of `archive` and `restore` for one slot the last one written counts; a late repeat of an earlier one is its caller's to prevent.
+   * `move` is the workflow's number of this change, ascending over a life, from 0. The highest one is kept: a change with a lower
+   * one is a late attempt and is ignored; the same one again applies again.
    */
-  archive(key: ConversationKey, slots: readonly SlotRange[]): Promise<void>;
-  /** Takes the mark away, as an undone compaction does. */
-  restore(key: ConversationKey, slots: readonly SlotRange[]): Promise<void>;
+  archive(key: ConversationKey, slots: readonly SlotRange[], move: number): Promise<void>;
+  /** Takes the mark away, as an undone compaction does; `move` as above. */
+  restore(key: ConversationKey, slots: readonly SlotRange[], move: number): Promise<void>;
   /** Ascending; slots beside each other are one range. */
   archived(key: ConversationKey): Promise<SlotRange[]>;
 }
@@ -155,26 +149,76 @@ export type Commitment =
   /** `result` is what counts: ours, or that of the attempt which was first. */
   { readonly status: 'committed'; readonly result: JsonValue } | { readonly status: 'fenced' } | { readonly status: 'conflict' };
 
+/** What is written together with an effect's result. */
+export interface CommitExtras {
+  /** Kept also when fenced: it was paid for. */
+  readonly usage?: JsonValue;
+  /** Written with the entries or not at all (S3). */
+  readonly items?: readonly ItemRecord[];
+  /** Published when the effect has committed, now or before; lost without a word where the feed cannot be written. */
+  readonly publish?: readonly LiveEvent[];
+}
+
+/** An effect that was to be fenced: `fenced` when it can no longer commit, or the result that it had committed before. */
+export type Fencing = { readonly id: string } & (
+  { readonly status: 'fenced' } | { readonly status: 'committed'; readonly result: JsonValue }
+);
+
 /** The ledger of model calls and tool runs: reserve, do, commit. */
 export interface Effects {
   /** `attempt` makes the reservation itself idempotent: the same attempt twice counts once. */
   reserve(key: ConversationKey, claim: EffectClaim, attempt: string): Promise<Reservation>;
-  /** `usage` is kept also when fenced: it was paid for. `items` are written with the entries or not at all (S3). */
   commit(
     key: ConversationKey,
     claim: EffectClaim,
     result: JsonValue,
     entries: readonly Entry[],
-    usage?: JsonValue,
-    items?: readonly ItemRecord[],
+    extras?: CommitExtras,
   ): Promise<Commitment>;
-  /** From now on these cannot commit. One that has already is left, and its result returned. */
-  fence(key: ConversationKey, ids: readonly string[]): Promise<({ readonly id: string } & Commitment)[]>;
+  /** From now on these cannot commit. One that has already is left, and its whole result returned. */
+  fence(key: ConversationKey, ids: readonly string[]): Promise<readonly Fencing[]>;
+}
+
+/** What a step writes before its work: applied in the order of these fields. */
+export interface WriteBatch {
+  /** As `entries.record`. */
+  readonly record?: readonly Entry[];
+  /** As `effects.fence`. */
+  readonly fence?: readonly string[];
+  /** As `entries.append`. */
+  readonly append?: readonly Entry[];
+  /** As `feed.publish`, but lost without a word where the feed cannot be written: it must not hold up the rest. */
+  readonly publish?: readonly LiveEvent[];
+  /** As `effects.reserve`. */
+  readonly reserve?: { readonly claim: EffectClaim; readonly attempt: string };
+}
+
+export interface Applied {
+  /** In the order of `record`. */
+  readonly recorded: readonly Recording[];
+  /** In the order of `fence`. */
+  readonly fenced: readonly Fencing[];
+  /** Where `reserve` was given. */
+  readonly reservation?: Reservation;
+}
+
+/** Several writes of one conversation as one: one round trip to Redis, one line of the journal and one wait for the disk on files. */
+export interface Writes {
+  /** All but the events is there or all not; the same batch again changes nothing and answers the same. */
+  apply(key: ConversationKey, batch: WriteBatch): Promise<Applied>;
+}
+
+export const REMEMBERED_EVENT_IDS = 256;
+
+/** An event to be published. With an `id` it is published once: the feed of a life remembers its last REMEMBERED_EVENT_IDS ids. */
+export interface LiveEvent {
+  readonly id?: string;
+  readonly event: JsonValue;
 }
 
 /** Live events beside Temporal: lost with the store, bounded, never the truth. `cursor` is the feed's own, opaque and ordered. */
 export interface Feed {
-  publish(key: ConversationKey, events: readonly JsonValue[]): Promise<void>;
+  publish(key: ConversationKey, events: readonly LiveEvent[]): Promise<void>;
   /**
    * Events after `after` ("0" = from the oldest kept, "$" = from now on), then live ones, until `signal` aborts (then it ends
    * without error). When events after `after` were trimmed it first yields `{ cursor, event: { kind: 'resync' } }`.

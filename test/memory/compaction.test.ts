@@ -61,7 +61,7 @@ async function compact(epoch: number, currentTurn: number, ask: Ask): Promise<vo
     SOURCE,
   );
   await store.episodes.add(KEY, episode);
-  await store.entries.archive(KEY, window.slots);
+  await store.entries.archive(KEY, window.slots, 1);
 }
 
 async function remembered(): Promise<string> {
@@ -111,7 +111,7 @@ test('a compaction that is done again changes nothing', async () => {
     epoch: 1,
     slots: [],
   });
-  await store.entries.archive(KEY, [[1, 10]]);
+  await store.entries.archive(KEY, [[1, 10]], 1);
   expect([await remembered(), await active(), await store.facts.list(KEY)]).toEqual(before);
 });
 
@@ -121,7 +121,7 @@ test('undone, traces and memory are byte for byte as before, and what was known 
   const before = [await remembered(), await active()];
   await compact(2, 20, answering('Second part.', 'Use pnpm.', 'A misunderstanding.'));
   const [newest] = (await store.episodes.list(KEY, { limit: 1 })).episodes;
-  await store.entries.restore(KEY, newest?.slots ?? []);
+  await store.entries.restore(KEY, newest?.slots ?? [], 2);
   const learnt = (await store.facts.list(KEY)).facts.filter(({ batch }) => batch === 'life-1/2');
   await store.facts.remove(
     KEY,

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Entry, JsonValue } from '../../src/conversation/message.js';
 import type { ItemRecord } from '../../src/memory/channel/agent-memory.js';
 import { episodicId, type SemanticItem } from '../../src/memory/items.js';
-import type { AgentKey, ConversationKey, EpisodeRecord, Feed, ScopeKey } from '../../src/stores/store.js';
+import type { AgentKey, ConversationKey, EpisodeRecord, Feed, LiveEvent, ScopeKey } from '../../src/stores/store.js';
 
 /** A conversation that nobody else uses. */
 export function aConversation(over: Partial<ConversationKey> = {}): ConversationKey {
@@ -107,4 +107,9 @@ export function eventsOf(read: readonly Read[]): JsonValue[] {
 
 export function numbered(from: number, to: number): { readonly n: number }[] {
   return Array.from({ length: to - from + 1 }, (_, i) => ({ n: from + i }));
+}
+
+/** Events without an id. */
+export function events(all: readonly JsonValue[]): LiveEvent[] {
+  return all.map((event) => ({ event }));
 }

@@ -24,7 +24,7 @@ async function write({ kind, where, key, what, from, step, to }: WriterTask): Pr
   const store = kind === 'redis' ? createRedisStore({ url: where }) : createFileStore({ dir: where, traceLines });
   for (let n = from; n <= to; n += step) {
     if (what === 'entries') await store.entries.append(key, [answerEntry(n)]);
-    if (what === 'events') await store.feed.publish(key, [{ n }]);
+    if (what === 'events') await store.feed.publish(key, [{ event: { n } }]);
     if (what === 'commits') {
       const claim = { id: `turn_0001/c${n}`, hash: 'h' };
       await store.effects.reserve(key, claim, String(process.pid));

@@ -7,6 +7,7 @@ import {
   answerEntry,
   aScope,
   episode,
+  events,
   eventsOf,
   fact,
   item,
@@ -17,6 +18,8 @@ import {
   userEntry,
 } from './builders.js';
 import { livesContract } from './lives-contract.js';
+import { movesContract } from './moves-contract.js';
+import { writesContract } from './writes-contract.js';
 
 /** Opens a store; every store that one test opens lies on the same bytes, as two processes would have it. */
 export type OpenStore = (options?: { readonly feedMaxLength?: number }) => Store;
@@ -52,90 +55,87 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
     afterAll(() => subject.end());
 
     livesContract(() => open());
+    movesContract(() => open());
+    writesContract(() => open());
 
     describe('entries', () => {
       test('a message recorded twice is there once', async () => {
         const key = aConversation();
-        expect(await store.entries.record(key, userEntry(1))).toEqual({});
-        expect(await store.entries.record(key, userEntry(1))).toEqual({});
+        expect(await store.entries.record(key, [userEntry(1)])).toEqual([{}]);
+        expect(await store.entries.record(key, [userEntry(1)])).toEqual([{}]);
         expect(await store.entries.page(key, 0, 10)).toEqual({ entries: [userEntry(1)], last: 1, skipped: 0 });
       });
 
       test('a second message with the same id writes nothing and answers with the first one’s turn', async () => {
         const key = aConversation();
-        await store.entries.record(key, userEntry(3, 'hello', 'm-hello'));
-        const second = await store.entries.record(key, userEntry(7, 'hello', 'm-hello'));
-        expect(second).toEqual({ duplicate: { turn: turnOf(3), slot: 3 } });
+        await store.entries.record(key, [userEntry(3, 'hello', 'm-hello')]);
+        const second = await store.entries.record(key, [userEntry(7, 'hello', 'm-hello')]);
+        expect(second).toEqual([{ duplicate: { turn: turnOf(3), slot: 3 } }]);
         expect(await store.entries.page(key, 0, 10)).toEqual({ entries: [userEntry(3, 'hello', 'm-hello')], last: 3, skipped: 0 });
       });
 
       test('a message that was appended (by heal) is known by its id', async () => {
         const key = aConversation();
         await store.entries.append(key, [userEntry(1, 'hello', 'm-hello'), answerEntry(2)]);
-        expect(await store.entries.record(key, userEntry(1, 'hello', 'm-hello'))).toEqual({});
-        expect(await store.entries.record(key, userEntry(5, 'hello', 'm-hello'))).toEqual({ duplicate: { turn: turnOf(1), slot: 1 } });
+        expect(await store.entries.record(key, [userEntry(1, 'hello', 'm-hello')])).toEqual([{}]);
+        expect(await store.entries.record(key, [userEntry(5, 'hello', 'm-hello')])).toEqual([{ duplicate: { turn: turnOf(1), slot: 1 } }]);
       });
 
       test('a message without an id is recorded once by its slot', async () => {
         const key = aConversation();
         const entry = { ...userEntry(1), messageId: undefined };
-        await store.entries.record(key, entry);
-        await store.entries.record(key, entry);
+        await store.entries.record(key, [entry]);
+        await store.entries.record(key, [entry]);
         expect((await store.entries.page(key, 0, 10)).entries).toEqual([JSON.parse(JSON.stringify(entry))]);
       });
 
-      test('a message leaves what lies in its slot, another message or an answer, and says so', async () => {
+      test('several messages are recorded at once, and each says what became of it', async () => {
         const key = aConversation();
-        await store.entries.record(key, userEntry(1, 'first', 'm-first'));
-        await store.entries.append(key, [answerEntry(2)]);
-        for (const slot of [1, 2]) {
-          expect(await store.entries.record(key, userEntry(slot, 'second', 'm-second'))).toEqual({ taken: true });
+        expect(await store.entries.record(key, [])).toEqual([]);
+        await store.entries.record(key, [userEntry(1, 'one', 'm-one')]);
+        const messages = [
+          userEntry(1, 'one', 'm-one'),
+          userEntry(2, 'one', 'm-one'),
+          userEntry(3, 'two', 'm-two'),
+          userEntry(4, 'two', 'm-two'),
+        ];
+        for (const each of [store, store, open()]) {
+          expect(await each.entries.record(key, messages)).toEqual([
+            {},
+            { duplicate: { turn: turnOf(1), slot: 1 } },
+            {},
+            { duplicate: { turn: turnOf(3), slot: 3 } },
+          ]);
         }
         expect(await store.entries.page(key, 0, 10)).toEqual({
-          entries: [userEntry(1, 'first', 'm-first'), answerEntry(2)],
-          last: 2,
+          entries: [userEntry(1, 'one', 'm-one'), userEntry(3, 'two', 'm-two')],
+          last: 3,
           skipped: 0,
         });
-        expect(await store.entries.record(key, userEntry(3, 'second', 'm-second'))).toEqual({});
       });
 
-      test('an answer drives a message away that lies in its slot, appended or committed, and nothing else does', async () => {
+      test('the same id in the same slot and another turn is a duplicate', async () => {
         const key = aConversation();
-        await store.entries.append(key, [answerEntry(3)]);
-        for (const slot of [1, 2]) await store.entries.record(key, userEntry(slot, 'uncounted', `m-${slot}`));
-        await store.entries.append(key, [userEntry(1, 'appended', 'm-other'), userEntry(3, 'appended', 'm-3')]);
-        expect(await store.entries.read(key, [1, 3])).toEqual([userEntry(1, 'uncounted', 'm-1'), answerEntry(3)]);
-        await store.entries.append(key, [answerEntry(1)]);
-        await store.effects.commit(key, { id: 'turn_0001/m1', hash: 'h' }, 'done', [answerEntry(2)]);
-        for (const each of [store, open()]) {
-          expect(await each.entries.page(key, 0, 10)).toEqual({ entries: [1, 2, 3].map((slot) => answerEntry(slot)), last: 3, skipped: 0 });
-        }
+        await store.entries.record(key, [userEntry(1)]);
+        expect(await store.entries.record(key, [{ ...userEntry(1), turn: 'turn_0009' }])).toEqual([
+          { duplicate: { turn: turnOf(1), slot: 1 } },
+        ]);
       });
 
-      test('a message moves from where it was said to lie: to another slot, or to another turn in the same', async () => {
+      test('a slot keeps what it has, whatever comes for it; a message that found no place can be recorded in another', async () => {
         const key = aConversation();
-        const inTurn = (slot: number, turn: string) => ({ ...userEntry(slot, 'hello', 'm-hello'), turn });
-        await store.entries.record(key, inTurn(1, 'turn_0001'));
-        expect(await store.entries.record(key, inTurn(1, 'turn_0002'))).toEqual({ duplicate: { turn: 'turn_0001', slot: 1 } });
-        expect(await store.entries.record(key, inTurn(1, 'turn_0002'), 1)).toEqual({});
-        expect(await store.entries.record(key, inTurn(4, 'turn_0003'), 2)).toEqual({ duplicate: { turn: 'turn_0002', slot: 1 } });
-        for (let again = 0; again < 2; again++) expect(await store.entries.record(key, inTurn(4, 'turn_0003'), 1)).toEqual({});
+        await store.entries.record(key, [userEntry(1, 'first', 'm-first')]);
+        await store.entries.append(key, [answerEntry(2)]);
+        for (const slot of [1, 2]) expect(await store.entries.record(key, [userEntry(slot, 'second', 'm-second')])).toEqual([{}]);
+        await store.entries.append(key, [answerEntry(1), userEntry(2, 'third', 'm-third')]);
+        await store.effects.commit(key, { id: 'turn_0001/m1', hash: 'h' }, 'done', [answerEntry(1), answerEntry(2, 'other')]);
+        expect(await store.entries.record(key, [userEntry(3, 'second', 'm-second')])).toEqual([{}]);
         for (const each of [store, open()]) {
-          expect(await each.entries.page(key, 0, 10)).toMatchObject({ entries: [inTurn(4, 'turn_0003')] });
-          expect(await each.entries.record(key, inTurn(9, 'turn_0009'))).toEqual({ duplicate: { turn: 'turn_0003', slot: 4 } });
-        }
-      });
-
-      test('a message that moves leaves what lies in its new slot, and what took its old one', async () => {
-        const key = aConversation();
-        for (const slot of [1, 2]) await store.entries.record(key, userEntry(slot, 'hello', `m-${slot}`));
-        expect(await store.entries.record(key, userEntry(2, 'hello', 'm-1'), 1)).toEqual({ taken: true });
-        expect(await store.entries.read(key, [1, 2])).toEqual([userEntry(1, 'hello', 'm-1'), userEntry(2, 'hello', 'm-2')]);
-        await store.entries.append(key, [answerEntry(1)]);
-        expect(await store.entries.record(key, userEntry(3, 'hello', 'm-1'), 1)).toEqual({});
-        for (const each of [store, open()]) {
-          const { entries } = await each.entries.page(key, 0, 10);
-          expect(entries).toEqual([answerEntry(1), userEntry(2, 'hello', 'm-2'), userEntry(3, 'hello', 'm-1')]);
+          expect(await each.entries.page(key, 0, 10)).toEqual({
+            entries: [userEntry(1, 'first', 'm-first'), answerEntry(2), userEntry(3, 'second', 'm-second')],
+            last: 3,
+            skipped: 0,
+          });
         }
       });
 
@@ -182,9 +182,9 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
       test('another life of the same conversation sees nothing of it', async () => {
         const key = aConversation();
         const later = { ...key, life: 'another-life' };
-        await store.entries.record(key, userEntry(1));
+        await store.entries.record(key, [userEntry(1)]);
         await store.effects.commit(key, { id: 'turn_0001/m1', hash: 'h' }, 'done', []);
-        expect(await store.entries.record(later, userEntry(2, 'hello', 'm1'))).toEqual({});
+        expect(await store.entries.record(later, [userEntry(2, 'hello', 'm1')])).toEqual([{}]);
         expect(await store.effects.reserve(later, { id: 'turn_0001/m1', hash: 'h' }, 'a')).toEqual({ status: 'reserved', earlier: 0 });
       });
 
@@ -228,13 +228,17 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
         );
         expect(await store.entries.archived(key)).toEqual([]);
         for (const each of [store, open()]) {
-          await each.entries.archive(key, [
-            [5, 6],
-            [1, 2],
-          ]);
-          await each.entries.archive(key, [[3, 3]]);
+          await each.entries.archive(
+            key,
+            [
+              [5, 6],
+              [1, 2],
+            ],
+            1,
+          );
+          await each.entries.archive(key, [[3, 3]], 1);
         }
-        await store.entries.archive(key, []);
+        await store.entries.archive(key, [], 1);
         expect(await open().entries.archived(key)).toEqual([
           [1, 3],
           [5, 6],
@@ -249,18 +253,22 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
           key,
           numbered(1, 6).map(({ n }) => answerEntry(n)),
         );
-        await store.entries.archive(key, [[1, 5]]);
+        await store.entries.archive(key, [[1, 5]], 1);
         for (const each of [store, open()])
-          await each.entries.restore(key, [
-            [2, 3],
-            [9, 9],
-          ]);
-        await store.entries.restore(key, []);
+          await each.entries.restore(
+            key,
+            [
+              [2, 3],
+              [9, 9],
+            ],
+            1,
+          );
+        await store.entries.restore(key, [], 1);
         expect(await open().entries.archived(key)).toEqual([
           [1, 1],
           [4, 5],
         ]);
-        await store.entries.archive(key, [[2, 2]]);
+        await store.entries.archive(key, [[2, 2]], 1);
         expect(await open().entries.archived(key)).toEqual([
           [1, 2],
           [4, 5],
@@ -269,7 +277,7 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
 
       test('another life has an archive of its own', async () => {
         const key = aConversation();
-        await store.entries.archive(key, [[1, 2]]);
+        await store.entries.archive(key, [[1, 2]], 1);
         expect(await store.entries.archived({ ...key, life: 'another-life' })).toEqual([]);
       });
     });
@@ -491,14 +499,14 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
       test('come with a commit, whole, and none with one that is fenced or in conflict', async () => {
         const [key, fenced, late] = [aConversation(), aConversation(), aConversation()];
         const claim = { id: 'turn_0001/c1', hash: 'h1' };
-        for (const each of [store, open()]) await each.effects.commit(key, claim, 'done', [answerEntry(2)], undefined, [item(1), item(2)]);
+        for (const each of [store, open()]) await each.effects.commit(key, claim, 'done', [answerEntry(2)], { items: [item(1), item(2)] });
         expect((await store.items.list(key)).items).toEqual([item(2), item(1)]);
         expect((await store.entries.page(key, 0, 10)).entries).toEqual([answerEntry(2)]);
         await store.effects.fence(fenced, [claim.id]);
-        await store.effects.commit(fenced, claim, 'late', [answerEntry(2)], { cost: 1 }, [item(1)]);
+        await store.effects.commit(fenced, claim, 'late', [answerEntry(2)], { usage: { cost: 1 }, items: [item(1)] });
         expect((await store.items.list(fenced)).items).toEqual([]);
         await store.effects.commit(late, claim, 'first', []);
-        await store.effects.commit(late, claim, 'second', [], undefined, [item(1)]);
+        await store.effects.commit(late, claim, 'second', [], { items: [item(1)] });
         expect((await store.items.list(late)).items).toEqual([]);
       });
 
@@ -507,7 +515,7 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
         const stores = [store, open(), open()];
         await Promise.all(
           numbered(1, 30).map(({ n }) =>
-            (stores[n % 3] as Store).effects.commit(key, { id: `c${n}`, hash: 'h' }, n, [answerEntry(n)], undefined, [item(n)]),
+            (stores[n % 3] as Store).effects.commit(key, { id: `c${n}`, hash: 'h' }, n, [answerEntry(n)], { items: [item(n)] }),
           ),
         );
         expect((await store.items.list(key)).items.map(({ id }) => id)).toEqual(numbered(1, 30).map(({ n }) => `mem_${31 - n}`));
@@ -598,23 +606,36 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
         const key = aConversation();
         await store.effects.reserve(key, claim, 'a');
         expect(await store.effects.fence(key, [claim.id])).toEqual([{ id: claim.id, status: 'fenced' }]);
-        expect(await open().effects.commit(key, claim, 'late', [answerEntry(2)], { cost: 1 })).toEqual({ status: 'fenced' });
-        expect(await store.effects.commit(key, claim, 'late', [answerEntry(2)], { cost: 1 })).toEqual({ status: 'fenced' });
+        expect(await open().effects.commit(key, claim, 'late', [answerEntry(2)], { usage: { cost: 1 } })).toEqual({ status: 'fenced' });
+        expect(await store.effects.commit(key, claim, 'late', [answerEntry(2)], { usage: { cost: 1 } })).toEqual({ status: 'fenced' });
         expect(await store.effects.reserve(key, claim, 'b')).toEqual({ status: 'fenced' });
         expect(await store.entries.page(key, 0, 10)).toEqual({ entries: [], last: 0, skipped: 0 });
       });
 
       test('a fence leaves what has committed and returns its result; the same fence again says the same', async () => {
         const key = aConversation();
-        await store.effects.commit(key, claim, ['done'], [answerEntry(2)]);
+        const result = { text: 'x'.repeat(20_000), empty: [], nothing: null, deep: { list: [1, 2.5, {}] } };
+        await store.effects.commit(key, claim, result, [answerEntry(2)]);
         for (const each of [store, open()]) {
           expect(await each.effects.fence(key, ['never-begun', claim.id])).toEqual([
             { id: 'never-begun', status: 'fenced' },
-            { id: claim.id, status: 'committed', result: ['done'] },
+            { id: claim.id, status: 'committed', result },
           ]);
         }
         expect(await store.effects.fence(key, [])).toEqual([]);
         expect(await store.entries.read(key, [2])).toEqual([answerEntry(2)]);
+      });
+
+      test('a commit publishes its events, once, and none when it is fenced or in conflict', async () => {
+        const key = aConversation();
+        const publish = [{ id: 'm1/0', event: { kind: 'finished' } }];
+        for (const each of [store, store, open()]) await each.effects.commit(key, claim, 'done', [answerEntry(2)], { publish });
+        await store.effects.commit(key, { ...claim, hash: 'other' }, 'done', [], { publish: [{ event: 'of a conflict' }] });
+        await store.effects.fence(key, ['c9']);
+        await store.effects.commit(key, { id: 'c9', hash: 'h' }, 'late', [], { publish: [{ event: 'of a fenced one' }] });
+        await readCount(open().feed, key, '0', 1);
+        await store.feed.publish(key, [{ event: 'end' }]);
+        expect(eventsOf(await readCount(open().feed, key, '0', 2))).toEqual([{ kind: 'finished' }, 'end']);
       });
 
       test('ids that look alike are different effects', async () => {
@@ -647,9 +668,9 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
     describe('feed', () => {
       test('events are read in order, from the oldest and from a cursor', async () => {
         const key = aConversation();
-        await store.feed.publish(key, numbered(1, 3));
+        await store.feed.publish(key, events(numbered(1, 3)));
         await store.feed.publish(key, []);
-        await store.feed.publish(key, numbered(4, 5));
+        await store.feed.publish(key, events(numbered(4, 5)));
         const all = await readCount(open().feed, key, '0', 5);
         expect(eventsOf(all)).toEqual(numbered(1, 5));
         expect(eventsOf(await readCount(store.feed, key, all[1]?.cursor ?? '', 3))).toEqual(numbered(3, 5));
@@ -658,18 +679,18 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
       test('a reader gets what is published while it reads, also from a store beside', async () => {
         const key = aConversation();
         const reading = readCount(open().feed, key, '0', 30);
-        for (let n = 1; n <= 30; n += 1) await (n % 2 === 0 ? store : open()).feed.publish(key, [{ n }]);
+        for (let n = 1; n <= 30; n += 1) await (n % 2 === 0 ? store : open()).feed.publish(key, [{ event: { n } }]);
         expect(eventsOf(await reading)).toEqual(numbered(1, 30));
       });
 
       test('a reader from now on sees nothing older, and then misses nothing', async () => {
         const key = aConversation();
-        await store.feed.publish(key, [{ n: 0 }]);
+        await store.feed.publish(key, [{ event: { n: 0 } }]);
         let begun = false;
         const reading = readUntil(open().feed, key, '$', (read) => (begun = true) && read.length === 5);
         let n = 0;
-        while (!begun) await store.feed.publish(key, [{ n: (n += 1) }]);
-        await store.feed.publish(key, numbered(n + 1, n + 5));
+        while (!begun) await store.feed.publish(key, [{ event: { n: (n += 1) } }]);
+        await store.feed.publish(key, events(numbered(n + 1, n + 5)));
         const seen = eventsOf(await reading) as { n: number }[];
         const first = seen[0]?.n ?? 0;
         expect(first).toBeGreaterThan(0);
@@ -679,9 +700,9 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
       test('a cursor whose successors were trimmed gets a resync first, then what is kept', async () => {
         const key = aConversation();
         const small = open({ feedMaxLength: 100 });
-        await small.feed.publish(key, [{ n: 1 }]);
+        await small.feed.publish(key, [{ event: { n: 1 } }]);
         const [first] = await readCount(small.feed, key, '0', 1);
-        for (let n = 2; n <= 700; n += 20) await small.feed.publish(key, numbered(n, n + 19));
+        for (let n = 2; n <= 700; n += 20) await small.feed.publish(key, events(numbered(n, n + 19)));
         const read = await readUntil(small.feed, key, first?.cursor ?? '', (soFar) => (soFar.at(-1)?.event as { n?: number }).n === 701);
         const [resync, ...kept] = eventsOf(read);
         expect(resync).toEqual({ kind: 'resync' });
@@ -697,9 +718,9 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
         const small = open({ feedMaxLength: 100 });
         const stop = new AbortController();
         const reader = small.feed.read(key, '0', stop.signal)[Symbol.asyncIterator]();
-        await small.feed.publish(key, [{ n: 1 }]);
+        await small.feed.publish(key, [{ event: { n: 1 } }]);
         expect((await reader.next()).value).toMatchObject({ event: { n: 1 } });
-        for (let n = 2; n <= 700; n += 20) await small.feed.publish(key, numbered(n, n + 19));
+        for (let n = 2; n <= 700; n += 20) await small.feed.publish(key, events(numbered(n, n + 19)));
         const seen: JsonValue[] = [];
         while ((seen.at(-1) as { n?: number } | undefined)?.n !== 701) {
           seen.push(((await reader.next()).value as { event: JsonValue }).event);
@@ -711,19 +732,49 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
 
       test('a cursor of a feed that is lost, or of none, gets a resync at once', async () => {
         const key = aConversation();
-        await store.feed.publish(key, numbered(1, 3));
+        await store.feed.publish(key, events(numbered(1, 3)));
         const cursor = (await readCount(store.feed, key, '0', 3))[2]?.cursor ?? '';
         await subject.loseFeed(key);
         expect(eventsOf(await readCount(open().feed, key, cursor, 1))).toEqual([{ kind: 'resync' }]);
-        await store.feed.publish(key, numbered(4, 5));
+        await store.feed.publish(key, events(numbered(4, 5)));
         for (const unknown of [cursor, 'no cursor of ours']) {
           expect(eventsOf(await readCount(open().feed, key, unknown, 3))).toEqual([{ kind: 'resync' }, ...numbered(4, 5)]);
         }
       });
 
+      test('an event with an id is read once, whichever attempt publishes it again and beside whatever', async () => {
+        const key = aConversation();
+        const step = [{ id: 's1/0', event: { n: 1 } }, { event: { n: 2 } }, { id: 's1/1', event: { n: 3 } }];
+        await store.feed.publish(key, step);
+        for (const each of [store, open()]) await each.feed.publish(key, [...step, { id: 's1/1', event: { n: 9 } }]);
+        await open().feed.publish(key, [{ id: 's1/2', event: { n: 4 } }, { id: 's1/2', event: { n: 9 } }]); // prettier-ignore
+        await store.feed.publish(key, [{ id: 's1/2', event: { n: 9 } }]);
+        const read = await readCount(open().feed, key, '0', 6);
+        expect(eventsOf(read)).toEqual([1, 2, 3, 2, 2, 4].map((n) => ({ n })));
+        expect(read.map((each) => Object.keys(each))).toEqual(read.map(() => ['cursor', 'event']));
+      });
+
+      test('the last 256 ids are remembered, whatever was published without one', async () => {
+        const key = aConversation();
+        const withIds = numbered(1, 300).map(({ n }) => ({ id: `e${n}`, event: { n } }));
+        await store.feed.publish(key, withIds.slice(0, 150));
+        await store.feed.publish(key, events(numbered(1_000, 1_299)));
+        await store.feed.publish(key, withIds.slice(150));
+        for (const each of [store, open()]) await each.feed.publish(key, withIds.slice(44));
+        await store.feed.publish(key, [{ event: 'end' }]);
+        expect(eventsOf(await readCount(open().feed, key, '0', 601)).at(-1)).toBe('end');
+      });
+
+      test('another life knows nothing of an id', async () => {
+        const key = aConversation();
+        const other = aConversation();
+        for (const each of [key, other]) await store.feed.publish(each, [{ id: 'e1', event: 'one' }]);
+        expect(eventsOf(await readCount(store.feed, other, '0', 1))).toEqual(['one']);
+      });
+
       test('aborting ends a waiting reader without an error', async () => {
         const key = aConversation();
-        await store.feed.publish(key, [{ n: 1 }]);
+        await store.feed.publish(key, [{ event: { n: 1 } }]);
         const stop = new AbortController();
         const seen: JsonValue[] = [];
         for await (const { event } of store.feed.read(key, '0', stop.signal)) {
@@ -738,7 +789,7 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
       test('closing the store ends its readers', async () => {
         const key = aConversation();
         const closing = open();
-        await closing.feed.publish(key, [{ n: 1 }]);
+        await closing.feed.publish(key, [{ event: { n: 1 } }]);
         const reader = closing.feed.read(key, '0', new AbortController().signal)[Symbol.asyncIterator]();
         await reader.next();
         const waiting = reader.next();

@@ -50,7 +50,7 @@ describe('the files', () => {
     const store = open();
     await store.entries.page(key, 0, 1);
     expect(await readdir(dir)).toEqual([]);
-    await store.entries.record(key, userEntry(1));
+    await store.entries.record(key, [userEntry(1)]);
     expect((await readdir(join(dir, 'agents', key.scope, 'conversations', 'conv_8', key.life))).sort()).toEqual([
       'journal.jsonl',
       'raw_traces.jsonl',
@@ -58,7 +58,7 @@ describe('the files', () => {
   });
 
   test('a commit is one line of the journal, result and entries together', async () => {
-    await open().effects.commit(key, { id: 'turn_0001/m1', hash: 'h' }, 'four', [answerEntry(2)], { costUsd: 0.1 });
+    await open().effects.commit(key, { id: 'turn_0001/m1', hash: 'h' }, 'four', [answerEntry(2)], { usage: { costUsd: 0.1 } });
     expect((await readFile(fileOf('journal.jsonl'), 'utf8')).split('\n').map((line) => (line === '' ? '' : JSON.parse(line)))).toEqual([
       { v: 1, kind: 'committed', id: 'turn_0001/m1', hash: 'h', result: 'four', entries: [answerEntry(2)], usage: { costUsd: 0.1 } },
       '',
@@ -68,17 +68,18 @@ describe('the files', () => {
   test('a fenced commit leaves its usage, once, and nothing else', async () => {
     const store = open();
     await store.effects.fence(key, ['c1']);
-    for (const each of [store, open()]) await each.effects.commit(key, { id: 'c1', hash: 'h' }, 'late', [answerEntry(2)], { costUsd: 0.1 });
+    for (const each of [store, open()])
+      await each.effects.commit(key, { id: 'c1', hash: 'h' }, 'late', [answerEntry(2)], { usage: { costUsd: 0.1 } });
     const lines = (await readFile(fileOf('journal.jsonl'), 'utf8')).trim().split('\n');
     expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
-      { v: 1, kind: 'fenced', ids: ['c1'] },
+      { v: 1, kind: 'written', fenced: ['c1'] },
       { v: 1, kind: 'paid', id: 'c1', usage: { costUsd: 0.1 } },
     ]);
   });
 
   test('the same writes again add no line', async () => {
     const writes = async (store: Store) => {
-      await store.entries.record(key, userEntry(1));
+      await store.entries.record(key, [userEntry(1)]);
       await store.entries.append(key, [answerEntry(2)]);
       await store.effects.commit(key, { id: 'c1', hash: 'h' }, 'done', [answerEntry(3)]);
       await store.effects.fence(key, ['c1', 'c2']);
@@ -100,13 +101,18 @@ describe('the files', () => {
       entries: [answerEntry(slot, result)],
     });
     const lines = [
-      { v: 1, kind: 'recorded', entry: userEntry(1, 'hello', 'm-hello') },
-      { v: 1, kind: 'recorded', entry: userEntry(2, 'hello', 'm-hello') },
+      { v: 1, kind: 'written', recorded: [userEntry(1, 'hello', 'm-hello')] },
+      { v: 1, kind: 'written', recorded: [userEntry(2, 'hello', 'm-hello')] },
       commit('c1', 'first', 3),
       commit('c1', 'second', 4),
-      { v: 1, kind: 'fenced', ids: ['c1', 'c2'] },
+      { v: 1, kind: 'written', fenced: ['c1', 'c2'] },
       commit('c2', 'late', 5),
-      { v: 1, kind: 'appended', entries: [answerEntry(3, 'other')] },
+      { v: 1, kind: 'written', appended: [answerEntry(3, 'other')] },
+      { v: 1, kind: 'written', reserved: { id: 'c3', hash: 'h1', attempt: 'a' } },
+      { v: 1, kind: 'written', reserved: { id: 'c3', hash: 'h2', attempt: 'b' } },
+      commit('c3', 'of another request', 6),
+      { v: 1, kind: 'archived', slots: [[1, 1]], move: 5 },
+      { v: 1, kind: 'restored', slots: [[1, 1]], move: 4 },
     ];
     await mkdir(conversationDir(dir, key), { recursive: true });
     await writeFile(fileOf('journal.jsonl'), lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
@@ -120,11 +126,14 @@ describe('the files', () => {
       { id: 'c1', status: 'committed', result: 'first' },
       { id: 'c2', status: 'fenced' },
     ]);
+    expect(await store.effects.reserve(key, { id: 'c3', hash: 'h1' }, 'c')).toEqual({ status: 'reserved', earlier: 1 });
+    expect(await store.effects.reserve(key, { id: 'c3', hash: 'h2' }, 'b')).toEqual({ status: 'conflict' });
+    expect(await store.entries.archived(key)).toEqual([[1, 1]]);
   });
 
   test('a commit cut at any byte leaves neither result nor entries, and what follows is whole', async () => {
     const claim = { id: 'c1', hash: 'h' };
-    await open().entries.record(key, userEntry(1));
+    await open().entries.record(key, [userEntry(1)]);
     const { size: before } = await stat(fileOf('journal.jsonl'));
     await open().effects.commit(key, claim, 'first', [answerEntry(2, 'first')]);
     const whole = await readFile(fileOf('journal.jsonl'));
@@ -143,9 +152,7 @@ describe('the files', () => {
     await open().entries.append(key, [answerEntry(1)]);
     await appendFile(
       fileOf('journal.jsonl'),
-      ['nonsense', '{"v":1,"kind":"appended","entries":[{"v":1}]}', '{"v":2,"kind":"appended","entries":[]}', '[]', 'null', '\u0000'].join(
-        '\n',
-      ) + '\n',
+      ['nonsense', '{"v":1,"kind":"written","appended":[{"v":1}]}', '{"v":2,"kind":"written"}', '[]', 'null', '\u0000'].join('\n') + '\n',
     );
     await open().entries.append(key, [answerEntry(2)]);
     expect(await open().entries.page(key, 0, 10)).toEqual({ entries: [answerEntry(1), answerEntry(2)], last: 2, skipped: 6 });
@@ -157,7 +164,7 @@ describe('the files', () => {
     expect(await store.entries.page(key, 0, 10)).toEqual({ entries: [], last: 0, skipped: 1 });
     expect(await store.entries.read(key, [1])).toEqual([undefined]);
     await expect(store.entries.append(key, [answerEntry(1)])).rejects.toThrow(
-      /^cannot append 1 entries from slot 1 to conv_8 in .*; a directory lies where a file of ours belongs: move it away$/,
+      /^cannot append 1 entries from slot 1 of conv_8 in .*; a directory lies where a file of ours belongs: move it away$/,
     );
     const other = aConversation();
     await store.entries.append(other, [answerEntry(1)]);
@@ -194,7 +201,7 @@ describe('the files', () => {
   describe('raw_traces.jsonl', () => {
     test('holds the traces in the order of writing, once each', async () => {
       const store = open();
-      await store.entries.record(key, userEntry(1));
+      await store.entries.record(key, [userEntry(1)]);
       await store.entries.append(key, [answerEntry(2)]);
       await store.entries.append(key, [answerEntry(2, 'other')]);
       await open().entries.append(key, [answerEntry(3)]);
@@ -220,7 +227,7 @@ describe('the files', () => {
     test('that cannot be written costs no message', async () => {
       await mkdir(fileOf('raw_traces.jsonl'), { recursive: true });
       const store = open();
-      await store.entries.record(key, userEntry(1));
+      await store.entries.record(key, [userEntry(1)]);
       expect(await store.entries.read(key, [1])).toEqual([userEntry(1)]);
       expect(said.join()).toContain('raw_traces.jsonl');
     });
@@ -236,13 +243,13 @@ describe('the files', () => {
       const store = open();
       await store.entries.append(key, entries);
       const before = await active();
-      await store.entries.archive(key, [[1, 2]]);
+      await store.entries.archive(key, [[1, 2]], 1);
       expect(await active()).toBe(tracesOf(three, four).join(''));
       expect(await archive()).toBe(tracesOf(one, two).join(''));
-      await open().entries.archive(key, [[3, 3]]);
+      await open().entries.archive(key, [[3, 3]], 1);
       expect(await active()).toBe(tracesOf(four).join(''));
       expect(await archive()).toBe(tracesOf(one, two, three).join(''));
-      await store.entries.restore(key, [[1, 3]]);
+      await store.entries.restore(key, [[1, 3]], 1);
       expect(await active()).toBe(before);
       expect(await archive()).toBe('');
       expect(said).toEqual([]);
@@ -251,9 +258,9 @@ describe('the files', () => {
     test('goes on growing beside what is recorded, by whichever process', async () => {
       const [store, beside] = [open(), open()];
       await store.entries.append(key, [one, two]);
-      await beside.entries.archive(key, [[1, 1]]);
+      await beside.entries.archive(key, [[1, 1]], 1);
       await store.entries.append(key, [three]);
-      await store.entries.archive(key, [[2, 2]]);
+      await store.entries.archive(key, [[2, 2]], 1);
       await beside.entries.append(key, [four]);
       expect(await active()).toBe(tracesOf(three, four).join(''));
       expect(await archive()).toBe(tracesOf(one, two).join(''));
@@ -262,7 +269,7 @@ describe('the files', () => {
     test('an entry that comes into an archived slot (by heal) is archived', async () => {
       const store = open();
       await store.entries.append(key, [one]);
-      await store.entries.archive(key, [[1, 2]]);
+      await store.entries.archive(key, [[1, 2]], 1);
       await store.entries.append(key, [two, three]);
       expect(await active()).toBe(tracesOf(three).join(''));
       expect(await archive()).toBe(tracesOf(one, two).join(''));
@@ -273,7 +280,7 @@ describe('the files', () => {
       ['torn', async () => truncate(fileOf('raw_traces_archive.jsonl'), (await stat(fileOf('raw_traces_archive.jsonl'))).size - 5)],
     ])('is rebuilt by the first who opens it when it is %s', async (_, damage) => {
       await open().entries.append(key, entries);
-      await open().entries.archive(key, [[1, 3]]);
+      await open().entries.archive(key, [[1, 3]], 1);
       await damage();
       await open().entries.page(key, 0, 1);
       expect(await archive()).toBe(tracesOf(one, two, three).join(''));
@@ -283,13 +290,13 @@ describe('the files', () => {
     test('a crash between the journal and the two files is made good at the next opening', async () => {
       await open().entries.append(key, entries);
       const before = await active();
-      await open().entries.archive(key, [[1, 2]]);
+      await open().entries.archive(key, [[1, 2]], 1);
       await rm(fileOf('raw_traces_archive.jsonl'));
       await writeFile(fileOf('raw_traces.jsonl'), before);
       await open().entries.page(key, 0, 1);
       expect(await active()).toBe(tracesOf(three, four).join(''));
       expect(await archive()).toBe(tracesOf(one, two).join(''));
-      await open().entries.restore(key, [[1, 2]]);
+      await open().entries.restore(key, [[1, 2]], 1);
       await writeFile(fileOf('raw_traces_archive.jsonl'), 'left from before');
       await open().entries.page(key, 0, 1);
       expect(await archive()).toBe('');
@@ -299,8 +306,8 @@ describe('the files', () => {
       const store = open();
       await store.entries.append(key, [two]);
       const left = [
-        { v: 1, kind: 'archived', slots: [[2, 2]] },
-        { v: 1, kind: 'appended', entries: [four] },
+        { v: 1, kind: 'archived', slots: [[2, 2]], move: 1 },
+        { v: 1, kind: 'written', appended: [four] },
       ];
       await appendFile(fileOf('journal.jsonl'), left.map((line) => `${JSON.stringify(line)}\n`).join(''));
       await store.entries.append(key, [answerEntry(6)]);
@@ -311,10 +318,10 @@ describe('the files', () => {
     test('archived in overlapping ranges, the active file still grows by appending: it is not written anew', async () => {
       const store = open();
       await store.entries.append(key, entries);
-      await store.entries.archive(key, [[1, 2]]);
-      await store.entries.archive(key, [[2, 3]]);
-      await store.entries.restore(key, [[1, 1]]);
-      await store.entries.restore(key, [[1, 2]]);
+      await store.entries.archive(key, [[1, 2]], 1);
+      await store.entries.archive(key, [[2, 3]], 1);
+      await store.entries.restore(key, [[1, 1]], 1);
+      await store.entries.restore(key, [[1, 2]], 1);
       const { ino } = await stat(fileOf('raw_traces.jsonl'));
       await store.entries.append(key, [answerEntry(5)]);
       expect((await stat(fileOf('raw_traces.jsonl'))).ino).toBe(ino);
@@ -324,37 +331,26 @@ describe('the files', () => {
     test('is not looked at by what records and commits', async () => {
       const store = open();
       await store.entries.append(key, [one, two]);
-      await store.entries.archive(key, [[1, 2]]);
+      await store.entries.archive(key, [[1, 2]], 1);
       await rm(fileOf('raw_traces_archive.jsonl'));
-      await store.entries.record(key, three);
+      await store.entries.record(key, [three]);
       await store.effects.commit(key, { id: 'c1', hash: 'h' }, 'done', [four]);
       await store.entries.read(key, [1]);
       expect((await readdir(conversationDir(dir, key))).sort()).toEqual(['journal.jsonl', 'raw_traces.jsonl']);
       expect(await active()).toBe(tracesOf(three, four).join(''));
     });
 
-    test('a message that moved, and one that an answer drove away, are in the active file no more', async () => {
-      const store = open();
-      await store.entries.append(key, [two]);
-      for (const entry of [userEntry(3, 'uncounted', 'm-3'), userEntry(4, 'moves', 'm-4')]) await store.entries.record(key, entry);
-      await store.entries.append(key, [answerEntry(3)]);
-      await store.entries.record(key, userEntry(5, 'moves', 'm-4'), 4);
-      expect(await active()).toBe(tracesOf(two, answerEntry(3), userEntry(5, 'moves', 'm-4')).join(''));
-      await store.entries.append(key, [answerEntry(6)]);
-      expect(await active()).toBe(tracesOf(two, answerEntry(3), userEntry(5, 'moves', 'm-4'), answerEntry(6)).join(''));
-    });
-
     test('the same again adds no line, and a damaged range is skipped', async () => {
       const store = open();
       await store.entries.append(key, entries);
       for (const each of [store, open()]) {
-        await each.entries.archive(key, [[1, 2]]);
-        await each.entries.archive(key, []);
-        await each.entries.restore(key, [[3, 4]]);
+        await each.entries.archive(key, [[1, 2]], 1);
+        await each.entries.archive(key, [], 1);
+        await each.entries.restore(key, [[3, 4]], 1);
       }
       expect((await readFile(fileOf('journal.jsonl'), 'utf8')).trim().split('\n')).toHaveLength(2);
       const ranges = ['[1, 1e15]', '[1]', '["a", "b"]', 'null', '7'];
-      await appendFile(fileOf('journal.jsonl'), ranges.map((range) => `{"v":1,"kind":"archived","slots":[${range}]}\n`).join(''));
+      await appendFile(fileOf('journal.jsonl'), ranges.map((range) => `{"v":1,"kind":"archived","slots":[${range}],"move":1}\n`).join(''));
       expect(await open().entries.archived(key)).toEqual([[1, 2]]);
       expect(await open().entries.page(key, 0, 10)).toMatchObject({ entries, skipped: 5 });
     });
@@ -465,14 +461,14 @@ describe('the files', () => {
       await mkdir(conversationDir(dir, key), { recursive: true });
       await symlink(holder({ pid: child.pid, boot: await thisBoot() }), fileOf('lock'));
       const begun = Date.now();
-      await open().entries.record(key, userEntry(1));
+      await open().entries.record(key, [userEntry(1)]);
       expect(Date.now() - begun).toBeLessThan(4000);
     });
 
     test('of a dead process that had our id (in a container it has) is taken over at once', async () => {
       await mkdir(conversationDir(dir, key), { recursive: true });
       await symlink(holder({ pid: process.pid, boot: await thisBoot() }), fileOf('lock'));
-      await open().entries.record(key, userEntry(1));
+      await open().entries.record(key, [userEntry(1)]);
       expect(await open().entries.read(key, [1])).toEqual([userEntry(1)]);
     });
 
@@ -487,11 +483,11 @@ describe('the files', () => {
     test('of another machine is refused in a sentence', async () => {
       await mkdir(conversationDir(dir, key), { recursive: true });
       await symlink(holder({ host: 'elsewhere' }), fileOf('lock'));
-      await expect(open().entries.record(key, userEntry(1))).rejects.toMatchObject({
+      await expect(open().entries.record(key, [userEntry(1)])).rejects.toMatchObject({
         name: 'StoreUnavailable',
         message: expect.stringContaining('elsewhere') as string,
       });
-      await expect(open().entries.record(key, userEntry(1))).rejects.toThrow('the file store is for one machine');
+      await expect(open().entries.record(key, [userEntry(1)])).rejects.toThrow('the file store is for one machine');
       expect(await open().entries.page(key, 0, 10)).toEqual({ entries: [], last: 0, skipped: 0 });
     });
   });

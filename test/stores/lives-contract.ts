@@ -41,7 +41,7 @@ export function livesContract(open: () => Store): void {
       const origin = await anOrigin();
       const fork = aConversation({ conversation: 'fork' });
       await store.lives.begin(fork, beginningWith(origin, [[1, 4]]));
-      await store.entries.record(fork, userEntry(5, 'of the fork', 'm5'));
+      await store.entries.record(fork, [userEntry(5, 'of the fork', 'm5')]);
       await store.entries.append(origin, [answerEntry(7)]);
       expect((await store.entries.page(fork, 0, 10)).entries).toEqual([
         userEntry(1),
@@ -53,7 +53,7 @@ export function livesContract(open: () => Store): void {
       expect((await store.entries.page(origin, 0, 10)).entries.map(({ slot }) => slot)).toEqual([1, 2, 3, 4, 5, 6, 7]);
       expect(await store.entries.read(origin, [5])).toEqual([answerEntry(5)]);
       // The same id said to another conversation is another message.
-      expect(await store.entries.record(fork, userEntry(6, 'again', 'm1'))).toEqual({});
+      expect(await store.entries.record(fork, [userEntry(6, 'again', 'm1')])).toEqual([{}]);
     });
 
     test('long texts are read where they lie, and a life’s own first', async () => {
@@ -82,7 +82,7 @@ export function livesContract(open: () => Store): void {
       const origin = await anOrigin();
       const fork = aConversation({ conversation: 'fork' });
       await store.lives.begin(fork, beginningWith(origin, [[1, 4_000]], { archived: [[1, 3_000], [3_500, 3_500]] })); // prettier-ignore
-      await store.entries.archive(fork, [[4_001, 4_002]]);
+      await store.entries.archive(fork, [[4_001, 4_002]], 1);
       expect(await store.entries.archived(fork)).toEqual([[1, 3_000], [3_500, 3_500], [4_001, 4_002]]); // prettier-ignore
     });
 
@@ -126,9 +126,9 @@ export function livesContract(open: () => Store): void {
       await store.entries.append(other, [answerEntry(1)]);
       const { ref } = await store.bodies.put(key, 'a long text');
       await store.episodes.add(key, episode(1));
-      await store.entries.archive(key, [[1, 2]]);
+      await store.entries.archive(key, [[1, 2]], 1);
       await store.effects.commit(key, { id: 'turn_0001/m1', hash: 'h' }, 'done', []);
-      await store.feed.publish(key, [{ kind: 'x' }]);
+      await store.feed.publish(key, [{ event: { kind: 'x' } }]);
       await store.lives.cut(key, CUT);
       for (const each of [store, open()]) {
         await each.lives.delete(key);

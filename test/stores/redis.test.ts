@@ -8,7 +8,7 @@ import { createRedisStore, type RedisStoreOptions } from '../../src/stores/redis
 import type { Store } from '../../src/stores/store.js';
 import { startCuttingProxy, type CuttingProxy } from '../support/cutting-proxy.js';
 import { freePort, startRedis, type RedisServer, type RedisServerOptions } from '../support/redis-server.js';
-import { aConversation, answerEntry, aScope, episode, eventsOf, fact, numbered, readCount, userEntry } from './builders.js';
+import { aConversation, answerEntry, aScope, episode, events, eventsOf, fact, numbered, readCount, userEntry } from './builders.js';
 import { startWriter } from './child.js';
 import { storeContract } from './contract.js';
 
@@ -50,7 +50,7 @@ storeContract('the redis store', async () => {
     open: (options) => createRedisStore({ url: server.url, ...options }),
     async loseFeed(key) {
       const redis = new Redis(server.url);
-      await redis.del(keyOf(key, 'feed'), keyOf(key, 'feed-batches'));
+      await redis.del(keyOf(key, 'feed'), keyOf(key, 'feed-batches'), keyOf(key, 'feed-ids'));
       await redis.quit();
     },
     end: () => server.stop(),
@@ -106,17 +106,17 @@ describe('over a redis that works', () => {
     const key = aConversation();
     const claim = { id: 'turn_0001/m1', hash: 'h' };
     const calls: (() => Promise<unknown>)[] = [
-      () => store.entries.record(key, userEntry(1)),
+      () => store.entries.record(key, [userEntry(1)]),
       () => store.entries.append(key, [answerEntry(2), answerEntry(3)]),
       () => store.entries.read(key, [1, 2, 3]),
       () => store.entries.page(key, 0, 100),
       () => store.effects.reserve(key, claim, 'a'),
-      () => store.effects.commit(key, claim, 'done', [answerEntry(4)], { costUsd: 1 }),
+      () => store.effects.commit(key, claim, 'done', [answerEntry(4)], { usage: { costUsd: 1 } }),
       () => store.effects.fence(key, ['c1', 'c2']),
-      () => store.feed.publish(key, numbered(1, 5)),
+      () => store.feed.publish(key, events(numbered(1, 5))),
       () => store.bodies.put(key, 'text'),
-      () => store.entries.archive(key, [[1, 2]]),
-      () => store.entries.restore(key, [[1, 1]]),
+      () => store.entries.archive(key, [[1, 2]], 1),
+      () => store.entries.restore(key, [[1, 1]], 1),
       () => store.entries.archived(key),
       () => store.episodes.add(key, episode(1)),
       () => store.episodes.list(key),
@@ -145,7 +145,7 @@ describe('over a redis that works', () => {
       'evalsha',
       'evalsha',
       'hset',
-      ...['sadd', 'srem', 'smembers', 'evalsha', 'hvals', 'hdel', 'evalsha', 'hgetall', 'evalsha'],
+      ...['evalsha', 'evalsha', 'smembers', 'evalsha', 'hvals', 'hdel', 'evalsha', 'hgetall', 'evalsha'],
       'echo',
     ]);
   });
@@ -153,7 +153,8 @@ describe('over a redis that works', () => {
   test('a fenced commit leaves its usage, once', async () => {
     const key = aConversation();
     await store.effects.fence(key, ['c1']);
-    for (const costUsd of [0.1, 0.2]) await store.effects.commit(key, { id: 'c1', hash: 'h' }, 'late', [answerEntry(2)], { costUsd });
+    for (const costUsd of [0.1, 0.2])
+      await store.effects.commit(key, { id: 'c1', hash: 'h' }, 'late', [answerEntry(2)], { usage: { costUsd } });
     expect(await redis.hgetall(keyOf(key, 'effects'))).toEqual({ 'fenced:c1': '1', 'usage:c1': '{"costUsd":0.1}' });
   });
 
@@ -164,7 +165,7 @@ describe('over a redis that works', () => {
     expect(await store.entries.page(key, 0, 10)).toEqual({ entries: [answerEntry(1), answerEntry(4)], last: 4, skipped: 2 });
     expect(await store.entries.read(key, [1, 2, 3])).toEqual([answerEntry(1), undefined, undefined]);
     await store.entries.append(key, [answerEntry(2)]);
-    await store.entries.record(key, userEntry(3));
+    await store.entries.record(key, [userEntry(3)]);
     expect(await store.entries.page(key, 0, 10)).toEqual({
       entries: [answerEntry(1), answerEntry(2), userEntry(3), answerEntry(4)],
       last: 4,
@@ -191,7 +192,7 @@ describe('over a redis that works', () => {
       name: 'StoreUnavailable',
       message: expect.stringMatching(/of conv_8.*WRONGTYPE.*look at it with TYPE/) as string,
     };
-    await expect(store.entries.record(key, userEntry(1))).rejects.toMatchObject(refusal);
+    await expect(store.entries.record(key, [userEntry(1)])).rejects.toMatchObject(refusal);
     await expect(store.effects.commit(key, claim, 'done', [answerEntry(2)])).rejects.toMatchObject(refusal);
     expect(await store.effects.reserve(key, claim, 'a')).toEqual({ status: 'reserved', earlier: 0 });
     expect(await redis.exists(keyOf(key, 'messages'))).toBe(0);
@@ -213,7 +214,7 @@ describe('over a redis that works', () => {
     const key = aConversation();
     await redis.set(keyOf(key, 'feed'), 'a string');
     await redis.set(keyOf(key, 'bodies'), 'a string');
-    await expect(store.feed.publish(key, [1])).rejects.toThrow('cannot publish 1 live events of conv_8');
+    await expect(store.feed.publish(key, [{ event: 1 }])).rejects.toThrow('cannot publish 1 live events of conv_8');
     await expect(readCount(store.feed, key, '0', 1)).rejects.toThrow('cannot read the feed of conv_8');
     await expect(store.bodies.put(key, 'text')).rejects.toThrow('cannot store a body of 4 bytes of conv_8');
     expect(await store.bodies.get(key, `sha256:${'0'.repeat(64)}`)).toBeUndefined();
@@ -264,7 +265,7 @@ describe('over a redis that works', () => {
     await redis.set(keyOf(key, 'episodes'), 'a string');
     expect(await store.entries.archived(key)).toEqual([]);
     expect(await store.episodes.list(key)).toEqual({ episodes: [], skipped: 1 });
-    await expect(store.entries.archive(key, [[1, 2]])).rejects.toThrow('cannot archive 2 entries of conv_8');
+    await expect(store.entries.archive(key, [[1, 2]], 1)).rejects.toThrow('cannot archive 2 entries of conv_8');
     await expect(store.episodes.add(key, episode(1))).rejects.toThrow('cannot add episode ep_0001 of conv_8');
   });
 
@@ -287,7 +288,7 @@ describe('over a redis that works', () => {
     const key = aConversation();
     const connections = async () => (await redis.call('CLIENT', 'LIST', 'TYPE', 'normal')) as string;
     const before = (await connections()).trim().split('\n').length;
-    await store.feed.publish(key, [1]);
+    await store.feed.publish(key, [{ event: 1 }]);
     await readCount(store.feed, key, '0', 1);
     while ((await connections()).trim().split('\n').length > before) await redis.ping();
   });
@@ -320,7 +321,7 @@ describe('when a reply is lost after redis has applied the command', () => {
 
   test('a message is there once, and is no duplicate of itself', async () => {
     const key = aConversation();
-    expect(await cut('m-once', () => store.entries.record(key, userEntry(1, 'hello', 'm-once')))).toEqual({});
+    expect(await cut('m-once', () => store.entries.record(key, [userEntry(1, 'hello', 'm-once')]))).toEqual([{}]);
     expect(await store.entries.page(key, 0, 10)).toEqual({ entries: [userEntry(1, 'hello', 'm-once')], last: 1, skipped: 0 });
   });
 
@@ -348,8 +349,8 @@ describe('when a reply is lost after redis has applied the command', () => {
 
   test('published events are there once', async () => {
     const key = aConversation();
-    await cut('first-of-batch', () => store.feed.publish(key, ['first-of-batch', 'second']));
-    await store.feed.publish(key, ['third']);
+    await cut('first-of-batch', () => store.feed.publish(key, [{ event: 'first-of-batch' }, { event: 'second' }]));
+    await store.feed.publish(key, [{ event: 'third' }]);
     expect(eventsOf(await readCount(store.feed, key, '0', 3))).toEqual(['first-of-batch', 'second', 'third']);
   });
 
@@ -361,8 +362,8 @@ describe('when a reply is lost after redis has applied the command', () => {
 
   test('what is archived is archived, and restored is restored', async () => {
     const key = aConversation();
-    await cut('1234', () => store.entries.archive(key, [[1234, 1236]]));
-    await cut('1236', () => store.entries.restore(key, [[1236, 1236]]));
+    await cut('1234', () => store.entries.archive(key, [[1234, 1236]], 1));
+    await cut('1236', () => store.entries.restore(key, [[1236, 1236]], 1));
     expect(await store.entries.archived(key)).toEqual([[1234, 1235]]);
   });
 
@@ -389,7 +390,7 @@ describe('when a reply is lost after redis has applied the command', () => {
     const publisher = createRedisStore({ url: server.url });
     for (let n = 1; n <= 60; n += 1) {
       if (n % 10 === 0) proxy.cutReplyTo(keyOf(key, 'feed'));
-      await publisher.feed.publish(key, [{ n }]);
+      await publisher.feed.publish(key, [{ event: { n } }]);
     }
     expect(eventsOf(await reading)).toEqual(numbered(1, 60));
     await publisher.close();
@@ -410,7 +411,7 @@ describe('when redis is away', () => {
   const everyCall = (store: Store): Promise<unknown>[] => {
     const key = aConversation();
     return [
-      store.entries.record(key, userEntry(1)),
+      store.entries.record(key, [userEntry(1)]),
       store.entries.append(key, [answerEntry(1)]),
       store.entries.read(key, [1]),
       store.entries.page(key, 0, 10),
@@ -419,9 +420,9 @@ describe('when redis is away', () => {
       store.effects.fence(key, ['c']),
       store.bodies.put(key, 'text'),
       store.bodies.get(key, `sha256:${'0'.repeat(64)}`),
-      store.feed.publish(key, [1]),
-      store.entries.archive(key, [[1, 2]]),
-      store.entries.restore(key, [[1, 2]]),
+      store.feed.publish(key, [{ event: 1 }]),
+      store.entries.archive(key, [[1, 2]], 1),
+      store.entries.restore(key, [[1, 2]], 1),
       store.entries.archived(key),
       store.episodes.add(key, episode(1)),
       store.episodes.list(key),
@@ -469,12 +470,12 @@ describe('when redis is away', () => {
     const key = aConversation();
     const reading = readCount(store.feed, key, '0', 2);
     for (let slot = 1; slot <= 200; slot += 1) await store.entries.append(key, [answerEntry(slot)]);
-    await store.feed.publish(key, [{ n: 1 }]);
+    await store.feed.publish(key, [{ event: { n: 1 } }]);
     await server.kill();
     const next = store.entries.append(key, [answerEntry(201)]);
     await aServer({ dir, port, appendonly: true });
     await next;
-    await store.feed.publish(key, [{ n: 2 }]);
+    await store.feed.publish(key, [{ event: { n: 2 } }]);
     expect((await store.entries.page(key, 0, 1000)).entries).toEqual(numbered(1, 201).map(({ n }) => answerEntry(n)));
     expect(eventsOf(await reading)).toEqual(numbered(1, 2));
   });
