@@ -16,12 +16,12 @@ function find(): string {
   return FINDING;
 }
 
-/** Runs as a local activity. */
+/** Runs inside the next model step: its turn has two activities. */
 export const quick = defineTool({
   name: 'quick',
   description: 'Finds something at once.',
   input,
-  policy: { repeatable: true, local: true, timeoutMs: 1_000 },
+  policy: { repeatable: true, quick: true, timeoutMs: 1_000 },
   run: find,
 });
 
@@ -29,6 +29,6 @@ export const ordinary = defineTool({
   name: 'ordinary',
   description: 'Finds something.',
   input,
-  policy: { repeatable: true, local: false, timeoutMs: 60_000 },
+  policy: { repeatable: true, quick: false, timeoutMs: 60_000 },
   run: find,
 });

@@ -24,7 +24,7 @@ const PAGE_BYTES = 50 * 1024;
 const MOST_BYTES = 50 * 1024;
 const LEAST_SAVED = 0.99;
 
-const policy = { repeatable: true, local: false, timeoutMs: 60_000 };
+const policy = { repeatable: true, quick: false, timeoutMs: 60_000 };
 const search = defineTool({
   name: 'search_web',
   description: 'Searches.',

@@ -14,7 +14,8 @@ import type { Tool, ToolDefinition, ToolPolicy, ToolResult } from './tool.js';
 
 export const TOOL_NAME_PATTERN = /^[a-zA-Z0-9_-]{1,64}$/;
 
-const DEFAULT_POLICY: ToolPolicy = { repeatable: false, local: false, timeoutMs: 60_000 };
+const TIMEOUT_MS = 60_000;
+const QUICK_TIMEOUT_MS = 1_000;
 const ECHO_BYTES = 600;
 const MOST_ATTEMPTS = 10;
 
@@ -85,10 +86,11 @@ function toInputSchema(name: string, schema: z.ZodObject): JsonObject {
 }
 
 function toPolicy(name: string, given: Partial<ToolPolicy> = {}): ToolPolicy {
+  const quick = given.quick ?? false;
   const policy: ToolPolicy = {
-    repeatable: given.repeatable ?? DEFAULT_POLICY.repeatable,
-    local: given.local ?? DEFAULT_POLICY.local,
-    timeoutMs: given.timeoutMs ?? DEFAULT_POLICY.timeoutMs,
+    repeatable: given.repeatable ?? false,
+    quick,
+    timeoutMs: given.timeoutMs ?? (quick ? QUICK_TIMEOUT_MS : TIMEOUT_MS),
     ...(given.attempts === undefined ? {} : { attempts: given.attempts }),
     ...(given.approval === undefined ? {} : { approval: given.approval }),
   };
@@ -96,13 +98,13 @@ function toPolicy(name: string, given: Partial<ToolPolicy> = {}): ToolPolicy {
   if (!Number.isSafeInteger(attempts) || attempts < 1 || attempts > MOST_ATTEMPTS) {
     throw new Error(`cannot define the tool ${name}: attempts must be a whole number from 1 to ${MOST_ATTEMPTS}, not ${attempts}`);
   }
-  if (attempts > 1 && (policy.local || !policy.repeatable)) {
-    throw new Error(`cannot define the tool ${name}: more than one attempt is for repeatable tools that are not local`);
+  if (attempts > 1 && (quick || !policy.repeatable)) {
+    throw new Error(`cannot define the tool ${name}: more than one attempt is for repeatable tools that are not quick`);
   }
   if (!['allow', 'ask', 'deny'].includes(approval))
     throw new Error(`cannot define the tool ${name}: approval must be allow, ask or deny, not ${approval}`);
-  // A local activity runs again after a crash, without being asked.
-  if (policy.local && !policy.repeatable) throw new Error(`cannot define the tool ${name}: a local tool must be repeatable`);
+  // A model step that is broken off runs again, and the tools that ride on it.
+  if (quick && !policy.repeatable) throw new Error(`cannot define the tool ${name}: a quick tool must be repeatable`);
   if (!Number.isSafeInteger(policy.timeoutMs) || policy.timeoutMs <= 0) {
     throw new Error(`cannot define the tool ${name}: timeoutMs must be a whole number of milliseconds above 0, not ${policy.timeoutMs}`);
   }

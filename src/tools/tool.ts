@@ -44,8 +44,12 @@ export interface ToolContext {
 export interface ToolPolicy {
   /** True: running it twice does no harm, so a crash repeats it. False: a crash leaves "outcome unknown". */
   readonly repeatable: boolean;
-  /** True only for quick, repeatable tools without network: runs inside the workflow task. */
-  readonly local: boolean;
+  /**
+   * True only for quick (at most a second), repeatable tools without network that never block the event loop: its call may ride on the
+   * model step that needs its result.
+   */
+  readonly quick: boolean;
+  /** After that it is stopped. Default 60 s; 1 s for a quick tool. */
   readonly timeoutMs: number;
   /** Of a repeatable tool: how often it is run until it succeeds; its error is the model's only after the last. Default 1. */
   readonly attempts?: number;
@@ -93,7 +97,7 @@ export interface ToolDefinition<Schema extends z.ZodObject> {
   readonly name: string;
   readonly description: string;
   readonly input: Schema;
-  /** Defaults: repeatable false, local false, 60 s, one attempt, nobody is asked. */
+  /** Defaults: not repeatable, not quick, 60 s, one attempt, no approval. */
   readonly policy?: Partial<ToolPolicy>;
   /** May throw: then nobody can say. */
   readonly verify?: (input: z.output<Schema>, context: ToolContext) => Promise<Verified> | Verified;

@@ -4,7 +4,7 @@ import type { JsonValue } from '../../src/conversation/message.js';
 import { approvalFor, matches, type ApprovalRule } from '../../src/tools/approval-rules.js';
 import { builtinTools } from '../../src/tools/builtin/index.js';
 
-const policy = { repeatable: false, local: false, timeoutMs: 1_000 };
+const policy = { repeatable: false, quick: false, timeoutMs: 1_000 };
 const of = (rules: readonly ApprovalRule[], input: JsonValue, name = 'run_command'): string =>
   approvalFor(rules, { name, policy: { ...policy, approval: 'ask' } }, input, 'default').policy;
 const git = (...args: string[]): JsonValue => ({ command: 'git', args });

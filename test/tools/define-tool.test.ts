@@ -35,8 +35,8 @@ describe('a definition', () => {
     });
   });
 
-  it('is not repeatable and not local unless it says so', () => {
-    expect(weather.policy).toEqual({ repeatable: false, local: false, timeoutMs: 60_000 });
+  it('is not repeatable and not quick unless it says so', () => {
+    expect(weather.policy).toEqual({ repeatable: false, quick: false, timeoutMs: 60_000 });
   });
 
   it.each([
@@ -45,7 +45,8 @@ describe('a definition', () => {
     ['a name that ends in a line break', { name: 'a\n' }, /1 to 64 letters/],
     ['a name of 65 letters', { name: 'n'.repeat(65) }, /1 to 64 letters/],
     ['an empty description', { description: ' ' }, /description/],
-    ['local without repeatable', { policy: { local: true } }, /must be repeatable/],
+    ['quick without repeatable', { policy: { quick: true } }, /quick tool must be repeatable/],
+    ['quick, and tried several times', { policy: { quick: true, repeatable: true, attempts: 2 } }, /not quick/],
     ['a timeout of 0', { policy: { timeoutMs: 0 } }, /timeoutMs/],
     ['an input that JSON cannot say', { input: z.object({ at: z.date() }) }, /no JSON Schema/],
   ])('is refused at once: %s', (_, wrong, reason) => {

@@ -49,8 +49,8 @@ describe('the registry', () => {
   });
 });
 
-it('built-ins that change what another run would find are not repeated, and those that look at nothing outside are local', () => {
-  expect(builtinTools.map((tool) => [tool.name, tool.policy.repeatable, tool.policy.local])).toEqual([
+it('built-ins that change what another run would find are not repeated, and those that look at nothing outside are quick', () => {
+  expect(builtinTools.map((tool) => [tool.name, tool.policy.repeatable, tool.policy.quick])).toEqual([
     ['ask_user', true, true],
     ['compact_context', true, true],
     ['delegate', false, false],

@@ -15,7 +15,7 @@ export const askUser = defineTool({
       .optional()
       .describe('Answers to choose from; the person may say something else.'),
   }),
-  policy: { repeatable: true, local: true, timeoutMs: 1_000 },
+  policy: { repeatable: true, quick: true, timeoutMs: 1_000 },
   instead: (_, { approvalExpiryMs }) => ({ kind: 'ask-person', expiresMs: approvalExpiryMs }),
   run: () => ({ ok: false, error: 'nobody could be asked' }),
 });

@@ -7,7 +7,7 @@ export const compactContext = defineTool({
     'Makes memory of the older turns of this conversation, so that there is room for what comes. Use it at the end of a task, when you ' +
     'were told that the context fills; never in the middle of one.',
   input: z.object({}),
-  policy: { repeatable: true, local: true, timeoutMs: 1_000 },
+  policy: { repeatable: true, quick: true, timeoutMs: 1_000 },
   instead: () => ({ kind: 'compact' }),
   run: () => ({ ok: false, error: 'the conversation could not be compacted' }),
 });

@@ -7,7 +7,7 @@ export const getTime = defineTool({
   input: z.object({
     timeZone: z.string().min(1).max(100).optional().describe('IANA name, such as "Europe/Berlin". Default: UTC.'),
   }),
-  policy: { repeatable: true, local: true, timeoutMs: 1_000 },
+  policy: { repeatable: true, quick: true, timeoutMs: 1_000 },
   run: ({ timeZone }, { now }) => (timeZone === undefined ? now().toISOString() : inZone(now(), timeZone)),
 });
 

@@ -22,7 +22,7 @@ export const queryMemory = defineTool({
     until: moment.optional().describe('Only items up to this ISO time (UTC), or to the end of this ISO date.'),
     limit: z.int().min(1).max(MOST_FOUND).default(DEFAULT_LIMIT),
   }),
-  policy: { repeatable: true, local: true, timeoutMs: 1_000 },
+  policy: { repeatable: true, quick: true, timeoutMs: 1_000 },
   async run({ type, source, tags, since, until, limit }, { memory }) {
     const timeRange = rangeOf(since, until);
     const items = await memory.query({

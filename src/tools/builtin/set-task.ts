@@ -13,7 +13,7 @@ export const setTask = defineTool({
     goal: goal.optional().describe("Default: the session's first message."),
     openTasks: openTasks.optional().describe('What is still to be done, one task each. Default: nothing.'),
   }),
-  policy: { repeatable: true, local: true, timeoutMs: 1_000 },
+  policy: { repeatable: true, quick: true, timeoutMs: 1_000 },
   run: ({ goal: said = '', openTasks: open = [] }) => {
     const pinnedGoal = said.trim();
     const lines = [

@@ -16,7 +16,7 @@ export const storeInMemory = defineTool({
     relatedTo: z.string().max(1_000).optional().describe('Ids of other items, with commas between them.'),
   }),
   // The id is made of the call: again it is the same item.
-  policy: { repeatable: true, local: true, timeoutMs: 1_000 },
+  policy: { repeatable: true, quick: true, timeoutMs: 1_000 },
   async run({ content, type, tags, relatedTo }, { memory }) {
     const metadata = { source: 'user', tags: splitAtCommas(tags), relatedTo: splitAtCommas(relatedTo) };
     return `Stored in memory with ID: ${await memory.store({ type, content, metadata })}`;

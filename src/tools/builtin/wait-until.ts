@@ -23,7 +23,7 @@ export const waitUntil = defineTool({
       ({ until }) => until === undefined || Date.parse(until) < Date.now() + LONGEST_DAYS * DAY_SECONDS * 1000,
       `until is more than ${LONGEST_DAYS} days away`,
     ),
-  policy: { repeatable: true, local: true, timeoutMs: 1_000 },
+  policy: { repeatable: true, quick: true, timeoutMs: 1_000 },
   instead: ({ until, seconds = 0 }, { now }) => ({
     kind: 'wait-until',
     until: until === undefined ? now + seconds * 1000 : Date.parse(until),

@@ -27,7 +27,7 @@ export function toTool({ name, agent, link, accepted, pin }: OfferedTool): Tool 
     name,
     description,
     inputSchema,
-    policy: { repeatable: trustAnnotations && (accepted.readOnly || accepted.idempotent), local: false, timeoutMs: timeout },
+    policy: { repeatable: trustAnnotations && (accepted.readOnly || accepted.idempotent), quick: false, timeoutMs: timeout },
     async run(input, { signal }) {
       try {
         await link.refresh(CONNECT_PATIENCE_MS);
