@@ -8,6 +8,8 @@ export { ModelFailure, ModelInterrupted } from './models/model.js';
 export type { FeedEvent, Message, ResetResult, StartOptions, Status, TurnResult } from './conversation/contract.js';
 export type { AssistantBlock, ConversationMessage, Entry, JsonObject, JsonValue, Usage } from './conversation/message.js';
 export type { ConversationEvent } from './conversation/event.js';
+export { finishedTools } from './conversation/observation.js';
+export type { ToolFinished } from './conversation/tool-effects.js';
 export type {
   ActionResult,
   AgentAction,

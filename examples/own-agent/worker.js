@@ -1,3 +1,4 @@
+import { finishedTools } from 'perdura';
 import { createWorker } from 'perdura/worker';
 import { bookExpense } from './book-expense.js';
 
@@ -6,7 +7,7 @@ const worker = createWorker({
   // Told of everything that happens; nothing waits for it.
   observers: [
     (event, { conversation }) => {
-      if (event.kind === 'tool-finished') console.log(`${conversation}: ${event.result.name} ended ${event.result.outcome}`);
+      for (const { name, outcome, ms } of finishedTools(event)) console.log(`${conversation}: ${name} ended ${outcome} after ${ms} ms`);
     },
   ],
   onReady: () => console.log('ready'),

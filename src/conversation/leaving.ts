@@ -1,7 +1,9 @@
 /** What took entries out of the prompt, and what brought them back: "why did it forget?", answered by the fold of what happened. */
 import { apply } from './apply.js';
 import type { ConversationEvent } from './event.js';
-import type { Run } from './rebuild.js';
+import type { EffectName } from './lifecycle.js';
+import { eventName } from './observation.js';
+import type { Run } from './past.js';
 import { slotsOf } from './slots.js';
 import type { ConversationState } from './state.js';
 
@@ -17,13 +19,13 @@ export type LeavingKind =
   | 'rewound'
   /** A compaction was taken back, and they were there again. */
   | 'returned'
-  /** Anything else, by the kind of its event. */
+  /** Anything else: `event` says what. */
   | 'other';
 
 export interface Leaving {
   readonly kind: LeavingKind;
-  /** Of the event. */
-  readonly event: ConversationEvent['kind'];
+  /** Name of the event (observation.ts). */
+  readonly event: string;
   /** Epoch milliseconds. */
   readonly at: number;
   /** That began with it, or was going on. */
@@ -40,8 +42,8 @@ export interface Leaving {
     readonly episode: string;
     readonly method: string;
     readonly turns: readonly string[];
-    readonly model?: string;
-    readonly inputsHash?: string;
+    readonly model: string;
+    readonly inputsHash: string;
   };
   /** Of the consolidation that long-term memory was asked for. */
   readonly consolidation?: string;
@@ -59,7 +61,7 @@ export function leavingsOf(runs: readonly Run[], asked: ReadonlySet<number>): Le
       const [had, has] = [new Set(was), new Set(is)];
       const gone = was.filter((slot) => !has.has(slot));
       if (gone.some((slot) => asked.has(slot))) found.push(leavingOf(before, state, event, gone, asked));
-      const back = event.kind === 'uncompacted' ? is.filter((slot) => !had.has(slot)) : [];
+      const back = isCompleted(event, 'uncompact') ? is.filter((slot) => !had.has(slot)) : [];
       if (back.some((slot) => asked.has(slot))) found.push({ ...leavingOf(before, state, event, back, asked), kind: 'returned' });
     }
   }
@@ -77,7 +79,7 @@ function leavingOf(
   const kind = kindOf(before, after, event);
   return {
     kind,
-    event: event.kind,
+    event: eventName(event),
     at: event.at,
     epoch: after.epoch,
     session: before.session,
@@ -85,22 +87,29 @@ function leavingOf(
     allSlots: slots,
     tokens: { before: before.contextTokens, after: after.contextTokens },
     model: before.settings?.model ?? null,
-    ...(event.kind === 'compacted' && event.result.kind === 'compacted' && { compaction: compactionOf(event.result) }),
+    ...compactionIn(event),
     ...(pending !== undefined && (kind === 'trimmed' || kind === 'session-ended') && { consolidation: pending }),
   };
 }
 
-function compactionOf({
-  episode,
-  method,
-  turns,
-  record,
-}: Extract<Extract<ConversationEvent, { kind: 'compacted' }>['result'], { kind: 'compacted' }>): NonNullable<Leaving['compaction']> {
-  return { episode: episode.id, method, turns, ...(record && { model: record.model, inputsHash: record.inputsHash }) };
+function compactionIn(event: ConversationEvent): Pick<Leaving, 'compaction'> {
+  if (event.kind !== 'effect-completed' || event.effect !== 'compact' || event.output.kind !== 'compacted') return {};
+  const { episode, method, turns, record } = event.output;
+  return { compaction: { episode: episode.id, method, turns, model: record.model, inputsHash: record.inputsHash } };
 }
+
+const KIND_OF_EFFECT: Readonly<Partial<Record<EffectName, LeavingKind>>> = {
+  compact: 'compacted',
+  truncate: 'truncated',
+  evict: 'trimmed',
+  rewind: 'rewound',
+};
 
 function kindOf(before: ConversationState, after: ConversationState, event: ConversationEvent): LeavingKind {
   if (after.session > before.session) return 'session-ended';
-  if (event.kind === 'compacted' || event.kind === 'truncated' || event.kind === 'rewound') return event.kind;
-  return event.kind === 'put-away' ? 'trimmed' : 'other';
+  return (event.kind === 'effect-completed' && KIND_OF_EFFECT[event.effect]) || 'other';
+}
+
+function isCompleted(event: ConversationEvent, effect: EffectName): boolean {
+  return event.kind === 'effect-completed' && event.effect === effect;
 }

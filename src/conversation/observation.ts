@@ -7,6 +7,7 @@ import type { ConversationEvent } from './event.js';
 import type { Usage } from './message.js';
 import { queuedCount } from './spill.js';
 import type { ConversationState } from './state.js';
+import type { ToolFinished } from './tool-effects.js';
 import { turnId } from './turn-id.js';
 import type { EndedTurn } from './turn-state.js';
 
@@ -60,7 +61,7 @@ export type Notification =
       readonly epoch: number;
       readonly turns: readonly string[];
       readonly method: string;
-      readonly compactor?: string;
+      readonly compactor: string;
       readonly tokensBefore: number;
       readonly tokensAfter: number;
     }
@@ -98,14 +99,23 @@ export function createMarks(): (event: ConversationEvent) => string {
 }
 
 function subjectOf(event: ConversationEvent): string {
+  if ('effect' in event) return `${event.effect}/${event.id}`;
   if ('messageId' in event) return event.messageId;
   if ('id' in event) return event.id;
   if ('requestId' in event) return event.requestId;
-  if ('callId' in event) return event.callId;
-  if ('call' in event) return event.call;
-  if (event.kind === 'model-answered') return event.answer.call;
-  if (event.kind === 'tool-finished') return event.result.callId;
-  return '';
+  return 'callId' in event ? event.callId : '';
+}
+
+/** As people and programs look for it: `message-received`, `model-step-started`, `run-tool-completed`. */
+export function eventName(event: ConversationEvent): string {
+  return 'effect' in event ? event.kind.replace('effect', event.effect) : event.kind;
+}
+
+/** What an event has brought of tools: one that ran by itself, or those that rode on a model step. */
+export function finishedTools(event: ConversationEvent): readonly ToolFinished[] {
+  if (event.kind !== 'effect-completed') return [];
+  if (event.effect === 'run-tool') return [event.output];
+  return event.effect === 'model-step' ? event.output.tools : [];
 }
 
 export function notificationsOf(event: ConversationEvent, change: StateChange | undefined): Notification[] {
@@ -139,13 +149,13 @@ function reduced(event: ConversationEvent): Notification[] {
 }
 
 function made(event: ConversationEvent): Notification[] {
-  if (event.kind === 'compacted' && event.result.kind === 'compacted') {
-    const { epoch, turns, method, record, tokensBefore, tokensAfter } = event.result;
-    const compactor = record?.compactor;
-    return [{ kind: 'compaction', epoch, turns, method, ...(compactor === undefined ? {} : { compactor }), tokensBefore, tokensAfter }];
+  if (event.kind !== 'effect-completed') return [];
+  if (event.effect === 'compact' && event.output.kind === 'compacted') {
+    const { epoch, turns, method, record, tokensBefore, tokensAfter } = event.output;
+    return [{ kind: 'compaction', epoch, turns, method, compactor: record.compactor, tokensBefore, tokensAfter }];
   }
-  if (event.kind !== 'truncated' || event.result.entries === 0) return [];
-  const { epoch, entries, tokens } = event.result;
+  if (event.effect !== 'truncate' || event.output.entries === 0) return [];
+  const { epoch, entries, tokens } = event.output;
   return [{ kind: 'truncation', epoch, entries, tokens }];
 }
 

@@ -16,8 +16,8 @@ export const sayTurn: ActivityInterceptorsFactory = ({ info }) => {
   };
 };
 
-/** `record` takes the messages of a turn, the others take the turn itself. */
+/** A store step has no turn of its own: it writes messages of turns. */
 function turnOf(input: unknown): string | undefined {
-  const { turn, messages } = (input ?? {}) as { readonly turn?: string; readonly messages?: readonly { readonly turn: string }[] };
-  return turn ?? messages?.[0]?.turn;
+  const { turn, write } = (input ?? {}) as { readonly turn?: string; readonly write?: { readonly messages?: readonly { turn: string }[] } };
+  return turn ?? write?.messages?.[0]?.turn;
 }

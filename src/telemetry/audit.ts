@@ -9,6 +9,7 @@
 import { mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { ConversationEvent } from '../conversation/event.js';
+import type { EffectEvent } from '../conversation/lifecycle.js';
 import type { Notification, StateSummary } from '../conversation/observation.js';
 import { createDelivery, type Delivery, type DeliveryLog } from './delivery.js';
 import type { Observed } from './observer.js';
@@ -40,11 +41,15 @@ const MOST_ITEMS = 50;
 /** Strings under these names are ids, names and kinds; any other string is a text. */
 const NAMED = new Set(
   (
-    'kind id messageId resetId requestId callId callIds call turn turnId turns turn_ids child conversation life model name tool type ' +
+    'kind effect id messageId resetId requestId callId callIds call turn turnId turns turn_ids child conversation life model name tool type ' +
     'outcome stop stopReason delivery decision mode method compactor inputsHash op status why delivered hash agent agentHash scope consolidation ' +
     'did stepId task_id addedChunks removedChunkIds episode'
   ).split(' '),
 );
+/** Made by an application, a model or a tool, with names of their own making: the size is all. */
+const FOREIGN = new Set(['payload', 'output', 'context', 'input', 'startContext', 'values']);
+/** Lists of which each item stands there, as far as it is an object: what ran. */
+const LISTED = new Set(['tools']);
 /** Known already from the event's own kind, or of no use to anybody who reads the file. */
 const LEFT_OUT = new Set(['at', 'kind', 'signature', 'data']);
 
@@ -71,8 +76,22 @@ export function toLine(event: ConversationEvent, { namespace, conversation, runI
     conversation,
     runId,
     kind: event.kind,
-    event: fields(event as unknown as Readonly<Record<string, unknown>>, 0),
+    event: 'effect' in event ? effectFields(event) : fields(event as unknown as Readonly<Record<string, unknown>>, 0),
     ...(told.length > 0 && { notifications: told }),
+  };
+}
+
+/** An effect's input and output are ours, and so is the reason for which a model step did not ask the model. */
+function effectFields(event: EffectEvent): Record<string, unknown> {
+  const { input, output, ...rest }: Readonly<Record<string, unknown>> = { ...event };
+  const { kind, reason, ...told } = isObject(output) ? output : {};
+  return {
+    ...fields(rest, 0),
+    ...(isObject(input) && { input: fields(input, 1) }),
+    ...(isObject(output) && {
+      output: { ...(kind !== undefined && { kind }), ...(kind === 'deferred' && { reason }), ...fields(told, 1) },
+    }),
+    ...(typeof output === 'string' && { output }),
   };
 }
 
@@ -93,16 +112,20 @@ function shown(name: string, value: unknown, depth: number): [string, unknown] {
   if (typeof value === 'number' || typeof value === 'boolean') return [name, value];
   if (typeof value === 'string') return NAMED.has(name) ? [name, value.slice(0, TEXT_CHARACTERS)] : [`${name}Characters`, value.length];
   if (Array.isArray(value)) {
-    const isNames = NAMED.has(name) && value.every((item) => typeof item === 'string');
-    return isNames
-      ? [name, value.slice(0, MOST_ITEMS).map((item: string) => item.slice(0, TEXT_CHARACTERS))]
-      : [`${name}Count`, value.length];
+    const items = value.slice(0, MOST_ITEMS) as readonly unknown[];
+    if (NAMED.has(name) && value.every((item) => typeof item === 'string'))
+      return [name, (items as readonly string[]).map((item) => item.slice(0, TEXT_CHARACTERS))];
+    if (LISTED.has(name) && depth < DEEPEST && value.every(isObject))
+      return [name, items.filter(isObject).map((item) => fields(item, depth + 1))];
+    return [`${name}Count`, value.length];
   }
-  if (typeof value !== 'object' || value === null) return [name, null];
-  // What an application, a model or a tool has made has names of its own making: its size is all.
-  if (name === 'payload' || name === 'output' || name === 'context' || name === 'input' || depth >= DEEPEST)
-    return [`${name}Characters`, JSON.stringify(value).length];
-  return [name, fields(value as Readonly<Record<string, unknown>>, depth + 1)];
+  if (!isObject(value)) return [name, null];
+  if (FOREIGN.has(name) || depth >= DEEPEST) return [`${name}Characters`, JSON.stringify(value).length];
+  return [name, fields(value, depth + 1)];
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 async function append(file: string, text: string): Promise<void> {

@@ -1,7 +1,8 @@
 /** What observers are told beside the bare event. */
 import { apply } from '../../src/conversation/apply.js';
 import type { ConversationEvent } from '../../src/conversation/event.js';
-import { changeOf, createMarks, notificationsOf, summaryOf } from '../../src/conversation/observation.js';
+import { changeOf, createMarks, eventName, finishedTools, notificationsOf, summaryOf } from '../../src/conversation/observation.js';
+import { LATEST_RULES } from '../../src/conversation/rules.js';
 import { openConversation, type ConversationState } from '../../src/conversation/state.js';
 
 const AT = 1_000;
@@ -12,9 +13,9 @@ function open(): ConversationState {
     conversation: 'observed',
     title: null,
     model: null,
-    rules: 2,
+    rules: LATEST_RULES,
     at: AT,
-  } as Parameters<typeof openConversation>[0]);
+  });
 }
 
 /** As the workflow does it. */
@@ -24,6 +25,7 @@ function tell(state: ConversationState, event: ConversationEvent) {
   return { next, change, notifications: notificationsOf(event, change) };
 }
 
+const completed = { kind: 'effect-completed', id: '1', at: AT } as const;
 const received: ConversationEvent = { kind: 'app-event-received', id: 'e1', type: 'note', payload: 1, at: AT };
 
 test('dispatched, then reduced, then changed, in the seed’s order', () => {
@@ -65,7 +67,7 @@ test('a turn that begins is told once, and a step with its answer', () => {
 });
 
 test('a compaction and a truncation in numbers', () => {
-  const result = {
+  const output = {
     kind: 'compacted',
     epoch: 2,
     turns: ['turn_0001'],
@@ -75,7 +77,7 @@ test('a compaction and a truncation in numbers', () => {
     tokensAfter: 3,
     base: { text: 'private' },
   };
-  expect(notificationsOf({ kind: 'compacted', result, at: AT } as unknown as ConversationEvent, undefined)).toEqual([
+  expect(notificationsOf({ ...completed, effect: 'compact', output } as unknown as ConversationEvent, undefined)).toEqual([
     {
       kind: 'compaction',
       epoch: 2,
@@ -87,7 +89,7 @@ test('a compaction and a truncation in numbers', () => {
     },
   ]);
   const truncated = (entries: number) =>
-    ({ kind: 'truncated', result: { life: 'l', epoch: 1, dropped: [], tokens: 7, entries }, at: AT }) as ConversationEvent;
+    ({ ...completed, effect: 'truncate', output: { life: 'l', epoch: 1, dropped: [], tokens: 7, entries } }) as ConversationEvent;
   expect(notificationsOf(truncated(2), undefined)).toEqual([{ kind: 'truncation', epoch: 1, entries: 2, tokens: 7 }]);
   expect(notificationsOf(truncated(0), undefined)).toEqual([]);
 });
@@ -100,4 +102,23 @@ test('done again with something before it, each event has the mark that it had; 
   const again = [{ ...received, id: 'e0' }, { ...received, at: AT + 1 }, passed, passed].map(second);
   expect(again.slice(1)).toEqual(told);
   expect(told).not.toContain(again[0]);
+});
+
+test('one effect is told from another by its name and its id', () => {
+  const mark = createMarks();
+  const failure = { type: 'store', message: 'away', transient: true };
+  const failed = (effect: 'heal' | 'notify', id: string): ConversationEvent => ({ kind: 'effect-failed', effect, id, failure, at: AT });
+  expect(new Set([failed('heal', '1'), failed('heal', '2'), failed('notify', '1'), failed('heal', '1')].map(mark)).size).toBe(4);
+  expect([eventName(failed('heal', '1')), eventName(received)]).toEqual(['heal-failed', 'app-event-received']);
+});
+
+test('tools are finished by a run of their own, or by the model step on which they rode', () => {
+  const ran = (callId: string) => ({ callId, outcome: 'ok' });
+  const alone = { ...completed, effect: 'run-tool', output: ran('c1') } as ConversationEvent;
+  const rode = {
+    ...completed,
+    effect: 'model-step',
+    output: { kind: 'deferred', tools: [ran('c2'), ran('c3')] },
+  } as unknown as ConversationEvent;
+  expect([alone, rode, received].map((event) => finishedTools(event).map(({ callId }) => callId))).toEqual([['c1'], ['c2', 'c3'], []]);
 });

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createClient } from '../../src/client.js';
 import { loadConfig } from '../../src/config.js';
+import { eventName } from '../../src/conversation/observation.js';
 import type { Model } from '../../src/models/model.js';
 import { createWorker, type Observer } from '../../src/worker.js';
 import { waitFor } from '../support/wait-for.js';
@@ -50,7 +51,7 @@ test('a provider of one’s own answers, and observers that throw, hang or chang
     () => new Promise(() => undefined),
     () => Promise.reject(new Error('a late fault')),
     (event) => void Object.assign(event, { kind: 'spoilt' }),
-    (event, { conversation }) => void seen.push(`${conversation} ${event.kind}`),
+    (event, { conversation }) => void seen.push(`${conversation} ${eventName(event)}`),
   ];
   let ready = (): void => undefined;
   const isReady = new Promise<void>((resolve) => (ready = resolve));
@@ -63,7 +64,7 @@ test('a provider of one’s own answers, and observers that throw, hang or chang
   expect(result).toMatchObject({ text: 'grey says hello', stopReason: 'end' });
   await waitFor(
     () => seen,
-    () => seen.includes(`${id} model-answered`),
+    () => seen.includes(`${id} model-step-completed`),
   );
   expect(seen.filter((line) => line.includes('spoilt'))).toEqual([]);
   expect(seen[0]).toBe(`${id} message-received`);

@@ -297,7 +297,7 @@ test('the audit file has a line for each event, with ids and sizes and no texts,
         .split('\n')
         .map((line) => JSON.parse(line) as Record<string, unknown>)
         .filter(({ conversation }) => conversation === id),
-    (mine) => mine.some(({ kind }) => kind === 'model-answered'),
+    (mine) => mine.some(({ kind, event }) => kind === 'effect-completed' && (event as { effect: string }).effect === 'model-step'),
   );
   expect(lines.find(({ kind }) => kind === 'message-received')).toMatchObject({
     namespace: 'default',

@@ -11,6 +11,20 @@ const OF: Observed = { namespace: 'default', conversation: 'c', runId: 'r', noti
 const AT = Date.UTC(2026, 0, 2);
 const message = (text: string): ConversationEvent => ({ kind: 'message-received', messageId: 'm1', text, delivery: 'queue', at: AT });
 
+/** A quick tool that rode, without its text. */
+const RAN = {
+  life: 'l',
+  session: 1,
+  turn: 'turn_0001',
+  callId: 'turn_0001/c1',
+  name: 'get_time',
+  slot: 3,
+  ts: 1,
+  ms: 4,
+  outcome: 'ok',
+  persisted: true,
+} as const;
+
 let dir: string;
 let said: { message: string; meta?: Readonly<Record<string, unknown>> }[] = [];
 beforeEach(() => {
@@ -28,45 +42,81 @@ function open(file: string, secrets: readonly string[] = []) {
 }
 
 test('a line has ids, names and numbers; texts are sizes, whatever they are called and however deep they lie', () => {
-  const answer: ConversationEvent = {
-    kind: 'model-answered',
+  const step: ConversationEvent = {
+    kind: 'effect-completed',
+    effect: 'model-step',
+    id: 'turn_0001/m2',
     at: AT,
-    answer: {
-      life: 'l',
-      session: 1,
-      turn: 'turn_0001',
-      call: 'turn_0001/m1',
-      slot: 2,
-      ts: 1,
-      model: 'anthropic/x',
-      blocks: [{ kind: 'text', text: 'private' }],
-      stop: 'end',
-      usage: { inputTokens: 5, cachedTokens: 0, outputTokens: 2, costUsd: null },
-      plans: [],
-      persisted: true,
+    output: {
+      ...{ kind: 'answered', life: 'l', session: 1, turn: 'turn_0001', call: 'turn_0001/m2' },
+      written: { messages: [] },
+      tools: [{ ...RAN, text: 'private', contextChange: { ref: 'private', on: null, values: { name: 'private' } } }],
+      answer: {
+        ...{ life: 'l', session: 1, turn: 'turn_0001', call: 'turn_0001/m2', slot: 2, ts: 1, model: 'anthropic/x' },
+        blocks: [{ kind: 'text', text: 'private' }],
+        stop: 'end',
+        usage: { inputTokens: 5, cachedTokens: 0, outputTokens: 2, costUsd: null },
+        plans: [],
+        persisted: true,
+      },
     },
   };
-  expect(toLine(answer, OF)).toEqual({
+  expect(toLine(step, OF)).toEqual({
     ts: '2026-01-02T00:00:00.000Z',
     namespace: 'default',
     conversation: 'c',
     runId: 'r',
-    kind: 'model-answered',
+    kind: 'effect-completed',
     event: {
-      answer: {
-        life: 'l',
-        session: 1,
-        turn: 'turn_0001',
-        call: 'turn_0001/m1',
-        slot: 2,
-        ts: 1,
-        model: 'anthropic/x',
-        blocksCount: 1,
-        stop: 'end',
-        usage: { inputTokens: 5, cachedTokens: 0, outputTokens: 2 },
-        plansCount: 0,
-        persisted: true,
+      effect: 'model-step',
+      id: 'turn_0001/m2',
+      output: {
+        ...{ kind: 'answered', life: 'l', session: 1, turn: 'turn_0001', call: 'turn_0001/m2' },
+        written: { messagesCount: 0 },
+        tools: [{ ...RAN, textCharacters: 7, contextChange: { refCharacters: 7, valuesCharacters: 18 } }],
+        answer: {
+          ...{ life: 'l', session: 1, turn: 'turn_0001', call: 'turn_0001/m2', slot: 2, ts: 1, model: 'anthropic/x' },
+          blocksCount: 1,
+          stop: 'end',
+          usage: { inputTokens: 5, cachedTokens: 0, outputTokens: 2 },
+          plansCount: 0,
+          persisted: true,
+        },
       },
+    },
+  });
+});
+
+test('why a model step asked no model stands there, and what a step writes is counted', () => {
+  const at = AT;
+  const of = { life: 'l', session: 1, turn: 'turn_0001', call: 'turn_0001/m1', written: { messages: [] }, tools: [] };
+  const deferred: ConversationEvent = {
+    ...{ kind: 'effect-completed', effect: 'model-step', id: 'turn_0001/m1', at },
+    output: { ...of, kind: 'deferred', reason: 'budget' },
+  };
+  expect(toLine(deferred, OF).event).toMatchObject({ output: { kind: 'deferred', reason: 'budget', tools: [] } });
+  const started: ConversationEvent = {
+    ...{ kind: 'effect-started', effect: 'store-step', id: '7', at },
+    input: {
+      identity: { life: 'l', agent: 'a', scope: 's' },
+      session: 1,
+      write: {
+        messages: [{ messageId: 'm', slot: 1, turn: 'turn_0001', seq: 1, session: 1, ts: 1, text: 'private' }],
+        ...{ settle: [], entries: [], feed: [], startContext: { name: 'private' } },
+      },
+      rehydrate: [],
+      asksAttributes: false,
+    },
+  };
+  expect(toLine(started, OF).event).toEqual({
+    effect: 'store-step',
+    id: '7',
+    input: {
+      identity: { life: 'l', agent: 'a', scope: 's' },
+      session: 1,
+      write: { messagesCount: 1, settleCount: 0, entriesCount: 0, feedCount: 0, startContextCharacters: 18 },
+      rehydrateCount: 0,
+      asksAttributes: false,
     },
   });
 });

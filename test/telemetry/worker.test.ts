@@ -110,7 +110,7 @@ test('a turn shows in the log with conversation, turn and attempt, and in the me
     conversation: id,
     turn: 'turn_0001',
     attempt: 1,
-    activityType: 'call-model',
+    activityType: 'model-step',
     outputTokens: 20,
   });
   expect(logged(id).filter(({ msg }) => msg === 'tool finished')).toMatchObject([

@@ -1,14 +1,16 @@
 /**
  * Spans and metrics by OpenTelemetry's conventions (names.ts). Loaded only where OTEL_* settings ask for it.
  *
- * T1  A model call and a tool run are spans around their activities; a turn is a span made at its end, from what observers are told.
+ * T1  A tool run is a span around its activity. Of a model step the call is a span, from the moment that the model is asked, and so is
+ *     each tool that rode on it, from the times that its result has. A turn is a span made at its end, from what observers are told.
  * T2  An attempt that finds its work done by an earlier one makes no span and counts nothing.
  * T3  No content, unless OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT says so; then bounded, and without our secrets.
  * T4  What fails here is logged and reaches neither an activity nor an observer.
  */
-import { context, metrics, SpanKind, SpanStatusCode, trace, type Attributes, type Span } from '@opentelemetry/api';
+import { context, createContextKey, metrics, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
+import type { Attributes, Context, Span } from '@opentelemetry/api';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
-import type { CallModelInput, ModelAnswer } from '../../conversation/effects.js';
+import type { ModelAnswer, ModelStepInput, ModelStepResult } from '../../conversation/effects.js';
 import type { RunToolInput, ToolFinished } from '../../conversation/tool-effects.js';
 import type { ConversationEvent } from '../../conversation/event.js';
 import { shownText } from '../../conversation/message.js';
@@ -42,8 +44,14 @@ interface Place {
   readonly attempt: number;
 }
 
-/** What is said of a span when it ends; undefined: it was done before (T2). */
-type Ending = Attributes | undefined;
+/** Where a model step keeps the span of its call, for the hook that begins it. */
+const STEP = createContextKey('perdura.model-step');
+
+interface OpenStep {
+  readonly parent: Context;
+  readonly attributes: Attributes;
+  call?: { readonly span: Span; readonly named: Attributes; readonly startedAt: number };
+}
 
 export function createTracing({ ids, version, redactor, captureContent }: TracingOptions): Tracing {
   const tracer = trace.getTracer(SCOPE, version);
@@ -61,70 +69,115 @@ export function createTracing({ ids, version, redactor, captureContent }: Tracin
   const text = (given: string, characters: number): string => redactor.text(given).slice(0, characters);
   const openTurns = new Map<string, number>();
 
-  const around = async <T>(
-    input: CallModelInput | RunToolInput,
-    place: Place,
-    { name, kind, attributes }: { name: string; kind: SpanKind; attributes: Attributes },
-    work: () => Promise<T>,
-    ending: (result: T, startedAt: number) => Ending,
-  ): Promise<T> => {
-    const { identity, turn } = input;
-    const parent = contextOf(tracer, ids, idsOf({ ...place, life: identity.life, turn }));
+  const parentOf = ({ identity, turn }: ModelStepInput | RunToolInput, place: Place): Context =>
+    contextOf(tracer, ids, idsOf({ ...place, life: identity.life, turn }));
+  const placed = ({ identity, turn }: ModelStepInput | RunToolInput, place: Place): Attributes => ({
+    ...{ [A.conversation]: place.conversation, [A.agent]: identity.agent, [A.turn]: turn, [A.life]: identity.life },
+    [A.attempt]: place.attempt,
+  });
+  const measure = (ms: number, attributes: Attributes): void =>
+    duration.record(ms / 1_000, pick(attributes, [A.operation, A.provider, A.requestModel, A.errorType]));
+  const failed = (span: Span, { type, message }: { readonly type: string; readonly message: string }): Attributes => {
+    span.setStatus({ code: SpanStatusCode.ERROR, message: text(message, 300) });
+    return { [A.errorType]: type };
+  };
+
+  const toolNamed = ({ name, callId }: { readonly name: string; readonly callId: string }): Attributes => ({
+    [A.operation]: SPAN.executeTool,
+    [A.toolName]: text(name, NAME_CHARACTERS),
+    [A.toolCallId]: callId,
+    [A.toolType]: 'function',
+  });
+  const startTool = (named: Attributes, at: number, parent: Context): Span => {
+    const options = { kind: SpanKind.INTERNAL, attributes: named, startTime: at };
+    return tracer.startSpan(`${SPAN.executeTool} ${String(named[A.toolName])}`, options, parent);
+  };
+  const endingOfTool = ({ outcome, text: result }: ToolFinished): Attributes => ({
+    [A.outcome]: outcome,
+    ...(outcome === 'ok' ? {} : { [A.errorType]: outcome }),
+    ...(captureContent ? { [A.toolResult]: text(shownText(result), CONTENT_CHARACTERS) } : {}),
+  });
+
+  const executeTool = async (input: RunToolInput, place: Place, work: () => Promise<ToolFinished>): Promise<ToolFinished> => {
+    const parent = parentOf(input, place);
+    const named = toolNamed(input);
     const startedAt = Date.now();
-    const common = { [A.conversation]: place.conversation, [A.agent]: identity.agent, [A.turn]: turn, [A.life]: identity.life };
-    const all = { ...common, ...attributes, [A.attempt]: place.attempt };
-    const span = tracer.startSpan(name, { kind, attributes: all, startTime: startedAt }, parent);
+    const span = startTool({ ...placed(input, place), ...named }, startedAt, parent);
     const end = (said: Attributes): void => {
       span.setAttributes(said);
       span.end();
-      const measured = pick({ ...attributes, ...said }, [A.operation, A.provider, A.requestModel, A.errorType]);
-      duration.record((Date.now() - startedAt) / 1_000, measured);
+      measure(Date.now() - startedAt, { ...named, ...said });
     };
     try {
-      const result = await context.with(trace.setSpan(parent, span), work);
-      const said = ending(result, startedAt);
-      if (said) end(said);
-      return result;
+      const finished = await context.with(trace.setSpan(parent, span), work);
+      if (!isEarlier(finished.ts, startedAt)) end(endingOfTool(finished));
+      return finished;
     } catch (error) {
-      const { type, message } = failureOf(error);
-      span.setStatus({ code: SpanStatusCode.ERROR, message: text(message, 300) });
-      end({ [A.errorType]: type });
+      end(failed(span, failureOf(error)));
       throw error;
     }
   };
 
-  const chat = (input: CallModelInput, place: Place, work: () => Promise<ModelAnswer>): Promise<ModelAnswer> => {
-    const named = { [A.operation]: SPAN.chat, [A.provider]: providerOf(input.model), [A.requestModel]: modelOf(input.model) };
-    return around(
-      input,
-      place,
-      { name: `${SPAN.chat} ${modelOf(input.model)}`, kind: SpanKind.CLIENT, attributes: named },
-      work,
-      (answer, startedAt) => {
-        if (isEarlier(answer.ts, startedAt)) return undefined;
-        const { usage, stop } = answer;
-        tokens.record(usage.inputTokens, { ...named, [A.tokenType]: 'input' });
-        tokens.record(usage.outputTokens, { ...named, [A.tokenType]: 'output' });
-        return { ...usageOf(usage), [A.finishReasons]: [stop] };
-      },
-    );
+  const modelStep = async (input: ModelStepInput, place: Place, work: () => Promise<ModelStepResult>): Promise<ModelStepResult> => {
+    const step: OpenStep = { parent: parentOf(input, place), attributes: placed(input, place) };
+    const startedAt = Date.now();
+    const endCall = (said: (span: Span, named: Attributes) => Attributes): void => {
+      if (!step.call) return;
+      const { span, named } = step.call;
+      const all = said(span, named);
+      span.setAttributes(all);
+      span.end();
+      measure(Date.now() - step.call.startedAt, { ...named, ...all });
+    };
+    try {
+      const result = await context.with(step.parent.setValue(STEP, step), work);
+      for (const finished of result.tools) {
+        if (isEarlier(finished.ts, startedAt)) continue;
+        const named = toolNamed(finished);
+        const said = endingOfTool(finished);
+        const endedAt = finished.ts * 1_000;
+        startTool({ ...step.attributes, ...named, ...said }, endedAt - finished.ms, step.parent).end(endedAt);
+        measure(finished.ms, { ...named, ...said });
+      }
+      if (result.kind === 'failed') endCall((span) => failed(span, result.failure));
+      if (result.kind === 'answered') endCall((_span, named) => endingOfCall(result.answer, named));
+      return result;
+    } catch (error) {
+      endCall((span) => failed(span, failureOf(error)));
+      throw error;
+    }
   };
 
-  const executeTool = (input: RunToolInput, place: Place, work: () => Promise<ToolFinished>): Promise<ToolFinished> => {
-    const tool = text(input.name, NAME_CHARACTERS);
-    const named = { [A.operation]: SPAN.executeTool, [A.toolName]: tool, [A.toolCallId]: input.callId, [A.toolType]: 'function' };
-    return around(
-      input,
-      place,
-      { name: `${SPAN.executeTool} ${tool}`, kind: SpanKind.INTERNAL, attributes: named },
-      work,
-      (finished, startedAt) => {
-        if (isEarlier(finished.ts, startedAt)) return undefined;
-        const { outcome } = finished;
-        const content = captureContent ? { [A.toolResult]: text(shownText(finished.text), CONTENT_CHARACTERS) } : {};
-        return { [A.outcome]: outcome, ...(outcome === 'ok' ? {} : { [A.errorType]: outcome }), ...content };
-      },
-    );
+  const endingOfCall = ({ usage, stop }: ModelAnswer, named: Attributes): Attributes => {
+    tokens.record(usage.inputTokens, { ...named, [A.tokenType]: 'input' });
+    tokens.record(usage.outputTokens, { ...named, [A.tokenType]: 'output' });
+    return { ...usageOf(usage), [A.finishReasons]: [stop] };
+  };
+
+  /** Runs inside the step: what was committed before it is not asked for again, and begins no span. */
+  const callHook: ModelHook = {
+    name: 'opentelemetry',
+    beforeInvoke(messages, payload, { model }) {
+      const step = context.active().getValue(STEP) as OpenStep | undefined;
+      if (!step) return;
+      const named = { [A.operation]: SPAN.chat, [A.provider]: providerOf(model), [A.requestModel]: modelOf(model) };
+      const startedAt = Date.now();
+      const attributes = { ...step.attributes, ...named, [A.maxTokens]: payload.maxTokens };
+      const options = { kind: SpanKind.CLIENT, attributes, startTime: startedAt };
+      const span = tracer.startSpan(`${SPAN.chat} ${modelOf(model)}`, options, step.parent);
+      step.call = { span, named, startedAt };
+      if (captureContent) {
+        span.setAttributes({
+          [A.systemInstructions]: text(payload.system, CONTENT_CHARACTERS),
+          [A.inputMessages]: text(JSON.stringify(messages), CONTENT_CHARACTERS),
+        });
+      }
+    },
+    afterInvoke(_messages, { blocks }) {
+      if (!captureContent) return;
+      const step = context.active().getValue(STEP) as OpenStep | undefined;
+      step?.call?.span.setAttribute(A.outputMessages, text(JSON.stringify([{ role: 'assistant', blocks }]), CONTENT_CHARACTERS));
+    },
   };
 
   return {
@@ -135,7 +188,7 @@ export function createTracing({ ids, version, redactor, captureContent }: Tracin
           if (!namespace || !workflowExecution) return next(input);
           const place = { namespace, conversation: workflowExecution.workflowId, attempt };
           const work = (): Promise<never> => next(input) as Promise<never>;
-          if (activityType === 'call-model') return chat(input.args[0] as CallModelInput, place, work);
+          if (activityType === 'model-step') return modelStep(input.args[0] as ModelStepInput, place, work);
           if (activityType === 'run-tool') return executeTool(input.args[0] as RunToolInput, place, work);
           return next(input);
         },
@@ -175,23 +228,7 @@ export function createTracing({ ids, version, redactor, captureContent }: Tracin
       span.end(event.at);
     },
 
-    hooks: [contentHook(captureContent, (given) => text(given, CONTENT_CHARACTERS))],
-  };
-}
-
-/** Runs inside the activity, where the span of its call is the active one. */
-function contentHook(captures: boolean, text: (given: string) => string): ModelHook {
-  const json = (value: unknown): string => text(JSON.stringify(value));
-  return {
-    name: 'opentelemetry',
-    beforeInvoke(messages, payload) {
-      const span = trace.getActiveSpan();
-      span?.setAttribute(A.maxTokens, payload.maxTokens);
-      if (captures) span?.setAttributes({ [A.systemInstructions]: text(payload.system), [A.inputMessages]: json(messages) });
-    },
-    afterInvoke(_messages, { blocks }) {
-      if (captures) trace.getActiveSpan()?.setAttribute(A.outputMessages, json([{ role: 'assistant', blocks }]));
-    },
+    hooks: [callHook],
   };
 }
 
