@@ -43,8 +43,8 @@ export async function debugPast(
     scene = pastScene(id, past.at(position), entries, count);
   };
   const find = (direction: 1 | -1): void => {
-    if (sought === '') return void (cursor.notice = 'write / and a part of a kind, such as tool-finished');
-    go(past.find(sought, position, direction), `no ${direction === 1 ? 'later' : 'earlier'} event whose kind contains ${sought}`);
+    if (sought === '') return void (cursor.notice = 'write / and a part of a name, such as run-tool-completed');
+    go(past.find(sought, position, direction), `no ${direction === 1 ? 'later' : 'earlier'} event whose name contains ${sought}`);
   };
   const onCommand = (name: string): void => {
     switch (name) {
@@ -61,7 +61,7 @@ export async function debugPast(
       case 'T':
         return go(past.turns.findLast((turn) => turn.position < position)?.position, 'there is no earlier turn');
       case '/':
-        return ask(cursor, 'find an event by its kind:', (text) => {
+        return ask(cursor, 'find an event by its name:', (text) => {
           sought = text.toLowerCase().replaceAll(' ', '-');
           if (sought !== '') find(1);
         });

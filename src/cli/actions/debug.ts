@@ -112,6 +112,7 @@ function print(
         run,
         at: event?.at ?? state.now,
         kind: event?.kind ?? 'run-opened',
+        ...(event && 'effect' in event && { effect: event.effect, id: event.id }),
         words: eventInWords(event),
         state: summaryOf(state),
       };

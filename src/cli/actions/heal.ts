@@ -2,10 +2,8 @@
 import { connectTemporal } from '../../client.js';
 import { heal as healConversation } from '../../heal/heal.js';
 import { createRememberedBy } from '../../heal/remembered.js';
-import { installTelemetry } from '../../observability.js';
 import { openStore } from '../../stores/open.js';
 import { loadUserConfig } from '../../user-config.js';
-import { workflowCodeOf } from '../../worker.js';
 import type { CliContext } from '../context.js';
 import { EXIT } from '../exit.js';
 import { findConversation } from '../find-conversation.js';
@@ -19,20 +17,17 @@ export function heal(context: CliContext, given: string): Promise<number> {
     const { client, config, output, globals, temporal, slowly } = desk;
     const id = await findConversation(desk, given);
     const key = await client.key(id);
-    // The replay's own log would stand between the lines.
-    installTelemetry({ logLevel: 'error' });
     const { connection } = await connectTemporal(config);
     const own = await loadUserConfig(config.cwd);
     const store = openStore(config);
     try {
       const { workflowService: service } = connection;
-      const { hash: _, ...code } = await workflowCodeOf(own, config.cwd);
       const rememberedBy = createRememberedBy(service, { namespace: key.namespace, taskQueue: config.taskQueue });
-      const dependencies = { service, code, store, processors: own.processors?.input, rememberedBy };
-      const healed = await slowly(`replaying the history of ${id}`, healConversation(dependencies, key));
+      const dependencies = { service, store, processors: own.processors?.input, rememberedBy };
+      const healed = await slowly(`reading the history of ${id}`, healConversation(dependencies, key));
       if (globals.output !== 'text') output.line(toTerminalJson({ id, ...healed }, globals.output === 'json' ? 2 : undefined));
       else for (const line of inWords(id, healed)) output.line(line);
-      for (const problem of healed.problems) output.problem(`a run cannot be replayed with this version: ${problem}`);
+      for (const problem of healed.problems) output.problem(problem);
       if (globals.output === 'text') output.note(temporalCommand(temporal, ['workflow', 'show', '-w', id]));
       return isWhole(healed) ? EXIT.ok : EXIT.failed;
     } finally {

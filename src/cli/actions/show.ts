@@ -1,14 +1,20 @@
 /** `perdura show`: what was said in a conversation. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Branch } from '../../client.js';
+import type { QueuedEvent } from '../../conversation/contract.js';
 import type { Entry } from '../../conversation/message.js';
 import { slotsOf } from '../../conversation/slots.js';
 import type { CliContext } from '../context.js';
+import type { Drawn } from '../drawn.js';
 import { CliError, EXIT } from '../exit.js';
 import { findConversation } from '../find-conversation.js';
+import type { TimeFormat } from '../global-options.js';
+import { orSilence } from '../or-silence.js';
 import { temporalCommand } from '../temporal-command.js';
 import { turnName } from '../turn-name.js';
 import type { PastLife } from '../../memory/past-life.js';
+import { queuedInWords } from '../views/control.js';
+import { formatTime } from '../views/quantities.js';
 import { asImported, IMPORTED, OWN, renderData, renderTraces, renderTranscript } from '../views/transcript.js';
 import { withClient, type Desk } from '../with-client.js';
 
@@ -35,8 +41,14 @@ export function show(context: CliContext, given: string, options: ShowOptions): 
     const { client, output, globals, temporal, slowly } = desk;
     const id = await findConversation(desk, given);
     const { branch } = options;
-    const read = Promise.all([client.history(id, { branch }), branch === undefined ? client.imported(id) : undefined, client.branches(id)]);
-    const [all, imported, branches] = await slowly(`reading ${id}`, read);
+    const showsWaiting = globals.output === 'text' && options.raw !== true && branch === undefined && turn === undefined;
+    const read = Promise.all([
+      client.history(id, { branch }),
+      branch === undefined ? client.imported(id) : undefined,
+      client.branches(id),
+      showsWaiting ? waitingIn(desk, id) : [],
+    ]);
+    const [all, imported, branches, waiting] = await slowly(`reading ${id}`, read);
     const wanted = (entry: Entry): boolean => turn === undefined || entry.turn === turn;
     const entries = all.filter(wanted);
     if (imported) printImported(desk, id, imported, wanted, options);
@@ -48,7 +60,9 @@ export function show(context: CliContext, given: string, options: ShowOptions): 
     print(desk, id, shown, options, undefined);
     if (shown.length < entries.length) output.note(`${entries.length - shown.length} archived entries are not shown; --archived adds them`);
     if (branch === undefined) for (const one of branches) output.note(cutInWords(one));
-    if (all.length === 0 && !imported && globals.output === 'text' && options.raw !== true) output.note('nothing was said yet');
+    for (const queued of waiting) output.draw(drawWaiting(queued, globals.timeFormat));
+    if (all.length === 0 && waiting.length === 0 && !imported && globals.output === 'text' && options.raw !== true)
+      output.note('nothing was said yet');
     if (options.follow === true) await follow(desk, id, all, wanted, options);
     if (globals.output === 'text') output.note(temporalCommand(temporal, ['workflow', 'show', '-w', id]));
     return EXIT.ok;
@@ -74,6 +88,20 @@ function printImported(desk: Desk, id: string, life: PastLife, wanted: (entry: E
   if (isForPeople) output.draw([{ text: IMPORTED, look: 'dim' }]);
   print(desk, id, globals.output === 'text' ? entries : entries.map(asImported), options, undefined);
   if (isForPeople) output.draw([{ text: `\n${OWN}`, look: 'dim' }]);
+}
+
+/** Milliseconds: what was said is shown without a worker too. */
+const QUEUE_MS = 1_000;
+
+/** What was sent and no turn has begun yet: the store gets it when its turn begins. */
+async function waitingIn({ client }: Desk, id: string): Promise<readonly QueuedEvent[]> {
+  const { state } = await client.describe(id);
+  return state === 'running' ? orSilence<readonly QueuedEvent[]>(client.queue(id), [], QUEUE_MS).catch(() => []) : [];
+}
+
+function drawWaiting(queued: QueuedEvent, timeFormat: TimeFormat): Drawn {
+  const since = formatTime(queued.queuedAt, timeFormat, Date.now());
+  return [{ text: 'waits  ', look: 'yellow' }, { text: queuedInWords(queued) }, { text: `  ${since}`, look: 'dim' }];
 }
 
 const LOOK_AGAIN_MS = 1000;

@@ -73,7 +73,7 @@ async function read({ client, output }: Desk, id: string, first: string, signal:
   }
 }
 
-/** What the feed does not tell: retries of activities, how it is stepped, and that the conversation has ended. */
+/** What the feed does not tell: retries of activities, what waits, how it is stepped, and that the conversation has ended. */
 async function look({ client, output }: Desk, id: string, timeline: Timeline | undefined, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     const description = await client.describe(id).catch(() => undefined);
@@ -81,7 +81,7 @@ async function look({ client, output }: Desk, id: string, timeline: Timeline | u
     const lines = timeline?.pending(description?.pendingActivities ?? [], Date.now()) ?? [];
     for (const line of lines) output.draw(line);
     const status = timeline && (await orSilence(client.status(id), undefined, LOOK_MS).catch(() => undefined));
-    for (const line of (status && timeline?.control(status)) ?? []) output.draw(line);
+    if (status && timeline) for (const line of [...timeline.control(status), ...timeline.queued(status.queued)]) output.draw(line);
     await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
   }
 }

@@ -161,27 +161,29 @@ function queueLines({ queue, status, approvals }: DebugScene, { focus, selectedQ
   return [heading, ...(shown.length === 0 ? [[{ text: '  empty', look: 'dim' }] as Drawn] : shown), ...asks];
 }
 
-const CALL_LOOKS: Readonly<Record<string, Piece['look']>> = { running: 'cyan', waiting: 'yellow', asking: 'yellow', done: 'green' };
+const CALL_LOOKS: Readonly<Record<string, Piece['look']>> = {
+  running: 'cyan',
+  riding: 'cyan',
+  waiting: 'yellow',
+  asking: 'yellow',
+  done: 'green',
+};
 
 function callLines({ control }: DebugScene, most: number): Drawn[] {
   const turn = control?.turn;
   if (!turn) return [];
-  const model = turn.modelCall;
   const heading: Drawn = [{ text: `── ${turn.id} `, look: 'dim' }];
-  if (model) {
-    const failed = model.failures === 0 ? '' : `, failed ${model.failures} times`;
-    return [
-      heading,
-      [
-        { text: `  ${model.inFlight ? 'running' : 'waiting'} `, look: model.inFlight ? 'cyan' : 'yellow' },
-        { text: `model call ${model.id}${failed}` },
-      ],
-    ];
-  }
-  const calls = turn.calls.map(({ id, name, target, status }): Drawn => [
+  const line = (status: string, text: string): Drawn => [
     { text: `  ${status.padEnd(9)}`, look: CALL_LOOKS[status] },
-    { text: toTerminalLine(`${name}${target === '' ? '' : `: ${target}`} (${id})`, 200) },
-  ]);
+    { text: toTerminalLine(text, 200) },
+  ];
+  const model = turn.modelCall;
+  const failed = !model || model.failures === 0 ? '' : `, failed ${model.failures} times`;
+  // Beside a model call stand the tools that ride on its step.
+  const calls = [
+    ...turn.calls.map(({ id, name, target, status }) => line(model?.inFlight ? 'riding' : status, `${name}${target === '' ? '' : `: ${target}`} (${id})`)),
+    ...(model ? [line(model.inFlight ? 'running' : 'waiting', `model call ${model.id}${failed}`)] : []),
+  ];
   const room = Math.max(1, most - 1);
   return [
     heading,

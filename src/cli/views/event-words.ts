@@ -1,25 +1,32 @@
 /** What happened to a conversation, in a line. Whatever of it came from people, models or tools is shortened, and cleaned where it is drawn. */
+import type { ModelAnswer, ModelStepInput, ModelStepResult, Writes, Written } from '../../conversation/effects.js';
 import type { ConversationEvent } from '../../conversation/event.js';
+import type { EffectEvent } from '../../conversation/lifecycle.js';
+import { eventName } from '../../conversation/observation.js';
 import { countSlots } from '../../conversation/slots.js';
-import { formatCount } from './quantities.js';
+import type { ToolFinished } from '../../conversation/tool-effects.js';
+import { formatCount, formatDuration } from './quantities.js';
 
-const MOST = 160;
+const MOST = 240;
 
 /** `undefined`: a run began. */
 export function eventInWords(event: ConversationEvent | undefined): string {
   if (event === undefined) return 'a run begins, with what the one before it carried over';
+  const name = eventName(event).replaceAll('-', ' ');
   const about = detailOf(event);
-  return about === '' ? wordsOf(event.kind) : `${wordsOf(event.kind)}: ${about.slice(0, MOST)}`;
-}
-
-function wordsOf(kind: string): string {
-  return kind.replaceAll('-', ' ');
+  return about === '' ? name : `${name}: ${about.slice(0, MOST)}`;
 }
 
 function detailOf(event: ConversationEvent): string {
   switch (event.kind) {
+    case 'effect-started':
+      return startInWords(event);
+    case 'effect-completed':
+      return endInWords(event);
+    case 'effect-failed':
+      return `${event.id}, ${event.failure.type}: ${event.failure.message}`;
     case 'message-received':
-      return `${event.messageId} “${event.text.slice(0, MOST)}”`;
+      return `${event.messageId} “${event.text.slice(0, 160)}”`;
     case 'app-event-received':
       return `${event.type} (${event.id})`;
     case 'app-event-reduced':
@@ -42,36 +49,7 @@ function detailOf(event: ConversationEvent): string {
       return event.reason ?? '';
     case 'renamed':
       return event.title;
-    case 'recorded':
-      return [...event.recorded.messages.map(({ messageId }) => messageId), ...(event.recorded.configured ? ['settings'] : [])].join(', ');
-    case 'model-call-started':
-      return event.call;
-    case 'model-answered':
-      return answerInWords(event);
-    case 'tools-started':
-      return event.callIds.join(', ');
-    case 'tool-finished':
-      return `${event.result.name} (${event.result.callId}) ${event.result.outcome}`;
-    case 'model-call-failed':
-    case 'record-failed':
-    case 'persist-failed':
-    case 'compact-failed':
-    case 'truncate-failed':
-    case 'uncompact-failed':
-    case 'put-away-failed':
-    case 'memory-ask-failed':
-    case 'tool-run-failed':
-      return `${event.failure.type}: ${event.failure.message}`;
-    case 'child-started':
-      return `${event.child} for ${event.callId}`;
-    case 'compacted':
-      return event.result.kind === 'compacted'
-        ? `${event.result.turns.length} turns, ${formatCount(event.result.tokensBefore)} → ${formatCount(event.result.tokensAfter)} tokens, by ${event.result.method}`
-        : 'there was nothing to compact';
-    case 'truncated':
-      return `${event.result.entries} entries, about ${formatCount(event.result.tokens)} tokens (slots ${countSlots(event.result.dropped)})`;
     case 'consolidation-ended':
-    case 'consolidated':
       return event.consolidation;
     case 'hand-over-due':
       return event.reason;
@@ -80,11 +58,99 @@ function detailOf(event: ConversationEvent): string {
   }
 }
 
-function answerInWords({ answer }: Extract<ConversationEvent, { kind: 'model-answered' }>): string {
-  const tools = answer.blocks.flatMap((block) => (block.kind === 'tool-call' ? [block.name] : []));
-  const said = answer.blocks.flatMap((block) =>
-    block.kind === 'text' ? [typeof block.text === 'string' ? block.text : block.text.preview] : [],
-  );
+function startInWords(event: Extract<EffectEvent, { kind: 'effect-started' }>): string {
+  switch (event.effect) {
+    case 'model-step':
+      return listed([event.input.call.id, ...writesInWords(event.input.write), ridesInWords(event.input)]);
+    case 'store-step':
+      return listed([...writesInWords(event.input.write), ...(event.input.part ? ['a part of a message'] : [])]);
+    case 'run-tool':
+      return toolInWords(event.input);
+    case 'compact':
+      return event.input.cause;
+    case 'start-child':
+      return `${event.input.child} for ${event.input.callId}`;
+    case 'look-after':
+      return event.input.child;
+    case 'rewind':
+      return `to ${event.input.to}`;
+    case 'ask-memory':
+      return `${event.input.request.messages} messages, ${event.input.request.why}`;
+    default:
+      return '';
+  }
+}
+
+function endInWords(event: Extract<EffectEvent, { kind: 'effect-completed' }>): string {
+  switch (event.effect) {
+    case 'model-step':
+      return listed([...event.output.tools.map(finishedInWords), outcomeOfStep(event.output)]);
+    case 'store-step':
+      return writtenInWords(event.output.written);
+    case 'run-tool':
+      return finishedInWords(event.output);
+    case 'compact':
+      return event.output.kind === 'compacted'
+        ? `${event.output.turns.length} turns, ${formatCount(event.output.tokensBefore)} → ${formatCount(event.output.tokensAfter)} tokens, by ${event.output.method}`
+        : 'there was nothing to compact';
+    case 'truncate':
+      return `${event.output.entries} entries, about ${formatCount(event.output.tokens)} tokens (slots ${countSlots(event.output.dropped)})`;
+    case 'evict':
+      return `about ${formatCount(event.output.tokens)} tokens`;
+    case 'look-after':
+      return event.output;
+    default:
+      return '';
+  }
+}
+
+function writesInWords({ messages, settle, entries }: Writes): string[] {
+  return [
+    ...(messages.length === 0 ? [] : [`writes ${messages.map(({ messageId }) => messageId).join(', ')}`]),
+    ...(settle.length === 0 ? [] : [`settles ${settle.map(({ effect }) => effect).join(', ')}`]),
+    ...(entries.length === 0 ? [] : [`writes again what the store did not take: ${entries.length}`]),
+  ];
+}
+
+function writtenInWords({ messages, committed = [] }: Written): string {
+  const again = messages.filter(({ duplicate }) => duplicate !== undefined).length;
+  return listed([
+    messages.length === 0 ? '' : `${messages.length} ${messages.length === 1 ? 'message' : 'messages'} written`,
+    again === 0 ? '' : `${again} of them sent before`,
+    committed.length === 0 ? '' : `committed before it was settled: ${committed.map(({ effect }) => effect).join(', ')}`,
+  ]);
+}
+
+function ridesInWords({ tools }: ModelStepInput): string {
+  return tools.length === 0 ? '' : `rides: ${tools.map(toolInWords).join(', ')}`;
+}
+
+function toolInWords({ name, target, callId }: { readonly name: string; readonly target: string; readonly callId: string }): string {
+  return `${name}${target === '' ? '' : ` ${target}`} (${callId})`;
+}
+
+function finishedInWords({ name, callId, outcome, ms }: ToolFinished): string {
+  return `${name} (${callId}) ${outcome} in ${formatDuration(ms)}`;
+}
+
+function outcomeOfStep(step: ModelStepResult): string {
+  switch (step.kind) {
+    case 'answered':
+      return answerInWords(step.answer);
+    case 'failed':
+      return `${step.call} failed: ${step.failure.type}: ${step.failure.message}`;
+    case 'deferred':
+      return `${step.call} deferred: ${step.reason}`;
+  }
+}
+
+function answerInWords({ blocks, call, stop }: ModelAnswer): string {
+  const tools = blocks.flatMap((block) => (block.kind === 'tool-call' ? [block.name] : []));
+  const said = blocks.flatMap((block) => (block.kind === 'text' ? [typeof block.text === 'string' ? block.text : block.text.preview] : []));
   const asks = tools.length === 0 ? '' : ` asks for ${tools.join(', ')}`;
-  return `${answer.call} ${answer.stop}${asks}${said.length === 0 ? '' : ` “${said.join(' ').slice(0, 100)}”`}`;
+  return `${call} ${stop}${asks}${said.length === 0 ? '' : ` “${said.join(' ').slice(0, 100)}”`}`;
+}
+
+function listed(parts: readonly string[]): string {
+  return parts.filter((part) => part !== '').join(' · ');
 }

@@ -3,14 +3,15 @@
  *
  * T1. One event is at most one line, told when it comes; at the end of a turn its spans are drawn on one scale.
  * T2. The feed does not tell when a model call begins: it is where the thing before it ended.
- * T3. Nothing is known of what was before we came: a turn that was running counts from its first event that we saw.
+ * T3. A quick tool rides on the step that calls the model, and may be told late: how long it ran it says itself.
+ * T4. Nothing is known of what was before we came: a turn that was running counts from its first event that we saw.
  */
 import type { PendingActivity } from '../../client.js';
 import type { FeedEvent, Status, TurnResult } from '../../conversation/contract.js';
 import type { Drawn, Piece } from '../drawn.js';
 import { toTerminalLine } from '../terminal-text.js';
 import { fit, pad, type Measure } from './cells.js';
-import { formatDuration, formatUsage } from './quantities.js';
+import { formatCount, formatDuration, formatUsage } from './quantities.js';
 
 export interface Timeline {
   event(event: FeedEvent, at: number): Drawn[];
@@ -18,6 +19,8 @@ export interface Timeline {
   pending(activities: readonly PendingActivity[], at: number): Drawn[];
   /** How it is stepped, when that has changed since it was told last; nothing of one that runs by itself. */
   control(status: Pick<Status, 'mode' | 'stepLock' | 'pausedBy' | 'nextStep'>): Drawn[];
+  /** How many messages and events wait, when these have become more: the feed tells of a message when its turn takes it. */
+  queued(count: number): Drawn[];
   /** What goes on now, for the foot of the screen. */
   doing(at: number): string | undefined;
 }
@@ -25,7 +28,7 @@ export interface Timeline {
 interface Span {
   readonly label: string;
   readonly kind: 'model' | 'tool' | 'wait';
-  readonly from: number;
+  from: number;
   /** The first token of a model call. */
   first?: number;
   to?: number;
@@ -53,6 +56,7 @@ export function createTimeline({ width, measure }: TimelineLook): Timeline {
   const turns = new Map<string, WatchedTurn>();
   const attempts = new Map<string, number>();
   let control = AUTO;
+  let waiting = 0;
 
   const turnOf = (turn: string, at: number, isWhole: boolean): WatchedTurn => {
     const known = turns.get(turn);
@@ -107,8 +111,12 @@ export function createTimeline({ width, measure }: TimelineLook): Timeline {
       }
       case 'tool-finished': {
         const span = turn.spans.find(({ callId }) => callId === event.callId);
-        const took = span === undefined ? '' : `${formatDuration(at - span.from)}  `;
-        if (span !== undefined) Object.assign(span, { to: at, outcome: event.outcome });
+        const ms = ranFor(event) ?? (span && at - span.from);
+        const took = ms === undefined ? '' : `${formatDuration(ms)}  `;
+        if (span !== undefined) {
+          beginEarlier(turn, span, at - (ms ?? 0));
+          Object.assign(span, { to: at, outcome: event.outcome });
+        }
         turn.anchor = at;
         return line(turn, at, `← ${event.name}`, `${took}${event.outcome}  ${event.preview}`, event.outcome === 'ok' ? 'green' : 'red');
       }
@@ -204,6 +212,11 @@ export function createTimeline({ width, measure }: TimelineLook): Timeline {
       control = now;
       return [[{ text: fit(toTerminalLine(now, 300), width ?? Infinity, measure), look: 'yellow' }]];
     },
+    queued(count) {
+      const isMore = count > waiting;
+      waiting = count;
+      return isMore ? [[{ text: fit(`queue · ${formatCount(count)} waiting`, width ?? Infinity, measure), look: 'dim' }]] : [];
+    },
     doing(at) {
       const turn = [...turns.values()][0];
       if (turn === undefined) return undefined;
@@ -239,6 +252,20 @@ function endModel(turn: WatchedTurn, at: number): void {
     turn.spans.push({ label: 'model', kind: 'model', from: turn.anchor, to: at, attempts: 1 });
   }
   turn.anchor = at;
+}
+
+/** T3. Undefined: the worker does not say. */
+function ranFor(event: Extract<FeedEvent, { kind: 'tool-finished' }>): number | undefined {
+  return 'ms' in event && typeof event.ms === 'number' ? event.ms : undefined;
+}
+
+/** T3: what was taken for the model's time up to now was this tool's. */
+function beginEarlier(turn: WatchedTurn, span: Span, from: number): void {
+  const before = span.from;
+  const begin = Math.max(turn.begin, from);
+  if (begin >= before) return;
+  span.from = begin;
+  for (const model of turn.spans) if (model.kind === 'model' && model.to === before) model.to = Math.max(model.from, begin);
 }
 
 function wordOf({ stopReason }: TurnResult): string {

@@ -48,7 +48,7 @@ test('what models and tools said cannot move the cursor', () => {
 });
 
 test('state, thresholds, queue, calls and the next step stand there in words', () => {
-  const position = past.find('tools-started', 0, 1) ?? 0;
+  const position = past.find('run-tool-started', 0, 1) ?? 0;
   const lines = drawn(sceneAt(position), 120, 40).join('\n');
   expect(lines).toContain('mode auto');
   expect(lines).toContain('── turn_0010');

@@ -118,14 +118,14 @@ test('the events of a conversation and the states after them are printed, from a
     complete: boolean;
     last: number;
     turns: unknown[];
-    events: { position: number; kind: string; words: string; state: { turn: number; phase: string } }[];
+    events: { position: number; kind: string; effect?: string; words: string; state: { turn: number; phase: string } }[];
   };
   const told = await json<Told>('debug', id);
   expect(told).toMatchObject({ complete: true, problems: [], turns: [{ turn: 1 }, { turn: 2 }] });
   expect(told.events).toHaveLength(told.last + 1);
   expect(told.events[0]).toMatchObject({ kind: 'run-opened', state: { phase: 'idle', turn: 0 } });
-  expect(told.events.find(({ kind }) => kind === 'tool-finished')).toMatchObject({
-    words: expect.stringContaining('read_file (turn_0001/c1) ok'),
+  expect(told.events.find(({ kind, effect }) => kind === 'effect-completed' && effect === 'run-tool')).toMatchObject({
+    words: expect.stringMatching(/^run tool completed: read_file \(turn_0001\/c1\) ok in \d+ ms/),
   });
   expect(told.events.at(-1)).toMatchObject({ state: { turn: 2, turns: 2 } });
   const second = await json<Told>('debug', id, '--at', 'turn_0002');

@@ -122,7 +122,7 @@ const DESCRIPTION: Description = {
   pendingActivities: [
     {
       id: '7',
-      type: 'call-model',
+      type: 'model-step',
       state: 'started',
       attempt: 3,
       scheduledAt: new Date(NOW - 9000),
@@ -221,7 +221,7 @@ describe('an inspection', () => {
      |  turn_0002 ████░░░░░░░░░░░░  2.0 s · 9 min ago  漢字はどう？|
      ||
      |under way|
-     |  call-model started · attempt 3, since 4.0 s · 4711@host|
+     |  model-step started · attempt 3, since 4.0 s · 4711@host|
      |    last failure: activity Heartbeat timeout|
      ||
      |http://127.0.0.1:8233/namespaces/default/workflows/conv-3f2a9c1e|"
@@ -277,7 +277,7 @@ describe('an inspection', () => {
      |  turn_0002  2.0 s|
      ||
      |under way|
-     |  call-model starte…|
+     |  model-step starte…|
      |    last failure:|
      |    activity|
      |    Heartbeat|
@@ -353,6 +353,35 @@ describe('a timeline', () => {
     expect(widest(lines)).toBeLessThanOrEqual(80);
   });
 
+  test('a quick tool that rode is drawn where it ran, though it is told when it is over', () => {
+    const turn = 'turn_0001';
+    const rode = (name: string, callId: string, outcome: string, ms: number): FeedEvent[] => [
+      { kind: 'tool-started', turn, callId, name, input: '{}' },
+      { kind: 'tool-finished', turn, callId, name, outcome, preview: 'said', ms } as FeedEvent,
+    ];
+    const told = rode('get_time', 'x', 'ok', 500).concat(rode('set_task', 'y', 'error', 20));
+    const lines = draw(80, [
+      [0, { kind: 'message', turn, messageId: 'm', preview: 'when is it?', ts: NOW }],
+      ...told.map((event): readonly [number, FeedEvent] => [2000, event]),
+      [3000, { kind: 'text', ...call, call: 'c1', text: 'Now.' }],
+      [4000, { kind: 'turn-finished', turn, result: RESULT }],
+    ]);
+    expect(drawn(lines)).toMatchInlineSnapshot(`
+     "|turn_0001  › when is it?|
+     |  +2.0 s  → get_time  {}|
+     |  +2.0 s  ← get_time  0.5 s ok said|
+     |  +2.0 s  → set_task  {}|
+     |  +2.0 s  ← set_task  20 ms error said|
+     |  +3.0 s  model  first words after 1.0 s|
+     |  +4.0 s  answered  2 tools · 1,000 in, 40 out · $0.0100 · "Done."|
+     |          model    ▕██████████████████                              ▏ 1.5 s|
+     |          get_time ▕                  ██████                        ▏ 0.5 s|
+     |          set_task ▕                        █                       ▏ 20 ms|
+     |          model    ▕                        ▒▒▒▒▒▒▒▒▒▒▒▒████████████▏ 2.0 s|
+     ||"
+    `);
+  });
+
   test('at 20 columns', () => {
     const lines = draw(20);
     expect(drawn(lines)).toMatchInlineSnapshot(`
@@ -386,7 +415,19 @@ describe('a timeline', () => {
     const timeline = createTimeline({ width: 80, measure });
     timeline.event(EVENTS[0]?.[1] as FeedEvent, NOW);
     const told = [0, 1000, 2000].flatMap((ms) => timeline.pending(DESCRIPTION.pendingActivities, NOW + ms));
-    expect(drawn(told)).toBe('|   +0 ms  attempt 3  call-model is tried again: activity Heartbeat timeout|');
+    expect(drawn(told)).toBe('|   +0 ms  attempt 3  model-step is tried again: activity Heartbeat timeout|');
+  });
+
+  test('what waits is told when it has become more', () => {
+    const timeline = createTimeline({ width: 80, measure });
+    expect([0, 2, 2, 1, 3, 0].map((count) => drawn(timeline.queued(count)))).toEqual([
+      '',
+      '|queue · 2 waiting|',
+      '',
+      '',
+      '|queue · 3 waiting|',
+      '',
+    ]);
   });
 
   test('how it is stepped is told when that changes', () => {
