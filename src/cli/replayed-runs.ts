@@ -1,7 +1,7 @@
 /** What happened in a conversation, from Temporal's history by the workflow's own code. */
 import type { PerduraClient } from '../client.js';
-import type { Run } from '../conversation/rebuild.js';
-import { replayRuns } from '../heal/replay-runs.js';
+import type { Run } from '../conversation/past.js';
+import { replayHere } from '../heal/replay-here.js';
 import { installTelemetry } from '../observability.js';
 import { loadUserConfig } from '../user-config.js';
 import { workflowCodeOf } from '../worker.js';
@@ -19,6 +19,6 @@ export async function replayedRuns(client: PerduraClient, id: string, cwd: strin
   installTelemetry({ logLevel: 'error' });
   const { histories, complete } = await client.runs(id);
   const { hash: _, ...code } = await workflowCodeOf(await loadUserConfig(cwd), cwd);
-  const { runs, problems } = await replayRuns(code, id, histories);
+  const { runs, problems } = await replayHere(code, id, histories);
   return { runs: runs.filter((run) => run !== undefined), complete, problems };
 }

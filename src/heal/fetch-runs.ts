@@ -1,8 +1,23 @@
-/** A conversation's histories as Temporal has them: every run of the chain that is still retained, oldest first. */
+/**
+ * A workflow's histories as Temporal has them: every run of the chain that is still retained, oldest first, page by page.
+ *
+ * P1  A page is small enough that neither gRPC nor the event loop minds it: its size follows the bytes of the one before, and a page
+ *     that is refused for its size is asked for again in smaller ones.
+ * P2  The next page is on its way while its reader works at this one.
+ */
 import type { WorkflowService } from '@temporalio/client';
 import type { temporal } from '@temporalio/proto';
 
 export type History = temporal.api.history.v1.IHistory;
+export type HistoryEvent = temporal.api.history.v1.IHistoryEvent;
+export type HistoryService = Pick<WorkflowService, 'getWorkflowExecutionHistory'>;
+
+export interface Execution {
+  readonly namespace: string;
+  readonly workflowId: string;
+  /** One of the chain; absent: the latest. */
+  readonly runId?: string;
+}
 
 export interface FetchedRuns {
   readonly histories: readonly History[];
@@ -10,48 +25,116 @@ export interface FetchedRuns {
   readonly complete: boolean;
 }
 
-/** Events of one page: the default of a thousand can pass the 4 MiB that a gRPC message may have. */
-const PAGE = 100;
-/** gRPC's status. */
-const NOT_FOUND = 5;
+/** How a run begins, and where the rest of it is read. */
+export interface FoundRun {
+  readonly execution: Execution;
+  readonly head: readonly HistoryEvent[];
+  /** Undefined where the head is all. */
+  readonly token: Uint8Array | undefined;
+}
 
-export async function fetchRuns(
-  service: Pick<WorkflowService, 'getWorkflowExecutionHistory'>,
-  execution: { readonly namespace: string; readonly workflowId: string; readonly runId?: string },
-): Promise<FetchedRuns> {
+const FIRST_PAGE = 50;
+const MAX_PAGE = 500;
+/** Events of a page may grow by so much over the page before. */
+const GROWTH = 4;
+/** Of payloads: decoding it takes a few milliseconds. */
+const PAGE_BYTES = 1024 * 1024;
+/** gRPC's status codes. */
+const NOT_FOUND = 5;
+const RESOURCE_EXHAUSTED = 8;
+
+export async function fetchRuns(service: HistoryService, execution: Execution): Promise<FetchedRuns> {
+  const { runs, complete } = await findRuns(service, execution);
   const histories: History[] = [];
+  for (const run of runs) {
+    const events: HistoryEvent[] = [];
+    for await (const page of readPages(service, run)) events.push(...page);
+    histories.push({ events });
+  }
+  return { histories, complete };
+}
+
+/** The chain by how its runs begin, oldest run first. What Temporal wrote at once it sends at once, whatever the size of the page. */
+export async function findRuns(
+  service: HistoryService,
+  execution: Execution,
+): Promise<{ readonly runs: readonly FoundRun[]; readonly complete: boolean }> {
+  const runs: FoundRun[] = [];
   for (let runId = execution.runId; ;) {
-    const history = await fetchRun(service, { ...execution, runId }).catch((error: unknown) => {
+    const of = { ...execution, ...(runId === undefined ? {} : { runId }) };
+    const found = await ask(service, { execution: of, token: undefined, size: 1 }).catch((error: unknown) => {
       // An older one may have passed its retention; whatever else goes wrong is not the same as "no longer there".
-      if (histories.length > 0 && isNotFound(error)) return undefined;
+      if (runs.length > 0 && codeOf(error) === NOT_FOUND) return undefined;
       throw error;
     });
-    if (!history) return { histories, complete: false };
-    histories.unshift(history);
-    const before = history.events?.[0]?.workflowExecutionStartedEventAttributes?.continuedExecutionRunId;
-    if (!before) return { histories, complete: true };
+    if (!found) return { runs, complete: false };
+    runs.unshift({ execution: of, head: found.events, token: found.token });
+    const before = found.events[0]?.workflowExecutionStartedEventAttributes?.continuedExecutionRunId;
+    if (!before) return { runs, complete: true };
     runId = before;
   }
 }
 
-function isNotFound(error: unknown): boolean {
-  return typeof error === 'object' && error !== null && 'code' in error && error.code === NOT_FOUND;
+export async function* readPages(service: HistoryService, { execution, head, token }: FoundRun): AsyncGenerator<readonly HistoryEvent[]> {
+  // P2
+  const begin = (after: Uint8Array | undefined, size: number): Promise<Page> | undefined => {
+    const coming = after && askInPieces(service, { execution, token: after, size });
+    // Its reader may stop before it is wanted.
+    coming?.catch(() => undefined);
+    return coming;
+  };
+  let coming = begin(token, FIRST_PAGE);
+  yield head;
+  while (coming) {
+    const page: Page = await coming;
+    const fitting = Math.floor((page.events.length * PAGE_BYTES) / bytesOf(page.events));
+    coming = begin(page.token, Math.max(1, Math.min(MAX_PAGE, page.size * GROWTH, fitting)));
+    yield page.events;
+  }
 }
 
-async function fetchRun(
-  service: Pick<WorkflowService, 'getWorkflowExecutionHistory'>,
-  { namespace, workflowId, runId }: { readonly namespace: string; readonly workflowId: string; readonly runId?: string },
-): Promise<History> {
-  const events: NonNullable<History['events']> = [];
-  for (let nextPageToken: Uint8Array | undefined; ;) {
-    const page = await service.getWorkflowExecutionHistory({
-      namespace,
-      execution: { workflowId, runId: runId ?? '' },
-      maximumPageSize: PAGE,
-      ...(nextPageToken ? { nextPageToken } : {}),
-    });
-    events.push(...(page.history?.events ?? []));
-    if (!page.nextPageToken || page.nextPageToken.length === 0) return { events };
-    nextPageToken = page.nextPageToken;
+interface Request {
+  readonly execution: Execution;
+  readonly token: Uint8Array | undefined;
+  readonly size: number;
+}
+
+interface Page {
+  readonly events: readonly HistoryEvent[];
+  readonly token: Uint8Array | undefined;
+  readonly size: number;
+}
+
+/** P1. */
+async function askInPieces(service: HistoryService, request: Request): Promise<Page> {
+  for (let size = request.size; ; size = Math.ceil(size / GROWTH)) {
+    try {
+      return await ask(service, { ...request, size });
+    } catch (error) {
+      if (codeOf(error) !== RESOURCE_EXHAUSTED || size === 1) throw error;
+    }
   }
+}
+
+async function ask(service: HistoryService, { execution, token, size }: Request): Promise<Page> {
+  const { namespace, workflowId, runId } = execution;
+  const { history, nextPageToken } = await service.getWorkflowExecutionHistory({
+    namespace,
+    execution: { workflowId, runId: runId ?? '' },
+    maximumPageSize: size,
+    ...(token && { nextPageToken: token }),
+  });
+  return { events: history?.events ?? [], token: nextPageToken?.length ? nextPageToken : undefined, size };
+}
+
+function bytesOf(events: readonly HistoryEvent[]): number {
+  return events.reduce((sum, event) => {
+    const input = event.activityTaskScheduledEventAttributes?.input ?? event.workflowExecutionSignaledEventAttributes?.input;
+    const payloads = input?.payloads ?? event.activityTaskCompletedEventAttributes?.result?.payloads ?? [];
+    return payloads.reduce((bytes, { data }) => bytes + (data?.length ?? 0), sum);
+  }, 1);
+}
+
+function codeOf(error: unknown): unknown {
+  return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
 }

@@ -10,7 +10,16 @@ import { itemRecordSchema, splitAtCommas, type ItemRecord } from './agent-memory
 import { itemId } from './item-id.js';
 import { openMemory, sizeOf } from './open-memory.js';
 
+/** The tool by which an agent stores something itself. */
+const STORES = 'store_in_memory';
+
 type ToolEntry = Entry & { readonly message: Extract<ConversationMessage, { role: 'tool' }> };
+
+/** False for what `keepItems` would make nothing of. */
+export function speaksOfItems({ message }: Entry): boolean {
+  if (message.role === 'tool') return message.item !== undefined || message.name === STORES;
+  return message.role === 'assistant' && message.blocks.some((block) => block.kind === 'tool-call' && block.name === STORES);
+}
 
 /** Idempotent: an item that is there stays as it is. */
 export async function keepItems(store: Store, key: ConversationKey, entries: readonly Entry[]): Promise<void> {
@@ -49,7 +58,7 @@ async function keepStored(
   for (const { message } of entries) {
     if (message.role !== 'assistant') continue;
     for (const block of message.blocks) {
-      if (block.kind !== 'tool-call' || block.name !== 'store_in_memory') continue;
+      if (block.kind !== 'tool-call' || block.name !== STORES) continue;
       const result = results.get(block.callId);
       if (result?.message.outcome !== 'ok') continue;
       await storeAgain(store, key, result, asObject(await inputOf(store, key, block)));

@@ -1,0 +1,160 @@
+/** Writes what the fold says, many at a time: texts first, then what stands on them. */
+import pLimit from 'p-limit';
+import { userEntry } from '../conversation/entries.js';
+import type { MessageContent, MessageToRecord } from '../conversation/effects.js';
+import type { Beginning } from '../conversation/lives.js';
+import type { Entry, JsonValue } from '../conversation/message.js';
+import { bodiesOf, mediaToRefs, RESULT_INLINE, TEXT_INLINE, toBody } from '../memory/bodies.js';
+import { keepItems, speaksOfItems } from '../memory/channel/items-of-entries.js';
+import { processInput } from '../memory/process-input.js';
+import type { InputProcessor } from '../memory/processors.js';
+import type { ConversationKey, Store } from '../stores/store.js';
+import type { Write } from './fold.js';
+import { healValues } from './shared-values.js';
+
+export interface RestoredEntries {
+  /** Entries that history knows of, those that were missing, and those that are back. */
+  readonly known: number;
+  readonly missing: number;
+  readonly restored: number;
+  readonly lostBodies: readonly string[];
+  readonly problems: readonly string[];
+  readonly beginning: Beginning | undefined;
+}
+
+export interface EntryWriter {
+  /** `bytes`: about what they take. */
+  write(writes: readonly Write[], bytes: number): Promise<void>;
+  end(): Promise<RestoredEntries>;
+}
+
+const MAX_BATCH = 250;
+const BATCH_BYTES = 512 * 1024;
+const AT_ONCE = 16;
+
+type Of<Kind extends Write['kind']> = Extract<Write, { kind: Kind }>;
+
+export function createEntryWriter(store: Store, key: ConversationKey, processors: readonly InputProcessor[] | undefined): EntryWriter {
+  const few = pLimit(AT_ONCE);
+  const known = new Set<number>();
+  const references = new Set<string>();
+  const ofItems: Entry[] = [];
+  const problems: string[] = [];
+  let batch: Write[] = [];
+  let bytes = 0;
+  let missing = 0;
+  let restored = 0;
+  let beginning: Beginning | undefined;
+  let values: Of<'values'> | undefined;
+
+  const put = async (value: JsonValue | undefined): Promise<void> => {
+    if (value !== undefined) await few(() => store.bodies.put(key, JSON.stringify(value)));
+  };
+
+  const messageOf = async ({ message, json, lost }: Of<'message'>): Promise<Entry | undefined> => {
+    const whole = lost ? await joined(store, key, lost) : json;
+    const { slot, turn } = message;
+    if (lost && whole === undefined) {
+      lost.forEach((ref) => references.add(ref));
+      problems.push(`the message of ${turn} (slot ${slot}) came in parts, of which history has no longer all`);
+      return undefined;
+    }
+    try {
+      const full: MessageToRecord = whole === undefined ? message : { ...message, ...(JSON.parse(whole) as MessageContent) };
+      const said = await processInput(processors, key, full);
+      const [text, media] = await Promise.all([
+        toBody(store, key, said.toWellFormed(), TEXT_INLINE),
+        mediaToRefs(store, key, full),
+        put(full.output),
+        put(full.context),
+      ]);
+      return userEntry(full, text, media);
+    } catch (error) {
+      problems.push(
+        `the message of ${turn} (slot ${slot}) cannot be written again: ${error instanceof Error ? error.message : String(error)}`,
+      );
+      return undefined;
+    }
+  };
+
+  const entryOf = async (write: Write): Promise<Entry | undefined> => {
+    if (write.kind === 'message') return messageOf(write);
+    if (write.kind === 'answer') return withTextStored(store, key, write.entry);
+    return write.kind === 'entry' ? write.entry : undefined;
+  };
+
+  const flush = async (): Promise<void> => {
+    const writes = batch;
+    batch = [];
+    bytes = 0;
+    const [made] = await Promise.all([
+      Promise.all(writes.map(entryOf)),
+      ...writes.map((write) => (write.kind === 'body' ? few(() => store.bodies.put(key, write.text)) : undefined)),
+      ...writes.map((write) => (write.kind === 'citation' ? few(() => store.items.cite(key, write.callId, write.citation)) : undefined)),
+    ]);
+    for (const write of writes) {
+      if (write.kind === 'values') await healValues(store, key, (values = write));
+      if (write.kind === 'cut') await store.lives.cut(key, write.cut);
+      if (write.kind === 'beginning') await store.lives.begin(key, (beginning = write.beginning));
+    }
+    // First come, first kept, as in the store.
+    const entries = made.filter((entry): entry is Entry => {
+      if (!entry || known.has(entry.slot)) return false;
+      known.add(entry.slot);
+      return true;
+    });
+    for (const entry of entries) if (entry.messageId === undefined) bodiesOf(entry).forEach((ref) => references.add(ref));
+    ofItems.push(...entries.filter(speaksOfItems));
+    await writeBack(entries);
+  };
+
+  const writeBack = async (entries: readonly Entry[]): Promise<void> => {
+    if (entries.length === 0) return;
+    const lost = await missingOf(store, key, entries);
+    // Also those that are there: the index of their ids may be what was lost.
+    const messages = entries.filter(({ messageId }) => messageId !== undefined);
+    const others = lost.filter(({ messageId }) => messageId === undefined);
+    if (messages.length + others.length > 0) await store.writes.apply(key, { record: messages, append: others });
+    missing += lost.length;
+    restored += lost.length - (lost.length === 0 ? 0 : (await missingOf(store, key, lost)).length);
+  };
+
+  return {
+    async write(writes, size) {
+      batch.push(...writes);
+      bytes += size;
+      if (batch.length >= MAX_BATCH || bytes >= BATCH_BYTES) await flush();
+    },
+
+    async end() {
+      await flush();
+      await keepItems(store, key, ofItems);
+      // Those before it are used no longer.
+      for (const ref of values ? [values.change.ref, values.whole?.ref] : []) if (ref !== undefined) references.add(ref);
+      const there = await Promise.all([...references].map((ref) => few(() => store.bodies.get(key, ref))));
+      const lostBodies = [...references].filter((_, i) => there[i] === undefined);
+      return { known: known.size, missing, restored, lostBodies, problems, beginning };
+    },
+  };
+}
+
+async function missingOf(store: Store, key: ConversationKey, entries: readonly Entry[]): Promise<Entry[]> {
+  const found = await store.entries.read(
+    key,
+    entries.map(({ slot }) => slot),
+  );
+  return entries.filter(({ messageId }, i) => !found[i] || found[i].messageId !== messageId);
+}
+
+/** Undefined when one of them is lost. */
+async function joined(store: Store, key: ConversationKey, refs: readonly string[]): Promise<string | undefined> {
+  const texts = await Promise.all(refs.map((ref) => store.bodies.get(key, ref)));
+  return texts.every((text) => text !== undefined) ? texts.join('') : undefined;
+}
+
+/** A sub-agent's report, or a person's answer, may be long. */
+async function withTextStored(store: Store, key: ConversationKey, entry: Entry): Promise<Entry> {
+  const { message } = entry;
+  if (message.role !== 'tool' || typeof message.text !== 'string') return entry;
+  return { ...entry, message: { ...message, text: await toBody(store, key, message.text, RESULT_INLINE) } };
+}

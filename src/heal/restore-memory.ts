@@ -1,0 +1,60 @@
+/** What became of older turns: summaries, facts, what went to HISTORY as it was, and what is archived. */
+import { consolidationId } from '../memory/consolidation/consolidation-id.js';
+import { redactor } from '../memory/documents/forgetting.js';
+import { factsBatch } from '../memory/facts-batch.js';
+import { learnFacts } from '../memory/learn-facts.js';
+import { DocumentRefused, type ConversationKey, type Store } from '../stores/store.js';
+import type { FoldedFacts, Remainder } from './fold.js';
+import { restoreForgotten, type RememberedWrite } from './remembered.js';
+
+/** Answers with what could not be written, in words. */
+export async function restoreMemory(
+  store: Store,
+  key: ConversationKey,
+  { episodes, facts, undone, fallbacks, archived, active, move, parts }: Remainder,
+  rememberedBy: (scope: string) => Promise<readonly RememberedWrite[]>,
+): Promise<string[]> {
+  for (const text of parts) await store.bodies.put(key, text);
+  // What is to stay forgotten must be there before anything could bring it back.
+  if (facts.length + fallbacks.length > 0) await restoreForgotten(store, key, await rememberedBy(key.scope));
+  for (const episode of episodes) await store.episodes.add(key, episode);
+  for (const learnt of facts) await learnAgain(store, key, learnt);
+  await forgetUndone(store, key, undone);
+  const problems = await appendFallbacks(store, key, fallbacks);
+  if (archived.length > 0) await store.entries.archive(key, archived, move);
+  if (active.length > 0) await store.entries.restore(key, active, move);
+  return problems;
+}
+
+/** As one batch again: where it is there already, nothing changes. */
+async function learnAgain(store: Store, key: ConversationKey, { epoch, turns, facts }: FoldedFacts): Promise<void> {
+  const learnt = facts.map(({ id: _, ...fact }) => fact);
+  await learnFacts(store, key, factsBatch(key, epoch), learnt, { conversation: key.conversation, turn_ids: turns });
+}
+
+/** An old copy of the store may still have what was taken back since. */
+async function forgetUndone(store: Store, key: ConversationKey, undone: Remainder['undone']): Promise<void> {
+  if (undone.length === 0) return;
+  const batches = new Set(undone.map(({ epoch }) => factsBatch(key, epoch)));
+  const learnt = (await store.facts.list(key)).facts.filter(({ batch }) => batch !== null && batches.has(batch));
+  await store.facts.remove(
+    key,
+    learnt.map(({ id }) => id),
+  );
+  for (const { episode } of undone) await store.episodes.remove(key, episode);
+}
+
+async function appendFallbacks(store: Store, key: ConversationKey, fallbacks: Remainder['fallbacks']): Promise<string[]> {
+  if (fallbacks.length === 0) return [];
+  const redact = redactor(await store.documents.forgotten(key), key.scope);
+  const problems: string[] = [];
+  for (const { requestId, ts, text } of fallbacks) {
+    try {
+      await store.documents.appendHistory(key, { id: consolidationId(key, requestId), kind: 'raw-fallback', ts, text: redact(text) });
+    } catch (error) {
+      if (!(error instanceof DocumentRefused)) throw error;
+      problems.push(`what was not summarized could not be written to HISTORY: ${error.message}`);
+    }
+  }
+  return problems;
+}
