@@ -119,7 +119,7 @@ async function runUntil(stop: AbortSignal, config: Config, own: OwnCode, onReady
       rememberedBy,
       statusOf: createStatusOf(connection, namespace),
       askMemory: createAskMemory({ connection, namespace, taskQueue: config.taskQueue }),
-      heal: (key, run) => heal({ service, code, store, processors: own.processors?.input, rememberedBy }, key, run),
+      heal: (key, run) => heal({ service, store, processors: own.processors?.input, rememberedBy }, key, run),
     });
     if (stop.aborted) return;
     const { taskQueue } = config;

@@ -3,6 +3,9 @@ import type { AppContextRef, ToolFinished, ValuesRef } from '../conversation/too
 import type { JsonObject } from '../conversation/message.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 
+/** UTF-8 bytes of a change that travels in the tool's result too, so that healing has it. */
+const HEALED_BYTES = 4 * 1024;
+
 /** Empty where there is none. What the store has lost is an error: a tool that goes on without it could do harm. */
 export async function readAppContext(store: Store, key: ConversationKey, at: AppContextRef | undefined): Promise<JsonObject> {
   if (!at) return {};
@@ -18,7 +21,8 @@ export async function writeAppContext(
 ): Promise<Required<Pick<ToolFinished, 'appContext' | 'contextChange'>>> {
   const put = (values: JsonObject): Promise<{ readonly ref: string }> => store.bodies.put(key, JSON.stringify(values));
   const [whole, part] = await Promise.all([put(withoutNulls({ ...shared, ...change })), put(change)]);
-  return { appContext: { ref: whole.ref }, contextChange: { ref: part.ref, on: on ?? null } };
+  const isShort = Buffer.byteLength(JSON.stringify(change)) <= HEALED_BYTES;
+  return { appContext: { ref: whole.ref }, contextChange: { ref: part.ref, on: on ?? null, ...(isShort && { values: change }) } };
 }
 
 async function readValues(store: Store, key: ConversationKey, { ref, origin }: ValuesRef): Promise<JsonObject> {

@@ -1,11 +1,12 @@
-/** The `call-model` step: load the context, call, stream to the feed, commit answer and cost. */
+/** A model step's call: load the context, call, stream to the feed, commit answer and cost. */
 import { Context, log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { answerIn } from '../conversation/answer.js';
-import type { TurnResult } from '../conversation/contract.js';
-import type { CallModelInput, ModelAnswer } from '../conversation/effects.js';
+import type { FeedEvent, TurnResult } from '../conversation/contract.js';
+import type { ConversationIdentity, MemorySettings, ModelAnswer, ModelStepResult } from '../conversation/effects.js';
 import { assistantEntry } from '../conversation/entries.js';
 import type { AssistantBlock, JsonValue, ModelStop, Usage } from '../conversation/message.js';
+import type { SlotRange } from '../conversation/slots.js';
 import { addUsage } from '../conversation/usage.js';
 import type { ConversationKey } from '../stores/store.js';
 import { ModelInterrupted, type ModelDelta, type ModelResponse } from '../models/model.js';
@@ -14,45 +15,80 @@ import { runHooks, type HookedCall } from '../models/hooks.js';
 import { withLongBlocksStored } from '../memory/bodies.js';
 import { countModelFailure, countRetry } from '../telemetry/metrics.js';
 import { usageTracking } from '../telemetry/usage-tracking.js';
-import { performEffect, type Done } from './effect.js';
+import { performEffect, type Done, type Reserved } from './effect.js';
 import { createFeedWriter, type FeedWriter } from './feed-writer.js';
-import { startHeartbeat, wasStopped } from './heartbeat.js';
+import { wasStopped } from './heartbeat.js';
 import type { ActivityDependencies } from './index.js';
-import { hashOf, keyOf } from './key.js';
+import { keyOf } from './key.js';
 import { misfitOf } from './misfit.js';
 import { planCalls } from './plan-calls.js';
 import { prepareRequest, type PreparedRequest } from './prepare-request.js';
 import { withToolsOf } from './tool-format.js';
 
-export async function callModel(dependencies: ActivityDependencies, input: CallModelInput): Promise<ModelAnswer> {
+/** A call as it is to be made, with the settings that hold for it. */
+export interface CallToMake {
+  readonly identity: ConversationIdentity;
+  readonly session: number;
+  readonly turn: string;
+  readonly call: string;
+  readonly slot: number;
+  readonly seq: number;
+  readonly context: readonly SlotRange[];
+  readonly base: string | null;
+  readonly recap?: string | undefined;
+  readonly memory: Pick<MemorySettings, 'version' | 'forgotten'>;
+  readonly agentHash: string;
+  readonly model: string;
+  readonly firstToolCall: number;
+  readonly output?: string;
+  readonly soFar: { readonly usage: Usage; readonly toolCalls: number };
+}
+
+/** What the ledger has of a call: the answer, and what its step had found. */
+export interface CommittedCall extends Pick<ModelStepResult, 'configured' | 'base' | 'citations'> {
+  readonly answer: ModelAnswer;
+  readonly persisted: boolean;
+}
+
+export async function callModel(
+  dependencies: ActivityDependencies,
+  {
+    input,
+    found,
+    reserved,
+  }: { readonly input: CallToMake; readonly found: Pick<CommittedCall, 'configured' | 'base'>; readonly reserved: Reserved },
+): Promise<CommittedCall> {
   const activity = Context.current();
-  const stopHeartbeat = startHeartbeat(activity);
   const key = keyOf(input.identity);
   const feed = createFeedWriter(dependencies.store.feed, key);
-  // Read while the effect is reserved. What fails here fails the work, and must not be an unhandled rejection before that.
-  const preparing = prepareRequest(dependencies, key, input);
-  preparing.catch(() => undefined);
-  try {
-    const answer = await performEffect<ModelAnswer>(dependencies.store, {
-      key,
-      claim: { id: input.call, hash: hashOf([input.turn, input.slot, input.context, input.model]) },
-      work: ({ id, earlier }) => {
-        if (earlier > 0) feed.publish({ kind: 'reset', turn: input.turn, call: input.call, attempt: id });
-        return preparing.then((prepared) => ask(dependencies, { input, key, activity, feed, attempt: id }, prepared));
-      },
-      fenced: (done) => ({ ...(done?.result ?? answerOf(input, [], 'interrupted', NOTHING, 0)), fenced: true }),
-    });
-    if (answer.stop === 'end' && answer.misfit === undefined && !answer.fenced && !activity.cancellationSignal.aborted)
-      announceEnd(feed, input, answer);
-    await feed.drain();
-    return answer;
-  } finally {
-    stopHeartbeat();
-  }
+  const done = await performEffect<CommittedCall>(dependencies.store, {
+    key,
+    claim: reserved.claim,
+    reserved,
+    work: async ({ id, earlier }) => {
+      if (earlier > 0) feed.publish({ kind: 'reset', turn: input.turn, call: input.call, attempt: id });
+      const prepared = await prepareRequest(dependencies, key, input);
+      const { result: answer, ...rest } = await ask(dependencies, { input, key, activity, feed, attempt: id }, prepared);
+      // What was said comes before the news that it is all.
+      await feed.drain();
+      const { citations } = prepared;
+      return {
+        ...rest,
+        result: { ...found, ...(citations.length > 0 && { citations }), answer, persisted: true },
+        ...(endsTurn(answer, activity) && { publish: [{ id: `${input.call}/end`, event: endOf(input, answer) }] }),
+      };
+    },
+    fenced: (finished) => ({
+      ...found,
+      persisted: true,
+      answer: { ...(finished?.result.answer ?? answerOf(input, [], 'interrupted', NOTHING, 0)), fenced: true },
+    }),
+  });
+  return { ...done, answer: { ...done.answer, persisted: done.persisted } };
 }
 
 interface Attempt {
-  readonly input: CallModelInput;
+  readonly input: CallToMake;
   readonly key: ConversationKey;
   readonly activity: Context;
   readonly feed: FeedWriter;
@@ -115,12 +151,12 @@ function textOf(blocks: readonly AssistantBlock[]): string {
 }
 
 /** Ids are ours; the provider's are its own business. Numbered through the turn. */
-function withOurCallIds(blocks: readonly AssistantBlock[], { turn, firstToolCall }: CallModelInput): AssistantBlock[] {
+function withOurCallIds(blocks: readonly AssistantBlock[], { turn, firstToolCall }: CallToMake): AssistantBlock[] {
   let number = firstToolCall;
   return blocks.map((block) => (block.kind === 'tool-call' ? { ...block, callId: `${turn}/c${number++}` } : block));
 }
 
-function answerOf(input: CallModelInput, blocks: readonly AssistantBlock[], stop: ModelStop, usage: Usage, at: number): ModelAnswer {
+function answerOf(input: CallToMake, blocks: readonly AssistantBlock[], stop: ModelStop, usage: Usage, at: number): ModelAnswer {
   const { session, turn, call, slot, model, identity } = input;
   return { life: identity.life, session, turn, call, slot, ts: at / 1000, model, blocks, stop, usage, plans: [], persisted: true };
 }
@@ -129,8 +165,12 @@ function publishDelta(feed: FeedWriter, delta: ModelDelta, ids: { turn: string; 
   if (delta.kind !== 'tool-call') feed.publish({ kind: delta.kind, ...ids, text: delta.text });
 }
 
-/** The workflow ends the turn on this answer and needs no step for it, so the news is given here. */
-function announceEnd(feed: FeedWriter, { turn, soFar }: CallModelInput, answer: ModelAnswer): void {
+/** The workflow ends the turn on such an answer and needs no step for it, so the news is given with the commit. */
+function endsTurn({ stop, misfit }: ModelAnswer, activity: Context): boolean {
+  return stop === 'end' && misfit === undefined && !activity.cancellationSignal.aborted;
+}
+
+function endOf({ turn, soFar }: CallToMake, answer: ModelAnswer): JsonValue {
   const result: TurnResult = {
     turnId: turn,
     ...(answerIn(answer.blocks) ?? { text: '' }),
@@ -138,7 +178,8 @@ function announceEnd(feed: FeedWriter, { turn, soFar }: CallModelInput, answer: 
     usage: addUsage(soFar.usage, answer.usage),
     toolCalls: soFar.toolCalls,
   };
-  feed.publish({ kind: 'turn-finished', turn, result });
+  const event: FeedEvent = { kind: 'turn-finished', turn, result };
+  return event as unknown as JsonValue;
 }
 
 const NOTHING: Usage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, costUsd: 0 };

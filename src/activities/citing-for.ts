@@ -6,7 +6,6 @@ import { Context, log } from '@temporalio/activity';
 import pLimit from 'p-limit';
 import type { AgentConfig } from '../agents/agent-config.js';
 import { isKept, newFrom, type KeptResult } from '../conversation/citing.js';
-import type { CallModelInput } from '../conversation/effects.js';
 import { shownText, type ConversationMessage } from '../conversation/message.js';
 import { textOf } from '../memory/bodies.js';
 import { MEMORY_TOOLS } from '../memory/channel/agent-memory.js';
@@ -16,6 +15,7 @@ import type { ConversationKey } from '../stores/store.js';
 import { createAsker } from './ask-model.js';
 import { inputBudget } from './budget.js';
 import type { Citing } from './context.js';
+import type { CallToMake } from './call-model.js';
 import type { ActivityDependencies } from './index.js';
 import { hasMemoryChannel } from './offered-tools.js';
 
@@ -25,25 +25,34 @@ const AT_ONCE = 4;
 const PATIENCE_MS = 30_000;
 const NONE: ReadonlyMap<string, string> = new Map();
 
+export interface MadeCitation {
+  readonly callId: string;
+  readonly citation: string;
+}
+
+export interface CitingWanted {
+  readonly input: CallToMake;
+  readonly config: AgentConfig;
+  /** Told of each that a model has made. */
+  readonly made: (citation: MadeCitation) => void;
+}
+
 /** Undefined where the agent has no memory channel. */
 export function citingFor(
   dependencies: ActivityDependencies,
   key: ConversationKey,
-  input: CallModelInput,
-  config: AgentConfig,
+  { input, config, made }: CitingWanted,
 ): Citing | undefined {
   if (!hasMemoryChannel(config, dependencies.tools)) return undefined;
   const budget = inputBudget(config, input.model);
   return {
     citeOld: async (messages) =>
-      citeOld(messages, config.memory.compactWithModel ? await madeByModel(dependencies, key, { input, config, messages }) : NONE),
+      citeOld(messages, config.memory.compactWithModel ? await madeByModel(dependencies, key, { input, config, made, messages }) : NONE),
     frameNew: (messages) => frameNew(messages, budget),
   };
 }
 
-interface Making {
-  readonly input: CallModelInput;
-  readonly config: AgentConfig;
+interface Making extends CitingWanted {
   readonly messages: readonly ConversationMessage[];
 }
 
@@ -51,7 +60,7 @@ interface Making {
 async function madeByModel(
   dependencies: ActivityDependencies,
   key: ConversationKey,
-  { input, config, messages }: Making,
+  { input, config, made, messages }: Making,
 ): Promise<ReadonlyMap<string, string>> {
   const { store } = dependencies;
   const old = messages
@@ -66,7 +75,7 @@ async function madeByModel(
   const patience = AbortSignal.timeout(PATIENCE_MS);
   const ask = asker(dependencies, input, config, patience);
   const few = pLimit(AT_ONCE);
-  await Promise.all(missing.map((message) => few(() => make(dependencies, key, { message, goal, config, ask }))));
+  await Promise.all(missing.map((message) => few(() => make(dependencies, key, { message, goal, config, ask, tell: made }))));
   // The first that was stored counts, whoever made it.
   return toMap(callIds, await store.items.citations(key, callIds));
 }
@@ -79,7 +88,14 @@ async function make(
     goal,
     config,
     ask,
-  }: { readonly message: KeptResult; readonly goal: string; readonly config: AgentConfig; readonly ask: ReturnType<typeof asker> },
+    tell,
+  }: {
+    readonly message: KeptResult;
+    readonly goal: string;
+    readonly config: AgentConfig;
+    readonly ask: ReturnType<typeof asker>;
+    readonly tell: CitingWanted['made'];
+  },
 ): Promise<void> {
   const { callId, name, item } = message;
   const prompt = config.memory.compactionPrompt;
@@ -100,9 +116,10 @@ async function make(
   });
   // Also that it was of no use: a citation that came later would change what has been sent.
   await store.items.cite(key, callId, made ?? '');
+  tell({ callId, citation: made ?? '' });
 }
 
-function asker({ models }: ActivityDependencies, { model }: CallModelInput, config: AgentConfig, patience: AbortSignal) {
+function asker({ models }: ActivityDependencies, { model }: CallToMake, config: AgentConfig, patience: AbortSignal) {
   const name = config.context.summaryModel ?? model;
   const activity = Context.current();
   const { ask } = createAsker({

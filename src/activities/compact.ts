@@ -52,17 +52,17 @@ export async function compact(dependencies: ActivityDependencies, input: Compact
   }
 }
 
-function inputsHash({ session, context, currentTurn }: CompactInput): string {
-  return hashOf([session, context, currentTurn]);
+function inputsHash({ session, leftOut, context, currentTurn }: CompactInput): string {
+  return hashOf([session, leftOut, context, currentTurn]);
 }
 
-/** The `uncompact` step: the next request is what it would have been. Local: a few writes, each harmless when repeated. */
-export async function uncompact(store: Store, { identity, epoch, episode, archived }: UncompactInput): Promise<void> {
+/** The `uncompact` step: the next request is what it would have been. A few writes, each harmless when repeated. */
+export async function uncompact(store: Store, { identity, move, epoch, episode, archived }: UncompactInput): Promise<void> {
   const key = keyOf(identity);
   // By their batch: a store that was healed meanwhile may have given its facts other numbers.
   const batch = factsBatch(key, epoch);
   const learnt = (await store.facts.list(key)).facts.filter((fact) => fact.batch === batch).map(({ id }) => id);
-  await Promise.all([store.episodes.remove(key, episode), store.facts.remove(key, learnt), store.entries.restore(key, archived)]);
+  await Promise.all([store.episodes.remove(key, episode), store.facts.remove(key, learnt), store.entries.restore(key, archived, move)]);
 }
 
 async function makeMemory(
@@ -137,7 +137,7 @@ async function makeMemory(
   };
   await store.episodes.add(key, { ...episode, session, epoch, slots: window.slots, made });
   const { ref } = await store.bodies.put(key, text);
-  await store.entries.archive(key, window.slots);
+  await store.entries.archive(key, window.slots, input.move);
 
   const usage = spent();
   const result: Compacted & { readonly persisted: boolean } = {
@@ -163,8 +163,8 @@ async function makeMemory(
 }
 
 /** In the order of the context; what the store has lost for good is left out of what is summarized. */
-async function entriesOf(dependencies: ActivityDependencies, key: ConversationKey, { context }: CompactInput): Promise<Entry[]> {
-  const entries = await readHealed(dependencies, key, slotsOf(context));
+async function entriesOf(dependencies: ActivityDependencies, key: ConversationKey, { leftOut, context }: CompactInput): Promise<Entry[]> {
+  const entries = await readHealed(dependencies, key, slotsOf([...leftOut, ...context]));
   return entries.filter((entry) => entry !== undefined);
 }
 

@@ -9,14 +9,22 @@ import { randomUUID } from 'node:crypto';
 import { ApplicationFailure } from '@temporalio/common';
 import type { Entry, JsonValue } from '../conversation/message.js';
 import type { ItemRecord } from '../memory/channel/agent-memory.js';
-import { StoreUnavailable, type ConversationKey, type EffectClaim, type Store } from '../stores/store.js';
+import { StoreUnavailable, type ConversationKey, type EffectClaim, type LiveEvent, type Reservation, type Store } from '../stores/store.js';
 
 export interface Effect<Result> {
   readonly key: ConversationKey;
   readonly claim: EffectClaim;
+  /** By an attempt that has reserved it together with other writes. */
+  readonly reserved?: Reserved;
   /** `earlier`: how many attempts reserved this before and did not commit. */
   readonly work: (attempt: { readonly id: string; readonly earlier: number }) => Promise<Done<Result>>;
   readonly fenced: (done?: Done<Result>) => Result;
+}
+
+export interface Reserved {
+  readonly claim: EffectClaim;
+  readonly attempt: string;
+  readonly reservation: Reservation | undefined;
 }
 
 export interface Done<Result> {
@@ -26,6 +34,8 @@ export interface Done<Result> {
   readonly usage?: JsonValue;
   /** Written with the entry or not at all. */
   readonly items?: readonly ItemRecord[];
+  /** Told to watchers once it has committed. */
+  readonly publish?: readonly LiveEvent[];
 }
 
 type Persistable = { readonly persisted: boolean };
@@ -35,17 +45,17 @@ const PAUSE_MS = 250;
 
 export async function performEffect<Result extends Persistable>(store: Store, effect: Effect<Result>): Promise<Result> {
   const { key, claim } = effect;
-  const id = randomUUID();
-  const reservation = await insist(() => store.effects.reserve(key, claim, id));
+  const id = effect.reserved?.attempt ?? randomUUID();
+  const reservation = effect.reserved?.reservation ?? (await insist(() => store.effects.reserve(key, claim, id)));
   if (reservation.status === 'committed') return reservation.result as unknown as Result;
   if (reservation.status === 'fenced') return effect.fenced();
   if (reservation.status === 'conflict') throw conflict(claim);
 
   const done = await effect.work({ id, earlier: reservation.earlier });
   try {
-    const { result, entry, usage, items } = done;
+    const { result, entry, ...extras } = done;
     const entries = entry ? [entry] : [];
-    const commitment = await insist(() => store.effects.commit(key, claim, result as unknown as JsonValue, entries, usage, items));
+    const commitment = await insist(() => store.effects.commit(key, claim, result as unknown as JsonValue, entries, extras));
     if (commitment.status === 'committed') return commitment.result as unknown as Result;
     if (commitment.status === 'fenced') return effect.fenced(done);
   } catch (error) {
@@ -59,7 +69,7 @@ export async function performEffect<Result extends Persistable>(store: Store, ef
  * Tried again in place. What is done is paid for, and what has one attempt only would be told as "outcome unknown" without ever
  * having run: a store that blinks should not show.
  */
-async function insist<T>(write: () => Promise<T>): Promise<T> {
+export async function insist<T>(write: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await write();

@@ -6,32 +6,38 @@
  */
 import type { FeedEvent } from '../conversation/contract.js';
 import type { JsonValue } from '../conversation/message.js';
-import type { ConversationKey, Feed } from '../stores/store.js';
+import type { ConversationKey, Feed, LiveEvent } from '../stores/store.js';
 
 export interface FeedWriter {
-  publish(event: FeedEvent): void;
+  /** With an `id` it is published once, also by another attempt. */
+  publish(event: FeedEvent, id?: string): void;
   /** Resolves when all is written or given up, after `limitMs` at the latest. */
   drain(limitMs?: number): Promise<void>;
 }
 
-const MOST_WAITING = 2_000;
+const MAX_WAITING = 2_000;
+
+interface Waiting {
+  readonly id?: string;
+  readonly event: FeedEvent;
+}
 
 export function createFeedWriter(feed: Feed, key: ConversationKey): FeedWriter {
-  let waiting: FeedEvent[] = [];
+  let waiting: Waiting[] = [];
   let writing: Promise<void> | undefined;
 
   const write = async (): Promise<void> => {
     while (waiting.length > 0) {
       const batch = mergeTexts(waiting);
       waiting = [];
-      await feed.publish(key, batch as unknown as JsonValue[]).catch(() => undefined);
+      await feed.publish(key, batch as readonly LiveEvent[]).catch(() => undefined);
     }
     writing = undefined;
   };
 
   return {
-    publish(event) {
-      if (waiting.length < MOST_WAITING) waiting.push(event);
+    publish(event, id) {
+      if (waiting.length < MAX_WAITING) waiting.push({ event, ...(id !== undefined && { id }) });
       writing ??= write();
     },
     async drain(limitMs = 1_000) {
@@ -44,13 +50,14 @@ export function createFeedWriter(feed: Feed, key: ConversationKey): FeedWriter {
   };
 }
 
-export function mergeTexts(events: readonly FeedEvent[]): FeedEvent[] {
-  const merged: FeedEvent[] = [];
-  for (const event of events) {
-    const last = merged[merged.length - 1];
+export function mergeTexts(events: readonly Waiting[]): { readonly id?: string; readonly event: JsonValue }[] {
+  const merged: Waiting[] = [];
+  for (const one of events) {
+    const { event } = one;
+    const last = merged[merged.length - 1]?.event;
     const same = (event.kind === 'text' || event.kind === 'thinking') && last?.kind === event.kind && last.attempt === event.attempt;
-    if (same) merged[merged.length - 1] = { ...last, text: last.text + event.text };
-    else merged.push(event);
+    if (same) merged[merged.length - 1] = { event: { ...last, text: last.text + event.text } };
+    else merged.push(one);
   }
-  return merged;
+  return merged as readonly unknown[] as { readonly id?: string; readonly event: JsonValue }[];
 }

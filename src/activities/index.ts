@@ -5,12 +5,20 @@ import type {
   AskMemoryInput,
   ConsolidateInput,
   Consolidated,
-  PutAway,
-  PutAwayInput,
+  Evicted,
+  EvictInput,
   Remembered,
   RememberInput,
 } from '../conversation/memory-effects.js';
-import type { CallModelInput, HealInput, ModelAnswer, Recalled, RecallInput, Recorded, RecordInput } from '../conversation/effects.js';
+import type {
+  HealInput,
+  ModelStepInput,
+  ModelStepResult,
+  Recalled,
+  RecallInput,
+  StoreStepInput,
+  StoreStepResult,
+} from '../conversation/effects.js';
 import type { CompactInput, Compacted, TruncateInput, Truncated, UncompactInput } from '../conversation/compaction-effects.js';
 import type { NotifyInput, RunToolInput, ToolFinished } from '../conversation/tool-effects.js';
 import type { OpenedOrigin, OpenOriginInput, RewindInput, Rewound } from '../conversation/lineage-effects.js';
@@ -25,7 +33,6 @@ import type { ConversationKey, Store } from '../stores/store.js';
 import type { ServerTools } from '../tools/mcp/server-tools.js';
 import type { ToolRegistry } from '../tools/registry.js';
 import { askMemory, type AskMemory } from './ask-memory.js';
-import { callModel } from './call-model.js';
 import { care, type CareInput } from './care.js';
 import { compact, uncompact } from './compact.js';
 import { consolidate } from './consolidate.js';
@@ -35,16 +42,16 @@ import { toApplicationFailure } from './failures.js';
 import type { RememberedBy } from './heal-memory.js';
 import { startHeartbeat } from './heartbeat.js';
 import { keyOf } from './key.js';
+import { evict } from './evict.js';
 import { lookAfter, type LookAfterInput, type StatusOf } from './look-after.js';
+import { modelStep } from './model-step.js';
 import { notifyOfWait, type Notify } from './notify.js';
 import { openOrigin } from './open-origin.js';
-import { persist, type PersistInput } from './persist.js';
-import { putAway } from './put-away.js';
 import { recall } from './recall.js';
-import { record } from './record.js';
 import { remember } from './remember.js';
 import { rewind } from './rewind.js';
 import { runTool } from './run-tool.js';
+import { storeStep } from './store-step.js';
 import { truncate } from './truncate.js';
 
 export interface ActivityDependencies {
@@ -66,7 +73,7 @@ export interface ActivityDependencies {
   readonly rememberedBy?: RememberedBy;
   /** Versions of MEMORY.md that could not be brought back: not tried again by this worker. */
   readonly lostMemories?: Set<string>;
-  /** Whether our search attributes are registered where the worker works. Quick: asked inside a local activity. */
+  /** Whether our search attributes are registered where the worker works. Asked once in each run of a conversation. */
   readonly hasSearchAttributes?: () => Promise<boolean>;
   /** Of what people say, and of what tools answer; in their order, before it is stored. */
   readonly processors?: Processors;
@@ -75,7 +82,7 @@ export interface ActivityDependencies {
   readonly compactors?: CompactorRegistry;
   /** By tool: what stands for long results, beside the built-in ones. */
   readonly compactionPlugins?: CompactionPlugins;
-  /** How Temporal says that a workflow stands, such as RUNNING. Without it nobody looks after sub-agents of earlier runs. */
+  /** How Temporal says that a workflow stands, such as RUNNING. Without it sub-agents of earlier runs are not looked after. */
   readonly statusOf?: StatusOf;
   /** Tells somebody that a person is waited for. Without it nobody is told. */
   readonly notify?: Notify;
@@ -84,14 +91,14 @@ export interface ActivityDependencies {
 }
 
 export interface Activities {
-  record(input: RecordInput): Promise<Recorded>;
-  persist(input: PersistInput): Promise<void>;
+  'model-step'(input: ModelStepInput): Promise<ModelStepResult>;
+  'store-step'(input: StoreStepInput): Promise<StoreStepResult>;
   recall(input: RecallInput): Promise<Recalled>;
   heal(input: HealInput): Promise<void>;
   compact(input: CompactInput): Promise<Compacted>;
   uncompact(input: UncompactInput): Promise<void>;
   'ask-memory'(input: AskMemoryInput): Promise<void>;
-  'put-away'(input: PutAwayInput): Promise<PutAway>;
+  evict(input: EvictInput): Promise<Evicted>;
   'open-origin'(input: OpenOriginInput): Promise<OpenedOrigin>;
   rewind(input: RewindInput): Promise<Rewound>;
   consolidate(input: ConsolidateInput): Promise<Consolidated>;
@@ -102,7 +109,6 @@ export interface Activities {
   'look-after'(input: LookAfterInput): Promise<string>;
   truncate(input: TruncateInput): Promise<Truncated>;
   notify(input: NotifyInput): Promise<void>;
-  'call-model'(input: CallModelInput): Promise<ModelAnswer>;
   'run-tool'(input: RunToolInput): Promise<ToolFinished>;
 }
 
@@ -110,14 +116,14 @@ export function createActivities(given: ActivityDependencies): Activities {
   const dependencies: ActivityDependencies = { lostMemories: new Set(), ...given };
   const { store } = dependencies;
   return {
-    record: (input) => classified(record(dependencies, input)),
-    persist: (input) => classified(persist(store, input)),
+    'model-step': (input) => classified(modelStep(dependencies, input)),
+    'store-step': (input) => classified(storeStep(dependencies, input)),
     recall: (input) => classified(recall(store, input)),
     heal: (input) => classified(healBySlots(dependencies, input)),
     compact: (input) => classified(compact(dependencies, input)),
     uncompact: (input) => classified(uncompact(store, input)),
     'ask-memory': (input) => classified(askMemory(dependencies.askMemory, input)),
-    'put-away': (input) => classified(putAway(store, input)),
+    evict: (input) => classified(evict(store, input)),
     'open-origin': (input) => classified(openOrigin(dependencies, input)),
     rewind: (input) => classified(rewind(dependencies, input)),
     consolidate: (input) => classified(consolidate(dependencies, input)),
@@ -128,7 +134,6 @@ export function createActivities(given: ActivityDependencies): Activities {
     'look-after': (input) => classified(lookAfter(dependencies.statusOf, input)),
     truncate: (input) => classified(truncate(dependencies, input)),
     notify: (input) => classified(notifyOfWait(dependencies, input)),
-    'call-model': (input) => classified(callModel(dependencies, input)),
     'run-tool': (input) => classified(runTool(dependencies, input)),
   };
 }

@@ -7,7 +7,7 @@ import type { Tool, ToolPolicy } from '../tools/tool.js';
 import { hashOf } from './key.js';
 
 /** A tool that is not there still gets a plan: its run answers that it is not there. */
-const MISSING: ToolPolicy = { local: true, repeatable: true, timeoutMs: 1_000 };
+const MISSING: ToolPolicy = { quick: true, repeatable: true, timeoutMs: 1_000 };
 
 export function planCalls(blocks: readonly AssistantBlock[], offered: readonly Tool[], config: AgentConfig, agent: string): ToolPlan[] {
   return blocks.flatMap((block) => {
@@ -23,9 +23,14 @@ function planCall(
   config: AgentConfig,
   agent: string,
 ): ToolPlan {
-  const { local, repeatable, timeoutMs, attempts } = tool?.policy ?? MISSING;
+  const { quick, repeatable, timeoutMs, attempts = 1 } = tool?.policy ?? MISSING;
   const fingerprint = hashOf([name, input]).slice(0, 16);
-  const plan: ToolPlan = { local, repeatable, timeoutMs: config.limits.toolTimeoutMs ?? timeoutMs, fingerprint };
+  const plan: ToolPlan = {
+    rides: quick && repeatable && attempts === 1,
+    repeatable,
+    timeoutMs: config.limits.toolTimeoutMs ?? timeoutMs,
+    fingerprint,
+  };
   if (!tool) return plan;
   const { policy, why } = approvalFor(config.approvals, tool, input, agent);
   const instead = tool.instead?.(input, {
@@ -36,7 +41,7 @@ function planCall(
   });
   return {
     ...plan,
-    ...(attempts !== undefined && attempts > 1 && { attempts }),
+    ...(attempts > 1 && { attempts }),
     ...(tool.verify && { verifiable: true }),
     ...(policy === 'ask' && { approval: { policy, expiresMs: config.approvalExpiryMs, ...(why === undefined ? {} : { why }) } }),
     ...(policy === 'deny' && {

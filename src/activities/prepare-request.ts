@@ -1,5 +1,4 @@
 /** The one place where a request is assembled (seed 000, section 18: `prepareRequest`). What it reads is stable within a turn. */
-import type { CallModelInput } from '../conversation/effects.js';
 import type { AgentConfig } from '../agents/agent-config.js';
 import type { LoadedAgent } from '../agents/load-agent.js';
 import type { ConversationMessage, JsonObject } from '../conversation/message.js';
@@ -11,9 +10,10 @@ import { tokenCounterFor, type TokenCounter } from '../models/token-counter.js';
 import type { ConversationKey } from '../stores/store.js';
 import type { Tool } from '../tools/tool.js';
 import { inputBudget } from './budget.js';
-import { citingFor } from './citing-for.js';
+import { citingFor, type MadeCitation } from './citing-for.js';
 import { fitting, loadBase, loadContext, loadMemory, loadRecap, type Said } from './context.js';
 import { fixedTokens } from './fixed-tokens.js';
+import type { CallToMake } from './call-model.js';
 import type { ActivityDependencies } from './index.js';
 import { hashOf } from './key.js';
 import { systemPrompt } from './system-prompt.js';
@@ -26,6 +26,8 @@ export interface PreparedRequest {
   readonly offered: readonly Tool[];
   /** Hash of what every request of this epoch begins with: model, system prompt, tools, the epoch's base. */
   readonly prefix: string;
+  /** What stands for long results from now on, made by a model for this request: healing must have it again. */
+  readonly citations: readonly MadeCitation[];
   /** What the turn's answer must fit. */
   readonly schema?: JsonObject;
 }
@@ -33,26 +35,27 @@ export interface PreparedRequest {
 export async function prepareRequest(
   dependencies: ActivityDependencies,
   key: ConversationKey,
-  input: CallModelInput,
+  input: CallToMake,
 ): Promise<PreparedRequest> {
   const { agents } = dependencies;
   const { identity, context, base, agentHash, recap } = input;
   const loadingAgent = agents(identity.agent, identity.scope, agentHash);
-  const citing = loadingAgent.then(({ config }) => citingFor(dependencies, key, input, config));
+  const citations: MadeCitation[] = [];
+  const citing = loadingAgent.then(({ config }) => citingFor(dependencies, key, { input, config, made: (one) => citations.push(one) }));
   // Both may fail before anybody waits for them.
   citing.catch(() => undefined);
   const loading = loadContext(dependencies, key, context, citing);
   const [agent, messages, before, memory, left, output, counter] = await Promise.all([
     loadingAgent,
     loading,
-    loadBase(dependencies, key, { ref: base, forgotten: input.memory?.forgotten ?? 0 }, loading),
-    loadMemory(dependencies, key, input.memory?.version),
-    loadRecap(dependencies, key, { ref: recap, forgotten: input.memory?.forgotten ?? 0 }, loading),
+    loadBase(dependencies, key, { ref: base, forgotten: input.memory.forgotten }, loading),
+    loadMemory(dependencies, key, input.memory.version),
+    loadRecap(dependencies, key, { ref: recap, forgotten: input.memory.forgotten }, loading),
     input.output === undefined ? undefined : dependencies.store.bodies.get(key, input.output),
     tokenCounterFor(input.model),
   ]);
   const { offered } = await toolsOf(dependencies, key, agent, { patienceMs: SERVER_PATIENCE_MS, turn: input.turn });
-  return assemble(
+  const assembled = assemble(
     { config: agent.config, system: systemPrompt(agent, memory, left) },
     offered,
     before,
@@ -61,6 +64,7 @@ export async function prepareRequest(
     counter,
     output === undefined ? undefined : (JSON.parse(output) as JsonObject),
   );
+  return { ...assembled, citations };
 }
 
 function assemble(
@@ -68,10 +72,10 @@ function assemble(
   offered: readonly Tool[],
   base: readonly ConversationMessage[],
   said: readonly Said[],
-  input: CallModelInput,
+  input: CallToMake,
   { count }: TokenCounter,
   schema: JsonObject | undefined,
-): PreparedRequest {
+): Omit<PreparedRequest, 'citations'> {
   const { provider, model } = splitModel(input.model);
   const described = offered.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
   const budget = inputBudget(config, input.model) - fixedTokens(system, offered, count) - tokensOf(base, count);

@@ -18,7 +18,7 @@ export async function rewind(dependencies: ActivityDependencies, input: RewindIn
   const stopHeartbeat = startHeartbeat(Context.current());
   try {
     const { store } = dependencies;
-    const { identity, requestId, to, slot, at } = input;
+    const { identity, requestId, move, to, slot, at } = input;
     const key = keyOf(identity);
     const { past, prefix } = await readPrefix(dependencies, { key, run: 'latest', turn: to }, identity);
 
@@ -51,9 +51,9 @@ export async function rewind(dependencies: ActivityDependencies, input: RewindIn
       : null;
     if (cut) {
       await store.lives.cut(key, cut);
-      await store.entries.archive(key, cut.slots);
+      await store.entries.archive(key, cut.slots, move);
     }
-    await store.entries.restore(key, resumed.context);
+    await store.entries.restore(key, resumed.context, move);
     const episodes = session === input.session ? [] : toRetold(prefix, input.compactions, session);
     for (const { episode, ...place } of episodes) await store.episodes.add(key, { ...episode, ...place, epoch: 0 });
     log.info('rewound', { to, turns: gone.length });

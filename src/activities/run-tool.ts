@@ -1,10 +1,10 @@
-/** The `run-tool` step: find, check, run within limits, commit. Whatever goes wrong inside a tool is a result that the model reads. */
+/** A tool call, in an activity of its own or riding on a model step: find, check, run within limits, commit. Whatever goes wrong inside a tool is a result that the model reads. */
 import { Context, log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { LoadedAgent } from '../agents/load-agent.js';
 import type { RunToolInput, ToolFinished } from '../conversation/tool-effects.js';
 import { toolEntry } from '../conversation/entries.js';
-import { shownText, type Entry, type JsonObject, type JsonValue, type ToolOutcome } from '../conversation/message.js';
+import { shownText, type JsonObject, type JsonValue, type ToolOutcome } from '../conversation/message.js';
 import { beginningOf } from '../conversation/text.js';
 import type { ConversationKey } from '../stores/store.js';
 import type { ToolContext } from '../tools/tool.js';
@@ -15,7 +15,7 @@ import { countTool } from '../telemetry/metrics.js';
 import { readAppContext, writeAppContext } from './app-context.js';
 import { readHealed } from './context.js';
 import { performEffect, type Done } from './effect.js';
-import { createFeedWriter } from './feed-writer.js';
+import { createFeedWriter, type FeedWriter } from './feed-writer.js';
 import { startHeartbeat, wasStopped } from './heartbeat.js';
 import type { ActivityDependencies } from './index.js';
 import { keepResult, type KeptText } from './keep-result.js';
@@ -37,20 +37,43 @@ const UNKNOWN: Ended = {
 export async function runTool(dependencies: ActivityDependencies, input: RunToolInput): Promise<ToolFinished> {
   const activity = Context.current();
   const stopHeartbeat = startHeartbeat(activity);
+  const feed = createFeedWriter(dependencies.store.feed, keyOf(input.identity));
+  try {
+    const finished = await performTool(dependencies, input, { activity, signal: activity.cancellationSignal, feed, isRiding: false });
+    await feed.drain();
+    return finished;
+  } finally {
+    stopHeartbeat();
+  }
+}
+
+export interface Surrounding {
+  readonly activity: Context;
+  /** Its activity's, or what all tools of a step have together. */
+  readonly signal: AbortSignal;
+  readonly feed: FeedWriter;
+  /** On a model step: there is no time to wait for anybody. */
+  readonly isRiding: boolean;
+}
+
+/** Under the ledger: what has committed is answered and not run again. */
+export async function performTool(dependencies: ActivityDependencies, input: RunToolInput, around: Surrounding): Promise<ToolFinished> {
+  const { activity, feed, isRiding } = around;
   const { store } = dependencies;
   const key = keyOf(input.identity);
-  const feed = createFeedWriter(store.feed, key);
   const { turn, callId, name } = input;
 
   const work = async (earlier: number): Promise<Done<ToolFinished>> => {
     const asked = await askedFor(dependencies, input);
     const argument = input.person?.input ?? asked.argument;
-    feed.publish({ kind: 'tool-started', turn, callId, name, input: beginningOf(JSON.stringify(argument), 200) });
+    feed.publish({ kind: 'tool-started', turn, callId, name, input: beginningOf(JSON.stringify(argument), 200) }, `${callId}/start`);
     const agent = await dependencies.agents(input.identity.agent, input.identity.scope);
     const { config } = agent;
     const { memory, spent } = toolMemory(dependencies, input, { config, model: asked.model, activity });
-    const ended = await run(dependencies, { input, agent, memory, argument, activity, earlier });
-    const tries = (input.plan.attempts ?? 1) - activity.info.attempt;
+    const began = performance.now();
+    const ended = await run(dependencies, { input, agent, memory, argument, around, earlier });
+    const ms = Math.round(performance.now() - began);
+    const tries = isRiding ? 0 : (input.plan.attempts ?? 1) - activity.info.attempt;
     if (ended.outcome === 'error' && tries > 0 && !wasStopped(activity)) throw ApplicationFailure.retryable(ended.text, 'tool-failed');
     countTool(dependencies.tools.find(name)?.name, ended.outcome);
     log.info('tool finished', { tool: name, outcome: ended.outcome });
@@ -69,28 +92,23 @@ export async function runTool(dependencies: ActivityDependencies, input: RunTool
     const usage = spent();
     const told = { ...(task && { task }), ...(files && { files }), ...(appContext && { appContext, contextChange }) };
     const beside = { ...told, ...(item && { item }), ...(usage && { usage }) };
-    const finished: ToolFinished = { ...finishedOf(input, ended.outcome, ''), ts, text, ...beside };
+    const finished: ToolFinished = { ...finishedOf(input, ended.outcome, ''), ts, ms, text, ...beside };
     return { result: finished, entry: toolEntry(finished, input.seq), ...(record && { items: [record] }) };
   };
 
-  try {
-    const finished = await performEffect<ToolFinished>(store, {
-      key,
-      claim: {
-        id: callId,
-        hash: hashOf([turn, input.slot, input.askedIn, name, ...(input.person?.input === undefined ? [] : [input.person.input])]),
-      },
-      work: ({ earlier }) => work(earlier),
-      fenced: (done) => ({ ...(done?.result ?? finishedOf(input, 'unknown', '')), fenced: true }),
-    });
-    const preview = beginningOf(shownText(finished.text), 200);
-    // A settled call has had its end announced; this one came too late to count.
-    if (!finished.fenced) feed.publish({ kind: 'tool-finished', turn, callId, name, outcome: finished.outcome, preview });
-    await feed.drain();
-    return finished;
-  } finally {
-    stopHeartbeat();
-  }
+  const finished = await performEffect<ToolFinished>(store, {
+    key,
+    claim: {
+      id: callId,
+      hash: hashOf([turn, input.slot, input.askedIn, name, ...(input.person?.input === undefined ? [] : [input.person.input])]),
+    },
+    work: ({ earlier }) => work(earlier),
+    fenced: (done) => ({ ...(done?.result ?? finishedOf(input, 'unknown', '')), fenced: true }),
+  });
+  const preview = beginningOf(shownText(finished.text), 200);
+  // A settled call has had its end announced; this one came too late to count.
+  if (!finished.fenced) feed.publish({ kind: 'tool-finished', turn, callId, name, outcome: finished.outcome, preview }, `${callId}/end`);
+  return finished;
 }
 
 interface Attempt {
@@ -98,22 +116,22 @@ interface Attempt {
   readonly agent: LoadedAgent;
   readonly memory: AgentMemory;
   readonly argument: JsonValue;
-  readonly activity: Context;
+  readonly around: Surrounding;
   /** How many attempts began before this one and did not end. */
   readonly earlier: number;
 }
 
-async function run(dependencies: ActivityDependencies, { input, agent, memory, argument, activity, earlier }: Attempt): Promise<Ended> {
+async function run(dependencies: ActivityDependencies, { input, agent, memory, argument, around, earlier }: Attempt): Promise<Ended> {
   const { store } = dependencies;
-  // A local activity has a second for everything.
-  const patienceMs = activity.info.isLocal ? 0 : SERVER_PATIENCE_MS;
+  const { activity, isRiding } = around;
+  const patienceMs = isRiding ? 0 : SERVER_PATIENCE_MS;
   const { offered } = await toolsOf(dependencies, keyOf(input.identity), agent, { patienceMs });
   const tool = offered.find(({ name }) => name === input.name);
   const names = offered.map(({ name }) => name);
   if (!tool) return { outcome: 'rejected', text: `There is no tool "${input.name}". Tools here: ${names.join(', ') || 'none'}.` };
 
   const timeout = AbortSignal.timeout(input.plan.timeoutMs);
-  const signal = AbortSignal.any([activity.cancellationSignal, timeout]);
+  const signal = AbortSignal.any([around.signal, timeout]);
   const key = keyOf(input.identity);
   const shared = await readAppContext(store, key, input.appContext);
   const context = toolContext(dependencies, { input, key, memory, shared, signal });
@@ -129,8 +147,8 @@ async function run(dependencies: ActivityDependencies, { input, agent, memory, a
   }
   if (result) return { outcome: 'error', text: result.error };
   const harmless = input.plan.repeatable;
-  if (timeout.aborted) {
-    const text = `The tool did not finish within ${input.plan.timeoutMs} ms and was stopped.`;
+  if (timeout.aborted || !activity.cancellationSignal.aborted) {
+    const text = `The tool did not finish within ${isRiding && !timeout.aborted ? 'the time of its step' : `${input.plan.timeoutMs} ms`} and was stopped.`;
     return harmless ? { outcome: 'error', text } : { outcome: 'unknown', text: `${text} Its outcome is unknown.` };
   }
   if (!wasStopped(activity)) throw ApplicationFailure.retryable('the worker is shutting down; another attempt goes on', 'worker-shutdown');
@@ -194,7 +212,7 @@ interface Asked {
 /** Read where it was recorded, so that arguments travel through history once. */
 async function askedFor(dependencies: ActivityDependencies, input: RunToolInput): Promise<Asked> {
   const key = keyOf(input.identity);
-  const [entry] = await readEntry(dependencies, key, input.askedIn);
+  const [entry] = await readHealed(dependencies, key, [input.askedIn]);
   if (entry?.message.role !== 'assistant') throw tracesLost(input);
   const { blocks, model } = entry.message;
   const made = blocks.filter((block) => block.kind === 'tool-call');
@@ -203,16 +221,11 @@ async function askedFor(dependencies: ActivityDependencies, input: RunToolInput)
   return { argument: await inputOf(dependencies.store, key, block), calls: made.length, model };
 }
 
-/** Healing takes longer than a local activity may: there the failure sends the workflow the ordinary way. */
-function readEntry(dependencies: ActivityDependencies, key: ConversationKey, slot: number): Promise<(Entry | undefined)[]> {
-  return Context.current().info.isLocal ? dependencies.store.entries.read(key, [slot]) : readHealed(dependencies, key, [slot]);
-}
-
 function tracesLost({ callId, askedIn }: RunToolInput): ApplicationFailure {
   return ApplicationFailure.nonRetryable(`the arguments of ${callId} (slot ${askedIn}) are not in the store`, 'traces-lost');
 }
 
 function finishedOf(input: RunToolInput, outcome: ToolOutcome, text: string): ToolFinished {
   const { identity, session, turn, callId, name, slot } = input;
-  return { life: identity.life, session, turn, callId, name, slot, ts: Date.now() / 1000, outcome, text, persisted: true };
+  return { life: identity.life, session, turn, callId, name, slot, ts: Date.now() / 1000, ms: 0, outcome, text, persisted: true };
 }

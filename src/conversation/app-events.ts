@@ -6,9 +6,10 @@
  * V2  A chunk is an entry of the conversation: it is recorded, healed, compacted and truncated like any other.
  */
 import { rejectInput } from './arrivals.js';
+import { isChangingContext } from './compaction.js';
 import { LIMITS } from './contract.js';
 import { isHeld, queuedId } from './control.js';
-import type { ConversationEvent } from './event.js';
+import type { EventOf } from './event.js';
 import type { Entry, JsonValue } from './message.js';
 import type { AppChunk, AppEvent, ChunkOperation, NewChunk, ReducerView } from './reducers.js';
 import { settle } from './settlement.js';
@@ -18,8 +19,6 @@ import type { QueueItem } from './queue-state.js';
 import type { ConversationState } from './state.js';
 import { estimateTokens } from './token-usage.js';
 import { turnId } from './turn-id.js';
-
-type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
 
 export interface AppEvents {
   readonly chunks: readonly AppChunk[];
@@ -36,7 +35,7 @@ const REMEMBERED = 20;
 const FIRST_SEQ = 2_000_000;
 
 /** The same id twice is one event (V1). A signal cannot be refused: what is too much is told among the rejected inputs (V3). */
-export function receiveAppEvent(state: ConversationState, { id, type, payload, at }: Of<'app-event-received'>): ConversationState {
+export function receiveAppEvent(state: ConversationState, { id, type, payload, at }: EventOf<'app-event-received'>): ConversationState {
   if (isKnownEvent(state, id)) return state;
   const reason = refuseAppEvent(state, payload);
   if (reason !== undefined) return rejectInput(state, { kind: 'input-rejected', name: `event ${type}`, reason, at });
@@ -75,13 +74,13 @@ function payloadBytes(payload: JsonValue): number {
 /** The event at the head of the queue, when it is its turn. */
 export function eventToReduce(state: ConversationState): { readonly event: AppEvent; readonly view: ReducerView } | undefined {
   const [head] = state.queue;
-  if (state.turn || state.memory.doing || head?.kind !== 'app' || isHeld(state, 'event', queuedId(head))) return undefined;
+  if (state.turn || isChangingContext(state) || head?.kind !== 'app' || isHeld(state, 'event', queuedId(head))) return undefined;
   const { id, type, payload, at } = head;
   const { session, latestTurn: turn, contextTokens } = state;
   return { event: { id, type, payload, at }, view: { chunks: state.appEvents?.chunks ?? [], session, turn, contextTokens } };
 }
 
-export function acceptReduced(state: ConversationState, { id, reduced, at }: Of<'app-event-reduced'>): ConversationState {
+export function acceptReduced(state: ConversationState, { id, reduced, at }: EventOf<'app-event-reduced'>): ConversationState {
   const item = state.queue.find((other): other is Extract<QueueItem, { kind: 'app' }> => other.kind === 'app' && other.id === id);
   if (!item) return state;
   const taken: ConversationState = { ...state, queue: state.queue.filter((other) => other !== item) };

@@ -1,57 +1,31 @@
 /**
  * apply(state, event) -> state. Total: every event in every state, and never a throw.
  *
- * The rules are numbered where they are owned: A in arrivals.ts, R in recording.ts, T in turn.ts. Two belong to all:
+ * The rules are numbered where they are owned: A in arrivals.ts, R in recording.ts, T in turn.ts. These belong to all:
  * C1  Counters never go back within a life.
  * C2  The state is plain JSON: it equals its own round trip.
+ * C3  An effect is in `inFlight` from its start to its end, or until it is given up; what comes after that only costs.
  */
 import { acceptReduced, receiveAppEvent, withChunksInContext } from './app-events.js';
-import { answerResets, receiveMessage, rejectInput, requestInterrupt, requestReset } from './arrivals.js';
+import { receiveMessage, rejectInput, requestInterrupt, requestReset } from './arrivals.js';
 import { noteTold } from './attributes.js';
-import {
-  acceptCompacted,
-  acceptUndone,
-  failCompaction,
-  failUndo,
-  forgetContext,
-  requestCompaction,
-  requestUndo,
-  startCompaction,
-  startUndo,
-} from './compaction.js';
-import type { Consolidation } from './contract.js';
+import { requestCompaction, requestUndo } from './compaction.js';
 import { advanceControl, isHeld, queuedId, setBreakpoints, setMode, startStep } from './control.js';
-import { noteChildAsks, noteChildRuns, startChild } from './delegation.js';
-import type { ConversationEvent } from './event.js';
-import { acceptOrigin, failOpening, holdEvent, startOpening } from './lineage.js';
-import { acceptPersisted, acceptRecorded, failPersist, failRecord, startRecord } from './recording.js';
-import { acceptRewound, failRewind, isRewinding, requestRewind, startRewind } from './rewinding.js';
-import { CONSOLIDATING_RULES } from './rules.js';
-import type { ConversationState } from './state.js';
-import { turnId } from './turn-id.js';
-import { acceptAnswer, failModelCall, startModelCall } from './model-call.js';
-import { lookAfterChildren, startLook } from './looking-after.js';
-import { startNotifying } from './notice.js';
+import { noteChildAsks } from './delegation.js';
+import { EFFECTS } from './effect-table.js';
+import type { ConversationEvent, EventOf } from './event.js';
+import { withoutRetry, type Effect } from './lifecycle.js';
+import { holdEvent } from './lineage.js';
+import { lookAfterChildren } from './looking-after.js';
 import { editQueue } from './queue-editing.js';
-import { announce } from './settlement.js';
-import { acceptChildEnd, acceptDecision, acceptLooked, failTool, finishTool, passWaits, startTools } from './tool-round.js';
-import { acceptTruncated, failTruncation, requestTruncation, startTruncation } from './truncation.js';
+import { isRewinding, requestRewind } from './rewinding.js';
+import { endSession } from './session.js';
+import type { ConversationState } from './state.js';
+import { acceptChildEnd, acceptDecision, passWaits } from './tool-round.js';
+import { requestTruncation } from './truncation.js';
+import { beginTurn, endIfStopped, passTime, sendStop, stopTurn } from './turn.js';
+import { acceptConsolidation, advanceWindow, endsWithNothing } from './window.js';
 import { withdraw } from './withdrawal.js';
-import { endTurn, passTime, sendStop, stopTurn } from './turn.js';
-import {
-  acceptAsked,
-  acceptConsolidation,
-  acceptTrim,
-  adoptWindow,
-  advanceWindow,
-  consolidationOf,
-  endsWithNothing,
-  failAsking,
-  failPuttingAway,
-  freshWindow,
-  startAsking,
-  startPuttingAway,
-} from './window.js';
 
 export function apply(before: ConversationState, event: ConversationEvent): ConversationState {
   const now = { ...before, now: Math.max(before.now, event.at) };
@@ -61,7 +35,7 @@ export function apply(before: ConversationState, event: ConversationEvent): Conv
   const isReset = state.turn && head?.kind === 'reset' && !isHeld(state, 'event', queuedId(head));
   const reset = isReset ? stopTurn(state, 'the session is being reset', event.at) : state;
   const stopped = reset.turn && isRewinding(reset) ? stopTurn(reset, 'the conversation is being rewound', event.at) : reset;
-  const advanced = stopped.rules < CONSOLIDATING_RULES ? stopped : advanceWindow(stopped);
+  const advanced = advanceWindow(stopped);
   const ended = endsWithNothing(advanced) ? endSession(advanced, 'nothing-to-do') : advanced;
   return advanceControl(before, before.context === ended.context ? ended : withChunksInContext(ended), event);
 }
@@ -94,14 +68,28 @@ function change(state: ConversationState, event: ConversationEvent): Conversatio
       return startStep(state, event);
     case 'queue-edited':
       return editQueue(state, event);
-    case 'child-started':
-      return startChild(state, event);
-    case 'child-running':
-      return noteChildRuns(state, event);
-    case 'look-started':
-      return startLook(state, event);
-    case 'looked':
-      return acceptLooked(state, event);
+    case 'compaction-requested':
+      return requestCompaction(state, event);
+    case 'truncation-requested':
+      return requestTruncation(state, event);
+    case 'undo-requested':
+      return requestUndo(state, event);
+    case 'rewind-requested':
+      return requestRewind(state, event);
+    case 'renamed':
+      return { ...state, title: event.title };
+    case 'input-rejected':
+      return rejectInput(state, event);
+    case 'turn-begun':
+      return beginTurn(state);
+    case 'effect-started':
+      return startEffect(state, event);
+    case 'effect-completed':
+      return completeEffect(state, event);
+    case 'effect-failed':
+      return failEffect(state, event);
+    case 'stop-sent':
+      return sendStop(state, event.at);
     case 'child-asks':
       return noteChildAsks(state, event);
     case 'child-ended':
@@ -109,139 +97,73 @@ function change(state: ConversationState, event: ConversationEvent): Conversatio
     case 'children-told':
       return { ...state, toChildren: [] };
     case 'parent-told':
-      return { ...state, parentTold: { report: state.parentTold?.report ?? 'no', asks: event.asks } };
-    case 'report-started':
-      return { ...state, parentTold: { asks: state.parentTold?.asks ?? '[]', report: 'running' } };
-    case 'reported':
-      return { ...state, parentTold: { asks: state.parentTold?.asks ?? '[]', report: 'yes' } };
-    case 'notify-started':
-      return startNotifying(state, event);
-    case 'notified':
-      return { ...state, notifying: false };
-    case 'renamed':
-      return { ...state, title: event.title };
-    case 'input-rejected':
-      return rejectInput(state, event);
-    case 'record-started':
-      return startRecord(state);
-    case 'recorded':
-      return acceptRecorded(state, event);
-    case 'record-failed':
-      return failRecord(state, event);
-    case 'heal-started':
-      return { ...state, heal: state.heal && { ...state.heal, doing: 'running' } };
-    case 'heal-ended':
-      return { ...state, heal: state.heal && { ...state.heal, doing: 'tried' } };
-    case 'persist-started':
-      return { ...state, persisting: true };
-    case 'persisted':
-      return acceptPersisted(state, event);
-    case 'persist-failed':
-      return failPersist(state, event);
-    case 'model-call-started':
-      return startModelCall(state, event);
-    case 'model-answered':
-      return acceptAnswer(state, event);
-    case 'model-call-failed':
-      return failModelCall(state, event);
-    case 'tools-started':
-      return startTools(state, event);
-    case 'tool-finished':
-      return finishTool(state, event);
-    case 'tool-run-failed':
-      return failTool(state, event);
-    case 'stop-sent':
-      return sendStop(state, event);
-    case 'compaction-requested':
-      return requestCompaction(state, event);
-    case 'compact-started':
-      return startCompaction(state, event);
-    case 'compacted':
-      return afterCompaction(state, acceptCompacted(state, event));
-    case 'compact-failed':
-      return afterCompaction(state, failCompaction(state, event));
-    case 'truncation-requested':
-      return requestTruncation(state, event);
-    case 'truncate-started':
-      return startTruncation(state, event);
-    case 'truncated':
-      return acceptTruncated(state, event);
-    case 'truncate-failed':
-      return failTruncation(state, event);
-    case 'undo-requested':
-      return requestUndo(state, event);
-    case 'uncompact-started':
-      return startUndo(state, event);
-    case 'uncompacted':
-      return acceptUndone(state, event);
-    case 'uncompact-failed':
-      return failUndo(state, event);
-    case 'consolidated':
-      return endSession(state, event.consolidation);
-    case 'memory-ask-started':
-      return startAsking(state, event);
-    case 'memory-asked':
-      return acceptAsked(state, event);
-    case 'memory-ask-failed':
-      return failAsking(state, event);
+      return { ...state, parentTold: { reported: state.parentTold?.reported ?? false, asks: event.asks } };
     case 'consolidation-ended':
       return acceptConsolidation(state, event);
-    case 'put-away-started':
-      return startPuttingAway(state);
-    case 'put-away':
-      return acceptPutAway(state, event);
-    case 'put-away-failed':
-      return failPuttingAway(state, event);
-    case 'origin-open-started':
-      return startOpening(state);
-    case 'origin-opened':
-      return (state.lineage?.held ?? []).reduce(apply, acceptOrigin(state, event));
-    case 'origin-open-failed':
-      return failOpening(state, event);
-    case 'rewind-requested':
-      return requestRewind(state, event);
-    case 'rewind-started':
-      return startRewind(state, event);
-    case 'rewound':
-      return acceptRewound(state, event);
-    case 'rewind-failed':
-      return failRewind(state, event);
+    case 'attributes-told':
+      return noteTold(state, event);
     case 'time-passed':
       return passWaits(passTime(state));
     case 'hand-over-due':
       return { ...state, handOver: event.reason };
     case 'run-continued':
-      return adoptWindow(lookAfterChildren({ ...state, handOver: null, attributes: { ...state.attributes, known: 'unknown' } }));
-    case 'attributes-told':
-      return noteTold(state, event);
+      return lookAfterChildren({ ...state, handOver: null, attributes: { ...state.attributes, known: 'unknown' } });
     default:
       return unknownEvent(state, event);
   }
 }
 
-function acceptPutAway(state: ConversationState, event: Extract<ConversationEvent, { kind: 'put-away' }>): ConversationState {
-  return state.window.ending ? endSession(state, consolidationOf(state, event.result.finished)) : acceptTrim(state, event);
+/** Fields of an effect belong together by its name, which the compiler follows inside the table only. */
+type AnyKind = { readonly [K in 'started' | 'completed' | 'failed']: (state: ConversationState, what: unknown) => ConversationState } & {
+  readonly late?: (state: ConversationState, id: string, output: unknown) => ConversationState;
+  readonly retriedAs?: string;
+};
+
+function kindOf(effect: Effect['effect']): AnyKind | undefined {
+  return (EFFECTS as unknown as Record<string, AnyKind>)[effect];
 }
 
-/** The reset at the head of the queue is done: a clean session, whose context is empty; the counters go on. */
-function endSession(state: ConversationState, consolidation: Consolidation): ConversationState {
-  const [head, ...rest] = state.queue;
-  if (head?.kind !== 'reset') return state.closing === 'running-out' ? { ...freshWindow(state), closing: 'consolidated' } : state;
-  const session = state.session + 1;
-  const fresh: ConversationState = { ...freshWindow(forgetContext(state)), queue: rest, session, epoch: state.epoch + 1 };
-  return announce(answerResets(fresh, head.resetIds, consolidation), { kind: 'session', session });
+function startEffect(state: ConversationState, event: EventOf<'effect-started'>): ConversationState {
+  const kind = kindOf(event.effect);
+  if (!kind) return rejectEffect(state, event);
+  const { effect, id, input } = event;
+  const counters = { ...state.counters, effect: state.counters.effect + 1 };
+  const running: ConversationState = { ...state, counters, inFlight: [...state.inFlight, { effect, id, input } as Effect] };
+  return (kind.started as AnyKind['started'] | undefined)?.(running, event) ?? running;
 }
 
-/** A turn whose model says that its context is full cannot go on when that did not help. */
-function afterCompaction(before: ConversationState, after: ConversationState): ConversationState {
-  const { epoch } = after;
-  if (epoch > before.epoch) {
-    const { contextTokens: tokensBefore } = before;
-    const { contextTokens: tokensAfter } = after;
-    return announce(after, { kind: 'compacted', turn: turnId(after.turn?.number ?? after.latestTurn), epoch, tokensBefore, tokensAfter });
-  }
-  const tooMuch = before.memory.forced;
-  return tooMuch && !after.memory.forced ? endTurn(after, 'failed', tooMuch) : after;
+/** C3. */
+function completeEffect(state: ConversationState, event: EventOf<'effect-completed'>): ConversationState {
+  const kind = kindOf(event.effect);
+  if (!kind) return rejectEffect(state, event);
+  const running = state.inFlight.find(({ effect, id }) => effect === event.effect && id === event.id);
+  if (!running) return kind.late?.(state, event.id, event.output) ?? state;
+  const ended = withoutRetry(landed(state, running), kind.retriedAs ?? event.id);
+  const { id, output, at } = event;
+  return held(ended, kind.completed(ended, { id, input: running.input, output, at }));
+}
+
+function failEffect(state: ConversationState, event: EventOf<'effect-failed'>): ConversationState {
+  const kind = kindOf(event.effect);
+  if (!kind) return rejectEffect(state, event);
+  const running = state.inFlight.find(({ effect, id }) => effect === event.effect && id === event.id);
+  if (!running) return state;
+  const { id, failure, at } = event;
+  return endIfStopped(kind.failed(landed(state, running), { id, input: running.input, failure, at }));
+}
+
+function landed(state: ConversationState, running: Effect): ConversationState {
+  return { ...state, inFlight: state.inFlight.filter((one) => one !== running) };
+}
+
+/** What had to wait until the conversation was open comes now, in its order. */
+function held(before: ConversationState, after: ConversationState): ConversationState {
+  const opened = before.lineage?.isOpen === false && after.lineage?.isOpen === true;
+  return opened ? (before.lineage?.held ?? []).reduce(apply, after) : endIfStopped(after);
+}
+
+function rejectEffect(state: ConversationState, { effect, at }: { readonly effect: string; readonly at: number }): ConversationState {
+  return rejectInput(state, { kind: 'input-rejected', name: effect, reason: 'an effect this version does not know', at });
 }
 
 /** An event of a newer version: kept out, never a crash. */

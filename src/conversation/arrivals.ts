@@ -6,7 +6,7 @@
  *     it joins a running one or becomes the next.
  * A3  Adjacent resets are one. A reset of a session in which nothing was said is answered at once.
  */
-import type { ConversationEvent } from './event.js';
+import type { EventOf } from './event.js';
 import { LIMITS, type Consolidation } from './contract.js';
 import type { QueuedMessage, QueueItem } from './queue-state.js';
 import type { ConversationState } from './state.js';
@@ -15,12 +15,10 @@ import { mediaBytes, mediaOf } from './media.js';
 import { utf8Length } from './text.js';
 import { stopTurn } from './turn.js';
 
-type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
-
 const REMEMBERED_RESETS = 50;
 const REMEMBERED_REJECTIONS = 5;
 
-export function receiveMessage(state: ConversationState, event: Of<'message-received'>): ConversationState {
+export function receiveMessage(state: ConversationState, event: EventOf<'message-received'>): ConversationState {
   if (state.seen.some(([id]) => id === event.messageId)) return state;
   if (state.closing !== 'no') {
     return rejectInput(state, { kind: 'input-rejected', name: 'message', reason: 'the conversation is closing', at: event.at });
@@ -48,14 +46,14 @@ export function receiveMessage(state: ConversationState, event: Of<'message-rece
   };
   const queued: ConversationState = {
     ...state,
-    counters: { turn: steering ? state.counters.turn : turn, slot: item.slot, queued: item.number },
+    counters: { ...state.counters, turn: steering ? state.counters.turn : turn, slot: item.slot, queued: item.number },
     queue: [...state.queue.slice(0, index), item, ...state.queue.slice(index)],
     seen: remember(state.seen, event.messageId, turn),
   };
   return event.delivery === 'interrupt' && state.turn ? stopTurn(queued, 'a newer message', event.at) : queued;
 }
 
-export function requestReset(state: ConversationState, event: Of<'reset-requested'>): ConversationState {
+export function requestReset(state: ConversationState, event: EventOf<'reset-requested'>): ConversationState {
   if (isKnownReset(state, event.resetId)) return state;
   const last = state.queue[state.queue.length - 1];
   if (last?.kind === 'reset') {
@@ -79,14 +77,14 @@ export function answerResets(state: ConversationState, resetIds: readonly string
   return { ...state, resets: [...state.resets, ...answered].slice(-Math.max(REMEMBERED_RESETS, answered.length)) };
 }
 
-/** A person's stop. When the turn has not begun, because its message is still being recorded, it ends as it begins. */
-export function requestInterrupt(state: ConversationState, event: Of<'interrupt-requested'>): ConversationState {
+/** A person's stop. When the turn has not begun yet, it ends as it begins. */
+export function requestInterrupt(state: ConversationState, event: EventOf<'interrupt-requested'>): ConversationState {
   if (state.turn) return stopTurn(state, event.reason, event.at);
   const [head, ...rest] = state.queue;
   return head?.kind === 'message' ? { ...state, queue: [{ ...head, stopped: true }, ...rest] } : state;
 }
 
-export function rejectInput(state: ConversationState, event: Of<'input-rejected'>): ConversationState {
+export function rejectInput(state: ConversationState, event: EventOf<'input-rejected'>): ConversationState {
   const rejection = { name: event.name.slice(0, 64), reason: event.reason.slice(0, 200), at: event.at };
   return {
     ...state,

@@ -4,7 +4,7 @@
  * ever (measured): nothing is told before the worker has said that they are there.
  */
 import { planned } from './control.js';
-import type { ConversationEvent } from './event.js';
+import type { EventOf } from './event.js';
 import { parentOf } from './lineage.js';
 import type { ConversationState } from './state.js';
 import { approvalsOf } from './waiting.js';
@@ -43,7 +43,7 @@ export function attributesDue(state: ConversationState): SearchAttributes | unde
   return due ? now : undefined;
 }
 
-export function noteTold(state: ConversationState, event: Extract<ConversationEvent, { kind: 'attributes-told' }>): ConversationState {
+export function noteTold(state: ConversationState, event: EventOf<'attributes-told'>): ConversationState {
   const turns = state.settings ? event.turns : event.turns + 1 - EVERY_TURNS;
   return { ...state, attributes: { ...state.attributes, told: { status: event.status, turns } } };
 }

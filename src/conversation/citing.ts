@@ -7,6 +7,7 @@
  *     cited at once, with its beginning and its end.
  * C3  So what stands before the newest results does not change any more: each message is rewritten once, right after it was new.
  */
+import type { CallNumbers } from './call-gate.js';
 import type { ToolFinished } from './tool-effects.js';
 import type { ConversationMessage, ToolResultMessage } from './message.js';
 import type { ConversationState } from './state.js';
@@ -46,20 +47,30 @@ export function citationTokens({ item }: KeptResult): number {
 }
 
 /** What the next model call has more, and how much of that the one after it no longer has. */
-export function countResult(state: ConversationState, { text, item }: Pick<ToolFinished, 'text' | 'item'>): ConversationState {
+export function countResult(state: ConversationState, result: Pick<ToolFinished, 'text' | 'item'>): ConversationState {
+  const { contextTokens, memory, settings } = state;
+  const counted = withResultCounted({ contextTokens, shownOnce: memory.shownOnce ?? 0 }, result, settings?.contextBudget ?? Infinity);
+  return {
+    ...state,
+    contextTokens: counted.contextTokens,
+    ...(result.item && { memory: { ...memory, shownOnce: counted.shownOnce } }),
+  };
+}
+
+/** The same on numbers alone. `budget`: tokens that a prompt may have. */
+export function withResultCounted<Numbers extends Pick<CallNumbers, 'contextTokens' | 'shownOnce'>>(
+  numbers: Numbers,
+  { text, item }: Pick<ToolFinished, 'text' | 'item'>,
+  budget: number,
+): Numbers {
+  const { contextTokens, shownOnce } = numbers;
   const whole = estimateTokens(typeof text === 'string' ? text.length : text.bytes);
-  if (!item) return { ...state, contextTokens: state.contextTokens + whole };
-  const { shownOnce = 0 } = state.memory;
-  const budget = state.settings?.contextBudget ?? Infinity;
+  if (!item) return { ...numbers, contextTokens: contextTokens + whole };
   // The others of its round are not known by size: an estimate, as all of these.
   const isShown = whole <= budget * WHOLE_SHARE && shownOnce + whole <= budget * TOGETHER_SHARE;
   const shown = isShown ? whole : Math.min(whole, estimateTokens(2 * END_CHARACTERS + FRAME_CHARACTERS));
   const later = Math.min(shown, estimateTokens(item.citation.length + FRAME_CHARACTERS));
-  return {
-    ...state,
-    contextTokens: state.contextTokens + shown,
-    memory: { ...state.memory, shownOnce: shownOnce + shown - later },
-  };
+  return { ...numbers, contextTokens: contextTokens + shown, shownOnce: shownOnce + shown - later };
 }
 
 /** What the context keeps: without what is shown once and leaves by itself. */

@@ -12,7 +12,15 @@ export interface CompactInput {
   readonly number: number;
   /** Counts what was begun: the effect's id, so that one that found nothing does not answer for the next. */
   readonly attempt: number;
+  /** Numbers what archives and restores in this life: a late attempt of an earlier one changes nothing. */
+  readonly move: number;
+  /** Why it is done, for people. */
+  readonly cause: 'asked' | 'context-full' | 'ratio' | 'budget' | 'hard';
+  /** What was left out of the prompt and becomes memory first. */
+  readonly leftOut: readonly SlotRange[];
   readonly context: readonly SlotRange[];
+  /** Of the context as it is now. */
+  readonly contextTokens: number;
   /** Left alone, with its last whole turns before it. */
   readonly currentTurn: string | null;
   readonly task: Task | null;
@@ -37,8 +45,8 @@ export type Compacted =
       readonly episode: Episode;
       readonly facts: readonly Fact[];
       readonly method: 'model' | 'repaired' | 'rules' | 'compactor';
-      /** Of what it was made, and by whom; absent in histories of earlier versions. */
-      readonly record?: CompactionRecord;
+      /** Of what it was made, and by whom. */
+      readonly record: CompactionRecord;
       /** Estimates of the messages before and after, the base with them. */
       readonly tokensBefore: number;
       readonly tokensAfter: number;
@@ -117,6 +125,7 @@ export interface Truncated {
 /** `uncompact`: the compaction that began this epoch, taken back; what it archived is active again, what it learned is gone. */
 export interface UncompactInput {
   readonly identity: ConversationIdentity;
+  readonly move: number;
   readonly epoch: number;
   readonly episode: string;
   readonly archived: readonly SlotRange[];

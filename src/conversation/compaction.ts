@@ -10,71 +10,68 @@
  */
 import type { AgentSettings } from './effects.js';
 import type { CompactInput, UncompactInput } from './compaction-effects.js';
-import { stayingTokens } from './citing.js';
-import type { ConversationEvent } from './event.js';
+import { contextPressure, needsTruncation, usageOf, type CallNumbers } from './call-gate.js';
+import type { EventOf } from './event.js';
+import { isRunning, type Completed, type Failed } from './lifecycle.js';
 import { countSlots, slotsOf, toRanges, withSlot, type SlotRange } from './slots.js';
-import { checkThresholds, DEFAULT_THRESHOLDS } from './token-usage.js';
 import { NO_MEMORY, type MemoryState } from './memory-state.js';
 import type { ConversationState } from './state.js';
 import { turnId } from './turn-id.js';
 import { addUsage } from './usage.js';
 
-type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
-
 /** How often in one turn a model that says its context is full may be helped. */
-export const MOST_SQUEEZES = 2;
+export const MAX_RECOVERIES = 2;
 const REMEMBERED_OUTCOMES = 16;
 
-/** Over the truncation line: the oldest leaves the prompt before anything else is done about it. */
+/** What decides about the next model call, as numbers (call-gate.ts). */
+export function numbersOf({ contextTokens, memory, turn, usage, budget }: ConversationState): CallNumbers {
+  return {
+    contextTokens,
+    shownOnce: memory.shownOnce ?? 0,
+    reported: memory.reported,
+    mayTruncate: turn !== null && memory.restingFromTruncation !== turn.modelCalls,
+    mayCompact: turn !== null && memory.restingIn !== turn.number,
+    usage,
+    budget: budget ?? null,
+  };
+}
+
+/** The context is being changed: what else would change it waits. */
+export function isChangingContext(state: ConversationState): boolean {
+  return isRunning(state, 'compact', 'truncate', 'uncompact');
+}
+
 export function truncationDue(state: ConversationState): boolean {
-  const { memory, settings, turn } = state;
-  if (!settings?.thresholds || memory.doing) return false;
-  const { forceCompaction, needsTruncation } = usageOf(state, settings);
-  if (memory.truncationAsked) return forceCompaction;
-  return turn !== null && memory.restingFromTruncation !== turn.modelCalls && needsTruncation;
+  const { memory, settings } = state;
+  if (!settings || isChangingContext(state)) return false;
+  const numbers = numbersOf(state);
+  if (memory.truncationAsked) return usageOf(numbers, settings).forceCompaction;
+  return needsTruncation(numbers, settings);
 }
 
 /** Seed 004: only a hint. */
 export function suggestsCompaction(state: ConversationState): boolean {
   const { settings } = state;
-  return settings?.thresholds?.suggests === true && usageOf(state, settings).suggestCompaction;
+  return settings?.thresholds.suggests === true && usageOf(numbersOf(state), settings).suggestCompaction;
 }
 
-export type CompactionCause = 'asked' | 'context-full' | 'ratio' | 'budget' | 'hard';
+export type CompactionCause = CompactInput['cause'];
 
 /** Why the context should be compacted before the next model call; undefined when it need not be. */
 export function compactionCause(state: ConversationState): CompactionCause | undefined {
-  const { memory, settings, turn } = state;
-  if (!settings || memory.doing) return undefined;
+  const { memory, settings } = state;
+  if (!settings || isChangingContext(state)) return undefined;
   if (memory.forced) return 'context-full';
   if (memory.asked.length > 0) return 'asked';
-  if (!turn || memory.restingIn === turn.number) return undefined;
-  if (settings.thresholds?.autoCompact === false) return undefined;
-  const { contextBudget: budget, compactionRatio: ratio } = settings;
-  if (memory.reported !== null && memory.reported > budget) return 'budget';
-  if (memory.reported !== null && memory.reported > ratio * budget) return 'ratio';
-  // What is shown once leaves by itself, as long as it fits.
-  return usageOf(state, settings).forceCompaction || state.contextTokens > budget ? 'hard' : undefined;
+  return contextPressure(numbersOf(state), settings);
 }
 
 /** Tokens from which a compaction is due, whichever of its causes comes first. */
 export function compactsAt(settings: AgentSettings): number {
-  return Math.min(hardThreshold(settings), Math.floor(settings.compactionRatio * settings.contextBudget));
+  return Math.min(settings.thresholds.hard, Math.floor(settings.compactionRatio * settings.contextBudget));
 }
 
-/** In settings of earlier versions there are none: then nothing is suggested, and nothing truncated. */
-function usageOf(state: ConversationState, settings: AgentSettings): ReturnType<typeof checkThresholds> {
-  const { soft = Infinity, truncation = Infinity } = settings.thresholds ?? {};
-  const thresholds = { softThreshold: soft, hardThreshold: hardThreshold(settings), truncationThreshold: truncation };
-  return checkThresholds(stayingTokens(state), thresholds);
-}
-
-function hardThreshold({ contextBudget, thresholds }: AgentSettings): number {
-  if (thresholds) return thresholds.hard;
-  return Math.floor(DEFAULT_THRESHOLDS.hardThreshold * Math.min(1, contextBudget / DEFAULT_THRESHOLDS.truncationThreshold));
-}
-
-export function compactInput(state: ConversationState): CompactInput | undefined {
+export function compactInput(state: ConversationState, cause: CompactionCause): CompactInput | undefined {
   const { settings, identity, session, context, memory, turn } = state;
   if (!settings) return undefined;
   return {
@@ -83,7 +80,11 @@ export function compactInput(state: ConversationState): CompactInput | undefined
     epoch: state.epoch + 1,
     number: memory.compactions + 1,
     attempt: memory.attempts + 1,
-    context: [...(memory.leftOut ?? []), ...context],
+    move: state.counters.move + 1,
+    cause,
+    leftOut: memory.leftOut ?? [],
+    context,
+    contextTokens: state.contextTokens,
     currentTurn: turn ? turnId(turn.number) : null,
     task: memory.task,
     model: settings.model,
@@ -92,26 +93,29 @@ export function compactInput(state: ConversationState): CompactInput | undefined
 }
 
 export function uncompactInput(state: ConversationState): UncompactInput | undefined {
-  const { before, doing, undoAsked } = state.memory;
-  if (!before || doing || undoAsked.length === 0) return undefined;
+  const { before, undoAsked } = state.memory;
+  if (!before || isChangingContext(state) || undoAsked.length === 0) return undefined;
   const { epoch, episode, archived } = before;
-  return { identity: state.identity, epoch, episode, archived };
+  return { identity: state.identity, move: state.counters.move + 1, epoch, episode, archived };
 }
 
-export function requestCompaction(state: ConversationState, { requestId }: Of<'compaction-requested'>): ConversationState {
+export function requestCompaction(state: ConversationState, { requestId }: EventOf<'compaction-requested'>): ConversationState {
   if (!state.settings || state.context.length === 0) return answer(state, [requestId], { kind: 'nothing-to-compact' });
   return withMemory(state, ({ asked }) => (asked.includes(requestId) ? {} : { asked: [...asked, requestId] }));
 }
 
-export function startCompaction(state: ConversationState, { epoch }: Of<'compact-started'>): ConversationState {
-  const doing = { kind: 'compact', epoch, context: state.context, contextTokens: state.contextTokens } as const;
-  return withMemory(state, ({ attempts }) => ({ doing, attempts: attempts + 1 }));
+export function startCompaction(state: ConversationState): ConversationState {
+  return withMemory(nextMove(state), ({ attempts }) => ({ attempts: attempts + 1 }));
 }
 
-export function acceptCompacted(state: ConversationState, { result }: Of<'compacted'>): ConversationState {
+/** Of what archives or restores in this life. */
+export function nextMove(state: ConversationState): ConversationState {
+  return { ...state, counters: { ...state.counters, move: state.counters.move + 1 } };
+}
+
+export function acceptCompacted(state: ConversationState, { input, output: result }: Completed<'compact'>): ConversationState {
   const paid = result.kind === 'compacted' ? { ...state, usage: addUsage(state.usage, result.usage) } : state;
-  const { doing } = paid.memory;
-  if (doing?.kind !== 'compact' || doing.epoch !== result.epoch) return paid; // K3
+  if (input.session !== paid.session || paid.epoch >= result.epoch) return paid; // K3
   if (result.kind === 'nothing-to-compact') return rest(answer(paid, paid.memory.asked, { kind: 'nothing-to-compact' }));
   const { base, episode, archived, method, turns, tokensBefore, tokensAfter } = result;
   const { context, contextTokens, memory } = paid;
@@ -132,8 +136,8 @@ export function acceptCompacted(state: ConversationState, { result }: Of<'compac
     {
       ...answered,
       epoch: result.epoch,
-      context: withAdded(kept, addedSince(context, doing.context)), // K1
-      contextTokens: fixedTokens(paid) + tokensAfter + Math.max(0, contextTokens - doing.contextTokens),
+      context: withAdded(kept, addedSince(context, input.context)), // K1
+      contextTokens: fixedTokens(paid) + tokensAfter + Math.max(0, contextTokens - input.contextTokens),
     },
     () => ({
       base: base.ref,
@@ -141,7 +145,6 @@ export function acceptCompacted(state: ConversationState, { result }: Of<'compac
       baseTokens: Math.ceil(base.text.length / 4),
       reported: null,
       compactions: memory.compactions + 1,
-      doing: null,
       ...(memory.leftOut && { leftOut: toRanges(leftOut.filter((slot) => !taken.has(slot))) }),
       forced: null,
       restingIn: paid.turn?.number ?? null,
@@ -149,8 +152,8 @@ export function acceptCompacted(state: ConversationState, { result }: Of<'compac
         epoch: result.epoch,
         base: memory.base,
         baseTokens: memory.baseTokens,
-        context: doing.context,
-        contextTokens: doing.contextTokens,
+        context: input.context,
+        contextTokens: input.contextTokens,
         kept: countSlots(kept),
         episode: episode.id,
         archived,
@@ -159,25 +162,18 @@ export function acceptCompacted(state: ConversationState, { result }: Of<'compac
   );
 }
 
-export function failCompaction(state: ConversationState, { epoch, failure }: Of<'compact-failed'>): ConversationState {
-  const { doing, asked } = state.memory;
-  if (doing?.kind !== 'compact' || doing.epoch !== epoch) return state; // K3
-  return rest(answer(state, asked, { kind: 'failed', message: `${failure.type}: ${failure.message}` })); // K2
+export function failCompaction(state: ConversationState, { failure }: Failed<'compact'>): ConversationState {
+  return rest(answer(state, state.memory.asked, { kind: 'failed', message: `${failure.type}: ${failure.message}` })); // K2
 }
 
-export function requestUndo(state: ConversationState, { requestId }: Of<'undo-requested'>): ConversationState {
+export function requestUndo(state: ConversationState, { requestId }: EventOf<'undo-requested'>): ConversationState {
   if (!state.memory.before) return answer(state, [requestId], { kind: 'nothing-to-undo' });
   return withMemory(state, ({ undoAsked }) => (undoAsked.includes(requestId) ? {} : { undoAsked: [...undoAsked, requestId] }));
 }
 
-export function startUndo(state: ConversationState, { epoch }: Of<'uncompact-started'>): ConversationState {
-  const doing = { kind: 'uncompact', epoch, context: state.context, contextTokens: state.contextTokens } as const;
-  return withMemory(state, () => ({ doing }));
-}
-
-export function acceptUndone(state: ConversationState, { epoch }: Of<'uncompacted'>): ConversationState {
-  const { before, doing, undoAsked } = state.memory;
-  if (!before || doing?.kind !== 'uncompact' || doing.epoch !== epoch) return state;
+export function acceptUndone(state: ConversationState, { input }: Completed<'uncompact'>): ConversationState {
+  const { before, undoAsked } = state.memory;
+  if (before?.epoch !== input.epoch) return state; // K3
   const since = slotsOf(state.context).slice(before.kept);
   return withMemory(
     {
@@ -187,15 +183,13 @@ export function acceptUndone(state: ConversationState, { epoch }: Of<'uncompacte
       context: withAdded(before.context, since),
       contextTokens: before.contextTokens,
     },
-    () => ({ base: before.base, baseTokens: before.baseTokens, reported: null, doing: null, undoAsked: [], before: null }),
+    () => ({ base: before.base, baseTokens: before.baseTokens, reported: null, undoAsked: [], before: null }),
   );
 }
 
-export function failUndo(state: ConversationState, { epoch, failure }: Of<'uncompact-failed'>): ConversationState {
-  const { doing, undoAsked } = state.memory;
-  if (doing?.kind !== 'uncompact' || doing.epoch !== epoch) return state;
-  const failed = answer(state, undoAsked, { kind: 'failed', message: `${failure.type}: ${failure.message}` });
-  return withMemory(failed, () => ({ doing: null, undoAsked: [] }));
+export function failUndo(state: ConversationState, { failure }: Failed<'uncompact'>): ConversationState {
+  const failed = answer(state, state.memory.undoAsked, { kind: 'failed', message: `${failure.type}: ${failure.message}` });
+  return withMemory(failed, () => ({ undoAsked: [] }));
 }
 
 /** A new session begins with an empty context; nothing of the old one is undone into it. */
@@ -215,7 +209,7 @@ export function forgetContext(state: ConversationState): ConversationState {
 export function notePrompt(state: ConversationState, promptTokens: number, prefix: string | undefined): ConversationState {
   const { prefix: known } = state.memory;
   const changed = prefix !== undefined && prefix !== known.hash;
-  const memory = state.settings?.memory?.version;
+  const memory = state.settings?.memory.version;
   return withMemory(state, () => ({
     ...(promptTokens > 0 ? { reported: promptTokens } : {}),
     ...(changed && {
@@ -232,7 +226,7 @@ export function notePrompt(state: ConversationState, promptTokens: number, prefi
 }
 
 function rest(state: ConversationState): ConversationState {
-  return withMemory(state, () => ({ doing: null, forced: null, restingIn: state.turn?.number ?? null }));
+  return withMemory(state, () => ({ forced: null, restingIn: state.turn?.number ?? null }));
 }
 
 /** All who wait for it are told the same; they are no longer waited for. */

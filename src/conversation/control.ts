@@ -8,16 +8,17 @@
  */
 import type { StepKind, StepResult } from './contract.js';
 import { AUTO, type StepLock } from './control-state.js';
-import { compactionCause, truncationDue } from './compaction.js';
-import type { ConversationEvent } from './event.js';
+import { compactionCause, isChangingContext, truncationDue } from './compaction.js';
+import type { ConversationEvent, EventOf } from './event.js';
+import { isRunning } from './lifecycle.js';
 import { announce } from './settlement.js';
+import { isRunningTool } from './turn-access.js';
 import { slotsOf } from './slots.js';
 import { queuedCount } from './spill.js';
 import type { QueueItem } from './queue-state.js';
 import type { ConversationState } from './state.js';
 import { turnId } from './turn-id.js';
-
-type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
+import type { ToolCall } from './turn-state.js';
 
 export interface Planned {
   readonly did: Exclude<StepKind, 'nothing'>;
@@ -26,7 +27,7 @@ export interface Planned {
 }
 
 const REMEMBERED_RESULTS = 16;
-const MOST_CHUNKS = 200;
+const MAX_CHUNKS = 200;
 
 /** Whether this has to wait until somebody asks for it. */
 export function isHeld({ control }: ConversationState, did: Planned['did'], target?: string): boolean {
@@ -35,19 +36,19 @@ export function isHeld({ control }: ConversationState, did: Planned['did'], targ
   return lock?.did !== did || (target !== undefined && lock.target !== target);
 }
 
-export function setMode(state: ConversationState, { mode }: Of<'mode-set'>): ConversationState {
+export function setMode(state: ConversationState, { mode }: EventOf<'mode-set'>): ConversationState {
   const control = state.control ?? AUTO;
   if (mode === control.mode) return state;
   const passed = mode === 'auto' ? (planned(state)?.target ?? null) : null;
   return { ...state, control: { ...control, mode, pausedBy: null, passed, ...(mode === 'auto' ? { lock: null } : {}) } };
 }
 
-export function setBreakpoints(state: ConversationState, { breakpoints }: Of<'breakpoints-set'>): ConversationState {
+export function setBreakpoints(state: ConversationState, { breakpoints }: EventOf<'breakpoints-set'>): ConversationState {
   return { ...state, control: { ...(state.control ?? AUTO), breakpoints, passed: null } };
 }
 
 /** Somebody asks for the next thing. With nothing to do the answer is there at once. */
-export function startStep(state: ConversationState, { id }: Of<'step-requested'>): ConversationState {
+export function startStep(state: ConversationState, { id }: EventOf<'step-requested'>): ConversationState {
   const control = state.control ?? AUTO;
   if (refuseStep(state, id) !== undefined) return state;
   const next = planned(state);
@@ -92,15 +93,19 @@ export function planned(state: ConversationState): Planned | undefined {
   if (!turn) return plannedEvent(state.queue[0]);
   if (turn.stopping) return undefined;
   if (turn.doing.kind === 'model') {
-    const { call } = turn.doing;
-    if (call.inFlight || state.memory.doing) return undefined;
+    const { call, riding } = turn.doing;
+    if (isRunning(state, 'model-step') || isChangingContext(state)) return undefined;
     if (truncationDue(state))
       return { did: 'truncation', target: call.id, words: 'leave the oldest of the working flow out of the prompt' };
     const cause = compactionCause(state);
     if (cause) return { did: 'compaction', target: call.id, words: `make memory of the older turns (${cause})` };
-    return { did: 'model-call', target: call.id, words: `call ${state.settings?.model ?? 'the model'} (${call.id})` };
+    return {
+      did: 'model-call',
+      target: call.id,
+      words: `${ridingInWords(riding)}call ${state.settings?.model ?? 'the model'} (${call.id})`,
+    };
   }
-  const waiting = turn.doing.calls.find(({ status }) => status === 'waiting');
+  const waiting = turn.doing.calls.find(({ id, status }) => status === 'waiting' && !isRunningTool(state, id));
   return (
     waiting && {
       did: 'tool-run',
@@ -108,6 +113,11 @@ export function planned(state: ConversationState): Planned | undefined {
       words: `run ${waiting.name}${waiting.target === '' ? '' : `: ${waiting.target}`} (${waiting.id})`,
     }
   );
+}
+
+/** Quick tools that were bound for this step before somebody wanted to see each one. */
+function ridingInWords(riding: readonly ToolCall[]): string {
+  return riding.length === 0 ? '' : `run ${riding.map(({ name }) => name).join(', ')} and `;
 }
 
 function plannedEvent(head: QueueItem | undefined): Planned | undefined {
@@ -130,12 +140,12 @@ function isDone(state: ConversationState, lock: StepLock): boolean {
     case 'truncation':
       return !state.turn || (state.memory.truncations ?? 0) > lock.before.count;
     case 'compaction':
-      return !state.turn || (state.memory.attempts > lock.before.count && state.memory.doing === null);
+      return !state.turn || (state.memory.attempts > lock.before.count && !isRunning(state, 'compact'));
     case 'model-call':
-      return doing?.kind !== 'model' || doing.call.id !== lock.target || doing.call.failures > lock.before.count;
+      return doing?.kind !== 'model' || doing.call.id !== lock.target || attemptsOf(state) > lock.before.count;
     case 'tool-run': {
       const call = doing?.kind === 'tools' ? doing.calls.find(({ id }) => id === lock.target) : undefined;
-      return !call || (call.status !== 'waiting' && call.status !== 'running');
+      return !call || call.status !== 'waiting';
     }
   }
 }
@@ -143,7 +153,12 @@ function isDone(state: ConversationState, lock: StepLock): boolean {
 function countOf(state: ConversationState, { did }: Planned): number {
   if (did === 'truncation') return state.memory.truncations ?? 0;
   if (did === 'compaction') return state.memory.attempts;
-  return state.turn?.doing.kind === 'model' ? state.turn.doing.call.failures : 0;
+  return attemptsOf(state);
+}
+
+/** That have failed: at the model, or before it at the store. */
+function attemptsOf({ turn, retries }: ConversationState): number {
+  return turn?.doing.kind === 'model' ? Math.max(turn.doing.call.failures, retries[turn.doing.call.id]?.attempts ?? 0) : 0;
 }
 
 function endStep(state: ConversationState, lock: StepLock): ConversationState {
@@ -163,11 +178,11 @@ function endStep(state: ConversationState, lock: StepLock): ConversationState {
       addedChunks: now
         .filter((slot) => !had.has(slot))
         .map(chunkId)
-        .slice(0, MOST_CHUNKS),
+        .slice(0, MAX_CHUNKS),
       removedChunkIds: before.slots
         .filter((slot) => !has.has(slot))
         .map(chunkId)
-        .slice(0, MOST_CHUNKS),
+        .slice(0, MAX_CHUNKS),
       contextTokens: { before: before.contextTokens, after: state.contextTokens },
     },
   });
@@ -178,7 +193,9 @@ function endingInWords(state: ConversationState, { did, target }: StepLock): str
   const doing = state.turn?.doing;
   if (!state.turn) return `; ${turnId(state.latestTurn)} ended: ${state.ended[state.ended.length - 1]?.stopReason ?? 'end'}`;
   if (doing?.kind === 'model' && doing.call.id === target)
-    return `; it failed (${doing.call.retry?.failure.type ?? 'unknown'}), another step tries again`;
+    return `; it failed (${state.retries[target]?.failure.type ?? 'unknown'}), another step tries again`;
+  const [reason] = did === 'model-call' && doing?.kind === 'model' ? state.turn.deferred.slice(-1) : [];
+  if (reason !== undefined) return `; it came back before the call (${reason})`;
   return did === 'model-call' && doing?.kind === 'tools' ? `; it asks for ${doing.calls.map(({ name }) => name).join(', ')}` : '';
 }
 
@@ -227,7 +244,9 @@ function breakpointHit(before: ConversationState, state: ConversationState, even
   if (failed !== undefined) return { words: `error: ${failed}` };
   const { turn } = state;
   if (turn?.doing.kind === 'tools') {
-    const call = turn.doing.calls.find(({ id, name, status }) => status === 'waiting' && id !== passed && tools.includes(name));
+    const call = turn.doing.calls.find(
+      ({ id, name, status }) => status === 'waiting' && !isRunningTool(state, id) && id !== passed && tools.includes(name),
+    );
     if (call) return { words: `tool: ${call.name} (${call.id})` };
   }
   const [head] = state.queue;
@@ -237,8 +256,12 @@ function breakpointHit(before: ConversationState, state: ConversationState, even
 }
 
 function errorIn(before: ConversationState, state: ConversationState, event: ConversationEvent): string | undefined {
-  if (event.kind === 'model-call-failed' || event.kind === 'tool-run-failed') return `${event.failure.type}: ${event.failure.message}`;
-  if (event.kind === 'tool-finished' && event.result.outcome !== 'ok') return `${event.result.name} answered ${event.result.outcome}`;
+  if (event.kind === 'effect-failed' && (event.effect === 'model-step' || event.effect === 'run-tool'))
+    return `${event.failure.type}: ${event.failure.message}`;
+  if (event.kind === 'effect-completed' && event.effect === 'model-step' && event.output.kind === 'failed')
+    return `${event.output.failure.type}: ${event.output.failure.message}`;
+  const result = event.kind === 'effect-completed' && event.effect === 'run-tool' ? event.output : undefined;
+  if (result && result.outcome !== 'ok') return `${result.name} answered ${result.outcome}`;
   const last = state.ended[state.ended.length - 1];
   return state.turnsEnded > before.turnsEnded && last?.error ? `${last.error.type}: ${last.error.message}` : undefined;
 }

@@ -8,27 +8,25 @@
 import { budgetOf, leftOf } from './budget.js';
 import type { ChildNews, ChildReport, Delegation, StartOptions } from './contract.js';
 import { isHeld } from './control.js';
-import type { ConversationEvent } from './event.js';
+import type { EventOf } from './event.js';
+import { isRunning, type Failed, type Started } from './lifecycle.js';
 import type { AppContextRef } from './tool-effects.js';
 import type { ConversationState } from './state.js';
 import { turnId } from './turn-id.js';
 import type { ToolCall } from './turn-state.js';
-import { addUsage } from './usage.js';
+import { addUsage, NO_USAGE } from './usage.js';
 import { spend, withToolCalls } from './turn-access.js';
 import { approvalsOf, reply } from './waiting.js';
-
-type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
 
 export interface ChildStart {
   readonly callId: string;
   readonly child: string;
   readonly options: StartOptions & { readonly delegation: Delegation };
-  readonly summary: string;
 }
 
 /** The next sub-agent to start. */
 export function childToStart(state: ConversationState): ChildStart | undefined {
-  const { turn, identity, parent, conversation = '' } = state;
+  const { turn, identity, parent, conversation } = state;
   if (turn?.doing.kind !== 'tools') return undefined;
   const call = turn.doing.calls.find(
     ({ id, status, plan }) => status === 'waiting' && plan.instead?.kind === 'delegate' && !isHeld(state, 'tool-run', id),
@@ -56,7 +54,6 @@ export function childToStart(state: ConversationState): ChildStart | undefined {
         ...(state.appContext && { appContext: seenFromElsewhere(state.appContext, { conversation, life: identity.life }) }),
       },
     },
-    summary: title,
   };
 }
 
@@ -65,7 +62,7 @@ function seenFromElsewhere({ changes, ...base }: AppContextRef, own: NonNullable
   return { origin: own, ...base, ...(changes && { changes: changes.map((change) => ({ origin: own, ...change })) }) };
 }
 
-export function startChild(state: ConversationState, { callId, child }: Of<'child-started'>): ConversationState {
+export function startChild(state: ConversationState, { input: { callId, child } }: Started<'start-child'>): ConversationState {
   return withToolCalls(state, (call) => {
     if (call.id !== callId) return call;
     const { plan } = call;
@@ -75,26 +72,24 @@ export function startChild(state: ConversationState, { callId, child }: Of<'chil
       ...call,
       plan: { ...plan, ...(instead && { instead }) },
       status: 'delegated',
-      child: { id: child, isRunning: false, asks: [] },
+      child: { id: child, asks: [] },
     };
   });
 }
 
-export function noteChildRuns(state: ConversationState, { callId }: Of<'child-running'>): ConversationState {
-  return withToolCalls(state, (call) => (call.id === callId && call.child ? { ...call, child: { ...call.child, isRunning: true } } : call));
+/** One that could not be started has ended. */
+export function failChildStart(state: ConversationState, { input: { callId }, failure, at }: Failed<'start-child'>): ConversationState {
+  const { type, message } = failure;
+  const report = { text: '', stopReason: 'failed', usage: NO_USAGE, error: { type, message } } as const;
+  return acceptReport(state, { kind: 'child-ended', callId, report, at });
 }
 
-/** A hand-over between the order to start one and its start would lose it. */
-export function startsChild({ turn }: ConversationState): boolean {
-  return turn?.doing.kind === 'tools' && turn.doing.calls.some(({ status, child }) => status === 'delegated' && child?.isRunning === false);
-}
-
-export function noteChildAsks(state: ConversationState, { callId, asks }: Of<'child-asks'>): ConversationState {
+export function noteChildAsks(state: ConversationState, { callId, asks }: EventOf<'child-asks'>): ConversationState {
   return withToolCalls(state, (call) => (call.id === callId && call.child ? { ...call, child: { ...call.child, asks } } : call));
 }
 
 /** D1, D2. The caller ends the round when this was its last call. */
-export function acceptReport(state: ConversationState, { callId, report }: Of<'child-ended'>): ConversationState {
+export function acceptReport(state: ConversationState, { callId, report }: EventOf<'child-ended'>): ConversationState {
   const call = delegatedCall(state, callId);
   if (!call) return state;
   const paid = spend({ ...state, usage: addUsage(state.usage, report.usage) }, report.usage);
@@ -115,7 +110,7 @@ export function newsForParent(state: ConversationState): ChildNews | 'report' | 
   if (!parent || !parentTold) return undefined;
   const asks = approvalsOf(state);
   if (JSON.stringify(asks) !== parentTold.asks) return { callId: parent.callId, kind: 'asks', asks };
-  return !state.turn && state.ended.length > 0 && parentTold.report === 'no' ? 'report' : undefined;
+  return !state.turn && state.ended.length > 0 && !parentTold.reported && !isRunning(state, 'report') ? 'report' : undefined;
 }
 
 function delegatedCall({ turn }: ConversationState, callId: string): ToolCall | undefined {

@@ -7,7 +7,7 @@ export function detailsOf(state: ConversationState): string {
   const status = statusOf(state, 0);
   const { agent, title, usage, context } = status;
   const used = context.budget > 0 ? ` (${Math.round((context.tokens / context.budget) * 100)} %)` : '';
-  const lastTool = state.lastTool === null ? undefined : `**last tool** ${asCode(state.lastTool)}`;
+  const lastTool = state.lastTool === null ? undefined : `**last tool** ${toolInWords(state.lastTool)}`;
   const failed = state.ended[state.ended.length - 1]?.error;
   return [
     `**${asCode(agent)}**${title === null ? '' : ` · ${asCode(title)}`}`,
@@ -20,6 +20,10 @@ export function detailsOf(state: ConversationState): string {
   ]
     .filter((line) => line !== undefined)
     .join('\n\n');
+}
+
+function toolInWords({ name, target, outcome }: NonNullable<ConversationState['lastTool']>): string {
+  return `${asCode(target === '' ? name : `${name}: ${target}`)}${outcome === undefined ? '' : ` · ${outcome}`}`;
 }
 
 function costOf(usd: number | null): string {

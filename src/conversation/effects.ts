@@ -1,9 +1,10 @@
 /** What steps ask of activities and what activities answer: plain JSON, small, without what history has already. */
 import type { Answer } from './answer.js';
 import type { FeedEvent } from './contract.js';
-import type { AssistantBlock, Entry, JsonObject, Media, ModelStop, Usage } from './message.js';
+import type { AssistantBlock, Entry, JsonObject, JsonValue, Media, ModelStop, Usage } from './message.js';
 import type { SlotRange } from './slots.js';
-import type { ToolPlan } from './tool-effects.js';
+import type { CallNumbers } from './call-gate.js';
+import type { AppContextRef, RunToolInput, ToolFinished, ToolPlan } from './tool-effects.js';
 
 /**
  * Who is asking, beyond what Temporal tells an activity anyway (namespace and workflow id). `life` is the first run id: a new
@@ -51,14 +52,12 @@ export interface AgentSettings {
   /** Which the worker counts with; absent where the model's is not public: then characters over four. */
   readonly tokenizer?: string;
   readonly handOver: { readonly events: number; readonly bytes: number; readonly updates: number };
-  /** Absent in settings of earlier versions: then nothing is truncated. */
-  readonly thresholds?: Thresholds;
+  readonly thresholds: Thresholds;
   /** Of a conversation whose start names none. */
   readonly budget?: Budget;
   /** True: somebody is to be told when a person is waited for. */
   readonly notifies?: boolean;
-  /** Absent in settings that an earlier version gave. */
-  readonly memory?: MemorySettings;
+  readonly memory: MemorySettings;
 }
 
 /** Seed 001, Configuration; and the scope's MEMORY.md as of the start of the turn. */
@@ -99,28 +98,75 @@ export interface MessageToRecord extends Media {
   readonly session: number;
   readonly ts: number;
   readonly text: string;
-  /** Slot of the same message under numbers that were never counted (recording.ts, R4): it goes from there. */
-  readonly movedFrom?: number;
+  /** Bodies whose texts, joined, are the JSON of its text, media, output and context: it was too large for one input. */
+  readonly parts?: readonly string[];
+}
+
+/** What of a message may be large. */
+export interface MessageContent extends Media {
+  readonly text: string;
+  readonly output?: JsonObject;
+  readonly context?: JsonObject;
 }
 
 /**
- * `record`: everything short that must reach the store, in one local activity. All of it may be done again.
- * `settle` ends effects whose outcome nobody waits for any more: fence it, then write `entry` unless it has committed.
+ * What state still owes to the store; a model step takes it along before it calls, a store step takes it where no call follows. All of
+ * it may be done again. History has it before anything is written: healing reads it there.
  */
-export interface RecordInput {
-  readonly identity: ConversationIdentity;
+export interface Writes {
   readonly messages: readonly MessageToRecord[];
   readonly settle: readonly Settlement[];
-  readonly facts: readonly FeedEvent[];
-  /** Slots of queued messages to read back (spill.ts). */
-  readonly readBack: readonly number[];
-  /** True in the first one of each run: are our search attributes registered? */
-  readonly asksAttributes: boolean;
-  /** A session begins: what the scope knows is to stand before it. */
-  readonly opensSession: boolean;
+  /** Of results that the store did not take when they were made. */
+  readonly entries: readonly Entry[];
+  readonly feed: readonly OwedFeedEvent[];
   /** Values for tools that the start has brought. */
   readonly startContext?: JsonObject;
-  readonly configure: ConfigureRequest | null;
+}
+
+/** For watchers. The number is its identity: an attempt that publishes it again changes nothing. */
+export interface OwedFeedEvent {
+  readonly number: number;
+  readonly event: FeedEvent;
+}
+
+/** What of `Writes` is in the store now. */
+export interface Written {
+  /** By slot; `bytes` are of what was written, after input processors. */
+  readonly messages: readonly {
+    readonly slot: number;
+    readonly bytes: number;
+    /** Where the schema of its answer is stored, and the values for tools. */
+    readonly output?: string;
+    readonly context?: string;
+    /** Turn of an earlier message of that id: this one is the same message again, and its slot stays empty. */
+    readonly duplicate?: string;
+  }[];
+  /** Effects that had committed before they could be fenced, with their results. */
+  readonly committed?: readonly { readonly effect: string; readonly result: JsonValue }[];
+  /** Where the start's values are stored. */
+  readonly startContext?: string;
+  /** Are our search attributes registered? Asked once in each run. */
+  readonly attributes?: 'registered' | 'missing';
+}
+
+/** `store-step`: for what no model call follows. */
+export interface StoreStepInput {
+  readonly identity: ConversationIdentity;
+  readonly session: number;
+  readonly write: Writes;
+  /** Slots of queued messages to read again (spill.ts). */
+  readonly rehydrate: readonly number[];
+  readonly asksAttributes: boolean;
+  /** A piece of a message that is too large for one input (recording.ts, R5). */
+  readonly part?: { readonly slot: number; readonly text: string };
+}
+
+export interface StoreStepResult {
+  readonly life: string;
+  readonly written: Written;
+  readonly rehydrated?: readonly QueuedAgain[];
+  /** Where the part is stored. */
+  readonly part?: string;
 }
 
 /** A queued message as the store has it; `lost` when it has not. */
@@ -140,39 +186,42 @@ export interface Settlement {
   readonly entry: Entry | null;
 }
 
-export interface Recorded {
-  /** One for each message, with what healing needs: a local activity's input is not in history. */
-  readonly messages: readonly {
-    readonly messageId: string;
-    readonly slot: number;
-    readonly turn: string;
-    readonly session: number;
-    readonly ts: number;
-    readonly bytes: number;
-    /** Where the schema of its answer lies, and the values for tools. */
-    readonly output?: string;
-    readonly context?: string;
-    /** Turn of an earlier message of that id: this one is the same message again. */
-    readonly duplicate?: string;
-    /** Its slot. */
-    readonly first?: number;
-    /** Not written: something else lies in its slot. */
-    readonly taken?: true;
-  }[];
-  readonly readBack?: readonly QueuedAgain[];
-  /** Where the start's values lie. */
-  readonly startContext?: string;
-  readonly attributes?: 'registered' | 'missing';
-  /** What the scope knows, for a session that begins; absent when it knows nothing. */
-  readonly base?: { readonly ref: string; readonly text: string };
-  readonly configured: Configured | null;
-}
-
-export interface CallModelInput {
+/**
+ * `model-step`: writes what must be written, runs the quick tools whose results the model needs, and calls the model; each part under
+ * the ledger by its own id, so that a second attempt repeats nothing that was committed.
+ */
+export interface ModelStepInput {
   readonly identity: ConversationIdentity;
   readonly session: number;
   readonly turn: string;
-  readonly call: string;
+  readonly write: Writes;
+  /** The tool calls that ride. */
+  readonly tools: readonly RidingTool[];
+  readonly appContext?: AppContextRef;
+  readonly parent?: ParentLink;
+  /** The first step of a turn: are the agent's settings still the same? */
+  readonly configure: ConfigureRequest | null;
+  readonly asksAttributes: boolean;
+  /** A session begins: what the scope knows is to stand before it. */
+  readonly opensSession: boolean;
+  /** What decides whether the model is called, before the step has found anything. */
+  readonly numbers: CallNumbers;
+  /** As the turn began; null before the first one, and then the step finds them. */
+  readonly settings: CallSettings | null;
+  /** Reasons for which this turn was deferred already: they do not defer it again. */
+  readonly deferred: readonly DeferReason[];
+  readonly call: CallInput;
+}
+
+export type RidingTool = Pick<RunToolInput, 'callId' | 'name' | 'slot' | 'seq' | 'askedIn' | 'plan' | 'target'>;
+
+/** What of the settings a call needs. */
+export type CallSettings = Pick<AgentSettings, 'agentHash' | 'model' | 'contextBudget' | 'compactionRatio' | 'thresholds' | 'budget'> & {
+  readonly memory: Pick<MemorySettings, 'version' | 'forgotten'>;
+};
+
+export interface CallInput {
+  readonly id: string;
   readonly slot: number;
   readonly seq: number;
   readonly context: readonly SlotRange[];
@@ -180,18 +229,47 @@ export interface CallModelInput {
   readonly base: string | null;
   /** What is left of messages that were trimmed; stands in the system prompt. Absent: nothing was. */
   readonly recap?: string;
-  /** Absent where an earlier version asks: then there is no MEMORY.md. */
-  readonly memory?: Pick<MemorySettings, 'version' | 'forgotten'>;
-  /** Agent and system prompt as they were at the turn's start. */
-  readonly agentHash: string;
-  readonly model: string;
   /** Number of the first tool call that this answer may make: ids are `<turn>/c<n>`. */
   readonly firstToolCall: number;
   /** Schema that the turn's answer must fit: reference to its JSON text. */
   readonly output?: string;
-  /** Of this turn before this call, for the announcement of its end. */
+  /** Of this turn before this step, for the announcement of its end. */
   readonly soFar: { readonly usage: Usage; readonly toolCalls: number };
 }
+
+/** Why a step came back without having called the model: what it found changes the decision. */
+export type DeferReason =
+  /** The message was sent before; the store knows it for longer than state. */
+  | 'duplicate'
+  /** The agent's files cannot be used. */
+  | 'unusable'
+  /** Limits, as the settings or the results of tools that rode have them now (call-gate.ts). */
+  | 'budget'
+  | 'truncation'
+  | 'compaction'
+  /** A person stopped the turn before the call began. */
+  | 'stopped';
+
+export type ModelStepResult = {
+  readonly life: string;
+  readonly session: number;
+  readonly turn: string;
+  readonly call: string;
+  readonly written: Written;
+  /** Of the tools that rode, those that finished. */
+  readonly tools: readonly ToolFinished[];
+  /** Absent: the settings are as they were. */
+  readonly configured?: Exclude<Configured, { kind: 'unchanged' }>;
+  /** What the scope knows, for a session that begins; absent when it knows nothing. */
+  readonly base?: { readonly ref: string; readonly text: string };
+  /** What a model has made to stand for long results, by call. */
+  readonly citations?: readonly { readonly callId: string; readonly citation: string }[];
+} & (
+  | { readonly kind: 'answered'; readonly answer: ModelAnswer }
+  /** The model failed; what it had cost is unknown. */
+  | { readonly kind: 'failed'; readonly failure: StepFailure }
+  | { readonly kind: 'deferred'; readonly reason: DeferReason }
+);
 
 /** Tokens (seed 004, Token-Based Thresholds), for a model of that size already. */
 export interface Thresholds {
@@ -231,11 +309,11 @@ export interface ModelAnswer {
   readonly usage: Usage;
   /** One for each tool call of `blocks`, in their order. */
   readonly plans: readonly ToolPlan[];
-  /** Of the bytes that the prompt begins with: system prompt, tools, the epoch's base. Absent in answers of earlier versions. */
+  /** Of the bytes that the prompt begins with: system prompt, tools, the epoch's base. */
   readonly prefix?: string;
   /** What is wrong with an answer that had to fit a schema. Absent: nothing, or there was none. */
   readonly misfit?: string;
-  /** False: the store did not take it; a `persist` step must write it before the next model call. */
+  /** False: the store did not take it; the next step writes it first. */
   readonly persisted: boolean;
   /** True: it was settled before it could commit, and counts for its cost only. */
   readonly fenced?: boolean;

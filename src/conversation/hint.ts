@@ -32,6 +32,6 @@ export function withHint(state: ConversationState): ConversationState {
 /** An agent that compacts only when asked loses the oldest at the last line instead. */
 function whatComes(settings: AgentSettings): string {
   const { thresholds } = settings;
-  if (thresholds?.autoCompact === false) return `beyond ${thresholds.truncation} its oldest messages are left out of the prompt`;
+  if (thresholds.autoCompact === false) return `beyond ${thresholds.truncation} its oldest messages are left out of the prompt`;
   return `from ${compactsAt(settings)} on its older turns become memory by themselves`;
 }

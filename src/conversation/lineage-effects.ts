@@ -53,6 +53,8 @@ export interface OpenedOrigin extends Resumption {
 export interface RewindInput {
   readonly identity: ConversationIdentity;
   readonly requestId: string;
+  /** Numbers what archives and restores in this life: a late attempt of an earlier one changes nothing. */
+  readonly move: number;
   readonly branch: number;
   readonly to: string;
   /** The highest slot given out, and of messages that wait: these are not cut. */

@@ -4,7 +4,7 @@ import type { ConversationEvent } from './event.js';
 
 export interface LineageState {
   readonly origin: Origin;
-  readonly opening: 'due' | 'running' | 'done';
+  readonly isOpen: boolean;
   /** What came before it was opened: numbered, in its order, once it is known from which numbers on. */
   readonly held: readonly ConversationEvent[];
   /** It cannot be opened, and the conversation with it. */
@@ -16,7 +16,6 @@ export interface RewindState {
   /** Branches cut so far. */
   readonly branches: number;
   readonly asked: readonly { readonly requestId: string; readonly to: string }[];
-  readonly doing: string | null;
   readonly outcomes: readonly { readonly requestId: string; readonly outcome: RewindOutcome }[];
 }
 

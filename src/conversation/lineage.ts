@@ -8,13 +8,12 @@
 import type { Origin } from './contract.js';
 import type { OpenOriginInput, Resumption } from './lineage-effects.js';
 import type { ConversationEvent } from './event.js';
+import { isRunning, type Completed, type Failed } from './lifecycle.js';
 import { slotsOf, type SlotRange } from './slots.js';
 import { NO_MEMORY, type MemoryState } from './memory-state.js';
 import type { ConversationState } from './state.js';
 import { estimateTokens } from './token-usage.js';
 import { turnId } from './turn-id.js';
-
-type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
 
 const HELD: readonly ConversationEvent['kind'][] = [
   'message-received',
@@ -30,40 +29,36 @@ const HELD: readonly ConversationEvent['kind'][] = [
 ];
 
 export function withOrigin(state: ConversationState, origin: Origin): ConversationState {
-  return { ...state, lineage: { origin, opening: 'due', held: [], refused: null, opened: null } };
+  return { ...state, lineage: { origin, isOpen: false, held: [], refused: null, opened: null } };
 }
 
 /** O2. Undefined for what need not wait. */
 export function holdEvent(state: ConversationState, event: ConversationEvent): ConversationState | undefined {
   const { lineage } = state;
-  if (!lineage || lineage.opening === 'done' || !HELD.includes(event.kind)) return undefined;
+  if (!lineage || lineage.isOpen || !HELD.includes(event.kind)) return undefined;
   return { ...state, lineage: { ...lineage, held: [...lineage.held, event] } };
 }
 
-export type OpeningStep =
-  | { readonly kind: 'open-origin'; readonly input: OpenOriginInput; readonly summary: string }
+export type Opening =
+  | { readonly kind: 'open'; readonly input: OpenOriginInput }
   /** The conversation cannot be: it fails with these words. */
-  | { readonly kind: 'refuse'; readonly type: string; readonly message: string };
+  | { readonly kind: 'refuse'; readonly type: string; readonly message: string }
+  /** It is being opened. */
+  | { readonly kind: 'wait' };
 
-/** 'wait': it is being opened. Undefined for a conversation that is open. */
-export function openingStep({ lineage, identity, handOver }: ConversationState): OpeningStep | 'wait' | undefined {
-  if (!lineage || lineage.opening === 'done') return undefined;
+/** Undefined for a conversation that is open. */
+export function openingOf(state: ConversationState): Opening | undefined {
+  const { lineage, identity, handOver } = state;
+  if (!lineage || lineage.isOpen) return undefined;
   if (lineage.refused) return { kind: 'refuse', ...lineage.refused };
-  if (lineage.opening === 'running') return 'wait';
-  if (handOver !== null) return undefined;
-  const { origin } = lineage;
-  const summary = `${origin.kind === 'fork' ? 'fork' : 'go on from'} ${origin.conversation} · ${origin.turn ?? 'its last turn'}`;
-  return { kind: 'open-origin', input: { identity, origin }, summary };
-}
-
-export function startOpening(state: ConversationState): ConversationState {
-  return state.lineage ? { ...state, lineage: { ...state.lineage, opening: 'running' } } : state;
+  if (isRunning(state, 'open-origin')) return { kind: 'wait' };
+  return handOver === null ? { kind: 'open', input: { identity, origin: lineage.origin } } : undefined;
 }
 
 /** O1. What was held is the caller's to apply. */
-export function acceptOrigin(state: ConversationState, { result }: Of<'origin-opened'>): ConversationState {
+export function acceptOrigin(state: ConversationState, { output: result }: Completed<'open-origin'>): ConversationState {
   const { lineage } = state;
-  if (!lineage || lineage.opening === 'done') return state;
+  if (!lineage || lineage.isOpen) return state;
   const { beginning, slot, session, turns, inContext, window, attributes, tokens } = result;
   const opened: ConversationState = {
     ...resumeWith(state, result),
@@ -73,7 +68,7 @@ export function acceptOrigin(state: ConversationState, { result }: Of<'origin-op
     attributes: { ...state.attributes, known: attributes },
     lineage: {
       ...lineage,
-      opening: 'done',
+      isOpen: true,
       held: [],
       opened: { conversation: beginning.of.conversation, turn: turnId(beginning.turn), turns, inContext, tokens },
     },
@@ -81,7 +76,7 @@ export function acceptOrigin(state: ConversationState, { result }: Of<'origin-op
   return { ...opened, window: { ...opened.window, turns: window } };
 }
 
-export function failOpening(state: ConversationState, { failure }: Of<'origin-open-failed'>): ConversationState {
+export function failOpening(state: ConversationState, { failure }: Failed<'open-origin'>): ConversationState {
   if (!state.lineage) return state;
   return { ...state, lineage: { ...state.lineage, refused: { type: failure.type, message: failure.message } } };
 }
@@ -108,7 +103,7 @@ export function resumeWith(state: ConversationState, { context, base, recap, tas
 
 /** What a person is told while it is not open. */
 export function waitsForOrigin({ lineage }: ConversationState): string | undefined {
-  if (!lineage || lineage.opening === 'done') return undefined;
+  if (!lineage || lineage.isOpen) return undefined;
   return `the turns of ${lineage.origin.conversation} that it begins with`;
 }
 

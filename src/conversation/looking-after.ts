@@ -5,13 +5,11 @@
  * D4  No call waits for ever for a sub-agent that has ended.
  */
 import { acceptReport, runningChildren } from './delegation.js';
-import type { ConversationEvent } from './event.js';
+import { isRunning, type Completed, type Failed } from './lifecycle.js';
 import type { ConversationState } from './state.js';
 import type { Looks } from './turn-state.js';
 import { NO_USAGE } from './usage.js';
 import { withToolCalls } from './turn-access.js';
-
-type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
 
 const FIRST_LOOK_MS = 60_000;
 const LAST_LOOK_MS = 60 * 60_000;
@@ -19,7 +17,7 @@ const LAST_LOOK_MS = 60 * 60_000;
 /** A run has taken over: what it did not start itself, it looks after. */
 export function lookAfterChildren(state: ConversationState): ConversationState {
   if (runningChildren(state).length === 0) return state;
-  return withLooks(state, undefined, () => ({ next: state.now + FIRST_LOOK_MS, count: 0, isLooking: false }));
+  return withLooks(state, undefined, () => ({ next: state.now + FIRST_LOOK_MS, count: 0 }));
 }
 
 export interface Look {
@@ -27,41 +25,39 @@ export interface Look {
   readonly child: string;
 }
 
-export function lookDue({ turn, now }: ConversationState): Look | undefined {
-  if (turn?.doing.kind !== 'tools' || turn.stopping) return undefined;
-  const call = turn.doing.calls.find(
-    ({ status, child }) => status === 'delegated' && child?.looks && !child.looks.isLooking && now >= child.looks.next,
-  );
+export function lookDue(state: ConversationState): Look | undefined {
+  const { turn, now } = state;
+  if (turn?.doing.kind !== 'tools' || turn.stopping || isRunning(state, 'look-after')) return undefined;
+  const call = turn.doing.calls.find(({ status, child }) => status === 'delegated' && child?.looks && now >= child.looks.next);
   return call?.child && { callId: call.id, child: call.child.id };
 }
 
 /** Epoch milliseconds of the next look. */
-export function nextLook({ turn }: ConversationState): number | undefined {
-  if (turn?.doing.kind !== 'tools') return undefined;
-  const times = turn.doing.calls.flatMap(({ status, child }) =>
-    status === 'delegated' && child?.looks && !child.looks.isLooking ? [child.looks.next] : [],
-  );
+export function nextLook(state: ConversationState): number | undefined {
+  const { turn } = state;
+  if (turn?.doing.kind !== 'tools' || isRunning(state, 'look-after')) return undefined;
+  const times = turn.doing.calls.flatMap(({ status, child }) => (status === 'delegated' && child?.looks ? [child.looks.next] : []));
   return times.length === 0 ? undefined : Math.min(...times);
 }
 
-export function isLooking({ turn }: ConversationState): boolean {
-  return turn?.doing.kind === 'tools' && turn.doing.calls.some(({ child }) => child?.looks?.isLooking === true);
-}
-
-export function startLook(state: ConversationState, { callId }: Of<'look-started'>): ConversationState {
-  return withLooks(state, callId, (looks) => ({ ...looks, isLooking: true }));
-}
-
 /** The caller ends the round when this was its last call. A report is sent before its sender ends, so none is on its way any more. */
-export function acceptLook(state: ConversationState, { callId, status, at }: Of<'looked'>): ConversationState {
-  if (status !== null && status !== 'RUNNING') {
+export function acceptLook(state: ConversationState, { id: callId, output: status, at }: Completed<'look-after'>): ConversationState {
+  if (status !== 'RUNNING') {
     const error = { type: 'sub-agent-lost', message: `the sub-agent has ended (${status}) without a report` };
     return acceptReport(state, { kind: 'child-ended', callId, report: { text: '', stopReason: 'failed', usage: NO_USAGE, error }, at });
   }
+  return lookLater(state, callId, at);
+}
+
+/** Temporal could not say: it is asked again later. */
+export function failLook(state: ConversationState, { id, at }: Failed<'look-after'>): ConversationState {
+  return lookLater(state, id, at);
+}
+
+function lookLater(state: ConversationState, callId: string, at: number): ConversationState {
   return withLooks(state, callId, ({ count }) => ({
     next: at + Math.min(LAST_LOOK_MS, FIRST_LOOK_MS * 2 ** (count + 1)),
     count: count + 1,
-    isLooking: false,
   }));
 }
 
@@ -69,6 +65,6 @@ function withLooks(state: ConversationState, callId: string | undefined, to: (lo
   return withToolCalls(state, (call) => {
     const { child } = call;
     if (!child || call.status !== 'delegated' || (callId !== undefined && call.id !== callId)) return call;
-    return { ...call, child: { ...child, looks: to(child.looks ?? { next: 0, count: 0, isLooking: false }) } };
+    return { ...call, child: { ...child, looks: to(child.looks ?? { next: 0, count: 0 }) } };
   });
 }

@@ -29,10 +29,12 @@ export interface AskMemoryInput {
   readonly request: Omit<ConsolidationRequest, 'id' | 'conversation' | 'life'>;
 }
 
-/** `put-away`: messages leave the context for good, at a session's end or when the window is full. All of it may be done again. */
-export interface PutAwayInput {
+/** `evict`: messages leave the context for good, at a session's end or when the window is full. All of it may be done again. */
+export interface EvictInput {
   readonly identity: ConversationIdentity;
   readonly session: number;
+  /** Numbers what archives and restores in this life: a late attempt of an earlier one changes nothing. */
+  readonly move: number;
   readonly archive: readonly SlotRange[];
   /** Those of them that the context still has: a compaction may have taken the others out. */
   readonly leaving: readonly SlotRange[];
@@ -42,7 +44,7 @@ export interface PutAwayInput {
   readonly recapSince: number | null;
 }
 
-export interface PutAway {
+export interface Evicted {
   readonly life: string;
   readonly session: number;
   /** True when each of the unfinished ones had been done after all. */
@@ -50,6 +52,8 @@ export interface PutAway {
   readonly recap?: { readonly ref: string; readonly text: string };
   /** Estimate of what left the context. */
   readonly tokens: number;
+  /** What went to HISTORY as it was; absent where nothing did. */
+  readonly fallbacks?: readonly { readonly requestId: string; /** Epoch seconds. */ readonly ts: number; readonly text: string }[];
 }
 
 /** `consolidate`: asks a model, and writes nothing that a prompt or a person sees. */

@@ -28,13 +28,6 @@ export interface MemoryState {
   readonly hintedIn?: number;
   /** Begun in this life, those that failed or found nothing included: each is an effect of its own. */
   readonly attempts: number;
-  readonly doing: {
-    readonly kind: 'compact' | 'uncompact' | 'truncate';
-    readonly epoch: number;
-    /** As it was when that began. */
-    readonly context: readonly SlotRange[];
-    readonly contextTokens: number;
-  } | null;
   /** Requests of people that wait for an answer. */
   readonly asked: readonly string[];
   readonly undoAsked: readonly string[];
@@ -62,7 +55,7 @@ export interface MemoryState {
     readonly epoch: number;
     readonly changes: number;
     readonly cause: 'new epoch' | 'memory' | 'agent or tools' | null;
-    /** Version of MEMORY.md in it; absent in states of earlier versions. */
+    /** Version of MEMORY.md in it; absent before the first prompt. */
     readonly memory?: string;
   };
 }
@@ -74,7 +67,6 @@ export const NO_MEMORY: MemoryState = {
   reported: null,
   compactions: 0,
   attempts: 0,
-  doing: null,
   asked: [],
   undoAsked: [],
   forced: null,

@@ -2,105 +2,86 @@
  * nextStep(state) -> Step: what to start now. It looks at what is in flight, so the loop asks after every event.
  *
  * N1  Nothing new starts once a hand-over is due; the run ends when nothing is in flight.
- * N2  No model call while something is unpersisted or unsettled, or a steering message is not yet recorded.
- * N4  No model call beside a compaction: what it will see is just being decided.
- * N3  Local runs are never started beside ordinary ones, and at most `PARALLEL_TOOLS` run at once.
- * N5  One local step at a time (a round of local tools is one): on replay the results of several come at once, and what follows
- *     from them could come in another order than it did. By the rules from 2 on.
- * N6  No timer beside a local step: where its result came in a task of its own the timer was started, and a replay, to which it comes
- *     in the same task, would take it back before it began. By the rules from 2 on.
+ * N2  A model step carries everything that the store is owed; what is more than it can carry goes to the store first.
+ * N3  What must not run side by side does not (effect-table.ts), and at most `PARALLEL_TOOLS` tools run at once.
+ * N4  What changes the context, or ends a session, finds in the store everything that was decided before it.
  */
-import { attributesDue, type SearchAttributes } from './attributes.js';
-import type { ChildNews, ConversationOutcome } from './contract.js';
-import { compactInput, compactionCause, truncationDue, uncompactInput, type CompactionCause } from './compaction.js';
 import { eventToReduce } from './app-events.js';
-import type { AppEvent, ReducerView } from './reducers.js';
-import { isHeld } from './control.js';
-import type { AskMemoryInput, PutAwayInput } from './memory-effects.js';
-import type { CallModelInput, ConversationIdentity, HealInput, ParentLink, RecordInput } from './effects.js';
-import type { CompactInput, TruncateInput, UncompactInput } from './compaction-effects.js';
-import type { NotifyInput, RunToolInput } from './tool-effects.js';
-import { childToStart, newsForParent, runningChildren, startsChild, type ChildStart } from './delegation.js';
-import type { Entry } from './message.js';
-import { openingStep, type OpeningStep } from './lineage.js';
-import { isLooking, lookDue, nextLook, type Look } from './looking-after.js';
+import { attributesDue, type SearchAttributes } from './attributes.js';
+import { compactInput, compactionCause, isChangingContext, truncationDue, uncompactInput } from './compaction.js';
+import type { ChildNews, ConversationOutcome } from './contract.js';
+import { isHeld, queuedId } from './control.js';
+import { childToStart, newsForParent, runningChildren } from './delegation.js';
+import { isFree } from './effect-table.js';
+import type { ParentLink } from './effects.js';
+import { isResting, isRunning, type Effect, type EffectName, type Effects } from './lifecycle.js';
+import { openingOf } from './lineage.js';
+import { lookDue, nextLook } from './looking-after.js';
+import { modelStepInput } from './model-step.js';
 import { notifyInput } from './notice.js';
-import { recordInput } from './recording.js';
-import { rewindStep, type RewindStep } from './rewinding.js';
+import { carriedText, owedWrites, owesNothingToStore, queueStepInput, storeStepInput } from './recording.js';
+import type { AppEvent, ReducerView } from './reducers.js';
+import { isRewinding, rewindInput } from './rewinding.js';
 import type { ConversationState } from './state.js';
-import { turnId } from './turn-id.js';
-import type { EndedTurn, ToolCall, Turn } from './turn-state.js';
-import { CONSOLIDATING_RULES, WEIGHING_RULES } from './rules.js';
-import { STOP_GRACE_MS } from './turn.js';
-import { callsInFlight } from './turn-access.js';
-import { nextWait } from './waiting.js';
 import { truncateInput } from './truncation.js';
-import { askMemoryInput, owesNothing, putAwayInput } from './window.js';
+import { callsInFlight, isRunningTool } from './turn-access.js';
+import { turnId } from './turn-id.js';
+import type { ToolCall, Turn } from './turn-state.js';
+import { STOP_GRACE_MS } from './turn.js';
+import { nextWait } from './waiting.js';
+import { askMemoryInput, evictInput, owesNothing } from './window.js';
 
 export type Step =
-  | { readonly kind: 'tell-attributes'; readonly attributes: SearchAttributes }
-  | { readonly kind: 'record'; readonly input: RecordInput }
-  | { readonly kind: 'persist'; readonly identity: ConversationIdentity; readonly entries: readonly Entry[] }
-  /** `summary` is for the Temporal UI. */
-  | { readonly kind: 'call-model'; readonly input: CallModelInput; readonly summary: string }
-  | { readonly kind: 'run-tools'; readonly local: boolean; readonly runs: readonly ToolRun[] }
-  /** Tell the model call and the tools in flight to stop. */
-  | { readonly kind: 'stop'; readonly children: readonly string[] }
-  | { readonly kind: 'compact'; readonly input: CompactInput; readonly cause: CompactionCause; readonly summary: string }
-  | { readonly kind: 'uncompact'; readonly input: UncompactInput }
+  | (Effect & { readonly kind: 'effect' })
+  /** The message at the head of the queue becomes a turn. */
+  | { readonly kind: 'begin-turn' }
   | { readonly kind: 'reduce'; readonly event: AppEvent; readonly view: ReducerView }
-  | { readonly kind: 'truncate'; readonly input: TruncateInput; readonly summary: string }
-  /** The end of a session by the rules before 2: nothing is kept of it but its traces. */
-  | { readonly kind: 'consolidate' }
-  | { readonly kind: 'ask-memory'; readonly input: AskMemoryInput; readonly summary: string }
-  | { readonly kind: 'put-away'; readonly input: PutAwayInput }
-  | { readonly kind: 'heal'; readonly input: HealInput }
-  | { readonly kind: 'start-child'; readonly start: ChildStart }
-  | { readonly kind: 'look-after'; readonly look: Look }
+  /** Tell the model step and the tools in flight to stop. */
+  | { readonly kind: 'stop'; readonly children: readonly string[] }
+  | { readonly kind: 'tell-attributes'; readonly attributes: SearchAttributes }
   | { readonly kind: 'tell-children'; readonly told: NonNullable<ConversationState['toChildren']> }
   | { readonly kind: 'tell-parent'; readonly parent: ParentLink; readonly news: ChildNews }
-  /** How the one turn of a sub-agent ended; its text is read by whoever performs this. */
-  | { readonly kind: 'report'; readonly parent: ParentLink; readonly ended: EndedTurn }
-  | { readonly kind: 'notify'; readonly input: NotifyInput; readonly summary: string }
-  | OpeningStep
-  | RewindStep
   | { readonly kind: 'hand-over'; readonly reason: string }
   | { readonly kind: 'finish'; readonly outcome: ConversationOutcome }
+  /** The conversation cannot be: it fails with these words. */
+  | { readonly kind: 'refuse'; readonly type: string; readonly message: string }
   /** Until something happens, or it is `until` (epoch milliseconds); `why` is for people. */
   | { readonly kind: 'wait'; readonly until?: number; readonly why?: string };
 
-export interface ToolRun {
-  readonly input: RunToolInput;
-  readonly summary: string;
-}
-
 const PARALLEL_TOOLS = 16;
-/** Unrecorded text that may be carried through a hand-over; continue-as-new with 2 MiB of input kills the workflow. */
+/** Unwritten text that may be carried through a hand-over; continue-as-new with 2 MiB of input kills the workflow. */
 const CARRIED_TEXT_BYTES = 128 * 1024;
-/** What an unrecorded message takes beside its text: ten thousand short ones are much. */
-const MESSAGE_BYTES = 150;
 
 export function nextStep(state: ConversationState): Step {
-  const stop = stopStep(state);
-  if (stop) return stop;
-  const opening = openingStep(state);
-  if (opening) return opening === 'wait' ? waitStep(state) : opening;
-  if (state.handOver !== null) return handOverStep(state, state.handOver);
-  const rewind = rewindStep(state);
-  if (rewind) return rewind === 'hold' ? (storeStep(state) ?? waitStep(state)) : rewind;
   return (
+    stopStep(state) ??
+    openingStep(state) ??
+    handOverStep(state) ??
+    rewindStep(state) ??
     attributesStep(state) ??
-    putAwayStep(state) ??
-    storeStep(state) ??
+    evictStep(state) ??
+    queueStep(state) ??
     askMemoryStep(state) ??
     relativesStep(state) ??
     noticeStep(state) ??
     reduceStep(state) ??
     idleMemoryStep(state) ??
+    beginStep(state) ??
     turnStep(state) ??
+    storeStep(state) ??
     sessionStep(state) ??
     waitStep(state)
   );
+}
+
+/** Undefined while something that it must not run beside is in flight. */
+function effect<N extends EffectName>(state: ConversationState, name: N, id: string, input: Effects[N]['input']): Step | undefined {
+  // `name` and `input` belong together by this signature; a union does not remember that.
+  return isFree(state, name) ? ({ kind: 'effect', effect: name, id, input } as unknown as Step) : undefined;
+}
+
+function freshId(state: ConversationState, name: string): string {
+  return `${name}_${state.counters.effect + 1}`;
 }
 
 function stopStep(state: ConversationState): Step | undefined {
@@ -110,75 +91,99 @@ function stopStep(state: ConversationState): Step | undefined {
   return callsInFlight(state).length + children.length > 0 ? { kind: 'stop', children } : undefined;
 }
 
+function openingStep(state: ConversationState): Step | undefined {
+  const opening = openingOf(state);
+  if (opening?.kind !== 'open') return opening?.kind === 'wait' ? waitStep(state) : opening;
+  return effect(state, 'open-origin', 'origin', opening.input);
+}
+
+/** N1, but for texts and answers that are too much to carry: these go to the store first. */
+function handOverStep(state: ConversationState): Step | undefined {
+  if (state.handOver === null) return undefined;
+  if (carriedText(state) > CARRIED_TEXT_BYTES) {
+    const store = queueStep(state) ?? storeStep(state);
+    if (store) return store;
+    if (isResting(state, 'store')) return waitStep(state);
+  }
+  return state.inFlight.length > 0 ? waitStep(state) : { kind: 'hand-over', reason: state.handOver };
+}
+
+/** From the asking on no turn begins; what the store is owed is written first (N4). */
+function rewindStep(state: ConversationState): Step | undefined {
+  if (isRunning(state, 'rewind')) return waitStep(state);
+  const input = rewindInput(state);
+  if (!input) return undefined;
+  const isReady = owesNothingToStore(state) && state.heal === null;
+  return (isReady ? effect(state, 'rewind', input.requestId, input) : undefined) ?? queueStep(state) ?? storeStep(state) ?? waitStep(state);
+}
+
 function attributesStep(state: ConversationState): Step | undefined {
   const attributes = attributesDue(state);
   return attributes ? { kind: 'tell-attributes', attributes } : undefined;
 }
 
-/** N1, but for texts and answers that are too much to carry: these go to the store first. */
-function handOverStep(state: ConversationState, reason: string): Step {
-  const busy =
-    state.memory.doing !== null ||
-    typeof state.rewinds?.doing === 'string' ||
-    state.window.puttingAway ||
-    state.window.owed.some(({ asking }) => asking) ||
-    state.recording ||
-    state.persisting ||
-    state.heal?.doing === 'running' ||
-    state.notifying === true ||
-    startsChild(state) ||
-    isLooking(state) ||
-    state.parentTold?.report === 'running' ||
-    callsInFlight(state).length > 0;
-  if (carriedText(state) > CARRIED_TEXT_BYTES) return storeStep(state) ?? waitStep(state);
-  return busy ? waitStep(state) : { kind: 'hand-over', reason };
+/** At a turn boundary, before the next turn begins. */
+function evictStep(state: ConversationState): Step | undefined {
+  const input = evictInput(state);
+  if (!input || (input.recapSince !== null && isChangingContext(state))) return undefined;
+  return owesNothingToStore(state) ? effect(state, 'evict', freshId(state, 'evict'), input) : storeStep(state); // N4
 }
 
+/** A long queue: what is too much for state goes to the store, and comes back in time. */
+function queueStep(state: ConversationState): Step | undefined {
+  if (isResting(state, 'store')) return undefined;
+  const { heal, identity } = state;
+  if (heal && !heal.tried) return effect(state, 'heal', freshId(state, 'heal'), { identity, slots: heal.slots });
+  if (!isFree(state, 'store-step')) return undefined;
+  const input = queueStepInput(state);
+  return input && effect(state, 'store-step', freshId(state, 'store'), input);
+}
+
+/** What no model call will carry, or not soon. */
 function storeStep(state: ConversationState): Step | undefined {
-  if (isLocallyBusy(state)) return undefined; // N5
-  if (state.recording || state.persisting || state.heal?.doing === 'running' || isStoreResting(state)) return undefined;
-  if (state.heal?.doing === 'due') return { kind: 'heal', input: { identity: state.identity, slots: state.heal.slots } };
-  const input = recordInput(state);
-  if (input) return { kind: 'record', input };
-  return state.unpersisted.length > 0 ? { kind: 'persist', identity: state.identity, entries: state.unpersisted } : undefined;
+  if (isResting(state, 'store') || isRunning(state, 'model-step') || !isFree(state, 'store-step')) return undefined;
+  const input = storeStepInput(state);
+  return input && effect(state, 'store-step', freshId(state, 'store'), input);
 }
 
-/** Before the store step: a turn that begins meanwhile would be in the way. */
-function putAwayStep(state: ConversationState): Step | undefined {
-  const input = isStoreResting(state) || isLocallyBusy(state) ? undefined : putAwayInput(state);
-  return input && { kind: 'put-away', input };
-}
-
-/** Beside the conversation: nobody waits for it but a session's end. */
+/** Beside the conversation: only a session's end waits for it. */
 function askMemoryStep(state: ConversationState): Step | undefined {
   const input = askMemoryInput(state);
-  if (!input) return undefined;
-  const { messages, why } = input.request;
-  return { kind: 'ask-memory', input, summary: `memory:${state.identity.scope} · ${messages} messages (${why})` };
+  return input && effect(state, 'ask-memory', input.request.requestId, input);
 }
 
-/** What sub-agents and the parent are to hear. Signals: they are on their way at once. */
+/** What sub-agents and the parent are to be told. Signals: they are on their way at once. */
 function relativesStep(state: ConversationState): Step | undefined {
   const look = lookDue(state);
-  if (look) return { kind: 'look-after', look };
+  if (look) return effect(state, 'look-after', look.callId, { child: look.child });
   const { toChildren = [], parent } = state;
   if (toChildren.length > 0) return { kind: 'tell-children', told: toChildren };
   const news = newsForParent(state);
   if (!parent || news === undefined) return undefined;
   if (news !== 'report') return { kind: 'tell-parent', parent, news };
   const ended = state.ended[state.ended.length - 1];
-  const isWritten = !state.recording && state.unpersisted.length === 0 && state.outbox.settle.length === 0;
-  return ended && isWritten ? { kind: 'report', parent, ended } : undefined;
-}
-
-function reduceStep(state: ConversationState): Step | undefined {
-  const due = state.recording ? undefined : eventToReduce(state);
-  return due && { kind: 'reduce', ...due };
+  return ended && owesNothingToStore(state) ? effect(state, 'report', 'report', { parent, ended }) : undefined;
 }
 
 function noticeStep(state: ConversationState): Step | undefined {
   const input = notifyInput(state);
-  return input && { kind: 'notify', input, summary: `tell of ${input.waiting.length} that wait for a person` };
+  return input && effect(state, 'notify', freshId(state, 'notify'), input);
+}
+
+function reduceStep(state: ConversationState): Step | undefined {
+  const due = isRunning(state, 'evict') ? undefined : eventToReduce(state);
+  return due && { kind: 'reduce', ...due };
+}
+
+/** Between turns only what somebody has asked for. */
+function idleMemoryStep(state: ConversationState): Step | undefined {
+  return state.turn || isRunning(state, 'evict') ? undefined : memoryStep(state);
+}
+
+function beginStep(state: ConversationState): Step | undefined {
+  const [head] = state.queue;
+  if (state.turn || head?.kind !== 'message' || isHeld(state, 'event', queuedId(head))) return undefined;
+  return isRewinding(state) || isRunning(state, 'evict') ? undefined : { kind: 'begin-turn' };
 }
 
 function turnStep(state: ConversationState): Step | undefined {
@@ -188,151 +193,82 @@ function turnStep(state: ConversationState): Step | undefined {
 }
 
 function modelStep(state: ConversationState, turn: Turn): Step | undefined {
-  if (turn.doing.kind !== 'model' || !state.settings) return undefined;
+  if (turn.doing.kind !== 'model') return undefined;
   const { call } = turn.doing;
-  if (call.inFlight || (call.retry && state.now < call.retry.until)) return undefined;
-  if (state.recording || state.unpersisted.length > 0 || state.outbox.settle.length > 0 || hasJoining(state)) return undefined; // N2
-  if (state.memory.doing) return undefined; // N4
+  if (isResting(state, call.id) || !isFree(state, 'model-step')) return undefined;
   const memory = memoryStep(state);
   if (memory) return memory;
   if (isHeld(state, 'model-call', call.id)) return undefined;
-  const { memory: memorySettings } = state.settings;
-  return {
-    kind: 'call-model',
-    input: {
-      identity: state.identity,
-      session: state.session,
-      turn: turnId(turn.number),
-      call: call.id,
-      slot: call.slot,
-      seq: call.seq,
-      context: state.context,
-      base: state.memory.base,
-      ...(state.window.recap === null ? {} : { recap: state.window.recap }),
-      ...(memorySettings ? { memory: { version: memorySettings.version, forgotten: memorySettings.forgotten } } : {}),
-      agentHash: state.settings.agentHash,
-      model: state.settings.model,
-      ...(turn.outputRef === undefined ? {} : { output: turn.outputRef }),
-      firstToolCall: turn.toolCalls + 1,
-      soFar: { usage: turn.usage, toolCalls: turn.toolCalls },
-    },
-    summary: `${state.settings.model} · turn ${turn.number} step ${turn.modelCalls} · ~${Math.ceil(state.contextTokens / 1000)}k in`,
-  };
+  const { write, isAll } = owedWrites(state);
+  if (!isAll) return storeStep(state); // N2
+  const input = modelStepInput(state, write);
+  return input && effect(state, 'model-step', call.id, input);
 }
 
-/** Design section 4: before every model call, in this order. */
+/** Design section 4: before every model call, in this order; each finds in the store what it decides about (N4). */
 function memoryStep(state: ConversationState): Step | undefined {
-  const undo = isLocallyBusy(state) ? undefined : uncompactInput(state);
-  if (undo) return { kind: 'uncompact', input: undo };
-  const truncation = truncateStep(state);
-  if (truncation) return truncation;
+  const due = memoryEffect(state);
+  if (!due) return undefined;
+  return owesNothingToStore(state) ? due : (storeStep(state) ?? (isResting(state, 'store') ? waitStep(state) : undefined));
+}
+
+function memoryEffect(state: ConversationState): Step | undefined {
+  const undo = uncompactInput(state);
+  if (undo) return effect(state, 'uncompact', freshId(state, 'uncompact'), undo);
+  if (truncationDue(state) && (!isHeld(state, 'truncation') || state.memory.truncationAsked)) {
+    const input = truncateInput(state);
+    const truncation = input && effect(state, 'truncate', freshId(state, 'truncate'), input);
+    if (truncation) return truncation;
+  }
   const cause = compactionCause(state);
   // What a person asks for is done when it is asked for, in every mode.
-  if (cause !== 'asked' && state.turn && isHeld(state, 'compaction')) return undefined;
-  const input = cause && compactInput(state);
-  if (!cause || !input) return undefined;
-  return { kind: 'compact', input, cause, summary: `${input.model} · compact (${cause}) · ~${Math.ceil(state.contextTokens / 1000)}k` };
-}
-
-function truncateStep(state: ConversationState): Step | undefined {
-  if (!truncationDue(state) || (isHeld(state, 'truncation') && !state.memory.truncationAsked)) return undefined;
-  const input = truncateInput(state);
-  return input && { kind: 'truncate', input, summary: `leave ~${Math.ceil(input.excess / 1000)}k out of the prompt` };
-}
-
-/** Between turns only what somebody has asked for. */
-function idleMemoryStep(state: ConversationState): Step | undefined {
-  if (state.turn || state.unpersisted.length > 0 || state.window.puttingAway) return undefined;
-  return memoryStep(state);
+  if (!cause || (cause !== 'asked' && state.turn && isHeld(state, 'compaction'))) return undefined;
+  const input = compactInput(state, cause);
+  return input && effect(state, 'compact', `compact_${String(input.attempt).padStart(4, '0')}`, input);
 }
 
 function toolStep(state: ConversationState, turn: Turn, calls: readonly ToolCall[]): Step | undefined {
   // A tool reads its arguments from the answer that asks for it, which the store must have.
-  if (state.unpersisted.some((entry) => calls.some((call) => call.askedIn === entry.slot))) return undefined;
+  if (state.outbox.entries.some((entry) => calls.some((call) => call.askedIn === entry.slot))) return undefined;
   const start = childToStart(state);
-  if (start) return { kind: 'start-child', start };
-  const local = calls.every((call) => call.plan.local); // N3
-  if (local && isLocallyBusy(state, 'tools')) return undefined; // N5
-  const running = calls.filter((call) => call.status === 'running').length;
-  const waiting = calls
-    .filter(({ id, status }) => status === 'waiting' && !isHeld(state, 'tool-run', id))
-    .slice(0, PARALLEL_TOOLS - running);
-  if (waiting.length === 0) return undefined;
-  return {
-    kind: 'run-tools',
-    local,
-    runs: waiting.map((call) => ({
-      input: {
-        identity: state.identity,
-        session: state.session,
-        turn: turnId(turn.number),
-        callId: call.id,
-        name: call.name,
-        slot: call.slot,
-        seq: call.seq,
-        askedIn: call.askedIn,
-        plan: call.plan,
-        ...(call.person && { person: call.person }),
-        ...(state.appContext && { appContext: state.appContext }),
-        ...(state.parent && { parent: state.parent }),
-      },
-      summary: call.target === '' ? call.name : `${call.name}: ${call.target}`,
-    })),
-  };
+  if (start) return effect(state, 'start-child', start.callId, start);
+  if (calls.filter(({ id }) => isRunningTool(state, id)).length >= PARALLEL_TOOLS) return undefined;
+  const call = calls.find(({ id, status }) => status === 'waiting' && !isRunningTool(state, id) && !isHeld(state, 'tool-run', id));
+  if (!call) return undefined;
+  const { id: callId, name, target, slot, seq, askedIn, plan, person } = call;
+  return effect(state, 'run-tool', callId, {
+    identity: state.identity,
+    session: state.session,
+    turn: turnId(turn.number),
+    ...{ callId, name, target, slot, seq, askedIn, plan },
+    ...(person && { person }),
+    ...(state.appContext && { appContext: state.appContext }),
+    ...(state.parent && { parent: state.parent }),
+  });
 }
 
 function sessionStep(state: ConversationState): Step | undefined {
-  if (state.turn) return undefined;
-  const ends = state.queue[0]?.kind === 'reset' || (state.queue.length === 0 && state.closing === 'running-out');
-  if (ends) return state.rules < CONSOLIDATING_RULES ? { kind: 'consolidate' } : undefined;
-  if (state.queue.length > 0 || state.closing === 'no' || !owesNothing(state)) return undefined;
-  if (state.parentTold && state.parentTold.report !== 'yes') return undefined;
-  if (state.recording || state.persisting || state.unpersisted.length > 0 || state.outbox.settle.length > 0) return undefined;
+  if (state.turn || state.queue.length > 0 || state.closing !== 'consolidated' || !owesNothing(state)) return undefined;
+  if (state.parentTold && !state.parentTold.reported) return undefined;
+  if (state.inFlight.length > 0 || !owesNothingToStore(state)) return undefined;
   return { kind: 'finish', outcome: { turns: state.turnsEnded, sessions: state.session, usage: state.usage } };
 }
 
 function waitStep(state: ConversationState): Step {
-  const times: { until: number; why: string }[] = [];
-  const stopping = state.turn?.stopping;
+  const { turn, window, identity, now } = state;
+  const memory = `memory:${identity.scope}`;
+  const stopping = turn?.stopping;
+  const times: { until: number; why: string }[] = Object.entries(state.retries).map(([of, { until, failure }]) => ({
+    until,
+    why: of === 'store' ? 'the store' : `${of}: ${failure.type}`,
+  }));
   if (stopping?.sentAt) times.push({ until: stopping.sentAt + STOP_GRACE_MS, why: 'what was told to stop' });
-  else if (isLocallyBusy(state)) return { kind: 'wait' }; // N6
-  const call = state.turn?.doing.kind === 'model' ? state.turn.doing.call : undefined;
-  if (call?.retry && state.now < call.retry.until) times.push({ until: call.retry.until, why: `the model: ${call.retry.failure.type}` });
-  if (state.storeRetry && isStoreResting(state)) times.push({ until: state.storeRetry.until, why: 'the store' });
-  const { ending, pending, owed, putAwayRetry } = state.window;
-  if (putAwayRetry && state.now < putAwayRetry.until)
-    times.push({ until: putAwayRetry.until, why: `the store: ${putAwayRetry.failure.type}` });
-  if (!state.turn && ending && state.now < ending.until) times.push({ until: ending.until, why: `memory:${state.identity.scope}` });
-  else if (!state.turn && pending && state.now < pending.until) times.push({ until: pending.until, why: `memory:${state.identity.scope}` });
-  const retry = owed[0]?.asking ? undefined : owed[0]?.retry;
-  if (retry && state.now < retry.until) times.push({ until: retry.until, why: `memory:${state.identity.scope}: ${retry.failure.type}` });
+  const awaited = turn ? null : (window.ending ?? window.pending);
+  if (awaited) times.push({ until: awaited.until, why: memory });
   const wait = nextWait(state);
   if (wait && !stopping) times.push(wait);
   const look = nextLook(state);
   if (look !== undefined && !stopping) times.push({ until: look, why: 'a look after the sub-agents' });
-  const [first] = times.sort((a, b) => a.until - b.until);
+  const [first] = times.filter(({ until }) => now < until || until === wait?.until || until === look).sort((a, b) => a.until - b.until);
   return first ? { kind: 'wait', ...first } : { kind: 'wait' };
-}
-
-/** Whether a local activity is in flight, `but` for other tools of the same round. */
-function isLocallyBusy(state: ConversationState, but?: 'tools'): boolean {
-  if (state.rules < CONSOLIDATING_RULES) return false;
-  if (state.recording || state.persisting || state.window.puttingAway || state.memory.doing?.kind === 'uncompact') return true;
-  const doing = state.turn?.doing;
-  if (but === 'tools' || doing?.kind !== 'tools' || !doing.calls.every((call) => call.plan.local)) return false;
-  return doing.calls.some((call) => call.status === 'running');
-}
-
-function isStoreResting(state: ConversationState): boolean {
-  return state.storeRetry !== null && state.now < state.storeRetry.until;
-}
-
-function hasJoining(state: ConversationState): boolean {
-  return state.queue.some((item) => item.kind === 'message' && item.joinedAs !== undefined);
-}
-
-function carriedText(state: ConversationState): number {
-  const beside = state.rules < WEIGHING_RULES ? 0 : MESSAGE_BYTES;
-  const queued = state.queue.reduce((sum, item) => sum + (item.kind === 'message' && !item.recorded ? item.bytes + beside : 0), 0);
-  return state.unpersisted.reduce((sum, entry) => sum + JSON.stringify(entry.message).length, queued);
 }

@@ -1,15 +1,13 @@
 /** Somebody is to hear that a person is waited for: once for each wait, and nobody waits for the telling. */
 import type { NotifyInput } from './tool-effects.js';
-import type { ConversationEvent } from './event.js';
+import { isRunning, type Started } from './lifecycle.js';
 import type { ConversationState } from './state.js';
 import type { ToolCall } from './turn-state.js';
 import { withToolCalls } from './turn-access.js';
 
-type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
-
 /** Undefined when nothing is to be told, or nobody has asked to be. */
 export function notifyInput(state: ConversationState): NotifyInput | undefined {
-  if (state.settings?.notifies !== true || state.notifying || state.turn?.doing.kind !== 'tools') return undefined;
+  if (state.settings?.notifies !== true || isRunning(state, 'notify') || state.turn?.doing.kind !== 'tools') return undefined;
   const waiting = state.turn.doing.calls.flatMap((call) => (isUntold(call) && call.asked ? [{ call, asked: call.asked }] : []));
   if (waiting.length === 0) return undefined;
   return {
@@ -25,8 +23,9 @@ export function notifyInput(state: ConversationState): NotifyInput | undefined {
   };
 }
 
-export function startNotifying(state: ConversationState, { callIds }: Of<'notify-started'>): ConversationState {
-  return withToolCalls({ ...state, notifying: true }, (call) =>
+export function startNotifying(state: ConversationState, { input }: Started<'notify'>): ConversationState {
+  const callIds = input.waiting.map(({ callId }) => callId);
+  return withToolCalls(state, (call) =>
     call.asked && callIds.includes(call.id) ? { ...call, asked: { ...call.asked, told: true } } : call,
   );
 }

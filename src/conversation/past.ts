@@ -6,9 +6,14 @@
  */
 import { apply } from './apply.js';
 import type { ConversationEvent } from './event.js';
-import type { Run } from './rebuild.js';
 import type { ConversationState } from './state.js';
 import { turnNumber } from './turn-id.js';
+
+/** One run of a conversation: the state it began with, and what happened in it. */
+export interface Run {
+  readonly opened: ConversationState;
+  readonly events: readonly ConversationEvent[];
+}
 
 export interface Moment {
   readonly position: number;

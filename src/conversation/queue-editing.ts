@@ -1,16 +1,14 @@
 /** The queue changed by hand (seed 004): one event dropped, moved, or all of them cleared. Each is an event of its own in history. */
 import type { QueueEdit } from './contract.js';
 import { queuedId } from './control.js';
-import type { ConversationEvent } from './event.js';
+import type { EventOf } from './event.js';
 import type { QueueItem } from './queue-state.js';
 import type { ConversationState } from './state.js';
 import { withdraw } from './withdrawal.js';
 
 const MOST_RESETS = 50;
 
-type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
-
-export function editQueue(state: ConversationState, { edit, at }: Of<'queue-edited'>): ConversationState {
+export function editQueue(state: ConversationState, { edit, at }: EventOf<'queue-edited'>): ConversationState {
   if (refuseEdit(state, edit) !== undefined) return state;
   switch (edit.op) {
     case 'drop':
@@ -35,7 +33,6 @@ export function refuseEdit(state: ConversationState, edit: QueueEdit): string | 
   if (!item) return `no event ${edit.id} is in the queue; the query "queue" lists what is`;
   if (item.kind === 'spilled')
     return `${edit.id} stands for messages further back, which lie in the store: they can be changed when they are nearer`;
-  if (item.kind === 'message' && item.joinedAs !== undefined) return `${edit.id} has joined the running turn already`;
   if (item.kind === 'reset' && state.window.ending && state.queue[0] === item) return `${edit.id} is being carried out already`;
   if (
     edit.op === 'move' &&

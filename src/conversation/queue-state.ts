@@ -28,10 +28,10 @@ export type QueueItem =
       readonly recorded: boolean;
       /** Interrupted before it began: its turn ends as soon as it begins. */
       readonly stopped?: boolean;
-      /** Steering: it has joined the running turn under this `seq`, and is here only until it is recorded. */
-      readonly joinedAs?: number;
-      /** Where the store has it under numbers that were never counted (recording.ts, R4). */
-      readonly movedFrom?: number;
+      /** Trace of its turn that it is; 1 unless it joined a running one. */
+      readonly seq?: number;
+      /** Of a message that is too large for one input: what of it is stored so far (recording.ts, R5). */
+      readonly parts?: readonly string[];
     }
   /** An event of the application's own; `payload` lies in the queue until its reducer has seen it. */
   | {

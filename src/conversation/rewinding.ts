@@ -7,19 +7,19 @@
  * W4  One that fails changes nothing.
  */
 import type { RewindInput } from './lineage-effects.js';
-import type { ConversationEvent } from './event.js';
+import { nextMove } from './compaction.js';
+import type { EventOf } from './event.js';
+import type { Completed, Failed } from './lifecycle.js';
 import type { RewindOutcome, RewindState } from './lineage-state.js';
 import { isWithin, resumeWith } from './lineage.js';
 import { slotsOf, withSlot, type SlotRange } from './slots.js';
 import type { ConversationState } from './state.js';
 import { turnId, turnNumber } from './turn-id.js';
 
-type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
-
 const REMEMBERED = 16;
-const NONE: RewindState = { branches: 0, asked: [], doing: null, outcomes: [] };
+const NONE: RewindState = { branches: 0, asked: [], outcomes: [] };
 
-export function requestRewind(state: ConversationState, { requestId, to }: Of<'rewind-requested'>): ConversationState {
+export function requestRewind(state: ConversationState, { requestId, to }: EventOf<'rewind-requested'>): ConversationState {
   const { asked, outcomes } = state.rewinds ?? NONE;
   if ([...asked, ...outcomes].some((one) => one.requestId === requestId)) return state;
   return withRewinds(state, () => ({ asked: [...asked, { requestId, to }] }));
@@ -30,21 +30,15 @@ export function isRewinding({ rewinds }: ConversationState): boolean {
   return rewinds !== undefined && rewinds.asked.length > 0;
 }
 
-export type RewindStep = { readonly kind: 'rewind'; readonly input: RewindInput; readonly summary: string };
-
-/** 'hold': nothing else begins, but what the store is owed. Undefined: all goes on as usual. */
-export function rewindStep(state: ConversationState): RewindStep | 'hold' | undefined {
+/** The next one; undefined while there is none, or a turn is being stopped, or a session ended: these come first. */
+export function rewindInput(state: ConversationState): RewindInput | undefined {
   const { rewinds, window, memory } = state;
   const next = rewinds?.asked[0];
-  if (!rewinds || !next) return undefined;
-  if (rewinds.doing !== null) return 'hold';
-  // A turn that is being stopped, a session that is being ended: these come first.
-  if (state.turn || window.ending) return undefined;
-  const busy = memory.doing !== null || window.puttingAway || state.recording || state.persisting || state.heal !== null;
-  if (busy || state.unpersisted.length > 0 || state.outbox.settle.length > 0) return 'hold';
-  const input: RewindInput = {
+  if (!rewinds || !next || state.turn || window.ending) return undefined;
+  return {
     identity: state.identity,
     requestId: next.requestId,
+    move: state.counters.move + 1,
     branch: rewinds.branches + 1,
     to: next.to,
     slot: state.counters.slot,
@@ -53,15 +47,13 @@ export function rewindStep(state: ConversationState): RewindStep | 'hold' | unde
     at: state.now / 1000,
     compactions: memory.compactions,
   };
-  return { kind: 'rewind', input, summary: `rewind to ${next.to}` };
 }
 
-export function startRewind(state: ConversationState, { requestId }: Of<'rewind-started'>): ConversationState {
-  return withRewinds(state, () => ({ doing: requestId }));
+export function startRewind(state: ConversationState): ConversationState {
+  return nextMove(state);
 }
 
-export function acceptRewound(state: ConversationState, { requestId, result }: Of<'rewound'>): ConversationState {
-  if (state.rewinds?.doing !== requestId) return state;
+export function acceptRewound(state: ConversationState, { input: { requestId }, output: result }: Completed<'rewind'>): ConversationState {
   const epoch = state.epoch + 1;
   const session = Math.max(state.session, result.session);
   const inContext = new Set(slotsOf(result.context));
@@ -74,8 +66,7 @@ export function acceptRewound(state: ConversationState, { requestId, result }: O
   });
 }
 
-export function failRewind(state: ConversationState, { requestId, failure }: Of<'rewind-failed'>): ConversationState {
-  if (state.rewinds?.doing !== requestId) return state;
+export function failRewind(state: ConversationState, { input: { requestId }, failure }: Failed<'rewind'>): ConversationState {
   return answer(state, requestId, { kind: 'failed', type: failure.type, message: failure.message }); // W4
 }
 
@@ -85,7 +76,6 @@ export function rewindOutcome({ rewinds }: ConversationState, requestId: string)
 
 function answer(state: ConversationState, requestId: string, outcome: RewindOutcome): ConversationState {
   return withRewinds(state, ({ asked, outcomes, branches }) => ({
-    doing: null,
     asked: asked.filter((one) => one.requestId !== requestId),
     branches: outcome.kind === 'rewound' && outcome.result.branch !== null ? Math.max(branches, outcome.result.branch) : branches,
     outcomes: [...outcomes, { requestId, outcome }].slice(-REMEMBERED),

@@ -1,27 +1,36 @@
 /**
- * What the store is still to be told: effects that nobody waits for any more, and news for watchers. A `record` step takes them along.
+ * What the store is owed beside messages: the ends of effects that are not waited for any more, and events for watchers. The next step
+ * takes them along.
  *
- * T4  A call that nobody waits for any more is settled: fenced, and for a tool call answered in words that say whether it ran.
+ * T4  A call that is not waited for any more is settled: fenced, and for a tool call answered in words that say whether it ran.
  */
+import type { FeedEvent } from './contract.js';
 import type { Settlement, StepFailure } from './effects.js';
 import type { Entry, ToolOutcome } from './message.js';
 import type { ConversationState } from './state.js';
+import { isRunningTool } from './turn-access.js';
 import { turnId } from './turn-id.js';
 import type { ToolCall, Turn } from './turn-state.js';
 
-const MAX_FACTS = 64;
+const MAX_FEED = 64;
 
 /** What the model is told of a call without a result of its own. */
 export function answerFor(state: ConversationState, turn: Turn, call: ToolCall, failure: StepFailure | null): Settlement {
+  const hasRun = isRunningTool(state, call.id) || failure !== null || hasRidden(turn, call);
   const [outcome, text]: [ToolOutcome, string] =
     call.status === 'delegated'
       ? ['unknown', 'Interrupted: the sub-agent was told to stop, and did not report in time. What it has done is unknown.']
-      : call.status !== 'running'
+      : !hasRun
         ? ['cancelled', 'Cancelled before it started: the person stopped this turn.']
         : failure && call.plan.repeatable
           ? ['error', `The tool did not finish: ${failure.message}`]
           : ['unknown', `Interrupted, outcome unknown: ${failure ? failure.message : 'the person stopped this turn while it ran'}.`];
   return { effect: call.id, entry: resultEntry(state, turn, call, outcome, text) };
+}
+
+/** An attempt at the step that it rides on may have run it. */
+function hasRidden({ doing }: Turn, { id }: ToolCall): boolean {
+  return doing.kind === 'model' && doing.call.failures > 0 && doing.riding.some((call) => call.id === id);
 }
 
 export function resultEntry(state: ConversationState, turn: Turn, call: ToolCall, outcome: ToolOutcome, text: string): Entry {
@@ -41,8 +50,10 @@ export function settle(state: ConversationState, settlements: readonly Settlemen
   }, owed);
 }
 
-/** Facts are for watchers only: with the store away for long, the newest are let go. */
-export function announce(state: ConversationState, fact: ConversationState['outbox']['facts'][number]): ConversationState {
-  if (state.outbox.facts.length >= MAX_FACTS) return state;
-  return { ...state, outbox: { ...state.outbox, facts: [...state.outbox.facts, fact] } };
+/** For watchers only: with the store away for long, the newest are let go. */
+export function announce(state: ConversationState, event: FeedEvent): ConversationState {
+  const { outbox, counters } = state;
+  if (outbox.feed.length >= MAX_FEED) return state;
+  const number = counters.feed + 1;
+  return { ...state, counters: { ...counters, feed: number }, outbox: { ...outbox, feed: [...outbox.feed, { number, event }] } };
 }

@@ -1,5 +1,5 @@
 /**
- * A long queue lies in the store: past `MOST_AT_HAND` messages the tail is only the slots of what is recorded there, in order,
+ * A long queue lies in the store: past `MAX_AT_HAND` messages the tail is only the slots of what is recorded there, in order,
  * so that state stays small whatever is queued. Before the head runs out, the next ones are read back.
  *
  * S1  Spilling and reading back keep the order, and lose and double nothing.
@@ -10,14 +10,14 @@ import { countSlots, slotsOf, withSlot } from './slots.js';
 import type { QueuedMessage, QueueItem, SpilledMessages } from './queue-state.js';
 import { turnNumber } from './turn-id.js';
 
-const MOST_AT_HAND = 500;
-const FEWEST_AT_HAND = 50;
-const READ_BACK = 200;
+export const MAX_AT_HAND = 500;
+const MIN_AT_HAND = 50;
+const REHYDRATED = 200;
 
 export function spill(queue: readonly QueueItem[]): readonly QueueItem[] {
-  if (queue.length <= MOST_AT_HAND) return queue;
-  const spilled: QueueItem[] = [...queue.slice(0, MOST_AT_HAND)];
-  for (const item of queue.slice(MOST_AT_HAND)) {
+  if (queue.length <= MAX_AT_HAND) return queue;
+  const spilled: QueueItem[] = [...queue.slice(0, MAX_AT_HAND)];
+  for (const item of queue.slice(MAX_AT_HAND)) {
     const last = spilled[spilled.length - 1];
     if (item.kind === 'message' && isSpillable(item)) {
       const open: SpilledMessages =
@@ -34,15 +34,15 @@ export function spill(queue: readonly QueueItem[]): readonly QueueItem[] {
   return spilled;
 }
 
-/** Slots to read back now; empty while enough is at hand. */
-export function slotsToReadBack(queue: readonly QueueItem[]): number[] {
+/** Slots to read again now; empty while enough is at hand. */
+export function slotsToRehydrate(queue: readonly QueueItem[]): number[] {
   const at = queue.findIndex((item) => item.kind === 'spilled');
   const item = queue[at];
-  return item?.kind === 'spilled' && at < FEWEST_AT_HAND ? slotsOf(item.slots).slice(0, READ_BACK) : [];
+  return item?.kind === 'spilled' && at < MIN_AT_HAND ? slotsOf(item.slots).slice(0, REHYDRATED) : [];
 }
 
 /** Puts what was read back in its place. A message that the store has lost is left out: the caller says so. */
-export function readBack(queue: readonly QueueItem[], messages: readonly QueuedAgain[]): readonly QueueItem[] {
+export function rehydrate(queue: readonly QueueItem[], messages: readonly QueuedAgain[]): readonly QueueItem[] {
   const at = queue.findIndex((item) => item.kind === 'spilled');
   const item = queue[at];
   if (item?.kind !== 'spilled' || messages.length === 0) return queue;
@@ -61,7 +61,7 @@ export function queuedCount(queue: readonly QueueItem[]): number {
 
 function isSpillable(item: QueuedMessage): boolean {
   const hasMore = item.outputRef !== undefined || item.contextRef !== undefined;
-  return item.recorded && !hasMore && item.turn !== 0 && item.joinedAs === undefined && item.stopped !== true;
+  return item.recorded && !hasMore && item.turn !== 0 && item.stopped !== true;
 }
 
 function fromStore({ messageId, slot, turn, session, at, bytes }: QueuedAgain, number: number): QueuedMessage {

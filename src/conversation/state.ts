@@ -4,13 +4,14 @@
  */
 import type { AppEvents } from './app-events.js';
 import type { AgentStatus } from './attributes.js';
-import type { ControlMode, Decision, Delegation, FeedEvent, RejectedInput, ResetResult } from './contract.js';
+import type { ControlMode, Decision, Delegation, RejectedInput, ResetResult } from './contract.js';
 import { AUTO, type Control } from './control-state.js';
-import type { AgentSettings, Budget, ConversationIdentity, ParentLink, Settlement } from './effects.js';
+import type { AgentSettings, Budget, ConversationIdentity, OwedFeedEvent, ParentLink, Settlement } from './effects.js';
+import type { Effect } from './lifecycle.js';
 import type { LineageState, RewindState } from './lineage-state.js';
 import { NO_MEMORY, type MemoryState } from './memory-state.js';
-import type { Entry, JsonObject, Usage } from './message.js';
-import type { QueueItem } from './queue-state.js';
+import type { Entry, JsonObject, ToolOutcome, Usage } from './message.js';
+import type { QueuedMessage, QueueItem } from './queue-state.js';
 import type { SlotRange } from './slots.js';
 import type { AppContextRef } from './tool-effects.js';
 import type { EndedTurn, Retry, Turn } from './turn-state.js';
@@ -22,12 +23,18 @@ export interface ConversationState {
   /** Which `nextStep` this run follows; a hand-over adopts the newest. */
   readonly rules: number;
   readonly identity: ConversationIdentity;
-  /** Its own workflow id. Absent in states of earlier versions until a run of this one carries them on. */
-  readonly conversation?: string;
-  /** Absent, as all that follow with a question mark: a state of an earlier version, or none. Here: nobody's sub-agent. */
+  /** Its own workflow id. */
+  readonly conversation: string;
+  /** What runs: the only place that says so. Empty when a run hands over. */
+  readonly inFlight: readonly Effect[];
+  /** What waits to be tried again, and until when, by what it is: `store`, a model call's id, `evict`, a consolidation's id. */
+  readonly retries: Readonly<Record<string, Retry>>;
+  /** Effects that were given up while they ran: what they had cost is counted once, by whoever tells it first. */
+  readonly abandoned: readonly string[];
+  /** Absent: it is no sub-agent. */
   readonly parent?: ParentLink;
   /** What it has told its parent: which approvals wait, and how it ended. */
-  readonly parentTold?: { readonly asks: string; readonly report: 'no' | 'running' | 'yes' };
+  readonly parentTold?: { readonly asks: string; readonly reported: boolean };
   /** As the start or `raiseBudget` said; the agent's own otherwise. */
   readonly budget?: Budget;
   readonly appContext?: AppContextRef;
@@ -35,7 +42,6 @@ export interface ConversationState {
   readonly startContext?: JsonObject;
   /** What sub-agents are still to be told. */
   readonly toChildren?: readonly { readonly child: string; readonly decision: Decision }[];
-  readonly notifying?: boolean;
   /** Of the application's own (app-events.ts). */
   readonly appEvents?: AppEvents;
   /** Ids of the last such events, also of those that are reduced by now. */
@@ -50,7 +56,15 @@ export interface ConversationState {
   readonly session: number;
   readonly epoch: number;
   /** The last numbers given out. They never go back within a life. */
-  readonly counters: { readonly turn: number; readonly slot: number; readonly queued: number };
+  readonly counters: {
+    readonly turn: number;
+    readonly slot: number;
+    readonly queued: number;
+    /** Of effects that no other id tells apart, of events for watchers, and of what archives or restores. */
+    readonly effect: number;
+    readonly feed: number;
+    readonly move: number;
+  };
   readonly queue: readonly QueueItem[];
   readonly turn: Turn | null;
   /** Entries that the next model call sees, in order. */
@@ -68,28 +82,19 @@ export interface ConversationState {
   readonly ended: readonly EndedTurn[];
   /** `result` is null for one that was taken out of the queue. */
   readonly resets: readonly { readonly resetId: string; readonly result: ResetResult | null }[];
-  /** What the next `record` step takes along; `sent` says how much of it a running step has. */
-  readonly outbox: {
-    readonly settle: readonly Settlement[];
-    readonly facts: readonly FeedEvent[];
-    readonly sent: { readonly settle: number; readonly facts: number };
-  };
-  readonly unpersisted: readonly Entry[];
-  readonly recording: boolean;
-  readonly persisting: boolean;
-  /** The store did not take a write: not tried again before `until`. */
-  readonly storeRetry: Retry | null;
+  /** What the store is owed: it leaves state only once a step says that it is written (recording.ts). */
+  readonly outbox: Outbox;
   readonly rejected: { readonly count: number; readonly last: readonly RejectedInput[] };
   readonly closing: 'no' | 'running-out' | 'consolidated';
   readonly handOver: string | null;
   /** Slots of queued messages that the store has lost; `tried` once healing has not brought them back. */
-  readonly heal: { readonly slots: readonly number[]; readonly doing: 'due' | 'running' | 'tried' } | null;
+  readonly heal: { readonly slots: readonly number[]; readonly tried: boolean } | null;
   /** Where this life comes from; absent in one of its own. */
   readonly lineage?: LineageState;
   /** Absent where nothing was ever rewound. */
   readonly rewinds?: RewindState;
-  /** Name of the last tool that was asked for, for people. */
-  readonly lastTool: string | null;
+  /** The last tool that was asked for, and how it ended, for people. */
+  readonly lastTool: { readonly name: string; readonly target: string; readonly outcome?: ToolOutcome } | null;
   /** Whether this run may tell search attributes, and what any run told last. */
   readonly attributes: {
     readonly known: 'unknown' | 'registered' | 'missing';
@@ -97,13 +102,24 @@ export interface ConversationState {
   };
 }
 
+export interface Outbox {
+  /** Messages that turns have taken. */
+  readonly messages: readonly QueuedMessage[];
+  readonly settle: readonly Settlement[];
+  readonly feed: readonly OwedFeedEvent[];
+  /** Of results that the store did not take when they were made. */
+  readonly entries: readonly Entry[];
+}
+
+export const EMPTY_OUTBOX: Outbox = { messages: [], settle: [], feed: [], entries: [] };
+
 export function openConversation(start: {
   readonly identity: ConversationIdentity;
   readonly title: string | null;
   readonly model: string | null;
   readonly rules: number;
   readonly at: number;
-  readonly conversation?: string;
+  readonly conversation: string;
   readonly mode?: ControlMode;
   readonly budget?: Budget;
   readonly context?: JsonObject;
@@ -114,11 +130,14 @@ export function openConversation(start: {
     v: 1,
     rules: start.rules,
     identity: start.identity,
-    ...(conversation !== undefined && { conversation }),
+    conversation,
+    inFlight: [],
+    retries: {},
+    abandoned: [],
     ...(mode === 'stepping' && { control: { ...AUTO, mode } }),
     ...(budget && { budget }),
     ...(context && { startContext: context }),
-    ...(delegation && { parent: delegation.parent, parentTold: { asks: '[]', report: 'no' } }),
+    ...(delegation && { parent: delegation.parent, parentTold: { asks: '[]', reported: false } }),
     ...(delegation?.appContext && { appContext: delegation.appContext }),
     title: start.title,
     modelOverride: start.model,
@@ -126,7 +145,7 @@ export function openConversation(start: {
     settings: null,
     session: 1,
     epoch: 1,
-    counters: { turn: 0, slot: 0, queued: 0 },
+    counters: { turn: 0, slot: 0, queued: 0, effect: 0, feed: 0, move: 0 },
     queue: [],
     turn: null,
     context: [],
@@ -139,11 +158,7 @@ export function openConversation(start: {
     seen: [],
     ended: [],
     resets: [],
-    outbox: { settle: [], facts: [], sent: { settle: 0, facts: 0 } },
-    unpersisted: [],
-    recording: false,
-    persisting: false,
-    storeRetry: null,
+    outbox: EMPTY_OUTBOX,
     rejected: { count: 0, last: [] },
     closing: 'no',
     handOver: null,

@@ -1,8 +1,10 @@
 /** Messages that are to reach the model while it works: they join the running turn, or become the next one. */
 import type { QueuedMessage } from './queue-state.js';
+import { withSlot } from './slots.js';
 import type { ConversationState } from './state.js';
+import { estimateTokens } from './token-usage.js';
 
-/** Steering messages that wait join the turn; they come after the tool results and before the next model call. */
+/** Steering messages that wait join the turn; they come after the tool results, and the next model call's step writes them. */
 export function joinSteering(state: ConversationState): ConversationState {
   return state.queue.reduce((now, item) => {
     if (item.kind !== 'message' || item.turn !== 0 || !now.turn) return now;
@@ -10,7 +12,10 @@ export function joinSteering(state: ConversationState): ConversationState {
     return {
       ...now,
       turn: { ...now.turn, seq: seq + 1, messageIds: [...messageIds, item.messageId] },
-      queue: now.queue.map((other) => (other === item ? { ...item, turn: number, session: now.session, joinedAs: seq + 1 } : other)),
+      queue: now.queue.filter((other) => other !== item),
+      outbox: { ...now.outbox, messages: [...now.outbox.messages, { ...item, turn: number, session: now.session, seq: seq + 1 }] },
+      context: withSlot(now.context, item.slot),
+      contextTokens: now.contextTokens + estimateTokens(item.bytes),
       seen: now.seen.map((pair) => (pair[0] === item.messageId ? ([item.messageId, number] as const) : pair)),
     };
   }, state);

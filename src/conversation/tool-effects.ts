@@ -1,7 +1,7 @@
 /** What a tool call asks of activities, and what these answer; and how it is to be run. */
 import type { Task } from './compaction-effects.js';
 import type { Budget, ConversationIdentity, ParentLink } from './effects.js';
-import type { Body, ItemRef, JsonValue, ToolOutcome, ToolResultMessage, Usage } from './message.js';
+import type { Body, ItemRef, JsonObject, JsonValue, ToolOutcome, ToolResultMessage, Usage } from './message.js';
 
 /** `notify`: somebody is to hear that a person is waited for. */
 export interface NotifyInput {
@@ -18,14 +18,15 @@ export interface NotifyInput {
 
 /** How one tool call is to be run; comes with the call, so that a bundle's age does not matter. */
 export interface ToolPlan {
-  readonly local: boolean;
+  /** True: quick, repeatable, and allowed without anybody being asked: it may ride on the model step that needs its result. */
+  readonly rides: boolean;
   readonly repeatable: boolean;
   readonly timeoutMs: number;
   /** Of a repeatable tool whose run failed; 1 when absent. */
   readonly attempts?: number;
   /** True: what a broken attempt has done can be found out, so that another may look. */
   readonly verifiable?: boolean;
-  /** Of name and arguments. Absent in plans of earlier versions. */
+  /** Of name and arguments. */
   readonly fingerprint?: string;
   /** Absent: it runs without anybody being asked. */
   readonly approval?:
@@ -78,6 +79,8 @@ export interface RunToolInput {
   readonly turn: string;
   readonly callId: string;
   readonly name: string;
+  /** What it is about, in a few words, for people. */
+  readonly target: string;
   readonly slot: number;
   readonly seq: number;
   /** The entry that asks for it: arguments are read there and travel once. */
@@ -102,12 +105,14 @@ export interface ToolFinished {
   readonly name: string;
   readonly slot: number;
   readonly ts: number;
+  /** Milliseconds that it ran. */
+  readonly ms: number;
   readonly outcome: ToolOutcome;
   readonly text: Body;
   /** The values that tools share, as this one has left them. */
   readonly appContext?: AppContextRef;
-  /** What of them it has changed, and what it saw; absent in what an earlier version told. */
-  readonly contextChange?: { readonly ref: string; readonly on: AppContextRef | null };
+  /** What of them it has changed, and what it saw; `values` where they are short, so that they can be healed. */
+  readonly contextChange?: { readonly ref: string; readonly on: AppContextRef | null; readonly values?: JsonObject };
   /** Absent for what is short, and where the agent has no memory channel. */
   readonly item?: ItemRef;
   /** What a model took that the tool has asked. */

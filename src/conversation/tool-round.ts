@@ -6,9 +6,13 @@
  */
 import { toolEntry } from './entries.js';
 import { countResult } from './citing.js';
-import type { ConversationEvent } from './event.js';
+import type { EventOf } from './event.js';
+import type { Completed, Failed } from './lifecycle.js';
 import type { AssistantBlock, JsonValue } from './message.js';
 import type { AppContextRef, ToolFinished } from './tool-effects.js';
+import { obstacleTo } from './call-gate.js';
+import { numbersOf } from './compaction.js';
+import type { ModelAnswer } from './effects.js';
 import { answerFor, resultEntry, settle } from './settlement.js';
 import type { ConversationState } from './state.js';
 import type { ToolCall } from './turn-state.js';
@@ -19,15 +23,16 @@ import { acceptReport } from './delegation.js';
 import { acceptLook } from './looking-after.js';
 import { admit, decide, endWaits, isCircling, refuseDecision } from './waiting.js';
 import { rejectInput } from './arrivals.js';
-import { closeRound, runningTool, spend, withToolCalls, withTurn } from './turn-access.js';
+import { closeRound, openToolCalls, spend, withToolCalls, withTurn } from './turn-access.js';
 
-type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
+/** Calls that ride on one step; the others of a larger round have activities of their own. */
+const MAX_RIDING = 16;
 
 export function startRound(
   state: ConversationState,
   askedIn: number,
   blocks: readonly Extract<AssistantBlock, { kind: 'tool-call' }>[],
-  plans: Of<'model-answered'>['answer']['plans'],
+  plans: ModelAnswer['plans'],
 ): ConversationState {
   const { turn } = state;
   if (!turn) return state;
@@ -38,13 +43,13 @@ export function startRound(
     seq: turn.seq + 1 + i,
     askedIn,
     target: targetOf(block.input),
-    plan: plans[i] ?? { local: false, repeatable: false, timeoutMs: 60_000 },
+    plan: plans[i] ?? { rides: false, repeatable: false, timeoutMs: 60_000 },
     status: 'waiting',
   }));
   const numbered: ConversationState = {
     ...state,
     counters: { ...state.counters, slot: state.counters.slot + calls.length },
-    lastTool: calls[calls.length - 1]?.name ?? state.lastTool,
+    lastTool: lastOf(calls) ?? state.lastTool,
   };
   const asked = withTurn(numbered, (now) => ({
     ...now,
@@ -68,7 +73,7 @@ export function startRound(
     });
   }
   const admitted = admit(withTurn(asked, (now) => ({ ...now, rounds: now.rounds + 1 })));
-  if (!isCircling(admitted)) return endRoundIfDone(admitted);
+  if (!isCircling(admitted)) return ridesWhole(admitted) ? ride(admitted) : endRoundIfDone(admitted);
   return endWithOpenCalls(admitted, 'tool-limit', {
     type: 'repeated-call',
     message: 'Stopped: the model made the same call again and again, after it had been told not to. Say what it should do instead.',
@@ -76,17 +81,17 @@ export function startRound(
 }
 
 /** A person has decided: what is not run now has its answer. */
-export function acceptDecision(state: ConversationState, event: Of<'decided'>): ConversationState {
+export function acceptDecision(state: ConversationState, event: EventOf<'decided'>): ConversationState {
   const refused = refuseDecision(state, event.decision);
   if (refused !== undefined) return rejectInput(state, { kind: 'input-rejected', name: 'decide', reason: refused, at: event.at });
   return endRoundIfDone(decide(state, event));
 }
 
-export function acceptChildEnd(state: ConversationState, event: Of<'child-ended'>): ConversationState {
+export function acceptChildEnd(state: ConversationState, event: EventOf<'child-ended'>): ConversationState {
   return endRoundIfDone(acceptReport(state, event));
 }
 
-export function acceptLooked(state: ConversationState, event: Of<'looked'>): ConversationState {
+export function acceptLooked(state: ConversationState, event: Completed<'look-after'>): ConversationState {
   return endRoundIfDone(acceptLook(state, event));
 }
 
@@ -96,24 +101,24 @@ export function passWaits(state: ConversationState): ConversationState {
   return after === state ? state : endRoundIfDone(after);
 }
 
-export function startTools(state: ConversationState, event: Of<'tools-started'>): ConversationState {
-  return withToolCalls(state, (call) => (event.callIds.includes(call.id) ? { ...call, status: 'running' } : call));
+export function acceptTool(state: ConversationState, { output }: Completed<'run-tool'>): ConversationState {
+  return endRoundIfDone(acceptToolResult(state, output));
 }
 
-export function finishTool(state: ConversationState, event: Of<'tool-finished'>): ConversationState {
-  const { result } = event;
-  const { turn } = state;
-  const call = runningTool(state, result.callId);
-  if (!turn || !call) return state; // T2
+/** Of a call that ran by itself, or rode. The caller ends the round when this was its last. */
+export function acceptToolResult(state: ConversationState, result: ToolFinished): ConversationState {
+  const call = openToolCalls(state).find(({ id }) => id === result.callId);
+  if (!state.turn || !call) return state; // T2
   const paid = result.usage ? spend({ ...state, usage: addUsage(state.usage, result.usage) }, result.usage) : state;
   const counted = countResult(paid, result);
   const done: ConversationState = {
     ...counted,
-    unpersisted: result.persisted ? state.unpersisted : [...state.unpersisted, toolEntry(result, call.seq)],
+    outbox: result.persisted ? state.outbox : { ...state.outbox, entries: [...state.outbox.entries, toolEntry(result, call.seq)] },
+    lastTool: { name: call.name, target: call.target, outcome: result.outcome },
     ...(result.appContext ? { appContext: contextAfter(state.appContext, result.appContext, result.contextChange) } : {}),
     ...(result.task ? { memory: { ...counted.memory, task: result.task } } : {}),
   };
-  return endRoundIfDone(withToolCalls(done, (other) => (other === call ? { ...call, status: 'done' } : other)));
+  return withToolCalls(done, (other) => (other === call ? { ...call, status: 'done' } : other));
 }
 
 /** Tools that run side by side see the same values: each changes what it has changed, and takes nothing back. */
@@ -123,14 +128,39 @@ function contextAfter(now: AppContextRef | undefined, whole: AppContextRef, chan
   return { ...now, changes: [...(now.changes ?? []), { ref: change.ref }] };
 }
 
-export function failTool(state: ConversationState, event: Of<'tool-run-failed'>): ConversationState {
-  const call = runningTool(state, event.callId);
+export function failTool(state: ConversationState, { id, failure }: Failed<'run-tool'>): ConversationState {
+  const call = openToolCalls(state).find((one) => one.id === id);
   if (!call || !state.turn) return state; // T2
-  const settled = settle(state, [answerFor(state, state.turn, call, event.failure)]);
+  const settled = settle(state, [answerFor(state, state.turn, call, failure)]);
   return endRoundIfDone(withToolCalls(settled, (other) => (other === call ? { ...call, status: 'done' } : other)));
 }
 
-function endRoundIfDone(state: ConversationState): ConversationState {
+/**
+ * Whether all calls of the round may ride on the model step that needs their results: each is quick and allowed, none is done by the
+ * conversation itself, and nobody wants to see them one by one.
+ */
+function ridesWhole(state: ConversationState): boolean {
+  const { turn, control, settings } = state;
+  if (turn?.doing.kind !== 'tools' || turn.doing.calls.length > MAX_RIDING) return false;
+  const { calls } = turn.doing;
+  if (!calls.every(({ plan, status }) => status === 'waiting' && plan.rides && !plan.approval && !plan.instead)) return false;
+  if (control && (control.mode === 'stepping' || control.breakpoints.onError || control.breakpoints.costUsd !== undefined)) return false;
+  if (calls.some(({ name }) => control?.breakpoints.tools?.includes(name))) return false;
+  return settings !== null && obstacleTo(numbersOf(state), settings) === undefined && state.memory.asked.length === 0;
+}
+
+/** Their results are in the context from here on: the step that calls the model makes them, or the end of the turn does. */
+function ride(state: ConversationState): ConversationState {
+  const calls = openToolCalls(state);
+  return nextModelCall(closeRound(state, calls), calls);
+}
+
+function lastOf(calls: readonly ToolCall[]): ConversationState['lastTool'] | undefined {
+  const last = calls[calls.length - 1];
+  return last && { name: last.name, target: last.target };
+}
+
+export function endRoundIfDone(state: ConversationState): ConversationState {
   const doing = state.turn?.doing;
   if (doing?.kind !== 'tools' || !doing.calls.every((call) => call.status === 'done')) return endIfStopped(state);
   const closed = closeRound(state, doing.calls);

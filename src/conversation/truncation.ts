@@ -6,20 +6,19 @@
  */
 import { stayingTokens } from './citing.js';
 import type { TruncateInput } from './compaction-effects.js';
-import type { ConversationEvent } from './event.js';
+import type { EventOf } from './event.js';
+import type { Completed, Failed } from './lifecycle.js';
 import { slotsOf, toRanges } from './slots.js';
 import type { ConversationState } from './state.js';
 import { turnId } from './turn-id.js';
 
-const MOST_OUTCOMES = 16;
+const MAX_OUTCOMES = 16;
 /** Of a turn that has ended: after all that it can have. */
-const MOST_SEQ = 1_000_000;
-
-type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
+const MAX_SEQ = 1_000_000;
 
 export function truncateInput(state: ConversationState): TruncateInput | undefined {
   const { settings, turn, identity, epoch, context, counters, session } = state;
-  if (!settings?.thresholds) return undefined;
+  if (!settings) return undefined;
   const inTurn = turn ? turnId(turn.number) : turnId(state.latestTurn);
   return {
     identity,
@@ -29,23 +28,22 @@ export function truncateInput(state: ConversationState): TruncateInput | undefin
     excess: stayingTokens(state) - settings.thresholds.hard,
     ...(settings.tokenizer !== undefined && { tokenizer: settings.tokenizer }),
     currentTurn: turn ? inTurn : null,
-    notice: { slot: counters.slot + 1, turn: inTurn, seq: (turn?.seq ?? MOST_SEQ) + 1, session },
+    notice: { slot: counters.slot + 1, turn: inTurn, seq: (turn?.seq ?? MAX_SEQ) + 1, session },
   };
 }
 
 /** By hand (seed 004, executeTruncation): down to the hard threshold before the next model call, whatever the truncation line says. */
-export function requestTruncation(state: ConversationState, { requestId }: Of<'truncation-requested'>): ConversationState {
+export function requestTruncation(state: ConversationState, { requestId }: EventOf<'truncation-requested'>): ConversationState {
   const { memory, settings } = state;
-  if (!settings?.thresholds || stayingTokens(state) <= settings.thresholds.hard) {
-    const outcomes = [...memory.outcomes, { requestId, outcome: { kind: 'nothing-to-truncate' } as const }].slice(-MOST_OUTCOMES);
+  if (!settings || stayingTokens(state) <= settings.thresholds.hard) {
+    const outcomes = [...memory.outcomes, { requestId, outcome: { kind: 'nothing-to-truncate' } as const }].slice(-MAX_OUTCOMES);
     return { ...state, memory: { ...memory, outcomes } };
   }
   return { ...state, memory: { ...memory, truncationAsked: [...(memory.truncationAsked ?? []), requestId] } };
 }
 
 /** The notice's slot is given out with the start, so that nothing that arrives meanwhile gets the same. */
-export function startTruncation(state: ConversationState, { epoch }: Of<'truncate-started'>): ConversationState {
-  const doing = { kind: 'truncate', epoch, context: state.context, contextTokens: state.contextTokens } as const;
+export function startTruncation(state: ConversationState): ConversationState {
   const { turn, counters } = state;
   return {
     ...state,
@@ -55,17 +53,15 @@ export function startTruncation(state: ConversationState, { epoch }: Of<'truncat
       seq: turn.seq + 1,
       ...(turn.doing.kind === 'model' && { doing: { ...turn.doing, call: { ...turn.doing.call, seq: turn.doing.call.seq + 1 } } }),
     },
-    memory: { ...state.memory, doing },
   };
 }
 
-export function acceptTruncated(state: ConversationState, { result }: Of<'truncated'>): ConversationState {
+export function acceptTruncated(state: ConversationState, { output: result }: Completed<'truncate'>): ConversationState {
   const { memory, context, contextTokens } = state;
-  if (memory.doing?.kind !== 'truncate' || memory.doing.epoch !== result.epoch) return state;
+  if (state.epoch !== result.epoch) return state;
   const gone = new Set(slotsOf(result.dropped));
   const rested = {
     ...memory,
-    doing: null,
     truncations: (memory.truncations ?? 0) + 1,
     ...(state.turn && { restingFromTruncation: state.turn.modelCalls }),
   };
@@ -81,7 +77,7 @@ export function acceptTruncated(state: ConversationState, { result }: Of<'trunca
   const { truncationAsked = [], ...others } = rested;
   const answered = {
     ...others,
-    outcomes: [...memory.outcomes, ...truncationAsked.map((requestId) => ({ requestId, outcome }))].slice(-MOST_OUTCOMES),
+    outcomes: [...memory.outcomes, ...truncationAsked.map((requestId) => ({ requestId, outcome }))].slice(-MAX_OUTCOMES),
   };
   if (gone.size === 0 || !result.notice) return { ...state, memory: answered };
   const left = slotsOf(context).filter((slot) => !gone.has(slot));
@@ -94,8 +90,10 @@ export function acceptTruncated(state: ConversationState, { result }: Of<'trunca
   };
 }
 
-export function failTruncation(state: ConversationState, { epoch }: Of<'truncate-failed'>): ConversationState {
+export function failTruncation(state: ConversationState, { failure }: Failed<'truncate'>): ConversationState {
   const { memory, turn } = state;
-  if (memory.doing?.kind !== 'truncate' || memory.doing.epoch !== epoch) return state;
-  return { ...state, memory: { ...memory, doing: null, ...(turn && { restingFromTruncation: turn.modelCalls }) } };
+  const { truncationAsked = [], ...others } = memory;
+  const outcome = { kind: 'failed', message: `${failure.type}: ${failure.message}` } as const;
+  const outcomes = [...memory.outcomes, ...truncationAsked.map((requestId) => ({ requestId, outcome }))].slice(-MAX_OUTCOMES);
+  return { ...state, memory: { ...others, outcomes, ...(turn && { restingFromTruncation: turn.modelCalls }) } };
 }

@@ -1,14 +1,13 @@
 /** The parts of a running turn: how they are found, and changed. */
+import { isRunning, running } from './lifecycle.js';
 import type { ConversationState } from './state.js';
 import type { ModelCall, ToolCall, Turn } from './turn-state.js';
 import { addUsage } from './usage.js';
-import { withSlot } from './slots.js';
+import { slotsOf, withSlot } from './slots.js';
 
-export function callsInFlight(state: ConversationState): string[] {
-  const doing = state.turn?.doing;
-  if (!doing) return [];
-  if (doing.kind === 'model') return doing.call.inFlight ? [doing.call.id] : [];
-  return doing.calls.filter((call) => call.status === 'running').map((call) => call.id);
+/** Ids of the model step and the tools in flight: what a stop is for. */
+export function callsInFlight({ inFlight }: Pick<ConversationState, 'inFlight'>): string[] {
+  return inFlight.flatMap(({ effect, id }) => (effect === 'model-step' || effect === 'run-tool' ? [id] : []));
 }
 
 export function withTurn(state: ConversationState, change: (turn: Turn) => Turn): ConversationState {
@@ -19,29 +18,42 @@ export function spend(state: ConversationState, usage: Turn['usage']): Conversat
   return withTurn(state, (turn) => ({ ...turn, usage: addUsage(turn.usage, usage) }));
 }
 
-export function currentModelCall(state: ConversationState, id: string): ModelCall | undefined {
-  const doing = state.turn?.doing;
-  return doing?.kind === 'model' && doing.call.id === id && doing.call.inFlight ? doing.call : undefined;
+export function currentModelCall({ turn }: ConversationState): ModelCall | undefined {
+  return turn?.doing.kind === 'model' ? turn.doing.call : undefined;
+}
+
+export function isCalling(state: ConversationState): boolean {
+  return isRunning(state, 'model-step');
 }
 
 export function withModelCall(state: ConversationState, id: string, change: (call: ModelCall) => ModelCall): ConversationState {
   return withTurn(state, (turn) =>
-    turn.doing.kind === 'model' && turn.doing.call.id === id ? { ...turn, doing: { kind: 'model', call: change(turn.doing.call) } } : turn,
+    turn.doing.kind === 'model' && turn.doing.call.id === id ? { ...turn, doing: { ...turn.doing, call: change(turn.doing.call) } } : turn,
   );
 }
 
-export function runningTool(state: ConversationState, callId: string): ToolCall | undefined {
-  const doing = state.turn?.doing;
-  return doing?.kind === 'tools' ? doing.calls.find((call) => call.id === callId && call.status === 'running') : undefined;
+/** Those of the round, and those that ride. */
+export function openToolCalls({ turn }: ConversationState): readonly ToolCall[] {
+  if (!turn) return [];
+  return (turn.doing.kind === 'tools' ? turn.doing.calls : turn.doing.riding).filter(({ status }) => status !== 'done');
+}
+
+export function isRunningTool(state: ConversationState, callId: string): boolean {
+  const step = running(state, 'model-step');
+  return running(state, 'run-tool', callId) !== undefined || step?.input.tools.some((tool) => tool.callId === callId) === true;
 }
 
 export function withToolCalls(state: ConversationState, change: (call: ToolCall) => ToolCall): ConversationState {
   return withTurn(state, (turn) =>
-    turn.doing.kind === 'tools' ? { ...turn, doing: { kind: 'tools', calls: turn.doing.calls.map(change) } } : turn,
+    turn.doing.kind === 'tools'
+      ? { ...turn, doing: { kind: 'tools', calls: turn.doing.calls.map(change) } }
+      : { ...turn, doing: { ...turn.doing, riding: turn.doing.riding.map(change) } },
   );
 }
 
-/** T3: results enter the context together and in the order of their calls. */
+/** T3: results enter the context together and in the order of their calls, once. */
 export function closeRound(state: ConversationState, calls: readonly ToolCall[]): ConversationState {
-  return { ...state, context: calls.reduce((ranges, call) => withSlot(ranges, call.slot), state.context) };
+  const there = new Set(slotsOf(state.context));
+  const missing = calls.filter(({ slot }) => !there.has(slot));
+  return { ...state, context: missing.reduce((ranges, call) => withSlot(ranges, call.slot), state.context) };
 }

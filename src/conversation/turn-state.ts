@@ -1,14 +1,18 @@
 /** A turn that runs, what is left of one that has ended, as state. */
 import type { Approval, StopReason, TurnError } from './contract.js';
-import type { StepFailure } from './effects.js';
+import type { DeferReason, StepFailure } from './effects.js';
 import type { Usage } from './message.js';
 import type { ApprovedWith, ToolPlan } from './tool-effects.js';
 
 export interface Turn {
   readonly number: number;
   readonly messageIds: readonly string[];
-  /** Slot of its first message: from there on the context is this turn's. Absent in states of earlier versions. */
-  readonly firstSlot?: number;
+  /** Slot of its first message: from there on the context is this turn's. */
+  readonly firstSlot: number;
+  /** The agent's settings are as this turn found them, and are not read again. */
+  readonly isConfigured: boolean;
+  /** Why steps of this turn came back without a call; none does so twice. */
+  readonly deferred: readonly DeferReason[];
   /** Traces of this turn so far (seed 000's `seq` of the last one). */
   readonly seq: number;
   readonly rounds: number;
@@ -19,7 +23,10 @@ export interface Turn {
   readonly usage: Usage;
   /** Slot of the last thing the assistant said. */
   readonly answerSlot: number | null;
-  readonly doing: { readonly kind: 'model'; readonly call: ModelCall } | { readonly kind: 'tools'; readonly calls: readonly ToolCall[] };
+  /** `riding`: quick calls whose results this model call is to see; they run in its step, and are in the context already. */
+  readonly doing:
+    | { readonly kind: 'model'; readonly call: ModelCall; readonly riding: readonly ToolCall[] }
+    | { readonly kind: 'tools'; readonly calls: readonly ToolCall[] };
   readonly stopping: Stopping | null;
   /** Where the schema of its answer lies. */
   readonly outputRef?: string;
@@ -34,9 +41,7 @@ export interface ModelCall {
   readonly id: string;
   readonly slot: number;
   readonly seq: number;
-  readonly inFlight: boolean;
   readonly failures: number;
-  readonly retry: Retry | null;
 }
 
 export interface ToolCall {
@@ -48,12 +53,12 @@ export interface ToolCall {
   /** What it is about, in a few words, for people. */
   readonly target: string;
   readonly plan: ToolPlan;
-  /** `asking` a person, `sleeping` until a time, `delegated` to a sub-agent: these are nobody's activity (waiting.ts). */
-  readonly status: 'waiting' | 'asking' | 'sleeping' | 'delegated' | 'running' | 'done';
+  /** `waiting` until it runs and while it does; `asking` a person, `sleeping` until a time, `delegated` to a sub-agent (waiting.ts). */
+  readonly status: 'waiting' | 'asking' | 'sleeping' | 'delegated' | 'done';
   /** Epoch milliseconds. `told`: whoever is to hear of it has been told. */
   readonly asked?: { readonly kind: 'approval' | 'question'; readonly at: number; readonly until: number; readonly told: boolean };
   readonly sleepsUntil?: number;
-  readonly child?: { readonly id: string; readonly isRunning: boolean; readonly looks?: Looks; readonly asks: readonly Approval[] };
+  readonly child?: { readonly id: string; readonly looks?: Looks; readonly asks: readonly Approval[] };
   readonly person?: ApprovedWith;
 }
 
@@ -62,7 +67,6 @@ export interface Looks {
   /** Epoch milliseconds. */
   readonly next: number;
   readonly count: number;
-  readonly isLooking: boolean;
 }
 
 export interface Stopping {

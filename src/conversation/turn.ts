@@ -1,34 +1,38 @@
 /**
- * One turn: begin, call the model, run tools, end. The model's part is in model-call.ts, the tools' in tool-round.ts.
+ * One turn: begin, call the model, run tools, end. The model's part is in model-step.ts, the tools' in tool-round.ts.
  *
  * T1  A turn that began ends exactly once, and every message that became or joined it is answered by that end.
  * T5  A slot is given once; one whose effect failed stays empty and out of the context.
  */
 import { LIMITS, type StopReason, type TurnError } from './contract.js';
-import { overBudget } from './budget.js';
-import type { ConversationEvent } from './event.js';
-import { announce, answerFor, settle } from './settlement.js';
-import { withSlot } from './slots.js';
-import type { QueuedMessage } from './queue-state.js';
-import type { ConversationState } from './state.js';
-import { estimateTokens } from './token-usage.js';
-import { turnId } from './turn-id.js';
-import { NO_USAGE } from './usage.js';
+import { budgetOf } from './budget.js';
+import { overBudget } from './call-gate.js';
+import { abandon } from './costs.js';
 import { runningChildren } from './delegation.js';
 import { withHint } from './hint.js';
+import { withoutRetry } from './lifecycle.js';
+import { announce, answerFor, settle } from './settlement.js';
+import { withSlot } from './slots.js';
+import type { ConversationState } from './state.js';
 import { joinSteering, steeringBecomesNext } from './steering.js';
-import { callsInFlight, closeRound, withTurn } from './turn-access.js';
+import { estimateTokens } from './token-usage.js';
+import { callsInFlight, closeRound, currentModelCall, openToolCalls, withToolCalls, withTurn } from './turn-access.js';
+import { turnId } from './turn-id.js';
+import type { ToolCall } from './turn-state.js';
+import { NO_USAGE } from './usage.js';
 import { noteTurn } from './window.js';
-
-type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
 
 /** Milliseconds that what is in flight has to stop by itself; the contract promises two seconds. */
 export const STOP_GRACE_MS = 1_500;
 
-export function beginTurn(state: ConversationState, item: QueuedMessage): ConversationState {
+/** The message at the head of the queue becomes a turn; the first step of it writes what the store does not have yet. */
+export function beginTurn(state: ConversationState): ConversationState {
+  const [item, ...queue] = state.queue;
+  if (state.turn || item?.kind !== 'message') return state;
   const begun: ConversationState = {
     ...state,
-    queue: state.queue.filter((other) => other !== item),
+    queue,
+    outbox: item.recorded ? state.outbox : { ...state.outbox, messages: [...state.outbox.messages, item] },
     latestTurn: Math.max(state.latestTurn, item.turn),
     ...(item.contextRef === undefined ? {} : { appContext: { ref: item.contextRef } }),
     context: withSlot(state.context, item.slot),
@@ -37,6 +41,8 @@ export function beginTurn(state: ConversationState, item: QueuedMessage): Conver
       number: item.turn,
       messageIds: [item.messageId],
       firstSlot: item.slot,
+      isConfigured: false,
+      deferred: [],
       seq: 1,
       rounds: 0,
       squeezes: 0,
@@ -65,13 +71,14 @@ export function endTurn(state: ConversationState, stopReason: StopReason, error?
     ...(turn.outputRef !== undefined && stopReason === 'end' && !error ? { fits: true } : {}),
     ...(error ? { error } : {}),
   };
+  const call = currentModelCall(state);
   const after = steeringBecomesNext({
-    ...noteTurn(state, turn),
+    ...noteTurn(call ? withoutRetry(state, call.id) : state, turn),
     turn: null,
     turnsEnded: state.turnsEnded + 1,
     ended: [...state.ended, ended].slice(-LIMITS.rememberedTurns),
   });
-  // A complete answer announces its own end (activities/call-model.ts), so that the usual turn costs no extra step.
+  // A complete answer announces its own end (activities/model-step.ts), so that the usual turn costs no extra step.
   if (stopReason === 'end' && !error) return after;
   const id = turnId(turn.number);
   const { usage, toolCalls } = turn;
@@ -82,20 +89,18 @@ export function endTurn(state: ConversationState, stopReason: StopReason, error?
   });
 }
 
-export function nextModelCall(state: ConversationState): ConversationState {
-  const spent = overBudget(state);
-  if (spent) return endTurn(state, 'budget', spent);
+/** Numbers the next call. The results of `riding` calls are in the context from here on: the call's own step makes them. */
+export function nextModelCall(state: ConversationState, riding: readonly ToolCall[] = []): ConversationState {
+  const spent = overBudget(state.usage, budgetOf(state));
+  if (spent) return endWithOpenCalls(state, 'budget', spent);
   const hinted = withHint(state);
-  if (hinted !== state) return nextModelCall(hinted);
+  if (hinted !== state) return nextModelCall(hinted, riding);
   const slot = state.counters.slot + 1;
   const numbered: ConversationState = { ...state, counters: { ...state.counters, slot } };
   return withTurn(joinSteering(numbered), (turn) => ({
     ...turn,
     modelCalls: turn.modelCalls + 1,
-    doing: {
-      kind: 'model',
-      call: { id: `${turnId(turn.number)}/m${turn.modelCalls + 1}`, slot, seq: turn.seq + 1, inFlight: false, failures: 0, retry: null },
-    },
+    doing: { kind: 'model', riding, call: { id: `${turnId(turn.number)}/m${turn.modelCalls + 1}`, slot, seq: turn.seq + 1, failures: 0 } },
   }));
 }
 
@@ -107,9 +112,9 @@ export function stopTurn(state: ConversationState, reason: string | null, at: nu
   return endIfStopped(stopping);
 }
 
-export function sendStop(state: ConversationState, event: Of<'stop-sent'>): ConversationState {
+export function sendStop(state: ConversationState, at: number): ConversationState {
   const { turn } = state;
-  return turn?.stopping ? { ...state, turn: { ...turn, stopping: { ...turn.stopping, sentAt: event.at } } } : state;
+  return turn?.stopping ? { ...state, turn: { ...turn, stopping: { ...turn.stopping, sentAt: at } } } : state;
 }
 
 /** After the grace, what has not stopped is settled and the turn ends without it. */
@@ -125,21 +130,36 @@ export function endIfStopped(state: ConversationState): ConversationState {
 
 /** T4: everything open is settled, whatever became of it, and the turn ends. */
 export function endStopped(state: ConversationState): ConversationState {
-  const { turn } = state;
-  if (!turn) return state;
-  if (turn.doing.kind === 'model') {
-    const { call } = turn.doing;
-    const tried = call.inFlight || call.failures > 0;
-    return endTurn(tried ? settle(state, [{ effect: call.id, entry: null }]) : state, 'interrupted');
-  }
   return endWithOpenCalls(state, 'interrupted');
 }
 
-/** The turn ends in the middle of a round: each call is answered all the same (T4). */
+/** The turn ends in the middle: each tool call is answered all the same (T4), and what runs is given up and fenced. */
 export function endWithOpenCalls(state: ConversationState, stopReason: StopReason, error?: TurnError): ConversationState {
   const { turn } = state;
-  if (turn?.doing.kind !== 'tools') return state;
-  const { calls } = turn.doing;
-  const open = calls.filter((call) => call.status !== 'done').map((call) => answerFor(state, turn, call, null));
-  return endTurn(closeRound(settle(state, open), calls), stopReason, error);
+  if (!turn) return state;
+  const call = currentModelCall(state);
+  const tried = call && (callsInFlight(state).includes(call.id) || call.failures > 0);
+  const open = openToolCalls(state);
+  const settled = settle(state, [
+    ...(tried ? [{ effect: call.id, entry: null }] : []),
+    ...open.map((one) => answerFor(state, turn, one, null)),
+  ]);
+  const given = giveUp(
+    settled,
+    open.map(({ id }) => id),
+  );
+  const closed = turn.doing.kind === 'tools' ? closeRound(given, turn.doing.calls) : given;
+  return endTurn(
+    withToolCalls(closed, (one) => ({ ...one, status: 'done' })),
+    stopReason,
+    error,
+  );
+}
+
+/** What they cost will be told by their fence or by themselves, once. */
+function giveUp(state: ConversationState, tools: readonly string[]): ConversationState {
+  const ids = callsInFlight(state);
+  if (ids.length === 0) return state;
+  const inFlight = state.inFlight.filter(({ effect }) => effect !== 'model-step' && effect !== 'run-tool');
+  return abandon({ ...state, inFlight }, [...new Set([...ids, ...tools])]);
 }

@@ -1,17 +1,20 @@
 /** What a conversation shows of itself: pure projections of its state. */
 import { planned, queuedId } from './control.js';
 import { budgetOf } from './budget.js';
-import { compactsAt } from './compaction.js';
+import { compactsAt, isChangingContext } from './compaction.js';
 import { runningChildren } from './delegation.js';
 import { approvalsOf, nextWait } from './waiting.js';
 import type { ContextIndex, ControlStatus, ControlView, Phase, QueuedEvent, Status, TurnResult } from './contract.js';
 import type { JsonValue } from './message.js';
+import { isRunning } from './lifecycle.js';
 import { waitsForOrigin } from './lineage.js';
+import { owesNothingToStore } from './recording.js';
 import { countSlots } from './slots.js';
 import { queuedCount } from './spill.js';
 import { countMessages } from './window.js';
 import type { QueueItem } from './queue-state.js';
 import type { ConversationState } from './state.js';
+import { isRunningTool } from './turn-access.js';
 import { turnId, turnNumber } from './turn-id.js';
 import type { EndedTurn } from './turn-state.js';
 import { NO_USAGE } from './usage.js';
@@ -44,7 +47,7 @@ export function statusOf(state: ConversationState, historyEvents: number): Statu
     window: {
       since: state.window.since,
       messages: countMessages(state.window.turns),
-      limit: state.settings?.memory?.window ?? null,
+      limit: state.settings?.memory.window ?? null,
       consolidating: [state.window.pending, ...(state.window.ending?.awaited ?? [])].filter((one) => one?.outcome === null).length,
       owed: state.window.owed.length,
     },
@@ -88,7 +91,7 @@ export function controlViewOf(state: ConversationState): ControlView {
   const { turn, settings, control, memory } = state;
   const { thresholds } = settings ?? {};
   const call = turn?.doing.kind === 'model' ? turn.doing.call : undefined;
-  const calls = turn?.doing.kind === 'tools' ? turn.doing.calls : [];
+  const calls = turn ? (turn.doing.kind === 'tools' ? turn.doing.calls : turn.doing.riding) : [];
   return {
     ...controlOf(state),
     running: control?.lock?.words ?? null,
@@ -97,8 +100,8 @@ export function controlViewOf(state: ConversationState): ControlView {
       : null,
     turn: turn && {
       id: turnId(turn.number),
-      modelCall: call ? { id: call.id, inFlight: call.inFlight, failures: call.failures } : null,
-      calls: calls.map(({ id, name, target, status }) => ({ id, name, target, status })),
+      modelCall: call ? { id: call.id, inFlight: isRunning(state, 'model-step'), failures: call.failures } : null,
+      calls: calls.map(({ id, name, target, status }) => ({ id, name, target, status: isRunningTool(state, id) ? 'running' : status })),
     },
     leftOut: countSlots(memory.leftOut ?? []),
   };
@@ -175,29 +178,32 @@ function phaseOf(state: ConversationState): Phase {
   const { turn } = state;
   if (state.control?.mode === 'stepping' && state.control.lock === null && planned(state)) return 'stepping';
   if (!turn) {
-    if (state.queue[0]?.kind === 'reset' || state.rewinds?.doing) return 'resetting';
-    if (state.memory.doing) return 'compacting';
-    if (state.storeRetry && state.queue.length > 0) return 'waiting-to-retry';
+    if (state.queue[0]?.kind === 'reset' || isRunning(state, 'rewind')) return 'resetting';
+    if (isChangingContext(state)) return 'compacting';
+    if (state.retries['store'] && !owesNothingToStore(state)) return 'waiting-to-retry';
     if (state.queue.length > 0) return 'thinking';
     return state.closing === 'no' ? 'idle' : 'closing';
   }
   if (turn.doing.kind === 'tools') {
-    const runs = turn.doing.calls.some((call) => call.status === 'running');
+    const runs = isRunning(state, 'run-tool');
     if (!runs && approvalsOf(state).length > 0) return 'waiting-for-person';
-    return state.storeRetry && !runs ? 'waiting-to-retry' : 'running-tools';
+    return state.retries['store'] && !runs ? 'waiting-to-retry' : 'running-tools';
   }
   const { call } = turn.doing;
-  if (call.inFlight) return 'thinking';
-  if (state.memory.doing) return 'compacting';
-  return call.retry || state.storeRetry ? 'waiting-to-retry' : 'thinking';
+  if (isRunning(state, 'model-step')) return 'thinking';
+  if (isChangingContext(state)) return 'compacting';
+  return state.retries[call.id] || state.retries['store'] ? 'waiting-to-retry' : 'thinking';
 }
 
 function waitingOf(state: ConversationState): string | undefined {
   const call = state.turn?.doing.kind === 'model' ? state.turn.doing.call : undefined;
-  const retry = call?.inFlight ? null : (call?.retry ?? state.storeRetry);
-  const { ending, putAwayRetry } = state.window;
-  if (putAwayRetry && !retry && !state.turn) {
-    const { failure, until } = putAwayRetry;
+  const { retries } = state;
+  const storeRetry = owesNothingToStore(state) ? undefined : retries['store'];
+  const retry = isRunning(state, 'model-step') ? undefined : ((call && retries[call.id]) ?? storeRetry);
+  const { ending } = state.window;
+  const evictRetry = isRunning(state, 'evict') ? undefined : retries['evict'];
+  if (evictRetry && !retry && !state.turn) {
+    const { failure, until } = evictRetry;
     return `${failure.type}: ${failure.message}; trying again at ${new Date(until).toISOString()}`;
   }
   if (ending && !state.turn && !retry) {

@@ -3,10 +3,10 @@
  *
  * P1  A call that needs a person's leave does not start before a person has given it, for these very arguments; a decision counts once.
  * P2  Nobody is waited for longer than the plan says: what nobody has decided is not run, and the model is told so.
- * P3  The same call in `MOST_REPEATS` rounds in a row is not run again; one more round of it ends the turn.
+ * P3  The same call in `MAX_REPEATS` rounds in a row is not run again; one more round of it ends the turn.
  */
 import type { Approval, Decision } from './contract.js';
-import type { ConversationEvent } from './event.js';
+import type { EventOf } from './event.js';
 import type { ToolOutcome } from './message.js';
 import { announce, resultEntry, settle } from './settlement.js';
 import type { ConversationState } from './state.js';
@@ -15,9 +15,7 @@ import { turnId } from './turn-id.js';
 import type { ToolCall, Turn } from './turn-state.js';
 import { withTurn, withToolCalls } from './turn-access.js';
 
-type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
-
-const MOST_REPEATS = 3;
+const MAX_REPEATS = 3;
 
 /** A call is answered without having been run. */
 interface Reply {
@@ -41,11 +39,11 @@ export function admit(state: ConversationState): ConversationState {
 
 /** True once a call was made again though it had been refused for being the same: the model is going round in circles. */
 export function isCircling({ turn }: ConversationState): boolean {
-  return turn?.repeats?.some(([, rounds]) => rounds > MOST_REPEATS + 1) === true;
+  return turn?.repeats?.some(([, rounds]) => rounds > MAX_REPEATS + 1) === true;
 }
 
 /** A person has decided. What does not wait for it any more is said by the caller. */
-export function decide(state: ConversationState, { decision, at }: Of<'decided'>): ConversationState {
+export function decide(state: ConversationState, { decision, at }: EventOf<'decided'>): ConversationState {
   const call = askingCall(state, decision);
   if (!call?.asked) return forwarded(state, decision);
   const question = call.asked.kind === 'question';
@@ -139,7 +137,7 @@ export function endWaits(state: ConversationState): ConversationState {
   }, state);
 }
 
-/** Its result is an entry that the next `record` step writes. */
+/** Its result is an entry that the next step writes. */
 export function reply(state: ConversationState, call: ToolCall, { outcome, text }: Reply): ConversationState {
   if (!state.turn) return state;
   const settled = settle(state, [{ effect: call.id, entry: resultEntry(state, state.turn, call, outcome, text) }]);
@@ -152,8 +150,8 @@ export function reply(state: ConversationState, call: ToolCall, { outcome, text 
 function refusalOf(state: ConversationState, call: ToolCall): Reply | undefined {
   const { approval, instead, fingerprint } = call.plan;
   const rounds = state.turn?.repeats?.find(([known]) => known === fingerprint)?.[1] ?? 0;
-  if (rounds > MOST_REPEATS) {
-    const text = `Not run: this very call was made in ${MOST_REPEATS} rounds in a row. Do something else, or say what is in the way.`;
+  if (rounds > MAX_REPEATS) {
+    const text = `Not run: this very call was made in ${MAX_REPEATS} rounds in a row. Do something else, or say what is in the way.`;
     return { outcome: 'rejected', text };
   }
   if (approval?.policy === 'deny') return { outcome: 'rejected', text: `Not run: ${approval.why}` };
@@ -215,7 +213,7 @@ function childOnTheWay({ turn }: ConversationState, conversation: string): strin
 }
 
 function nameOf({ conversation }: ConversationState): string {
-  return conversation ?? '';
+  return conversation;
 }
 
 /** P3. Calls that are the same in one round count as one. */

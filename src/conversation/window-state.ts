@@ -2,7 +2,6 @@
 import type { Consolidation } from './contract.js';
 import type { AskMemoryInput } from './memory-effects.js';
 import type { SlotRange } from './slots.js';
-import type { Retry } from './turn-state.js';
 
 /** Which messages long-term memory does not have yet, and what is being done about it (window.ts). */
 export interface WindowState {
@@ -15,12 +14,9 @@ export interface WindowState {
   /** The session's end is waited for: a reset at the head of the queue, or a close. */
   readonly ending: { readonly until: number; readonly awaited: readonly AwaitedConsolidation[] } | null;
   /** What the memory workflow has not been told yet. */
-  readonly owed: readonly OwedRequest[];
+  readonly owed: readonly AskMemoryInput['request'][];
   /** Requests whose cost is not known yet. */
   readonly unpaid: readonly string[];
-  readonly puttingAway: boolean;
-  /** It failed: not tried again before `until`, and what else there is to do goes on. */
-  readonly putAwayRetry: Retry | null;
   /** Reference to what is left of trimmed messages. */
   readonly recap: string | null;
   readonly recapTokens: number;
@@ -41,12 +37,6 @@ export interface AwaitedConsolidation {
   readonly outcome: Consolidation | null;
 }
 
-export interface OwedRequest {
-  readonly request: AskMemoryInput['request'];
-  readonly asking: boolean;
-  readonly retry: Retry | null;
-}
-
 export function openWindow(since: number): WindowState {
   return {
     since,
@@ -55,8 +45,6 @@ export function openWindow(since: number): WindowState {
     ending: null,
     owed: [],
     unpaid: [],
-    puttingAway: false,
-    putAwayRetry: null,
     recap: null,
     recapTokens: 0,
   };

@@ -1,15 +1,13 @@
 /** A message taken back: it was queued, and no turn has taken it yet. */
 import { remember } from './arrivals.js';
 import { LIMITS } from './contract.js';
-import type { ConversationEvent } from './event.js';
+import type { EventOf } from './event.js';
 import type { QueuedMessage } from './queue-state.js';
 import type { ConversationState } from './state.js';
 import { NO_USAGE } from './usage.js';
 
-type Of<Kind extends ConversationEvent['kind']> = Extract<ConversationEvent, { kind: Kind }>;
-
 /** Its turn ends before it began, so that whoever waits for it is told; what was recorded of it stays in the traces. */
-export function withdraw(state: ConversationState, { messageId }: Of<'withdraw-requested'>): ConversationState {
+export function withdraw(state: ConversationState, { messageId }: EventOf<'withdraw-requested'>): ConversationState {
   const item = withdrawable(state, messageId);
   if (!item) return state;
   const number = item.turn === 0 ? state.counters.turn + 1 : item.turn;
@@ -34,7 +32,5 @@ export function refuseWithdrawal(state: ConversationState, messageId: string): s
 }
 
 function withdrawable({ queue }: ConversationState, messageId: string): QueuedMessage | undefined {
-  return queue.find(
-    (item): item is QueuedMessage => item.kind === 'message' && item.messageId === messageId && item.joinedAs === undefined,
-  );
+  return queue.find((item): item is QueuedMessage => item.kind === 'message' && item.messageId === messageId);
 }

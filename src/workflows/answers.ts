@@ -18,8 +18,8 @@ export function createAnswers(): Answers {
   const answers = new Map<string, Answer>();
   return {
     note(event) {
-      if (event.kind !== 'model-answered') return;
-      const { turn, blocks } = event.answer;
+      if (event.kind !== 'effect-completed' || event.effect !== 'model-step' || event.output.kind !== 'answered') return;
+      const { turn, blocks } = event.output.answer;
       const said = answerIn(blocks);
       if (!said) return;
       answers.delete(turn);

@@ -65,7 +65,7 @@ async function converse(
   let summary = summaryOf(state);
   const markOf = createMarks();
 
-  const tell = (event: ConversationEvent): void => {
+  const dispatch = (event: ConversationEvent): void => {
     answers.note(event);
     const before = state;
     state = apply(before, event);
@@ -82,12 +82,12 @@ async function converse(
   });
   observer.opened(state);
   remindOfAgent(state);
-  const updates = handleMessages({ state: () => state, tell, answers, bell, isLeaving: () => leaving });
-  const performer = createPerformer(tell, updates.resultOf, reduce, state.rules);
+  const updates = handleMessages({ state: () => state, dispatch, answers, bell, isHandingOver: () => leaving });
+  const performer = createPerformer(dispatch, updates.resultOf, reduce);
 
   for (;;) {
     const due = handOverReason(state, updates.count());
-    if (due !== undefined) tell({ kind: 'hand-over-due', reason: due, at: now() });
+    if (due !== undefined) dispatch({ kind: 'hand-over-due', reason: due, at: now() });
 
     const step = nextStep(state);
     switch (step.kind) {
@@ -97,7 +97,7 @@ async function converse(
         const changed = (): boolean => state !== before;
         if (step.until === undefined) await bell.until(() => changed() || cancelled !== undefined);
         else if (!(await condition(changed, Math.max(1, step.until - now()), { summary: `waiting for ${step.why ?? 'time'}` }))) {
-          tell({ kind: 'time-passed', at: now() });
+          dispatch({ kind: 'time-passed', at: now() });
         }
         if (cancelled !== undefined) throw cancelled;
         break;

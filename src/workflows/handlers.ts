@@ -44,7 +44,7 @@ import {
   undoCompactionUpdate,
 } from './messages.js';
 
-interface Conversation extends Pick<Handling, 'state' | 'tell' | 'bell' | 'isLeaving'> {
+interface Conversation extends Pick<Handling, 'state' | 'dispatch' | 'bell' | 'isHandingOver'> {
   readonly answers: Answers;
 }
 
@@ -58,13 +58,13 @@ export interface Handled {
 }
 
 export function handleMessages(conversation: Conversation): Handled {
-  const { state, tell, answers, bell, isLeaving } = conversation;
+  const { state, dispatch, answers, bell, isHandingOver } = conversation;
   let updates = 0;
   let waitingSends = 0;
 
-  const reject = (name: string, reason: string): void => tell({ kind: 'input-rejected', name, reason, at: now() });
-  const hear = (said: Said, id: string): void =>
-    said.kind === 'reset' ? tell({ kind: 'reset-requested', resetId: id, at: now() }) : tell(messageReceived(said, id));
+  const reject = (name: string, reason: string): void => dispatch({ kind: 'input-rejected', name, reason, at: now() });
+  const accept = (said: Said, id: string): void =>
+    said.kind === 'reset' ? dispatch({ kind: 'reset-requested', resetId: id, at: now() }) : dispatch(messageReceived(said, id));
   const counted = <Args extends unknown[], Result>(handle: (...args: Args) => Promise<Result>) => {
     return (...args: Args): Promise<Result> => {
       updates += 1;
@@ -74,34 +74,34 @@ export function handleMessages(conversation: Conversation): Handled {
 
   setHandler(messageSignal, (payload: unknown) => {
     const said = readMessage(payload, SIGNAL_BYTES);
-    if (said.ok) hear(said.value, said.value.id ?? uuid4());
+    if (said.ok) accept(said.value, said.value.id ?? uuid4());
     else reject('message', said.reason);
   });
   setHandler(newSignal, (payload: unknown) => {
     const id = readOptionalText(payload, 'new', 'id');
-    if (id.ok) tell({ kind: 'reset-requested', resetId: id.value ?? uuid4(), at: now() });
+    if (id.ok) dispatch({ kind: 'reset-requested', resetId: id.value ?? uuid4(), at: now() });
     else reject('new', id.reason);
   });
   setHandler(interruptSignal, (payload: unknown) => {
     const reason = readOptionalText(payload, 'interrupt', 'reason');
     // A stop is a stop, also when its reason cannot be read.
-    tell({ kind: 'interrupt-requested', reason: reason.ok ? (reason.value ?? null) : null, at: now() });
+    dispatch({ kind: 'interrupt-requested', reason: reason.ok ? (reason.value ?? null) : null, at: now() });
   });
   setHandler(renameSignal, (payload: unknown) => {
     const title = readTitle(payload);
     if (!title.ok) return reject('rename', title.reason);
-    tell({ kind: 'renamed', title: title.value, at: now() });
+    dispatch({ kind: 'renamed', title: title.value, at: now() });
     upsertMemo({ title: title.value });
   });
   setHandler(consolidatedSignal, (payload: unknown) => {
     const news = readConsolidationNews(payload);
     // Of an earlier life: nobody here has asked for it.
-    if (news.ok && news.value.life === state().identity.life) tell({ kind: 'consolidation-ended', ...news.value, at: now() });
+    if (news.ok && news.value.life === state().identity.life) dispatch({ kind: 'consolidation-ended', ...news.value, at: now() });
     else if (!news.ok) reject('consolidated', news.reason);
   });
-  handleStepping({ state, tell, bell, isLeaving, counted, reject });
-  handlePeople({ state, tell, counted, hear, reject });
-  setHandler(closeSignal, () => tell({ kind: 'close-requested', at: now() }));
+  handleStepping({ state, dispatch, bell, isHandingOver, counted, reject });
+  handlePeople({ state, dispatch, counted, accept, reject });
+  setHandler(closeSignal, () => dispatch({ kind: 'close-requested', at: now() }));
   setDefaultSignalHandler((name) => {
     reject(name, 'no signal of that name');
   });
@@ -111,9 +111,9 @@ export function handleMessages(conversation: Conversation): Handled {
     counted(async (payload: unknown): Promise<TurnResult> => {
       const said = accepted(readMessage(payload));
       const id = said.id ?? uuid4();
-      hear(said, id);
+      accept(said, id);
       if (said.kind === 'reset') {
-        await bell.until(() => isLeaving() || isResetOver(state(), id));
+        await bell.until(() => isHandingOver() || isResetOver(state(), id));
         const done = resetResult(state(), id);
         return done ? promiseOf(null, 'reset', done.reply) : promiseOf(null, 'continues');
       }
@@ -125,7 +125,7 @@ export function handleMessages(conversation: Conversation): Handled {
       if (given !== undefined && !isOver(state(), given) && waitingSends >= LIMITS.waitingSends) return promiseOf(given, 'queued');
       waitingSends += 1;
       try {
-        await bell.until(() => isLeaving() || isOver(state(), turnOf()));
+        await bell.until(() => isHandingOver() || isOver(state(), turnOf()));
       } finally {
         waitingSends -= 1;
       }
@@ -146,7 +146,7 @@ export function handleMessages(conversation: Conversation): Handled {
     turnUpdate,
     counted(async (payload: unknown): Promise<TurnResult> => {
       const turn = accepted(readTurnRequest(payload));
-      await bell.until(() => isLeaving() || endedTurn(state(), turn) !== undefined || !isTurnOpen(state(), turn));
+      await bell.until(() => isHandingOver() || endedTurn(state(), turn) !== undefined || !isTurnOpen(state(), turn));
       const ended = endedTurn(state(), turn);
       const result = ended && (atHand(ended) ?? (await recalled(ended)));
       if (result) return result;
@@ -165,8 +165,8 @@ export function handleMessages(conversation: Conversation): Handled {
     resetUpdate,
     counted(async (payload?: unknown): Promise<ResetResult> => {
       const id = accepted(readOptionalText(payload, 'reset', 'id')) ?? uuid4();
-      tell({ kind: 'reset-requested', resetId: id, at: now() });
-      await bell.until(() => isLeaving() || isResetOver(state(), id));
+      dispatch({ kind: 'reset-requested', resetId: id, at: now() });
+      await bell.until(() => isHandingOver() || isResetOver(state(), id));
       const done = resetResult(state(), id);
       if (done) return done;
       throw askAgain('the conversation hands over to its next run');
@@ -187,8 +187,8 @@ export function handleMessages(conversation: Conversation): Handled {
       update,
       counted(async (payload?: unknown): Promise<CompactionOutcome> => {
         const id = accepted(readOptionalText(payload, name, 'id')) ?? uuid4();
-        if (!compactionOutcome(state(), id)) tell({ kind, requestId: id, at: now() });
-        await bell.until(() => isLeaving() || compactionOutcome(state(), id) !== undefined);
+        if (!compactionOutcome(state(), id)) dispatch({ kind, requestId: id, at: now() });
+        await bell.until(() => isHandingOver() || compactionOutcome(state(), id) !== undefined);
         const outcome = compactionOutcome(state(), id);
         if (outcome) return outcome;
         throw askAgain('the conversation hands over to its next run');
@@ -201,7 +201,7 @@ export function handleMessages(conversation: Conversation): Handled {
       },
     );
   }
-  handleLineage({ state, tell, bell, isLeaving, counted });
+  handleLineage({ state, dispatch, bell, isHandingOver, counted });
   setDefaultUpdateHandler((name) => {
     throw ApplicationFailure.nonRetryable(`no update "${name}" in a conversation`, 'UnknownUpdate');
   });
@@ -219,9 +219,9 @@ export function handleMessages(conversation: Conversation): Handled {
 
   /** A later run reads it from the store. Undefined while that is away. */
   const recalled = async (ended: EndedTurn): Promise<TurnResult | undefined> => {
-    const { identity, rules } = state();
+    const { identity } = state();
     const slot = ended.answerSlot ?? 0;
-    const ask = (): Promise<Recalled | undefined> => recall({ identity, slot }, rules).catch(() => undefined);
+    const ask = (): Promise<Recalled | undefined> => recall({ identity, slot }).catch(() => undefined);
     let answer = await ask();
     if (answer === null) {
       // Whether it helped shows when the store is read again.

@@ -9,11 +9,11 @@ import type { Handling } from './handling.js';
 import { FAILURES, openedUpdate, rewindUpdate } from './messages.js';
 import { accepted, askAgain, refuseWhenClosing } from './refusals.js';
 
-export function handleLineage({ state, tell, bell, isLeaving, counted }: Omit<Handling, 'hear' | 'reject'>): void {
+export function handleLineage({ state, dispatch, bell, isHandingOver, counted }: Omit<Handling, 'accept' | 'reject'>): void {
   setHandler(
     openedUpdate,
     counted(async (): Promise<Opened | null> => {
-      await bell.until(() => isLeaving() || isOpen(state()) || isRefused(state()));
+      await bell.until(() => isHandingOver() || isOpen(state()) || isRefused(state()));
       const { lineage } = state();
       if (lineage?.refused) throw ApplicationFailure.nonRetryable(lineage.refused.message, typeOf(lineage.refused.type));
       if (isOpen(state())) return lineage?.opened ?? null;
@@ -24,8 +24,8 @@ export function handleLineage({ state, tell, bell, isLeaving, counted }: Omit<Ha
     rewindUpdate,
     counted(async (payload: unknown): Promise<RewindResult> => {
       const { to, id = uuid4() } = accepted(readRewind(payload));
-      tell({ kind: 'rewind-requested', requestId: id, to, at: now() });
-      await bell.until(() => isLeaving() || rewindOutcome(state(), id) !== undefined);
+      dispatch({ kind: 'rewind-requested', requestId: id, to, at: now() });
+      await bell.until(() => isHandingOver() || rewindOutcome(state(), id) !== undefined);
       const outcome = rewindOutcome(state(), id);
       if (outcome?.kind === 'rewound') return outcome.result;
       if (outcome) throw ApplicationFailure.nonRetryable(outcome.message, typeOf(outcome.type));
@@ -41,7 +41,7 @@ export function handleLineage({ state, tell, bell, isLeaving, counted }: Omit<Ha
 }
 
 function isOpen({ lineage }: ConversationState): boolean {
-  return lineage === undefined || lineage.opening === 'done';
+  return lineage === undefined || lineage.isOpen;
 }
 
 function isRefused({ lineage }: ConversationState): boolean {

@@ -25,28 +25,28 @@ import { accepted, refuseWhenClosing } from './refusals.js';
 
 export function handlePeople({
   state,
-  tell,
+  dispatch,
   counted,
-  hear,
+  accept,
   reject,
-}: Pick<Handling, 'state' | 'tell' | 'counted' | 'hear' | 'reject'>): void {
+}: Pick<Handling, 'state' | 'dispatch' | 'counted' | 'accept' | 'reject'>): void {
   setHandler(decideSignal, (payload: unknown) => {
     const decision = readDecision(payload);
-    if (decision.ok) tell({ kind: 'decided', decision: decision.value, at: now() });
+    if (decision.ok) dispatch({ kind: 'decided', decision: decision.value, at: now() });
     else reject('decide', decision.reason);
   });
   setHandler(childSignal, (payload: unknown) => {
     const news = readChildNews(payload);
     if (!news.ok) return reject('child', news.reason);
     const { callId } = news.value;
-    if (news.value.kind === 'asks') tell({ kind: 'child-asks', callId, asks: news.value.asks, at: now() });
-    else tell({ kind: 'child-ended', callId, report: news.value.report, at: now() });
+    if (news.value.kind === 'asks') dispatch({ kind: 'child-asks', callId, asks: news.value.asks, at: now() });
+    else dispatch({ kind: 'child-ended', callId, report: news.value.report, at: now() });
   });
   setHandler(
     decideUpdate,
     counted((payload: unknown): Promise<Decided> => {
       const decision = accepted(readDecision(payload));
-      tell({ kind: 'decided', decision, at: now() });
+      dispatch({ kind: 'decided', decision, at: now() });
       return Promise.resolve({ callId: decision.callId, decision: decision.decision });
     }),
     {
@@ -63,7 +63,7 @@ export function handlePeople({
       const messageId = said.id ?? uuid4();
       const known = state().seen.some(([id]) => id === messageId);
       const position = queuedCount(state().queue);
-      hear(said, messageId);
+      accept(said, messageId);
       const acceptedAs = known ? 'duplicate' : said.kind === 'reset' ? 'queue' : said.delivery;
       return Promise.resolve({ messageId, turnId: turnOfMessage(state(), messageId) ?? null, acceptedAs, position });
     }),
@@ -80,7 +80,7 @@ export function handlePeople({
       const messageId = accepted(readWithdrawal(payload));
       const reason = refuseWithdrawal(state(), messageId);
       if (reason !== undefined) return Promise.resolve({ messageId, withdrawn: false, reason });
-      tell({ kind: 'withdraw-requested', messageId, at: now() });
+      dispatch({ kind: 'withdraw-requested', messageId, at: now() });
       return Promise.resolve({ messageId, withdrawn: true });
     }),
     { validator: (payload: unknown) => void accepted(readWithdrawal(payload)) },
@@ -89,7 +89,7 @@ export function handlePeople({
     raiseBudgetUpdate,
     counted((payload: unknown): Promise<{ readonly budget: Budget }> => {
       const budget = accepted(readBudget(payload, 'raiseBudget'));
-      tell({ kind: 'budget-raised', budget, at: now() });
+      dispatch({ kind: 'budget-raised', budget, at: now() });
       return Promise.resolve({ budget });
     }),
     { validator: (payload: unknown) => void accepted(readBudget(payload, 'raiseBudget')) },

@@ -19,28 +19,23 @@ export function signalOther<Args extends unknown[]>(workflowId: string, signal: 
 }
 
 /**
- * Abandoned, so that it outlives this run's hand-over (a `TERMINATE` child dies with it, measured): it reports by signal. That it
+ * Resolves once it runs. Abandoned, so that it outlives this run's hand-over (a `TERMINATE` child dies with it, measured): it reports by signal. That it
  * ended without a report shows only here, while this run lasts.
  */
-export function startSubAgent({ callId, child, options, summary }: ChildStart, tell: (event: ConversationEvent) => void): void {
-  tell({ kind: 'child-started', callId, child, at: now() });
+export async function startSubAgent({ callId, child, options }: ChildStart, dispatch: (event: ConversationEvent) => void): Promise<void> {
   const { agent = '', scope = '', title = '' } = options;
-  void startChild(WORKFLOW_TYPE, {
+  const handle = await startChild(WORKFLOW_TYPE, {
     workflowId: child,
     args: [options],
     parentClosePolicy: ParentClosePolicy.ABANDON,
     memo: { agent, scope, title },
-    staticSummary: summary,
-  })
-    .then((handle) => {
-      tell({ kind: 'child-running', callId, at: now() });
-      return handle.result();
-    })
-    .catch((error: unknown) => {
-      const { type, message } = failureOf(error);
-      const report = { text: '', stopReason: 'failed', usage: NO_USAGE, error: { type, message } } as const;
-      tell({ kind: 'child-ended', callId, report, at: now() });
-    });
+    staticSummary: title,
+  });
+  handle.result().catch((error: unknown) => {
+    const { type, message } = failureOf(error);
+    const report = { text: '', stopReason: 'failed', usage: NO_USAGE, error: { type, message } } as const;
+    dispatch({ kind: 'child-ended', callId, report, at: now() });
+  });
 }
 
 /** How the one turn of this sub-agent ended. A signal said in the task that completes the workflow is never sent (measured): it is waited for. */

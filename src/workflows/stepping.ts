@@ -22,12 +22,12 @@ import {
 } from './messages.js';
 import { accepted, askAgain, refuseWhenClosing } from './refusals.js';
 
-export function handleStepping({ state, tell, bell, isLeaving, counted, reject }: Omit<Handling, 'hear'>): void {
+export function handleStepping({ state, dispatch, bell, isHandingOver, counted, reject }: Omit<Handling, 'accept'>): void {
   const resultOf = (id: string): StepResult | undefined => state().control?.results.find(({ stepId }) => stepId === id);
 
   setHandler(eventSignal, (payload: unknown) => {
     const event = readAppEvent(payload);
-    if (event.ok) tell({ kind: 'app-event-received', ...event.value, id: event.value.id ?? uuid4(), at: now() });
+    if (event.ok) dispatch({ kind: 'app-event-received', ...event.value, id: event.value.id ?? uuid4(), at: now() });
     else reject('event', event.reason);
   });
   setHandler(
@@ -36,7 +36,7 @@ export function handleStepping({ state, tell, bell, isLeaving, counted, reject }
       const event = accepted(readAppEvent(payload));
       const id = event.id ?? uuid4();
       const position = queuedCount(state().queue);
-      tell({ kind: 'app-event-received', ...event, id, at: now() });
+      dispatch({ kind: 'app-event-received', ...event, id, at: now() });
       return Promise.resolve({ id, position });
     }),
     {
@@ -52,7 +52,7 @@ export function handleStepping({ state, tell, bell, isLeaving, counted, reject }
   setHandler(
     setModeUpdate,
     counted((payload: unknown): Promise<ControlStatus> => {
-      tell({ kind: 'mode-set', mode: accepted(readMode(payload)), at: now() });
+      dispatch({ kind: 'mode-set', mode: accepted(readMode(payload)), at: now() });
       return Promise.resolve(controlOf(state()));
     }),
     { validator: (payload: unknown) => void accepted(readMode(payload)) },
@@ -60,7 +60,7 @@ export function handleStepping({ state, tell, bell, isLeaving, counted, reject }
   setHandler(
     setBreakpointsUpdate,
     counted((payload: unknown): Promise<ControlStatus> => {
-      tell({ kind: 'breakpoints-set', breakpoints: accepted(readBreakpoints(payload)), at: now() });
+      dispatch({ kind: 'breakpoints-set', breakpoints: accepted(readBreakpoints(payload)), at: now() });
       return Promise.resolve(controlOf(state()));
     }),
     { validator: (payload: unknown) => void accepted(readBreakpoints(payload)) },
@@ -69,12 +69,13 @@ export function handleStepping({ state, tell, bell, isLeaving, counted, reject }
     stepUpdate,
     counted(async (payload?: unknown): Promise<StepResult> => {
       const id = accepted(readOptionalText(payload, 'step', 'id')) ?? uuid4();
-      if (!resultOf(id)) tell({ kind: 'step-requested', id, at: now() });
+      if (!resultOf(id)) dispatch({ kind: 'step-requested', id, at: now() });
       // Taken out of stepping meanwhile, nobody answers for this step any more.
-      await bell.until(() => isLeaving() || resultOf(id) !== undefined || state().control?.lock?.id !== id);
+      await bell.until(() => isHandingOver() || resultOf(id) !== undefined || state().control?.lock?.id !== id);
       const result = resultOf(id);
       if (result) return result;
-      if (!isLeaving()) throw ApplicationFailure.nonRetryable('the conversation was set to auto while this step ran', FAILURES.cannotStep);
+      if (!isHandingOver())
+        throw ApplicationFailure.nonRetryable('the conversation was set to auto while this step ran', FAILURES.cannotStep);
       throw askAgain('the conversation hands over to its next run');
     }),
     {
@@ -88,7 +89,7 @@ export function handleStepping({ state, tell, bell, isLeaving, counted, reject }
   setHandler(
     editQueueUpdate,
     counted((payload: unknown): Promise<{ readonly queue: QueuedEvent[] }> => {
-      tell({ kind: 'queue-edited', edit: accepted(readQueueEdit(payload)), at: now() });
+      dispatch({ kind: 'queue-edited', edit: accepted(readQueueEdit(payload)), at: now() });
       return Promise.resolve({ queue: queueOf(state()) });
     }),
     {

@@ -1,9 +1,8 @@
 /**
- * The `put-away` step: messages leave the context for good, at a session's end or when the window is full. Local, and harmless when
- * repeated. Traces are archived, never destroyed, so that what is owed can still be consolidated from there.
+ * The `evict` step: messages leave the context for good, at a session's end or when the window is full. Harmless when repeated. Traces are archived, never destroyed, so that what is owed can still be consolidated from there.
  */
 import { log } from '@temporalio/activity';
-import type { PutAway, PutAwayInput } from '../conversation/memory-effects.js';
+import type { Evicted, EvictInput } from '../conversation/memory-effects.js';
 import type { Entry } from '../conversation/message.js';
 import { slotsOf, type SlotRange } from '../conversation/slots.js';
 import { toConversationEntries } from '../memory/consolidation/conversation-entries.js';
@@ -15,15 +14,17 @@ import { DocumentRefused, type ConversationKey, type Store } from '../stores/sto
 import { consolidationId } from './consolidation-id.js';
 import { keyOf } from './key.js';
 
-export async function putAway(
+export async function evict(
   store: Store,
-  { identity, session, archive, leaving, unfinished, recapSince }: PutAwayInput,
-): Promise<PutAway> {
+  { identity, session, move, archive, leaving, unfinished, recapSince }: EvictInput,
+): Promise<Evicted> {
   const key = keyOf(identity);
-  const finished = await Promise.all(unfinished.map((one) => writeFallback(store, key, one)));
-  const result = { life: identity.life, session, finished: finished.every((done) => done), tokens: 0 };
+  const written = await Promise.all(unfinished.map((one) => writeFallback(store, key, one)));
+  const fallbacks = written.flatMap(({ fallback }) => fallback ?? []);
+  const finished = written.every((one) => one.finished);
+  const result = { life: identity.life, session, finished, tokens: 0, ...(fallbacks.length > 0 && { fallbacks }) };
   const entries = recapSince === null ? [] : await readThere(store, key, archive);
-  await store.entries.archive(key, archive);
+  await store.entries.archive(key, archive, move);
   if (recapSince === null) return result;
   const redact = redactor(await store.documents.forgotten(key), key.scope);
   const text = redact(recapOf(toConversationEntries(entries), { createdAt: new Date(recapSince).toISOString() }));
@@ -34,24 +35,25 @@ export async function putAway(
   return { ...result, tokens, recap: { ref, text } };
 }
 
-/** True when the summary is there already: it came between the end of waiting and this. */
+/** `finished` when the summary is there already: it came between the end of waiting and this. */
 async function writeFallback(
   store: Store,
   key: ConversationKey,
-  { requestId, slots }: PutAwayInput['unfinished'][number],
-): Promise<boolean> {
+  { requestId, slots }: EvictInput['unfinished'][number],
+): Promise<{ readonly finished: boolean; readonly fallback?: NonNullable<Evicted['fallbacks']>[number] }> {
   const entries = await readThere(store, key, slots);
   const redact = redactor(await store.documents.forgotten(key), key.scope);
-  const entry = { id: consolidationId(key, requestId), kind: 'raw-fallback', ts: Date.now() / 1000 } as const;
+  const ts = Date.now() / 1000;
+  const text = redact(rawFallback(toConversationEntries(entries)));
   try {
-    return (
-      (await store.documents.appendHistory(key, { ...entry, text: redact(rawFallback(toConversationEntries(entries))) })) === 'superseded'
-    );
+    const entry = { id: consolidationId(key, requestId), kind: 'raw-fallback', ts, text } as const;
+    const how = await store.documents.appendHistory(key, entry);
+    return how === 'superseded' ? { finished: true } : { finished: false, fallback: { requestId, ts, text } };
   } catch (error) {
     if (!(error instanceof DocumentRefused)) throw error;
     // A person must see to the file; the conversation does not wait for that. What is owed is in the memory workflow, and in the archive.
     log.warn('the raw fallback could not be written', { reason: error.message });
-    return false;
+    return { finished: false };
   }
 }
 

@@ -1,0 +1,270 @@
+/**
+ * Every effect of a conversation: what it must not run beside, how Temporal is to run it, what people read of it, and what becomes of it.
+ * A new effect is one entry here, one in `Effects` (lifecycle.ts), a function that makes its input and one that takes its result.
+ */
+import { acceptCompacted, acceptUndone, failCompaction, failUndo, nextMove, startCompaction } from './compaction.js';
+import { payOnce } from './costs.js';
+import { failChildStart, startChild } from './delegation.js';
+import type { Completed, Effect, EffectName, EffectOf, Effects, Failed, Started } from './lifecycle.js';
+import { acceptOrigin, failOpening } from './lineage.js';
+import { failLook } from './looking-after.js';
+import type { JsonValue } from './message.js';
+import { acceptModelStep, failModelStep, payLateStep } from './model-step.js';
+import { startNotifying } from './notice.js';
+import { acceptStoreStep, failStoreStep } from './recording.js';
+import { acceptRewound, failRewind, startRewind } from './rewinding.js';
+import type { ConversationState } from './state.js';
+import type { ToolPlan } from './tool-effects.js';
+import { acceptLooked, acceptTool, endRoundIfDone, failTool } from './tool-round.js';
+import { acceptTruncated, failTruncation, startTruncation } from './truncation.js';
+import { acceptEvicted, afterCompaction } from './session.js';
+import { acceptAsked, failAsking, failEviction, startEviction } from './window.js';
+
+/**
+ * `call` sees the context, `context` changes it inside a session, `past` changes what is active of all that was; `store` writes what is
+ * owed; `tool` works for a turn; `beside` is nothing that another one waits for.
+ */
+export type Lane = 'call' | 'context' | 'past' | 'store' | 'tool' | 'beside';
+
+/** Milliseconds. */
+export interface Policy {
+  readonly startToClose: number;
+  /** It tells Temporal twice a second that it lives. */
+  readonly beats: boolean;
+  readonly firstRetry: number;
+  readonly lastRetry?: number;
+  /** Absent: it is tried until it succeeds. */
+  readonly attempts?: number;
+  /** A stop is answered with what it has by then. */
+  readonly isStoppable?: boolean;
+}
+
+interface EffectKind<N extends EffectName> {
+  readonly lane: Lane;
+  /** It does not start while one of these runs. */
+  readonly waitsFor: readonly Lane[];
+  /** Absent: it is no activity (workflows/relatives.ts). */
+  readonly policy?: Policy | ((input: Effects[N]['input']) => Policy);
+  readonly summary: (input: Effects[N]['input']) => string;
+  /** What is waited for together has one name; default: the effect's own id. */
+  readonly retriedAs?: string;
+  readonly started?: (state: ConversationState, started: Started<N>) => ConversationState;
+  readonly completed: (state: ConversationState, completed: Completed<N>) => ConversationState;
+  readonly failed: (state: ConversationState, failed: Failed<N>) => ConversationState;
+  /** Of one that was given up: what it cost. */
+  readonly late?: (state: ConversationState, id: string, output: Effects[N]['output']) => ConversationState;
+}
+
+const MINUTES = 60_000;
+/** Beyond what a tool is given, for what comes before and after it. */
+const TOOL_END_MS = 15_000;
+
+const SHORT: Policy = { startToClose: 30_000, beats: false, firstRetry: 500, attempts: 3 };
+const LONG: Policy = { startToClose: 2 * MINUTES, beats: true, firstRetry: 500, lastRetry: 5_000, attempts: 3 };
+const EVERYTHING: readonly Lane[] = ['call', 'context', 'past', 'store', 'tool'];
+
+export const EFFECTS: { readonly [N in EffectName]: EffectKind<N> } = {
+  'model-step': {
+    lane: 'call',
+    waitsFor: EVERYTHING,
+    policy: { startToClose: 11 * MINUTES, beats: true, firstRetry: 1_000, lastRetry: 5_000, attempts: 4, isStoppable: true },
+    summary: ({ settings, turn, call, numbers, tools }) =>
+      `${settings?.model ?? 'first call'} · ${nameOfTurn(turn)} step ${call.id.replace(/^.*\/m/, '')} · ~${thousands(numbers.contextTokens)}k in` +
+      (tools.length === 0 ? '' : ` · after ${tools.map(({ name, target }) => named(name, target)).join(', ')}`),
+    completed: acceptModelStep,
+    failed: failModelStep,
+    late: (state, _id, output) => payLateStep(state, output),
+  },
+  'store-step': {
+    lane: 'store',
+    waitsFor: ['store', 'past'],
+    policy: SHORT,
+    summary: ({ write, rehydrate, part }) =>
+      part
+        ? 'store a part of a long message'
+        : `store ${countOf(write)}${rehydrate.length > 0 ? `, read ${rehydrate.length} queued messages` : ''}`,
+    retriedAs: 'store',
+    completed: acceptStoreStep,
+    failed: failStoreStep,
+    late: (state, _id, { written }) => (written.committed ?? []).reduce((now, { effect, result }) => payOnce(now, effect, result), state),
+  },
+  'run-tool': {
+    lane: 'tool',
+    waitsFor: ['past'],
+    policy: ({ plan }) => ({
+      startToClose: plan.timeoutMs + TOOL_END_MS,
+      beats: true,
+      firstRetry: 1_000,
+      lastRetry: 5_000,
+      attempts: attemptsOf(plan),
+      isStoppable: true,
+    }),
+    summary: ({ name, target }) => named(name, target),
+    completed: acceptTool,
+    failed: failTool,
+    late: (state, id, result) => payOnce(state, id, result as unknown as JsonValue),
+  },
+  compact: {
+    lane: 'context',
+    waitsFor: ['call', 'context', 'past', 'store'],
+    // Long enough for a slow model to read a long conversation, and its repair.
+    policy: { startToClose: 5 * MINUTES, beats: true, firstRetry: 1_000, lastRetry: 5_000, attempts: 3 },
+    summary: ({ model, cause, contextTokens }) => `${model} · compact (${cause}) · ~${thousands(contextTokens)}k`,
+    started: startCompaction,
+    completed: (state, completed) => afterCompaction(state, acceptCompacted(state, completed)),
+    failed: (state, failed) => afterCompaction(state, failCompaction(state, failed)),
+    late: (state, id, output) => payOnce(state, id, output as unknown as JsonValue),
+  },
+  truncate: {
+    lane: 'context',
+    waitsFor: ['call', 'context', 'past', 'store'],
+    policy: LONG,
+    summary: ({ excess }) => `leave ~${thousands(excess)}k out of the prompt`,
+    started: startTruncation,
+    completed: acceptTruncated,
+    failed: failTruncation,
+  },
+  uncompact: {
+    lane: 'context',
+    waitsFor: ['call', 'context', 'past', 'store'],
+    policy: SHORT,
+    summary: ({ episode }) => `undo the compaction that made ${episode}`,
+    started: nextMove,
+    completed: acceptUndone,
+    failed: failUndo,
+  },
+  evict: {
+    lane: 'past',
+    // The end of a session does not wait for a compaction, whose result will count for nothing.
+    waitsFor: ['call', 'past', 'store', 'tool'],
+    policy: SHORT,
+    summary: ({ recapSince }) => (recapSince === null ? 'end the session' : 'trim what long-term memory has'),
+    retriedAs: 'evict',
+    started: startEviction,
+    completed: acceptEvicted,
+    failed: failEviction,
+  },
+  heal: {
+    lane: 'store',
+    waitsFor: ['store', 'past'],
+    policy: LONG,
+    summary: () => 'rebuild from history what the store has lost',
+    retriedAs: 'store',
+    // Whether it helped shows when the store is read again.
+    completed: noteHealed,
+    failed: noteHealed,
+  },
+  'open-origin': {
+    lane: 'past',
+    waitsFor: EVERYTHING,
+    // A conversation cannot be without its beginning: while the store is away it is tried again and again.
+    policy: { startToClose: 2 * MINUTES, beats: true, firstRetry: 500, lastRetry: 30_000 },
+    summary: ({ origin }) => `${origin.kind === 'fork' ? 'fork' : 'go on from'} ${origin.conversation} · ${origin.turn ?? 'its last turn'}`,
+    completed: acceptOrigin,
+    failed: failOpening,
+  },
+  rewind: {
+    lane: 'past',
+    waitsFor: EVERYTHING,
+    policy: { ...LONG, attempts: 4 },
+    summary: ({ to }) => `rewind to ${to}`,
+    started: startRewind,
+    completed: acceptRewound,
+    failed: failRewind,
+  },
+  'ask-memory': {
+    lane: 'beside',
+    waitsFor: [],
+    policy: SHORT,
+    summary: ({ identity, request }) => `memory:${identity.scope} · ${request.messages} messages (${request.why})`,
+    completed: acceptAsked,
+    failed: failAsking,
+  },
+  notify: {
+    lane: 'beside',
+    waitsFor: [],
+    policy: SHORT,
+    summary: ({ waiting }) => `tell of ${waiting.length} that wait for a person`,
+    started: startNotifying,
+    // The conversation does not wait for it; that it failed is in the Temporal UI.
+    completed: (state) => state,
+    failed: (state) => state,
+  },
+  'look-after': {
+    lane: 'beside',
+    waitsFor: [],
+    policy: SHORT,
+    summary: ({ child }) => `is ${child} still there?`,
+    completed: acceptLooked,
+    failed: failLook,
+  },
+  'start-child': {
+    lane: 'beside',
+    waitsFor: [],
+    summary: ({ options }) => options.title ?? '',
+    started: startChild,
+    completed: (state) => state,
+    failed: (state, failed) => endRoundIfDone(failChildStart(state, failed)),
+  },
+  report: {
+    lane: 'beside',
+    waitsFor: [],
+    summary: ({ parent }) => `report to ${parent.conversation}`,
+    completed: noteReported,
+    failed: noteReported,
+  },
+};
+
+/** Whether nothing that it must not run beside is in flight. */
+export function isFree(state: Pick<ConversationState, 'inFlight'>, name: EffectName): boolean {
+  const { waitsFor } = EFFECTS[name];
+  return state.inFlight.every(({ effect }) => !waitsFor.includes(EFFECTS[effect].lane));
+}
+
+/** The part of the table that is one effect's: the compiler does not see that `effect` and `input` belong together. */
+export function kindOf<N extends EffectName>(effect: N): EffectKind<N> {
+  return EFFECTS[effect];
+}
+
+export function policyOf({ effect, input }: Effect): Policy | undefined {
+  const { policy } = EFFECTS[effect] as EffectKind<EffectName>;
+  return typeof policy === 'function' ? policy(input) : policy;
+}
+
+export function summaryOfEffect({ effect, input }: Effect | EffectOf<EffectName>): string {
+  return (EFFECTS[effect] as EffectKind<EffectName>).summary(input);
+}
+
+function noteHealed(state: ConversationState): ConversationState {
+  return { ...state, heal: state.heal && { ...state.heal, tried: true } };
+}
+
+function noteReported(state: ConversationState): ConversationState {
+  return { ...state, parentTold: { asks: state.parentTold?.asks ?? '[]', reported: true } };
+}
+
+/** One more than the tool itself is given, so that a worker's death does not cost it one. */
+function attemptsOf({ repeatable, verifiable, attempts = 1 }: ToolPlan): number {
+  return repeatable || verifiable ? 3 + attempts : 1;
+}
+
+function nameOfTurn(turn: string): string {
+  return `turn ${Number(turn.replace(/^turn_/, ''))}`;
+}
+
+function named(name: string, target: string): string {
+  return target === '' ? name : `${name}: ${target}`;
+}
+
+function thousands(tokens: number): number {
+  return Math.ceil(tokens / 1000);
+}
+
+function countOf({ messages, settle, entries, feed }: Effects['store-step']['input']['write']): string {
+  const parts = [
+    messages.length > 0 && `${messages.length} messages`,
+    settle.length > 0 && `${settle.length} outcomes`,
+    entries.length > 0 && `${entries.length} owed entries`,
+  ].filter(Boolean);
+  return parts.length > 0 ? parts.join(', ') : `${feed.length} events`;
+}

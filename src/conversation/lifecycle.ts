@@ -1,0 +1,100 @@
+/**
+ * What every effect has in common: it starts, and completes or fails. `state.inFlight` is the only place that says what runs,
+ * `state.retries` the only one that says what waits to be tried again.
+ */
+import type { Compacted, CompactInput, TruncateInput, Truncated, UncompactInput } from './compaction-effects.js';
+import type { ChildStart } from './delegation.js';
+import type { HealInput, ModelStepInput, ModelStepResult, ParentLink, StepFailure, StoreStepInput, StoreStepResult } from './effects.js';
+import type { OpenedOrigin, OpenOriginInput, RewindInput, Rewound } from './lineage-effects.js';
+import type { AskMemoryInput, Evicted, EvictInput } from './memory-effects.js';
+import type { ConversationState } from './state.js';
+import type { NotifyInput, RunToolInput, ToolFinished } from './tool-effects.js';
+import type { EndedTurn, Retry } from './turn-state.js';
+
+/** Names of activities, but for the last two, which are workflows of their own and signals. */
+export interface Effects {
+  'model-step': { input: ModelStepInput; output: ModelStepResult };
+  'store-step': { input: StoreStepInput; output: StoreStepResult };
+  'run-tool': { input: RunToolInput; output: ToolFinished };
+  compact: { input: CompactInput; output: Compacted };
+  truncate: { input: TruncateInput; output: Truncated };
+  uncompact: { input: UncompactInput; output: void };
+  evict: { input: EvictInput; output: Evicted };
+  heal: { input: HealInput; output: void };
+  'open-origin': { input: OpenOriginInput; output: OpenedOrigin };
+  rewind: { input: RewindInput; output: Rewound };
+  'ask-memory': { input: AskMemoryInput; output: void };
+  notify: { input: NotifyInput; output: void };
+  /** How a sub-agent of an earlier run stands, in Temporal's own word. */
+  'look-after': { input: { readonly child: string }; output: string };
+  'start-child': { input: ChildStart; output: void };
+  /** How the one turn of a sub-agent ended, told to its parent. */
+  report: { input: { readonly parent: ParentLink; readonly ended: EndedTurn }; output: void };
+}
+
+export type EffectName = keyof Effects;
+
+type OfEach<Of extends { readonly [N in EffectName]: unknown }> = Of[EffectName];
+
+/** `id` tells it from all others of its kind in this life: what comes late is known by it. */
+export type Effect = OfEach<{
+  [N in EffectName]: { readonly effect: N; readonly id: string; readonly input: Effects[N]['input'] };
+}>;
+
+export type EffectEvent =
+  | (Effect & { readonly kind: 'effect-started'; readonly at: number })
+  | OfEach<{
+      [N in EffectName]: {
+        readonly kind: 'effect-completed';
+        readonly effect: N;
+        readonly id: string;
+        readonly output: Effects[N]['output'];
+        readonly at: number;
+      };
+    }>
+  | {
+      readonly kind: 'effect-failed';
+      readonly effect: EffectName;
+      readonly id: string;
+      readonly failure: StepFailure;
+      readonly at: number;
+    };
+
+/** As the functions that take an effect's start and outcome are given it. */
+export interface Started<N extends EffectName> {
+  readonly id: string;
+  readonly input: Effects[N]['input'];
+  readonly at: number;
+}
+export interface Completed<N extends EffectName> extends Started<N> {
+  readonly output: Effects[N]['output'];
+}
+export interface Failed<N extends EffectName> extends Started<N> {
+  readonly failure: StepFailure;
+}
+
+export type EffectOf<N extends EffectName> = Extract<Effect, { effect: N }>;
+
+export function running<N extends EffectName>(state: Pick<ConversationState, 'inFlight'>, name: N, id?: string): EffectOf<N> | undefined {
+  return state.inFlight.find((one): one is EffectOf<N> => one.effect === name && (id === undefined || one.id === id));
+}
+
+export function isRunning(state: Pick<ConversationState, 'inFlight'>, ...names: readonly EffectName[]): boolean {
+  return state.inFlight.some(({ effect }) => names.includes(effect));
+}
+
+export function withRetry(state: ConversationState, of: string, retry: Retry): ConversationState {
+  return { ...state, retries: { ...state.retries, [of]: retry } };
+}
+
+export function withoutRetry(state: ConversationState, of: string): ConversationState {
+  if (!state.retries[of]) return state;
+  const { [of]: _over, ...retries } = state.retries;
+  return { ...state, retries };
+}
+
+/** True until the time at which it is tried again. */
+export function isResting(state: Pick<ConversationState, 'retries' | 'now'>, of: string): boolean {
+  const retry = state.retries[of];
+  return retry !== undefined && state.now < retry.until;
+}
