@@ -18,6 +18,7 @@ if (existsSync(workflowsPath)) {
   const { bundleWorkflowCode, DefaultLogger } = createRequire(import.meta.url)('@temporalio/worker');
   const { code } = await bundleWorkflowCode({
     workflowsPath,
+    workflowInterceptorModules: [join(compiled, 'workflows', 'early-questions.js')],
     payloadConverterPath: existsSync(payloadConverterPath) ? payloadConverterPath : undefined,
     logger: new DefaultLogger('WARN'),
   });

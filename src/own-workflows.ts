@@ -33,6 +33,7 @@ export async function bundleOwnWorkflows(entry: string, { cwd, log }: { cwd: str
   const { code } = await bundleWorkflowCode({
     workflowsPath: file,
     payloadConverterPath: require.resolve('./workflows/payload-converter'),
+    workflowInterceptorModules: [require.resolve('./workflows/early-questions')],
     logger: listener(said),
     webpackConfigHook: (config) => ({ ...config, resolve: { ...config.resolve, modules: modulesOf(config.resolve?.modules) } }),
   }).catch((cause: unknown) => {

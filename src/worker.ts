@@ -215,7 +215,11 @@ export function workerOptions(own: {
     ...place,
     ...workflows,
     sinks: observation.sinks,
-    interceptors: { activity: [sayTurn, ...observation.activityInterceptors] },
+    interceptors: {
+      activity: [sayTurn, ...observation.activityInterceptors],
+      // A bundle has it already.
+      ...(workflows.workflowsPath !== undefined && { workflowModules: [require.resolve('./workflows/early-questions')] }),
+    },
     // It stands in every workflow task of every history; the SDK's own is a hash of the bundle, three times as long.
     buildId: `perdura@${packageVersion()}${hash === undefined ? '' : `+${hash}`}`,
     shutdownGraceTime: SHUTDOWN_GRACE,

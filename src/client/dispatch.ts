@@ -4,7 +4,7 @@ import type { WorkflowHandle } from '@temporalio/client';
 import { readAppEvent } from '../conversation/control-input.js';
 import type { JsonValue } from '../conversation/message.js';
 import { dispatchUpdate } from '../workflows/messages.js';
-import { ClientError, isWorthAnotherTry } from './errors.js';
+import { ClientError } from './errors.js';
 import { persistInTrying } from './persist-in-trying.js';
 
 export interface AppEventToDispatch {
@@ -29,15 +29,8 @@ export function createDispatch(handleOf: (id: string) => WorkflowHandle): Dispat
     const read = readAppEvent(event);
     if (!read.ok) throw new ClientError('invalid', `${attempt}: ${read.reason}`);
     const own = { ...event, id: event.id ?? randomUUID() };
-    return persistInTrying({ attempt, isWorthAnother }, () =>
+    return persistInTrying({ attempt }, () =>
       handleOf(id).executeUpdate(dispatchUpdate, { args: [own], updateId: `dispatch-${own.id}` }),
     );
   };
 }
-
-/** Many at once: the server may give one back that no workflow task has taken. It is not known then, and may be said again. */
-function isWorthAnother(error: unknown): boolean {
-  return isWorthAnotherTry(error) || (error instanceof Error && error.cause instanceof Error && UNPROCESSED.test(error.cause.message));
-}
-
-const UNPROCESSED = /^Workflow Update is rejected because it wasn't processed by worker/;

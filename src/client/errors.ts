@@ -1,5 +1,5 @@
 /** What can go wrong on the way to a conversation, in the words that decide what a program or a person does next. */
-import { isGrpcServiceError, WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
+import { isGrpcServiceError, QueryNotRegisteredError, WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 
 export type ClientErrorKind =
@@ -50,7 +50,7 @@ const GRPC = {
 export function isWorthAnotherTry(error: unknown): boolean {
   const failure = failureIn(error);
   if (failure) return failure.type === 'Continues' || failure.type === 'AcceptedUpdateCompletedWorkflow';
-  if (isForgottenUpdate(error)) return true;
+  if (isForgottenUpdate(error) || isUnprocessed(error)) return true;
   const code = grpcCode(error);
   if (code === undefined) return nameOf(error) === 'WorkflowUpdateRPCTimeoutOrCancelledError';
   return [GRPC.unavailable, GRPC.failedPrecondition, GRPC.resourceExhausted, GRPC.aborted, GRPC.deadlineExceeded].includes(code);
@@ -61,7 +61,15 @@ function isForgottenUpdate(error: unknown): boolean {
   return error instanceof WorkflowNotFoundError && /^update .* not found/.test(error.message);
 }
 
-/** Nobody is there to answer. */
+/** A task may be done without the update that it should have brought: nothing has happened to it then. */
+function isUnprocessed(error: unknown): boolean {
+  for (let at = error; at instanceof Error; at = at.cause) if (UNPROCESSED.test(at.message)) return true;
+  return false;
+}
+
+const UNPROCESSED = /^Workflow Update is rejected because it wasn't processed by worker/;
+
+/** No worker is there to answer. */
 export function isAway(error: unknown): boolean {
   return grpcCode(error) === GRPC.unavailable;
 }
@@ -69,8 +77,9 @@ export function isAway(error: unknown): boolean {
 /** Temporal holds back a run whose predecessor lived less than a second, for longer each time that this happens in a row. */
 export const BETWEEN_RUNS_MS = 30_000;
 
-/** While a run hands over there is a moment in which nobody can be asked: the next has not begun. */
+/** A moment in which a conversation cannot be asked: the next run has not begun, or the question came before its task (early-questions.ts). */
 export function isBetweenRuns(error: unknown): boolean {
+  if (error instanceof QueryNotRegisteredError && error.message.includes('ask again')) return true;
   return grpcCode(error) === GRPC.failedPrecondition && messageOf(error).includes('not scheduled');
 }
 

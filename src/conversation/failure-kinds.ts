@@ -20,3 +20,6 @@ export function isTransient(type: string): boolean {
  * A longer one goes back to the workflow, which shows it and can be stopped.
  */
 export const LONG_WAIT_MS = 5_000;
+
+/** Type of the failure of a query that came before the workflow could answer it; the same query again is answered. */
+export const ASK_AGAIN = 'AskAgain';

@@ -30,6 +30,7 @@ async function bundle(workflowsPath: string): Promise<{ code: string; modules: s
   const { code } = await bundleWorkflowCode({
     workflowsPath,
     payloadConverterPath: join(root, 'src/workflows/payload-converter.ts'),
+    workflowInterceptorModules: [join(root, 'src/workflows/early-questions.ts')],
     webpackConfigHook: listModules,
     logger: new DefaultLogger('ERROR', ({ message }) => said.push(message)),
   }).catch((error: unknown) => {

@@ -114,6 +114,7 @@ function bundle(dir: string): Promise<WorkflowBundle> {
   return bundleWorkflowCode({
     workflowsPath: join(dir, 'workflows', 'index.ts'),
     payloadConverterPath: join(dir, 'workflows', 'payload-converter.ts'),
+    workflowInterceptorModules: [join(dir, 'workflows', 'early-questions.ts')],
     logger: new DefaultLogger('ERROR'),
   });
 }

@@ -34,6 +34,7 @@ async function main(names: readonly string[]): Promise<number> {
     const { code } = await bundleWorkflowCode({
       workflowsPath: require.resolve('../../src/workflows/index'),
       payloadConverterPath: require.resolve('../../src/workflows/payload-converter'),
+      workflowInterceptorModules: [require.resolve('../../src/workflows/early-questions')],
       logger: new DefaultLogger('ERROR'),
     });
     const bundlePath = join(dir, 'workflow-bundle.js');

@@ -1,6 +1,6 @@
 /** Every history that a test has made must replay: a worker that has let a conversation go would otherwise never take it up again. */
 import { Worker, type InjectedSinks } from '@temporalio/worker';
-import { fetchRuns } from '../../src/heal/fetch-runs.js';
+import { fetchRuns, type History } from '../../src/heal/fetch-runs.js';
 import { hasBegun } from '../../src/heal/replay-here.js';
 import type { ConversationSinks } from '../../src/workflows/observe.js';
 import { workflowBundle, type World } from './world.js';
@@ -10,27 +10,41 @@ const DEAF: InjectedSinks<ConversationSinks> = { conversation: { opened: { fn: (
 
 const MOST = 40;
 
-/** Answers what does not replay, in words; of all conversations and memories of this world. */
-export async function replayProblems({ temporal, taskQueue }: Pick<World, 'temporal' | 'taskQueue'>): Promise<string[]> {
+export interface Replayed {
+  readonly workflowId: string;
+  readonly runId: string;
+  readonly history: History;
+  /** In words; undefined when it replays. */
+  readonly problem?: string;
+}
+
+/** Of all conversations and memories of this world, every run that has begun; with `most`, some of them from everywhere. */
+export async function replayAll({ temporal, taskQueue }: Pick<World, 'temporal' | 'taskQueue'>, most = Infinity): Promise<Replayed[]> {
   const query = `TaskQueue = '${taskQueue}' AND ExecutionStatus != 'ContinuedAsNew'`;
-  const made: { workflowId: string; history: object }[] = [];
+  const made: { workflowId: string; history: History }[] = [];
   for await (const { workflowId, runId } of temporal.workflow.list({ query })) {
     const { histories } = await fetchRuns(temporal.workflowService, { namespace: 'default', workflowId, runId });
     for (const history of histories.filter(hasBegun)) made.push({ workflowId, history });
   }
-  // A chain of hundreds of runs would take minutes: of many, some from everywhere.
-  const step = Math.max(1, Math.ceil(made.length / MOST));
+  const step = Math.max(1, Math.ceil(made.length / most));
   const given = made.filter((_, i) => i % step === 0);
-  const problems: string[] = [];
-  let at = 0;
   const code = {
     workflowBundle: await workflowBundle(),
     dataConverter: { payloadConverterPath: require.resolve('../../src/workflows/payload-converter') },
   };
+  const replayed: Replayed[] = [];
   for await (const { error } of Worker.runReplayHistories({ ...code, sinks: DEAF }, given)) {
-    const one = given[at++];
-    if (error) problems.push(`${one?.workflowId}: ${error.message}`);
+    const one = given[replayed.length];
+    if (!one) throw new Error('more was replayed than there is');
+    const runId = one.history.events?.[0]?.workflowExecutionStartedEventAttributes?.originalExecutionRunId ?? '';
+    replayed.push({ ...one, runId, ...(error ? { problem: error.message } : {}) });
   }
-  if (at === 0) problems.push('there was nothing to replay');
-  return problems;
+  return replayed;
+}
+
+/** Answers what does not replay, in words. A chain of hundreds of runs would take minutes: of many, some from everywhere. */
+export async function replayProblems(world: Pick<World, 'temporal' | 'taskQueue'>): Promise<string[]> {
+  const replayed = await replayAll(world, MOST);
+  if (replayed.length === 0) return ['there was nothing to replay'];
+  return replayed.flatMap(({ workflowId, problem }) => (problem === undefined ? [] : [`${workflowId}: ${problem}`]));
 }

@@ -54,8 +54,13 @@ export interface Scene {
   restartRedis(): Promise<void>;
   killTemporal(): Promise<void>;
   restartTemporal(): Promise<void>;
-  /** Resolves once it takes work. `address`: another way to Temporal; `apiUrl`: another model than the scripted one. */
-  startWorker(options?: { readonly address?: string; readonly apiUrl?: string }): Promise<WorkerProcess>;
+  /** Resolves once it takes work. `address`: another way to Temporal; `apiUrl`: another model than the scripted one; `preload`: before the ledger. */
+  startWorker(options?: {
+    readonly address?: string;
+    readonly apiUrl?: string;
+    readonly preload?: string;
+    readonly env?: Readonly<Record<string, string>>;
+  }): Promise<WorkerProcess>;
   readonly ledger: () => LedgerLine[];
   /** From now on the tools of the ledger end at once. */
   readonly letToolsEnd: () => void;
@@ -162,9 +167,9 @@ async function build(options: SceneOptions, ends: (() => unknown)[], close: () =
     async restartTemporal() {
       temporalServer = await startOwnTemporal(portOf(address));
     },
-    async startWorker({ address: way = address, apiUrl = api.url } = {}) {
-      const preload = options.ledger ? { preload: join(__dirname, 'ledger-tools.cjs') } : {};
-      const worker = startWorkerProcess({ env: environment(way, apiUrl), cwd: dir, ...preload });
+    async startWorker({ address: way = address, apiUrl = api.url, preload, env = {} } = {}) {
+      const preloads = [...(preload === undefined ? [] : [preload]), ...(options.ledger ? [join(__dirname, 'ledger-tools.cjs')] : [])];
+      const worker = startWorkerProcess({ env: { ...environment(way, apiUrl), ...env }, cwd: dir, preloads });
       ends.push(() => worker.kill());
       await worker.ready;
       return worker;
@@ -249,8 +254,10 @@ export function figure(text: string): void {
 export const LONG = process.env['PERDURA_LONG'] === '1';
 
 /** Numbers from a seed (mulberry32), so that a run can be repeated with PERDURA_SEED. */
-export function createRandom(): { readonly seed: number; next(): number } {
-  const seed = Number(process.env['PERDURA_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+export function createRandom(seed = Number(process.env['PERDURA_SEED'] ?? Math.floor(Math.random() * 2 ** 31))): {
+  readonly seed: number;
+  next(): number;
+} {
   let state = seed;
   return {
     seed,

@@ -12,6 +12,9 @@ export interface WorkerProcess {
   term(): void;
   /** SIGTERM, and until it has ended; SIGKILL when it takes too long. */
   stop(): Promise<void>;
+  /** SIGSTOP: it is there, and does nothing until `resume`. */
+  pause(): void;
+  resume(): void;
   /** SIGKILL, and until it is gone. */
   kill(): Promise<void>;
   /** The end of what it said. */
@@ -22,8 +25,8 @@ export interface WorkerProcessOptions {
   /** Its settings: `TEMPORAL_ADDRESS`, `REDIS_URL` or `PERDURA_MEMORY_DIR`, … Those of a developer are left out. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
-  /** A module that is loaded before the product (Node's `--require`). */
-  readonly preload?: string;
+  /** Modules that are loaded before the product (Node's `--require`). */
+  readonly preloads?: readonly string[];
 }
 
 /** The product that is tested: a folder with `dist`. A copy that was broken by hand shows whether a test can fail. */
@@ -34,11 +37,11 @@ const OWN = /^(TEMPORAL_|PERDURA_|REDIS_URL$|ANTHROPIC_|NODE_OPTIONS$)/;
 const LONGEST_STOP_MS = 20_000;
 const KEPT_LOG = 16_000;
 
-export function startWorkerProcess({ env, cwd, preload }: WorkerProcessOptions): WorkerProcess {
+export function startWorkerProcess({ env, cwd, preloads = [] }: WorkerProcessOptions): WorkerProcess {
   const inherited = Object.entries(process.env).filter(([name]) => !OWN.test(name));
   const child = spawn(
     process.execPath,
-    [...(preload === undefined ? [] : ['--require', preload]), join(PRODUCT, 'dist', 'cli', 'main.js'), 'worker'],
+    [...preloads.flatMap((file) => ['--require', file]), join(PRODUCT, 'dist', 'cli', 'main.js'), 'worker'],
     { cwd, env: { ...Object.fromEntries(inherited), PERDURA_TEST_PRODUCT: PRODUCT, ...env }, stdio: ['ignore', 'pipe', 'pipe'] },
   );
   const pid = child.pid ?? 0;
@@ -68,6 +71,8 @@ export function startWorkerProcess({ env, cwd, preload }: WorkerProcessOptions):
     ready,
     ended,
     term: () => void child.kill('SIGTERM'),
+    pause: () => void child.kill('SIGSTOP'),
+    resume: () => void child.kill('SIGCONT'),
     async stop() {
       if (!isGone()) child.kill('SIGTERM');
       const tooLong = setTimeout(() => child.kill('SIGKILL'), LONGEST_STOP_MS);

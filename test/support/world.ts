@@ -82,6 +82,7 @@ async function bundleOnce(dir: string | undefined): Promise<WorkflowBundleWithSo
   const fresh = await bundleWorkflowCode({
     workflowsPath: require.resolve('../../src/workflows/index'),
     payloadConverterPath: PAYLOAD_CONVERTER,
+    workflowInterceptorModules: [require.resolve('../../src/workflows/early-questions')],
     logger: new DefaultLogger('ERROR'),
   });
   if (file !== undefined) {

@@ -1,0 +1,84 @@
+/**
+ * Who asks a conversation that no worker knows must not change what is decided there. A worker that is asked gets the history as it
+ * stands, also what came after the last workflow task, and the SDK applies that too, before the next task has begun. What an update in
+ * that task leads to then comes after it; on replay all of it is one activation, and updates come before results.
+ */
+import { z } from 'zod';
+import { callTool, text } from '../../src/testing/reply.js';
+import { defineTool } from '../../src/tools/define-tool.js';
+import { replayProblems } from '../support/replays.js';
+import { createStage, say } from '../support/stage.js';
+import { waitFor } from '../support/wait-for.js';
+import { startWorld, type World } from '../support/world.js';
+
+/** Of those that are asked so, half are answered before their task begins. */
+const CONVERSATIONS = 12;
+/** By then the server has given up the worker that has gone, and the question lies where the next one looks. */
+const QUESTION_MS = 400;
+
+const sign = defineTool({
+  name: 'sign',
+  description: 'Signs.',
+  input: z.object({}),
+  policy: { approval: 'ask' },
+  run: () => 'signed',
+});
+
+const stage = createStage();
+let world: World;
+beforeAll(async () => {
+  world = await startWorld({ answer: stage.answer, tools: [sign], worker: false });
+});
+afterAll(() => world.close());
+
+test('asked while a decision and an update wait for a worker, it replays', async () => {
+  const ids = Array.from({ length: CONVERSATIONS }, () => world.id());
+  const handleOf = (id: string) => world.temporal.workflow.getHandle(id);
+  const first = await world.startWorker();
+  await Promise.all(ids.map(untilItWaits));
+  await first();
+
+  const asked = ids.map((id) =>
+    handleOf(id)
+      .query('status')
+      .catch(() => undefined),
+  );
+  await new Promise((resolve) => setTimeout(resolve, QUESTION_MS));
+  for (const id of ids) await handleOf(id).signal('decide', { callId: 'turn_0001/c1', decision: 'approve' });
+  // One that the server refuses, since its worker did not look at it, has done nothing.
+  const updated = ids.map((id) =>
+    handleOf(id)
+      .executeUpdate('enqueue', { args: [{ id: 'two', text: say(id, 'two') }] })
+      .catch(() => undefined),
+  );
+  await new Promise((resolve) => setTimeout(resolve, QUESTION_MS));
+  const second = await world.startWorker();
+  try {
+    await Promise.all([...asked, ...updated]);
+    await Promise.all(ids.map(comeToRest));
+    expect(await replayProblems(world)).toEqual([]);
+  } finally {
+    await second();
+  }
+}, 120_000);
+
+/** For a person's decision, and by a timer for the end of its time. */
+async function untilItWaits(id: string): Promise<void> {
+  stage.play(id, callTool('sign'), text('Signed.'), text('Two.'));
+  await world.client.start(id);
+  await world.client.message(id, { id: 'one', text: say(id, 'have it signed') });
+  await waitFor(
+    () => world.client.status(id),
+    ({ pendingApprovals }) => pendingApprovals === 1,
+  );
+}
+
+/** One that cannot be replayed never does. */
+async function comeToRest(id: string): Promise<void> {
+  const standing = waitFor(
+    () => world.client.status(id),
+    ({ phase, queued }) => phase === 'idle' && queued === 0,
+    10_000,
+  );
+  await standing.catch(() => undefined);
+}

@@ -1,0 +1,48 @@
+/** What there is in the histories of a storm, to see that it was one. */
+import { temporal as proto } from '@temporalio/proto';
+
+type Event = proto.api.history.v1.IHistoryEvent;
+type History = proto.api.history.v1.IHistory;
+
+const { WorkflowTaskFailedCause: Cause } = proto.api.enums.v1;
+
+export interface Census {
+  readonly events: number;
+  readonly updates: number;
+  readonly signals: number;
+  readonly children: number;
+  readonly handOvers: number;
+  readonly timers: number;
+  readonly markers: number;
+  /** Workflow tasks that a worker did not answer in time. */
+  readonly timedOut: number;
+  /** Workflow tasks that decided nothing, with another on their heels: where a replay may take two activations for one. */
+  readonly empty: number;
+  /** Workflow tasks that failed because a worker could not replay what there was, while the storm lasted. */
+  readonly nondeterministic: number;
+}
+
+export function censusOf(histories: readonly History[]): Census {
+  const all = histories.map(({ events }) => events ?? []);
+  const count = (is: (event: Event, next: Event | undefined) => unknown): number =>
+    all.reduce((sum, events) => sum + events.filter((event, n) => is(event, events[n + 1])).length, 0);
+  return {
+    events: count(() => true),
+    updates: count((event) => event.workflowExecutionUpdateAcceptedEventAttributes),
+    signals: count((event) => event.workflowExecutionSignaledEventAttributes),
+    children: count((event) => event.childWorkflowExecutionStartedEventAttributes),
+    handOvers: count((event) => event.workflowExecutionContinuedAsNewEventAttributes),
+    timers: count((event) => event.timerStartedEventAttributes),
+    markers: count((event) => event.markerRecordedEventAttributes),
+    timedOut: count(({ workflowTaskTimedOutEventAttributes: attributes }) => attributes && isStartToClose(attributes)),
+    empty: count((event, next) => event.workflowTaskCompletedEventAttributes && next?.workflowTaskScheduledEventAttributes),
+    nondeterministic: count(
+      ({ workflowTaskFailedEventAttributes: failed }) => failed?.cause === Cause.WORKFLOW_TASK_FAILED_CAUSE_NON_DETERMINISTIC_ERROR,
+    ),
+  };
+}
+
+/** A sticky task that no worker took is something else. */
+function isStartToClose({ timeoutType }: proto.api.history.v1.IWorkflowTaskTimedOutEventAttributes): boolean {
+  return timeoutType === proto.api.enums.v1.TimeoutType.TIMEOUT_TYPE_START_TO_CLOSE;
+}

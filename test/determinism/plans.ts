@@ -1,0 +1,68 @@
+/**
+ * What the model is to do stands in the message that it answers, so that any attempt of any call, on any worker, gets the same answer:
+ * `plan:{…}:end`, rounds of tool calls and then words. A task for a sub-agent has a plan of its own inside.
+ */
+import type { ApiRequest } from '../../src/testing/api-request.js';
+import { callTools, text, type Reply, type ToolCall } from '../../src/testing/reply.js';
+import { roundsSoFar, saidIn } from '../support/echo-model.js';
+import { pick, type Random } from './random.js';
+
+interface Plan {
+  readonly rounds: readonly (readonly ToolCall[])[];
+  /** How long the final answer is. */
+  readonly words: number;
+  /** Milliseconds between the pieces of each answer. */
+  readonly pause: number;
+}
+
+const SUMMARY = JSON.stringify({
+  episodic: { summary: 'They did a number of things.', tags: ['storm'], salience: 0.5 },
+  semantic: [{ fact: 'The person is in a hurry.', tags: ['person'], confidence: 0.9, salience: 0.5 }],
+});
+
+/** Only the agent itself has tools: what is asked without any is a summary. */
+export function answerByPlan(request: ApiRequest): Reply {
+  if ((request.tools ?? []).length === 0) return text(SUMMARY);
+  const plan = saidIn(request)
+    .map(readPlan)
+    .findLast((found) => found !== undefined);
+  const calls = plan?.rounds[roundsSoFar(request)];
+  const chunks = { size: 40, delayMs: plan?.pause ?? 0 };
+  return { ...(calls ? callTools(...calls) : text('Done as you said. '.repeat(plan?.words ?? 1))), chunks };
+}
+
+/** A message with a plan in it, at most `depth` sub-agents deep. */
+export function planned(random: Random, depth: number): string {
+  const rounds = Array.from({ length: pick(random, [0, 0, 1, 1, 2]) }, () =>
+    Array.from({ length: pick(random, [1, 1, 2, 3]) }, () => call(random, depth)),
+  );
+  const plan: Plan = { rounds, words: pick(random, [1, 5, 80]), pause: pick(random, [0, 0, 5, 40]) };
+  return `Please plan:${JSON.stringify(plan)}:end`;
+}
+
+function call(random: Random, depth: number): ToolCall {
+  const item = `thing ${Math.floor(1e9 * random())}`;
+  const ms = Math.floor(200 * random() ** 3);
+  const calls: readonly ToolCall[] = [
+    { name: 'get_time', input: {} },
+    { name: 'get_time', input: {} },
+    { name: 'note', input: { item, ms } },
+    { name: 'note', input: { item, ms } },
+    // Waits for leave.
+    { name: 'pay', input: { item, ms } },
+  ];
+  if (depth === 0 || random() < 0.6) return pick(random, calls);
+  const agent = pick(random, ['default', 'brief', 'small']);
+  return { name: 'delegate', input: { task: planned(random, depth - 1), title: item, agent } };
+}
+
+function readPlan(said: string): Plan | undefined {
+  const [begin, end] = [said.indexOf('plan:'), said.lastIndexOf(':end')];
+  if (begin < 0 || end < begin) return undefined;
+  try {
+    return JSON.parse(said.slice(begin + 'plan:'.length, end)) as Plan;
+  } catch {
+    // Two messages in one text, or one that was cut.
+    return undefined;
+  }
+}
