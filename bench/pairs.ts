@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Talk } from './talk.js';
 
 export function median(values: readonly number[]): number {
@@ -14,29 +15,35 @@ export function mean(values: readonly number[]): number {
 export interface Pair {
   readonly product: number;
   readonly floor: number;
-  /** What of it this process spent on the CPU, client and worker together. */
-  readonly cpu?: { readonly product: number; readonly floor: number };
 }
 
-export interface Best extends Pair {
+export interface Middle extends Pair {
   readonly ratio: number;
   /** Every pair, for who asks how far they lie apart. */
   readonly notes: readonly string[];
 }
 
-/** Measures several pairs. The quietest counts, that in which both together did best: the best ratio may be a disturbed floor's. */
-export async function bestPair(pairs: number, measure: () => Promise<Pair>, higherIsBetter = false): Promise<Best> {
-  const all: Pair[] = [];
-  for (let number = 0; number < pairs; number++) all.push(await measure());
-  const notes = [`pairs: ${all.map(({ product, floor }) => inWords(product, floor)).join(', ')}`];
-  const [best] = all.sort((a, b) => (a.product + a.floor - b.product - b.floor) * (higherIsBetter ? -1 : 1));
-  if (!best) throw new Error('no pair was measured');
-  if (best.cpu) notes.push(`CPU of client and worker in it: ${inWords(best.cpu.product, best.cpu.floor)} ms`);
-  return { ...best, ratio: best.product / best.floor, notes };
+/** The pair whose ratio lies in the middle: of one that was disturbed nobody knows which side it was. */
+export function middleOf(pairs: readonly Pair[]): Middle {
+  const byRatio = [...pairs].sort((a, b) => ratioOf(a) - ratioOf(b));
+  const middle = byRatio[Math.floor((byRatio.length - 1) / 2)];
+  if (!middle) throw new Error('no pair was measured');
+  return { ...middle, ratio: ratioOf(middle), notes: [`pairs: ${pairs.map(inWords).join(', ')}`] };
 }
 
-function inWords(product: number, floor: number): string {
-  return `${product.toFixed(1)} / ${floor.toFixed(1)} = ${(product / floor).toFixed(2)}`;
+/** One after the other. */
+export async function repeat<T>(times: number, measure: () => Promise<T>): Promise<T[]> {
+  const all: T[] = [];
+  for (let number = 0; number < times; number++) all.push(await measure());
+  return all;
+}
+
+function ratioOf({ product, floor }: Pair): number {
+  return product / floor;
+}
+
+function inWords(pair: Pair): string {
+  return `${pair.product.toFixed(1)} / ${pair.floor.toFixed(1)} = ${ratioOf(pair).toFixed(2)}`;
 }
 
 /** Milliseconds of each turn. */
@@ -56,23 +63,46 @@ export interface Side {
   readonly from: number;
 }
 
-/** Median times of a turn of two conversations that talk turn about: what disturbs the one disturbs the other. */
-export async function turnAbout(product: Side, floor: Side, turns: number, text: (number: number) => string): Promise<Pair> {
-  const times: Times = { product: [], floor: [] };
-  const cpu: Times = { product: [], floor: [] };
-  for (let turn = 0; turn < turns; turn++) {
-    for (const [side, { talk, from }] of [['product', product] as const, ['floor', floor] as const]) {
-      const before = process.cpuUsage();
-      times[side].push(...(await timeTurns(talk, 1, text, from + turn)));
-      const { user, system } = process.cpuUsage(before);
-      cpu[side].push((user + system) / 1000);
+export interface TurnAbout {
+  /** Median milliseconds of a turn. */
+  readonly time: Pair;
+  /** Mean milliseconds of CPU of a turn that this process spent, client and worker together. */
+  readonly cpu: Pair;
+}
+
+/** Turns that one side makes before it is the other's turn: what disturbs the one disturbs the other. */
+const AT_ONCE = 5;
+/** What a turn leaves to be done after its answer is its own. */
+const AFTERWARDS_MS = 20;
+const SIDES = ['floor', 'product'] as const;
+
+export async function turnAbout(
+  sides: Readonly<Record<(typeof SIDES)[number], Side>>,
+  turns: number,
+  text: (number: number) => string,
+): Promise<TurnAbout> {
+  const times = { product: [] as number[], floor: [] as number[] };
+  const cpu = { product: 0, floor: 0 };
+  for (let turn = 0; turn < turns; turn += AT_ONCE) {
+    for (const side of SIDES) {
+      const { talk, from } = sides[side];
+      const cpuNow = cpuMeter();
+      times[side].push(...(await timeTurns(talk, Math.min(AT_ONCE, turns - turn), text, from + turn)));
+      await sleep(AFTERWARDS_MS);
+      cpu[side] += cpuNow();
     }
   }
   return {
-    product: median(times.product),
-    floor: median(times.floor),
-    cpu: { product: median(cpu.product), floor: median(cpu.floor) },
+    time: { product: median(times.product), floor: median(times.floor) },
+    cpu: { product: cpu.product / turns, floor: cpu.floor / turns },
   };
 }
 
-type Times = Readonly<Record<'product' | 'floor', number[]>>;
+/** Milliseconds that all threads of this process have spent since. */
+export function cpuMeter(): () => number {
+  const before = process.cpuUsage();
+  return () => {
+    const { user, system } = process.cpuUsage(before);
+    return (user + system) / 1000;
+  };
+}

@@ -2,7 +2,7 @@ import type { Surroundings } from './surroundings.js';
 
 /** How much is measured; `--quick` is less of all. */
 export interface Amount {
-  /** Interleaved pairs of product and floor, of which the best counts. */
+  /** Interleaved pairs of floor and product, of which the middle one counts. */
   readonly pairs: number;
   readonly warmUp: number;
   readonly turns: number;
@@ -22,7 +22,7 @@ export interface Amount {
 }
 
 export const FULL: Amount = {
-  pairs: 3,
+  pairs: 5,
   warmUp: 10,
   turns: 50,
   late: 500,

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import { installLog } from '../src/observability.js';
+import { registerAttributes } from '../src/registered-attributes.js';
 import { startRedis } from '../test/support/redis-server.js';
 import { startTemporal } from '../test/support/temporal-server.js';
 import { startFloor, type Floor } from './floor.js';
@@ -47,6 +48,7 @@ export async function createSurroundings(): Promise<Surroundings> {
     const channelArgs = { 'grpc.max_receive_message_length': 256 * 1024 * 1024 };
     const ours = await Connection.connect({ address: server.address, channelArgs });
     closes.push(() => ours.close());
+    await registerAttributes(ours, 'default');
     const native = await NativeConnection.connect({ address: server.address });
     closes.push(() => native.close());
     const model = await startModel();

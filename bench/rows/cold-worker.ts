@@ -2,16 +2,15 @@
 import { Worker, type WorkerOptions } from '@temporalio/worker';
 import type { Client } from '@temporalio/client';
 import { said } from '../bodies.js';
-import { timeTurns } from '../pairs.js';
+import { cpuMeter, median, middleOf, repeat, timeTurns } from '../pairs.js';
 import type { Row } from '../row.js';
 import type { Talk } from '../talk.js';
 
-const LIMIT = 1.5;
-const TIMES = 5;
+const LIMIT = 1.25;
 
 export const coldWorker: Row = {
   name: 'cold-worker',
-  async measure({ temporal, product: productOf, floor: floorOf }, { turns }) {
+  async measure({ temporal, product: productOf, floor: floorOf }, { turns, pairs }) {
     const product = await productOf('redis');
     const floor = await floorOf();
     const text = (number: number): string => said('text', 0, number);
@@ -20,26 +19,26 @@ export const coldWorker: Row = {
     await timeTurns(own.full, turns, text);
     await timeTurns(bare.full, turns, text);
 
-    const cpu = { own: Infinity, ownEmpty: Infinity, bare: Infinity, bareEmpty: Infinity };
-    for (let time = 0; time < TIMES; time++) {
-      cpu.own = Math.min(cpu.own, await replay(temporal, product.options, own.full));
-      cpu.bare = Math.min(cpu.bare, await replay(temporal, floor.options, bare.full));
-      cpu.ownEmpty = Math.min(cpu.ownEmpty, await replay(temporal, product.options, own.empty));
-      cpu.bareEmpty = Math.min(cpu.bareEmpty, await replay(temporal, floor.options, bare.empty));
-    }
-    const [productMs, floorMs] = [cpu.own - cpu.ownEmpty, cpu.bare - cpu.bareEmpty];
-    const ratio = productMs / floorMs;
+    const cpu = await repeat(pairs, async () => ({
+      bare: await replay(temporal, floor.options, bare.full),
+      own: await replay(temporal, product.options, own.full),
+      bareEmpty: await replay(temporal, floor.options, bare.empty),
+      ownEmpty: await replay(temporal, product.options, own.empty),
+    }));
+    // What is no turn's is the making of the worker.
+    const ofTurns = cpu.map((one) => ({ product: one.own - one.ownEmpty, floor: one.bare - one.bareEmpty }));
+    const middle = middleOf(ofTurns);
+    const inWords = (of: (one: (typeof cpu)[number]) => number): string => median(cpu.map(of)).toFixed(0);
     return [
       {
         row: `cold-worker: replay of ${turns} turns, CPU`,
-        product: productMs,
-        floor: floorMs,
+        ...middle,
         unit: 'ms',
-        ratio,
         toHold: `≤ ${LIMIT}`,
-        holds: ratio <= LIMIT,
+        holds: middle.ratio <= LIMIT,
         notes: [
-          `with the making of the worker: ${cpu.own.toFixed(0)} and ${cpu.bare.toFixed(0)} ms, without a turn ${cpu.ownEmpty.toFixed(0)} and ${cpu.bareEmpty.toFixed(0)} ms; best of ${TIMES}`,
+          ...middle.notes,
+          `with the making of the worker: ${inWords((one) => one.own)} and ${inWords((one) => one.bare)} ms, without a turn ${inWords((one) => one.ownEmpty)} and ${inWords((one) => one.bareEmpty)} ms`,
         ],
       },
     ];
@@ -50,8 +49,7 @@ export const coldWorker: Row = {
 async function replay(temporal: Client, options: WorkerOptions, { id }: Talk): Promise<number> {
   const history = await temporal.workflow.getHandle(id).fetchHistory();
   const { connection: _, namespace: _namespace, taskQueue: _taskQueue, activities: _activities, ...replayed } = options;
-  const before = process.cpuUsage();
+  const cpuNow = cpuMeter();
   await Worker.runReplayHistory(replayed, history, id);
-  const { user, system } = process.cpuUsage(before);
-  return (user + system) / 1000;
+  return cpuNow();
 }

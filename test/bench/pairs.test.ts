@@ -1,0 +1,21 @@
+import { middleOf } from '../../bench/pairs.js';
+
+test('of several pairs that count whose ratio lies in the middle, however fast others were', () => {
+  const pairs = [
+    { product: 20, floor: 10 },
+    { product: 12, floor: 10 },
+    { product: 3, floor: 1 },
+    { product: 90, floor: 100 },
+    { product: 14, floor: 10 },
+  ];
+  expect(middleOf(pairs)).toEqual({
+    product: 14,
+    floor: 10,
+    ratio: 1.4,
+    notes: ['pairs: 20.0 / 10.0 = 2.00, 12.0 / 10.0 = 1.20, 3.0 / 1.0 = 3.00, 90.0 / 100.0 = 0.90, 14.0 / 10.0 = 1.40'],
+  });
+});
+
+test('no pair is no measurement', () => {
+  expect(() => middleOf([])).toThrow('no pair was measured');
+});
