@@ -25,10 +25,10 @@ export const coldWorker: Row = {
       bareEmpty: await replay(temporal, floor.options, bare.empty),
       ownEmpty: await replay(temporal, product.options, own.empty),
     }));
-    // What is no turn's is the making of the worker.
-    const ofTurns = cpu.map((one) => ({ product: one.own - one.ownEmpty, floor: one.bare - one.bareEmpty }));
-    const middle = middleOf(ofTurns);
-    const inWords = (of: (one: (typeof cpu)[number]) => number): string => median(cpu.map(of)).toFixed(0);
+    const usually = (of: (one: (typeof cpu)[number]) => number): number => median(cpu.map(of));
+    const making = { product: usually((one) => one.ownEmpty), floor: usually((one) => one.bareEmpty) };
+    const middle = middleOf(cpu.map((one) => ({ product: one.own - making.product, floor: one.bare - making.floor })));
+    const whole = `${usually((one) => one.own).toFixed(0)} and ${usually((one) => one.bare).toFixed(0)} ms`;
     return [
       {
         row: `cold-worker: replay of ${turns} turns, CPU`,
@@ -38,7 +38,7 @@ export const coldWorker: Row = {
         holds: middle.ratio <= LIMIT,
         notes: [
           ...middle.notes,
-          `with the making of the worker: ${inWords((one) => one.own)} and ${inWords((one) => one.bare)} ms, without a turn ${inWords((one) => one.ownEmpty)} and ${inWords((one) => one.bareEmpty)} ms`,
+          `with the making of the worker: ${whole}, without a turn ${making.product.toFixed(0)} and ${making.floor.toFixed(0)} ms`,
         ],
       },
     ];
