@@ -6,6 +6,8 @@ export interface Amount {
   readonly pairs: number;
   readonly warmUp: number;
   readonly turns: number;
+  /** Turns of each of the many that talk at once. */
+  readonly atOnce: number;
   /** Where "turn 500" lies. */
   readonly late: number;
   readonly toolCalls: number;
@@ -25,6 +27,7 @@ export const FULL: Amount = {
   pairs: 5,
   warmUp: 10,
   turns: 50,
+  atOnce: 5,
   late: 500,
   toolCalls: 500,
   healed: 1_000,
@@ -37,6 +40,7 @@ export const QUICK: Amount = {
   pairs: 1,
   warmUp: 5,
   turns: 20,
+  atOnce: 2,
   late: 100,
   toolCalls: 50,
   healed: 100,

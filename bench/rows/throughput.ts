@@ -6,19 +6,18 @@ import type { Measured, Row } from '../row.js';
 import type { Talk } from '../talk.js';
 
 const CONVERSATIONS = 100;
-const TURNS = 5;
 const LIMIT = 0.85;
 
 export const throughput: Row = {
   name: 'throughput',
-  async measure(surroundings, { pairs }) {
+  async measure(surroundings, { pairs, atOnce }) {
     const floor = await surroundings.floor();
     const measured: Measured[] = [];
     for (const store of ['redis', 'file'] satisfies StoreKind[]) {
       const product = await surroundings.product(store);
       const all = await repeat(pairs, async () => {
-        const bare = await allTalk(() => floor.start('text'));
-        const own = await allTalk(() => product.start());
+        const bare = await allTalk(atOnce, () => floor.start('text'));
+        const own = await allTalk(atOnce, () => product.start());
         const pair = (of: (talked: Talked) => number): Pair => ({ product: of(own), floor: of(bare) });
         return { perSecond: pair((talked) => talked.perSecond), cpu: pair((talked) => talked.cpu) };
       });
@@ -46,13 +45,13 @@ interface Talked {
   readonly cpu: number;
 }
 
-async function allTalk(start: () => Promise<Talk>): Promise<Talked> {
+async function allTalk(each: number, start: () => Promise<Talk>): Promise<Talked> {
   const talks = await Promise.all(Array.from({ length: CONVERSATIONS }, start));
   const text = (number: number): string => said('text', 0, number);
   await Promise.all(talks.map((talk) => timeTurns(talk, 1, text)));
   const begin = performance.now();
   const cpuNow = cpuMeter();
-  await Promise.all(talks.map((talk) => timeTurns(talk, TURNS, text, 1)));
-  const turns = CONVERSATIONS * TURNS;
+  await Promise.all(talks.map((talk) => timeTurns(talk, each, text, 1)));
+  const turns = CONVERSATIONS * each;
   return { perSecond: (turns * 1000) / (performance.now() - begin), cpu: cpuNow() / turns };
 }
