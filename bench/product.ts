@@ -65,6 +65,7 @@ export async function startProduct({ dir, temporal, connection, modelUrl, taskQu
   const code = await bundleWorkflowCode({
     workflowsPath: require.resolve('../src/workflows/index'),
     payloadConverterPath: require.resolve('../src/workflows/payload-converter'),
+    workflowInterceptorModules: [require.resolve('../src/workflows/early-questions')],
     logger: new DefaultLogger('ERROR'),
   });
   const { workflowsPath: _, ...own } = workerOptions({ connection, namespace: 'default', taskQueue, activities });

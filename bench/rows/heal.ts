@@ -19,8 +19,7 @@ const QUIET_TURNS = 20;
 export const heal: Row = {
   name: 'heal',
   async measure({ temporal, product: productOf }, { healed: turns, pairs }) {
-    const { client, options, start } = await productOf('redis');
-    const { workflowBundle, dataConverter } = options;
+    const { client, start } = await productOf('redis');
     const talk = await start();
     const neighbour = await start();
     await timeTurns(neighbour, QUIET_TURNS, text);
@@ -28,10 +27,7 @@ export const heal: Row = {
     const before = await client.history(talk.id);
     const key = await client.key(talk.id);
     const healInto = (store: Store): Promise<Healed> =>
-      healFromHistory(
-        { service: temporal.workflowService, code: { workflowBundle, dataConverter }, store, rememberedBy: () => Promise.resolve([]) },
-        key,
-      );
+      healFromHistory({ service: temporal.workflowService, store, rememberedBy: () => Promise.resolve([]) }, key);
 
     const times = await repeat(pairs, async () => {
       const alone = await withEmptyStore(async (store) => {

@@ -29,8 +29,6 @@ export function createDispatch(handleOf: (id: string) => WorkflowHandle): Dispat
     const read = readAppEvent(event);
     if (!read.ok) throw new ClientError('invalid', `${attempt}: ${read.reason}`);
     const own = { ...event, id: event.id ?? randomUUID() };
-    return persistInTrying({ attempt }, () =>
-      handleOf(id).executeUpdate(dispatchUpdate, { args: [own], updateId: `dispatch-${own.id}` }),
-    );
+    return persistInTrying({ attempt }, () => handleOf(id).executeUpdate(dispatchUpdate, { args: [own], updateId: `dispatch-${own.id}` }));
   };
 }

@@ -123,8 +123,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       rememberedBy,
       statusOf: createStatusOf(native, 'default'),
       askMemory: createAskMemory({ connection: native, namespace: 'default', taskQueue }),
-      heal: (key, run) =>
-        heal({ service: native.workflowService, store, processors: options.processors?.input, rememberedBy }, key, run),
+      heal: (key, run) => heal({ service: native.workflowService, store, processors: options.processors?.input, rememberedBy }, key, run),
       processors: options.processors,
       hooks: options.hooks,
       compactionPlugins: options.compactionPlugins,

@@ -73,7 +73,10 @@ test('a message of exactly one megabyte is taken', async () => {
   const id = world.id();
   await program.start(id);
   const most = say(id, '').padEnd(MIB, 'x');
-  expect(await program.update(id, 'send', most)).toMatchObject({ stopReason: 'end' });
+  // In history twice, as the update and as what its parts are stored by, it is more than one run of a conversation is to have.
+  const sent = (await program.update(id, 'send', most)) as { readonly turnId: string; readonly stopReason: string };
+  expect(['end', 'continues']).toContain(sent.stopReason);
+  expect(await program.update(id, 'turn', { turnId: sent.turnId })).toMatchObject({ stopReason: 'end' });
   expect(JSON.stringify(stage.requests(id)[0]?.messages).includes(most)).toBe(true);
 });
 
