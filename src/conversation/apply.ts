@@ -9,7 +9,7 @@
 import { acceptReduced, receiveAppEvent, withChunksInContext } from './app-events.js';
 import { receiveMessage, rejectInput, requestInterrupt, requestReset } from './arrivals.js';
 import { noteTold } from './attributes.js';
-import { requestCompaction, requestUndo } from './compaction.js';
+import { answerInVain, requestCompaction, requestUndo } from './compaction.js';
 import { advanceControl, isHeld, queuedId, setBreakpoints, setMode, startStep } from './control.js';
 import { noteChildAsks } from './delegation.js';
 import { EFFECTS } from './effect-table.js';
@@ -35,7 +35,7 @@ export function apply(before: ConversationState, event: ConversationEvent): Conv
   const isReset = state.turn && head?.kind === 'reset' && !isHeld(state, 'event', queuedId(head));
   const reset = isReset ? stopTurn(state, 'the session is being reset', event.at) : state;
   const stopped = reset.turn && isRewinding(reset) ? stopTurn(reset, 'the conversation is being rewound', event.at) : reset;
-  const advanced = advanceWindow(stopped);
+  const advanced = answerInVain(advanceWindow(stopped));
   const ended = endsWithNothing(advanced) ? endSession(advanced, 'nothing-to-do') : advanced;
   return advanceControl(before, before.context === ended.context ? ended : withChunksInContext(ended), event);
 }

@@ -162,7 +162,8 @@ export function acceptCompacted(state: ConversationState, { input, output: resul
   );
 }
 
-export function failCompaction(state: ConversationState, { failure }: Failed<'compact'>): ConversationState {
+export function failCompaction(state: ConversationState, { input, failure }: Failed<'compact'>): ConversationState {
+  if (input.session !== state.session || state.epoch >= input.epoch) return state; // K3
   return rest(answer(state, state.memory.asked, { kind: 'failed', message: `${failure.type}: ${failure.message}` })); // K2
 }
 
@@ -192,10 +193,20 @@ export function failUndo(state: ConversationState, { failure }: Failed<'uncompac
   return withMemory(failed, () => ({ undoAsked: [] }));
 }
 
+/** After every event: what somebody has asked for, and what has come since has made idle, is answered all the same. */
+export function answerInVain(state: ConversationState): ConversationState {
+  const { memory, settings } = state;
+  const { undoAsked, truncationAsked = [] } = memory;
+  if (undoAsked.length + truncationAsked.length === 0 || isChangingContext(state)) return state;
+  const undone = memory.before ? state : answer(state, undoAsked, { kind: 'nothing-to-undo' });
+  const isFull = settings !== null && usageOf(numbersOf(state), settings).forceCompaction;
+  return isFull ? undone : answer(undone, truncationAsked, { kind: 'nothing-to-truncate' });
+}
+
 /** A new session begins with an empty context; nothing of the old one is undone into it. */
 export function forgetContext(state: ConversationState): ConversationState {
-  const { asked, undoAsked } = state.memory;
-  const ended = answer(state, [...asked, ...undoAsked], { kind: 'failed', message: 'the session ended first' });
+  const { asked, undoAsked, truncationAsked = [] } = state.memory;
+  const ended = answer(state, [...asked, ...undoAsked, ...truncationAsked], { kind: 'failed', message: 'the session ended first' });
   return withMemory({ ...ended, context: [], contextTokens: 0 }, ({ compactions, attempts, outcomes, prefix }) => ({
     ...NO_MEMORY,
     compactions,
@@ -235,11 +246,19 @@ function answer(
   requestIds: readonly string[],
   outcome: MemoryState['outcomes'][number]['outcome'],
 ): ConversationState {
-  return withMemory(state, ({ asked, undoAsked, outcomes }) => ({
-    asked: asked.filter((id) => !requestIds.includes(id)),
-    undoAsked: undoAsked.filter((id) => !requestIds.includes(id)),
-    outcomes: [...outcomes, ...requestIds.map((requestId) => ({ requestId, outcome }))].slice(-REMEMBERED_OUTCOMES),
-  }));
+  const { truncationAsked = [], ...memory } = state.memory;
+  const isLeft = (id: string): boolean => !requestIds.includes(id);
+  const toTruncate = truncationAsked.filter(isLeft);
+  return {
+    ...state,
+    memory: {
+      ...memory,
+      asked: memory.asked.filter(isLeft),
+      undoAsked: memory.undoAsked.filter(isLeft),
+      ...(toTruncate.length > 0 && { truncationAsked: toTruncate }),
+      outcomes: [...memory.outcomes, ...requestIds.map((requestId) => ({ requestId, outcome }))].slice(-REMEMBERED_OUTCOMES),
+    },
+  };
 }
 
 function addedSince(now: readonly SlotRange[], then: readonly SlotRange[]): number[] {

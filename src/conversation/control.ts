@@ -12,7 +12,7 @@ import { compactionCause, isChangingContext, truncationDue } from './compaction.
 import type { ConversationEvent, EventOf } from './event.js';
 import { isRunning } from './lifecycle.js';
 import { announce } from './settlement.js';
-import { isRunningTool } from './turn-access.js';
+import { isRunningTool, openToolCalls } from './turn-access.js';
 import { slotsOf } from './slots.js';
 import { queuedCount } from './spill.js';
 import type { QueueItem } from './queue-state.js';
@@ -93,11 +93,13 @@ export function planned(state: ConversationState): Planned | undefined {
   if (!turn) return plannedEvent(state.queue[0]);
   if (turn.stopping) return undefined;
   if (turn.doing.kind === 'model') {
-    const { call, riding } = turn.doing;
+    const { call } = turn.doing;
     if (isRunning(state, 'model-step') || isChangingContext(state)) return undefined;
-    if (truncationDue(state))
+    const riding = openToolCalls(state);
+    const isRiding = riding.length > 0;
+    if (!isRiding && truncationDue(state))
       return { did: 'truncation', target: call.id, words: 'leave the oldest of the working flow out of the prompt' };
-    const cause = compactionCause(state);
+    const cause = isRiding ? undefined : compactionCause(state);
     if (cause) return { did: 'compaction', target: call.id, words: `make memory of the older turns (${cause})` };
     return {
       did: 'model-call',

@@ -83,10 +83,11 @@ export function failOpening(state: ConversationState, { failure }: Failed<'open-
 
 /** The context is replaced as a whole, and nothing of what was before can be brought back by undoing a compaction. */
 export function resumeWith(state: ConversationState, { context, base, recap, task, compactions, tokens }: Resumption): ConversationState {
-  const { attempts, outcomes, prefix, asked, undoAsked } = state.memory;
+  const { attempts, outcomes, prefix, asked, undoAsked, truncationAsked } = state.memory;
   const memory: MemoryState = {
     ...NO_MEMORY,
     ...{ attempts, outcomes, prefix, asked, undoAsked },
+    ...(truncationAsked && { truncationAsked }),
     base: base?.ref ?? null,
     baseTokens: estimateTokens(base?.text.length ?? 0),
     task,

@@ -89,7 +89,7 @@ function toRidingTool({ id: callId, name, target, slot, seq, askedIn, plan }: To
 }
 
 export function acceptModelStep(before: ConversationState, { input, output }: Completed<'model-step'>): ConversationState {
-  const written = acceptWritten(before, input.write, output.written);
+  const written = acceptWritten(withoutRetry(before, 'store'), input.write, output.written);
   const found = acceptFound(written, output);
   const state = output.tools.reduce(acceptToolResult, found);
   if (!state.turn) return state;
@@ -109,8 +109,8 @@ export function failModelStep(state: ConversationState, { input, failure, at }: 
   if (state.turn.stopping) return endWithOpenCalls(countFailure(state, call), 'interrupted');
   if (failure.type !== 'StoreUnavailable') return failCall(state, call.id, failure);
   // The message is safe in history, and the model was not asked: there is no end to trying.
-  const attempts = (state.retries[call.id]?.attempts ?? 0) + 1;
-  return withRetry(state, call.id, storeRetryAfter(failure, attempts, at));
+  const retry = storeRetryAfter(failure, (state.retries[call.id]?.attempts ?? 0) + 1, at);
+  return withRetry(withRetry(state, call.id, retry), 'store', retry);
 }
 
 /** A result that came after its step had been given up. */

@@ -24,7 +24,7 @@ import type { AppEvent, ReducerView } from './reducers.js';
 import { isRewinding, rewindInput } from './rewinding.js';
 import type { ConversationState } from './state.js';
 import { truncateInput } from './truncation.js';
-import { callsInFlight, isRunningTool } from './turn-access.js';
+import { callsInFlight, isRunningTool, openToolCalls } from './turn-access.js';
 import { turnId } from './turn-id.js';
 import type { ToolCall, Turn } from './turn-state.js';
 import { STOP_GRACE_MS } from './turn.js';
@@ -196,7 +196,8 @@ function modelStep(state: ConversationState, turn: Turn): Step | undefined {
   if (turn.doing.kind !== 'model') return undefined;
   const { call } = turn.doing;
   if (isResting(state, call.id) || !isFree(state, 'model-step')) return undefined;
-  const memory = memoryStep(state);
+  // What tools that ride answer is in the context and not yet in the store: the step makes them, and decides after that (N4).
+  const memory = openToolCalls(state).length > 0 ? undefined : memoryStep(state);
   if (memory) return memory;
   if (isHeld(state, 'model-call', call.id)) return undefined;
   const { write, isAll } = owedWrites(state);

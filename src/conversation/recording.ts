@@ -10,7 +10,7 @@
 import { rejectInput, remember } from './arrivals.js';
 import { payOnce } from './costs.js';
 import type { MessageContent, MessageToRecord, QueuedAgain, StoreStepInput, Writes, Written } from './effects.js';
-import { isRunning, type Completed, type Failed } from './lifecycle.js';
+import { isRunning, withoutRetry, withRetry, type Completed, type Failed } from './lifecycle.js';
 import { mediaOf } from './media.js';
 import type { Media } from './message.js';
 import type { QueuedMessage } from './queue-state.js';
@@ -18,7 +18,7 @@ import { storeRetryAfter } from './retry.js';
 import { slotsOf, toRanges } from './slots.js';
 import { rehydrate, slotsToRehydrate, spill, MAX_AT_HAND } from './spill.js';
 import type { ConversationState, Outbox } from './state.js';
-import { withRetry } from './lifecycle.js';
+import { steeringBecomesNext } from './steering.js';
 import { utf8Length } from './text.js';
 import { estimateTokens } from './token-usage.js';
 import { turnId, turnNumber } from './turn-id.js';
@@ -153,11 +153,10 @@ function dropDuplicate(state: ConversationState, slot: number, item: QueuedMessa
   const running = dropped.turn;
   if (!running?.messageIds.includes(messageId)) return dropped;
   const messageIds = running.messageIds.filter((id) => id !== messageId);
-  return {
-    ...dropped,
-    contextTokens: Math.max(0, dropped.contextTokens - estimateTokens(item.bytes)),
-    turn: messageIds.length === 0 ? null : { ...running, messageIds },
-  };
+  const left = { ...dropped, contextTokens: Math.max(0, dropped.contextTokens - estimateTokens(item.bytes)) };
+  if (messageIds.length > 0) return { ...left, turn: { ...running, messageIds } };
+  const call = running.doing.kind === 'model' ? running.doing.call.id : '';
+  return steeringBecomesNext({ ...withoutRetry(left, call), turn: null });
 }
 
 /** What the store has lost is healed once and read again; what is lost still is left out, and said. */

@@ -1,10 +1,27 @@
 import { apply } from '../../src/conversation/apply.js';
 import type { CompactInput, Compacted } from '../../src/conversation/compaction-effects.js';
-import { nextStep, type Step } from '../../src/conversation/next-step.js';
+import { nextStep } from '../../src/conversation/next-step.js';
 import { slotsOf } from '../../src/conversation/slots.js';
 import type { ConversationState } from '../../src/conversation/state.js';
 import { contextOf, endedTurn, statusOf } from '../../src/conversation/view.js';
-import { answer, applyAll, open, recorded, said, settle, SETTINGS, USAGE } from './drive.js';
+import {
+  answer,
+  answered,
+  applyAll,
+  asking,
+  deferred,
+  namesOf as kinds,
+  open,
+  QUICK,
+  rode,
+  said,
+  settle,
+  SETTINGS,
+  STORE_AWAY,
+  stored,
+  take,
+  USAGE,
+} from './drive.js';
 
 const BUDGET = SETTINGS.contextBudget;
 
@@ -24,21 +41,25 @@ function compacted(input: CompactInput, keep = 2): Compacted {
     episode: { id: `ep_000${input.number}`, ts: 1, turn_ids: ['turn_0001'], summary: 's', tags: [], salience: 0.5 },
     facts: [],
     method: 'model',
+    record: {
+      inputsHash: 'i',
+      compactor: 'WorkingFlowCompactor',
+      method: 'model',
+      model: SETTINGS.model,
+      tokensBefore: 1_000,
+      tokensAfter: 200,
+    },
     tokensBefore: 1_000,
     tokensAfter: 200,
     usage: USAGE,
   };
 }
 
-const kinds = (steps: readonly Step[]): string[] => steps.map(({ kind }) => kind);
-
-/** The message is recorded, and no more. */
+/** The message is with the store, and no more. */
 function begun(state: ConversationState, id: string): ConversationState {
-  const heard = apply(state, said(id));
-  const step = nextStep(heard);
-  if (step.kind !== 'record') throw new Error(step.kind);
-  const at = heard.now + 1;
-  return applyAll(heard, { kind: 'record-started', at }, { kind: 'recorded', recorded: recorded(step.input), at });
+  const { state: writing, input, done } = take(apply(state, said(id)), 'store-step');
+  expect(input.write.messages).toMatchObject([{ messageId: id }]);
+  return apply(writing, done(stored(input)));
 }
 
 /** After `turns` turns, the last of which reported this many prompt tokens. */
@@ -58,7 +79,7 @@ test('a reported prompt over the ratio is compacted before the next call, and no
   const { steps, state: after } = settle(apply(state, said('next')), {
     compact: (input) => (seen.push(input.currentTurn ?? ''), compacted(input)),
   });
-  expect(kinds(steps)).toEqual(['record', 'compact', 'record', 'call-model', 'wait']);
+  expect(kinds(steps)).toEqual(['begin-turn', 'store-step', 'compact', 'model-step', 'wait']);
   expect(seen).toEqual(['turn_0006']);
   expect(after.epoch).toBe(2);
   expect(statusOf(after, 0).context.compactions).toBe(1);
@@ -81,41 +102,112 @@ test('without a report the estimate guards', () => {
 });
 
 test('K1: what is said while it runs stays, after what was kept', () => {
-  let state = begun(talked(5, BUDGET), 'next');
-  const step = nextStep(state);
-  if (step.kind !== 'compact') throw new Error(step.kind);
-  state = apply(state, { kind: 'compact-started', epoch: step.input.epoch, at: 2000 });
-  expect(nextStep(state).kind).toBe('wait');
-  state = applyAll(state, said('later', { delivery: 'steer' }), { kind: 'compacted', result: compacted(step.input, 3), at: 2001 });
+  const { state: running, input, done } = take(begun(talked(5, BUDGET), 'next'), 'compact');
+  expect(nextStep(running).kind).toBe('wait');
+  const state = applyAll(running, said('later', { delivery: 'steer' }), done(compacted(input, 3)));
   const seen: unknown[] = [];
-  settle(state, { model: (input) => (seen.push([input.base, input.context]), answer(input)) });
+  settle(state, { model: (step) => (seen.push([step.call.base, step.call.context]), answer(step)) });
   expect(seen[0]).toEqual(['base-2', [[9, 11]]]);
 });
 
+const TOO_SLOW = { type: 'timeout', message: 'too slow', transient: true };
+
 test('K2: one that fails is not tried again in that turn, and the turn goes on', () => {
-  let state = begun(talked(5, BUDGET), 'next');
-  const step = nextStep(state);
-  if (step.kind !== 'compact') throw new Error(step.kind);
-  const before = state.context;
-  state = applyAll(
-    state,
-    { kind: 'compact-started', epoch: 2, at: 2000 },
-    { kind: 'compact-failed', epoch: 2, failure: { type: 'timeout', message: 'too slow', transient: true }, at: 2001 },
-  );
-  expect(nextStep(state)).toMatchObject({ kind: 'call-model', input: { context: before, base: null } });
-  const over = settle(state, { model: (input) => answer(input, { usage: { ...USAGE, inputTokens: BUDGET } }) }).state;
+  const { state: running, failed } = take(begun(talked(5, BUDGET), 'next'), 'compact');
+  const state = apply(running, failed(TOO_SLOW));
+  expect(take(state, 'model-step').input.call).toMatchObject({ context: running.context, base: null });
+  const over = settle(state, { model: (step) => answer(step, { usage: { ...USAGE, inputTokens: BUDGET } }) }).state;
   expect(kinds(settle(apply(over, said('again')), { compact: (input) => compacted(input) }).steps)).toContain('compact');
 });
 
 test('K3: a result that comes after a reset counts for its cost alone', () => {
-  let state = begun(talked(5, BUDGET), 'next');
-  const step = nextStep(state);
-  if (step.kind !== 'compact') throw new Error(step.kind);
-  state = apply(state, { kind: 'compact-started', epoch: 2, at: 2000 });
-  state = settle(apply(state, { kind: 'reset-requested', resetId: 'r', at: 2001 })).state;
-  const late = apply(state, { kind: 'compacted', result: compacted(step.input), at: 2002 });
-  expect(late).toEqual({ ...state, now: late.now, usage: late.usage });
+  const { state: running, input, done } = take(begun(talked(5, BUDGET), 'next'), 'compact');
+  const state = settle(apply(running, { kind: 'reset-requested', resetId: 'r', at: 2001 })).state;
+  expect(state).toMatchObject({ session: 2, inFlight: [{ effect: 'compact' }] });
+  const late = apply(state, done(compacted(input), 2002));
+  expect(late).toEqual({ ...state, now: late.now, usage: late.usage, inFlight: [] });
   expect(late.usage.inputTokens).toBe(state.usage.inputTokens + USAGE.inputTokens);
+  expect(apply(late, done(compacted(input), 2003)).usage).toEqual(late.usage);
+});
+
+test('K3: a failure that comes after a reset answers nobody of the new session', () => {
+  const { state: running, failed } = take(begun(talked(5, BUDGET), 'next'), 'compact');
+  const cleared = settle(apply(running, { kind: 'reset-requested', resetId: 'r', at: 2001 })).state;
+  const asked = applyAll(
+    cleared,
+    said('new'),
+    { kind: 'turn-begun', at: 2002 },
+    { kind: 'compaction-requested', requestId: 'x', at: 2002 },
+  );
+  const late = apply(asked, failed(TOO_SLOW, 2003));
+  expect(late.memory).toEqual(asked.memory);
+  expect(settle(late, { compact: (input) => compacted(input, 1) }).state.memory.outcomes).toMatchObject([
+    { outcome: { kind: 'compacted' } },
+  ]);
+});
+
+describe('what is asked of the memory of a context', () => {
+  const outcomesOf = ({ memory }: ConversationState) => memory.outcomes.map(({ requestId, outcome }) => [requestId, outcome.kind]);
+
+  test('is answered too when it can be undone no more by the time that it is done', () => {
+    const done = settle(apply(talked(6, 100), { kind: 'compaction-requested', requestId: 'c', at: 1 }), {
+      compact: (input) => compacted(input),
+    });
+    const second = take(apply(done.state, { kind: 'rewind-requested', requestId: 'w', to: 'turn_0001', at: 2 }), 'rewind');
+    const asked = apply(second.state, { kind: 'undo-requested', requestId: 'u', at: 3 });
+    const resumed = { context: [[1, 2]], task: null, episodes: [], compactions: 1, tokens: 10 } as const;
+    const rewound = apply(asked, second.done({ ...resumed, life: 'l1', cut: null, turns: 5, session: 1 }));
+    expect(outcomesOf(settle(rewound).state)).toEqual([
+      ['c', 'compacted'],
+      ['u', 'nothing-to-undo'],
+    ]);
+  });
+
+  const full = 2 * SETTINGS.thresholds.hard;
+
+  test('is answered too when a compaction has made room before a truncation could', () => {
+    const compacting = take(apply(talked(5, BUDGET), { kind: 'compaction-requested', requestId: 'c', at: 1 }), 'compact');
+    const asked = apply(compacting.state, { kind: 'truncation-requested', requestId: 't', at: 2 });
+    const { state } = settle(apply(asked, compacting.done(compacted(compacting.input))));
+    expect(outcomesOf(state)).toEqual([
+      ['c', 'compacted'],
+      ['t', 'nothing-to-truncate'],
+    ]);
+  });
+
+  test('is answered too when the session ends first', () => {
+    const compacting = take(apply(talked(5, full), { kind: 'compaction-requested', requestId: 'c', at: 1 }), 'compact');
+    const asked = applyAll(
+      compacting.state,
+      { kind: 'truncation-requested', requestId: 't', at: 2 },
+      { kind: 'reset-requested', resetId: 'r', at: 3 },
+    );
+    expect(outcomesOf(settle(asked).state)).toEqual([
+      ['c', 'failed'],
+      ['t', 'failed'],
+    ]);
+  });
+});
+
+test('a compaction finds in the store all that it is about: tools that ride come first', () => {
+  const first = take(apply(talked(3, 100), said('next')), 'model-step');
+  const riding = take(apply(first.state, first.done(answered(first.input, asking(first.input, 2, QUICK)))), 'model-step');
+  // The store is away as the step begins, and meanwhile somebody asks.
+  const asked = applyAll(riding.state, riding.failed(STORE_AWAY), { kind: 'compaction-requested', requestId: 'c', at: 2000 });
+  const { steps, state } = settle(apply(asked, { kind: 'time-passed', at: 60_000 }), { compact: (input) => compacted(input) });
+  expect(kinds(steps).slice(0, 2)).toEqual(['model-step', 'compact']);
+  expect(state.memory.outcomes).toMatchObject([{ requestId: 'c', outcome: { kind: 'compacted' } }]);
+});
+
+test('what tools that rode have made too much is compacted before the call: the step comes back once', () => {
+  const first = take(apply(talked(5, 100), said('next')), 'model-step');
+  const riding = take(apply(first.state, first.done(answered(first.input, asking(first.input, 1, QUICK)))), 'model-step');
+  const long = rode(riding.input, { text: 'x'.repeat(4 * 81_000) });
+  const found = apply(riding.state, riding.done(deferred(riding.input, 'compaction', { tools: long })));
+  const { state: compacting, input, done } = take(found, 'compact');
+  expect(slotsOf(input.context)).toContain(riding.input.tools[0]?.slot);
+  const next = take(apply(compacting, done({ kind: 'nothing-to-compact', epoch: input.epoch })), 'model-step');
+  expect(next.input).toMatchObject({ deferred: ['compaction'], tools: [], configure: null, numbers: { mayCompact: false } });
 });
 
 test('K4: undone, the context is what it was, with what came since', () => {

@@ -3,13 +3,30 @@ import { refuseAppEvent } from '../../src/conversation/app-events.js';
 import { apply } from '../../src/conversation/apply.js';
 import type { ChunkOperation, Reducers } from '../../src/conversation/reducers.js';
 import { createReducerRegistry } from '../../src/conversation/reducers.js';
-import { nextStep, type Step } from '../../src/conversation/next-step.js';
+import { nextStep } from '../../src/conversation/next-step.js';
 import { slotsOf } from '../../src/conversation/slots.js';
 import type { ConversationState } from '../../src/conversation/state.js';
 import { queueOf, statusOf } from '../../src/conversation/view.js';
 import { refuseStep } from '../../src/conversation/control.js';
 import { refuseEdit } from '../../src/conversation/queue-editing.js';
-import { answer, applyAll, asking, open, recorded, said, settle, type Script } from './drive.js';
+import {
+  answer,
+  answered,
+  applyAll,
+  asking,
+  deferred,
+  finished,
+  isEffect,
+  namesOf,
+  notAnswered,
+  open,
+  ORDINARY,
+  QUICK,
+  said,
+  settle,
+  take,
+  type Script,
+} from './drive.js';
 
 const AT = 5000;
 const stepping = (state: ConversationState): ConversationState => apply(state, { kind: 'mode-set', mode: 'stepping', at: AT });
@@ -24,24 +41,24 @@ function step(
   const { state: after, steps: did } = settle(apply(state, { kind: 'step-requested', id, at: AT }), script);
   const result = after.control?.results.find(({ stepId }) => stepId === id);
   if (!result) throw new Error(`step ${id} has no result`);
-  return { state: after, result, did: did.map(({ kind }) => kind).filter((kind) => kind !== 'wait') };
+  return { state: after, result, did: namesOf(did).filter((name) => name !== 'wait' && name !== 'begin-turn') };
 }
 
 /** A model that asks for two tools, and then answers. */
-function withTools(): Script {
+function withTools(plan = ORDINARY): Script {
   let asked = false;
   return {
     model: (input) => {
       if (asked) return answer(input);
       asked = true;
-      return asking(input, 2);
+      return asking(input, 2, plan);
     },
   };
 }
 
 test('in stepping nothing begins by itself, and each step does one thing and says it', () => {
   const held = settle(stepping(applyAll(open(), said('a'), said('b'))));
-  expect(held.steps.map(({ kind }) => kind)).toEqual(['record', 'wait']);
+  expect(namesOf(held.steps)).toEqual(['wait']);
   expect(statusOf(held.state, 0)).toMatchObject({ phase: 'stepping', mode: 'stepping', nextStep: 'take message a (9 bytes) as turn_0001' });
   const script = withTools();
   const results = [];
@@ -49,16 +66,16 @@ test('in stepping nothing begins by itself, and each step does one thing and say
   for (let i = 0; i < 10; i++) {
     const next = step(state, script);
     state = next.state;
-    results.push([next.result.did, next.did.filter((kind) => kind !== 'record').join(), next.result.queuedEventCount]);
+    results.push([next.result.did, next.did.join(), next.result.queuedEventCount]);
   }
   expect(results).toEqual([
-    ['event', '', 1],
-    ['model-call', 'call-model', 1],
-    ['tool-run', 'run-tools', 1],
-    ['tool-run', 'run-tools', 1],
-    ['model-call', 'call-model', 1],
-    ['event', '', 0],
-    ['model-call', 'call-model', 0],
+    ['event', 'store-step', 1],
+    ['model-call', 'model-step', 1],
+    ['tool-run', 'run-tool', 1],
+    ['tool-run', 'run-tool', 1],
+    ['model-call', 'model-step', 1],
+    ['event', 'store-step', 0],
+    ['model-call', 'model-step', 0],
     ['nothing', '', 0],
     ['nothing', '', 0],
     ['nothing', '', 0],
@@ -81,21 +98,25 @@ test('the seed’s own words are in a result', () => {
     truncationPerformed: false,
     hasPendingOperations: false,
     queuedEventCount: 0,
-    next: 'call anthropic/claude-test (turn_0001/m1)',
+    next: 'call the model (turn_0001/m1)',
   });
 });
 
-test('stepping gives, step for step, what auto gives', () => {
+test.each([
+  ['ordinary', ORDINARY],
+  ['quick', QUICK],
+])('stepping gives, step for step, what auto gives, with %s tools too', (_, plan) => {
   const messages = ['a', 'b', 'c'].map((id) => said(id));
-  const auto = settle(applyAll(open(), ...messages), withTools());
-  const script = withTools();
+  const auto = settle(applyAll(open(), ...messages), withTools(plan));
+  const script = withTools(plan);
   let { state } = settle(stepping(applyAll(open(), ...messages)));
   for (let i = 0; i < 30; i++) state = step(state, script).state;
   const essence = ({ context, ended, session, counters, usage }: ConversationState): unknown => ({
     context,
     ended,
     session,
-    counters,
+    // Where tools rode there were fewer effects.
+    counters: { ...counters, effect: 0 },
     usage,
   });
   expect(essence(state)).toEqual(essence(auto.state));
@@ -120,13 +141,28 @@ test('back in auto, the queue is drained', () => {
 test('a model that fails ends its step; another one tries again', () => {
   const begun = step(settle(stepping(apply(open(), said('a')))).state).state;
   const asked = apply(begun, { kind: 'step-requested', id: 'x', at: AT });
-  const call = nextStep(asked) as Extract<Step, { kind: 'call-model' }>;
-  const failed = applyAll(
-    asked,
-    { kind: 'model-call-started', call: call.input.call, at: AT },
-    { kind: 'model-call-failed', call: call.input.call, failure: { type: 'overloaded', message: 'busy', transient: true }, at: AT },
-  );
+  const { state, input, done } = take(asked, 'model-step');
+  const failed = apply(state, done(notAnswered(input, { type: 'overloaded', message: 'busy', transient: true })));
   expect(failed.control).toMatchObject({ lock: null, results: [{}, { did: 'model-call', words: expect.stringContaining('overloaded') }] });
+});
+
+test('a step in which what was found is in the way says so, and another one does what is due', () => {
+  const begun = step(settle(stepping(apply(open(), said('a')))).state).state;
+  const { state, input, done } = take(apply(begun, { kind: 'step-requested', id: 'x', at: AT }), 'model-step');
+  const back = apply(state, done(deferred(input, 'compaction')));
+  expect(back.control).toMatchObject({
+    lock: null,
+    results: [{}, { words: expect.stringContaining('it came back before the call (compaction)') }],
+  });
+});
+
+test('tools that ride when somebody begins to step are run and said with the call', () => {
+  const { state, input, done } = take(apply(open(), said('a')), 'model-step');
+  const held = stepping(apply(state, done(answered(input, asking(input, 2, QUICK)))));
+  expect(nextStep(held).kind).toBe('wait');
+  const { result, state: after } = step(held);
+  expect(result).toMatchObject({ did: 'model-call', words: expect.stringMatching(/^run tool, tool and call .* turn_0001 ended: end$/) });
+  expect(after.turnsEnded).toBe(1);
 });
 
 describe('a breakpoint', () => {
@@ -144,6 +180,12 @@ describe('a breakpoint', () => {
     expect(gone.turnsEnded).toBe(1);
   });
 
+  test.each([{ tools: ['tool'] }, { onError: true }, { costUsd: 5 }])('lets no quick tool ride past it: %j', (breakpoints) => {
+    const { steps: did } = settle(applyAll(open(), { kind: 'breakpoints-set', breakpoints, at: AT }, said('a')), withTools(QUICK));
+    const [, second] = did.filter((one) => isEffect(one, 'model-step'));
+    expect(second?.input.tools ?? []).toEqual([]);
+  });
+
   test('by the type of an event stops before it is taken', () => {
     expect(breaking({ events: ['message'] })).toMatchObject({
       turn: null,
@@ -152,22 +194,7 @@ describe('a breakpoint', () => {
   });
 
   test('on an error, and at a cost, once', () => {
-    const failing: Script = {
-      tool: (run) => ({
-        ...({
-          life: 'l1',
-          session: 1,
-          turn: run.turn,
-          callId: run.callId,
-          name: run.name,
-          slot: run.slot,
-          ts: 1,
-          text: 'x',
-          persisted: true,
-        } as const),
-        outcome: 'error',
-      }),
-    };
+    const failing: Script = { tool: (run) => finished(run, { text: 'x', outcome: 'error' }) };
     expect(breaking({ onError: true }, { ...withTools(), ...failing }).control).toMatchObject({ mode: 'stepping' });
     const costly = breaking({ costUsd: 0.0005 });
     expect(costly.control).toMatchObject({ mode: 'stepping', pausedBy: expect.stringContaining('cost'), breakpoints: {} });
@@ -193,7 +220,8 @@ describe('the queue by hand', () => {
     const state = settle(stepping(applyAll(open(), said('a'), { kind: 'reset-requested', resetId: 'r', at: AT }, said('b')))).state;
     const [a, reset, b] = queueOf(state).map(({ id }) => id) as [string, string, string];
     expect(refuseEdit(state, { op: 'move', id: b, before: a })).toContain('session');
-    expect(refuseEdit(state, { op: 'drop', id: reset })).toContain('recorded');
+    const recorded = settle(apply(state, said('long', { text: 'x'.repeat(300 * 1024) }))).state;
+    expect(refuseEdit(recorded, { op: 'drop', id: reset })).toContain('recorded');
     const without = applyAll(
       state,
       { kind: 'queue-edited', edit: { op: 'drop', id: b }, at: AT },
@@ -217,15 +245,11 @@ describe('an event of the application’s own', () => {
   };
   const reduce = createReducerRegistry(reducers);
   const dispatch = (state: ConversationState, type: string, payload = 'x'): ConversationState => {
-    let now = apply(state, { kind: 'app-event-received', id: `${type}-${state.counters.queued}`, type, payload, at: AT });
-    for (let i = 0; i < 10; i++) {
-      const next = nextStep(now);
-      if (next.kind === 'reduce')
-        now = apply(now, { kind: 'app-event-reduced', id: next.event.id, reduced: reduce(next.event, next.view), at: AT });
-      else if (next.kind === 'wait') return now;
-      else if (next.kind === 'record')
-        now = applyAll(now, { kind: 'record-started', at: AT }, { kind: 'recorded', recorded: recorded(next.input), at: AT });
-      else throw new Error(next.kind);
+    const event = { kind: 'app-event-received', id: `${type}-${state.counters.queued}`, type, payload, at: AT } as const;
+    let { state: now, steps: did } = settle(apply(state, event));
+    for (let next = did.at(-1); next?.kind === 'reduce'; next = did.at(-1)) {
+      const reduced = reduce(next.event, next.view);
+      ({ state: now, steps: did } = settle(apply(now, { kind: 'app-event-reduced', id: next.event.id, reduced, at: AT })));
     }
     return now;
   };

@@ -1,15 +1,30 @@
-/** The loop of the workflow with canned results: what a model and tools would answer is an argument, time is a counter. */
+/** The loop of the workflow with canned results: what a model, tools and a store would answer is an argument, time is a counter. */
 import { apply } from '../../src/conversation/apply.js';
+import type { Compacted, CompactInput, TruncateInput, Truncated } from '../../src/conversation/compaction-effects.js';
 import type { Consolidation } from '../../src/conversation/contract.js';
-import type { AgentSettings, CallModelInput, ModelAnswer, Recorded, RecordInput } from '../../src/conversation/effects.js';
-import type { AskMemoryInput, PutAway, PutAwayInput } from '../../src/conversation/memory-effects.js';
-import type { CompactInput, Compacted } from '../../src/conversation/compaction-effects.js';
-import type { RunToolInput, ToolFinished } from '../../src/conversation/tool-effects.js';
+import type {
+  AgentSettings,
+  Configured,
+  DeferReason,
+  ModelAnswer,
+  ModelStepInput,
+  ModelStepResult,
+  StepFailure,
+  StoreStepInput,
+  StoreStepResult,
+  Writes,
+  Written,
+} from '../../src/conversation/effects.js';
 import type { ConversationEvent } from '../../src/conversation/event.js';
+import type { Effect, EffectName, EffectOf, Effects } from '../../src/conversation/lifecycle.js';
+import type { AskMemoryInput, Evicted, EvictInput } from '../../src/conversation/memory-effects.js';
 import type { AssistantBlock } from '../../src/conversation/message.js';
+import { mediaBytes } from '../../src/conversation/media.js';
 import { nextStep, type Step } from '../../src/conversation/next-step.js';
 import { LATEST_RULES } from '../../src/conversation/rules.js';
 import { openConversation, type ConversationState } from '../../src/conversation/state.js';
+import { utf8Length } from '../../src/conversation/text.js';
+import type { RunToolInput, ToolFinished, ToolPlan } from '../../src/conversation/tool-effects.js';
 
 export const SETTINGS: AgentSettings = {
   hash: 'h1',
@@ -21,14 +36,20 @@ export const SETTINGS: AgentSettings = {
   compactionRatio: 0.8,
   fixedTokens: 500,
   handOver: { events: 3000, bytes: 2_000_000, updates: 1500 },
+  thresholds: { soft: 50_000, hard: 80_000, truncation: 150_000, autoCompact: true, suggests: false },
   memory: { window: 50, keep: 10, timeoutMs: 30_000, version: 'empty', forgotten: 0 },
 };
 
 export const USAGE = { inputTokens: 10, cachedTokens: 0, outputTokens: 5, costUsd: 0.001 };
+/** A tool with an activity of its own, and one that may ride. */
+export const ORDINARY: ToolPlan = { rides: false, repeatable: true, timeoutMs: 1000 };
+export const QUICK: ToolPlan = { ...ORDINARY, rides: true };
+export const STORE_AWAY: StepFailure = { type: 'StoreUnavailable', message: 'redis closed', transient: true };
 
 export function open(): ConversationState {
   return openConversation({
     identity: { life: 'l1', agent: 'default', scope: 'default' },
+    conversation: 'chat',
     title: null,
     model: null,
     rules: LATEST_RULES,
@@ -44,100 +65,180 @@ export function said(messageId: string, more: Partial<Extract<ConversationEvent,
   return { kind: 'message-received', messageId, text: `text of ${messageId}`, delivery: 'queue', at: 1000, ...more };
 }
 
-export function answer(input: CallModelInput, more: Partial<ModelAnswer> = {}): ModelAnswer {
-  const blocks: AssistantBlock[] = [{ kind: 'text', text: `answer of ${input.call}` }];
+export function interrupted(at: number): ConversationEvent[] {
+  return [
+    { kind: 'interrupt-requested', reason: null, at },
+    { kind: 'stop-sent', at },
+  ];
+}
+
+/** The store has taken all of it. */
+export function written(write: Writes, more: Partial<Written> = {}): Written {
   return {
-    life: 'l1',
-    session: input.session,
-    turn: input.turn,
-    call: input.call,
-    slot: input.slot,
-    ts: 1,
-    model: input.model,
-    blocks,
-    stop: 'end',
-    usage: USAGE,
-    plans: [],
-    persisted: true,
+    messages: write.messages.map((message) => ({
+      slot: message.slot,
+      bytes: message.parts ? 1_000_000 : utf8Length(message.text) + mediaBytes(message),
+      ...(message.output && { output: `output-${message.slot}` }),
+      ...(message.context && { context: `context-${message.slot}` }),
+    })),
+    ...(write.startContext && { startContext: 'start-context' }),
     ...more,
   };
 }
 
-export function asking(input: CallModelInput, tools: number, plan = { local: false, repeatable: true, timeoutMs: 1000 }): ModelAnswer {
-  const calls = Array.from({ length: tools }, (_, i) => ({
+/** What the model has said; `input` is its step's. */
+export function answer({ session, turn, settings, call }: ModelStepInput, more: Partial<ModelAnswer> = {}): ModelAnswer {
+  const blocks: AssistantBlock[] = [{ kind: 'text', text: `answer of ${call.id}` }];
+  return {
+    ...{ life: 'l1', session, turn, call: call.id, slot: call.slot, ts: 1, model: settings?.model ?? SETTINGS.model },
+    ...{ blocks, stop: 'end', usage: USAGE, plans: [], persisted: true },
+    ...more,
+  };
+}
+
+export function asking(input: ModelStepInput, tools: number, plan: ToolPlan = ORDINARY): ModelAnswer {
+  return askingFor(input, Array<ToolPlan>(tools).fill(plan));
+}
+
+export function askingFor(input: ModelStepInput, plans: readonly ToolPlan[]): ModelAnswer {
+  const calls = plans.map((_, i) => ({
     kind: 'tool-call' as const,
-    callId: `${input.turn}/c${input.firstToolCall + i}`,
+    callId: `${input.turn}/c${input.call.firstToolCall + i}`,
     name: 'tool',
     input: {},
   }));
-  return answer(input, { blocks: calls, stop: 'tool-calls', plans: calls.map(() => plan) });
+  return answer(input, { blocks: calls, stop: 'tool-calls', plans });
 }
 
-export function finished(run: RunToolInput, more: Partial<ToolFinished> = {}): ToolFinished {
+export function finished(
+  run: Pick<RunToolInput, 'session' | 'turn' | 'callId' | 'name' | 'slot'>,
+  more: Partial<ToolFinished> = {},
+): ToolFinished {
+  const { session, turn, callId, name, slot } = run;
   return {
-    life: 'l1',
-    session: run.session,
-    turn: run.turn,
-    callId: run.callId,
-    name: run.name,
-    slot: run.slot,
-    ts: 1,
-    outcome: 'ok',
-    text: `result of ${run.callId}`,
-    persisted: true,
+    ...{ life: 'l1', session, turn, callId, name, slot, ts: 1, ms: 1, outcome: 'ok', text: `result of ${callId}`, persisted: true },
     ...more,
   };
 }
 
-export function recorded(input: RecordInput, more: Partial<Recorded> = {}): Recorded {
+/** Results of all tools that ride on the step. */
+export function rode({ session, turn, tools }: ModelStepInput, more: Partial<ToolFinished> = {}): ToolFinished[] {
+  return tools.map((tool) => finished({ session, turn, ...tool }, more));
+}
+
+type StepPart = Partial<Pick<ModelStepResult, 'written' | 'tools' | 'configured' | 'base'>>;
+
+function stepResult(input: ModelStepInput, more: StepPart) {
+  const { session, turn, call } = input;
+  const configured: Configured = { kind: 'settings', settings: SETTINGS };
   return {
-    messages: input.messages.map(({ messageId, slot, turn, session, ts, text }) => ({
-      messageId,
-      slot,
-      turn,
-      session,
-      ts,
-      bytes: text.length,
-    })),
-    configured: input.configure ? { kind: 'settings', settings: SETTINGS } : null,
+    ...{ life: 'l1', session, turn, call: call.id, written: written(input.write), tools: rode(input) },
+    ...(input.configure && input.configure.knownHash !== SETTINGS.hash && { configured }),
     ...more,
   };
 }
 
-export function putAway({ session, recapSince }: PutAwayInput): PutAway {
+export function answered(input: ModelStepInput, said: Partial<ModelAnswer> = {}, more: StepPart = {}): ModelStepResult {
+  return { ...stepResult(input, more), kind: 'answered', answer: answer(input, said) };
+}
+
+export function notAnswered(input: ModelStepInput, failure: StepFailure, more: StepPart = {}): ModelStepResult {
+  return { ...stepResult(input, more), kind: 'failed', failure };
+}
+
+export function deferred(input: ModelStepInput, reason: DeferReason, more: StepPart = {}): ModelStepResult {
+  return { ...stepResult(input, more), kind: 'deferred', reason };
+}
+
+export function stored(input: StoreStepInput, more: Partial<StoreStepResult> = {}): StoreStepResult {
+  const { write, part } = input;
+  return { life: 'l1', written: written(write), ...(part && { part: `part-${part.slot}-${part.text.length}` }), ...more };
+}
+
+export function evicted({ session, recapSince }: EvictInput): Evicted {
   return { life: 'l1', session, finished: false, tokens: 0, ...(recapSince === null ? {} : { recap: { ref: 'recap', text: 'recap' } }) };
 }
 
-/** What becomes of each kind of step; a step without an entry stops the loop, as the caller's turn to decide. */
+export function nothingDropped({ epoch }: TruncateInput): Truncated {
+  return { life: 'l1', epoch, dropped: [], tokens: 0, entries: 0 };
+}
+
+/** An effect's name, or the kind of any other step. */
+export function nameOf(step: Step): string {
+  return step.kind === 'effect' ? step.effect : step.kind;
+}
+
+export function namesOf(steps: readonly Step[]): string[] {
+  return steps.map(nameOf);
+}
+
+export function isEffect<N extends EffectName>(step: Step, name: N): step is Step & EffectOf<N> {
+  return step.kind === 'effect' && step.effect === name;
+}
+
+export interface Taken<N extends EffectName> {
+  /** With the effect in flight. */
+  readonly state: ConversationState;
+  readonly id: string;
+  readonly input: Effects[N]['input'];
+  readonly done: (output: Effects[N]['output'], at?: number) => ConversationEvent;
+  readonly failed: (failure: StepFailure, at?: number) => ConversationEvent;
+}
+
+/** Starts the effect that is next, which must be this one; a turn that is due before it begins. */
+export function take<N extends EffectName>(before: ConversationState, name: N): Taken<N> {
+  let state = before;
+  let step = nextStep(state);
+  while (step.kind === 'begin-turn') {
+    state = apply(state, { kind: 'turn-begun', at: state.now });
+    step = nextStep(state);
+  }
+  if (!isEffect(step, name)) throw new Error(`${name} was expected, not ${JSON.stringify(step)}`);
+  // `step` is this effect's: the compiler follows that for one name only.
+  return takeStep(state, step as unknown as EffectOf<N>);
+}
+
+export function takeStep<N extends EffectName>(state: ConversationState, step: EffectOf<N>): Taken<N> {
+  const { effect, id, input } = step as Effect;
+  return {
+    state: apply(state, { kind: 'effect-started', effect, id, input, at: state.now } as ConversationEvent),
+    ...{ id, input: input as Effects[N]['input'] },
+    done: (output, at = state.now) => ({ kind: 'effect-completed', effect, id, output, at }) as ConversationEvent,
+    failed: (failure, at = state.now) => ({ kind: 'effect-failed', effect, id, failure, at }),
+  };
+}
+
+/** What becomes of an effect; one without an entry ends as it usually does. */
 export interface Script {
+  readonly step?: (input: ModelStepInput) => ModelStepResult;
+  /** Its step is `answered`. */
+  readonly model?: (input: ModelStepInput) => ModelAnswer;
+  readonly store?: (input: StoreStepInput) => StoreStepResult;
+  readonly tool?: (run: RunToolInput) => ToolFinished;
   /** Without it a compaction finds nothing. */
   readonly compact?: (input: CompactInput) => Compacted;
-  readonly record?: (input: RecordInput) => Recorded;
-  readonly model?: (input: CallModelInput) => ModelAnswer;
-  readonly tool?: (run: RunToolInput) => ToolFinished;
+  readonly truncate?: (input: TruncateInput) => Truncated;
   /** Undefined: there is no answer yet. */
   readonly consolidate?: (input: AskMemoryInput) => Consolidation | undefined;
 }
 
-/** What becomes of a step that has to do with long-term memory; undefined for any other. */
-export function memoryEvents(step: Step, at: number, script: Script = {}): ConversationEvent[] | undefined {
-  switch (step.kind) {
-    case 'consolidate':
-      return [{ kind: 'consolidated', consolidation: 'nothing-to-do', at }];
-    case 'ask-memory': {
-      const { requestId } = step.input.request;
-      const consolidation = (script.consolidate ?? (() => 'model' as const))(step.input);
-      return [
-        { kind: 'memory-ask-started', requestId, at },
-        { kind: 'memory-asked', requestId, at },
-        ...(consolidation ? [{ kind: 'consolidation-ended', requestId, consolidation, usage: null, at } as const] : []),
-      ];
+/** Undefined where nobody answers such an effect by itself. */
+export function outputOf(effect: Effect, script: Script = {}): Effects[EffectName]['output'] | undefined {
+  switch (effect.effect) {
+    case 'model-step': {
+      const { input } = effect;
+      return script.step?.(input) ?? answered(input, script.model?.(input));
     }
-    case 'put-away':
-      return [
-        { kind: 'put-away-started', at },
-        { kind: 'put-away', result: putAway(step.input), at },
-      ];
+    case 'store-step':
+      return (script.store ?? stored)(effect.input);
+    case 'run-tool':
+      return (script.tool ?? finished)(effect.input);
+    case 'compact':
+      return script.compact?.(effect.input) ?? { kind: 'nothing-to-compact', epoch: effect.input.epoch };
+    case 'truncate':
+      return (script.truncate ?? nothingDropped)(effect.input);
+    case 'evict':
+      return evicted(effect.input);
     default:
       return undefined;
   }
@@ -149,55 +250,32 @@ export interface Settled {
   readonly events: ConversationEvent[];
 }
 
-/** Runs until nothing is left to do, performing every step at once. */
+const ENDED_WITHOUT_A_WORD: readonly EffectName[] = ['uncompact', 'ask-memory', 'heal', 'notify', 'report'];
+
+/** Runs until nothing is left to do, ending every effect at once; what has no canned outcome is the caller's to decide. */
 export function settle(before: ConversationState, script: Script = {}, most = 10_000): Settled {
   let state = before;
   const steps: Step[] = [];
   const events: ConversationEvent[] = [];
-  const tell = (...told: ConversationEvent[]): void => {
-    events.push(...told);
-    state = applyAll(state, ...told);
+  const tell = (event: ConversationEvent): void => {
+    events.push(event);
+    state = apply(state, event);
   };
   for (let i = 0; i < most; i++) {
     const step = nextStep(state);
     steps.push(step);
     const at = state.now + 1;
-    switch (step.kind) {
-      case 'record':
-        tell({ kind: 'record-started', at }, { kind: 'recorded', recorded: (script.record ?? recorded)(step.input), at });
-        break;
-      case 'persist':
-        tell({ kind: 'persist-started', at }, { kind: 'persisted', slots: step.entries.map((entry) => entry.slot), at });
-        break;
-      case 'call-model':
-        tell(
-          { kind: 'model-call-started', call: step.input.call, at },
-          { kind: 'model-answered', answer: (script.model ?? answer)(step.input), at },
-        );
-        break;
-      case 'compact': {
-        const { epoch } = step.input;
-        const result = script.compact?.(step.input) ?? { kind: 'nothing-to-compact', epoch };
-        tell({ kind: 'compact-started', epoch, at }, { kind: 'compacted', result, at });
-        break;
-      }
-      case 'uncompact': {
-        const { epoch } = step.input;
-        tell({ kind: 'uncompact-started', epoch, at }, { kind: 'uncompacted', epoch, at });
-        break;
-      }
-      case 'run-tools':
-        tell(
-          { kind: 'tools-started', callIds: step.runs.map(({ input }) => input.callId), at },
-          ...step.runs.map(({ input }) => ({ kind: 'tool-finished', result: (script.tool ?? finished)(input), at }) as const),
-        );
-        break;
-      default: {
-        const more = memoryEvents(step, at, script);
-        if (!more) return { state, steps, events };
-        tell(...more);
-      }
-    }
+    if (step.kind === 'begin-turn') tell({ kind: 'turn-begun', at });
+    else if (step.kind === 'effect') {
+      const { effect, id } = step;
+      const output = outputOf(step, script);
+      if (output === undefined && !ENDED_WITHOUT_A_WORD.includes(effect)) return { state, steps, events };
+      tell({ ...step, kind: 'effect-started', at });
+      tell({ kind: 'effect-completed', effect, id, output, at } as ConversationEvent);
+      if (step.effect !== 'ask-memory') continue;
+      const consolidation = (script.consolidate ?? (() => 'model' as const))(step.input);
+      if (consolidation) tell({ kind: 'consolidation-ended', requestId: id, consolidation, usage: null, at });
+    } else return { state, steps, events };
   }
   throw new Error(`still not settled after ${most} steps`);
 }

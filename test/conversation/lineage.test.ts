@@ -8,7 +8,7 @@ import { slotsOf } from '../../src/conversation/slots.js';
 import type { ConversationState } from '../../src/conversation/state.js';
 import { attributesDue } from '../../src/conversation/attributes.js';
 import { readRewind, readStart } from '../../src/conversation/input.js';
-import { applyAll, open, recorded, said, settle } from './drive.js';
+import { applyAll, open, said, settle, stored, take } from './drive.js';
 
 const ORIGIN = { kind: 'fork', conversation: 'c1', life: 'l0', turn: 'turn_0007' } as const;
 
@@ -44,11 +44,12 @@ function rewound(more: Partial<Rewound> = {}): Rewound {
 const forked = (): ConversationState => withOrigin(open(), ORIGIN);
 
 test('a fork does nothing before it is open, and then is numbered on from what it shares', () => {
-  expect(nextStep(forked())).toMatchObject({ kind: 'open-origin', input: { origin: ORIGIN } });
-  const opening = applyAll(forked(), { kind: 'origin-open-started', at: 1 }, said('m1'), said('m2'), said('m1'));
+  const { state: begun, input, done } = take(forked(), 'open-origin');
+  expect(input).toMatchObject({ origin: ORIGIN });
+  const opening = applyAll(begun, said('m1'), said('m2'), said('m1'));
   expect(nextStep(opening)).toEqual({ kind: 'wait' });
   expect(opening.queue).toEqual([]);
-  const { state } = settle(apply(opening, { kind: 'origin-opened', result: OPENED, at: 2 }));
+  const { state } = settle(apply(opening, done(OPENED)));
   expect(state).toMatchObject({ session: 2, turnsEnded: 2, latestTurn: 9, memory: { base: 'sha256:b', compactions: 3 } });
   expect(state.seen).toEqual([
     ['m1', 8],
@@ -59,24 +60,22 @@ test('a fork does nothing before it is open, and then is numbered on from what i
 });
 
 test('what came while it was opened keeps its order: a message, then a close', () => {
-  const opening = applyAll(forked(), { kind: 'origin-open-started', at: 1 }, said('m1'), { kind: 'close-requested', at: 1 });
+  const { state: begun, done } = take(forked(), 'open-origin');
+  const opening = applyAll(begun, said('m1'), { kind: 'close-requested', at: 1 });
   expect(opening.closing).toBe('no');
-  const { state } = settle(apply(opening, { kind: 'origin-opened', result: OPENED, at: 2 }));
+  const { state } = settle(apply(opening, done(OPENED)));
   expect(state).toMatchObject({ closing: 'consolidated', turnsEnded: 1, rejected: { count: 0 } });
 });
 
 test('a fork that cannot begin says why, and is no conversation', () => {
   const failure = { type: 'unknown-turn', message: 'c1 has no turn_0007', transient: false };
-  const failed = applyAll(forked(), { kind: 'origin-open-started', at: 1 }, { kind: 'origin-open-failed', failure, at: 2 });
-  expect(nextStep(failed)).toEqual({ kind: 'refuse', type: 'unknown-turn', message: 'c1 has no turn_0007' });
+  const { state, failed } = take(forked(), 'open-origin');
+  expect(nextStep(apply(state, failed(failure)))).toEqual({ kind: 'refuse', type: 'unknown-turn', message: 'c1 has no turn_0007' });
 });
 
 test('a fork tells its parent before anything was said in it, and its model with the first turn', () => {
-  const opened = applyAll(
-    forked(),
-    { kind: 'origin-open-started', at: 1 },
-    { kind: 'origin-opened', result: { ...OPENED, attributes: 'registered' }, at: 2 },
-  );
+  const { state: opening, done } = take(forked(), 'open-origin');
+  const opened = apply(opening, done({ ...OPENED, attributes: 'registered' }));
   const first = attributesDue(opened);
   expect(first).toEqual({ AgentName: 'default', AgentStatus: 'running', AgentParent: 'c1', AgentTurns: 0, AgentCostUsd: 0 });
   const told = apply(opened, { kind: 'attributes-told', status: 'running', turns: 0, at: 3 });
@@ -94,13 +93,11 @@ const FIRST = [
 test('rewound, the context is replaced, counters and cost go on, and the next turn comes after all others', () => {
   const { state: before } = settle(applyAll(open(), said('m1'), said('m2'), said('m3')));
   const asked = apply(before, { kind: 'rewind-requested', requestId: 'r1', to: 'turn_0001', at: 9 });
-  expect(nextStep(asked)).toMatchObject({ kind: 'rewind', input: { to: 'turn_0001', branch: 1, slot: before.counters.slot, waiting: [] } });
-  const done = applyAll(
-    asked,
-    { kind: 'rewind-started', requestId: 'r1', at: 9 },
-    { kind: 'rewound', requestId: 'r1', result: rewound({ context: FIRST }), at: 10 },
-  );
-  expect(done).toMatchObject({ counters: before.counters, usage: before.usage, epoch: before.epoch + 1, context: FIRST });
+  const { state: rewinding, input, done: end } = take(asked, 'rewind');
+  expect(input).toMatchObject({ to: 'turn_0001', branch: 1, move: 1, slot: before.counters.slot, waiting: [] });
+  const done = apply(rewinding, end(rewound({ context: FIRST })));
+  const { turn, slot, queued } = before.counters;
+  expect(done).toMatchObject({ counters: { turn, slot, queued, move: 1 }, usage: before.usage, epoch: before.epoch + 1, context: FIRST });
   expect(rewindOutcome(done, 'r1')).toEqual({
     kind: 'rewound',
     result: { to: 'turn_0001', cut: 2, branch: 1, session: 1, epoch: before.epoch + 1 },
@@ -114,27 +111,20 @@ test('rewound, the context is replaced, counters and cost go on, and the next tu
 
 test('a rewind stops the running turn, and nothing begins before it is done', () => {
   const { state: idle } = settle(apply(open(), said('m1')));
-  let state = applyAll(idle, said('m2'));
-  while (state.turn === null || nextStep(state).kind !== 'call-model') {
-    state = settleRecord(state);
-  }
-  const call = state.turn.doing.kind === 'model' ? state.turn.doing.call.id : '';
-  const asked = applyAll(state, { kind: 'model-call-started', call, at: 20 }, said('m3', { at: 21 }), {
-    kind: 'rewind-requested',
-    requestId: 'r1',
-    to: 'turn_0001',
-    at: 22,
-  });
+  const calling = take(apply(idle, said('m2')), 'model-step');
+  const asked = applyAll(calling.state, said('m3', { at: 21 }), { kind: 'rewind-requested', requestId: 'r1', to: 'turn_0001', at: 22 });
   expect(asked.turn?.stopping).not.toBeNull();
   expect(nextStep(asked).kind).toBe('stop');
   const failure = { type: 'cancelled', message: 'stopped', transient: false };
-  let after = applyAll(asked, { kind: 'stop-sent', at: 22 }, { kind: 'model-call-failed', call, failure, at: 23 });
-  for (let i = 0; i < 5 && nextStep(after).kind === 'record'; i++) after = settleRecord(after);
+  const after = applyAll(asked, { kind: 'stop-sent', at: 22 }, calling.failed(failure, 23));
   expect(after.turn).toBeNull();
-  expect(nextStep(after)).toMatchObject({ kind: 'rewind', input: { waiting: [[expect.any(Number), expect.any(Number)]] } });
-  const held = apply(after, { kind: 'rewind-started', requestId: 'r1', at: 24 });
-  expect(nextStep(held)).toEqual({ kind: 'wait' });
-  const { state: end } = settle(apply(held, { kind: 'rewound', requestId: 'r1', result: rewound(), at: 25 }));
+  // What the step was to write, and its fence, are with the store before anything is cut.
+  const writing = take(after, 'store-step');
+  expect(writing.input.write).toMatchObject({ messages: [{ messageId: 'm2' }], settle: [{ effect: 'turn_0002/m1' }] });
+  const held = take(apply(writing.state, writing.done(stored(writing.input))), 'rewind');
+  expect(held.input.waiting).toEqual([[5, 5]]);
+  expect(nextStep(held.state)).toEqual({ kind: 'wait' });
+  const { state: end } = settle(apply(held.state, held.done(rewound())));
   expect(end.ended.map(({ number, stopReason }) => [number, stopReason])).toEqual([
     [1, 'end'],
     [2, 'interrupted'],
@@ -146,18 +136,14 @@ test('a rewind that fails changes nothing, and one that is asked twice is one', 
   const { state: before } = settle(applyAll(open(), said('m1')));
   const request = { kind: 'rewind-requested', requestId: 'r1', to: 'turn_0009', at: 9 } as const;
   const failure = { type: 'unknown-turn', message: 'no turn_0009', transient: false };
-  const after = applyAll(
-    before,
-    request,
-    request,
-    { kind: 'rewind-started', requestId: 'r1', at: 9 },
-    { kind: 'rewind-failed', requestId: 'r1', failure, at: 10 },
-    request,
-  );
-  const { rewinds, now: _, ...rest } = after;
-  const { now: __, ...was } = before;
+  const { state: rewinding, failed } = take(applyAll(before, request, request), 'rewind');
+  const after = applyAll(rewinding, failed(failure), request);
+  const { rewinds, now: _, counters, ...rest } = after;
+  const { now: __, counters: had, ...was } = before;
   expect(rest).toEqual(was);
-  expect(rewinds).toMatchObject({ asked: [], doing: null, branches: 0, outcomes: [{ outcome: { kind: 'failed', type: 'unknown-turn' } }] });
+  // A late attempt at it is told from the next one.
+  expect(counters).toEqual({ ...had, effect: had.effect + 1, move: had.move + 1 });
+  expect(rewinds).toMatchObject({ asked: [], branches: 0, outcomes: [{ outcome: { kind: 'failed', type: 'unknown-turn' } }] });
 });
 
 test('no hand-over while a rewind is in flight, and one between asking and doing loses nothing', () => {
@@ -169,8 +155,7 @@ test('no hand-over while a rewind is in flight, and one between asking and doing
   );
   expect(nextStep(asked).kind).toBe('hand-over');
   const carried = apply(JSON.parse(JSON.stringify(asked)) as ConversationState, { kind: 'run-continued', at: 10 });
-  expect(nextStep(carried)).toMatchObject({ kind: 'rewind' });
-  const doing = applyAll(carried, { kind: 'rewind-started', requestId: 'r1', at: 11 }, { kind: 'hand-over-due', reason: 'test', at: 12 });
+  const doing = apply(take(carried, 'rewind').state, { kind: 'hand-over-due', reason: 'test', at: 12 });
   expect(nextStep(doing).kind).toBe('wait');
 });
 
@@ -192,11 +177,3 @@ test('what a rewind is asked is checked too', () => {
   expect(readRewind({ to: 'turn_0007', more: 1 })).toMatchObject({ ok: false });
   expect(readRewind('turn_0007')).toMatchObject({ ok: false });
 });
-
-/** One record step, performed at once. */
-function settleRecord(state: ConversationState): ConversationState {
-  const step = nextStep(state);
-  if (step.kind !== 'record') throw new Error(`a record step was expected, not ${step.kind}`);
-  const at = state.now + 1;
-  return applyAll(state, { kind: 'record-started', at }, { kind: 'recorded', recorded: recorded(step.input), at });
-}

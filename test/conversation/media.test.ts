@@ -1,9 +1,8 @@
 import type { JsonValue } from '../../src/conversation/message.js';
 import { readMessage } from '../../src/conversation/input.js';
 import { mediaBytes, mediaOf } from '../../src/conversation/media.js';
-import { nextStep } from '../../src/conversation/next-step.js';
 import { userEntry } from '../../src/conversation/entries.js';
-import { applyAll, open, said } from './drive.js';
+import { answered, applyAll, open, said, take } from './drive.js';
 
 const sound = { mediaType: 'audio/mpeg', base64: 'aGVsbG8=' };
 const film = { mediaType: 'video/mp4', url: 'https://example.org/a.mp4' };
@@ -47,17 +46,11 @@ describe('what comes with a text', () => {
   });
 });
 
-test('a message takes its media to the record step, and leaves them behind once it is recorded', () => {
-  const queued = applyAll(open(), said('m1', { audio: [sound], video: [film] }));
-  const step = nextStep(queued);
-  expect(step).toMatchObject({ kind: 'record', input: { messages: [{ text: 'text of m1', audio: [sound], video: [film] }] } });
-  const messages = [{ messageId: 'm1', slot: 1, turn: 'turn_0001', session: 1, ts: 1, bytes: 8 }];
-  const recorded = applyAll(
-    queued,
-    { kind: 'record-started', at: 1000 },
-    { kind: 'recorded', recorded: { messages, configured: null }, at: 1000 },
-  );
-  expect(JSON.stringify(recorded.queue)).not.toContain('mediaType');
+test('a message takes its media to the step that writes it, and leaves them behind once it is written', () => {
+  const { state, input, done } = take(applyAll(open(), said('m1', { audio: [sound], video: [film] })), 'model-step');
+  expect(input.write.messages).toMatchObject([{ text: 'text of m1', audio: [sound], video: [film] }]);
+  expect(JSON.stringify(state.outbox)).toContain('mediaType');
+  expect(JSON.stringify(applyAll(state, done(answered(input))))).not.toContain('mediaType');
 });
 
 test('without audio and video all is stored as it was before there were any', () => {

@@ -35,9 +35,9 @@ test('turns are found where they began, and an event by its kind in either direc
   expect(past.at(seventh).state.turn?.number).toBe(7);
   expect(past.at(seventh - 1).state.turn?.number).not.toBe(7);
   expect(past.positionOf('turn_0031')).toBeUndefined();
-  const next = past.find('model-answered', seventh, 1) ?? 0;
-  expect(past.at(next).event?.kind).toBe('model-answered');
-  expect(past.find('model-answered', next, -1)).toBeLessThan(seventh);
+  const next = past.find('effect-completed', seventh, 1) ?? 0;
+  expect(past.at(next).event?.kind).toBe('effect-completed');
+  expect(past.find('effect-completed', next, -1)).toBeLessThan(seventh);
   expect(past.find('nothing-of-that-kind', 0, 1)).toBeUndefined();
 });
 

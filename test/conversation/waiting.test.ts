@@ -7,9 +7,25 @@ import { slotsOf } from '../../src/conversation/slots.js';
 import type { ConversationState } from '../../src/conversation/state.js';
 import { statusOf } from '../../src/conversation/view.js';
 import { approvalsOf, refuseDecision } from '../../src/conversation/waiting.js';
-import { answer, applyAll, asking, open, recorded, said, USAGE } from './drive.js';
+import {
+  answered,
+  applyAll,
+  askingFor,
+  deferred,
+  finished,
+  isEffect,
+  namesOf,
+  open,
+  ORDINARY,
+  said,
+  settle,
+  SETTINGS,
+  stored,
+  take,
+  USAGE,
+} from './drive.js';
 
-const plan: ToolPlan = { local: false, repeatable: true, timeoutMs: 1000, fingerprint: 'f1' };
+const plan: ToolPlan = { ...ORDINARY, fingerprint: 'f1' };
 const asks: ToolPlan = { ...plan, approval: { policy: 'ask', expiresMs: 60_000 } };
 const question: ToolPlan = { ...plan, instead: { kind: 'ask-person', expiresMs: 60_000 } };
 const delegates: ToolPlan = {
@@ -19,20 +35,8 @@ const delegates: ToolPlan = {
 
 /** The model has asked for these, in one answer, at 1003. */
 function round(...plans: ToolPlan[]): ConversationState {
-  let state: ConversationState = { ...apply(open(), said('a')), conversation: 'chat' };
-  for (;;) {
-    const step = nextStep(state);
-    if (step.kind === 'record') {
-      state = applyAll(state, { kind: 'record-started', at: 1001 }, { kind: 'recorded', recorded: recorded(step.input), at: 1001 });
-    } else if (step.kind === 'call-model') {
-      const calls = asking(step.input, plans.length);
-      return applyAll(
-        state,
-        { kind: 'model-call-started', call: step.input.call, at: 1002 },
-        { kind: 'model-answered', answer: { ...calls, plans }, at: 1003 },
-      );
-    } else throw new Error(step.kind);
-  }
+  const { state, input, done } = take(apply(open(), said('a')), 'model-step');
+  return apply(state, done(answered(input, askingFor(input, plans)), 1003));
 }
 
 function decided(state: ConversationState, decision: 'approve' | 'deny', more: object = {}): ConversationState {
@@ -44,18 +48,18 @@ function results(state: ConversationState): unknown[] {
 }
 
 const runs = (state: ConversationState): unknown => {
-  const step = nextStep(settled(state));
-  return step.kind === 'run-tools' ? step.runs.map(({ input }) => [input.callId, input.person]) : step.kind;
+  const step = nextStep(state);
+  return isEffect(step, 'run-tool') ? [step.input.callId, step.input.person] : step.kind;
 };
 
 test('a call that needs leave does not start before a person gives it; the others of its round do', () => {
   const state = round(asks, { ...plan, fingerprint: 'f2' });
-  expect(runs(state)).toEqual([['turn_0001/c2', undefined]]);
+  expect(runs(state)).toEqual(['turn_0001/c2', undefined]);
   expect(approvalsOf(state)).toMatchObject([
     { conversation: 'chat', callId: 'turn_0001/c1', kind: 'approval', hash: 'f1', askedAt: 1003, expiresAt: 61_003 },
   ]);
-  const started = apply(state, { kind: 'tools-started', callIds: ['turn_0001/c2'], at: 1004 });
-  expect(runs(decided(started, 'approve'))).toEqual([['turn_0001/c1', undefined]]);
+  const { state: started } = take(state, 'run-tool');
+  expect(runs(decided(started, 'approve'))).toEqual(['turn_0001/c1', undefined]);
 });
 
 test('what waits for a person is said in the status, and a hand-over does not wait with it', () => {
@@ -70,13 +74,14 @@ test('what waits for a person is said in the status, and a hand-over does not wa
 /** What was announced is with the store. */
 function settled(state: ConversationState): ConversationState {
   const step = nextStep(state);
-  if (step.kind !== 'record') return state;
-  return applyAll(state, { kind: 'record-started', at: 1500 }, { kind: 'recorded', recorded: recorded(step.input), at: 1501 });
+  if (!isEffect(step, 'store-step')) return state;
+  const { state: writing, input, done } = take(state, 'store-step');
+  return apply(writing, done(stored(input), 1501));
 }
 
 test('edited arguments and a note go along with the run', () => {
   const allowed = decided(round(asks), 'approve', { input: { path: 'b' }, note: 'only b' });
-  expect(runs(allowed)).toEqual([['turn_0001/c1', { input: { path: 'b' }, note: 'only b' }]]);
+  expect(runs(allowed)).toEqual(['turn_0001/c1', { input: { path: 'b' }, note: 'only b' }]);
 });
 
 test('a denial is told to the model in words, and a decision counts once', () => {
@@ -134,37 +139,30 @@ test('an interrupt ends every wait: nothing that waited has run', () => {
   expect(results(stopped).map((one) => (one as string[])[0])).toEqual(['cancelled', 'cancelled']);
 });
 
-test('the same call four rounds in a row is not run again, and a fifth ends the turn', () => {
-  let state = round(plan);
-  const outcomes: unknown[] = [];
-  for (let rounds = 1; state.turn && rounds < 10; rounds++) {
-    const ran = nextStep(state);
-    outcomes.push(ran.kind);
-    if (ran.kind === 'run-tools') {
-      const [{ input }] = ran.runs as [(typeof ran.runs)[number]];
-      const { callId, name, slot, session, turn } = input;
-      const result = { life: 'l1', session, turn, callId, name, slot, ts: 1, outcome: 'ok', text: 'same', persisted: true } as const;
-      state = applyAll(state, { kind: 'tools-started', callIds: [callId], at: 1004 }, { kind: 'tool-finished', result, at: 1005 });
-    }
-    state = settled(state);
-    const step = nextStep(state);
-    if (step.kind !== 'call-model') break;
-    state = applyAll(
-      state,
-      { kind: 'model-call-started', call: step.input.call, at: 1006 },
-      { kind: 'model-answered', answer: { ...asking(step.input, 1), plans: [plan] }, at: 1007 },
-    );
-  }
-  expect(outcomes).toEqual(['run-tools', 'run-tools', 'run-tools', 'record']);
+test.each([
+  ['runs by itself', plan],
+  ['rides', { ...plan, rides: true }],
+])('the same call that %s four rounds in a row is not run again, and a fifth ends the turn', (_, same) => {
+  const ran: string[] = [];
+  const { state, steps } = settle(apply(open(), said('a')), {
+    model: (input) => {
+      ran.push(...input.tools.map(({ callId }) => callId));
+      return askingFor(input, [same]);
+    },
+    tool: (run) => {
+      ran.push(run.callId);
+      return finished(run, { text: 'same' });
+    },
+  });
+  expect(ran).toEqual(['turn_0001/c1', 'turn_0001/c2', 'turn_0001/c3']);
+  expect(namesOf(steps).filter((name) => name === 'model-step')).toHaveLength(5);
   expect(state.ended[0]).toMatchObject({ stopReason: 'tool-limit', error: { type: 'repeated-call' } });
 });
 
 describe('a sub-agent', () => {
   const started = (): ConversationState => {
-    const state = round(delegates);
-    const step = nextStep(state);
-    if (step.kind !== 'start-child') throw new Error(step.kind);
-    expect(step.start).toMatchObject({
+    const { state, input, done } = take(round(delegates), 'start-child');
+    expect(input).toMatchObject({
       child: 'chat:turn_0001:1',
       options: {
         agent: 'helper',
@@ -173,11 +171,7 @@ describe('a sub-agent', () => {
         delegation: { task: 'count', parent: { conversation: 'chat', life: 'l1', callId: 'turn_0001/c1', depth: 1 } },
       },
     });
-    return applyAll(
-      state,
-      { kind: 'child-started', callId: 'turn_0001/c1', child: step.start.child, at: 1004 },
-      { kind: 'child-running', callId: 'turn_0001/c1', at: 1005 },
-    );
+    return apply(state, done(undefined));
   };
   const report = { text: '42', stopReason: 'end', usage: USAGE } as const;
 
@@ -225,14 +219,29 @@ describe('a sub-agent', () => {
   test('of an earlier run is looked after, and one that is gone is told to the model', () => {
     const inherited = settled(apply(started(), { kind: 'run-continued', at: 2_000 }));
     expect(nextStep(inherited)).toMatchObject({ kind: 'wait', until: 62_000 });
-    const due = apply(inherited, { kind: 'time-passed', at: 62_000 });
-    expect(nextStep(due)).toEqual({ kind: 'look-after', look: { callId: 'turn_0001/c1', child: 'chat:turn_0001:1' } });
-    const looking = apply(due, { kind: 'look-started', callId: 'turn_0001/c1', at: 62_000 });
-    expect(nextStep(apply(looking, { kind: 'hand-over-due', reason: 'events', at: 62_001 })).kind).toBe('wait');
-    const there = apply(looking, { kind: 'looked', callId: 'turn_0001/c1', status: 'RUNNING', at: 62_100 });
+    const due = take(apply(inherited, { kind: 'time-passed', at: 62_000 }), 'look-after');
+    expect([due.id, due.input]).toEqual(['turn_0001/c1', { child: 'chat:turn_0001:1' }]);
+    expect(nextStep(apply(due.state, { kind: 'hand-over-due', reason: 'events', at: 62_001 })).kind).toBe('wait');
+    const there = apply(due.state, due.done('RUNNING', 62_100));
     expect(nextStep(there)).toMatchObject({ kind: 'wait', until: 182_100 });
-    const gone = apply(looking, { kind: 'looked', callId: 'turn_0001/c1', status: 'TERMINATED', at: 62_100 });
+    const gone = apply(due.state, due.done('TERMINATED', 62_100));
     expect(results(gone)).toMatchObject([['error', expect.stringContaining('TERMINATED')]]);
+  });
+
+  test('that could not be started has ended', () => {
+    const { state, failed } = take(round(delegates), 'start-child');
+    const told = apply(state, failed({ type: 'no-such-agent', message: 'no helper', transient: false }));
+    expect(results(told)).toMatchObject([['error', expect.stringContaining('no helper')]]);
+  });
+
+  test('reports once all is with the store', () => {
+    const parent = { conversation: 'main', life: 'l0', callId: 'turn_0001/c1', depth: 1 };
+    const child = { ...open(), parent, parentTold: { asks: '[]', reported: false } };
+    const { state, input, done } = take(applyAll(child, said('task'), { kind: 'close-requested', at: 1000 }), 'model-step');
+    const owing = untilReport(apply(state, done(answered(input, { persisted: false }))));
+    expect(owing.names).toEqual(['store-step']);
+    const reported = apply(owing.report.state, owing.report.done(undefined));
+    expect(settle(reported).steps.at(-1)?.kind).toBe('finish');
   });
 
   test('is refused beyond the limits of depth and number', () => {
@@ -247,15 +256,18 @@ describe('a sub-agent', () => {
 describe('a budget', () => {
   test('ends the turn before the model call that would go beyond it, and can be raised', () => {
     const state = { ...open(), budget: { maxTokens: 10 }, usage: { ...USAGE, inputTokens: 10 } };
-    const step = nextStep(apply(state, said('a')));
-    if (step.kind !== 'record') throw new Error(step.kind);
-    const ended = applyAll(
-      apply(state, said('a')),
-      { kind: 'record-started', at: 1001 },
-      { kind: 'recorded', recorded: recorded(step.input), at: 1001 },
-    );
+    const { state: ended, steps } = settle(apply(state, said('a')));
+    expect(namesOf(steps)).toEqual(['begin-turn', 'store-step', 'wait']);
     expect(ended.ended[0]).toMatchObject({ stopReason: 'budget', error: { type: 'budget' } });
-    expect(apply(ended, { kind: 'budget-raised', budget: { maxTokens: 100 }, at: 2000 }).budget).toEqual({ maxTokens: 100 });
+    const raised = apply(ended, { kind: 'budget-raised', budget: { maxTokens: 100 }, at: 2000 });
+    expect(settle(apply(raised, said('b'))).state.ended[1]).toMatchObject({ stopReason: 'end' });
+  });
+
+  test('of the agent alone is found by the first step, which does not call', () => {
+    const { state, input, done } = take({ ...apply(open(), said('a')), usage: { ...USAGE, inputTokens: 10 } }, 'model-step');
+    const configured = { kind: 'settings', settings: { ...SETTINGS, budget: { maxTokens: 10 } } } as const;
+    const ended = apply(state, done(deferred(input, 'budget', { configured })));
+    expect(ended.ended[0]).toMatchObject({ stopReason: 'budget', error: { message: expect.stringContaining('15 of its 10 tokens') } });
   });
 });
 
@@ -270,33 +282,26 @@ describe('a message taken back', () => {
 });
 
 test('an answer that does not fit what was asked for is corrected once', () => {
-  const state = { ...apply(open(), said('a', { output: { type: 'object' } })), conversation: 'chat' };
-  const record = nextStep(state);
-  if (record.kind !== 'record') throw new Error(record.kind);
-  expect(record.input.messages[0]).toMatchObject({ output: { type: 'object' } });
-  const messages = recorded(record.input).messages.map((message) => ({ ...message, output: 'body-1' }));
-  let now = applyAll(
-    state,
-    { kind: 'record-started', at: 1001 },
-    { kind: 'recorded', recorded: { ...recorded(record.input), messages }, at: 1001 },
-  );
-  const misfits = (misfit: string | undefined): void => {
-    const step = nextStep(now);
-    if (step.kind !== 'call-model') throw new Error(step.kind);
-    expect(step.input.output).toBe('body-1');
-    now = applyAll(
-      now,
-      { kind: 'model-call-started', call: step.input.call, at: 1002 },
-      { kind: 'model-answered', answer: answer(step.input, misfit === undefined ? {} : { misfit }), at: 1003 },
-    );
-  };
-  misfits('no JSON');
-  expect(now.outbox.settle).toMatchObject([{ entry: { message: { role: 'user', text: expect.stringContaining('no JSON') } } }]);
-  now = settled(now);
-  const before = now;
-  misfits(undefined);
-  expect(now.ended[0]).toMatchObject({ stopReason: 'end', fits: true });
-  now = before;
-  misfits('still none');
-  expect(now.ended[0]).toMatchObject({ stopReason: 'failed', error: { type: 'output-schema' } });
+  const asked = apply(open(), said('a', { output: { type: 'object' } }));
+  const { state, input, done } = take(asked, 'model-step');
+  expect(input.write.messages[0]).toMatchObject({ output: { type: 'object' } });
+  const wrong = apply(state, done(answered(input, { misfit: 'no JSON' })));
+  const { state: again, input: repair, done: repaired } = take(wrong, 'model-step');
+  expect(repair.call.output).toBe('output-1');
+  expect(repair.write.settle).toMatchObject([{ entry: { message: { role: 'user', text: expect.stringContaining('no JSON') } } }]);
+  expect(apply(again, repaired(answered(repair))).ended[0]).toMatchObject({ stopReason: 'end', fits: true });
+  const still = apply(again, repaired(answered(repair, { misfit: 'still none' })));
+  expect(still.ended[0]).toMatchObject({ stopReason: 'failed', error: { type: 'output-schema' } });
 });
+
+/** Everything before the sub-agent's report, ended as it usually does. */
+function untilReport(state: ConversationState) {
+  const names: string[] = [];
+  for (let now = state; ;) {
+    const step = nextStep(now);
+    if (isEffect(step, 'report')) return { names, report: take(now, 'report') };
+    const { state: writing, input, done } = take(now, 'store-step');
+    names.push('store-step');
+    now = apply(writing, done(stored(input)));
+  }
+}

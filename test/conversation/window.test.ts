@@ -5,7 +5,7 @@ import { nextStep, type Step } from '../../src/conversation/next-step.js';
 import { slotsOf } from '../../src/conversation/slots.js';
 import type { ConversationState } from '../../src/conversation/state.js';
 import { statusOf } from '../../src/conversation/view.js';
-import { applyAll, open, putAway, said, settle, type Script } from './drive.js';
+import { answered, applyAll, evicted, isEffect, namesOf as kinds, open, said, settle, take, type Script } from './drive.js';
 
 /** Nobody consolidates: requests are taken, and no news comes. */
 const SILENT: Script = { consolidate: () => undefined };
@@ -34,50 +34,47 @@ function later(state: ConversationState, ms: number): ConversationState {
   return apply(state, { kind: 'time-passed', at: state.now + ms });
 }
 
-const kinds = (steps: readonly Step[]) => steps.map(({ kind }) => kind);
-
 describe('the window', () => {
   test('fifty messages are kept as they are; the one after them asks for all but the last ten, whole turns', () => {
     const { state: full, steps } = silently(25);
     expect(kinds(steps)).not.toContain('ask-memory');
     expect(statusOf(full, 0).window).toMatchObject({ messages: 50, limit: 50, consolidating: 0 });
-    const asked = silently(1, full).steps.find(({ kind }) => kind === 'ask-memory');
+    const asked = silently(1, full).steps.find((step) => isEffect(step, 'ask-memory'));
     expect(asked).toMatchObject({ input: { request: { requestId: 's1/1-42', slots: [[1, 42]], messages: 42, why: 'window' } } });
   });
 
   test('nobody waits for it: turns go on, with all their messages', () => {
     const { state } = silently(26);
     const { steps } = silently(3, state);
-    expect(kinds(steps).filter((kind) => kind === 'call-model')).toHaveLength(3);
-    expect(kinds(steps)).not.toContain('put-away');
-    const call = steps.find((step) => step.kind === 'call-model');
-    expect(call?.kind === 'call-model' && slotsOf(call.input.context)[0]).toBe(1);
+    expect(kinds(steps).filter((name) => name === 'model-step')).toHaveLength(3);
+    expect(kinds(steps)).not.toContain('evict');
+    const [call] = steps.filter((step) => isEffect(step, 'model-step'));
+    expect(slotsOf(call!.input.call.context)[0]).toBe(1);
   });
 
   test('once it is done the messages leave at the next border, and a recap stands for them in a new epoch', () => {
     const { state } = silently(26);
     const done = settle(news(state, 's1/1-42'), SILENT);
-    expect(done.steps[0]).toMatchObject({ kind: 'put-away', input: { archive: [[1, 42]], unfinished: [], recapSince: 1000 } });
+    expect(done.steps[0]).toMatchObject({ effect: 'evict', input: { archive: [[1, 42]], unfinished: [], recapSince: 1000 } });
     expect(done.state).toMatchObject({ epoch: 2, session: 1, context: [[43, 52]] });
-    const call = silently(1, done.state).steps.find((step) => step.kind === 'call-model');
-    expect(call).toMatchObject({ input: { recap: 'recap', context: [[43, 53]] } });
+    const call = silently(1, done.state).steps.find((step) => isEffect(step, 'model-step'));
+    expect(call).toMatchObject({ input: { call: { recap: 'recap', context: [[43, 53]] } } });
     expect(statusOf(done.state, 0).window).toMatchObject({ messages: 10, consolidating: 0, since: 1000 });
   });
 
   test('inside a turn nothing leaves', () => {
-    let { state } = silently(26);
-    state = apply(state, said('open', { at: state.now }));
-    const record = nextStep(state);
-    expect(record.kind).toBe('record');
-    state = news(apply(state, { kind: 'record-started', at: state.now }), 's1/1-42');
-    expect(nextStep(state).kind).toBe('wait');
+    const { state } = silently(26);
+    const calling = take(apply(state, said('open', { at: state.now })), 'model-step');
+    const told = news(calling.state, 's1/1-42');
+    expect(nextStep(told).kind).toBe('wait');
+    expect(take(apply(told, calling.done(answered(calling.input))), 'evict').input).toMatchObject({ archive: [[1, 42]] });
   });
 
   test('after its own timeout they leave all the same, with what is unfinished said', () => {
     const { state } = silently(26);
     expect(nextStep(later(state, 29_000)).kind).toBe('wait');
     expect(nextStep(later(state, 30_000))).toMatchObject({
-      kind: 'put-away',
+      effect: 'evict',
       input: { unfinished: [{ requestId: 's1/1-42', slots: [[1, 42]] }] },
     });
   });
@@ -105,16 +102,13 @@ describe('the window', () => {
   });
 });
 
-test('what cannot be put away rests by itself: messages are recorded and answered meanwhile', () => {
+test('what cannot leave rests by itself: messages are answered meanwhile', () => {
   const { state } = silently(26);
-  const failing = applyAll(
-    news(state, 's1/1-42'),
-    { kind: 'put-away-started', at: state.now },
-    { kind: 'put-away-failed', failure: { type: 'bad-memory', message: 'no', transient: false }, at: state.now },
-  );
+  const leaving = take(news(state, 's1/1-42'), 'evict');
+  const failing = apply(leaving.state, leaving.failed({ type: 'bad-memory', message: 'no', transient: false }));
   const { steps } = settle(apply(failing, said('meanwhile', { at: failing.now })), SILENT);
-  expect(kinds(steps).slice(0, 2)).toEqual(['record', 'call-model']);
-  expect(nextStep(later(failing, 1_000))).toMatchObject({ kind: 'put-away' });
+  expect(kinds(steps).slice(0, 2)).toEqual(['begin-turn', 'model-step']);
+  expect(nextStep(later(failing, 1_000))).toMatchObject({ effect: 'evict' });
 });
 
 test('a consolidation that comes too late is paid for all the same, once', () => {
@@ -146,18 +140,15 @@ describe('/new', () => {
     const waiting = settle(reset(talked(3)), SILENT).state;
     expect(nextStep(waiting)).toMatchObject({ kind: 'wait', until: waiting.window.ending?.until });
     const step = nextStep(later(waiting, 30_000));
-    expect(step).toMatchObject({ kind: 'put-away', input: { unfinished: [{ requestId: 's1/1-6' }], recapSince: null } });
+    expect(step).toMatchObject({ effect: 'evict', input: { unfinished: [{ requestId: 's1/1-6' }], recapSince: null } });
     const cleared = settle(later(waiting, 30_000)).state;
     expect(cleared.resets[0]?.result?.consolidation).toBe('raw-fallback');
     expect(news(cleared, 's1/1-6')).toEqual(cleared);
   });
 
   test('that came in the last moment is no fallback', () => {
-    const late = later(settle(reset(talked(3)), SILENT).state, 30_000);
-    const step = nextStep(late);
-    if (step.kind !== 'put-away') throw new Error(step.kind);
-    const result = { ...putAway(step.input), finished: true };
-    const cleared = applyAll(late, { kind: 'put-away-started', at: late.now }, { kind: 'put-away', result, at: late.now });
+    const late = take(later(settle(reset(talked(3)), SILENT).state, 30_000), 'evict');
+    const cleared = apply(late.state, late.done({ ...evicted(late.input), finished: true }));
     expect(cleared.resets[0]?.result?.consolidation).toBe('model');
   });
 
@@ -179,7 +170,7 @@ describe('/new', () => {
   test('during a consolidation of the window joins that one and asks for the rest', () => {
     const { state } = silently(26);
     const waiting = settle(reset(state), SILENT);
-    expect(waiting.steps.find(({ kind }) => kind === 'ask-memory')).toMatchObject({
+    expect(waiting.steps.find((step) => isEffect(step, 'ask-memory'))).toMatchObject({
       input: { request: { slots: [[43, 52]], why: 'reset' } },
     });
     const half = news(waiting.state, 's1/43-52');
@@ -190,9 +181,9 @@ describe('/new', () => {
   test('what is said meanwhile is the new session’s, and answered there', () => {
     const waiting = settle(reset(talked(2)), SILENT).state;
     const queued = settle(apply(waiting, said('next', { at: waiting.now })), SILENT);
-    expect(kinds(queued.steps)).toEqual(['record', 'wait']);
+    expect(kinds(queued.steps)).toEqual(['wait']);
     const { state, steps } = settle(news(queued.state, 's1/1-4'));
-    expect(steps.find(({ kind }) => kind === 'call-model')).toMatchObject({ input: { session: 2, context: [[5, 5]] } });
+    expect(steps.find((step) => isEffect(step, 'model-step'))).toMatchObject({ input: { session: 2, call: { context: [[5, 5]] } } });
     expect(state.turnsEnded).toBe(3);
   });
 
@@ -200,14 +191,8 @@ describe('/new', () => {
     let state = reset(talked(2));
     const failure = { type: 'connection', message: 'no', transient: true };
     for (const _ of [1, 2]) {
-      const step = nextStep(later(state, 2_500));
-      if (step.kind !== 'ask-memory') throw new Error(step.kind);
-      const { requestId } = step.input.request;
-      state = applyAll(
-        later(state, 2_500),
-        { kind: 'memory-ask-started', requestId, at: state.now },
-        { kind: 'memory-ask-failed', requestId, failure, at: state.now },
-      );
+      const asking = take(later(state, 4_500), 'ask-memory');
+      state = apply(asking.state, asking.failed(failure));
     }
     const cleared = settle(later(state, 26_000), SILENT);
     expect(cleared.state).toMatchObject({ session: 2, window: { owed: [] } });
@@ -220,25 +205,11 @@ describe('close', () => {
 
   test('consolidates as /new does, and then completes', () => {
     const waiting = settle(close(talked(2)), SILENT);
-    expect(waiting.steps[0]).toMatchObject({ kind: 'ask-memory', input: { request: { why: 'close' } } });
+    expect(waiting.steps[0]).toMatchObject({ effect: 'ask-memory', input: { request: { why: 'close' } } });
     expect(settle(news(waiting.state, 's1/1-4')).steps.at(-1)).toMatchObject({ kind: 'finish', outcome: { turns: 2 } });
   });
 
   test('of an empty conversation completes at once', () => {
     expect(kinds(settle(close(open())).steps)).toEqual(['finish']);
   });
-});
-
-test('a conversation of an earlier version goes on by its own rules: nothing is asked', () => {
-  const old = { ...talked(2), rules: 1 };
-  const { state, steps } = settle(apply(old, { kind: 'reset-requested', resetId: 'r', at: old.now }));
-  expect(kinds(steps)).toEqual(['consolidate', 'record', 'wait']);
-  expect(state.resets[0]?.result).toMatchObject({ session: 2, consolidation: 'nothing-to-do' });
-});
-
-test('one that was carried over from an earlier version has all of its context to be remembered', () => {
-  const { window: _, ...old } = talked(3);
-  const adopted = apply({ ...old, rules: 2 } as ConversationState, { kind: 'run-continued', at: 2000 });
-  const { steps } = settle(apply(adopted, { kind: 'reset-requested', resetId: 'r', at: 2000 }), SILENT);
-  expect(steps[0]).toMatchObject({ kind: 'ask-memory', input: { request: { slots: [[1, 6]], messages: 6 } } });
 });
