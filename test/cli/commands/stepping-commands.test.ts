@@ -20,7 +20,7 @@ let world: World;
 beforeAll(async () => {
   world = await startWorld({
     files: { 'a.txt': 'content' },
-    agent: { tools: ['read_file'], context: { thresholds: { soft: 5_000, hard: 6_000, truncation: 7_000 }, autoCompactEnabled: false } },
+    agent: { tools: ['read_file', 'get_time'], context: { thresholds: { soft: 5_000, hard: 6_000, truncation: 7_000 }, autoCompactEnabled: false } },
     answer: (request) =>
       JSON.stringify(request.system ?? '').includes('You condense a part of a conversation') ? text(SUMMARY) : stage.answer(request),
   });
@@ -47,13 +47,15 @@ test('a conversation is stepped through from the command line, and says each tim
   const id = await stepped();
   stage.play(id, callTool('read_file', { path: 'a.txt' }), text('It says: content.'));
   await world.client.message(id, { id: 'm1', text: say(id, 'read it') });
+  expect((await perdura(['show', id])).stdout).toMatch(/^waits  turn_0001 message of \d+ B  /);
   const first = await perdura(['step', id]);
   expect(first.stdout).toContain('event       take message m1');
-  expect(first.stdout).toContain('next        call anthropic/claude-test (turn_0001/m1)');
+  // Which model it is, the first step of a turn reads.
+  expect(first.stdout).toContain('next        call the model (turn_0001/m1)');
   expect(first.stderr).toContain('temporal workflow update execute --name step');
   const inspected = await perdura(['inspect', id]);
   expect(inspected.stdout).toMatch(/mode +stepping/);
-  expect(inspected.stdout).toMatch(/next +call anthropic/);
+  expect(inspected.stdout).toMatch(/next +call the model/);
   const { steps } = await json<{ steps: { did: string }[] }>('step', id, '--count', '10');
   expect(steps.map(({ did }) => did)).toEqual(['model-call', 'tool-run', 'model-call', 'nothing']);
   expect(await json('mode', id)).toMatchObject({ id, mode: 'stepping', stepLock: null, next: null, thresholds: { hard: 6_000 } });
@@ -104,7 +106,7 @@ test('a chat in lines is stepped through, and the answer comes with the step tha
   const { stdout, stderr, code } = await perdura(['chat', '-r', id], `${say(id, 'hi')}\n/mode\n/step\n/step\n/mode auto\n`);
   expect({ code, stderr }).toMatchObject({ code: 0 });
   expect(stderr).toContain('it is taken by /step');
-  expect(stdout).toMatch(/event +take message[^]*model-call +call anthropic[^]*Hello\.[^]*mode +auto/);
+  expect(stdout).toMatch(/event +take message[^]*model-call +call the model[^]*Hello\.[^]*mode +auto/);
 });
 
 test('the events of a conversation and the states after them are printed, from a turn on where one is named', async () => {
@@ -139,6 +141,22 @@ test('the events of a conversation and the states after them are printed, from a
   });
   expect(await perdura(['debug', id])).toMatchObject({ code: 2, stderr: expect.stringContaining('needs a terminal') });
   expect(await perdura(['debug', 'nobody-has-this', '-o', 'json'])).toMatchObject({ code: 4 });
+});
+
+test('a quick tool is named where it rides, and with its outcome and its time where the step ends', async () => {
+  const id = world.id();
+  await world.client.start(id);
+  stage.play(id, callTool('get_time', {}), text('It is late.'));
+  await world.client.send(id, say(id, 'what time is it?'));
+  const { events } = await json<{ events: { kind: string; effect?: string; words: string }[] }>('debug', id);
+  const steps = events.filter(({ effect }) => effect === 'model-step').map(({ words }) => words);
+  expect(steps).toEqual([
+    expect.stringMatching(/^model step started: turn_0001\/m1 · writes /),
+    expect.stringMatching(/^model step completed: turn_0001\/m1 tool-calls asks for get_time$/),
+    'model step started: turn_0001/m2 · rides: get_time (turn_0001/c1)',
+    expect.stringMatching(/^model step completed: get_time \(turn_0001\/c1\) ok in \d+ ms · turn_0001\/m2 end “It is late\.”$/),
+  ]);
+  expect(events.filter(({ effect }) => effect === 'run-tool')).toEqual([]);
 });
 
 test('why it forgot a turn: the compaction, its summary, the turns that went with it, who made it of what', async () => {
