@@ -8,7 +8,7 @@ import type { FeedEvent } from './contract.js';
 import type { Settlement, StepFailure } from './effects.js';
 import type { Entry, ToolOutcome } from './message.js';
 import type { ConversationState } from './state.js';
-import { isRunningTool } from './turn-access.js';
+import { isRunningTool, wasTried } from './turn-access.js';
 import { turnId } from './turn-id.js';
 import type { ToolCall, Turn } from './turn-state.js';
 
@@ -16,7 +16,7 @@ const MAX_FEED = 64;
 
 /** What the model is told of a call without a result of its own. */
 export function answerFor(state: ConversationState, turn: Turn, call: ToolCall, failure: StepFailure | null): Settlement {
-  const hasRun = isRunningTool(state, call.id) || failure !== null || hasRidden(turn, call);
+  const hasRun = failure !== null || mayHaveRun(state, turn, call);
   const [outcome, text]: [ToolOutcome, string] =
     call.status === 'delegated'
       ? ['unknown', 'Interrupted: the sub-agent was told to stop, and did not report in time. What it has done is unknown.']
@@ -28,9 +28,10 @@ export function answerFor(state: ConversationState, turn: Turn, call: ToolCall, 
   return { effect: call.id, entry: resultEntry(state, turn, call, outcome, text) };
 }
 
-/** An attempt at the step that it rides on may have run it. */
-function hasRidden({ doing }: Turn, { id }: ToolCall): boolean {
-  return doing.kind === 'model' && doing.call.failures > 0 && doing.riding.some((call) => call.id === id);
+/** It runs, or an attempt at the step that it rides on may have run it. */
+export function mayHaveRun(state: ConversationState, { doing }: Turn, { id }: ToolCall): boolean {
+  const hasRidden = wasTried(state) && doing.kind === 'model' && doing.riding.some((call) => call.id === id);
+  return isRunningTool(state, id) || hasRidden;
 }
 
 export function resultEntry(state: ConversationState, turn: Turn, call: ToolCall, outcome: ToolOutcome, text: string): Entry {

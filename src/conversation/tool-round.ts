@@ -4,6 +4,7 @@
  * T2  A result counts only for the call that is in flight; what comes later is dropped.
  * T3  Before the next model call, every tool call of an answer in the context has its result in the context.
  */
+import { abandon } from './costs.js';
 import { toolEntry } from './entries.js';
 import { countResult } from './citing.js';
 import type { EventOf } from './event.js';
@@ -132,7 +133,9 @@ export function failTool(state: ConversationState, { id, failure }: Failed<'run-
   const call = openToolCalls(state).find((one) => one.id === id);
   if (!call || !state.turn) return state; // T2
   const settled = settle(state, [answerFor(state, state.turn, call, failure)]);
-  return endRoundIfDone(withToolCalls(settled, (other) => (other === call ? { ...call, status: 'done' } : other)));
+  // It may have committed before it was lost: then its fence tells what it cost.
+  const given = abandon(settled, [id]);
+  return endRoundIfDone(withToolCalls(given, (other) => (other === call ? { ...call, status: 'done' } : other)));
 }
 
 /**

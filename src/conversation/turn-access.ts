@@ -22,6 +22,12 @@ export function currentModelCall({ turn }: ConversationState): ModelCall | undef
   return turn?.doing.kind === 'model' ? turn.doing.call : undefined;
 }
 
+/** An attempt at the model call has begun: it may have run what rides on it, or committed, and been lost after that. */
+export function wasTried(state: ConversationState): boolean {
+  const call = currentModelCall(state);
+  return call !== undefined && (call.failures > 0 || state.retries[call.id] !== undefined || callsInFlight(state).includes(call.id));
+}
+
 export function isCalling(state: ConversationState): boolean {
   return isRunning(state, 'model-step');
 }

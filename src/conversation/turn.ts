@@ -11,12 +11,12 @@ import { abandon } from './costs.js';
 import { runningChildren } from './delegation.js';
 import { withHint } from './hint.js';
 import { withoutRetry } from './lifecycle.js';
-import { announce, answerFor, settle } from './settlement.js';
+import { announce, answerFor, mayHaveRun, settle } from './settlement.js';
 import { withSlot } from './slots.js';
 import type { ConversationState } from './state.js';
 import { joinSteering, steeringBecomesNext } from './steering.js';
 import { estimateTokens } from './token-usage.js';
-import { callsInFlight, closeRound, currentModelCall, openToolCalls, withToolCalls, withTurn } from './turn-access.js';
+import { callsInFlight, closeRound, currentModelCall, openToolCalls, wasTried, withToolCalls, withTurn } from './turn-access.js';
 import { turnId } from './turn-id.js';
 import type { ToolCall } from './turn-state.js';
 import { NO_USAGE } from './usage.js';
@@ -138,16 +138,14 @@ export function endWithOpenCalls(state: ConversationState, stopReason: StopReaso
   const { turn } = state;
   if (!turn) return state;
   const call = currentModelCall(state);
-  const tried = call && (callsInFlight(state).includes(call.id) || call.failures > 0);
+  const tried = wasTried(state) ? call : undefined;
   const open = openToolCalls(state);
   const settled = settle(state, [
-    ...(tried ? [{ effect: call.id, entry: null }] : []),
+    ...(tried ? [{ effect: tried.id, entry: null }] : []),
     ...open.map((one) => answerFor(state, turn, one, null)),
   ]);
-  const given = giveUp(
-    settled,
-    open.map(({ id }) => id),
-  );
+  const ran = open.filter((one) => mayHaveRun(state, turn, one)).map(({ id }) => id);
+  const given = giveUp(settled, tried ? [tried.id, ...ran] : ran);
   const closed = turn.doing.kind === 'tools' ? closeRound(given, turn.doing.calls) : given;
   return endTurn(
     withToolCalls(closed, (one) => ({ ...one, status: 'done' })),
@@ -156,10 +154,8 @@ export function endWithOpenCalls(state: ConversationState, stopReason: StopReaso
   );
 }
 
-/** What they cost will be told by their fence or by themselves, once. */
-function giveUp(state: ConversationState, tools: readonly string[]): ConversationState {
-  const ids = callsInFlight(state);
-  if (ids.length === 0) return state;
+/** What they cost will be told by their fence or by themselves, once; also of one that has failed, and had committed all the same. */
+function giveUp(state: ConversationState, ids: readonly string[]): ConversationState {
   const inFlight = state.inFlight.filter(({ effect }) => effect !== 'model-step' && effect !== 'run-tool');
-  return abandon({ ...state, inFlight }, [...new Set([...ids, ...tools])]);
+  return abandon({ ...state, inFlight }, ids);
 }
