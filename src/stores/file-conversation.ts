@@ -2,21 +2,23 @@
  * One conversation's journal, held open as an index in memory.
  *
  * O1  A reader looks at the size of the journal first and folds what others have appended; nothing new costs one `stat`.
- * O2  A writer holds the lock, folds, decides, appends one line, waits for the disk, and folds that line as anybody would: the
- *     answer is what the journal says, not what the writer meant.
- * O3  `raw_traces.jsonl` is derived: appended after the journal, not synced, and written anew whenever its size is not that of
- *     the journal's traces (a worker died in between, a line is torn, somebody edited it).
+ * O2  A writer holds the lock, folds, decides, appends one line, folds that line as any other process would, and waits for the disk:
+ *     the answer is what the journal says, not what the writer meant.
+ * O3  `raw_traces.jsonl` is derived: appended after the journal while that goes to the disk, not synced, and written anew whenever its
+ *     size is not that of the journal's traces (a worker died in between, a line is torn, a person edited it).
  * O4  So is `raw_traces_archive.jsonl`, of the archived entries. It changes with an archiving or a restoring alone, and only then, and
  *     at the first opening, is it looked at: recording and committing know nothing of it.
  */
-import { open, stat } from 'node:fs/promises';
+import { statSync, type Stats } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
 import type { Entry } from '../conversation/message.js';
-import { isAbsent, isForeign } from './file-errors.js';
+import { isForeign } from './file-errors.js';
+import type { FileHandles } from './file-handles.js';
 import { emptyIndex, foldLine, type JournalIndex, type JournalLine } from './file-journal.js';
-import { appendLines, readNewLines, UNREAD } from './file-lines.js';
-import { withLock } from './file-lock.js';
+import { readNewLines, UNREAD } from './file-lines.js';
+import type { WithLock } from './file-lock.js';
 import { createTurns } from './turns.js';
 
 export interface OpenConversation {
@@ -30,11 +32,15 @@ export interface OpenConversation {
 
 export interface ConversationFiles {
   readonly dir: string;
+  readonly handles: FileHandles;
+  readonly withLock: WithLock;
+  /** Folders whose name in their parent is known to be on the disk. */
+  readonly synced: Set<string>;
   readonly traceLines?: (entry: Entry) => readonly string[];
   readonly log?: (line: string) => void;
 }
 
-export function openConversation({ dir, traceLines, log }: ConversationFiles): OpenConversation {
+export function openConversation({ dir, handles, withLock, synced, traceLines, log }: ConversationFiles): OpenConversation {
   const journal = join(dir, 'journal.jsonl');
   const traces = join(dir, 'raw_traces.jsonl');
   const archive = join(dir, 'raw_traces_archive.jsonl');
@@ -85,18 +91,20 @@ export function openConversation({ dir, traceLines, log }: ConversationFiles): O
     return added;
   }
 
-  async function append(line: string): Promise<string> {
+  async function append(line: string): Promise<void> {
     const begins = reading.ino === 0;
-    const after = await appendLines(journal, `${line}\n`, reading, { sync: true });
-    if (begins) await syncUpwards(dir);
-    if (after === undefined) return fold();
-    reading = after;
-    return foldOne(line);
+    const appended = handles.append(journal, `${line}\n`, reading, { sync: true });
+    const follow = async (): Promise<void> => {
+      if (appended.reading === undefined) return followTraces(await fold());
+      reading = appended.reading;
+      return followTraces(foldOne(line));
+    };
+    await Promise.all([appended.synced, begins && syncUpwards(dir, synced), follow()]);
   }
 
   async function followArchive(): Promise<void> {
     const text = toArchiveText();
-    if ((await sizeOf(archive)) !== Buffer.byteLength(text)) await writeFileAtomic(archive, text, { fsync: false });
+    if (sizeOf(archive) !== Buffer.byteLength(text)) await writeFileAtomic(archive, text, { fsync: false });
   }
 
   /** Never fails a write that the journal has: what is derived is derived again next time. */
@@ -104,9 +112,9 @@ export function openConversation({ dir, traceLines, log }: ConversationFiles): O
     if (traceLines === undefined) return;
     try {
       if (moved) await followArchive();
-      const size = await sizeOf(traces);
+      const { ino, size } = statOf(traces) ?? UNREAD;
       if (size === traceBytes - Buffer.byteLength(added) && !moved) {
-        if (added !== '') await appendLines(traces, added, UNREAD, { sync: false });
+        if (added !== '') handles.append(traces, added, { ino, end: size, size }, { sync: false });
       } else if (moved || size !== traceBytes) {
         await writeFileAtomic(traces, toTraceText([...index.entries.values()].filter(isActive)), { fsync: false });
       }
@@ -130,8 +138,8 @@ export function openConversation({ dir, traceLines, log }: ConversationFiles): O
           return { ...emptyIndex(), skipped: 1 };
         }
         if (!checked && reading.ino !== 0 && traceLines !== undefined) {
-          moved &&= (await sizeOf(archive)) !== Buffer.byteLength(toArchiveText());
-          if (moved || (await sizeOf(traces)) !== traceBytes) {
+          moved &&= sizeOf(archive) !== Buffer.byteLength(toArchiveText());
+          if (moved || sizeOf(traces) !== traceBytes) {
             await withLock(join(dir, 'lock'), async () => followTraces(await fold())).catch((error: unknown) =>
               log?.(`cannot rebuild ${traces}: ${String(error)}; the next write to this conversation tries again`),
             );
@@ -146,33 +154,40 @@ export function openConversation({ dir, traceLines, log }: ConversationFiles): O
         withLock(join(dir, 'lock'), async () => {
           await fold();
           const line = decide(index);
-          if (line !== undefined) await followTraces(await append(JSON.stringify(line)));
+          if (line !== undefined) await append(JSON.stringify(line));
           return index;
         }),
       ),
   };
 }
 
-async function sizeOf(path: string): Promise<number> {
-  return stat(path).then(
-    ({ size }) => size,
-    (error: unknown) => {
-      if (isAbsent(error)) return 0;
-      throw error;
-    },
-  );
+function statOf(path: string): Stats | undefined {
+  return statSync(path, { throwIfNoEntry: false });
 }
 
-/** A new file survives a power cut only when the folders that name it are on the disk too: life, conversation, conversations, scope, agents. */
-async function syncUpwards(dir: string): Promise<void> {
-  let folder = dir;
-  for (let level = 0; level < 6; level += 1) {
-    const handle = await open(folder, 'r');
-    try {
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-    folder = dirname(folder);
+function sizeOf(path: string): number {
+  return statOf(path)?.size ?? 0;
+}
+
+/**
+ * A new file survives a power cut only when the folders that name it are on the disk too: life, conversation, conversations, scope, agents.
+ * The upper ones hold many; they are remembered.
+ */
+async function syncUpwards(dir: string, synced: Set<string>): Promise<void> {
+  const folders: string[] = [];
+  for (let folder = dir; folders.length < 6; folder = dirname(folder)) {
+    folders.push(folder);
+    if (synced.has(folder)) break;
+  }
+  await Promise.all(folders.map(syncFolder));
+  for (const folder of folders.slice(2)) synced.add(folder);
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
   }
 }

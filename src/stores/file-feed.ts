@@ -10,8 +10,9 @@ import type { JsonValue } from '../conversation/message.js';
 import { decodeJson } from './entry-codec.js';
 import { createFeedPosition, cursorBefore, OLDEST, parseCursor, RESYNC, toCursor } from './feed-cursor.js';
 import { toUnavailable } from './file-errors.js';
-import { appendLines, readNewLines, UNREAD, type Reading } from './file-lines.js';
-import { withLock } from './file-lock.js';
+import type { FileHandles } from './file-handles.js';
+import { readNewLines, UNREAD, type Reading } from './file-lines.js';
+import type { WithLock } from './file-lock.js';
 import { conversationDir } from './file-paths.js';
 import { watchFolder } from './file-watch.js';
 import { REMEMBERED_EVENT_IDS, type Feed, type LiveEvent } from './store.js';
@@ -37,8 +38,14 @@ interface FeedEnd {
 /** Feeds whose end is remembered; others are read from their start. */
 const REMEMBERED = 256;
 
-/** `close` ends all its readers. */
-export function createFileFeed(dir: string, { maxLength }: { readonly maxLength: number }): Feed & { close(): void } {
+export interface FileFeedOptions {
+  readonly maxLength: number;
+  readonly handles: FileHandles;
+  readonly withLock: WithLock;
+}
+
+/** `close` ends all its readers, and waits for the events that are being written. */
+export function createFileFeed(dir: string, { maxLength, handles, withLock }: FileFeedOptions): Feed & { close(): Promise<void> } {
   const closing = new AbortController();
   const ends = new Map<string, FeedEnd>();
 
@@ -67,7 +74,7 @@ export function createFileFeed(dir: string, { maxLength }: { readonly maxLength:
             const lines = fresh.map(
               ({ id, event }, i) => `${JSON.stringify({ cursor: toCursor(end.birth, end.last + 1 + i), id, event })}\n`,
             );
-            const after = await appendLines(path, lines.join(''), end.reading, { sync: false });
+            const { reading: after } = handles.append(path, lines.join(''), end.reading, { sync: false });
             // Otherwise the next one reads what is there.
             if (after === undefined) return;
             Object.assign(end, { reading: after, last: end.last + fresh.length });
@@ -88,7 +95,10 @@ export function createFileFeed(dir: string, { maxLength }: { readonly maxLength:
       }
     },
 
-    close: () => closing.abort(),
+    async close() {
+      closing.abort();
+      await Promise.all([...ends.values()].map(({ inTurn }) => inTurn(async () => undefined)));
+    },
   };
 }
 

@@ -1,7 +1,7 @@
 /** A file of lines that grows at its end, held as what its lines come to. Many may read it; who writes holds a lock of the caller's. */
-import { readFile } from 'node:fs/promises';
+import { open, readFile } from 'node:fs/promises';
 import { isAbsent, isForeign } from './file-errors.js';
-import { appendLines, readNewLines, UNREAD } from './file-lines.js';
+import { readNewLines, UNREAD } from './file-lines.js';
 import { replaceFile } from './file-lists.js';
 import { createTurns } from './turns.js';
 
@@ -51,7 +51,14 @@ export function foldLines<State>({ path, empty, fold }: Folding<State>): FoldedL
 
     append: (...lines) =>
       inTurn(async () => {
-        await appendLines(path, lines.map((line) => `${line}\n`).join(''), reading, { sync: true });
+        const torn = reading.size > reading.end;
+        const file = await open(path, 'a');
+        try {
+          await file.appendFile((torn ? '\n' : '') + lines.map((line) => `${line}\n`).join(''));
+          await file.datasync();
+        } finally {
+          await file.close();
+        }
       }),
 
     rewrite: (change) =>

@@ -5,8 +5,8 @@
  * N2  Whoever appends after a torn line ends it first; it then is one unreadable line, and ours begins on its own.
  * N3  A file that was replaced or cut is read again from its start.
  */
-import { open, stat, type FileHandle } from 'node:fs/promises';
-import { isAbsent } from './file-errors.js';
+import { open, type FileHandle } from 'node:fs/promises';
+import { statSync } from 'node:fs';
 
 /** How far a file has been read: `end` is after its last newline; bytes from there to `size` are torn or just being written. */
 export interface Reading {
@@ -21,10 +21,7 @@ const CHUNK = 1 << 20;
 
 /** Reads the whole lines after `from`; `restart` is called before the first one when the file is another than before (N3). */
 export async function readNewLines(path: string, from: Reading, take: (line: string) => void, restart: () => void): Promise<Reading> {
-  const now = await stat(path).catch((error: unknown) => {
-    if (isAbsent(error)) return undefined;
-    throw error;
-  });
+  const now = statSync(path, { throwIfNoEntry: false });
   if (now !== undefined && now.ino === from.ino && now.size === from.size) return from;
   const replaced = from.ino !== 0 && (now === undefined || now.ino !== from.ino || now.size < from.end);
   if (replaced) restart();
@@ -64,28 +61,4 @@ async function readLines(file: FileHandle, start: number, take: (line: string) =
 function indexOfNewline(buffer: Buffer, from: number, until: number): number {
   const at = buffer.indexOf(0x0a, from);
   return at < until ? at : -1;
-}
-
-/**
- * Appends whole lines after what was read; `sync` waits until they are on the disk. Answers with the reading that includes them,
- * or undefined when there is more to read: a torn line that is now ended, or what somebody else has written in between.
- */
-export async function appendLines(
-  path: string,
-  lines: string,
-  before: Reading,
-  { sync }: { readonly sync: boolean },
-): Promise<Reading | undefined> {
-  const torn = before.size > before.end;
-  const bytes = Buffer.from(torn ? `\n${lines}` : lines);
-  const file = await open(path, 'a');
-  try {
-    await file.appendFile(bytes);
-    if (sync) await file.datasync();
-    const { ino, size } = await file.stat();
-    const alone = !torn && size === before.size + bytes.length && (before.ino === 0 || before.ino === ino);
-    return alone ? { ino, end: size, size } : undefined;
-  } finally {
-    await file.close();
-  }
 }

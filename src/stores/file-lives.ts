@@ -6,12 +6,13 @@ import { readdir, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Beginning, Cut } from '../conversation/lives.js';
 import { codeOf, isAbsent, isForeign, toUnavailable } from './file-errors.js';
+import type { FileHandles } from './file-handles.js';
 import { changeList, readList, type ListFile } from './file-lists.js';
 import { conversationDir, conversationsDir, toFileName } from './file-paths.js';
 import { decodeBeginning, decodeCut, decodeFork, type Fork } from './lives-codec.js';
 import type { ConversationKey, Entries, Lives } from './store.js';
 
-export function createFileLives(dir: string, { archive }: Pick<Entries, 'archive'>): Lives {
+export function createFileLives(dir: string, { archive }: Pick<Entries, 'archive'>, handles: Pick<FileHandles, 'forget'>): Lives {
   const beginnings = (key: ConversationKey): ListFile<Beginning> => listIn(dir, key, 'lineage', decodeBeginning);
   const cutsOf = (key: ConversationKey): ListFile<Cut> => listIn(dir, key, 'cuts', decodeCut);
   const forksOf = (key: ConversationKey): ListFile<Fork> => listIn(dir, key, 'forks', decodeFork);
@@ -79,6 +80,7 @@ export function createFileLives(dir: string, { archive }: Pick<Entries, 'archive
         await inWords(file, `delete ${key.conversation}`, () => changeList(file, (forks) => forks.filter((fork) => !isSame(fork, key))));
       }
       const folder = conversationDir(dir, key);
+      handles.forget(folder);
       try {
         await rm(folder, { recursive: true, force: true, maxRetries: 3 });
         await rmdir(dirname(folder));

@@ -1,16 +1,19 @@
 /**
- * One writer at a time, across the processes of one machine. The lock is a symbolic link whose target names its holder: made in
- * one step with its content, so nobody ever sees an empty one.
+ * One writer at a time, across the processes of one machine. The lock names its holder and is made in one step with its content, so
+ * that no process ever sees an empty one: a hard link to the card of the process (`<dir>/locks/<pid>-<started>`), or, where the
+ * file system has no hard links or the card is elsewhere, a symbolic link whose target is the name. A hard link needs no inode and
+ * is several times cheaper.
  *
  * K1  It is held for one write, milliseconds; two workers take turns.
- * K2  It is stale when its holder is dead, was of an earlier boot, or has held it for 10 s. A stale one is taken over at once.
+ * K2  It is stale when its holder is dead, was of an earlier boot, or has held it (with a card: has taken no lock at all) for 10 s.
+ *     A stale one is taken over at once.
  * K3  A fresh one of another host is refused: files on a network drive give no promise that ours would hold.
  * K4  It only keeps order. Should two ever hold it (a process stopped for 10 s and woken), the journal's own order decides.
  */
-import { readFileSync } from 'node:fs';
-import { lstat, mkdir, readlink, symlink, unlink } from 'node:fs/promises';
+import { linkSync, mkdirSync, readdirSync, readFileSync, rmdirSync, unlinkSync, writeFileSync } from 'node:fs';
+import { lstat, mkdir, readFile, readlink, symlink, unlink } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { codeOf, isAbsent } from './file-errors.js';
 import { StoreUnavailable } from './store.js';
@@ -27,25 +30,89 @@ interface Holder {
   readonly started: number;
 }
 
-export async function withLock<T>(path: string, work: () => Promise<T>): Promise<T> {
-  const mine = JSON.stringify(self());
-  await acquire(path, mine);
+/** Runs work while it holds the lock at a path. */
+export type WithLock = <T>(path: string, work: () => Promise<T>) => Promise<T>;
+
+/** For locks that are taken now and then: no card is needed. */
+export const withLock: WithLock = (path, work) => holding(path, work, () => false);
+
+export interface Locks {
+  readonly withLock: WithLock;
+  /** Takes the card away; a lock that is asked for afterwards brings it back. */
+  close(): void;
+}
+
+/** For locks that are taken all the time, in folders below `dir`. */
+export function createLocks(dir: string): Locks {
+  const folder = join(dir, 'locks');
+  const { pid, started } = self();
+  const card = join(folder, `${pid}-${started}`);
+  let hasCards = true;
+
+  const tryLink = (path: string): boolean => {
+    if (!hasCards) return false;
+    for (let attempt = 0; attempt < 2; attempt += 1) {
+      try {
+        linkSync(card, path);
+        return true;
+      } catch (error) {
+        if (codeOf(error) === 'EEXIST') return false;
+        if (!isAbsent(error)) {
+          hasCards = false;
+          return false;
+        }
+        mkdirSync(dirname(path), { recursive: true });
+        writeCard(folder, card);
+      }
+    }
+    return false;
+  };
+  return {
+    withLock: (path, work) => holding(path, work, tryLink),
+    close() {
+      try {
+        unlinkSync(card);
+        rmdirSync(folder);
+      } catch {
+        // It was never made, or other processes have theirs there.
+      }
+    },
+  };
+}
+
+function writeCard(folder: string, card: string): void {
+  mkdirSync(folder, { recursive: true });
+  for (const name of readdirSync(folder)) removeIfLeft(join(folder, name));
+  writeFileSync(card, selfText());
+}
+
+/** The card of a process that is dead. */
+function removeIfLeft(card: string): void {
+  try {
+    if (isGone(parseHolder(readFileSync(card, 'utf8')))) unlinkSync(card);
+  } catch {
+    // Another process was first, or it is none of ours.
+  }
+}
+
+async function holding<T>(path: string, work: () => Promise<T>, tryLink: (path: string) => boolean): Promise<T> {
+  if (!tryLink(path)) await acquire(path, tryLink);
   const since = Date.now();
   try {
     return await work();
   } finally {
-    // Only ours: held that long, it may have been taken over (K2).
-    if (Date.now() - since < STALE_AFTER_MS / 2 || (await holderAt(path)) === mine) await removeIfThere(path);
+    // Only our own: held that long, it may have been taken over (K2).
+    if (Date.now() - since < STALE_AFTER_MS / 2 || (await holderAt(path)) === selfText()) removeNow(path);
   }
 }
 
-async function acquire(path: string, mine: string): Promise<void> {
+async function acquire(path: string, tryLink: (path: string) => boolean): Promise<void> {
   const deadline = Date.now() + PATIENCE_MS;
-  while (!(await create(path, mine))) {
+  while (!tryLink(path) && !(await create(path))) {
     const holder = await holderAt(path);
     if (holder === undefined) continue;
     if (await isStale(path, holder)) {
-      await takeOver(path, holder, mine);
+      await takeOver(path, holder);
       continue;
     }
     const other = parseHolder(holder);
@@ -64,9 +131,9 @@ async function acquire(path: string, mine: string): Promise<void> {
   }
 }
 
-async function create(path: string, mine: string): Promise<boolean> {
+async function create(path: string): Promise<boolean> {
   try {
-    await symlink(mine, path);
+    await symlink(selfText(), path);
     return true;
   } catch (error) {
     if (codeOf(error) === 'EEXIST') return false;
@@ -77,9 +144,9 @@ async function create(path: string, mine: string): Promise<boolean> {
 }
 
 /** Two may find the same stale lock: the second must not remove the first one's new lock, so removing has a lock of its own. */
-async function takeOver(path: string, stale: string, mine: string): Promise<void> {
+async function takeOver(path: string, stale: string): Promise<void> {
   const guard = `${path}.takeover`;
-  if (!(await create(guard, mine))) {
+  if (!(await create(guard))) {
     const other = await holderAt(guard);
     if (other !== undefined && (await isStale(guard, other))) await removeIfThere(guard);
     else await delay(1);
@@ -93,11 +160,7 @@ async function takeOver(path: string, stale: string, mine: string): Promise<void
 }
 
 async function isStale(path: string, holder: string): Promise<boolean> {
-  const { pid, host, boot, started } = parseHolder(holder) ?? {};
-  const me = self();
-  if (host === me.host && pid !== undefined) {
-    if (boot !== me.boot || (pid === me.pid && started !== me.started) || !isAlive(pid)) return true;
-  }
+  if (isGone(parseHolder(holder))) return true;
   const since = await lstat(path).then(
     ({ ctimeMs }) => ctimeMs,
     () => Date.now(),
@@ -105,8 +168,20 @@ async function isStale(path: string, holder: string): Promise<boolean> {
   return Date.now() - since > STALE_AFTER_MS;
 }
 
-function self(): Holder {
-  return { pid: process.pid, host: hostname(), boot: bootId(), started: Math.round(performance.timeOrigin) };
+/** Whether this holder is a process of this machine that has ended. */
+function isGone(holder: Holder | undefined): boolean {
+  const me = self();
+  if (holder?.host !== me.host) return false;
+  return holder.boot !== me.boot || (holder.pid === me.pid && holder.started !== me.started) || !isAlive(holder.pid);
+}
+
+const self = once((): Holder => ({ pid: process.pid, host: hostname(), boot: bootId(), started: Math.round(performance.timeOrigin) }));
+const selfText = once(() => JSON.stringify(self()));
+
+/** What never changes while a process lives. */
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => (made ??= { value: make() }).value;
 }
 
 /** Linux names each boot; elsewhere a reboot shows by the age of the lock. */
@@ -127,12 +202,14 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** The target of the link; of what is no link (a foreign file) its name, which is no holder and gets stale by its age. */
+/** The name that the lock has. What is no lock has its path for a name: that is no holder, and it gets stale by its age. */
 async function holderAt(path: string): Promise<string | undefined> {
   try {
     return await readlink(path);
   } catch (error) {
-    return isAbsent(error) ? undefined : path;
+    if (isAbsent(error)) return undefined;
+    const text = await readFile(path, 'utf8').catch(() => '');
+    return parseHolder(text) ? text : path;
   }
 }
 
@@ -150,4 +227,12 @@ async function removeIfThere(path: string): Promise<void> {
   await unlink(path).catch((error: unknown) => {
     if (!isAbsent(error)) throw error;
   });
+}
+
+function removeNow(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch (error) {
+    if (!isAbsent(error)) throw error;
+  }
 }

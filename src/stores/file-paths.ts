@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { ConversationKey, ScopeKey } from './store.js';
 
 const LONGEST = 160;
+const PLAIN = /^[A-Za-z0-9_-][A-Za-z0-9._-]*$/;
 
 export function scopeDir(dir: string, { scope }: ScopeKey): string {
   return join(dir, 'agents', toFileName(scope));
@@ -22,6 +23,7 @@ export function conversationDir(dir: string, key: ConversationKey): string {
  * long for a file system ends in its hash; `~` stands in no other.
  */
 export function toFileName(id: string): string {
+  if (id.length <= LONGEST && PLAIN.test(id)) return id;
   const name = Array.from(Buffer.from(id), toPlain).join('').replace(/^\./, '%2E');
   if (name.length === 0) return '%';
   if (name.length <= LONGEST) return name;

@@ -9,7 +9,7 @@
  *   lineage.jsonl, cuts.jsonl, forks.jsonl
  *                     how it stands on other lives, and others on it (file-lives.ts)
  *   feed.jsonl        live events, bounded, not synced
- *   lock, *.lock      who writes just now
+ *   lock, *.lock      who writes just now (file-lock.ts)
  *
  * and in `<dir>/agents/<scope>/` what all its conversations share: semantic.jsonl, and MEMORY.md and HISTORY (file-documents.ts).
  * What is accepted of the MCP servers of an agent lies in `<dir>/pins/<agent>.jsonl`.
@@ -20,7 +20,7 @@ import { join, resolve } from 'node:path';
 import type { Entry } from '../conversation/message.js';
 import { countSlots, slotsOf } from '../conversation/slots.js';
 import { createFileBodies } from './file-bodies.js';
-import { openConversation, type OpenConversation } from './file-conversation.js';
+import { openConversation, type ConversationFiles, type OpenConversation } from './file-conversation.js';
 import { describeBatch } from './describe-batch.js';
 import { createFileDocuments } from './file-documents.js';
 import { toUnavailable } from './file-errors.js';
@@ -28,7 +28,9 @@ import { createFileEpisodes } from './file-episodes.js';
 import { createFileFacts } from './file-facts.js';
 import { createFileFeed } from './file-feed.js';
 import { createFileLives } from './file-lives.js';
+import { createFileHandles } from './file-handles.js';
 import { lineOf, outcomeOf, settlementOf } from './file-journal.js';
+import { createLocks } from './file-lock.js';
 import { conversationDir } from './file-paths.js';
 import { createFilePins } from './file-pins.js';
 import { withSharedEntries } from './shared-entries.js';
@@ -48,16 +50,20 @@ export interface FileStoreOptions {
 /** How many conversations are kept open, and the bytes of their journals together, before the longest unused is let go. */
 const OPEN_CONVERSATIONS = 256;
 const OPEN_BYTES = 64 * 1024 * 1024;
+/** Weighing all of them costs more than a read. */
+const WEIGHED_EVERY = 32;
 
 type Open = (key: ConversationKey) => OpenConversation;
 
 export function createFileStore(options: FileStoreOptions): Store {
   const dir = resolve(options.dir);
-  const open = createOpenConversations(dir, options);
-  const feed = createFileFeed(dir, { maxLength: options.feedMaxLength ?? 10_000 });
+  const handles = createFileHandles();
+  const locks = createLocks(dir);
+  const open = createOpenConversations(dir, { ...options, handles, withLock: locks.withLock });
+  const feed = createFileFeed(dir, { maxLength: options.feedMaxLength ?? 10_000, handles, withLock: locks.withLock });
   const writes = createWrites(dir, open, feed);
   const own = { entries: createEntries(dir, open, writes), bodies: createFileBodies(dir) };
-  const lives = createFileLives(dir, own.entries);
+  const lives = createFileLives(dir, own.entries, handles);
   return {
     kind: 'file',
     where: dir,
@@ -72,25 +78,47 @@ export function createFileStore(options: FileStoreOptions): Store {
     documents: createFileDocuments(dir),
     pins: createFilePins(dir),
     check: () => checkDirectory(dir),
-    close: async () => feed.close(),
+    async close() {
+      await feed.close();
+      handles.close();
+      locks.close();
+    },
   };
 }
 
-function createOpenConversations(dir: string, { traceLines, log }: FileStoreOptions): Open {
+function createOpenConversations(
+  dir: string,
+  { traceLines, log, handles, withLock }: FileStoreOptions & Pick<ConversationFiles, 'handles' | 'withLock'>,
+): Open {
   const byDir = new Map<string, OpenConversation>();
-  return (key) => {
-    const path = conversationDir(dir, key);
-    const conversation =
-      byDir.get(path) ?? openConversation({ dir: path, log, ...(traceLines && { traceLines: (entry: Entry) => traceLines(entry, key) }) });
-    // A Map keeps the order of insertion: the first is the longest unused.
-    byDir.delete(path);
-    byDir.set(path, conversation);
+  const synced = new Set<string>();
+  let opened = 0;
+
+  const letGo = (kept: string): void => {
     let bytes = [...byDir.values()].reduce((sum, { size }) => sum + size(), 0);
     for (const [oldest, { size }] of byDir) {
-      if ((bytes <= OPEN_BYTES && byDir.size <= OPEN_CONVERSATIONS) || oldest === path) break;
+      if ((bytes <= OPEN_BYTES && byDir.size <= OPEN_CONVERSATIONS) || oldest === kept) break;
       bytes -= size();
       byDir.delete(oldest);
     }
+  };
+  return (key) => {
+    const path = conversationDir(dir, key);
+    const known = byDir.get(path);
+    const conversation =
+      known ??
+      openConversation({
+        dir: path,
+        handles,
+        withLock,
+        synced,
+        log,
+        ...(traceLines && { traceLines: (entry: Entry) => traceLines(entry, key) }),
+      });
+    // A Map keeps the order of insertion: the first is the longest unused.
+    byDir.delete(path);
+    byDir.set(path, conversation);
+    if (!known || ++opened % WEIGHED_EVERY === 0) letGo(path);
     return conversation;
   };
 }
