@@ -50,22 +50,26 @@ export function createLocks(dir: string): Locks {
   let hasCards = true;
 
   const tryLink = (path: string): boolean => {
-    if (!hasCards) return false;
-    for (let attempt = 0; attempt < 2; attempt += 1) {
+    for (let attempt = 0; hasCards && attempt < 2; attempt += 1) {
       try {
         linkSync(card, path);
         return true;
       } catch (error) {
         if (codeOf(error) === 'EEXIST') return false;
-        if (!isAbsent(error)) {
-          hasCards = false;
-          return false;
-        }
-        mkdirSync(dirname(path), { recursive: true });
-        writeCard(folder, card);
+        hasCards = isAbsent(error) && prepare(path);
       }
     }
     return false;
+  };
+  /** Whether there is all that a link needs; what is wrong with the path says a symbolic link. */
+  const prepare = (path: string): boolean => {
+    try {
+      mkdirSync(dirname(path), { recursive: true });
+      writeCard(folder, card);
+      return true;
+    } catch {
+      return false;
+    }
   };
   return {
     withLock: (path, work) => holding(path, work, tryLink),

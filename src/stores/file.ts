@@ -1,5 +1,5 @@
 /**
- * The store in files, for one machine. Below `<dir>/agents/<scope>/conversations/<conversation>/<life>/` lie
+ * The store in files, for one machine. Below `<dir>/agents/<scope>/conversations/<conversation>/<life>/` there are
  *
  *   journal.jsonl     the truth: one line per write (file-journal.ts)
  *   raw_traces.jsonl, raw_traces_archive.jsonl
@@ -12,7 +12,8 @@
  *   lock, *.lock      who writes just now (file-lock.ts)
  *
  * and in `<dir>/agents/<scope>/` what all its conversations share: semantic.jsonl, and MEMORY.md and HISTORY (file-documents.ts).
- * What is accepted of the MCP servers of an agent lies in `<dir>/pins/<agent>.jsonl`.
+ * What is accepted of the MCP servers of an agent is in `<dir>/pins/<agent>.jsonl`; `<dir>/locks/` has a file for each process that
+ * writes (file-lock.ts).
  */
 import { constants } from 'node:fs';
 import { access, mkdir, statfs } from 'node:fs/promises';

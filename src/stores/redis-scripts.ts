@@ -88,7 +88,7 @@ local function publishBeside(...) pcall(publish, ...) end
  * KEYS: entries, messages, effects, feed, feed-batches, feed-ids. ARGV: how many messages, fences, entries and events there are; id,
  * hash and attempt of the reservation ('' for none); batch id, now, most events kept, seconds to live; then messages, fences,
  * entries, events. Answers with '' or "slot turn" of the first for each message, the committed result or '' of each fence, the
- * reservation, and how many entries were added.
+ * reservation, how many entries were added, and how many there are (-1: not asked).
  */
 const WRITE = `${PUT_ENTRIES}${PUBLISH_EVENTS}
 local entries, messages, effects = KEYS[1], KEYS[2], KEYS[3]
@@ -139,10 +139,14 @@ local function reserve()
   return {'reserved', tostring(earlier)}
 end
 
+local function all()
+  local hasEntries = firstFence > 12 or firstEvent > firstEntry
+  return hasEntries and redis.call('HLEN', entries) or -1
+end
 -- Asked at the end, so that the same batch again answers the same.
 local recorded = {}
 for i = 12, firstFence - 1, 4 do recorded[#recorded + 1] = firstElsewhere(i) or '' end
-return {recorded, fenced, id == '' and {} or reserve(), added}
+return {recorded, fenced, id == '' and {} or reserve(), added, all()}
 `;
 
 /** KEYS[1] entries. ARGV: first and last slot of each range. Answers how many of them are not there. */
@@ -179,7 +183,7 @@ return ''
 /**
  * KEYS: entries, messages, effects, items, feed, feed-batches, feed-ids. ARGV: id, hash, result, usage or '', number of items, number of
  * entries, batch id, now, most events kept, seconds to live; then items, entries, events. Answers with the status and the result, which
- * is '' when it is the one given, and how many entries were added.
+ * is '' when it is the one given, how many entries were added, and how many there are (-1: not asked).
  */
 const COMMIT = `${PUT_ENTRIES}${PUT_ITEMS}${PUBLISH_EVENTS}
 local entries, messages, effects, items = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -193,12 +197,12 @@ end
 local known = redis.call('HMGET', effects, 'fenced:' .. id, 'hash:' .. id, 'result:' .. id)
 if known[1] then
   if usage ~= '' then redis.call('HSETNX', effects, 'usage:' .. id, usage) end
-  return {'fenced', '', 0}
+  return {'fenced', '', 0, -1}
 end
-if known[2] and known[2] ~= hash then return {'conflict', '', 0} end
+if known[2] and known[2] ~= hash then return {'conflict', '', 0, -1} end
 if known[3] then
   tell()
-  return {'committed', known[3], 0}
+  return {'committed', known[3], 0, -1}
 end
 if firstEntry > 11 then redis.call('HLEN', items) end
 if firstEvent > firstEntry then
@@ -210,7 +214,7 @@ putItems(items, 11, firstEntry - 1)
 redis.call('HSET', effects, 'hash:' .. id, hash, 'result:' .. id, result)
 if usage ~= '' then redis.call('HSETNX', effects, 'usage:' .. id, usage) end
 tell()
-return {'committed', '', added}
+return {'committed', '', added, firstEvent > firstEntry and redis.call('HLEN', entries) or -1}
 `;
 
 /** KEYS: feed, feed-batches, feed-ids. ARGV: batch id, now, most events kept, seconds to live, events. */
@@ -333,9 +337,10 @@ export interface ScriptAnswers extends DocumentScriptAnswers {
     fenced: readonly string[],
     reservation: readonly [] | readonly ['fenced' | 'conflict'] | readonly ['committed' | 'reserved', string],
     added: number,
+    all: number,
   ];
   readonly perduraAbsent: number;
-  readonly perduraCommit: readonly [status: 'fenced' | 'conflict' | 'committed', result: string, added: number];
+  readonly perduraCommit: readonly [status: 'fenced' | 'conflict' | 'committed', result: string, added: number, all: number];
   readonly perduraPutItems: string;
   readonly perduraPublish: string;
   readonly perduraMove: string;

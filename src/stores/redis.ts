@@ -31,7 +31,7 @@ import { countSlots, slotsOf } from '../conversation/slots.js';
 import { withSlot, type SlotRange } from '../conversation/slots.js';
 import { hashInRef, toBodyRef, verified } from './body-ref.js';
 import { describeBatch } from './describe-batch.js';
-import { createEntryCache } from './entry-cache.js';
+import { createEntryCache, type EntryCache } from './entry-cache.js';
 import { decodeEntry, decodeJson, encodeEntry } from './entry-codec.js';
 import { checkRedis } from './redis-check.js';
 import { codeOf, isReply } from './redis-errors.js';
@@ -59,24 +59,29 @@ export interface RedisStoreOptions {
 const PAGE_STEP = 500;
 /** JSON of entries that a worker keeps in memory, all conversations together. */
 const CACHED_BYTES = 32 * 1024 * 1024;
-/** Fewer entries than this are read as fast as they are looked for. */
-const WORTH_CACHING = 32;
 /** Of one range: a damaged one must not be walked for ever. */
 const MOST_SLOTS = 1_000_000;
-const NONE: ReadonlyMap<number, Entry> = new Map();
 
 export function createRedisStore(options: RedisStoreOptions): Store {
   const link = openRedisLink({ url: options.url, commandTimeoutMs: options.commandTimeoutMs ?? 2000, log: options.log });
   const feed = createRedisFeed(link, { maxLength: options.feedMaxLength ?? 10_000, log: options.log });
   const lives = createRedisLives(link);
-  const writes = createWrites(link, feed);
+  const cache = createEntryCache(CACHED_BYTES);
+  link.redis.on('close', () => cache.disconnected());
+  const writes = createWrites(link, feed, cache);
   return {
     kind: 'redis',
     where: link.where,
-    ...withSharedEntries({ entries: createEntries(link, writes), bodies: createBodies(link) }, lives),
-    lives,
+    ...withSharedEntries({ entries: createEntries(link, writes, cache), bodies: createBodies(link) }, lives),
+    lives: {
+      ...lives,
+      async delete(key) {
+        await lives.delete(key);
+        cache.forget(keyOf(key, 'entries'));
+      },
+    },
     items: createRedisItems(link),
-    effects: createEffects(link, writes, feed),
+    effects: createEffects(link, writes, feed, cache),
     writes,
     feed,
     episodes: createRedisEpisodes(link),
@@ -91,12 +96,14 @@ export function createRedisStore(options: RedisStoreOptions): Store {
   };
 }
 
-function createWrites(link: RedisLink, feed: RedisFeed): Writes {
+function createWrites(link: RedisLink, feed: RedisFeed, cache: EntryCache): Writes {
   return {
     async apply(key, batch) {
       const { record = [], fence = [], append = [], publish = [], reserve } = batch;
       const attempt = `${describeBatch(batch)} of ${key.conversation}`;
-      const [recorded, fenced, [status, detail]] = await link.ask(attempt, (redis) =>
+      const messages = toArguments(record);
+      const others = toArguments(append);
+      const [recorded, fenced, [status, detail], added, all] = await link.ask(attempt, (redis) =>
         redis.perduraWrite(
           keyOf(key, 'entries'),
           keyOf(key, 'messages'),
@@ -105,12 +112,13 @@ function createWrites(link: RedisLink, feed: RedisFeed): Writes {
           ...[record, fence, append, publish].map(({ length }) => String(length)),
           ...(reserve ? [reserve.claim.id, reserve.claim.hash, encodeURIComponent(reserve.attempt)] : ['', '', '']),
           ...feed.settings(publish),
-          ...toArguments(record),
+          ...messages,
           ...fence,
-          ...toArguments(append),
+          ...others,
           ...toEventArguments(publish),
         ),
       );
+      remember(cache, keyOf(key, 'entries'), [...messages, ...others], { added, all });
       return {
         recorded: recorded.map(toRecording),
         fenced: fence.map((id, i) =>
@@ -143,8 +151,7 @@ function toReservation(
   }
 }
 
-function createEntries(link: RedisLink, writes: Writes): Entries {
-  const cache = createEntryCache(CACHED_BYTES);
+function createEntries(link: RedisLink, writes: Writes, cache: EntryCache): Entries {
   return {
     record: async (key, entries) => (entries.length === 0 ? [] : (await writes.apply(key, { record: entries })).recorded),
 
@@ -154,10 +161,14 @@ function createEntries(link: RedisLink, writes: Writes): Entries {
 
     async read(key, slots) {
       const where = keyOf(key, 'entries');
-      const known = slots.length < WORTH_CACHING ? NONE : cache.of(where);
+      const known = cache.of(where);
+      const isVouchedFor = cache.isVouchedFor(where);
       const unknown = slots.filter((slot) => !known.has(slot));
       const attempt = `read ${slots.length} entries of ${key.conversation}`;
-      const [records, gone] = await Promise.all([readFields(link, attempt, where, unknown), isAnyGone(link, attempt, where, slots, known)]);
+      const [records, gone] = await Promise.all([
+        readFields(link, attempt, where, unknown),
+        !isVouchedFor && isAnyGone(link, attempt, where, slots, known),
+      ]);
       if (gone) {
         cache.forget(where);
         return this.read(key, slots);
@@ -165,7 +176,7 @@ function createEntries(link: RedisLink, writes: Writes): Entries {
       const fresh = new Map(unknown.map((slot, i) => [slot, decodeEntry(records?.[i])]));
       for (const [i, slot] of unknown.entries()) {
         const entry = fresh.get(slot);
-        if (entry && slots.length >= WORTH_CACHING) cache.add(where, slot, entry, records?.[i]?.length ?? 0);
+        if (entry) cache.add(where, slot, entry, records?.[i]?.length ?? 0);
       }
       return slots.map((slot) => fresh.get(slot) ?? known.get(slot));
     },
@@ -230,7 +241,7 @@ function createBodies(link: RedisLink): Bodies {
   };
 }
 
-function createEffects(link: RedisLink, writes: Writes, feed: RedisFeed): Effects {
+function createEffects(link: RedisLink, writes: Writes, feed: RedisFeed, cache: EntryCache): Effects {
   return {
     async reserve(key, claim, attempt) {
       const { reservation } = await writes.apply(key, { reserve: { claim, attempt } });
@@ -239,7 +250,8 @@ function createEffects(link: RedisLink, writes: Writes, feed: RedisFeed): Effect
 
     async commit(key, claim, result, entries, { usage, items = [], publish = [] } = {}): Promise<Commitment> {
       const attempted = `commit effect ${claim.id} of ${key.conversation}`;
-      const [status, first] = await link.ask(attempted, (redis) =>
+      const told = toArguments(entries);
+      const [status, first, added, all] = await link.ask(attempted, (redis) =>
         redis.perduraCommit(
           keyOf(key, 'entries'),
           keyOf(key, 'messages'),
@@ -254,11 +266,12 @@ function createEffects(link: RedisLink, writes: Writes, feed: RedisFeed): Effect
           String(entries.length),
           ...feed.settings(publish),
           ...toItemArguments(items),
-          ...toArguments(entries),
+          ...told,
           ...toEventArguments(publish),
         ),
       );
       if (status !== 'committed') return { status };
+      remember(cache, keyOf(key, 'entries'), told, { added, all });
       return { status, result: first === '' ? result : decodeResult(link, attempted, claim.id, first) };
     },
 
@@ -307,6 +320,23 @@ async function readFields(
 /** As the scripts take them: slot, JSON, message id, turn. */
 function toArguments(entries: readonly Entry[]): string[] {
   return entries.flatMap((entry) => [String(entry.slot), encodeEntry(entry), entry.messageId ?? '', entry.turn]);
+}
+
+/** Entries that were written, as `toArguments` has them; only where all of them found their slots empty is it certain that they are what is there. */
+function remember(
+  cache: EntryCache,
+  where: string,
+  told: readonly string[],
+  count: { readonly added: number; readonly all: number },
+): void {
+  if (count.all < 0) return;
+  cache.counted(where, count);
+  if (4 * count.added !== told.length) return;
+  for (let i = 0; i < told.length; i += 4) {
+    const text = told[i + 1];
+    const entry = decodeEntry(text);
+    if (text !== undefined && entry) cache.add(where, entry.slot, entry, text.length);
+  }
 }
 
 /** A result that is there and cannot be read must not pass for "never done". */

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { appendFile, mkdir, mkdtemp, readFile, readdir, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
+import { appendFile, link, mkdir, mkdtemp, readFile, readdir, rename, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { toTraces } from '../../src/memory/traces.js';
@@ -63,6 +63,38 @@ describe('the files', () => {
       { v: 1, kind: 'committed', id: 'turn_0001/m1', hash: 'h', result: 'four', entries: [answerEntry(2)], usage: { costUsd: 0.1 } },
       '',
     ]);
+  });
+
+  test('a batch is one line of the journal, without what was there already', async () => {
+    const store = open();
+    await store.entries.append(key, [answerEntry(2)]);
+    const claim = { id: 'c1', hash: 'h' };
+    await store.writes.apply(key, {
+      record: [userEntry(1)],
+      fence: ['c0'],
+      append: [answerEntry(2), answerEntry(3)],
+      publish: [{ event: 'x' }],
+      reserve: { claim, attempt: 'a' },
+    });
+    const [, line, ...more] = (await readFile(fileOf('journal.jsonl'), 'utf8')).trim().split('\n');
+    expect(more).toEqual([]);
+    expect(JSON.parse(line ?? '')).toEqual({
+      v: 1,
+      kind: 'written',
+      recorded: [userEntry(1)],
+      fenced: ['c0'],
+      appended: [answerEntry(3)],
+      reserved: { ...claim, attempt: 'a' },
+    });
+  });
+
+  test('a feed that cannot be written holds up neither a batch nor a commit', async () => {
+    await mkdir(fileOf('feed.jsonl'), { recursive: true });
+    const store = open();
+    await store.writes.apply(key, { record: [userEntry(1)], publish: [{ event: 'x' }] });
+    await store.effects.commit(key, { id: 'c1', hash: 'h' }, 'done', [answerEntry(2)], { publish: [{ event: 'x' }] });
+    expect(await store.entries.read(key, [1, 2])).toEqual([userEntry(1), answerEntry(2)]);
+    await expect(store.feed.publish(key, [{ event: 'x' }])).rejects.toMatchObject({ name: 'StoreUnavailable' });
   });
 
   test('a fenced commit leaves its usage, once, and nothing else', async () => {
@@ -189,6 +221,26 @@ describe('the files', () => {
     expect(await store.entries.page(key, 0, 10)).toEqual({ entries: [answerEntry(1)], last: 1, skipped: 0 });
     await store.entries.append(key, [answerEntry(2, 'again')]);
     expect(await store.entries.read(key, [2])).toEqual([answerEntry(2, 'again')]);
+  });
+
+  test('an older copy that takes the place of a journal that is held open is what counts', async () => {
+    const store = open();
+    await store.entries.append(key, [answerEntry(1)]);
+    await writeFile(fileOf('copy'), await readFile(fileOf('journal.jsonl')));
+    await store.entries.append(key, [answerEntry(2)]);
+    await rename(fileOf('copy'), fileOf('journal.jsonl'));
+    await store.entries.append(key, [answerEntry(3)]);
+    for (const each of [store, open()]) expect((await each.entries.page(key, 0, 10)).entries).toEqual([answerEntry(1), answerEntry(3)]);
+    await rm(conversationDir(dir, key), { recursive: true });
+    await store.entries.append(key, [answerEntry(4)]);
+    for (const each of [store, open()]) expect((await each.entries.page(key, 0, 10)).entries).toEqual([answerEntry(4)]);
+  });
+
+  test('more conversations than files are kept open for are all written', async () => {
+    const store = open();
+    const keys = numbered(1, 300).map(() => aConversation());
+    for (const slot of [1, 2]) await Promise.all(keys.map((each) => store.entries.append(each, [answerEntry(slot)])));
+    for (const each of keys) expect((await open().entries.page(each, 0, 10)).last).toBe(2);
   });
 
   test('file names are injective and stay inside their folder', () => {
@@ -478,6 +530,32 @@ describe('the files', () => {
       await Promise.all(numbered(1, 8).map(({ n }) => open().entries.append(key, [answerEntry(n)])));
       expect(await open().entries.page(key, 0, 10)).toMatchObject({ last: 8, skipped: 0 });
       expect((await readdir(conversationDir(dir, key))).filter((name) => name.includes('lock'))).toEqual([]);
+    });
+
+    test('with the card of a dead process is taken over at once, and the card goes', async () => {
+      const child = spawn(process.execPath, ['-e', '']);
+      await once(child, 'exit');
+      const card = join(dir, 'locks', `${child.pid}-1`);
+      await mkdir(join(dir, 'locks'));
+      await writeFile(card, holder({ pid: child.pid, boot: await thisBoot() }));
+      await mkdir(conversationDir(dir, key), { recursive: true });
+      await link(card, fileOf('lock'));
+      const begun = Date.now();
+      const store = open();
+      await store.entries.record(key, [userEntry(1)]);
+      expect(Date.now() - begun).toBeLessThan(4000);
+      expect(await readdir(join(dir, 'locks'))).toEqual([expect.stringMatching(`^${process.pid}-`)]);
+      await store.close();
+      expect(await readdir(dir)).toEqual(['agents']);
+      await store.entries.record(key, [userEntry(2)]);
+      expect((await open().entries.page(key, 0, 10)).last).toBe(2);
+    });
+
+    test('is a symbolic link where no card can be', async () => {
+      await writeFile(join(dir, 'locks'), 'a file of somebody else');
+      const stores = [open(), open()];
+      await Promise.all(numbered(1, 8).map(({ n }) => (stores[n % 2] as Store).entries.append(key, [answerEntry(n)])));
+      expect(await open().entries.page(key, 0, 10)).toMatchObject({ last: 8, skipped: 0 });
     });
 
     test('of another machine is refused in a sentence', async () => {

@@ -102,17 +102,56 @@ describe('over a redis that works', () => {
     expect((await store.entries.read(key, slots)).filter(Boolean)).toEqual([]);
   });
 
-  test('each port call is one round trip', async () => {
+  test('what this process wrote is read back without asking, once; what was lost meanwhile is noticed by the next write', async () => {
+    const key = aConversation();
+    const slots = [1, 2, 3];
+    const beside = aStore({ url: server.url });
+    await beside.entries.append(key, [answerEntry(1)]);
+    for (const slot of [2, 3]) await store.entries.append(key, [answerEntry(slot)]);
+    await store.entries.read(key, slots);
+    await redis.del(keyOf(key, 'entries'));
+    expect(await store.entries.read(key, slots)).toEqual([undefined, undefined, undefined]);
+
+    await store.entries.append(key, [answerEntry(1), answerEntry(2)]);
+    await redis.del(keyOf(key, 'entries'));
+    await store.effects.commit(key, { id: 'c1', hash: 'h' }, 'done', [answerEntry(3)]);
+    expect(await store.entries.read(key, slots)).toEqual([undefined, undefined, answerEntry(3)]);
+  });
+
+  test('an entry that found its slot filled is read as it is there', async () => {
+    const key = aConversation();
+    await redis.hset(keyOf(key, 'entries'), { 2: JSON.stringify(answerEntry(2, 'of another process')), last: '2' });
+    await store.entries.append(key, [answerEntry(1), answerEntry(2, 'ours')]);
+    expect(await store.entries.read(key, [1, 2])).toEqual([answerEntry(1), answerEntry(2, 'of another process')]);
+  });
+
+  test('a deleted life is not read back', async () => {
+    const key = aConversation();
+    await store.entries.append(key, [answerEntry(1)]);
+    await store.lives.delete(key);
+    expect(await store.entries.read(key, [1])).toEqual([undefined]);
+  });
+
+  test('each port call is one round trip, and reading what this process has just written is none', async () => {
     const key = aConversation();
     const claim = { id: 'turn_0001/m1', hash: 'h' };
     const calls: (() => Promise<unknown>)[] = [
       () => store.entries.record(key, [userEntry(1)]),
       () => store.entries.append(key, [answerEntry(2), answerEntry(3)]),
       () => store.entries.read(key, [1, 2, 3]),
+      () => store.entries.read(key, [1, 2, 3]),
       () => store.entries.page(key, 0, 100),
       () => store.effects.reserve(key, claim, 'a'),
       () => store.effects.commit(key, claim, 'done', [answerEntry(4)], { usage: { costUsd: 1 } }),
       () => store.effects.fence(key, ['c1', 'c2']),
+      () =>
+        store.writes.apply(key, {
+          record: [userEntry(5)],
+          fence: ['c1'],
+          append: [answerEntry(6)],
+          publish: events([1]),
+          reserve: { claim, attempt: 'b' },
+        }),
       () => store.feed.publish(key, events(numbered(1, 5))),
       () => store.bodies.put(key, 'text'),
       () => store.entries.archive(key, [[1, 2]], 1),
@@ -136,15 +175,8 @@ describe('over a redis that works', () => {
     while (!seen.includes('echo')) await new Promise((resolve) => monitor.once('monitor', resolve));
     monitor.disconnect();
     expect(seen).toEqual([
-      'evalsha',
-      'evalsha',
-      'hmget',
-      'hmget',
-      'evalsha',
-      'evalsha',
-      'evalsha',
-      'evalsha',
-      'hset',
+      ...['evalsha', 'evalsha', 'evalsha', 'hmget'],
+      ...['evalsha', 'evalsha', 'evalsha', 'evalsha', 'evalsha', 'hset'],
       ...['evalsha', 'evalsha', 'smembers', 'evalsha', 'hvals', 'hdel', 'evalsha', 'hgetall', 'evalsha'],
       'echo',
     ]);
@@ -195,6 +227,10 @@ describe('over a redis that works', () => {
     await expect(store.entries.record(key, [userEntry(1)])).rejects.toMatchObject(refusal);
     await expect(store.effects.commit(key, claim, 'done', [answerEntry(2)])).rejects.toMatchObject(refusal);
     expect(await store.effects.reserve(key, claim, 'a')).toEqual({ status: 'reserved', earlier: 0 });
+    await expect(
+      store.writes.apply(key, { append: [answerEntry(1)], fence: ['c2'], reserve: { claim, attempt: 'a' } }),
+    ).rejects.toMatchObject(refusal);
+    expect(await store.effects.reserve(key, { id: 'c2', hash: 'h' }, 'a')).toEqual({ status: 'reserved', earlier: 0 });
     expect(await redis.exists(keyOf(key, 'messages'))).toBe(0);
     const other = aConversation();
     await store.entries.append(other, [answerEntry(1)]);
@@ -215,6 +251,9 @@ describe('over a redis that works', () => {
     await redis.set(keyOf(key, 'feed'), 'a string');
     await redis.set(keyOf(key, 'bodies'), 'a string');
     await expect(store.feed.publish(key, [{ event: 1 }])).rejects.toThrow('cannot publish 1 live events of conv_8');
+    await store.writes.apply(key, { append: [answerEntry(1)], publish: events([1]) });
+    await store.effects.commit(key, { id: 'c1', hash: 'h' }, 'done', [answerEntry(2)], { publish: events([1]) });
+    expect(await store.entries.read(key, [1, 2])).toEqual([answerEntry(1), answerEntry(2)]);
     await expect(readCount(store.feed, key, '0', 1)).rejects.toThrow('cannot read the feed of conv_8');
     await expect(store.bodies.put(key, 'text')).rejects.toThrow('cannot store a body of 4 bytes of conv_8');
     expect(await store.bodies.get(key, `sha256:${'0'.repeat(64)}`)).toBeUndefined();
@@ -342,6 +381,22 @@ describe('when a reply is lost after redis has applied the command', () => {
     expect(await store.entries.page(key, 0, 10)).toEqual({ entries: [answerEntry(2)], last: 2, skipped: 0 });
   });
 
+  test('a batch is there once, its attempt and its events too', async () => {
+    const key = aConversation();
+    const batch = {
+      record: [userEntry(1, 'hello', 'm-in-batch')],
+      publish: events(['of the batch']),
+      reserve: { claim: { id: 'c', hash: 'h' }, attempt: 'a' },
+    };
+    expect(await cut('m-in-batch', () => store.writes.apply(key, batch))).toEqual({
+      recorded: [{}],
+      fenced: [],
+      reservation: { status: 'reserved', earlier: 0 },
+    });
+    await store.feed.publish(key, events(['end']));
+    expect(eventsOf(await readCount(store.feed, key, '0', 2))).toEqual(['of the batch', 'end']);
+  });
+
   test('a fence says the same', async () => {
     const key = aConversation();
     expect(await cut('to-be-fenced', () => store.effects.fence(key, ['to-be-fenced']))).toEqual([{ id: 'to-be-fenced', status: 'fenced' }]);
@@ -418,6 +473,7 @@ describe('when redis is away', () => {
       store.effects.reserve(key, { id: 'c', hash: 'h' }, 'a'),
       store.effects.commit(key, { id: 'c', hash: 'h' }, 'x', []),
       store.effects.fence(key, ['c']),
+      store.writes.apply(key, { record: [userEntry(1)], reserve: { claim: { id: 'c', hash: 'h' }, attempt: 'a' } }),
       store.bodies.put(key, 'text'),
       store.bodies.get(key, `sha256:${'0'.repeat(64)}`),
       store.feed.publish(key, [{ event: 1 }]),
