@@ -33,8 +33,15 @@ const SHOWN_FAILURES = 10;
 /** What tools report of themselves; for built-in ones that worked, what their arguments say. */
 export function fileOperations(entries: readonly Entry[]): FileOperations {
   const found = { read: new Set<string>(), edited: new Set<string>(), written: new Set<string>() };
+  // A path is named again and again, and may be long: each is made one line once.
+  const lines = new Map<string, string>();
+  const lineOf = (path: string): string => {
+    const line = lines.get(path) ?? oneLine(path);
+    lines.set(path, line);
+    return line;
+  };
   const add = (operation: Operation, paths: readonly string[] = []): void => {
-    for (const path of paths) if (oneLine(path) !== '') found[operation].add(oneLine(path));
+    for (const path of paths) if (lineOf(path) !== '') found[operation].add(lineOf(path));
   };
   const inputs = inputsByCall(entries);
   for (const { message } of entries) {
