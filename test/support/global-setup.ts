@@ -10,7 +10,7 @@ declare global {
 }
 
 export default async function setup(): Promise<void> {
-  globalThis.perduraTestTemporal = await startTemporal();
+  globalThis.perduraTestTemporal = await startTemporal({ impatient: true });
   dieWithUs(globalThis.perduraTestTemporal.pid);
   process.env['PERDURA_TEST_ADDRESS'] = globalThis.perduraTestTemporal.address;
   // For what is made once per run, such as the workflow bundle.

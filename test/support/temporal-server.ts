@@ -18,9 +18,19 @@ export interface TemporalServerOptions {
   readonly port?: number;
   /** Without it everything is in memory. */
   readonly dbFile?: string;
+  /** Without the server's own long waits (IMPATIENCE). */
+  readonly impatient?: boolean;
 }
 
-export async function startTemporal({ port, dbFile }: TemporalServerOptions = {}): Promise<TemporalServer> {
+const IMPATIENCE = [
+  // Runs of one conversation may begin sooner than a second apart.
+  'history.workflowIdReuseMinimalInterval="0s"',
+  // What is deleted is gone once the server has noted how far it got: else only every 30 s.
+  'history.transferProcessorUpdateAckInterval="1s"',
+  'history.visibilityProcessorUpdateAckInterval="1s"',
+].flatMap((setting) => ['--dynamic-config-value', setting]);
+
+export async function startTemporal({ port, dbFile, impatient }: TemporalServerOptions = {}): Promise<TemporalServer> {
   const own = port ?? (await freePort());
   const program = spawn(
     temporalProgram(),
@@ -28,6 +38,7 @@ export async function startTemporal({ port, dbFile }: TemporalServerOptions = {}
       ...['server', 'start-dev', '--headless', '--ip', '127.0.0.1', '--port', String(own), '--log-level', 'error'],
       ...['--dynamic-config-value', 'system.enableActivityEagerExecution=true'],
       ...['--dynamic-config-value', 'history.transferProcessorMaxPollRPS=2000'],
+      ...(impatient ? IMPATIENCE : []),
       ...(dbFile === undefined ? [] : ['--db-filename', dbFile]),
     ],
     { stdio: 'ignore' },
