@@ -6,6 +6,7 @@ import type { ConversationEvent } from '../../src/conversation/event.js';
 import { createAudit, toLine } from '../../src/telemetry/audit.js';
 import type { Observed } from '../../src/telemetry/observer.js';
 import { createRedactor } from '../../src/telemetry/redact.js';
+import { waitFor } from '../support/wait-for.js';
 
 const OF: Observed = { namespace: 'default', conversation: 'c', runId: 'r', notifications: [], change: null };
 const AT = Date.UTC(2026, 0, 2);
@@ -133,7 +134,10 @@ test('appended, 0600 also where the file was open to others, without secrets; an
   chmodSync(file, 0o644);
   const audit = open(file, ['hunter22']);
   audit.observer({ ...message('x'), messageId: 'hunter22' } as ConversationEvent, OF);
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  await waitFor(
+    () => readFileSync(file, 'utf8'),
+    (text) => text.split('\n').length === 3,
+  );
   renameSync(file, `${file}.1`);
   audit.observer(message('y'), OF);
   await audit.delivery.close(5_000);
