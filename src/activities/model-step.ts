@@ -20,6 +20,7 @@ import type {
   RidingTool,
   StepFailure,
 } from '../conversation/effects.js';
+import { toolEntry } from '../conversation/entries.js';
 import { isTransient } from '../conversation/failure-kinds.js';
 import { estimateTokens } from '../conversation/token-usage.js';
 import type { RunToolInput, ToolFinished } from '../conversation/tool-effects.js';
@@ -34,7 +35,7 @@ import { createFeedWriter } from './feed-writer.js';
 import { startHeartbeat, wasStopped } from './heartbeat.js';
 import type { ActivityDependencies } from './index.js';
 import { hashOf, keyOf } from './key.js';
-import { performTool } from './run-tool.js';
+import { finishedOf, performTool } from './run-tool.js';
 import { knownAttributes } from './store-step.js';
 import { writeOwed } from './write-owed.js';
 
@@ -161,13 +162,27 @@ async function runTools(dependencies: ActivityDependencies, input: ModelStepInpu
   const signal = AbortSignal.any([activity.cancellationSignal, AbortSignal.timeout(TOOLS_MS)]);
   const feed = createFeedWriter(dependencies.store.feed, keyOf(input.identity));
   const ended = await Promise.allSettled(
-    input.tools.map((tool) => performTool(dependencies, toolInput(input, tool), { activity, signal, feed, isRiding: true })),
+    input.tools.map((tool) => {
+      const given = toolInput(input, tool);
+      return performTool(dependencies, given, { activity, signal, feed, isRiding: true }).catch((error: unknown) =>
+        answerFor(dependencies, given, error),
+      );
+    }),
   );
   await feed.drain();
   const lost = ended.find((one): one is PromiseRejectedResult => one.status === 'rejected');
   // The others are in the ledger: another attempt has them at once.
   if (lost) throw lost.reason;
   return ended.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+}
+
+/** What no other attempt would do better is the model's to know, as where a tool has an activity of its own. */
+async function answerFor({ store }: ActivityDependencies, input: RunToolInput, error: unknown): Promise<ToolFinished> {
+  const failure = toApplicationFailure(error);
+  if (!(failure instanceof ApplicationFailure) || !failure.nonRetryable) throw error;
+  const finished = finishedOf(input, 'error', `The tool did not finish: ${failure.message}`);
+  await store.entries.append(keyOf(input.identity), [toolEntry(finished, input.seq)]);
+  return finished;
 }
 
 function toolInput({ identity, session, turn, appContext, parent }: ModelStepInput, tool: RidingTool): RunToolInput {

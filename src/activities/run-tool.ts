@@ -225,7 +225,7 @@ function tracesLost({ callId, askedIn }: RunToolInput): ApplicationFailure {
   return ApplicationFailure.nonRetryable(`the arguments of ${callId} (slot ${askedIn}) are not in the store`, 'traces-lost');
 }
 
-function finishedOf(input: RunToolInput, outcome: ToolOutcome, text: string): ToolFinished {
+export function finishedOf(input: RunToolInput, outcome: ToolOutcome, text: string): ToolFinished {
   const { identity, session, turn, callId, name, slot } = input;
   return { life: identity.life, session, turn, callId, name, slot, ts: Date.now() / 1000, ms: 0, outcome, text, persisted: true };
 }

@@ -27,6 +27,8 @@ import { addUsage } from './usage.js';
 
 /** Rounds of waiting for a model that fails for passing reasons, each longer than the one before: about twenty minutes. */
 const MAX_MODEL_FAILURES = 24;
+/** A step fails with these before it calls: the store is away, an input processor or an agent's folder cannot be used. */
+const BEFORE_THE_CALL: readonly string[] = ['StoreUnavailable', 'processor-failed', 'internal'];
 /** A model's ways of saying that it was given too much. */
 const TOO_FULL: readonly string[] = ['context-full', 'too-large'];
 const CONTEXT_FULL: TurnError = {
@@ -107,7 +109,7 @@ export function failModelStep(state: ConversationState, { input, failure, at }: 
   const call = currentModelCall(state);
   if (!state.turn || call?.id !== input.call.id) return state; // T2
   if (state.turn.stopping) return endWithOpenCalls(countFailure(state, call), 'interrupted');
-  if (failure.type !== 'StoreUnavailable') return failCall(state, call.id, failure);
+  if (!BEFORE_THE_CALL.includes(failure.type)) return failCall(state, call.id, failure);
   // The message is safe in history, and the model was not asked: there is no end to trying.
   const retry = storeRetryAfter(failure, (state.retries[call.id]?.attempts ?? 0) + 1, at);
   return withRetry(withRetry(state, call.id, retry), 'store', retry);

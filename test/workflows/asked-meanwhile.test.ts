@@ -1,32 +1,38 @@
 /** Who asks for a conversation's status must not change it: what was decided first is decided first again on replay. */
-import { askMeanwhile, doorkeeper, hasOutlivedItsTask } from '../support/asked-meanwhile.js';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { replayProblems } from '../support/replays.js';
-import { runsOf } from '../support/run-chain.js';
-import { createStage } from '../support/stage.js';
-import { waitFor } from '../support/wait-for.js';
+import { createStage, say } from '../support/stage.js';
 import { startWorld, type World } from '../support/world.js';
 
-/** At one of these moments the answer comes when it is to come; of those, half did not replay. */
-const MOMENTS_MS = [0, 10, 20, 30, 40, 50, 60, 70];
+const TURNS = process.env['PERDURA_LONG'] === '1' ? 300 : 40;
+const EVERY_MS = 20;
 
 const stage = createStage();
 let world: World;
 beforeAll(async () => {
-  world = await startWorld({ answer: stage.answer, processors: { input: [doorkeeper] } });
+  world = await startWorld({ answer: stage.answer });
 });
 afterAll(() => world.close());
 
-test('a local step that outlives its task, because somebody asked for the status, replays', async () => {
-  let outlived = 0;
-  for (const laterMs of MOMENTS_MS) {
-    const id = world.id();
-    await askMeanwhile(world, id, (reply) => stage.play(id, reply), laterMs);
-    await waitFor(
-      () => world.client.status(id),
-      ({ phase, queued }) => phase === 'idle' && queued === 0,
-    );
-    if ((await runsOf(world, id)).some(hasOutlivedItsTask)) outlived += 1;
+test(`${TURNS} turns with a question every ${EVERY_MS} ms beside them replay`, async () => {
+  const id = world.id();
+  await world.client.start(id);
+  const ending = new AbortController();
+  let asked = 0;
+  const asking = (async () => {
+    while (!ending.signal.aborted) {
+      await Promise.all([world.client.status(id), world.client.queue(id), world.client.context(id)]);
+      asked += 3;
+      await sleep(EVERY_MS);
+    }
+  })();
+  for (let turn = 0; turn < TURNS; turn++) {
+    // Now and then a session ends beside the next message.
+    if (turn % 10 === 9) void world.client.reset(id);
+    expect(await world.client.send(id, say(id, `turn ${turn}`))).toMatchObject({ stopReason: 'end' });
   }
-  expect(outlived).toBeGreaterThan(0);
+  ending.abort();
+  await asking;
+  expect(asked).toBeGreaterThan(TURNS);
   expect(await replayProblems(world)).toEqual([]);
-}, 120_000);
+}, 600_000);
