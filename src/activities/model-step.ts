@@ -7,7 +7,7 @@
  * M3  What the step finds is in its result, and in the ledger with the answer.
  */
 import { randomUUID } from 'node:crypto';
-import { Context } from '@temporalio/activity';
+import { Context, log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { obstacleTo, type CallNumbers } from '../conversation/call-gate.js';
 import { withResultCounted } from '../conversation/citing.js';
@@ -130,6 +130,7 @@ function failureOf(error: unknown, activity: Context): StepFailure {
   if (!(failure instanceof ApplicationFailure)) throw failure;
   const { type = 'internal', message, nonRetryable, details } = failure;
   if (!nonRetryable && activity.info.attempt < ATTEMPTS) throw failure;
+  log.warn('model failed', { type, message });
   const [wait] = (details ?? []) as readonly Partial<WaitDetails>[];
   const retryAfterMs = wait?.retryAfterMs;
   return { type: type ?? 'internal', message, transient: isTransient(type ?? ''), ...(retryAfterMs !== undefined && { retryAfterMs }) };

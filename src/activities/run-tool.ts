@@ -105,9 +105,10 @@ export async function performTool(dependencies: ActivityDependencies, input: Run
     work: ({ earlier }) => work(earlier),
     fenced: (done) => ({ ...(done?.result ?? finishedOf(input, 'unknown', '')), fenced: true }),
   });
+  const { outcome, ms } = finished;
   const preview = beginningOf(shownText(finished.text), 200);
   // A settled call has had its end announced; this one came too late to count.
-  if (!finished.fenced) feed.publish({ kind: 'tool-finished', turn, callId, name, outcome: finished.outcome, preview }, `${callId}/end`);
+  if (!finished.fenced) feed.publish({ kind: 'tool-finished', turn, callId, name, outcome, ms, preview }, `${callId}/end`);
   return finished;
 }
 

@@ -386,6 +386,8 @@ export type FeedEvent =
       readonly callId: string;
       readonly name: string;
       readonly outcome: string;
+      /** Milliseconds that it ran; absent where it did not end by itself. */
+      readonly ms?: number;
       readonly preview: string;
     }
   | { readonly kind: 'waiting'; readonly turn: string; readonly for: string; readonly until: number }

@@ -6,6 +6,7 @@
  */
 import { apply } from './apply.js';
 import type { ConversationEvent } from './event.js';
+import { eventName } from './observation.js';
 import type { ConversationState } from './state.js';
 import { turnNumber } from './turn-id.js';
 
@@ -33,7 +34,7 @@ export interface Past {
   readonly turns: readonly { readonly turn: number; readonly position: number }[];
   /** Where this turn began, or the next one that there is; undefined when all are earlier. */
   positionOf(turn: string): number | undefined;
-  /** The next position in that direction whose event's kind contains the word. */
+  /** The next position in that direction whose event's kind or name contains the word. */
   find(word: string, from: number, direction: 1 | -1): number | undefined;
 }
 
@@ -89,9 +90,13 @@ export function createPast(runs: readonly Run[], keptEvery = 200): Past {
     positionOf: (turn) => turns.find((begun) => begun.turn >= turnNumber(turn))?.position,
     find(word, from, direction) {
       for (let position = from + direction; position >= 0 && position <= last; position += direction) {
-        if (happenings[position]?.event?.kind.includes(word) === true) return position;
+        if (isNamed(happenings[position]?.event, word)) return position;
       }
       return undefined;
     },
   };
+}
+
+function isNamed(event: ConversationEvent | undefined, word: string): boolean {
+  return event !== undefined && (event.kind.includes(word) || eventName(event).includes(word));
 }
