@@ -59,7 +59,8 @@ async function runStep(dependencies: ActivityDependencies, input: ModelStepInput
   const { identity, session, turn, call } = input;
   const key = keyOf(identity);
   const attempt = randomUUID();
-  const claim = { id: call.id, hash: hashOf([turn, call.slot, call.context]) };
+  // Not the context: what a person has compacted between two attempts does not make the paid answer another one.
+  const claim = { id: call.id, hash: hashOf([session, turn, call.slot]) };
   const isStopped = (): boolean => activity.cancellationSignal.aborted;
   if (isStopped()) refuseShutdown(activity);
 
@@ -142,9 +143,10 @@ function settingsOf({ settings }: ModelStepInput, configured: Exclude<Configured
   return now;
 }
 
-/** A schema that came with a message of this very step lies where the step has just stored it. */
-function outputOf({ call }: ModelStepInput, { messages }: ModelStepResult['written']): { readonly output?: string } {
-  const output = call.output ?? messages.find((message) => message.output !== undefined)?.output;
+/** A schema that came with the turn's own message is stored where this very step has put it. */
+function outputOf({ call, turn, write }: ModelStepInput, { messages }: ModelStepResult['written']): { readonly output?: string } {
+  const first = write.messages.find((message) => message.turn === turn && message.seq === 1);
+  const output = call.output ?? messages.find(({ slot }) => slot === first?.slot)?.output;
   return output === undefined ? {} : { output };
 }
 

@@ -91,7 +91,9 @@ export function endTurn(state: ConversationState, stopReason: StopReason, error?
 
 /** Numbers the next call. The results of `riding` calls are in the context from here on: the call's own step makes them. */
 export function nextModelCall(state: ConversationState, riding: readonly ToolCall[] = []): ConversationState {
-  const spent = overBudget(state.usage, budgetOf(state));
+  // What the agent's files allow may have changed since the last turn: the first step of this one looks (call-gate.ts).
+  const isKnown = state.budget !== undefined || state.turn?.isConfigured === true;
+  const spent = isKnown ? overBudget(state.usage, budgetOf(state)) : undefined;
   if (spent) return endWithOpenCalls(state, 'budget', spent);
   const hinted = withHint(state);
   if (hinted !== state) return nextModelCall(hinted, riding);
