@@ -27,16 +27,16 @@ const tools = [
   }),
   defineTool({
     name: 'echo_here',
-    description: 'Says it back, within the workflow task.',
+    description: 'Says it back, on the step that calls the model next.',
     input: z.object({ say: z.string() }),
-    policy: { repeatable: true, local: true },
+    policy: { repeatable: true, quick: true },
     run: ({ say: words }) => words,
   }),
   defineTool({
     name: 'slow_here',
-    description: 'Takes longer than a local run may.',
+    description: 'Takes longer than a quick tool should, and says so.',
     input: anything,
-    policy: { repeatable: true, local: true, timeoutMs: 60_000 },
+    policy: { repeatable: true, quick: true, timeoutMs: 60_000 },
     run: () => new Promise((resolve) => setTimeout(() => resolve('It took a while.'), 1_500)),
   }),
   defineTool({
@@ -116,7 +116,7 @@ test('two hundred parallel calls run once each and are all answered', async () =
   expect(await workflowTaskFailures(world, id)).toEqual([]);
 }, 120_000);
 
-test('quick tools run beside the workflow task, alone or mixed with others, and one that is too slow there runs all the same', async () => {
+test('quick tools ride on the next model step, or run by themselves where others are among them, and one that says so may take longer than a second', async () => {
   const id = await started();
   const here = (word: string): { name: string; input: object } => ({ name: 'echo_here', input: { say: word } });
   stage.play(
