@@ -15,9 +15,12 @@ const script = [
   { reply: text('Still here.') },
 ];
 
+/** No memory workflow answers here: a reset need not wait for one. */
+const AGENT = { limits: { handOver: { events: 40 } }, memory: { consolidationTimeout: 500 } };
+
 /** One conversation with everything in it that goes through history: what came of it, for comparison. */
 async function converse(worker: Partial<WorkerOptions>) {
-  const world = await startWorld({ script, worker: false, agent: { limits: { handOver: { events: 40 } } } });
+  const world = await startWorld({ script, worker: false, agent: AGENT });
   const address = process.env['PERDURA_TEST_ADDRESS'] ?? '';
   const { taskQueue, dir, api } = world;
   const stopWorker = await startOwnWorker({
