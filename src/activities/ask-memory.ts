@@ -3,7 +3,7 @@ import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { AskMemoryInput } from '../conversation/memory-effects.js';
 import type { AskedConsolidation } from '../conversation/memory-queue.js';
-import { consolidationId } from './consolidation-id.js';
+import { consolidationId } from '../memory/consolidation/consolidation-id.js';
 import { keyOf } from './key.js';
 
 /** Sent twice it is one request: it has an id. */

@@ -11,7 +11,7 @@ import { recapOf } from '../memory/consolidation/recap.js';
 import { shownTokensOf } from '../memory/tokens.js';
 import { redactor } from '../memory/documents/forgetting.js';
 import { DocumentRefused, type ConversationKey, type Store } from '../stores/store.js';
-import { consolidationId } from './consolidation-id.js';
+import { consolidationId } from '../memory/consolidation/consolidation-id.js';
 import { keyOf } from './key.js';
 
 export async function evict(
