@@ -21,6 +21,7 @@ import type { Effect, EffectOf } from '../../src/conversation/lifecycle.js';
 import { withOrigin } from '../../src/conversation/lineage.js';
 import type { JsonValue } from '../../src/conversation/message.js';
 import { nextStep, type Step } from '../../src/conversation/next-step.js';
+import { owesNothingToStore } from '../../src/conversation/recording.js';
 import { slotsOf, toRanges } from '../../src/conversation/slots.js';
 import type { ConversationState } from '../../src/conversation/state.js';
 import type { ToolFinished, ToolPlan } from '../../src/conversation/tool-effects.js';
@@ -268,6 +269,9 @@ function checkStart(world: World, { effect, id, input }: Effect): void {
     problems.push('something is in flight that nobody has started');
   if (state.handOver !== null && effect !== 'store-step' && effect !== 'heal') problems.push(`${effect} while a hand-over is due`);
   const inContext = slotsOf(state.context);
+  // N4
+  if (['past', 'context'].includes(EFFECTS[effect].lane) && !owesNothingToStore(state))
+    problems.push(`${effect} before all is with the store`);
   switch (effect) {
     case 'model-step':
       checkCall(world, input);
