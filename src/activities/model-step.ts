@@ -5,6 +5,7 @@
  * M2  A store that is away when the step begins fails it; after that nothing expected is thrown, or finished tools would never enter
  *     history. A model that fails for a passing reason is tried again by Temporal first: what was done by then is in the ledger.
  * M3  What the step finds is in its result, and in the ledger with the answer.
+ * M4  A model reads results where they lie: while the store does not have one of them it is not called, and the next step writes it.
  */
 import { randomUUID } from 'node:crypto';
 import { Context, log } from '@temporalio/activity';
@@ -43,6 +44,12 @@ import { writeOwed } from './write-owed.js';
 const TOOLS_MS = 5_000;
 /** As in the table of effects: the last one answers where the others throw. */
 const ATTEMPTS = 4;
+
+const NOT_TAKEN: StepFailure = {
+  type: 'StoreUnavailable',
+  message: 'the store did not take the result of a tool, which the model is to read',
+  transient: true,
+};
 
 export async function modelStep(dependencies: ActivityDependencies, input: ModelStepInput): Promise<ModelStepResult> {
   const activity = Context.current();
@@ -92,6 +99,7 @@ async function runStep(dependencies: ActivityDependencies, input: ModelStepInput
   if (isStopped()) return deferred('stopped');
   const tools = await runTools(dependencies, input, activity);
   if (isStopped()) return deferred('stopped', tools);
+  if (tools.some(({ persisted }) => !persisted)) return { ...result, ...found, tools, kind: 'failed', failure: NOT_TAKEN }; // M4
 
   // Decide.
   const numbers = numbersNow(input, settings, bytesMore, tools);
