@@ -93,7 +93,7 @@ export function openConversation({ dir, handles, withLock, synced, traceLines, l
 
   async function append(line: string): Promise<void> {
     const begins = reading.ino === 0;
-    const appended = handles.append(journal, `${line}\n`, reading, { sync: true });
+    const appended = await handles.append(journal, `${line}\n`, reading, { sync: true });
     const follow = async (): Promise<void> => {
       if (appended.reading === undefined) return followTraces(await fold());
       reading = appended.reading;
@@ -114,7 +114,7 @@ export function openConversation({ dir, handles, withLock, synced, traceLines, l
       if (moved) await followArchive();
       const { ino, size } = statOf(traces) ?? UNREAD;
       if (size === traceBytes - Buffer.byteLength(added) && !moved) {
-        if (added !== '') handles.append(traces, added, { ino, end: size, size }, { sync: false });
+        if (added !== '') await handles.append(traces, added, { ino, end: size, size }, { sync: false });
       } else if (moved || size !== traceBytes) {
         await writeFileAtomic(traces, toTraceText([...index.entries.values()].filter(isActive)), { fsync: false });
       }

@@ -74,7 +74,7 @@ export function createFileFeed(dir: string, { maxLength, handles, withLock }: Fi
             const lines = fresh.map(
               ({ id, event }, i) => `${JSON.stringify({ cursor: toCursor(end.birth, end.last + 1 + i), id, event })}\n`,
             );
-            const { reading: after } = handles.append(path, lines.join(''), end.reading, { sync: false });
+            const { reading: after } = await handles.append(path, lines.join(''), end.reading, { sync: false });
             // Otherwise the next one reads what is there.
             if (after === undefined) return;
             Object.assign(end, { reading: after, last: end.last + fresh.length });

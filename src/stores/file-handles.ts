@@ -1,11 +1,11 @@
 /**
  * Files that grow at their end, kept open while they are written: opening and closing one for each line costs more than the line.
  *
- * D1  Short calls are made at once, not through the thread pool, which costs several times what they cost; only waiting for the disk
- *     is left to it.
+ * D1  Writing is made by short calls (file-calls.ts); only waiting for the disk always goes to the thread pool.
  * D2  A handle is used while the file has its inode. One whose file was replaced or removed is closed, and the path opened anew.
  */
-import { closeSync, fdatasync, fstatSync, openSync, writeSync } from 'node:fs';
+import { closeSync, fdatasync, fstatSync } from 'node:fs';
+import type { FileCalls } from './file-calls.js';
 import type { Reading } from './file-lines.js';
 
 export interface Appended {
@@ -18,9 +18,9 @@ export interface Appended {
 export interface FileHandles {
   /**
    * Appends whole lines after what was read. There is more to read when a torn line is now ended, or when another process has written
-   * in between.
+   * in between. Of appends to one path the next begins when the one before has answered.
    */
-  append(path: string, lines: string, before: Reading, how: { readonly sync: boolean }): Appended;
+  append(path: string, lines: string, before: Reading, how: { readonly sync: boolean }): Promise<Appended>;
   /** Closes those below a folder. */
   forget(folder: string): void;
   /** Files that are appended to afterwards are not kept open. */
@@ -37,7 +37,7 @@ interface Handle {
 const MOST_OPEN = 512;
 const DONE = Promise.resolve();
 
-export function createFileHandles(): FileHandles {
+export function createFileHandles(calls: FileCalls): FileHandles {
   const handles = new Map<string, Handle>();
   let closed = false;
 
@@ -47,7 +47,7 @@ export function createFileHandles(): FileHandles {
     if (handle.users === 0) closeSync(handle.fd);
   };
 
-  const take = (path: string, ino: number): Handle => {
+  const take = async (path: string, ino: number): Promise<Handle> => {
     const known = handles.get(path);
     if (known && known.ino === ino) {
       // A Map keeps the order of insertion: the first is the longest unused.
@@ -57,7 +57,7 @@ export function createFileHandles(): FileHandles {
       return known;
     }
     if (known) retire(path, known);
-    const fd = openSync(path, 'a');
+    const fd = await calls.openToAppend(path);
     const handle: Handle = { fd, ino: fstatSync(fd).ino, users: 1, retired: closed };
     if (closed) return handle;
     handles.set(path, handle);
@@ -72,13 +72,13 @@ export function createFileHandles(): FileHandles {
   };
 
   return {
-    append(path, lines, before, { sync }) {
+    async append(path, lines, before, { sync }) {
       const torn = before.size > before.end;
       const bytes = Buffer.from(torn ? `\n${lines}` : lines);
-      const handle = take(path, before.ino);
+      const handle = await take(path, before.ino);
       let synced = DONE;
       try {
-        for (let at = 0; at < bytes.length;) at += writeSync(handle.fd, bytes, at);
+        for (let at = 0; at < bytes.length;) at += await calls.write(handle.fd, bytes, at);
         const { size } = fstatSync(handle.fd);
         const alone = !torn && size === before.size + bytes.length && (before.ino === 0 || before.ino === handle.ino);
         if (sync) {

@@ -10,11 +10,12 @@
  * K3  A fresh one of another host is refused: files on a network drive give no promise that ours would hold.
  * K4  It only keeps order. Should two ever hold it (a process stopped for 10 s and woken), the journal's own order decides.
  */
-import { linkSync, mkdirSync, readdirSync, readFileSync, rmdirSync, unlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmdirSync, unlinkSync, writeFileSync } from 'node:fs';
 import { lstat, mkdir, readFile, readlink, symlink, unlink } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { FileCalls } from './file-calls.js';
 import { codeOf, isAbsent } from './file-errors.js';
 import { StoreUnavailable } from './store.js';
 
@@ -34,7 +35,7 @@ interface Holder {
 export type WithLock = <T>(path: string, work: () => Promise<T>) => Promise<T>;
 
 /** For locks that are taken now and then: no card is needed. */
-export const withLock: WithLock = (path, work) => holding(path, work, () => false);
+export const withLock: WithLock = (path, work) => holding(path, work, { tryLink: async () => false, unlink });
 
 export interface Locks {
   readonly withLock: WithLock;
@@ -43,28 +44,28 @@ export interface Locks {
 }
 
 /** For locks that are taken all the time, in folders below `dir`. */
-export function createLocks(dir: string): Locks {
+export function createLocks(dir: string, calls: FileCalls): Locks {
   const folder = join(dir, 'locks');
   const { pid, started } = self();
   const card = join(folder, `${pid}-${started}`);
   let hasCards = true;
 
-  const tryLink = (path: string): boolean => {
+  const tryLink = async (path: string): Promise<boolean> => {
     for (let attempt = 0; hasCards && attempt < 2; attempt += 1) {
       try {
-        linkSync(card, path);
+        await calls.link(card, path);
         return true;
       } catch (error) {
         if (codeOf(error) === 'EEXIST') return false;
-        hasCards = isAbsent(error) && prepare(path);
+        hasCards = isAbsent(error) && (await prepare(path));
       }
     }
     return false;
   };
   /** Whether there is all that a link needs; what is wrong with the path says a symbolic link. */
-  const prepare = (path: string): boolean => {
+  const prepare = async (path: string): Promise<boolean> => {
     try {
-      mkdirSync(dirname(path), { recursive: true });
+      await calls.makeFolder(dirname(path));
       writeCard(folder, card);
       return true;
     } catch {
@@ -72,7 +73,7 @@ export function createLocks(dir: string): Locks {
     }
   };
   return {
-    withLock: (path, work) => holding(path, work, tryLink),
+    withLock: (path, work) => holding(path, work, { tryLink, unlink: calls.unlink }),
     close() {
       try {
         unlinkSync(card);
@@ -99,20 +100,26 @@ function removeIfLeft(card: string): void {
   }
 }
 
-async function holding<T>(path: string, work: () => Promise<T>, tryLink: (path: string) => boolean): Promise<T> {
-  if (!tryLink(path)) await acquire(path, tryLink);
+interface Means {
+  /** A lock by a card; false when the path is taken, or no card can be used. */
+  readonly tryLink: (path: string) => Promise<boolean>;
+  readonly unlink: (path: string) => Promise<void>;
+}
+
+async function holding<T>(path: string, work: () => Promise<T>, { tryLink, unlink: remove }: Means): Promise<T> {
+  if (!(await tryLink(path))) await acquire(path, tryLink);
   const since = Date.now();
   try {
     return await work();
   } finally {
     // Only our own: held that long, it may have been taken over (K2).
-    if (Date.now() - since < STALE_AFTER_MS / 2 || (await holderAt(path)) === selfText()) removeNow(path);
+    if (Date.now() - since < STALE_AFTER_MS / 2 || (await holderAt(path)) === selfText()) await removeIfThere(path, remove);
   }
 }
 
-async function acquire(path: string, tryLink: (path: string) => boolean): Promise<void> {
+async function acquire(path: string, tryLink: Means['tryLink']): Promise<void> {
   const deadline = Date.now() + PATIENCE_MS;
-  while (!tryLink(path) && !(await create(path))) {
+  while (!(await tryLink(path)) && !(await create(path))) {
     const holder = await holderAt(path);
     if (holder === undefined) continue;
     if (await isStale(path, holder)) {
@@ -227,16 +234,8 @@ function parseHolder(text: string): Holder | undefined {
   }
 }
 
-async function removeIfThere(path: string): Promise<void> {
-  await unlink(path).catch((error: unknown) => {
+async function removeIfThere(path: string, remove: Means['unlink'] = unlink): Promise<void> {
+  await remove(path).catch((error: unknown) => {
     if (!isAbsent(error)) throw error;
   });
-}
-
-function removeNow(path: string): void {
-  try {
-    unlinkSync(path);
-  } catch (error) {
-    if (!isAbsent(error)) throw error;
-  }
 }

@@ -29,6 +29,7 @@ import { createFileEpisodes } from './file-episodes.js';
 import { createFileFacts } from './file-facts.js';
 import { createFileFeed } from './file-feed.js';
 import { createFileLives } from './file-lives.js';
+import { createFileCalls } from './file-calls.js';
 import { createFileHandles } from './file-handles.js';
 import { lineOf, outcomeOf, settlementOf } from './file-journal.js';
 import { createLocks } from './file-lock.js';
@@ -58,8 +59,9 @@ type Open = (key: ConversationKey) => OpenConversation;
 
 export function createFileStore(options: FileStoreOptions): Store {
   const dir = resolve(options.dir);
-  const handles = createFileHandles();
-  const locks = createLocks(dir);
+  const calls = createFileCalls();
+  const handles = createFileHandles(calls);
+  const locks = createLocks(dir, calls);
   const open = createOpenConversations(dir, { ...options, handles, withLock: locks.withLock });
   const feed = createFileFeed(dir, { maxLength: options.feedMaxLength ?? 10_000, handles, withLock: locks.withLock });
   const writes = createWrites(dir, open, feed);
