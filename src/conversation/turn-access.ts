@@ -1,5 +1,5 @@
 /** The parts of a running turn: how they are found, and changed. */
-import { isRunning, running } from './lifecycle.js';
+import { running } from './lifecycle.js';
 import type { ConversationState } from './state.js';
 import type { ModelCall, ToolCall, Turn } from './turn-state.js';
 import { addUsage } from './usage.js';
@@ -26,10 +26,6 @@ export function currentModelCall({ turn }: ConversationState): ModelCall | undef
 export function wasTried(state: ConversationState): boolean {
   const call = currentModelCall(state);
   return call !== undefined && (call.failures > 0 || state.retries[call.id] !== undefined || callsInFlight(state).includes(call.id));
-}
-
-export function isCalling(state: ConversationState): boolean {
-  return isRunning(state, 'model-step');
 }
 
 export function withModelCall(state: ConversationState, id: string, change: (call: ModelCall) => ModelCall): ConversationState {
