@@ -1,7 +1,8 @@
-/** Recorded histories: one file a run, one event a line, with nothing in it of the machine that recorded it. */
+/** Recorded histories: one file a run, one event a line, long ones compressed, with nothing in it of the machine that recorded it. */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, hostname, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import type { Client } from '@temporalio/client';
 import { LATEST_RULES } from '../../src/conversation/rules.js';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils';
@@ -15,19 +16,23 @@ export interface HistoryEvent {
 }
 
 export interface RecordedRun {
-  /** File name without `.json`; a run of a chain ends in its number: `hand-over.2`. */
+  /** File name without its suffix; a run of a chain ends in its number: `hand-over.2`. */
   readonly name: string;
   readonly history: { readonly events: readonly HistoryEvent[] };
 }
 
 export function readHistories(): RecordedRun[] {
   return readdirSync(HISTORIES)
-    .filter((file) => file.endsWith('.json'))
+    .filter((file) => SUFFIX.test(file))
     .sort()
-    .map((file) => ({
-      name: file.replace(/\.json$/, ''),
-      history: JSON.parse(readFileSync(join(HISTORIES, file), 'utf8')) as RecordedRun['history'],
-    }));
+    .map((file) => ({ name: file.replace(SUFFIX, ''), history: JSON.parse(readText(file)) as RecordedRun['history'] }));
+}
+
+const SUFFIX = /\.json(\.gz)?$/;
+
+function readText(file: string): string {
+  const bytes = readFileSync(join(HISTORIES, file));
+  return (file.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8');
 }
 
 export function workflowIdOf({ history }: RecordedRun): string {
@@ -47,27 +52,30 @@ export async function fetchChain(client: Client, id: string): Promise<RecordedRu
 }
 
 /**
- * Writes every run, in the place of what was there under that name. Answers their sizes by file. What earlier rules recorded stays:
+ * Writes every run, in the place of what was there under that name; one of more than `largest` bytes is compressed. Answers their sizes by file. What earlier rules recorded stays:
  * conversations of theirs may still be running somewhere.
  */
-export function writeChain(name: string, chain: readonly RecordedRun['history'][]): Map<string, number> {
-  const there = readdirSync(HISTORIES).filter((file) => file.replace(/(\.\d+)?\.json$/, '') === name);
-  const earlier = there.find((file) => isOfEarlierRules(readFileSync(join(HISTORIES, file), 'utf8')));
+export function writeChain(name: string, chain: readonly RecordedRun['history'][], largest: number): Map<string, number> {
+  const there = readdirSync(HISTORIES).filter((file) => file.replace(SUFFIX, '').replace(/\.\d+$/, '') === name);
+  const earlier = there.find((file) => isOfEarlierRules(readText(file)));
   if (earlier !== undefined) {
     throw new Error(`${earlier} was recorded by earlier rules, which must go on replaying: give the new one another name`);
   }
+  const files = chain.map(({ events }, index): readonly [string, Buffer] => {
+    const file = chain.length === 1 ? `${name}.json` : `${name}.${index + 1}.json`;
+    const text = Buffer.from(`{"events":[\n${events.map((event) => JSON.stringify(event)).join(',\n')}\n]}\n`);
+    return text.length > largest ? [`${file}.gz`, gzipSync(text, { level: 9 })] : [file, text];
+  });
+  const large = files.find(([, bytes]) => bytes.length > largest);
+  if (large) throw new Error(`${large[0]} of ${large[1].length} bytes is too large to keep`);
   for (const file of there) rmSync(join(HISTORIES, file));
-  return new Map(
-    chain.map(({ events }, index) => {
-      const file = chain.length === 1 ? `${name}.json` : `${name}.${index + 1}.json`;
-      const text = `{"events":[\n${events.map((event) => JSON.stringify(event)).join(',\n')}\n]}\n`;
-      writeFileSync(join(HISTORIES, file), text);
-      return [file, text.length];
-    }),
-  );
+  for (const [file, bytes] of files) writeFileSync(join(HISTORIES, file), bytes);
+  return new Map(files.map(([file, bytes]) => [file, bytes.length]));
 }
 
+/** Of the first rules there is no mark in a history. */
 function isOfEarlierRules(text: string): boolean {
+  if (LATEST_RULES === 1) return false;
   const readable = JSON.stringify(withReadablePayloads(JSON.parse(text)));
   return readable.includes('"workflowType":{"name":"conversation"}') && !readable.includes(`rules-${LATEST_RULES}`);
 }

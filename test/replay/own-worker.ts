@@ -7,6 +7,7 @@ import { createAgentLoader } from '../../src/agents/load-agent.js';
 import { createModels } from '../../src/models/choose.js';
 import { createFileStore } from '../../src/stores/file.js';
 import { createToolRegistry } from '../../src/tools/registry.js';
+import type { Store } from '../../src/stores/store.js';
 import type { Tool } from '../../src/tools/tool.js';
 import { workerOptions } from '../../src/worker.js';
 
@@ -21,13 +22,16 @@ export interface OwnWorkerOptions {
   /** The namespace has our search attributes. */
   readonly attributes?: boolean;
   readonly worker?: Partial<WorkerOptions>;
+  /** Around the store of files. */
+  readonly store?: (store: Store) => Store;
 }
 
 /** Answers with the way to stop it. */
 export async function startOwnWorker(options: OwnWorkerOptions): Promise<() => Promise<void>> {
   const { address, taskQueue, dir, apiUrl, bundle, tools } = options;
   const connection = await NativeConnection.connect({ address });
-  const store = createFileStore({ dir: join(dir, 'memory') });
+  const files = createFileStore({ dir: join(dir, 'memory') });
+  const store = options.store?.(files) ?? files;
   const workspace = join(dir, 'workspace');
   await mkdir(workspace, { recursive: true });
   const activities = createActivities({

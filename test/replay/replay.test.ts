@@ -79,7 +79,21 @@ describe('the recorded histories', () => {
 
   test.each([
     ['an ordinary activity', 'EVENT_TYPE_ACTIVITY_TASK_COMPLETED'],
-    ['a local activity', '"markerName":"core_local_activity"'],
+    ['a tool that rides', '"tools":[{"callId":'],
+    ['results of tools that rode', '"tools":[{"life":'],
+    ['a store step', '"activityType":{"name":"store-step"}'],
+    ['a step that came back for a duplicate', '"kind":"deferred","reason":"duplicate"'],
+    ['a step that came back for an agent that cannot be used', '"kind":"deferred","reason":"unusable"'],
+    ['a step that came back for a budget', '"kind":"deferred","reason":"budget"'],
+    ['a step that came back for a truncation', '"kind":"deferred","reason":"truncation"'],
+    ['a step that came back for a compaction', '"kind":"deferred","reason":"compaction"'],
+    ['a step that came back for a stop', '"kind":"deferred","reason":"stopped"'],
+    ['a fence that came too late', '"committed":[{"effect":'],
+    ['a message in parts', '"parts":["'],
+    ['a message that the store had lost', '"lost":true'],
+    ['an end of a session', '"activityType":{"name":"evict"}'],
+    ['an undone compaction', '"activityType":{"name":"uncompact"}'],
+    ['a store that was away', '"type":"StoreUnavailable"'],
     ['a heartbeat that stopped', 'TIMEOUT_TYPE_HEARTBEAT'],
     ['a second attempt', '"attempt":2'],
     ['a workflow task that timed out', 'EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT'],
@@ -96,6 +110,10 @@ describe('the recorded histories', () => {
     ['an end', 'EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED'],
   ])('have %s', (_what, part) => {
     expect(all.includes(part)).toBe(true);
+  });
+
+  test('have no local activity', () => {
+    expect(histories.filter((run) => text(run).includes('core_local_activity')).map(({ name }) => name)).toEqual([]);
   });
 
   test('have hand-overs between turns and inside one', () => {

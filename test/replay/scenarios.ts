@@ -5,16 +5,21 @@
 import { callTool, callTools, gate, text, type Gate, type Reply } from '../../src/testing/reply.js';
 import { contextWindowExceeded, httpError, overloaded, pauseTurn, rateLimited, refusal } from '../../src/testing/faults.js';
 import { consolidationReply } from '../../src/testing/consolidation-reply.js';
+import type { DeferReason } from '../../src/conversation/effects.js';
 import type { Exchange } from '../../src/testing/messages-api.js';
-import { askMeanwhile, doorkeeper, hasOutlivedItsTask } from '../support/asked-meanwhile.js';
-import { runsOf } from '../support/run-chain.js';
 import type { World, WorldOptions } from '../support/world.js';
+
+export interface WorkerProcess {
+  kill(): Promise<void>;
+  /** It takes what comes and does nothing with it, until it is killed. */
+  freeze(): void;
+}
 
 export interface Stage {
   readonly world: World;
   readonly id: string;
-  /** A worker in a process of its own; answers with the way to kill it. */
-  startProcess(): Promise<() => Promise<void>>;
+  /** A worker in a process of its own. The effects that it has `lost` commit there, and their results never come. */
+  startProcess(lost?: readonly string[]): Promise<WorkerProcess>;
   /** Resolves once one of the tools that hang is running. */
   toolRuns(): Promise<void>;
   /** Lets the tool `wait` go on. */
@@ -45,22 +50,27 @@ export interface Scenario {
   /** Runs that the chain must have at least. */
   readonly runs?: number;
   readonly has: readonly string[];
+  readonly lacks?: readonly string[];
   readonly play: (stage: Stage) => Promise<void>;
 }
 
 const START = { start: {} };
-const MODEL = '"name":"call-model"';
+const MODEL = '"name":"model-step"';
+const STORE = '"name":"store-step"';
+/** Tools ride on a model step. */
+const RIDES = '"tools":[{"callId":';
+const DEFERRED_ANY = '"kind":"deferred"';
+const DEFERRED = (reason: DeferReason): string => `"kind":"deferred","reason":"${reason}"`;
 const TOOL = '"name":"run-tool"';
 const HEAL = '"name":"heal"';
 const TIMER_STARTED = 'EVENT_TYPE_TIMER_STARTED';
 const TIMER_FIRED = 'EVENT_TYPE_TIMER_FIRED';
 const TIMER_CANCELLED = 'EVENT_TYPE_TIMER_CANCELED';
 const CANCEL_ASKED = 'EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED';
-const MARKER = 'EVENT_TYPE_MARKER_RECORDED';
 const TASK_TIMED_OUT = 'EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT';
 const UPDATE_DONE = 'EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED';
 const ASK_MEMORY = '"name":"ask-memory"';
-const PUT_AWAY = '"activity_type":"put-away"';
+const EVICT = '"name":"evict"';
 const CONTINUED = 'EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW';
 
 const scopeOf = (id: string): string => `scope-${id}`;
@@ -98,6 +108,8 @@ const signalRaw = async ({ world, id }: Stage, signalName: string, encoding: str
   });
 };
 
+const longText = (bytes: number): string => 'a long, long message. '.repeat(bytes / 22 + 1).slice(0, bytes);
+
 const tinyPng = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
 /** A model so small that a few answers fill it; asked to summarize, it does. */
@@ -113,6 +125,18 @@ const small = (): WorldOptions => ({
   },
 });
 
+/** As before; told to bring something, it asks for so many characters. */
+const bringsMuch = (characters: number): WorldOptions => {
+  const { answer, ...rest } = small();
+  return {
+    ...rest,
+    answer: (request, hit) => {
+      const isAsked = JSON.stringify(request.messages.at(-1)?.content).includes('bring it');
+      return isAsked ? callTool('bring_much', { text: `${characters}` }) : (answer?.(request, hit) ?? text('Here.'));
+    },
+  };
+};
+
 async function talk({ world, id }: Stage, turns: number): Promise<void> {
   for (let n = 1; n <= turns; n++) await world.client.send(id, `turn ${n}`, START);
 }
@@ -127,7 +151,7 @@ export const scenarios: readonly Scenario[] = [
   {
     name: 'compaction-asked-and-undone',
     world: small,
-    has: ['"name":"compact"', UPDATE_DONE, '"kind":"undone"'],
+    has: ['"name":"compact"', '"name":"uncompact"', UPDATE_DONE, '"kind":"undone"'],
     async play(stage) {
       const { world, id } = stage;
       await talk(stage, 6);
@@ -172,19 +196,29 @@ export const scenarios: readonly Scenario[] = [
   {
     name: 'text-turns',
     world: () => says(text('One.'), text('Two.'), text('Three.')),
-    has: [MODEL, MARKER, UPDATE_DONE],
+    has: [MODEL, UPDATE_DONE],
+    lacks: [STORE, DEFERRED_ANY],
     async play({ world, id }) {
       for (const message of ['first', 'second', 'third']) await world.client.send(id, message, START);
       await world.client.turn(id, 'turn_0001');
     },
   },
   {
-    // As the one before, by the rules that weigh what is carried.
+    // More text waits than a hand-over carries.
     name: 'weighed-hand-over',
-    world: () => ({ ...says(text('One.'), text('Two.'), text('Three.')), agent: { limits: { handOver: { events: 20 } } } }),
-    has: [MODEL, MARKER, UPDATE_DONE, 'EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW'],
-    async play({ world, id }) {
-      for (const message of ['first', 'second', 'third']) await world.client.send(id, message, START);
+    runs: 2,
+    world: () => ({ ...handsOver(20), answer: () => text('Here.') }),
+    has: [MODEL, STORE, CONTINUED],
+    async play(stage) {
+      const { world, id, until } = stage;
+      await world.client.send(id, 'first', START);
+      const stop = gate();
+      const { sent } = await sendUntilHeld(stage, 'second', stop);
+      for (let i = 0; i < 4; i++) await world.client.message(id, longText(45_000));
+      await until('a queue', async () => (await world.client.status(id)).queued === 4);
+      stop.release();
+      await sent;
+      await stage.settled();
     },
   },
   {
@@ -222,9 +256,10 @@ export const scenarios: readonly Scenario[] = [
     },
   },
   {
-    name: 'tool-local',
+    name: 'tool-riding',
     world: () => says(tools('note'), tools('note', 'note'), text('Noted.')),
-    has: [MODEL, MARKER, UPDATE_DONE],
+    has: [MODEL, RIDES, UPDATE_DONE],
+    lacks: [TOOL, STORE, DEFERRED_ANY],
     async play({ world, id }) {
       await world.client.send(id, 'note this', START);
     },
@@ -250,15 +285,16 @@ export const scenarios: readonly Scenario[] = [
     name: 'tools-that-fail',
     world: () =>
       says(tools('fail'), callTool('no_such_tool'), callTool('note', { wrong: true }), tools('dawdle_briefly'), text('None of it worked.')),
-    has: [MODEL, TOOL, MARKER],
+    has: [MODEL, TOOL, RIDES],
     async play({ world, id }) {
       await world.client.send(id, 'try', START);
     },
   },
   {
-    name: 'local-tool-too-slow',
-    world: () => says(tools('too_slow'), text('It took its time.')),
-    has: [TOOL, 'TIMEOUT_TYPE_START_TO_CLOSE'],
+    name: 'riding-tool-too-slow',
+    world: () => says(tools('note', 'too_slow'), text('It took its time.')),
+    has: [RIDES, 'did not finish within 400 ms'],
+    lacks: [TOOL],
     async play({ world, id }) {
       await world.client.send(id, 'be quick', START);
     },
@@ -266,7 +302,7 @@ export const scenarios: readonly Scenario[] = [
   {
     name: 'tool-limit',
     world: () => ({ ...says(tools('note'), tools('note'), text('Going on.')), agent: { limits: { maxToolRounds: 1 } } }),
-    has: [MODEL, MARKER, '"stopReason":"tool-limit"'],
+    has: [MODEL, RIDES, STORE, '"stopReason":"tool-limit"'],
     async play({ world, id }) {
       await world.client.send(id, 'note for ever', START);
       await world.client.send(id, 'continue');
@@ -291,14 +327,14 @@ export const scenarios: readonly Scenario[] = [
   {
     name: 'failed-turns',
     world: () => says(httpError(401), httpError(400, { message: 'a request that is wrong' }), text('Better.')),
-    has: [MODEL, 'EVENT_TYPE_ACTIVITY_TASK_FAILED', '"type":"auth"'],
+    has: [MODEL, '"kind":"failed","failure":{"type":"auth"'],
     async play({ world, id }) {
       for (const message of ['first', 'second', 'third']) await world.client.send(id, message, START);
     },
   },
   {
     name: 'unusable-agent',
-    has: [MARKER, UPDATE_DONE],
+    has: [MODEL, STORE, DEFERRED('unusable')],
     async play({ world, id }) {
       await world.client.send(id, 'hello?', { start: { agent: 'nobody' } });
       await world.client.send(id, 'hello?');
@@ -342,7 +378,7 @@ export const scenarios: readonly Scenario[] = [
     has: [MODEL, 'TIMEOUT_TYPE_HEARTBEAT', '"attempt":2', TASK_TIMED_OUT],
     async play(stage) {
       const { world, id } = stage;
-      const kill = await stage.startProcess();
+      const { kill } = await stage.startProcess();
       const { sent } = await sendUntilHeld(stage, 'hello', gate());
       world.api.play({ reply: text('Back again.') }, { reply: text('And on.') });
       await kill();
@@ -358,7 +394,7 @@ export const scenarios: readonly Scenario[] = [
     workers: 'by-hand',
     has: [TOOL, 'TIMEOUT_TYPE_HEARTBEAT', '"attempt":2'],
     async play(stage) {
-      const kill = await stage.startProcess();
+      const { kill } = await stage.startProcess();
       stage.world.api.play(...script(tools('look_up', 'hang_once'), text('Done.')));
       const sent = sendLater(stage, 'hang');
       await stage.toolRuns();
@@ -373,7 +409,7 @@ export const scenarios: readonly Scenario[] = [
     workers: 'by-hand',
     has: [TOOL, 'EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT', 'TIMEOUT_TYPE_HEARTBEAT'],
     async play(stage) {
-      const kill = await stage.startProcess();
+      const { kill } = await stage.startProcess();
       stage.world.api.play(...script(tools('hang_and_pay'), text('Nobody knows.')));
       const sent = sendLater(stage, 'pay');
       await stage.toolRuns();
@@ -384,17 +420,59 @@ export const scenarios: readonly Scenario[] = [
     },
   },
   {
+    // The worker has taken the task and is lost before it answers.
     name: 'crash-during-a-workflow-task',
     workers: 'by-hand',
-    has: [TASK_TIMED_OUT, 'TIMEOUT_TYPE_START_TO_CLOSE', MARKER],
+    has: [TASK_TIMED_OUT, 'TIMEOUT_TYPE_START_TO_CLOSE', '"attempt":2'],
     async play(stage) {
-      const kill = await stage.startProcess();
-      stage.world.api.play(...script(tools('hang_locally'), text('Done.')));
+      const { world, id } = stage;
+      const { kill, freeze } = await stage.startProcess();
+      const { sent } = await sendUntilHeld(stage, 'hello', gate());
+      world.api.play({ reply: text('Back again.') }, { reply: text('And on.') });
+      freeze();
+      await world.client.message(id, 'are you there?');
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      await kill();
+      await stage.startProcess();
+      await sent;
+      await stage.settled();
+    },
+  },
+  {
+    name: 'crash-while-a-tool-rides',
+    workers: 'by-hand',
+    has: [RIDES, 'TIMEOUT_TYPE_HEARTBEAT', '"attempt":2', 'done at the second try'],
+    lacks: [TOOL],
+    async play(stage) {
+      const { kill } = await stage.startProcess();
+      stage.world.api.play(...script(tools('note', 'hang_riding', 'note'), text('Done.')));
       const sent = sendLater(stage, 'hang');
       await stage.toolRuns();
       await kill();
       await stage.startProcess();
       await sent;
+      await stage.settled();
+    },
+  },
+  {
+    // What was given up had committed: the fence that comes too late brings back what it cost.
+    name: 'fence-too-late',
+    workers: 'by-hand',
+    has: [CANCEL_ASKED, STORE, '"committed":[{"effect":"turn_0001/c1"', '"committed":[{"effect":"turn_0002/m1"', TIMER_FIRED],
+    async play(stage) {
+      const { world, id, until } = stage;
+      await stage.startProcess(['turn_0001/c1', 'turn_0002/m1']);
+      world.api.play(...script(tools('look_up'), text('Nobody hears this.'), text('What else?')));
+      const interrupted = async (words: string, phase: string, hits: number): Promise<void> => {
+        const sent = sendLater(stage, words);
+        await until('a call', async () => world.api.hits.length === hits && (await world.client.status(id)).phase === phase);
+        await new Promise((resolve) => setTimeout(resolve, 1_500));
+        await world.client.interrupt(id, 'nothing comes');
+        await sent;
+      };
+      await interrupted('look it up', 'running-tools', 1);
+      await interrupted('say something', 'thinking', 2);
+      await world.client.send(id, 'go on');
       await stage.settled();
     },
   },
@@ -425,6 +503,20 @@ export const scenarios: readonly Scenario[] = [
     },
   },
   {
+    name: 'interrupt-while-a-tool-rides',
+    world: () => says(tools('note', 'hang_riding'), text('What else?')),
+    has: [CANCEL_ASKED, RIDES, DEFERRED('stopped')],
+    lacks: [TOOL],
+    async play(stage) {
+      const { world, id } = stage;
+      const sent = sendLater(stage, 'hang');
+      await stage.toolRuns();
+      await world.client.interrupt(id, 'enough');
+      await sent;
+      await world.client.send(id, 'go on');
+    },
+  },
+  {
     name: 'interrupt-during-a-wait-for-the-model',
     world: () => says(rateLimited({ retryAfter: 30 }), text('What else?')),
     has: [TIMER_STARTED, TIMER_CANCELLED, 'rate-limit'],
@@ -443,7 +535,7 @@ export const scenarios: readonly Scenario[] = [
     has: [CANCEL_ASKED, TIMER_STARTED, TIMER_FIRED, TASK_TIMED_OUT],
     async play(stage) {
       const { world, id } = stage;
-      const kill = await stage.startProcess();
+      const { kill } = await stage.startProcess();
       const { sent } = await sendUntilHeld(stage, 'hello', gate());
       world.api.play({ reply: text('What else?') });
       // There before the first one goes, so that the stop is heard before the silence is.
@@ -505,7 +597,7 @@ export const scenarios: readonly Scenario[] = [
   {
     name: 'duplicate-that-only-the-store-knows',
     world: () => says(text('Once.'), tools('wait'), text('All heard.'), text('Another.')),
-    has: [MODEL, '"duplicate":"turn_0001"'],
+    has: [MODEL, DEFERRED('duplicate'), '"duplicate":"turn_0001"'],
     async play(stage) {
       const { world, id } = stage;
       const message = { id: 'm-1', text: 'hello' };
@@ -597,7 +689,7 @@ export const scenarios: readonly Scenario[] = [
     name: 'store-away',
     redis: true,
     world: () => ({ answer: () => text('Here.') }),
-    has: [TIMER_STARTED, TIMER_FIRED, MARKER, 'EVENT_TYPE_ACTIVITY_TASK_SCHEDULED'],
+    has: [TIMER_STARTED, TIMER_FIRED, MODEL, 'EVENT_TYPE_ACTIVITY_TASK_FAILED', 'StoreUnavailable'],
     async play(stage) {
       const { world, id } = stage;
       await world.client.send(id, 'first', START);
@@ -613,7 +705,7 @@ export const scenarios: readonly Scenario[] = [
   {
     name: 'store-lost-an-answer-for-a-while',
     redis: true,
-    has: [TIMER_FIRED, TOOL, '"persisted":false'],
+    has: [TIMER_FIRED, TOOL, STORE, '"persisted":false'],
     async play(stage) {
       const { world, id } = stage;
       const stop = gate();
@@ -629,7 +721,7 @@ export const scenarios: readonly Scenario[] = [
       await stage.until('an answer that the store did not take', async () => (await world.client.status(id)).phase === 'running-tools');
       // Now both are owed: the message and the answer.
       await world.client.message(id, 'and another thing');
-      await new Promise((resolve) => setTimeout(resolve, 2_000));
+      await stage.until('a wait for the store', async () => (await world.client.status(id)).phase === 'waiting-to-retry');
       await stage.restartRedis();
       await sent;
       await world.client.send(id, 'again');
@@ -657,7 +749,7 @@ export const scenarios: readonly Scenario[] = [
     redis: true,
     keep: HEAL,
     world: () => ({ ...handsOver(60), answer: () => httpError(401) }),
-    has: [HEAL, '"readBack"'],
+    has: [HEAL, STORE, '"lost":true'],
     async play(stage) {
       const { world, id } = stage;
       const queued = async (): Promise<number> => (await world.client.status(id)).queued;
@@ -760,7 +852,7 @@ export const scenarios: readonly Scenario[] = [
   {
     name: 'consolidated-reset-and-close',
     world: () => ({ answer: () => text('Here.') }),
-    has: [ASK_MEMORY, PUT_AWAY, '"signalName":"consolidated"', '"consolidation":"model"', 'EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED'],
+    has: [ASK_MEMORY, EVICT, '"signalName":"consolidated"', '"consolidation":"model"', 'EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED'],
     async play({ world, id, until }) {
       const start = { start: { scope: scopeOf(id) } };
       await world.client.send(id, 'first', start);
@@ -778,7 +870,7 @@ export const scenarios: readonly Scenario[] = [
   {
     name: 'consolidated-window',
     world: () => ({ agent: { memory: { memoryWindow: 4, keepCount: 2 } }, answer: () => text('Here.') }),
-    has: [ASK_MEMORY, PUT_AWAY, '"why":"window"'],
+    has: [ASK_MEMORY, EVICT, '"why":"window"'],
     async play({ world, id, until }) {
       for (const message of ['first', 'second', 'third']) await world.client.send(id, message, { start: { scope: scopeOf(id) } });
       await until('a trimmed window', async () => (await world.client.status(id)).epoch === 2);
@@ -793,7 +885,7 @@ export const scenarios: readonly Scenario[] = [
       answer: () => text('Here.'),
       aside: (request) => consolidationReply(request) && overloaded(),
     }),
-    has: [ASK_MEMORY, PUT_AWAY, TIMER_FIRED, '"consolidation":"raw-fallback"'],
+    has: [ASK_MEMORY, EVICT, TIMER_FIRED, '"consolidation":"raw-fallback"'],
     async play({ world, id }) {
       await world.client.send(id, 'first', { start: { scope: scopeOf(id) } });
       await world.client.reset(id);
@@ -830,7 +922,7 @@ export const scenarios: readonly Scenario[] = [
       agent: { approvals: [{ tool: 'note', policy: 'ask' }] },
       ...says(tools('note', 'note'), text('Both.')),
     }),
-    has: [MARKER, UPDATE_DONE, '"signalName":"decide"', TIMER_STARTED, TIMER_CANCELLED],
+    has: [TOOL, UPDATE_DONE, '"signalName":"decide"', TIMER_STARTED, TIMER_CANCELLED],
     async play(stage) {
       const { world, id, until } = stage;
       const sent = sendLater(stage, 'note it');
@@ -875,7 +967,7 @@ export const scenarios: readonly Scenario[] = [
   {
     name: 'stepped',
     world: () => says(tools('note', 'note'), text('Noted.'), text('By itself.')),
-    has: [MODEL, MARKER, UPDATE_DONE, '"did":"event"', '"did":"tool-run"', '"did":"model-call"'],
+    has: [MODEL, TOOL, UPDATE_DONE, '"did":"event"', '"did":"tool-run"', '"did":"model-call"'],
     async play(stage) {
       const { world, id } = stage;
       const handle = world.temporal.workflow.getHandle(id);
@@ -910,14 +1002,156 @@ export const scenarios: readonly Scenario[] = [
     },
   },
   {
-    name: 'asked-while-recording',
-    world: () => ({ processors: { input: [doorkeeper] } }),
-    has: [ASK_MEMORY, CANCEL_ASKED],
-    async play({ world, id, settled }) {
-      const play = (first: Reply): void => [first, text('b'), text('c'), text('d')].forEach((reply) => world.api.play({ reply }));
-      await askMeanwhile(world, id, play, Math.random() * 60);
-      await settled();
-      if (!(await runsOf(world, id)).some(hasOutlivedItsTask)) throw new Error('no local step has outlived its task');
+    // Questions end workflow tasks where no task would end; beside them comes all that may come beside a running step.
+    name: 'asked-meanwhile',
+    has: [CANCEL_ASKED, EVICT, 'EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED'],
+    async play(stage) {
+      const { world, id } = stage;
+      const handle = world.temporal.workflow.getHandle(id);
+      const message = (name: string): Promise<void> => handle.signal('message', { id: name, text: name });
+      const ask = (): Promise<unknown> => Promise.all([world.client.status(id), world.client.context(id)]);
+      const { sent } = await sendUntilHeld(stage, 'a', gate());
+      world.api.play(...script(text('b'), text('c'), text('d')));
+      await Promise.all([ask(), handle.signal('new', {}), ask(), message('b'), ask()]);
+      await Promise.all([message('c'), ...Array.from({ length: 40 }, (_, i) => (i % 4 === 0 ? ask() : message('b')))]);
+      await Promise.all([...Array.from({ length: 10 }, ask), message('d'), sent]);
+    },
+  },
+  {
+    name: 'ride-of-several-tools',
+    world: () => says(tools('note', 'note', 'note'), tools('fail', 'note', 'no_such_tool'), text('Noted.'), text('Fine.')),
+    has: [RIDES, '"outcome":"error"', '"outcome":"rejected"'],
+    lacks: [TOOL, STORE, DEFERRED_ANY],
+    async play({ world, id }) {
+      await world.client.send(id, 'note them all', START);
+      await world.client.send(id, 'and?');
+    },
+  },
+  {
+    // One that does not ride, and none rides.
+    name: 'mixed-round',
+    world: () => says(tools('note', 'look_up', 'note'), tools('note'), text('All of it.')),
+    has: [TOOL, RIDES],
+    async play({ world, id }) {
+      await world.client.send(id, 'note and look up', START);
+    },
+  },
+  {
+    name: 'ride-held-by-a-breakpoint',
+    world: () => says(tools('note', 'note'), text('Noted.'), tools('note'), text('By itself.')),
+    has: [TOOL, RIDES, UPDATE_DONE],
+    async play(stage) {
+      const { world, id, until } = stage;
+      const handle = world.temporal.workflow.getHandle(id);
+      await world.client.start(id, {});
+      await handle.executeUpdate('setBreakpoints', { args: [{ tools: ['note'] }] });
+      const sent = sendLater(stage, 'note it');
+      await until('a pause', async () => (await world.client.status(id)).pausedBy !== null);
+      await handle.executeUpdate('step', { args: [{ id: 'step-1' }] });
+      await handle.executeUpdate('setBreakpoints', { args: [{}] });
+      await handle.executeUpdate('setMode', { args: [{ mode: 'auto' }] });
+      await sent;
+      await world.client.send(id, 'and again');
+    },
+  },
+  {
+    name: 'steer-while-a-tool-rides',
+    world: () => says(tools('wait_riding'), text('Let go.'), text('Heard.')),
+    has: [RIDES, UPDATE_DONE],
+    async play(stage) {
+      const { world, id } = stage;
+      const sent = sendLater(stage, 'wait');
+      await stage.toolRuns();
+      const steered = sendLater(stage, { text: 'and mind this', delivery: 'steer' });
+      await stage.until('a queue', async () => (await world.client.status(id)).queued === 1);
+      stage.letGo();
+      await Promise.all([sent, steered]);
+    },
+  },
+  {
+    name: 'agent-broken-between-turns',
+    world: () => ({ answer: () => text('Here.') }),
+    has: [MODEL, STORE, DEFERRED('unusable'), 'bad-config'],
+    async play(stage) {
+      const { world, id } = stage;
+      await world.client.send(id, 'first', START);
+      stage.breakAgent();
+      await world.client.send(id, 'second');
+      await world.writeAgent('default', {});
+      await world.client.send(id, 'third');
+    },
+  },
+  {
+    name: 'budget-lowered-between-turns',
+    world: () => ({ answer: () => text('Here.') }),
+    has: [MODEL, STORE, DEFERRED('budget'), '"stopReason":"budget"'],
+    async play({ world, id }) {
+      await world.client.send(id, 'first', START);
+      await world.writeAgent('default', { limits: { maxTokens: 1 } });
+      await world.client.send(id, 'second');
+      await world.client.send(id, 'third');
+      await world.writeAgent('default', {});
+      await world.client.send(id, 'fourth');
+    },
+  },
+  {
+    name: 'smaller-context-between-turns',
+    world: () => {
+      const { agent, ...rest } = small();
+      return { ...rest, agent: { ...agent, context: { maxTokens: 60_000, safetyMargin: 500 } } };
+    },
+    has: ['"name":"compact"', DEFERRED('compaction')],
+    async play(stage) {
+      await talk(stage, 8);
+      await stage.world.writeAgent('default', small().agent ?? {});
+      await stage.world.client.send(stage.id, 'and now?');
+    },
+  },
+  {
+    name: 'ride-that-needs-a-compaction',
+    world: () => bringsMuch(4_500),
+    has: [RIDES, '"name":"compact"', DEFERRED('compaction')],
+    async play(stage) {
+      await talk(stage, 5);
+      await stage.world.client.send(stage.id, 'bring it');
+      await talk(stage, 1);
+    },
+  },
+  {
+    name: 'ride-that-needs-a-truncation',
+    world: () => bringsMuch(12_000),
+    has: [RIDES, '"name":"truncate"', DEFERRED('truncation')],
+    async play(stage) {
+      await talk(stage, 5);
+      await stage.world.client.send(stage.id, 'bring it');
+      await talk(stage, 1);
+    },
+  },
+  {
+    name: 'message-in-parts',
+    world: () => ({ answer: () => text('Read.') }),
+    has: [STORE, MODEL, '"part":{"slot"', '"parts":["'],
+    async play(stage) {
+      const { world, id } = stage;
+      await world.client.start(id, {});
+      await world.client.message(id, longText(1024 * 1024));
+      await world.client.send(id, 'short');
+      await stage.settled();
+    },
+  },
+  {
+    name: 'long-texts-in-the-queue',
+    world: () => ({ script: script(tools('wait')), answer: () => text('Read.') }),
+    has: [TOOL, STORE, MODEL],
+    async play(stage) {
+      const { world, id } = stage;
+      const sent = sendLater(stage, 'wait');
+      await stage.toolRuns();
+      for (let i = 0; i < 7; i++) await world.client.message(id, longText(60_000));
+      await stage.until('a queue', async () => (await world.client.status(id)).queued === 7);
+      stage.letGo();
+      await sent;
+      await stage.settled();
     },
   },
 ];

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { startRedis, type RedisServer } from '../support/redis-server.js';
 import { startWorld } from '../support/world.js';
-import type { Scenario, Stage } from './scenarios.js';
+import type { Scenario, Stage, WorkerProcess } from './scenarios.js';
 import { GO, MARK, recordedTools } from './tools.js';
 
 const PATIENCE_MS = 120_000;
@@ -25,7 +25,7 @@ export async function startStage(scenario: Scenario, where: { address: string; b
   const id = world.id();
   const children: ChildProcess[] = [];
 
-  const startProcess = async (): Promise<() => Promise<void>> => {
+  const startProcess = async (lost: readonly string[] = []): Promise<WorkerProcess> => {
     const child = fork(join(__dirname, 'worker-process.ts'), {
       execArgv: ['--require', join(__dirname, '../stores/register-swc.cjs')],
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
@@ -43,9 +43,10 @@ export async function startStage(scenario: Scenario, where: { address: string; b
       apiUrl: api.url,
       bundlePath: where.bundlePath,
       attributes: scenario.attributes ?? false,
+      lost,
     });
     await ready;
-    return () => kill(child);
+    return { kill: () => kill(child), freeze: () => void child.kill('SIGSTOP') };
   };
 
   return {

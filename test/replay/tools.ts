@@ -37,9 +37,9 @@ export const recordedTools: readonly Tool[] = [
   waitUntil,
   defineTool({
     name: 'note',
-    description: 'Quick and harmless: runs inside the workflow task.',
+    description: 'Quick and harmless: rides on the next model step.',
     input,
-    policy: { repeatable: true, local: true, timeoutMs: 1_000 },
+    policy: { repeatable: true, quick: true, timeoutMs: 1_000 },
     run: ({ text }) => `noted ${text}`,
   }),
   defineTool({
@@ -59,7 +59,7 @@ export const recordedTools: readonly Tool[] = [
     name: 'fail',
     description: 'Always fails.',
     input,
-    policy: { repeatable: true, local: true, timeoutMs: 1_000 },
+    policy: { repeatable: true, quick: true, timeoutMs: 1_000 },
     run: () => {
       throw new Error('this tool always fails');
     },
@@ -73,10 +73,10 @@ export const recordedTools: readonly Tool[] = [
   }),
   defineTool({
     name: 'too_slow',
-    description: 'Says that it is quick and is not.',
+    description: 'Says that it is quick and is not: its own limit ends it while it rides.',
     input,
-    policy: { repeatable: true, local: true, timeoutMs: 10_000 },
-    run: () => after(1_400, 'slow but done'),
+    policy: { repeatable: true, quick: true, timeoutMs: 400 },
+    run: () => after(60_000, 'slow but done'),
   }),
   defineTool({
     name: 'wait',
@@ -106,10 +106,24 @@ export const recordedTools: readonly Tool[] = [
     run: (_input, { workspace }) => markAndHang(workspace),
   }),
   defineTool({
-    name: 'hang_locally',
-    description: 'Hangs inside the workflow task at the first try.',
+    name: 'hang_riding',
+    description: 'Hangs at the first try, while it rides: the limit of its step would end it.',
     input,
-    policy: { repeatable: true, local: true, timeoutMs: 1_000 },
+    policy: { repeatable: true, quick: true, timeoutMs: 30_000 },
     run: (_input, { workspace }) => markAndHang(workspace),
+  }),
+  defineTool({
+    name: 'wait_riding',
+    description: 'Rides until it is let go.',
+    input,
+    policy: { repeatable: true, quick: true, timeoutMs: 30_000 },
+    run: (_input, { workspace, signal }) => waitForGo(workspace, signal),
+  }),
+  defineTool({
+    name: 'bring_much',
+    description: 'Rides, and brings more than a small model can take: `text` says how many characters.',
+    input,
+    policy: { repeatable: true, quick: true, timeoutMs: 1_000 },
+    run: ({ text }) => 'page '.repeat(Number(text) / 5),
   }),
 ];
