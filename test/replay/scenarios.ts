@@ -728,6 +728,24 @@ export const scenarios: readonly Scenario[] = [
     },
   },
   {
+    // The model is not asked before the store has what it is to read.
+    name: 'store-lost-what-rode',
+    redis: true,
+    world: () => says(tools('note', 'wait_riding'), text('Noted.'), text('Here.')),
+    has: [RIDES, TIMER_FIRED, '"persisted":false', '"kind":"failed","failure":{"type":"StoreUnavailable"'],
+    async play(stage) {
+      const { world, id } = stage;
+      const sent = sendLater(stage, 'wait');
+      await stage.toolRuns();
+      await stage.killRedis();
+      stage.letGo();
+      await stage.until('a wait for the store', async () => (await world.client.status(id)).phase === 'waiting-to-retry');
+      await stage.restartRedis();
+      await sent;
+      await world.client.send(id, 'again');
+    },
+  },
+  {
     name: 'search-attributes',
     workers: 'by-hand',
     attributes: true,
