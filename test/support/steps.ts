@@ -34,7 +34,7 @@ export async function modelStepsOf(world: Pick<World, 'temporal'>, id: string): 
   return (await stepsOf(world, id)).filter((step) => step.name === 'model-step');
 }
 
-/** How many events each of these turns took; what happened between them counts to the later one. */
+/** Of all runs: what a turn takes is the difference. */
 export async function eventsSoFar(world: Pick<World, 'temporal'>, id: string): Promise<number> {
   return (await runsOf(world, id)).flat().length;
 }
