@@ -13,11 +13,12 @@ import type { MessageContent, MessageToRecord, QueuedAgain, StoreStepInput, Writ
 import { isRunning, withoutRetry, withRetry, type Completed, type Failed } from './lifecycle.js';
 import { mediaOf } from './media.js';
 import type { Media } from './message.js';
+import type { Outbox } from './outbox.js';
 import type { QueuedMessage } from './queue-state.js';
 import { storeRetryAfter } from './retry.js';
 import { slotsOf, toRanges } from './slots.js';
 import { rehydrate, slotsToRehydrate, spill, MAX_AT_HAND } from './spill.js';
-import type { ConversationState, Outbox } from './state.js';
+import type { ConversationState } from './state.js';
 import { steeringBecomesNext } from './steering.js';
 import { utf8Length } from './text.js';
 import { estimateTokens } from './token-usage.js';
@@ -60,11 +61,6 @@ export function owedWrites(state: ConversationState): Load {
   const isWhole = (name: keyof typeof load): boolean => write[name].length === load[name].length;
   const isAll = (Object.keys(load) as (keyof typeof load)[]).every(isWhole) && messageInParts(messages) === undefined;
   return { write, isAll };
-}
-
-/** Whether the store has everything that was decided so far; what a running step carries is not there yet. */
-export function owesNothingToStore({ outbox }: Pick<ConversationState, 'outbox'>): boolean {
-  return outbox.messages.length + outbox.settle.length + outbox.entries.length + outbox.feed.length === 0;
 }
 
 /** For what no model call follows; undefined when there is nothing to write that is not on its way. */

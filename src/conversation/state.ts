@@ -6,12 +6,13 @@ import type { AppEvents } from './app-events.js';
 import type { AgentStatus } from './attributes.js';
 import type { ControlMode, Decision, Delegation, RejectedInput, ResetResult } from './contract.js';
 import { AUTO, type Control } from './control-state.js';
-import type { AgentSettings, Budget, ConversationIdentity, OwedFeedEvent, ParentLink, Settlement } from './effects.js';
+import type { AgentSettings, Budget, ConversationIdentity, ParentLink } from './effects.js';
 import type { Effect } from './lifecycle.js';
 import type { LineageState, RewindState } from './lineage-state.js';
 import { NO_MEMORY, type MemoryState } from './memory-state.js';
-import type { Entry, JsonObject, ToolOutcome, Usage } from './message.js';
-import type { QueuedMessage, QueueItem } from './queue-state.js';
+import type { JsonObject, ToolOutcome, Usage } from './message.js';
+import { EMPTY_OUTBOX, type Outbox } from './outbox.js';
+import type { QueueItem } from './queue-state.js';
 import type { SlotRange } from './slots.js';
 import type { AppContextRef } from './tool-effects.js';
 import type { EndedTurn, Retry, Turn } from './turn-state.js';
@@ -101,17 +102,6 @@ export interface ConversationState {
     readonly told: { readonly status: AgentStatus; readonly turns: number } | null;
   };
 }
-
-export interface Outbox {
-  /** Messages that turns have taken. */
-  readonly messages: readonly QueuedMessage[];
-  readonly settle: readonly Settlement[];
-  readonly feed: readonly OwedFeedEvent[];
-  /** Of results that the store did not take when they were made. */
-  readonly entries: readonly Entry[];
-}
-
-export const EMPTY_OUTBOX: Outbox = { messages: [], settle: [], feed: [], entries: [] };
 
 export function openConversation(start: {
   readonly identity: ConversationIdentity;

@@ -8,7 +8,7 @@ import type { ContextIndex, ControlStatus, ControlView, Phase, QueuedEvent, Stat
 import type { JsonValue } from './message.js';
 import { isRunning } from './lifecycle.js';
 import { waitsForOrigin } from './lineage.js';
-import { owesNothingToStore } from './recording.js';
+import { owesNothingToStore } from './outbox.js';
 import { countSlots } from './slots.js';
 import { queuedCount } from './spill.js';
 import { countMessages } from './window.js';

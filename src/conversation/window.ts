@@ -11,7 +11,7 @@ import { isHeld, queuedId } from './control.js';
 import { nextMove } from './compaction.js';
 import { isRunning, isResting, withRetry, type Completed, type Failed } from './lifecycle.js';
 import type { AskMemoryInput, EvictInput } from './memory-effects.js';
-import { owesNothingToStore } from './recording.js';
+import { owesNothingToStore } from './outbox.js';
 import type { EventOf } from './event.js';
 import { retryAfter, storeRetryAfter } from './retry.js';
 import { slotsOf, toRanges } from './slots.js';

@@ -199,7 +199,11 @@ function createEntries(link: RedisLink, writes: Writes, cache: EntryCache): Entr
         }
         if (from + PAGE_STEP >= last) break;
       }
-      return { entries, last: Math.max(last, entries.at(-1)?.slot ?? 0), skipped };
+      const highest = Math.max(last, entries.at(-1)?.slot ?? 0);
+      // The store ends before what this process has seen there: it has lost that, and the next read must find out what else.
+      const where = keyOf(key, 'entries');
+      if ([...cache.of(where).keys()].some((slot) => slot > highest)) cache.forget(where);
+      return { entries, last: highest, skipped };
     },
 
     async archive(key, slots, move) {

@@ -137,14 +137,14 @@ export const ARROWS: readonly Row[] = [
   // The package's entrance: for programs that talk to conversations or make tools.
   {
     place: 'index.ts',
-    may: ['client.ts', 'tools/', 'models/model.ts'],
+    may: ['client.ts', 'conversation/observation.ts', 'tools/', 'models/model.ts'],
     mayTypes: ['conversation/', 'user-config.ts', 'memory/channel/'],
     never: ['tools/builtin/'],
   },
   {
     // What `import … from 'perdura'` gives: no worker, whose native part is large.
     place: 'index.ts',
-    may: ['client.ts', 'tools/define-tool.ts', 'models/model.ts'],
+    may: ['client.ts', 'conversation/observation.ts', 'tools/define-tool.ts', 'models/model.ts'],
     mayTypes: ['conversation/', 'tools/', 'user-config.ts', 'memory/channel/'],
     never: ['@temporalio/worker'],
   },

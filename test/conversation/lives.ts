@@ -21,7 +21,7 @@ import type { Effect, EffectOf } from '../../src/conversation/lifecycle.js';
 import { withOrigin } from '../../src/conversation/lineage.js';
 import type { JsonValue } from '../../src/conversation/message.js';
 import { nextStep, type Step } from '../../src/conversation/next-step.js';
-import { owesNothingToStore } from '../../src/conversation/recording.js';
+import { owesNothingToStore } from '../../src/conversation/outbox.js';
 import { slotsOf, toRanges } from '../../src/conversation/slots.js';
 import type { ConversationState } from '../../src/conversation/state.js';
 import type { ToolFinished, ToolPlan } from '../../src/conversation/tool-effects.js';

@@ -181,7 +181,9 @@ function callLines({ control }: DebugScene, most: number): Drawn[] {
   const failed = !model || model.failures === 0 ? '' : `, failed ${model.failures} times`;
   // Beside a model call stand the tools that ride on its step.
   const calls = [
-    ...turn.calls.map(({ id, name, target, status }) => line(model?.inFlight ? 'riding' : status, `${name}${target === '' ? '' : `: ${target}`} (${id})`)),
+    ...turn.calls.map(({ id, name, target, status }) =>
+      line(model?.inFlight ? 'riding' : status, `${name}${target === '' ? '' : `: ${target}`} (${id})`),
+    ),
     ...(model ? [line(model.inFlight ? 'running' : 'waiting', `model call ${model.id}${failed}`)] : []),
   ];
   const room = Math.max(1, most - 1);
