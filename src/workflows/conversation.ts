@@ -129,7 +129,7 @@ async function converse(
 
 function begin(argument: ConversationArgument | undefined): ConversationState {
   const info = workflowInfo();
-  // A history of an earlier version has no such mark and goes on by the rules that it began with.
+  // A history without a mark goes by the first rules.
   const rules = pinnedRules();
   // Only a run of ours may carry a state in: a start argument that brings one is somebody else's.
   if (argument?.carried && info.continuedFromExecutionRunId) {
