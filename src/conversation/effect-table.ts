@@ -221,11 +221,6 @@ export function isFree(state: Pick<ConversationState, 'inFlight'>, name: EffectN
   return state.inFlight.every(({ effect }) => !waitsFor.includes(EFFECTS[effect].lane));
 }
 
-/** The part of the table that is one effect's: the compiler does not see that `effect` and `input` belong together. */
-export function kindOf<N extends EffectName>(effect: N): EffectKind<N> {
-  return EFFECTS[effect];
-}
-
 export function policyOf({ effect, input }: Effect): Policy | undefined {
   const { policy } = EFFECTS[effect] as EffectKind<EffectName>;
   return typeof policy === 'function' ? policy(input) : policy;

@@ -30,7 +30,7 @@ export interface ConversationState {
   readonly inFlight: readonly Effect[];
   /** What waits to be tried again, and until when, by what it is: `store`, a model call's id, `evict`, a consolidation's id. */
   readonly retries: Readonly<Record<string, Retry>>;
-  /** Effects that were given up while they ran: what they had cost is counted once, by whoever tells it first. */
+  /** Effects that were given up while they ran: what they had cost is counted once, from their fence or their late result. */
   readonly abandoned: readonly string[];
   /** Absent: it is no sub-agent. */
   readonly parent?: ParentLink;

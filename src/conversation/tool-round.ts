@@ -140,7 +140,7 @@ export function failTool(state: ConversationState, { id, failure }: Failed<'run-
 
 /**
  * Whether all calls of the round may ride on the model step that needs their results: each is quick and allowed, none is done by the
- * conversation itself, and nobody wants to see them one by one.
+ * conversation itself, and no person steps through them or has set a breakpoint.
  */
 function ridesWhole(state: ConversationState): boolean {
   const { turn, control, settings } = state;

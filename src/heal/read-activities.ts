@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { temporal } from '@temporalio/proto';
 import { findRuns, readPages, type Execution, type HistoryEvent, type HistoryService } from './fetch-runs.js';
 
-/** One that has no end in history, or another end than a result, is told of as `scheduled` alone. */
+/** One that has no end in history, or another end than a result, is given as `scheduled` alone. */
 export interface Activity {
   readonly kind: 'scheduled' | 'completed';
   readonly name: string;
@@ -39,7 +39,7 @@ export async function readActivities(service: HistoryService, execution: Executi
       const pair = createPairing(new Set(names));
       for await (const events of readPages(service, run)) {
         yield pair(events);
-        // Whoever else this process serves has a turn.
+        // The other conversations of this worker have a turn.
         await setImmediate();
       }
     }
