@@ -12,6 +12,7 @@ import { openStore } from '../src/stores/open.js';
 import type { Store } from '../src/stores/store.js';
 import { createToolRegistry } from '../src/tools/registry.js';
 import { workerOptions } from '../src/worker.js';
+import { bundleOptions } from '../src/workflow-bundle-options.js';
 import { ANSWER } from './bodies.js';
 import { instantModel } from './instant-model.js';
 import { checkAnswer, type Talk } from './talk.js';
@@ -63,9 +64,7 @@ export async function startProduct({ dir, temporal, connection, modelUrl, taskQu
     hasSearchAttributes: createAttributeCheck(connection, 'default'),
   });
   const code = await bundleWorkflowCode({
-    workflowsPath: require.resolve('../src/workflows/index'),
-    payloadConverterPath: require.resolve('../src/workflows/payload-converter'),
-    workflowInterceptorModules: [require.resolve('../src/workflows/early-questions')],
+    ...bundleOptions(),
     logger: new DefaultLogger('ERROR'),
   });
   const { workflowsPath: _, ...own } = workerOptions({ connection, namespace: 'default', taskQueue, activities });

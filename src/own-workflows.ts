@@ -8,6 +8,7 @@ import { resolve } from 'node:path';
 import { createContext, Script } from 'node:vm';
 import { bundleWorkflowCode } from '@temporalio/worker';
 import { ConfigError } from './config.js';
+import { bundleOptions } from './workflow-bundle-options.js';
 
 /** What an entry has to export, and where the last two come from. */
 const EXPORTS = ['conversation', 'memory', 'memoryCare'] as const;
@@ -31,9 +32,8 @@ export async function bundleOwnWorkflows(entry: string, { cwd, log }: { cwd: str
   if (!isFile(file)) throw refuse('is not there, or is no file: name the entry that exports your conversation, with its extension');
   const said: string[] = [];
   const { code } = await bundleWorkflowCode({
+    ...bundleOptions(),
     workflowsPath: file,
-    payloadConverterPath: require.resolve('./workflows/payload-converter'),
-    workflowInterceptorModules: [require.resolve('./workflows/early-questions')],
     logger: listener(said),
     webpackConfigHook: (config) => ({ ...config, resolve: { ...config.resolve, modules: modulesOf(config.resolve?.modules) } }),
   }).catch((cause: unknown) => {

@@ -39,6 +39,7 @@ import { createServerTools } from './tools/mcp/server-tools.js';
 import { createToolRegistry } from './tools/registry.js';
 import { checkOwnCode, sharedServers, type OwnCode } from './user-config.js';
 import { packageVersion } from './version.js';
+import { bundleOptions } from './workflow-bundle-options.js';
 
 export type { Observed, Observer, OwnCode } from './user-config.js';
 export type { Compactor, CompactorAnswer, CompactorInput } from './memory/compaction/compactor.js';
@@ -211,6 +212,7 @@ export function workerOptions(own: {
 }): WorkerOptions {
   const { observation = createObservation([]), code = { ...workflowCode(), hash: undefined }, ...place } = own;
   const { hash, ...workflows } = code;
+  const { workflowInterceptorModules, preloadModules } = bundleOptions();
   return {
     ...place,
     ...workflows,
@@ -218,8 +220,9 @@ export function workerOptions(own: {
     interceptors: {
       activity: [sayTurn, ...observation.activityInterceptors],
       // A bundle has it already.
-      ...(workflows.workflowsPath !== undefined && { workflowModules: [require.resolve('./workflows/early-questions')] }),
+      ...(workflows.workflowsPath !== undefined && { workflowModules: workflowInterceptorModules }),
     },
+    ...(workflows.workflowsPath !== undefined && { bundlerOptions: { preloadModules } }),
     // It stands in every workflow task of every history; the SDK's own is a hash of the bundle, three times as long.
     buildId: `perdura@${packageVersion()}${hash === undefined ? '' : `+${hash}`}`,
     shutdownGraceTime: SHUTDOWN_GRACE,

@@ -70,12 +70,13 @@ export async function callModel(
       const prepared = await prepareRequest(dependencies, key, input);
       const { result: answer, ...rest } = await ask(dependencies, { input, key, activity, feed, attempt: id }, prepared);
       // What was said comes before the news that it is all.
-      await feed.drain();
+      const said = await feed.rest(`${input.call}/${id}`);
+      const end = endsTurn(answer, activity) ? [{ id: `${input.call}/end`, event: endOf(input, answer) }] : [];
       const { citations } = prepared;
       return {
         ...rest,
         result: { ...found, ...(citations.length > 0 && { citations }), answer, persisted: true },
-        ...(endsTurn(answer, activity) && { publish: [{ id: `${input.call}/end`, event: endOf(input, answer) }] }),
+        publish: [...said, ...end],
       };
     },
     fenced: (finished) => ({

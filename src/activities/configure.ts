@@ -20,14 +20,19 @@ import { toolsOf } from './tools-of.js';
 const HAND_OVER = { events: 3_000, bytes: 2 * 1024 * 1024, updates: 1_500 };
 
 /** What cannot be used is an answer, for the person who wrote the files; what may pass is thrown. */
-export async function configure(dependencies: ActivityDependencies, key: ConversationKey, request: ConfigureRequest): Promise<Configured> {
+export async function configure(
+  dependencies: ActivityDependencies,
+  key: ConversationKey,
+  agent: string,
+  request: ConfigureRequest,
+): Promise<Configured> {
   try {
-    const settings = await settingsOf(dependencies, key, request);
+    const settings = await settingsOf(dependencies, key, agent, request);
     return settings.hash === request.knownHash ? { kind: 'unchanged' } : { kind: 'settings', settings };
   } catch (error) {
     if (error instanceof AgentConfigError) return { kind: 'unusable', type: error.kind, message: error.message };
     if (error instanceof UnknownTools || error instanceof UnknownCompactor)
-      return { kind: 'unusable', type: 'bad-config', message: `agent "${request.agent}": ${error.message}` };
+      return { kind: 'unusable', type: 'bad-config', message: `agent "${agent}": ${error.message}` };
     if (error instanceof DocumentRefused) return { kind: 'unusable', type: 'bad-memory', message: error.message };
     if (error instanceof ModelFailure) return { kind: 'unusable', type: error.kind, message: error.message };
     throw error;
@@ -45,10 +50,15 @@ async function currentMemory(
   return (await store.documents.memoryText(key, known)) === undefined ? { version: known, text: '' } : memory;
 }
 
-async function settingsOf(dependencies: ActivityDependencies, key: ConversationKey, request: ConfigureRequest): Promise<AgentSettings> {
+async function settingsOf(
+  dependencies: ActivityDependencies,
+  key: ConversationKey,
+  name: string,
+  request: ConfigureRequest,
+): Promise<AgentSettings> {
   const { agents, defaultModel, store, lostMemories, notify, compactors = createCompactorRegistry() } = dependencies;
   const [agent, { version, text }, forgotten] = await Promise.all([
-    agents(request.agent, request.scope),
+    agents(name, key.scope),
     currentMemory({ store, lostMemories }, key, request.knownMemory),
     store.documents.forgotten(key),
   ]);

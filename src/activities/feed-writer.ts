@@ -2,7 +2,8 @@
  * Writes live events beside the conversation. The feed is for watchers, never the truth: a store that is away costs them
  * text on the screen and the conversation nothing.
  *
- * The first event goes out at once; what comes while a write is under way goes with the next, neighbouring texts as one.
+ * What comes while a write is under way goes with the next, neighbouring texts as one; what is left when the work is done goes with its
+ * commit, and costs no write of its own.
  */
 import type { FeedEvent } from '../conversation/contract.js';
 import type { JsonValue } from '../conversation/message.js';
@@ -11,8 +12,11 @@ import type { ConversationKey, Feed, LiveEvent } from '../stores/store.js';
 export interface FeedWriter {
   /** With an `id` it is published once, also by another attempt. */
   publish(event: FeedEvent, id?: string): void;
-  /** Resolves when all is written or given up, after `limitMs` at the latest. */
-  drain(limitMs?: number): Promise<void>;
+  /**
+   * The last call: what no write has taken yet, each with an id (`prefix` makes those that have none), in the order in which it came.
+   * Resolves when the write that is under way has ended or is given up, after `limitMs` at the latest.
+   */
+  rest(prefix: string, limitMs?: number): Promise<LiveEvent[]>;
 }
 
 const MAX_WAITING = 2_000;
@@ -22,35 +26,49 @@ interface Waiting {
   readonly event: FeedEvent;
 }
 
-export function createFeedWriter(feed: Feed, key: ConversationKey): FeedWriter {
+/** `lingerMs`: how long the first event may wait for others. 0: until what is at hand has run. */
+export function createFeedWriter(feed: Feed, key: ConversationKey, lingerMs = 0): FeedWriter {
   let waiting: Waiting[] = [];
   let writing: Promise<void> | undefined;
+  let soon: NodeJS.Timeout | undefined;
+  let isClosed = false;
 
   const write = async (): Promise<void> => {
-    while (waiting.length > 0) {
+    while (waiting.length > 0 && !isClosed) {
       const batch = mergeTexts(waiting);
       waiting = [];
-      await feed.publish(key, batch as readonly LiveEvent[]).catch(() => undefined);
+      await feed.publish(key, batch.map(toLiveEvent)).catch(() => undefined);
     }
     writing = undefined;
   };
 
   return {
     publish(event, id) {
-      if (waiting.length < MAX_WAITING) waiting.push({ event, ...(id !== undefined && { id }) });
-      writing ??= write();
+      if (isClosed || waiting.length >= MAX_WAITING) return;
+      waiting.push({ event, ...(id !== undefined && { id }) });
+      if (writing) return;
+      soon ??= setTimeout(() => {
+        soon = undefined;
+        writing ??= write();
+      }, lingerMs);
     },
-    async drain(limitMs = 1_000) {
-      if (!writing) return;
-      let timer: NodeJS.Timeout | undefined;
-      const limit = new Promise<void>((resolve) => (timer = setTimeout(resolve, limitMs)));
-      await Promise.race([writing, limit]);
-      clearTimeout(timer);
+    async rest(prefix, limitMs = 1_000) {
+      isClosed = true;
+      clearTimeout(soon);
+      if (writing) await within(limitMs, writing);
+      return mergeTexts(waiting).map((one, i) => ({ id: `${prefix}/${i}`, ...toLiveEvent(one) }));
     },
   };
 }
 
-export function mergeTexts(events: readonly Waiting[]): { readonly id?: string; readonly event: JsonValue }[] {
+async function within(limitMs: number, work: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<void>((resolve) => (timer = setTimeout(resolve, limitMs)));
+  await Promise.race([work, limit]);
+  clearTimeout(timer);
+}
+
+function mergeTexts(events: readonly Waiting[]): Waiting[] {
   const merged: Waiting[] = [];
   for (const one of events) {
     const { event } = one;
@@ -59,5 +77,9 @@ export function mergeTexts(events: readonly Waiting[]): { readonly id?: string; 
     if (same) merged[merged.length - 1] = { event: { ...last, text: last.text + event.text } };
     else merged.push(one);
   }
-  return merged as readonly unknown[] as { readonly id?: string; readonly event: JsonValue }[];
+  return merged;
+}
+
+function toLiveEvent({ id, event }: Waiting): LiveEvent {
+  return { ...(id !== undefined && { id }), event: event as unknown as JsonValue };
 }

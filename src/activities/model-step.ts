@@ -32,7 +32,6 @@ import type { ConversationKey, Store } from '../stores/store.js';
 import { callModel, type CommittedCall } from './call-model.js';
 import { configure } from './configure.js';
 import { toApplicationFailure, type WaitDetails } from './failures.js';
-import { createFeedWriter } from './feed-writer.js';
 import { startHeartbeat, wasStopped } from './heartbeat.js';
 import type { ActivityDependencies } from './index.js';
 import { hashOf, keyOf } from './key.js';
@@ -74,7 +73,7 @@ async function runStep(dependencies: ActivityDependencies, input: ModelStepInput
   // Write.
   const [{ written, applied, bytesMore }, configured, base, attributes] = await Promise.all([
     writeOwed(store, key, input.write, { processors: processors?.input, reserve: { claim, attempt } }),
-    input.configure ? configure(dependencies, key, input.configure) : ({ kind: 'unchanged' } as const),
+    input.configure ? configure(dependencies, key, identity.agent, input.configure) : ({ kind: 'unchanged' } as const),
     input.opensSession ? openingBase(store, key) : undefined,
     input.asksAttributes ? knownAttributes(dependencies) : undefined,
   ]);
@@ -171,16 +170,14 @@ async function openingBase(store: Store, key: ConversationKey): Promise<{ readon
 async function runTools(dependencies: ActivityDependencies, input: ModelStepInput, activity: Context): Promise<ToolFinished[]> {
   if (input.tools.length === 0) return [];
   const signal = AbortSignal.any([activity.cancellationSignal, AbortSignal.timeout(TOOLS_MS)]);
-  const feed = createFeedWriter(dependencies.store.feed, keyOf(input.identity));
   const ended = await Promise.allSettled(
     input.tools.map((tool) => {
       const given = toolInput(input, tool);
-      return performTool(dependencies, given, { activity, signal, feed, isRiding: true }).catch((error: unknown) =>
+      return performTool(dependencies, given, { activity, signal, isRiding: true }).catch((error: unknown) =>
         answerFor(dependencies, given, error),
       );
     }),
   );
-  await feed.drain();
   const lost = ended.find((one): one is PromiseRejectedResult => one.status === 'rejected');
   // The others are in the ledger: another attempt has them at once.
   if (lost) throw lost.reason;

@@ -2,11 +2,12 @@
 import { Context, log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { LoadedAgent } from '../agents/load-agent.js';
+import type { FeedEvent } from '../conversation/contract.js';
 import type { RunToolInput, ToolFinished } from '../conversation/tool-effects.js';
 import { toolEntry } from '../conversation/entries.js';
 import { shownText, type JsonObject, type JsonValue, type ToolOutcome } from '../conversation/message.js';
 import { beginningOf } from '../conversation/text.js';
-import type { ConversationKey } from '../stores/store.js';
+import type { ConversationKey, LiveEvent } from '../stores/store.js';
 import type { ToolContext } from '../tools/tool.js';
 import { memoryIngest, runProcessors } from '../memory/processors.js';
 import { inputOf } from '../memory/bodies.js';
@@ -15,7 +16,7 @@ import { countTool } from '../telemetry/metrics.js';
 import { readAppContext, writeAppContext } from './app-context.js';
 import { readHealed } from './context.js';
 import { performEffect, type Done } from './effect.js';
-import { createFeedWriter, type FeedWriter } from './feed-writer.js';
+import { createFeedWriter } from './feed-writer.js';
 import { startHeartbeat, wasStopped } from './heartbeat.js';
 import type { ActivityDependencies } from './index.js';
 import { keepResult, type KeptText } from './keep-result.js';
@@ -23,6 +24,9 @@ import { hashOf, keyOf } from './key.js';
 import { SERVER_PATIENCE_MS, toolsOf } from './tools-of.js';
 import { hasMemoryChannel } from './offered-tools.js';
 import { toolMemory } from './tool-memory.js';
+
+/** What takes no longer is announced with its result, in one write. */
+const SHORT_TOOL_MS = 10;
 
 interface Ended extends Pick<ToolFinished, 'task' | 'files' | 'appContext' | 'contextChange'> {
   readonly outcome: ToolOutcome;
@@ -37,11 +41,8 @@ const UNKNOWN: Ended = {
 export async function runTool(dependencies: ActivityDependencies, input: RunToolInput): Promise<ToolFinished> {
   const activity = Context.current();
   const stopHeartbeat = startHeartbeat(activity);
-  const feed = createFeedWriter(dependencies.store.feed, keyOf(input.identity));
   try {
-    const finished = await performTool(dependencies, input, { activity, signal: activity.cancellationSignal, feed, isRiding: false });
-    await feed.drain();
-    return finished;
+    return await performTool(dependencies, input, { activity, signal: activity.cancellationSignal, isRiding: false });
   } finally {
     stopHeartbeat();
   }
@@ -51,16 +52,16 @@ export interface Surrounding {
   readonly activity: Context;
   /** Its activity's, or what all tools of a step have together. */
   readonly signal: AbortSignal;
-  readonly feed: FeedWriter;
   /** On a model step: there is no time to wait for anybody. */
   readonly isRiding: boolean;
 }
 
 /** Under the ledger: what has committed is answered and not run again. */
 export async function performTool(dependencies: ActivityDependencies, input: RunToolInput, around: Surrounding): Promise<ToolFinished> {
-  const { activity, feed, isRiding } = around;
+  const { activity, isRiding } = around;
   const { store } = dependencies;
   const key = keyOf(input.identity);
+  const feed = createFeedWriter(store.feed, key, SHORT_TOOL_MS);
   const { turn, callId, name } = input;
 
   const work = async (earlier: number): Promise<Done<ToolFinished>> => {
@@ -93,10 +94,11 @@ export async function performTool(dependencies: ActivityDependencies, input: Run
     const told = { ...(task && { task }), ...(files && { files }), ...(appContext && { appContext, contextChange }) };
     const beside = { ...told, ...(item && { item }), ...(usage && { usage }) };
     const finished: ToolFinished = { ...finishedOf(input, ended.outcome, ''), ts, ms, text, ...beside };
-    return { result: finished, entry: toolEntry(finished, input.seq), ...(record && { items: [record] }) };
+    const publish = [...(await feed.rest(callId)), endOf(finished)];
+    return { result: finished, entry: toolEntry(finished, input.seq), ...(record && { items: [record] }), publish };
   };
 
-  const finished = await performEffect<ToolFinished>(store, {
+  return performEffect<ToolFinished>(store, {
     key,
     claim: {
       id: callId,
@@ -105,11 +107,11 @@ export async function performTool(dependencies: ActivityDependencies, input: Run
     work: ({ earlier }) => work(earlier),
     fenced: (done) => ({ ...(done?.result ?? finishedOf(input, 'unknown', '')), fenced: true }),
   });
-  const { outcome, ms } = finished;
-  const preview = beginningOf(shownText(finished.text), 200);
-  // A settled call has had its end announced; this one came too late to count.
-  if (!finished.fenced) feed.publish({ kind: 'tool-finished', turn, callId, name, outcome, ms, preview }, `${callId}/end`);
-  return finished;
+}
+
+function endOf({ turn, callId, name, outcome, ms, text }: ToolFinished): LiveEvent {
+  const event: FeedEvent = { kind: 'tool-finished', turn, callId, name, outcome, ms, preview: beginningOf(shownText(text), 200) };
+  return { id: `${callId}/end`, event: event as unknown as JsonValue };
 }
 
 interface Attempt {

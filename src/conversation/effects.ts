@@ -74,8 +74,6 @@ export interface MemorySettings {
 }
 
 export interface ConfigureRequest {
-  readonly agent: string;
-  readonly scope: string;
   /** The start argument's model; it wins over agent.json and PERDURA_MODEL. */
   readonly model: string | null;
   readonly knownHash: string | null;
@@ -156,7 +154,7 @@ export interface StoreStepInput {
   readonly write: Writes;
   /** Slots of queued messages to read again (spill.ts). */
   readonly rehydrate: readonly number[];
-  readonly asksAttributes: boolean;
+  readonly asksAttributes?: true;
   /** A piece of a message that is too large for one input (recording.ts, R5). */
   readonly part?: { readonly slot: number; readonly text: string };
 }
@@ -201,9 +199,9 @@ export interface ModelStepInput {
   readonly parent?: ParentLink;
   /** The first step of a turn: are the agent's settings still the same? */
   readonly configure: ConfigureRequest | null;
-  readonly asksAttributes: boolean;
+  readonly asksAttributes?: true;
   /** A session begins: what the scope knows is to stand before it. */
-  readonly opensSession: boolean;
+  readonly opensSession?: true;
   /** What decides whether the model is called, before the step has found anything. */
   readonly numbers: CallNumbers;
   /** As the turn began; null before the first one, and then the step finds them. */

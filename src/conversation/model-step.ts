@@ -54,15 +54,13 @@ export function modelStepInput(state: ConversationState, write: Writes): ModelSt
     ...(state.parent && { parent: state.parent }),
     configure: isFirst
       ? {
-          agent: identity.agent,
-          scope: identity.scope,
           model: state.modelOverride,
           knownHash: settings?.hash ?? null,
           ...(settings && { knownMemory: settings.memory.version }),
         }
       : null,
-    asksAttributes: asksAttributes(state),
-    opensSession: isFirst && memory.base === null && state.context[0]?.[0] === turn.firstSlot,
+    ...(asksAttributes(state) && { asksAttributes: true }),
+    ...(isFirst && memory.base === null && state.context[0]?.[0] === turn.firstSlot && { opensSession: true }),
     numbers: numbersOf(state),
     settings: settings && callSettings(settings),
     deferred: turn.deferred,

@@ -201,7 +201,7 @@ const NO_WRITES: Writes = { messages: [], settle: [], entries: [], feed: [] };
 
 function inputOf(state: ConversationState, write: Writes): StoreStepInput {
   const { identity, session } = state;
-  return { identity, session, write, rehydrate: [], asksAttributes: asksAttributes(state) };
+  return { identity, session, write, rehydrate: [], ...(asksAttributes(state) && { asksAttributes: true }) };
 }
 
 /** Once in each run, with the first effect that can answer. */

@@ -62,7 +62,8 @@ export const ARROWS: readonly Row[] = [
     mayTypes: ['models/hooks.ts', 'workflows/observe.ts'],
   },
   // Workflows of one's own, bundled; ours it names by path, never by import.
-  { place: 'own-workflows.ts', may: ['config.ts'] },
+  { place: 'workflow-bundle-options.ts', may: [] },
+  { place: 'own-workflows.ts', may: ['config.ts', 'workflow-bundle-options.ts'] },
   {
     place: 'activities/',
     may: ['conversation/', 'stores/store.ts', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/'],
@@ -114,6 +115,7 @@ export const ARROWS: readonly Row[] = [
         'version.ts',
         'observability.ts',
         'own-workflows.ts',
+        'workflow-bundle-options.ts',
         'stores/',
         'models/',
         'memory/',

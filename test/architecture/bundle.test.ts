@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative, resolve, sep } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger, type BundleOptions } from '@temporalio/worker';
+import { bundleOptions } from '../../src/workflow-bundle-options.js';
 
 const root = resolve(__dirname, '../..');
 /** Bytes of code, without its source map: every worker loads and runs them for each conversation. 0.5 MB are Temporal's own. */
@@ -28,9 +29,8 @@ async function bundle(workflowsPath: string): Promise<{ code: string; modules: s
   });
   const said: string[] = [];
   const { code } = await bundleWorkflowCode({
+    ...bundleOptions(),
     workflowsPath,
-    payloadConverterPath: join(root, 'src/workflows/payload-converter.ts'),
-    workflowInterceptorModules: [join(root, 'src/workflows/early-questions.ts')],
     webpackConfigHook: listModules,
     logger: new DefaultLogger('ERROR', ({ message }) => said.push(message)),
   }).catch((error: unknown) => {

@@ -141,7 +141,7 @@ describe('T6: a step that came back without a call', () => {
     const { state, input, done } = take(apply(open(), said('a')), 'model-step');
     expect(input.configure).toMatchObject({ knownHash: null });
     const next = take(apply(state, done(deferred(input, 'truncation'))), 'model-step');
-    expect(next.input).toMatchObject({ configure: null, opensSession: false, settings: { agentHash: SETTINGS.agentHash } });
+    expect(next.input).toMatchObject({ configure: null, settings: { agentHash: SETTINGS.agentHash } });
     const third = take(applyAll(next.state, said('b'), next.done(answered(next.input))), 'model-step');
     expect(third.input).toMatchObject({ configure: { knownHash: SETTINGS.hash }, deferred: [] });
   });

@@ -61,8 +61,6 @@ export function stepInput({ turn, slot, write, tools = [] }: StepMade): ModelSte
     write: { ...NOTHING, ...write },
     tools: tools.map(({ callId, name, slot: at }, i) => ({ callId, name, slot: at, seq: 3 + i, askedIn: 1, plan, target: '' })),
     configure: null,
-    asksAttributes: false,
-    opensSession: false,
     numbers: { contextTokens: 0, shownOnce: 0, reported: null, mayTruncate: false, mayCompact: false, usage, budget: null },
     settings: null,
     deferred: [],
@@ -108,12 +106,12 @@ export function answerIn({ turn, call: { id, slot } }: ModelStepInput, over: Par
 }
 
 export function storeStep(write: Partial<Writes>, written: Partial<Written> = {}, over: Partial<StoreStepInput> = {}): Activity[] {
-  const input: StoreStepInput = { identity, session: 1, write: { ...NOTHING, ...write }, rehydrate: [], asksAttributes: false, ...over };
+  const input: StoreStepInput = { identity, session: 1, write: { ...NOTHING, ...write }, rehydrate: [], ...over };
   return done('store-step', input, { life: 'l1', written: receipt(input.write, written) });
 }
 
 export function partStep(slot: number, text: string, ref: string): Activity[] {
-  const input: StoreStepInput = { identity, session: 1, write: NOTHING, rehydrate: [], asksAttributes: false, part: { slot, text } };
+  const input: StoreStepInput = { identity, session: 1, write: NOTHING, rehydrate: [], part: { slot, text } };
   return done('store-step', input, { life: 'l1', written: receipt(NOTHING), part: ref });
 }
 

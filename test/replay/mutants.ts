@@ -3,6 +3,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger, type WorkflowBundle } from '@temporalio/worker';
+import { bundleOptions } from '../../src/workflow-bundle-options.js';
 
 const root = resolve(__dirname, '../..');
 
@@ -175,9 +176,7 @@ function changed(source: string, { name, file, from, to }: Mutant): string {
 
 function bundle(dir: string): Promise<WorkflowBundle> {
   return bundleWorkflowCode({
-    workflowsPath: join(dir, 'workflows', 'index.ts'),
-    payloadConverterPath: join(dir, 'workflows', 'payload-converter.ts'),
-    workflowInterceptorModules: [join(dir, 'workflows', 'early-questions.ts')],
+    ...bundleOptions(dir),
     logger: new DefaultLogger('ERROR'),
   });
 }

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import { registerAttributes } from '../../src/registered-attributes.js';
+import { bundleOptions } from '../../src/workflow-bundle-options.js';
 import { startTemporal } from '../support/temporal-server.js';
 import { fetchChain, HISTORIES, withReadablePayloads, writeChain } from './history-file.js';
 import { scenarios, type Scenario, type Stage } from './scenarios.js';
@@ -32,9 +33,7 @@ async function main(names: readonly string[]): Promise<number> {
     await registerAttributes(connection, 'default');
     await connection.close();
     const { code } = await bundleWorkflowCode({
-      workflowsPath: require.resolve('../../src/workflows/index'),
-      payloadConverterPath: require.resolve('../../src/workflows/payload-converter'),
-      workflowInterceptorModules: [require.resolve('../../src/workflows/early-questions')],
+      ...bundleOptions(),
       logger: new DefaultLogger('ERROR'),
     });
     const bundlePath = join(dir, 'workflow-bundle.js');

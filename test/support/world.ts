@@ -27,6 +27,7 @@ import { createServerTools } from '../../src/tools/mcp/server-tools.js';
 import { createToolRegistry } from '../../src/tools/registry.js';
 import type { Tool } from '../../src/tools/tool.js';
 import { workerOptions } from '../../src/worker.js';
+import { bundleOptions } from '../../src/workflow-bundle-options.js';
 
 export interface WorldOptions extends MessagesApiOptions {
   /** Redis at this address; files in a temp dir without it. */
@@ -80,9 +81,7 @@ async function bundleOnce(dir: string | undefined): Promise<WorkflowBundleWithSo
   const made = file === undefined ? undefined : await readFile(file, 'utf8').catch(() => undefined);
   if (made !== undefined) return { code: made, sourceMap: '' };
   const fresh = await bundleWorkflowCode({
-    workflowsPath: require.resolve('../../src/workflows/index'),
-    payloadConverterPath: PAYLOAD_CONVERTER,
-    workflowInterceptorModules: [require.resolve('../../src/workflows/early-questions')],
+    ...bundleOptions(),
     logger: new DefaultLogger('ERROR'),
   });
   if (file !== undefined) {

@@ -106,7 +106,6 @@ test('why a model step asked no model stands there, and what a step writes is co
         ...{ settle: [], entries: [], feed: [], startContext: { name: 'private' } },
       },
       rehydrate: [],
-      asksAttributes: false,
     },
   };
   expect(toLine(started, OF).event).toEqual({
@@ -117,7 +116,6 @@ test('why a model step asked no model stands there, and what a step writes is co
       session: 1,
       write: { messagesCount: 1, settleCount: 0, entriesCount: 0, feedCount: 0, startContextCharacters: 18 },
       rehydrateCount: 0,
-      asksAttributes: false,
     },
   });
 });

@@ -1,0 +1,16 @@
+/** What a bundle of workflows is made with, wherever it is made: by the build, by a worker that starts, by tests and the bench. */
+import { join } from 'node:path';
+import type { BundleOptions } from '@temporalio/worker';
+
+type Made = Required<Pick<BundleOptions, 'workflowsPath' | 'payloadConverterPath' | 'workflowInterceptorModules' | 'preloadModules'>>;
+
+/** `sources`: where `workflows/` is, compiled or not. */
+export function bundleOptions(sources = __dirname): Made {
+  const at = (name: string): string => require.resolve(join(sources, 'workflows', name));
+  return {
+    workflowsPath: at('index'),
+    payloadConverterPath: at('payload-converter'),
+    workflowInterceptorModules: [at('early-questions')],
+    preloadModules: [at('call-stacks')],
+  };
+}
