@@ -4,8 +4,8 @@
  *
  * The first event goes out at once; what comes while a write is under way goes with the next, neighbouring texts as one.
  */
-import type { FeedEvent } from '../conversation/contract.js';
-import type { JsonValue } from '../conversation/message.js';
+import type { FeedEvent } from '../conversation/protocol/contract.js';
+import type { JsonValue } from '../records/message.js';
 import type { ConversationKey, Feed, LiveEvent } from '../stores/store.js';
 
 export interface FeedWriter {
