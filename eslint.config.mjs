@@ -34,6 +34,29 @@ const noModuleState = [
 /** What a pure function must be given instead of asking the machine. */
 const impure = ['process', 'Buffer', 'fetch', 'setTimeout', 'setInterval', 'setImmediate', 'queueMicrotask', 'performance', 'crypto'];
 
+const CORE = 'src/conversation imports of ours only src/records, and no library, not even a type.';
+
+function pure(files, regex, message) {
+  return {
+    files: [files],
+    rules: {
+      '@typescript-eslint/no-restricted-imports': ['error', { patterns: [{ regex, message }] }],
+      'no-restricted-globals': ['error', ...impure],
+      'no-restricted-properties': [
+        'error',
+        readsEnvironment,
+        { object: 'Date', property: 'now', message: 'Time arrives in an event.' },
+        { object: 'Math', property: 'random', message: 'Chance arrives in an event.' },
+      ],
+      'no-restricted-syntax': [
+        'error',
+        ...noModuleState,
+        { selector: 'NewExpression[callee.name="Date"][arguments.length=0]', message: 'Time arrives in an event.' },
+      ],
+    },
+  };
+}
+
 export default tseslint.config(
   { ignores: ['dist/', 'node_modules/', 'coverage/', '.perdura/', 'memory/', 'workspace/', 'test/replay/histories/', 'examples/**/*.ts'] },
   {
@@ -54,28 +77,10 @@ export default tseslint.config(
     ignores: ['src/config.ts'],
     rules: { 'no-restricted-properties': ['error', readsEnvironment] },
   },
-  {
-    // Pure: no import but its own neighbours, no clock, no chance, no machine.
-    files: ['src/conversation/**/*.ts'],
-    rules: {
-      '@typescript-eslint/no-restricted-imports': [
-        'error',
-        { patterns: [{ regex: '^(?!\\./)', message: 'src/conversation imports nothing from outside, not even a type.' }] },
-      ],
-      'no-restricted-globals': ['error', ...impure],
-      'no-restricted-properties': [
-        'error',
-        readsEnvironment,
-        { object: 'Date', property: 'now', message: 'Time arrives in an event.' },
-        { object: 'Math', property: 'random', message: 'Chance arrives in an event.' },
-      ],
-      'no-restricted-syntax': [
-        'error',
-        ...noModuleState,
-        { selector: 'NewExpression[callee.name="Date"][arguments.length=0]', message: 'Time arrives in an event.' },
-      ],
-    },
-  },
+  // Pure: no import but its own neighbours and what is below, no clock, no chance, no machine.
+  pure('src/records/*.ts', '^(?!\\./)', 'src/records imports nothing from outside, not even a type.'),
+  pure('src/conversation/*.ts', '^(?!\\./|\\.\\./records/[^/]+$)', CORE),
+  pure('src/conversation/*/*.ts', '^(?!\\./|\\.\\./[^.]|\\.\\./\\.\\./records/[^/]+$)', CORE),
   {
     // The sandbox: Date and Math.random are Temporal's there and may be used; the host is out of reach.
     files: ['src/workflows/**/*.ts'],
@@ -91,7 +96,8 @@ export default tseslint.config(
             },
             { regex: '^zod(/.*)?$', message: 'zod stays out of the sandbox: what comes in is checked by hand.', allowTypeImports: true },
             {
-              regex: '^(\\.\\./)+(activities|stores|models|tools|agents|cli|testing|client|worker|config|observability)(/|\\.js$|$)',
+              regex:
+                '^(\\.\\./)+(activities|stores|models|memory|tools|agents|cli|testing|telemetry|heal|extensions|client|worker|config)(/|\\.js$|$)',
               message: 'Across the border of the sandbox: `import type` only.',
               allowTypeImports: true,
             },

@@ -2,7 +2,7 @@
  * A model that is instant, as the floors' is: the request is rendered to the bytes that would go out, and answered here.
  * The wire and whoever is at its other end are no part of what a turn costs us; the row `first-delta` has them.
  */
-import type { ConversationMessage } from '../src/conversation/message.js';
+import type { ConversationMessage } from '../src/records/message.js';
 import { renderRequest } from '../src/models/anthropic/render.js';
 import type { Model, ModelResponse } from '../src/models/model.js';
 import { ANSWER } from './bodies.js';

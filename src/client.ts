@@ -29,9 +29,9 @@ import {
   type StartOptions,
   type Status,
   type TurnResult,
-} from './conversation/contract.js';
-import { readMessage, readStart } from './conversation/input.js';
-import { CHILD_PATTERN } from './conversation/people-input.js';
+} from './conversation/protocol/contract.js';
+import { readMessage, readStart } from './conversation/protocol/input.js';
+import { CHILD_PATTERN } from './conversation/protocol/people-input.js';
 import { fetchRuns, type FetchedRuns } from './heal/fetch-runs.js';
 import { askedArguments } from './memory/asked-arguments.js';
 import type { ConversationKey, Store } from './stores/store.js';

@@ -20,9 +20,9 @@ import {
   LOG_LEVELS,
   type Given,
   type LogLevel,
-} from './setting-values.js';
+} from './config/setting-values.js';
 
-export { ConfigError, type LogLevel } from './setting-values.js';
+export { ConfigError, type LogLevel } from './config/setting-values.js';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 

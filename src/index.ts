@@ -5,11 +5,11 @@ export { z } from 'zod';
 export type { Tool, ToolContext, ToolDefinition, ToolPolicy, ToolResult } from './tools/tool.js';
 export type { Model, ModelDelta, ModelFailureKind, ModelRequest, ModelResponse, ModelUsage, StreamOptions } from './models/model.js';
 export { ModelFailure, ModelInterrupted } from './models/model.js';
-export type { FeedEvent, Message, ResetResult, StartOptions, Status, TurnResult } from './conversation/contract.js';
-export type { AssistantBlock, ConversationMessage, Entry, JsonObject, JsonValue, Usage } from './conversation/message.js';
+export type { FeedEvent, Message, ResetResult, StartOptions, Status, TurnResult } from './conversation/protocol/contract.js';
+export type { AssistantBlock, ConversationMessage, Entry, JsonObject, JsonValue, Usage } from './records/message.js';
 export type { ConversationEvent } from './conversation/event.js';
-export { finishedTools } from './conversation/observation.js';
-export type { ToolFinished } from './conversation/tool-effects.js';
+export { finishedTools } from './conversation/views/observation.js';
+export type { ToolFinished } from './conversation/activity-io/tool-effects.js';
 export type {
   ActionResult,
   AgentAction,
@@ -25,5 +25,5 @@ export type {
   MemorySnapshot,
   MemoryTransform,
   NewMemoryItem,
-} from './memory/channel/agent-memory.js';
-export type { Observed, Observer, OwnCode } from './user-config.js';
+} from './records/memory/agent-memory.js';
+export type { Observed, Observer, OwnCode } from './extensions/user-config.js';

@@ -26,10 +26,10 @@ import type { WorkflowCode } from './heal/replay-here.js';
 import { createCompactorRegistry } from './memory/compaction/compactor.js';
 import { toTraces } from './memory/traces.js';
 import { createModels } from './models/choose.js';
-import { createNotify } from './notify.js';
-import { createObservation, createObservationFor, installTelemetry, runtimeLog, type Observation } from './observability.js';
-import { bundleOwnWorkflows } from './own-workflows.js';
-import { createAttributeCheck } from './registered-attributes.js';
+import { createNotify } from './extensions/notify.js';
+import { createObservation, createObservationFor, installTelemetry, runtimeLog, type Observation } from './telemetry/observability.js';
+import { bundleOwnWorkflows } from './extensions/own-workflows.js';
+import { createAttributeCheck } from './client/registered-attributes.js';
 import { openStore } from './stores/open.js';
 import type { Store } from './stores/store.js';
 import { sayTurn } from './telemetry/activity-log.js';
@@ -37,13 +37,13 @@ import { startOfflineModel } from './testing/offline-model.js';
 import { builtinToolsWith, type BuiltinSettings } from './tools/builtin/index.js';
 import { createServerTools } from './tools/mcp/server-tools.js';
 import { createToolRegistry } from './tools/registry.js';
-import { checkOwnCode, sharedServers, type OwnCode } from './user-config.js';
+import { checkOwnCode, sharedServers, type OwnCode } from './extensions/user-config.js';
 import { packageVersion } from './version.js';
 import { bundleOptions } from './workflow-bundle-options.js';
 
-export type { Observed, Observer, OwnCode } from './user-config.js';
+export type { Observed, Observer, OwnCode } from './extensions/user-config.js';
 export type { Compactor, CompactorAnswer, CompactorInput } from './memory/compaction/compactor.js';
-export type { Notification, StateChange, StateSummary } from './conversation/observation.js';
+export type { Notification, StateChange, StateSummary } from './conversation/views/observation.js';
 
 const OFFLINE_MODEL = 'offline/scripted';
 

@@ -1,5 +1,5 @@
 /** How long it takes to have any state of a long conversation again: the whole fold, and then a state far back. */
-import { createPast } from '../../src/conversation/past.js';
+import { createPast } from '../../src/conversation/replay/past.js';
 import { manyTurns } from '../../test/support/many-turns.js';
 import type { Row } from '../row.js';
 

@@ -2,8 +2,8 @@
  * How long a fork takes in the middle of a long conversation, what it adds to the store, and whether any tool runs for it. The turns are
  * written straight into the store: what is measured is the fork.
  */
-import type { Entry } from '../../src/conversation/message.js';
-import { turnId } from '../../src/conversation/turn-id.js';
+import type { Entry } from '../../src/records/message.js';
+import { turnId } from '../../src/records/turn-id.js';
 import type { ConversationKey, Store } from '../../src/stores/store.js';
 import { ANSWER, FINDING } from '../bodies.js';
 import { median } from '../pairs.js';

@@ -4,7 +4,7 @@
  */
 import { heal as healFromHistory, type Healed } from '../../src/heal/heal.js';
 import type { Store } from '../../src/stores/store.js';
-import { createRedisStore } from '../../src/stores/redis.js';
+import { createRedisStore } from '../../src/stores/redis/index.js';
 import { startRedis } from '../../test/support/redis-server.js';
 import { said } from '../bodies.js';
 import { watchEventLoop } from '../event-loop.js';

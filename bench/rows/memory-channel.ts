@@ -10,7 +10,7 @@ import { createClientWith } from '../../src/client.js';
 import { createModels } from '../../src/models/choose.js';
 import { renderRequest } from '../../src/models/anthropic/render.js';
 import type { Model, ModelResponse } from '../../src/models/model.js';
-import { createFileStore } from '../../src/stores/file.js';
+import { createFileStore } from '../../src/stores/file/index.js';
 import { builtinTools } from '../../src/tools/builtin/index.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { createToolRegistry } from '../../src/tools/registry.js';

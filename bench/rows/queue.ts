@@ -3,7 +3,7 @@
  * status costs then. Sent by signals, as programs without our client do.
  */
 import pLimit from 'p-limit';
-import type { Status } from '../../src/conversation/contract.js';
+import type { Status } from '../../src/conversation/protocol/contract.js';
 import { historiesOf } from '../history.js';
 import { median } from '../pairs.js';
 import type { Product } from '../product.js';

@@ -7,8 +7,8 @@
  */
 import { randomUUID } from 'node:crypto';
 import { ApplicationFailure } from '@temporalio/common';
-import type { Entry, JsonValue } from '../conversation/message.js';
-import type { ItemRecord } from '../memory/channel/agent-memory.js';
+import type { Entry, JsonValue } from '../records/message.js';
+import type { ItemRecord } from '../records/memory/agent-memory.js';
 import { StoreUnavailable, type ConversationKey, type EffectClaim, type LiveEvent, type Reservation, type Store } from '../stores/store.js';
 
 export interface Effect<Result> {

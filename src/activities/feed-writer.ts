@@ -5,8 +5,8 @@
  * What comes while a write is under way goes with the next, neighbouring texts as one; what is left when the work is done goes with its
  * commit, and costs no write of its own.
  */
-import type { FeedEvent } from '../conversation/contract.js';
-import type { JsonValue } from '../conversation/message.js';
+import type { FeedEvent } from '../conversation/protocol/contract.js';
+import type { JsonValue } from '../records/message.js';
 import type { ConversationKey, Feed, LiveEvent } from '../stores/store.js';
 
 export interface FeedWriter {

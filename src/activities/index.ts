@@ -9,7 +9,7 @@ import type {
   EvictInput,
   Remembered,
   RememberInput,
-} from '../conversation/memory-effects.js';
+} from '../conversation/activity-io/memory-effects.js';
 import type {
   HealInput,
   ModelStepInput,
@@ -18,11 +18,11 @@ import type {
   RecallInput,
   StoreStepInput,
   StoreStepResult,
-} from '../conversation/effects.js';
-import type { CompactInput, Compacted, TruncateInput, Truncated, UncompactInput } from '../conversation/compaction-effects.js';
-import type { NotifyInput, RunToolInput, ToolFinished } from '../conversation/tool-effects.js';
-import type { OpenedOrigin, OpenOriginInput, RewindInput, Rewound } from '../conversation/lineage-effects.js';
-import type { Forgotten, Reviewed } from '../conversation/memory-contract.js';
+} from '../conversation/activity-io/effects.js';
+import type { CompactInput, Compacted, TruncateInput, Truncated, UncompactInput } from '../conversation/activity-io/compaction-effects.js';
+import type { NotifyInput, RunToolInput, ToolFinished } from '../conversation/activity-io/tool-effects.js';
+import type { OpenedOrigin, OpenOriginInput, RewindInput, Rewound } from '../conversation/activity-io/lineage-effects.js';
+import type { Forgotten, Reviewed } from '../conversation/protocol/memory-contract.js';
 import type { CompactionPlugins } from '../memory/channel/compaction-plugin.js';
 import type { CompactorRegistry } from '../memory/compaction/compactor.js';
 import type { Processors } from '../memory/processors.js';
@@ -32,27 +32,27 @@ import type { Healed } from '../heal/heal.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import type { ServerTools } from '../tools/mcp/server-tools.js';
 import type { ToolRegistry } from '../tools/registry.js';
-import { askMemory, type AskMemory } from './ask-memory.js';
-import { care, type CareInput } from './care.js';
-import { compact, uncompact } from './compact.js';
-import { consolidate } from './consolidate.js';
-import { readHealed } from './context.js';
-import { forget, review, type ForgetInput, type ReviewInput } from './decide-memory.js';
+import { askMemory, type AskMemory } from './memory/ask-memory.js';
+import { care, type CareInput } from './memory/care.js';
+import { compact, uncompact } from './context/compact.js';
+import { consolidate } from './memory/consolidate.js';
+import { readHealed } from './context/context.js';
+import { forget, review, type ForgetInput, type ReviewInput } from './memory/decide-memory.js';
 import { toApplicationFailure } from './failures.js';
-import type { RememberedBy } from './heal-memory.js';
+import type { RememberedBy } from './memory/heal-memory.js';
 import { startHeartbeat } from './heartbeat.js';
 import { keyOf } from './key.js';
-import { evict } from './evict.js';
+import { evict } from './memory/evict.js';
 import { lookAfter, type LookAfterInput, type StatusOf } from './look-after.js';
-import { modelStep } from './model-step.js';
+import { modelStep } from './model-step/model-step.js';
 import { notifyOfWait, type Notify } from './notify.js';
-import { openOrigin } from './open-origin.js';
-import { recall } from './recall.js';
-import { remember } from './remember.js';
-import { rewind } from './rewind.js';
-import { runTool } from './run-tool.js';
-import { storeStep } from './store-step.js';
-import { truncate } from './truncate.js';
+import { openOrigin } from './lineage/open-origin.js';
+import { recall } from './store/recall.js';
+import { remember } from './memory/remember.js';
+import { rewind } from './lineage/rewind.js';
+import { runTool } from './tools/run-tool.js';
+import { storeStep } from './store/store-step.js';
+import { truncate } from './context/truncate.js';
 
 export interface ActivityDependencies {
   readonly store: Store;

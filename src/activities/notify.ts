@@ -1,7 +1,7 @@
 /** The `notify` step: whoever the worker's settings name hears that a person is waited for, and how to answer. */
 import { Context } from '@temporalio/activity';
-import type { NotifyInput } from '../conversation/tool-effects.js';
-import { beginningOf } from '../conversation/text.js';
+import type { NotifyInput } from '../conversation/activity-io/tool-effects.js';
+import { beginningOf } from '../records/text.js';
 import { askedArguments } from '../memory/asked-arguments.js';
 import type { ActivityDependencies } from './index.js';
 import { keyOf } from './key.js';

@@ -1,7 +1,7 @@
 /** What `agent.json` may say. Every field is optional: `{}` is an agent. */
 import { z } from 'zod';
-import { ID_PATTERN } from '../conversation/contract.js';
-import { DEFAULT_THRESHOLDS } from '../conversation/token-usage.js';
+import { ID_PATTERN } from '../conversation/protocol/contract.js';
+import { DEFAULT_THRESHOLDS } from '../records/token-usage.js';
 import { TOOL_NAME_PATTERN } from '../tools/define-tool.js';
 
 /** A name, or all tools of one server. */

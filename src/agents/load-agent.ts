@@ -8,7 +8,7 @@ import { statSync, type BigIntStats } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { z } from 'zod';
-import { ID_PATTERN } from '../conversation/contract.js';
+import { ID_PATTERN } from '../conversation/protocol/contract.js';
 import { mcpConfigSchema, toServers, type McpServer } from '../tools/mcp/server-config.js';
 import { listIssues } from '../tools/schema-issues.js';
 import { enterWorkspace, PathRefused, type Workspace } from '../tools/workspace.js';

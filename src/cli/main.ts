@@ -42,11 +42,11 @@ import * as terminate from './commands/terminate.js';
 import * as watch from './commands/watch.js';
 import * as withdraw from './commands/withdraw.js';
 import * as worker from './commands/worker.js';
-import type { CliContext } from './context.js';
-import { EXIT, exitCodeOf, messageOf } from './exit.js';
-import type { GlobalOptions } from './global-options.js';
-import { addGlobalOptions, readGlobalOptions } from './global-options.js';
-import { createOutput } from './output.js';
+import type { CliContext } from './session/context.js';
+import { EXIT, exitCodeOf, messageOf } from './terminal/exit.js';
+import type { GlobalOptions } from './args/global-options.js';
+import { addGlobalOptions, readGlobalOptions } from './args/global-options.js';
+import { createOutput } from './terminal/output.js';
 
 /** In the order of `--help`. */
 const COMMANDS = [

@@ -1,9 +1,9 @@
 /** `perdura setup`: gives the namespace of the settings what conversations want of it. Can be run again at any time. */
 import type { Config } from '../config.js';
 import { temporalConnection } from '../config.js';
-import { registerAttributes } from '../registered-attributes.js';
-import { CliError, EXIT, messageOf } from './exit.js';
-import type { Output } from './output.js';
+import { registerAttributes } from '../client/registered-attributes.js';
+import { CliError, EXIT, messageOf } from './terminal/exit.js';
+import type { Output } from './terminal/output.js';
 import { checkTemporal, openConnection, setRetention } from './services/temporal-connection.js';
 
 export const RETENTION_DAYS = 30;

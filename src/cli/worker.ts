@@ -1,9 +1,9 @@
 /** `perdura worker`: takes work until it is told to end. */
 import type { Config } from '../config.js';
 import { temporalConnection } from '../config.js';
-import { loadUserConfig } from '../user-config.js';
-import { EXIT } from './exit.js';
-import type { Output } from './output.js';
+import { loadUserConfig } from '../extensions/user-config.js';
+import { EXIT } from './terminal/exit.js';
+import type { Output } from './terminal/output.js';
 import { asSentence } from './services/file-failures.js';
 import { checkMemoryFolder } from './services/memory-folder.js';
 import { checkTemporal } from './services/temporal-connection.js';

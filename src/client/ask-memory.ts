@@ -1,7 +1,7 @@
 /** How a worker reaches the memory workflow of a scope: a signal, with the start where it does not run. */
 import { Client, type ConnectionLike } from '@temporalio/client';
-import { MEMORY_WORKFLOW_TYPE } from '../conversation/memory-contract.js';
-import type { AskedConsolidation } from '../conversation/memory-queue.js';
+import { MEMORY_WORKFLOW_TYPE } from '../conversation/protocol/memory-contract.js';
+import type { AskedConsolidation } from '../conversation/memory-workflow/memory-queue.js';
 import { consolidateSignal } from '../workflows/messages.js';
 import { memoryIdFor, memoryStart } from './memory-workflow.js';
 

@@ -1,8 +1,8 @@
 /** An event of the application's own, handed to a conversation for its reducer (seed 004). */
 import { randomUUID } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
-import { readAppEvent } from '../conversation/control-input.js';
-import type { JsonValue } from '../conversation/message.js';
+import { readAppEvent } from '../conversation/protocol/control-input.js';
+import type { JsonValue } from '../records/message.js';
 import { dispatchUpdate } from '../workflows/messages.js';
 import { ClientError } from './errors.js';
 import { persistInTrying } from './persist-in-trying.js';

@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { WorkflowExecutionAlreadyStartedError, WorkflowFailedError, type Client, type WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
-import type { Opened, Origin, RewindResult, StartOptions, Status } from '../conversation/contract.js';
-import { readStart } from '../conversation/input.js';
+import type { Opened, Origin, RewindResult, StartOptions, Status } from '../conversation/protocol/contract.js';
+import { readStart } from '../conversation/protocol/input.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import { openedUpdate, rewindUpdate, WORKFLOW_TYPE } from '../workflows/messages.js';
 import type { Description } from './describe.js';

@@ -1,6 +1,6 @@
 /** Which workflow keeps a scope's memory, and with what it is started. */
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
-import { memoryWorkflowId } from '../conversation/memory-contract.js';
+import { memoryWorkflowId } from '../conversation/protocol/memory-contract.js';
 
 /**
  * `memory:<scope>`; where that lives on another task queue, one for ours beside it: nobody may take work there any more, and a reset

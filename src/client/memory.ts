@@ -1,7 +1,7 @@
 /** Long-term memory of one scope: read from the store, changed by its one writer, the workflow `memory:<scope>`. */
 import { randomUUID } from 'node:crypto';
 import { ScheduleNotFoundError, WithStartWorkflowOperation, type Client } from '@temporalio/client';
-import { ID_PATTERN } from '../conversation/contract.js';
+import { ID_PATTERN } from '../conversation/protocol/contract.js';
 import {
   MEMORY_CARE_WORKFLOW_TYPE,
   MEMORY_WORKFLOW_TYPE,
@@ -10,8 +10,8 @@ import {
   type Forgotten,
   type MemoryStatus,
   type Reviewed,
-} from '../conversation/memory-contract.js';
-import type { HistoryEntry, MemoryChange, MemoryText, Proposal } from '../memory/documents/documents.js';
+} from '../conversation/protocol/memory-contract.js';
+import type { HistoryEntry, MemoryChange, MemoryText, Proposal } from '../records/memory/documents.js';
 import type { FactRecord, ScopeKey, Store } from '../stores/store.js';
 import { careUpdate, forgetUpdate, memoryStatusQuery, reviewUpdate } from '../workflows/messages.js';
 import { ClientError, toClientError } from './errors.js';

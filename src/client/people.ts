@@ -7,10 +7,10 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WorkflowHandle } from '@temporalio/client';
-import type { Approval, Decided, Decision, Enqueued, Message, RejectedInput, Withdrawn } from '../conversation/contract.js';
-import type { Budget } from '../conversation/effects.js';
-import type { JsonValue } from '../conversation/message.js';
-import { readBudget, readDecision, readWithdrawal } from '../conversation/people-input.js';
+import type { Approval, Decided, Decision, Enqueued, Message, RejectedInput, Withdrawn } from '../conversation/protocol/contract.js';
+import type { Budget } from '../conversation/activity-io/effects.js';
+import type { JsonValue } from '../records/message.js';
+import { readBudget, readDecision, readWithdrawal } from '../conversation/protocol/people-input.js';
 import {
   approvalsQuery,
   decideSignal,

@@ -1,7 +1,7 @@
 /** What the store has of a conversation: its live events, what was said in it, and what it remembers. */
-import type { FeedEvent } from '../conversation/contract.js';
-import type { Entry } from '../conversation/message.js';
-import type { SlotRange } from '../conversation/slots.js';
+import type { FeedEvent } from '../conversation/protocol/contract.js';
+import type { Entry } from '../records/message.js';
+import type { SlotRange } from '../records/slots.js';
 import { withBodies } from '../memory/bodies.js';
 import { readBranch, readBranches, readCurrent, type Branch } from '../memory/branches.js';
 import { importedLife, readLife, type PastLife } from '../memory/past-life.js';

@@ -10,9 +10,9 @@ import type {
   QueuedEvent,
   QueueEdit,
   StepResult,
-} from '../conversation/contract.js';
-import { readBreakpoints, readMode, readQueueEdit } from '../conversation/control-input.js';
-import type { Checked } from '../conversation/fields.js';
+} from '../conversation/protocol/contract.js';
+import { readBreakpoints, readMode, readQueueEdit } from '../conversation/protocol/control-input.js';
+import type { Checked } from '../conversation/protocol/fields.js';
 import {
   controlQuery,
   editQueueUpdate,

@@ -6,26 +6,26 @@
  * C2  The state is plain JSON: it equals its own round trip.
  * C3  An effect is in `inFlight` from its start to its end, or until it is given up; what comes after that only costs.
  */
-import { acceptReduced, receiveAppEvent, withChunksInContext } from './app-events.js';
-import { receiveMessage, rejectInput, requestInterrupt, requestReset } from './arrivals.js';
-import { noteTold } from './attributes.js';
-import { answerInVain, requestCompaction, requestUndo } from './compaction.js';
-import { advanceControl, isHeld, queuedId, setBreakpoints, setMode, startStep } from './control.js';
-import { noteChildAsks } from './delegation.js';
+import { acceptReduced, receiveAppEvent, withChunksInContext } from './inbox/app-events.js';
+import { receiveMessage, rejectInput, requestInterrupt, requestReset } from './inbox/arrivals.js';
+import { noteTold } from './views/attributes.js';
+import { answerInVain, requestCompaction, requestUndo } from './context/compaction.js';
+import { advanceControl, isHeld, queuedId, setBreakpoints, setMode, startStep } from './stepping/control.js';
+import { noteChildAsks } from './turn/delegation.js';
 import { EFFECTS } from './effect-table.js';
 import type { ConversationEvent, EventOf } from './event.js';
 import { withoutRetry, type Effect } from './lifecycle.js';
-import { holdEvent } from './lineage.js';
-import { lookAfterChildren } from './looking-after.js';
-import { editQueue } from './queue-editing.js';
-import { isRewinding, requestRewind } from './rewinding.js';
-import { endSession } from './session.js';
+import { holdEvent } from './lineage/lineage.js';
+import { lookAfterChildren } from './turn/looking-after.js';
+import { editQueue } from './inbox/queue-editing.js';
+import { isRewinding, requestRewind } from './lineage/rewinding.js';
+import { endSession } from './context/session.js';
 import type { ConversationState } from './state.js';
-import { acceptChildEnd, acceptDecision, passWaits } from './tool-round.js';
-import { requestTruncation } from './truncation.js';
-import { beginTurn, endIfStopped, passTime, sendStop, stopTurn } from './turn.js';
-import { acceptConsolidation, advanceWindow, endsWithNothing } from './window.js';
-import { withdraw } from './withdrawal.js';
+import { acceptChildEnd, acceptDecision, passWaits } from './turn/tool-round.js';
+import { requestTruncation } from './context/truncation.js';
+import { beginTurn, endIfStopped, passTime, sendStop, stopTurn } from './turn/turn.js';
+import { acceptConsolidation, advanceWindow, endsWithNothing } from './context/window.js';
+import { withdraw } from './inbox/withdrawal.js';
 
 export function apply(before: ConversationState, event: ConversationEvent): ConversationState {
   const now = { ...before, now: Math.max(before.now, event.at) };

@@ -2,23 +2,23 @@
  * Every effect of a conversation: what it must not run beside, how Temporal is to run it, what people read of it, and what becomes of it.
  * A new effect is one entry here, one in `Effects` (lifecycle.ts), a function that makes its input and one that takes its result.
  */
-import { acceptCompacted, acceptUndone, failCompaction, failUndo, nextMove, startCompaction } from './compaction.js';
-import { payOnce } from './costs.js';
-import { failChildStart, startChild } from './delegation.js';
+import { acceptCompacted, acceptUndone, failCompaction, failUndo, nextMove, startCompaction } from './context/compaction.js';
+import { payOnce } from './turn/costs.js';
+import { failChildStart, startChild } from './turn/delegation.js';
 import type { Completed, Effect, EffectName, EffectOf, Effects, Failed, Started } from './lifecycle.js';
-import { acceptOrigin, failOpening } from './lineage.js';
-import { failLook } from './looking-after.js';
-import type { JsonValue } from './message.js';
-import { acceptModelStep, failModelStep, payLateStep } from './model-step.js';
-import { startNotifying } from './notice.js';
-import { acceptStoreStep, failStoreStep } from './recording.js';
-import { acceptRewound, failRewind, startRewind } from './rewinding.js';
+import { acceptOrigin, failOpening } from './lineage/lineage.js';
+import { failLook } from './turn/looking-after.js';
+import type { JsonValue } from '../records/message.js';
+import { acceptModelStep, failModelStep, payLateStep } from './turn/model-step.js';
+import { startNotifying } from './turn/notice.js';
+import { acceptStoreStep, failStoreStep } from './outbox/recording.js';
+import { acceptRewound, failRewind, startRewind } from './lineage/rewinding.js';
 import type { ConversationState } from './state.js';
-import type { ToolPlan } from './tool-effects.js';
-import { acceptLooked, acceptTool, endRoundIfDone, failTool } from './tool-round.js';
-import { acceptTruncated, failTruncation, startTruncation } from './truncation.js';
-import { acceptEvicted, afterCompaction } from './session.js';
-import { acceptAsked, failAsking, failEviction, startEviction } from './window.js';
+import type { ToolPlan } from './activity-io/tool-effects.js';
+import { acceptLooked, acceptTool, endRoundIfDone, failTool } from './turn/tool-round.js';
+import { acceptTruncated, failTruncation, startTruncation } from './context/truncation.js';
+import { acceptEvicted, afterCompaction } from './context/session.js';
+import { acceptAsked, failAsking, failEviction, startEviction } from './context/window.js';
 
 /**
  * `call` sees the context, `context` changes it inside a session, `past` changes what is active of all that was; `store` writes what is

@@ -1,10 +1,10 @@
 /** What happens to a conversation: past tense, plain JSON. Times are epoch milliseconds and come from outside. */
-import type { AgentStatus } from './attributes.js';
-import type { Approval, Breakpoints, ChildReport, Consolidation, ControlMode, Decision, Delivery, QueueEdit } from './contract.js';
-import type { Budget } from './effects.js';
+import type { AgentStatus } from './views/attributes.js';
+import type { Approval, Breakpoints, ChildReport, Consolidation, ControlMode, Decision, Delivery, QueueEdit } from './protocol/contract.js';
+import type { Budget } from './activity-io/effects.js';
 import type { EffectEvent } from './lifecycle.js';
-import type { JsonObject, JsonValue, MediaSource, Usage } from './message.js';
-import type { Reduced } from './reducers.js';
+import type { JsonObject, JsonValue, MediaSource, Usage } from '../records/message.js';
+import type { Reduced } from './inbox/reducers.js';
 
 export type ConversationEvent =
   // Someone said something.

@@ -2,14 +2,22 @@
  * What every effect has in common: it starts, and completes or fails. `state.inFlight` is the only place that says what runs,
  * `state.retries` the only one that says what waits to be tried again.
  */
-import type { Compacted, CompactInput, TruncateInput, Truncated, UncompactInput } from './compaction-effects.js';
-import type { ChildStart } from './delegation.js';
-import type { HealInput, ModelStepInput, ModelStepResult, ParentLink, StepFailure, StoreStepInput, StoreStepResult } from './effects.js';
-import type { OpenedOrigin, OpenOriginInput, RewindInput, Rewound } from './lineage-effects.js';
-import type { AskMemoryInput, Evicted, EvictInput } from './memory-effects.js';
+import type { Compacted, CompactInput, TruncateInput, Truncated, UncompactInput } from './activity-io/compaction-effects.js';
+import type { ChildStart } from './turn/delegation.js';
+import type {
+  HealInput,
+  ModelStepInput,
+  ModelStepResult,
+  ParentLink,
+  StepFailure,
+  StoreStepInput,
+  StoreStepResult,
+} from './activity-io/effects.js';
+import type { OpenedOrigin, OpenOriginInput, RewindInput, Rewound } from './activity-io/lineage-effects.js';
+import type { AskMemoryInput, Evicted, EvictInput } from './activity-io/memory-effects.js';
 import type { ConversationState } from './state.js';
-import type { NotifyInput, RunToolInput, ToolFinished } from './tool-effects.js';
-import type { EndedTurn, Retry } from './turn-state.js';
+import type { NotifyInput, RunToolInput, ToolFinished } from './activity-io/tool-effects.js';
+import type { EndedTurn, Retry } from './state/turn-state.js';
 
 /** Names of activities, but for the last two, which are workflows of their own and signals. */
 export interface Effects {

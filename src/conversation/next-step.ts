@@ -6,31 +6,31 @@
  * N3  What must not run side by side does not (effect-table.ts), and at most `PARALLEL_TOOLS` tools run at once.
  * N4  What changes the context, or ends a session, finds in the store everything that was decided before it.
  */
-import { eventToReduce } from './app-events.js';
-import { attributesDue, type SearchAttributes } from './attributes.js';
-import { compactInput, compactionCause, isChangingContext, truncationDue, uncompactInput } from './compaction.js';
-import type { ChildNews, ConversationOutcome } from './contract.js';
-import { isHeld, queuedId } from './control.js';
-import { childToStart, newsForParent, runningChildren } from './delegation.js';
+import { eventToReduce } from './inbox/app-events.js';
+import { attributesDue, type SearchAttributes } from './views/attributes.js';
+import { compactInput, compactionCause, isChangingContext, truncationDue, uncompactInput } from './context/compaction.js';
+import type { ChildNews, ConversationOutcome } from './protocol/contract.js';
+import { isHeld, queuedId } from './stepping/control.js';
+import { childToStart, newsForParent, runningChildren } from './turn/delegation.js';
 import { isFree } from './effect-table.js';
-import type { ParentLink } from './effects.js';
+import type { ParentLink } from './activity-io/effects.js';
 import { isResting, isRunning, type Effect, type EffectName, type Effects } from './lifecycle.js';
-import { openingOf } from './lineage.js';
-import { lookDue, nextLook } from './looking-after.js';
-import { modelStepInput } from './model-step.js';
-import { notifyInput } from './notice.js';
-import { owesNothingToStore } from './outbox.js';
-import { carriedText, owedWrites, queueStepInput, storeStepInput } from './recording.js';
-import type { AppEvent, ReducerView } from './reducers.js';
-import { isRewinding, rewindInput } from './rewinding.js';
+import { openingOf } from './lineage/lineage.js';
+import { lookDue, nextLook } from './turn/looking-after.js';
+import { modelStepInput } from './turn/model-step.js';
+import { notifyInput } from './turn/notice.js';
+import { owesNothingToStore } from './outbox/outbox.js';
+import { carriedText, owedWrites, queueStepInput, storeStepInput } from './outbox/recording.js';
+import type { AppEvent, ReducerView } from './inbox/reducers.js';
+import { isRewinding, rewindInput } from './lineage/rewinding.js';
 import type { ConversationState } from './state.js';
-import { truncateInput } from './truncation.js';
-import { callsInFlight, isRunningTool, openToolCalls } from './turn-access.js';
-import { turnId } from './turn-id.js';
-import type { ToolCall, Turn } from './turn-state.js';
-import { STOP_GRACE_MS } from './turn.js';
-import { nextWait } from './waiting.js';
-import { askMemoryInput, evictInput, owesNothing } from './window.js';
+import { truncateInput } from './context/truncation.js';
+import { callsInFlight, isRunningTool, openToolCalls } from './turn/turn-access.js';
+import { turnId } from '../records/turn-id.js';
+import type { ToolCall, Turn } from './state/turn-state.js';
+import { STOP_GRACE_MS } from './turn/turn.js';
+import { nextWait } from './turn/waiting.js';
+import { askMemoryInput, evictInput, owesNothing } from './context/window.js';
 
 export type Step =
   | (Effect & { readonly kind: 'effect' })

@@ -2,22 +2,22 @@
  * A conversation as a value: plain JSON, versioned, small, carried through continue-as-new. Indexes and counters only:
  * a text is here from its arrival until it is recorded, or while the store cannot take it.
  */
-import type { AppEvents } from './app-events.js';
-import type { AgentStatus } from './attributes.js';
-import type { ControlMode, Decision, Delegation, RejectedInput, ResetResult } from './contract.js';
-import { AUTO, type Control } from './control-state.js';
-import type { AgentSettings, Budget, ConversationIdentity, ParentLink } from './effects.js';
+import type { AppEvents } from './inbox/app-events.js';
+import type { AgentStatus } from './views/attributes.js';
+import type { ControlMode, Decision, Delegation, RejectedInput, ResetResult } from './protocol/contract.js';
+import { AUTO, type Control } from './state/control-state.js';
+import type { AgentSettings, Budget, ConversationIdentity, ParentLink } from './activity-io/effects.js';
 import type { Effect } from './lifecycle.js';
-import type { LineageState, RewindState } from './lineage-state.js';
-import { NO_MEMORY, type MemoryState } from './memory-state.js';
-import type { JsonObject, ToolOutcome, Usage } from './message.js';
-import { EMPTY_OUTBOX, type Outbox } from './outbox.js';
-import type { QueueItem } from './queue-state.js';
-import type { SlotRange } from './slots.js';
-import type { AppContextRef } from './tool-effects.js';
-import type { EndedTurn, Retry, Turn } from './turn-state.js';
-import { NO_USAGE } from './usage.js';
-import { openWindow, type WindowState } from './window-state.js';
+import type { LineageState, RewindState } from './state/lineage-state.js';
+import { NO_MEMORY, type MemoryState } from './state/memory-state.js';
+import type { JsonObject, ToolOutcome, Usage } from '../records/message.js';
+import { EMPTY_OUTBOX, type Outbox } from './outbox/outbox.js';
+import type { QueueItem } from './state/queue-state.js';
+import type { SlotRange } from '../records/slots.js';
+import type { AppContextRef } from './activity-io/tool-effects.js';
+import type { EndedTurn, Retry, Turn } from './state/turn-state.js';
+import { NO_USAGE } from '../records/usage.js';
+import { openWindow, type WindowState } from './state/window-state.js';
 
 export interface ConversationState {
   readonly v: 1;

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js' with { 'resolution-mode': 'import' };
 import type { PerduraClient } from '../client.js';
-import { ID_PATTERN } from '../conversation/contract.js';
+import { ID_PATTERN } from '../conversation/protocol/contract.js';
 import { transcriptOf } from './transcript.js';
 
 const DEFAULT_WAIT_S = 45;

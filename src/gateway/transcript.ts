@@ -1,5 +1,5 @@
 /** What was said in a conversation, as Markdown for another program. */
-import { isBodyRef, shownText, type Entry } from '../conversation/message.js';
+import { isBodyRef, shownText, type Entry } from '../records/message.js';
 
 /** Of one tool result or argument; the conversation has the whole. */
 const LONGEST = 4_000;

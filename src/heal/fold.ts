@@ -8,15 +8,15 @@
  * F5  An effect that had committed before it could be settled keeps its own entry: the step that came too late tells its result.
  * F6  Of moves in and out of the archive the one with the highest number counts, slot by slot.
  */
-import type { Fact } from '../conversation/compaction-effects.js';
-import { assistantEntry, toolEntry } from '../conversation/entries.js';
-import type { MessageToRecord, ModelAnswer, ModelStepResult, Settlement, Writes, Written } from '../conversation/effects.js';
+import type { Fact } from '../records/episodes.js';
+import { assistantEntry, toolEntry } from '../conversation/activity-io/entries.js';
+import type { MessageToRecord, ModelAnswer, ModelStepResult, Settlement, Writes, Written } from '../conversation/activity-io/effects.js';
 import type { EffectName, Effects } from '../conversation/lifecycle.js';
-import type { Resumption } from '../conversation/lineage-effects.js';
-import type { Beginning, Cut } from '../conversation/lives.js';
-import type { Entry, JsonValue } from '../conversation/message.js';
-import { slotsOf, toRanges, type SlotRange } from '../conversation/slots.js';
-import type { AppContextRef, ToolFinished } from '../conversation/tool-effects.js';
+import type { Resumption } from '../conversation/activity-io/lineage-effects.js';
+import type { Beginning, Cut } from '../records/lives.js';
+import type { Entry, JsonValue } from '../records/message.js';
+import { slotsOf, toRanges, type SlotRange } from '../records/slots.js';
+import type { AppContextRef, ToolFinished } from '../conversation/activity-io/tool-effects.js';
 import type { EpisodeRecord } from '../stores/store.js';
 import type { Activity } from './read-activities.js';
 

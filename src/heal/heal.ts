@@ -3,8 +3,8 @@
  * fold over effects (fold.ts): no workflow code runs, and no page of history keeps others waiting. Writing is idempotent, so healing may
  * run beside the conversation, twice, or be cut off.
  */
-import { slotsOf } from '../conversation/slots.js';
-import type { Beginning } from '../conversation/lives.js';
+import { slotsOf } from '../records/slots.js';
+import type { Beginning } from '../records/lives.js';
 import type { InputProcessor } from '../memory/processors.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import type { HistoryService } from './fetch-runs.js';

@@ -1,5 +1,5 @@
 /** What was written to a scope's memory, as the history of its one writer has it: the inputs of its activities that completed, oldest first. */
-import { memoryWorkflowId } from '../conversation/memory-contract.js';
+import { memoryWorkflowId } from '../conversation/protocol/memory-contract.js';
 import { tombstoneFor } from '../memory/documents/forgetting.js';
 import type { ScopeKey, Store } from '../stores/store.js';
 import type { Execution, HistoryService } from './fetch-runs.js';

@@ -4,7 +4,7 @@
  */
 import { Worker, type InjectedSinks, type ReplayWorkerOptions } from '@temporalio/worker';
 import type { ConversationEvent } from '../conversation/event.js';
-import type { Run } from '../conversation/past.js';
+import type { Run } from '../conversation/replay/past.js';
 import type { ConversationState } from '../conversation/state.js';
 import type { ConversationSinks } from '../workflows/observe.js';
 import type { History } from './fetch-runs.js';

@@ -1,9 +1,9 @@
 /** Writes what the fold says, many at a time: texts first, then what stands on them. */
 import pLimit from 'p-limit';
-import { userEntry } from '../conversation/entries.js';
-import type { MessageContent, MessageToRecord } from '../conversation/effects.js';
-import type { Beginning } from '../conversation/lives.js';
-import type { Entry, JsonValue } from '../conversation/message.js';
+import { userEntry } from '../conversation/activity-io/entries.js';
+import type { MessageContent, MessageToRecord } from '../conversation/activity-io/effects.js';
+import type { Beginning } from '../records/lives.js';
+import type { Entry, JsonValue } from '../records/message.js';
 import { bodiesOf, mediaToRefs, RESULT_INLINE, TEXT_INLINE, toBody } from '../memory/bodies.js';
 import { keepItems, speaksOfItems } from '../memory/channel/items-of-entries.js';
 import { processInput } from '../memory/process-input.js';

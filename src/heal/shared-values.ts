@@ -1,6 +1,6 @@
 /** Values that tools share (seed 003, Context), put together again from what tools have changed. */
-import type { JsonObject } from '../conversation/message.js';
-import type { AppContextRef, ToolFinished, ValuesRef } from '../conversation/tool-effects.js';
+import type { JsonObject } from '../records/message.js';
+import type { AppContextRef, ToolFinished, ValuesRef } from '../conversation/activity-io/tool-effects.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 
 export interface ChangedValues {

@@ -1,5 +1,5 @@
 /** What a call that waits for a person would run with: it stands in the store, with the answer that asked for it. */
-import type { JsonValue } from '../conversation/message.js';
+import type { JsonValue } from '../records/message.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import { inputOf } from './bodies.js';
 

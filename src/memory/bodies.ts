@@ -1,7 +1,7 @@
 /** Long texts travel by reference: to the store first, then as `{ ref, sha256, bytes, preview }` (design section 2). */
-import type { AssistantBlock, Body, ConversationMessage, Entry, JsonValue, Media, MediaSource } from '../conversation/message.js';
-import { mediaOf, sourcesIn } from '../conversation/media.js';
-import { isBodyRef } from '../conversation/message.js';
+import type { AssistantBlock, Body, ConversationMessage, Entry, JsonValue, Media, MediaSource } from '../records/message.js';
+import { mediaOf, sourcesIn } from '../records/media.js';
+import { isBodyRef } from '../records/message.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 
 /** UTF-8 bytes. */

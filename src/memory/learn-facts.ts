@@ -1,7 +1,7 @@
 /** Facts on their way into a scope, from wherever they come: what is to stay forgotten does not get in (design section 4, Forgetting). */
 import type { FactRecord, FactSource, ScopeKey, Store } from '../stores/store.js';
 import { isForgotten } from './documents/forgetting.js';
-import type { SemanticItem } from './items.js';
+import type { SemanticItem } from '../records/memory/items.js';
 
 /** As `Facts.add`. */
 export async function learnFacts(

@@ -1,9 +1,9 @@
 /** Everything that one life of a conversation has told, with long texts at hand: to be taken elsewhere, and to be put there. */
-import type { Entry } from '../conversation/message.js';
-import { slotsOf, withSlot, type SlotRange } from '../conversation/slots.js';
-import { turnId, turnNumber } from '../conversation/turn-id.js';
+import type { Entry } from '../records/message.js';
+import { slotsOf, withSlot, type SlotRange } from '../records/slots.js';
+import { turnId, turnNumber } from '../records/turn-id.js';
 import type { ConversationKey, EpisodeRecord, Store } from '../stores/store.js';
-import { episodicId, itemNumber } from './items.js';
+import { episodicId, itemNumber } from '../records/memory/items.js';
 import { mediaToRefs, TEXT_INLINE, RESULT_INLINE, toBody, withBodies, withLongBlocksStored } from './bodies.js';
 
 export interface PastLife {

@@ -8,13 +8,13 @@
  * P3  What the window of long-term memory had let go by then is told by a recap: turns that are archived, beyond the newest messages
  *     that the window holds.
  */
-import type { Cut } from '../conversation/lives.js';
-import type { Entry } from '../conversation/message.js';
-import { slotsOf, withSlot, type SlotRange } from '../conversation/slots.js';
-import { turnNumber } from '../conversation/turn-id.js';
+import type { Cut } from '../records/lives.js';
+import type { Entry } from '../records/message.js';
+import { slotsOf, withSlot, type SlotRange } from '../records/slots.js';
+import { turnNumber } from '../records/turn-id.js';
 import type { EpisodeRecord } from '../stores/store.js';
 import { countMessages } from './consolidation/conversation-entries.js';
-import { byAge } from './items.js';
+import { byAge } from '../records/memory/items.js';
 
 /** What the store has of one life, what it shares with others included. */
 export interface Past {

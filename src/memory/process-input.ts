@@ -1,4 +1,4 @@
-import type { MessageToRecord } from '../conversation/effects.js';
+import type { MessageToRecord } from '../conversation/activity-io/effects.js';
 import type { ConversationKey } from '../stores/store.js';
 import { runProcessors, type InputProcessor } from './processors.js';
 

@@ -1,5 +1,5 @@
 /** What of the memory comes into a snapshot (seed 000, sections 5 and 19; order: design section 4). */
-import { byAge, bySalience, type EpisodicItem, type SemanticItem } from './items.js';
+import { byAge, bySalience, type EpisodicItem, type SemanticItem } from '../records/memory/items.js';
 
 export const MAX_EPISODIC_ITEMS = 3;
 export const MAX_SEMANTIC_ITEMS = 20;

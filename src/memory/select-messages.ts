@@ -8,7 +8,7 @@
  * W4  Of what fits, as much as possible, from the newest back. Where what follows the newest user message is too long for itself,
  *     its oldest tool rounds go.
  */
-import type { ConversationMessage } from '../conversation/message.js';
+import type { ConversationMessage } from '../records/message.js';
 
 export interface OverflowReport {
   readonly droppedCount: number;

@@ -2,10 +2,10 @@
  * Tokens by estimate: characters over four (seed 002, gap 6), or by a model's own tokenizer where one is handed in. A guard, never
  * the driver: what the provider reports decides.
  */
-import { citationTokens, isKept, newFrom } from '../conversation/citing.js';
-import { sourcesIn, type MediaKind } from '../conversation/media.js';
-import { isBodyRef, type AssistantBlock, type Body, type ConversationMessage } from '../conversation/message.js';
-import { estimateTokens } from '../conversation/token-usage.js';
+import { citationTokens, isKept, newFrom } from '../conversation/context/citing.js';
+import { sourcesIn, type MediaKind } from '../records/media.js';
+import { isBodyRef, type AssistantBlock, type Body, type ConversationMessage } from '../records/message.js';
+import { estimateTokens } from '../records/token-usage.js';
 
 /**
  * What each counts, whatever its size. A picture: about what the largest that providers do not scale down takes (1,568 pixels a side);

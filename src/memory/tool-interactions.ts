@@ -1,5 +1,5 @@
 /** A derived view, never stored: a tool call beside its result (seed 000, sections 4 and 6). */
-import type { JsonValue } from '../conversation/message.js';
+import type { JsonValue } from '../records/message.js';
 import type { RawTrace } from './traces.js';
 
 export interface ToolInteraction {

@@ -3,7 +3,7 @@
  * the part that all of them take. Nothing is sent where it is not known to be taken: whoever asks reads the answer with care
  * in any case.
  */
-import type { JsonObject, JsonValue } from '../conversation/message.js';
+import type { JsonObject, JsonValue } from '../records/message.js';
 import type { AnswerSchema, ModelRequest } from './model.js';
 import { asObject, isRecord } from './read-json.js';
 import { modelLimits } from './registry.js';

@@ -1,5 +1,5 @@
 /** What becomes of the events of a stream. Each provider has its own way of putting an answer together; this is what they share. */
-import type { AssistantBlock, ModelStop } from '../conversation/message.js';
+import type { AssistantBlock, ModelStop } from '../records/message.js';
 import type { ModelResponse, ModelUsage } from './model.js';
 import { brokenStream } from './unread-call.js';
 import { toWellFormed } from './well-formed.js';

@@ -1,5 +1,5 @@
 /** An answer that arrives in pieces without borders: a block ends where one of another kind begins. */
-import type { AssistantBlock, JsonValue } from '../conversation/message.js';
+import type { AssistantBlock, JsonValue } from '../records/message.js';
 import type { ModelDelta } from './model.js';
 import { createTeller } from './teller.js';
 import { readCall } from './unread-call.js';

@@ -2,7 +2,7 @@
  * Hooks around each model call (seed 000, phase D): they see what goes out and what comes back, explicitly, and hold no history.
  * They look on: what a hook changes in what it is given, returns or throws does not reach the conversation.
  */
-import type { ConversationMessage } from '../conversation/message.js';
+import type { ConversationMessage } from '../records/message.js';
 import type { ModelRequest, ModelResponse } from './model.js';
 
 export interface HookedCall {

@@ -1,5 +1,5 @@
 /** A language model, any provider's: a stateless function from a request to a stream. */
-import type { AssistantBlock, ConversationMessage, JsonObject, ModelStop, Usage } from '../conversation/message.js';
+import type { AssistantBlock, ConversationMessage, JsonObject, ModelStop, Usage } from '../records/message.js';
 
 export interface ToolDescription {
   readonly name: string;

@@ -23,8 +23,8 @@ import {
   type MediaSource,
   type ToolResultMessage,
   type UserMessage,
-} from '../conversation/message.js';
-import { MEDIA_KINDS, mapMedia, sourcesIn } from '../conversation/media.js';
+} from '../records/message.js';
+import { MEDIA_KINDS, mapMedia, sourcesIn } from '../records/media.js';
 import { isWellFormed, isWellFormedJson, toWellFormedBody, toWellFormedJson } from './well-formed.js';
 
 export interface NormalizeOptions {

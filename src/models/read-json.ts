@@ -1,5 +1,5 @@
 /** Small words for reading a stranger's JSON, where any field may be missing or of another kind. */
-import type { JsonObject } from '../conversation/message.js';
+import type { JsonObject } from '../records/message.js';
 
 export function asObject(value: unknown): JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};

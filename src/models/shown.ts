@@ -1,5 +1,5 @@
 /** How texts, pictures, sound and video of a conversation are put to a model, whichever it is. */
-import { shownText, type Body, type Media, type MediaSource } from '../conversation/message.js';
+import { shownText, type Body, type Media, type MediaSource } from '../records/message.js';
 import { toWellFormed } from './well-formed.js';
 
 /** Blank text is refused everywhere: it becomes none. */

@@ -2,7 +2,7 @@
  * How many tokens a text is to a model: counted by its own tokenizer where that is public (OpenAI's models), characters over four for
  * every other. A guard either way: what the provider reports of a prompt decides.
  */
-import { estimateTokens } from '../conversation/token-usage.js';
+import { estimateTokens } from '../records/token-usage.js';
 
 export interface TokenCounter {
   /** Name of the tokenizer; 'estimate' where there is none. */

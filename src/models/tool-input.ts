@@ -1,5 +1,5 @@
 /** A tool's input as a model wrote it: a stranger's JSON. What comes out is an object, shallow enough to store, without keys that reach prototypes. */
-import { isBodyRef, shownText, type BodyRef, type JsonObject, type JsonValue } from '../conversation/message.js';
+import { isBodyRef, shownText, type BodyRef, type JsonObject, type JsonValue } from '../records/message.js';
 import { toWellFormedJson } from './well-formed.js';
 
 /** Deeper JSON parses, but cannot be written again: it would break the payload, the store and the trace. */

@@ -1,5 +1,5 @@
 /** What a model reads of a tool's result: the text, after a sentence on what became of the call where it did not simply run. */
-import { shownText, type ToolOutcome, type ToolResultMessage } from '../conversation/message.js';
+import { shownText, type ToolOutcome, type ToolResultMessage } from '../records/message.js';
 import { toWellFormed } from './well-formed.js';
 
 const BECAME: Record<ToolOutcome, string> = {

@@ -1,5 +1,5 @@
 /** A tool call whose input waits for the stop reason before it is read: cut off, its JSON may look whole and mean something else. */
-import type { AssistantBlock, JsonValue } from '../conversation/message.js';
+import type { AssistantBlock, JsonValue } from '../records/message.js';
 import { ModelFailure } from './model.js';
 import { parseToolInput, toToolInput } from './tool-input.js';
 

@@ -2,7 +2,7 @@
  * A lone surrogate (half of a character) survives JavaScript and JSON, and is then refused by every model API: one in
  * the history bricks the conversation for good. Nothing leaves for a provider with one inside.
  */
-import type { Body, JsonValue } from '../conversation/message.js';
+import type { Body, JsonValue } from '../records/message.js';
 
 // With `u`, a pair is one character, so this matches lone halves only.
 const LONE_SURROGATE = /\p{Surrogate}/u;

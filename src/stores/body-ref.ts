@@ -1,6 +1,6 @@
 /** References to long texts: content-addressed, so the same text put twice is one body. */
 import { createHash } from 'node:crypto';
-import type { BodyRef } from '../conversation/message.js';
+import type { BodyRef } from '../records/message.js';
 
 const PREVIEW_CHARACTERS = 400;
 

@@ -1,8 +1,8 @@
 /** Which store the settings ask for: Redis where REDIS_URL is set, files otherwise; never one for the other. */
-import { createFileStore } from './file.js';
-import { createRedisStore } from './redis.js';
+import { createFileStore } from './file/index.js';
+import { createRedisStore } from './redis/index.js';
 import type { ConversationKey, Store } from './store.js';
-import type { Entry } from '../conversation/message.js';
+import type { Entry } from '../records/message.js';
 
 export interface StoreSettings {
   readonly redisUrl?: string;

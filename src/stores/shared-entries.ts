@@ -6,8 +6,8 @@
  * F2  Of the other life only the slots that are shared are seen, whatever it has become since.
  * F3  Nothing is ever written there.
  */
-import type { Beginning } from '../conversation/lives.js';
-import type { Entry } from '../conversation/message.js';
+import type { Beginning } from '../records/lives.js';
+import type { Entry } from '../records/message.js';
 import type { Bodies, ConversationKey, Entries, Lives } from './store.js';
 
 /** Beginnings never change; so many are remembered. */

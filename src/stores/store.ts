@@ -7,13 +7,13 @@
  * S4  A fenced effect never gains entries.
  * S5  What is foreign or damaged is skipped and counted, never thrown at a reader of something else.
  */
-import type { CompactionRecord } from '../conversation/compaction-effects.js';
-import type { Beginning, Cut, LifeName } from '../conversation/lives.js';
-import type { BodyRef, Entry, JsonValue } from '../conversation/message.js';
-import type { SlotRange } from '../conversation/slots.js';
-import type { HistoryEntry, MemoryChange, MemoryText, MemoryWrite, Proposal, Tombstone } from '../memory/documents/documents.js';
-import type { ItemRecord } from '../memory/channel/agent-memory.js';
-import type { EpisodicItem, SemanticItem } from '../memory/items.js';
+import type { CompactionRecord } from '../records/episodes.js';
+import type { Beginning, Cut, LifeName } from '../records/lives.js';
+import type { BodyRef, Entry, JsonValue } from '../records/message.js';
+import type { SlotRange } from '../records/slots.js';
+import type { HistoryEntry, MemoryChange, MemoryText, MemoryWrite, Proposal, Tombstone } from '../records/memory/documents.js';
+import type { ItemRecord } from '../records/memory/agent-memory.js';
+import type { EpisodicItem, SemanticItem } from '../records/memory/items.js';
 
 /** Names whose long-term memory it is. */
 export interface ScopeKey {

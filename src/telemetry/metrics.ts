@@ -6,8 +6,8 @@
  * M2  Counted is what was done, not what was asked for: an attempt that finds its work committed counts nothing.
  */
 import { metricMeter, type Info } from '@temporalio/activity';
-import type { Usage, ToolOutcome } from '../conversation/message.js';
-import { isTransient, LONG_WAIT_MS } from '../conversation/failure-kinds.js';
+import type { Usage, ToolOutcome } from '../records/message.js';
+import { isTransient, LONG_WAIT_MS } from '../records/failure-kinds.js';
 import { ModelFailure } from '../models/model.js';
 
 function count(name: string, description: string, value: number, labels: Readonly<Record<string, string>> = {}): void {

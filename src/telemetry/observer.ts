@@ -1,6 +1,6 @@
 /** Who is told what happens in the conversations of a worker. */
 import type { ConversationEvent } from '../conversation/event.js';
-import type { Notification, StateChange } from '../conversation/observation.js';
+import type { Notification, StateChange } from '../conversation/views/observation.js';
 
 /** Whose event it is, and what came of it. */
 export interface Observed {

@@ -2,7 +2,7 @@
  * Which calls run, which ask a person first, and which never run. Rules of the agent come first, in their order; then the tool's own
  * policy. Patterns know one sign, `*`, and are matched in linear time: they come from people, what they look at from a model.
  */
-import type { JsonValue } from '../conversation/message.js';
+import type { JsonValue } from '../records/message.js';
 import type { Tool } from './tool.js';
 
 export type ApprovalPolicy = 'allow' | 'ask' | 'deny';

@@ -6,7 +6,7 @@
  * T3  Every text is bounded and well-formed Unicode, since it goes into history, into a store and to a provider.
  */
 import { z } from 'zod';
-import type { JsonObject, JsonValue, ToolResultMessage } from '../conversation/message.js';
+import type { JsonObject, JsonValue, ToolResultMessage } from '../records/message.js';
 import { contextSchema, filesSchema, taskSchema } from './beside-the-text.js';
 import { boundText, errorText, toText } from './result-text.js';
 import { listIssues } from './schema-issues.js';

@@ -1,5 +1,5 @@
 /** Whatever a tool hands back, as text that a model can read: bounded, well-formed Unicode, and never an exception. */
-import { LIMITS } from '../conversation/contract.js';
+import { LIMITS } from '../conversation/protocol/contract.js';
 
 /** UTF-8 bytes of one result, the note about a cut included. */
 export const RESULT_BYTES = 256 * 1024;

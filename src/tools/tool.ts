@@ -1,11 +1,11 @@
 /** What an agent can do, one tool at a time. */
 import type { z } from 'zod';
-import type { Instead } from '../conversation/tool-effects.js';
-import type { Task } from '../conversation/compaction-effects.js';
-import type { JsonObject, JsonValue, ToolResultMessage } from '../conversation/message.js';
-import type { AgentMemory } from '../memory/channel/agent-memory.js';
+import type { Instead } from '../conversation/activity-io/tool-effects.js';
+import type { Task } from '../records/episodes.js';
+import type { JsonObject, JsonValue, ToolResultMessage } from '../records/message.js';
+import type { AgentMemory } from '../records/memory/agent-memory.js';
 import type { ApprovalPolicy } from './approval-rules.js';
-import type { HistoryEntry } from '../memory/documents/documents.js';
+import type { HistoryEntry } from '../records/memory/documents.js';
 
 /** Seed 002: failures are data that the model reads, never exceptions. */
 export type ToolResult =

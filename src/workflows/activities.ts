@@ -5,7 +5,7 @@
 import { ActivityCancellationType, proxyActivities, type ActivityOptions } from '@temporalio/workflow';
 import type { Activities } from '../activities/index.js';
 import { policyOf, summaryOfEffect, type Policy } from '../conversation/effect-table.js';
-import type { HealInput, RecallInput } from '../conversation/effects.js';
+import type { HealInput, RecallInput } from '../conversation/activity-io/effects.js';
 import type { Effect } from '../conversation/lifecycle.js';
 
 /** A worker that is silent for this long is taken for dead. Activities beat twice a second. */

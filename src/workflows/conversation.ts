@@ -26,15 +26,15 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import { apply } from '../conversation/apply.js';
-import { CHILD_PATTERN } from '../conversation/people-input.js';
-import { ID_PATTERN, type ConversationOutcome, type StartOptions } from '../conversation/contract.js';
-import { detailsOf } from '../conversation/details.js';
+import { CHILD_PATTERN } from '../conversation/protocol/people-input.js';
+import { ID_PATTERN, type ConversationOutcome, type StartOptions } from '../conversation/protocol/contract.js';
+import { detailsOf } from '../conversation/views/details.js';
 import type { ConversationEvent } from '../conversation/event.js';
-import { readStart } from '../conversation/input.js';
-import { withOrigin } from '../conversation/lineage.js';
+import { readStart } from '../conversation/protocol/input.js';
+import { withOrigin } from '../conversation/lineage/lineage.js';
 import { nextStep } from '../conversation/next-step.js';
-import { changeOf, createMarks, summaryOf } from '../conversation/observation.js';
-import { createReducerRegistry, type Reducers } from '../conversation/reducers.js';
+import { changeOf, createMarks, summaryOf } from '../conversation/views/observation.js';
+import { createReducerRegistry, type Reducers } from '../conversation/inbox/reducers.js';
 import { LATEST_RULES } from '../conversation/rules.js';
 import { openConversation, type ConversationState } from '../conversation/state.js';
 import { createAnswers } from './answers.js';

@@ -8,7 +8,7 @@
  * fails, the worker forgets the run, and the next one begins from history (measured: 6 of 10 conversations did not replay, none since).
  */
 import { ApplicationFailure, type WorkflowInterceptors } from '@temporalio/workflow';
-import { ASK_AGAIN } from '../conversation/failure-kinds.js';
+import { ASK_AGAIN } from '../records/failure-kinds.js';
 
 type Time = { readonly seconds?: unknown; readonly nanos?: number | null } | null | undefined;
 

@@ -1,7 +1,7 @@
 /** What an activity's failure means to the conversation. Compared by type, never by class. */
 import { ActivityFailure, ApplicationFailure, CancelledFailure, TimeoutFailure } from '@temporalio/workflow';
-import type { StepFailure } from '../conversation/effects.js';
-import { isTransient } from '../conversation/failure-kinds.js';
+import type { StepFailure } from '../conversation/activity-io/effects.js';
+import { isTransient } from '../records/failure-kinds.js';
 
 export function failureOf(error: unknown): StepFailure {
   const cause = error instanceof ActivityFailure ? error.cause : error;

@@ -8,15 +8,15 @@ import {
   uuid4,
   workflowInfo,
 } from '@temporalio/workflow';
-import { turnOfMessage } from '../conversation/arrivals.js';
-import { LIMITS, type CompactionOutcome, type ResetResult, type TurnResult } from '../conversation/contract.js';
-import type { Recalled } from '../conversation/effects.js';
-import { readMessage, readOptionalText, readTitle, readTurnRequest, type Said } from '../conversation/input.js';
-import { readConsolidationNews } from '../conversation/memory-input.js';
+import { turnOfMessage } from '../conversation/inbox/arrivals.js';
+import { LIMITS, type CompactionOutcome, type ResetResult, type TurnResult } from '../conversation/protocol/contract.js';
+import type { Recalled } from '../conversation/activity-io/effects.js';
+import { readMessage, readOptionalText, readTitle, readTurnRequest, type Said } from '../conversation/protocol/input.js';
+import { readConsolidationNews } from '../conversation/protocol/memory-input.js';
 import type { ConversationState } from '../conversation/state.js';
-import { turnId } from '../conversation/turn-id.js';
-import type { EndedTurn } from '../conversation/turn-state.js';
-import { contextOf, endedTurn, isTurnOpen, promiseOf, queueOf, resultOf, statusOf } from '../conversation/view.js';
+import { turnId } from '../records/turn-id.js';
+import type { EndedTurn } from '../conversation/state/turn-state.js';
+import { contextOf, endedTurn, isTurnOpen, promiseOf, queueOf, resultOf, statusOf } from '../conversation/views/view.js';
 import { heal, recall } from './activities.js';
 import type { Answers } from './answers.js';
 import { handleLineage } from './lineage-handlers.js';

@@ -1,6 +1,6 @@
 /** What the handlers of all messages share. */
 import type { ConversationEvent } from '../conversation/event.js';
-import type { Said } from '../conversation/input.js';
+import type { Said } from '../conversation/protocol/input.js';
 import type { ConversationState } from '../conversation/state.js';
 import type { Bell } from './bell.js';
 

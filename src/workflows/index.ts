@@ -2,4 +2,4 @@
 export { conversation, createConversation } from './conversation.js';
 export { memory } from './memory.js';
 export { memoryCare } from './memory-care.js';
-export type { AppChunk, AppEvent, ChunkOperation, NewChunk, Reducer, Reducers, ReducerView } from '../conversation/reducers.js';
+export type { AppChunk, AppEvent, ChunkOperation, NewChunk, Reducer, Reducers, ReducerView } from '../conversation/inbox/reducers.js';

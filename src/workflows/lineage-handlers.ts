@@ -1,8 +1,8 @@
 /** What a client may say about other lives and turns taken back: `opened` and `rewind`. */
 import { ApplicationFailure, setHandler, uuid4 } from '@temporalio/workflow';
-import type { Opened, RewindResult } from '../conversation/contract.js';
-import { readRewind } from '../conversation/input.js';
-import { rewindOutcome } from '../conversation/rewinding.js';
+import type { Opened, RewindResult } from '../conversation/protocol/contract.js';
+import { readRewind } from '../conversation/protocol/input.js';
+import { rewindOutcome } from '../conversation/lineage/rewinding.js';
 import type { ConversationState } from '../conversation/state.js';
 import { now } from './clock.js';
 import type { Handling } from './handling.js';

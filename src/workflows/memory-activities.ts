@@ -1,7 +1,7 @@
 /** What the memory workflow has done by activities: on the asker's task queue, where its store is, or else on its own. */
 import { proxyActivities } from '@temporalio/workflow';
 import type { Activities } from '../activities/index.js';
-import type { ConsolidateInput, RememberInput } from '../conversation/memory-effects.js';
+import type { ConsolidateInput, RememberInput } from '../conversation/activity-io/memory-effects.js';
 
 type Of<Name extends keyof Activities> = ReturnType<Activities[Name]>;
 

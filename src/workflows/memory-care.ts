@@ -1,6 +1,6 @@
 /** What a schedule starts (`perdura memory schedule`): it asks the scope's one writer to take care of its memory. */
 import { getExternalWorkflowHandle, log } from '@temporalio/workflow';
-import type { CareRequest, MemoryStart } from '../conversation/memory-contract.js';
+import type { CareRequest, MemoryStart } from '../conversation/protocol/memory-contract.js';
 import { careSignal } from './messages.js';
 
 /** `memory` is the workflow id of that writer. */

@@ -18,12 +18,12 @@ import {
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
-import { ID_PATTERN } from '../conversation/contract.js';
-import type { Consolidation } from '../conversation/contract.js';
-import type { Consolidated } from '../conversation/memory-effects.js';
-import type { Checked } from '../conversation/fields.js';
-import { readCare, readConsolidationRequest, readForget, readMemoryStart, readReview } from '../conversation/memory-input.js';
-import { memoryWorkflowId, type Cared, type Forgotten, type MemoryStart, type Reviewed } from '../conversation/memory-contract.js';
+import { ID_PATTERN } from '../conversation/protocol/contract.js';
+import type { Consolidation } from '../conversation/protocol/contract.js';
+import type { Consolidated } from '../conversation/activity-io/memory-effects.js';
+import type { Checked } from '../conversation/protocol/fields.js';
+import { readCare, readConsolidationRequest, readForget, readMemoryStart, readReview } from '../conversation/protocol/memory-input.js';
+import { memoryWorkflowId, type Cared, type Forgotten, type MemoryStart, type Reviewed } from '../conversation/protocol/memory-contract.js';
 import {
   addRequest,
   emptyQueue,
@@ -37,8 +37,8 @@ import {
   startRequest,
   type AskedConsolidation,
   type MemoryQueue,
-} from '../conversation/memory-queue.js';
-import type { Usage } from '../conversation/message.js';
+} from '../conversation/memory-workflow/memory-queue.js';
+import type { Usage } from '../records/message.js';
 import { createBell } from './bell.js';
 import { now } from './clock.js';
 import { failureOf } from './failure.js';

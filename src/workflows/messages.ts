@@ -9,8 +9,8 @@ import type {
   MemoryStatus,
   Reviewed,
   ReviewRequest,
-} from '../conversation/memory-contract.js';
-import type { AskedConsolidation } from '../conversation/memory-queue.js';
+} from '../conversation/protocol/memory-contract.js';
+import type { AskedConsolidation } from '../conversation/memory-workflow/memory-queue.js';
 import type {
   Approval,
   Breakpoints,
@@ -33,9 +33,9 @@ import type {
   StepResult,
   TurnResult,
   Withdrawn,
-} from '../conversation/contract.js';
-import type { JsonValue } from '../conversation/message.js';
-import type { Budget } from '../conversation/effects.js';
+} from '../conversation/protocol/contract.js';
+import type { JsonValue } from '../records/message.js';
+import type { Budget } from '../conversation/activity-io/effects.js';
 
 export const WORKFLOW_TYPE = 'conversation';
 

@@ -4,7 +4,7 @@
  */
 import { proxySinks, type Sinks } from '@temporalio/workflow';
 import type { ConversationEvent } from '../conversation/event.js';
-import type { StateChange } from '../conversation/observation.js';
+import type { StateChange } from '../conversation/views/observation.js';
 import type { ConversationState } from '../conversation/state.js';
 
 export interface ConversationSinks extends Sinks {

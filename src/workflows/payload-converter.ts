@@ -5,7 +5,7 @@
 import { METADATA_ENCODING_KEY, type Payload, type PayloadConverter } from '@temporalio/common';
 import { decode } from '@temporalio/common/lib/encoding';
 import { defaultPayloadConverter } from '@temporalio/common/lib/converter/payload-converter';
-import { UNREADABLE } from '../conversation/fields.js';
+import { UNREADABLE } from '../conversation/protocol/fields.js';
 
 export const payloadConverter: PayloadConverter = {
   toPayload: (value) => defaultPayloadConverter.toPayload(value),

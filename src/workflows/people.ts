@@ -1,14 +1,14 @@
 /** What people say beside messages: leave for a call, an answer, a larger budget, a message taken back. And what sub-agents report. */
 import { ApplicationFailure, setHandler, uuid4 } from '@temporalio/workflow';
-import { turnOfMessage } from '../conversation/arrivals.js';
-import type { Decided, Enqueued, Withdrawn } from '../conversation/contract.js';
-import type { Budget } from '../conversation/effects.js';
+import { turnOfMessage } from '../conversation/inbox/arrivals.js';
+import type { Decided, Enqueued, Withdrawn } from '../conversation/protocol/contract.js';
+import type { Budget } from '../conversation/activity-io/effects.js';
 import type { ConversationEvent } from '../conversation/event.js';
-import { readMessage, type Said } from '../conversation/input.js';
-import { readBudget, readChildNews, readDecision, readWithdrawal } from '../conversation/people-input.js';
-import { queuedCount } from '../conversation/spill.js';
-import { approvalsOf, refuseDecision } from '../conversation/waiting.js';
-import { refuseWithdrawal } from '../conversation/withdrawal.js';
+import { readMessage, type Said } from '../conversation/protocol/input.js';
+import { readBudget, readChildNews, readDecision, readWithdrawal } from '../conversation/protocol/people-input.js';
+import { queuedCount } from '../conversation/inbox/spill.js';
+import { approvalsOf, refuseDecision } from '../conversation/turn/waiting.js';
+import { refuseWithdrawal } from '../conversation/inbox/withdrawal.js';
 import { now } from './clock.js';
 import type { Handling } from './handling.js';
 import {

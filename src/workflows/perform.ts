@@ -4,7 +4,7 @@ import { policyOf } from '../conversation/effect-table.js';
 import type { ConversationEvent } from '../conversation/event.js';
 import type { Effect } from '../conversation/lifecycle.js';
 import type { Step } from '../conversation/next-step.js';
-import type { createReducerRegistry } from '../conversation/reducers.js';
+import type { createReducerRegistry } from '../conversation/inbox/reducers.js';
 import { runActivity, type ActivityEffect } from './activities.js';
 import { now } from './clock.js';
 import { failureOf } from './failure.js';

@@ -1,6 +1,6 @@
 /** How handlers refuse: by a failure that names what is wrong. */
 import { ApplicationFailure } from '@temporalio/workflow';
-import type { Checked } from '../conversation/fields.js';
+import type { Checked } from '../conversation/protocol/fields.js';
 import type { ConversationState } from '../conversation/state.js';
 import { FAILURES } from './messages.js';
 

@@ -1,12 +1,12 @@
 /** Sub-agents and the parent: workflows of their own that are started, told and reported to. */
 import { getExternalWorkflowHandle, ParentClosePolicy, startChild, type SignalDefinition } from '@temporalio/workflow';
-import { LIMITS, type TurnResult } from '../conversation/contract.js';
-import type { ChildStart } from '../conversation/delegation.js';
-import type { ParentLink } from '../conversation/effects.js';
+import { LIMITS, type TurnResult } from '../conversation/protocol/contract.js';
+import type { ChildStart } from '../conversation/turn/delegation.js';
+import type { ParentLink } from '../conversation/activity-io/effects.js';
 import type { ConversationEvent } from '../conversation/event.js';
-import type { EndedTurn } from '../conversation/turn-state.js';
-import { NO_USAGE } from '../conversation/usage.js';
-import { beginningOf } from '../conversation/text.js';
+import type { EndedTurn } from '../conversation/state/turn-state.js';
+import { NO_USAGE } from '../records/usage.js';
+import { beginningOf } from '../records/text.js';
 import { now } from './clock.js';
 import { failureOf } from './failure.js';
 import { childSignal, WORKFLOW_TYPE } from './messages.js';

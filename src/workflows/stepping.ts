@@ -1,13 +1,13 @@
 /** The step engine's messages (seed 004): mode, step, breakpoints, the queue by hand, and events of the application's own. */
 import { ApplicationFailure, setHandler, uuid4 } from '@temporalio/workflow';
-import type { ControlStatus, QueuedEvent, StepResult } from '../conversation/contract.js';
-import { isKnownEvent, refuseAppEvent } from '../conversation/app-events.js';
-import { readAppEvent, readBreakpoints, readMode, readQueueEdit } from '../conversation/control-input.js';
-import { refuseStep } from '../conversation/control.js';
-import { readOptionalText } from '../conversation/input.js';
-import { refuseEdit } from '../conversation/queue-editing.js';
-import { queuedCount } from '../conversation/spill.js';
-import { controlOf, controlViewOf, queueOf } from '../conversation/view.js';
+import type { ControlStatus, QueuedEvent, StepResult } from '../conversation/protocol/contract.js';
+import { isKnownEvent, refuseAppEvent } from '../conversation/inbox/app-events.js';
+import { readAppEvent, readBreakpoints, readMode, readQueueEdit } from '../conversation/protocol/control-input.js';
+import { refuseStep } from '../conversation/stepping/control.js';
+import { readOptionalText } from '../conversation/protocol/input.js';
+import { refuseEdit } from '../conversation/inbox/queue-editing.js';
+import { queuedCount } from '../conversation/inbox/spill.js';
+import { controlOf, controlViewOf, queueOf } from '../conversation/views/view.js';
 import { now } from './clock.js';
 import type { Handling } from './handling.js';
 import {

@@ -1,5 +1,5 @@
 import { createFeedWriter } from '../../src/activities/feed-writer.js';
-import type { FeedEvent } from '../../src/conversation/contract.js';
+import type { FeedEvent } from '../../src/conversation/protocol/contract.js';
 import type { ConversationKey, Feed, LiveEvent } from '../../src/stores/store.js';
 
 const KEY: ConversationKey = { namespace: 'default', scope: 'default', conversation: 'c', life: 'l' };

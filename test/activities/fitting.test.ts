@@ -1,4 +1,4 @@
-import { fitting } from '../../src/activities/context.js';
+import { fitting } from '../../src/activities/context/context.js';
 import { estimateStringTokens } from '../../src/memory/tokens.js';
 import { tokenCounterBy } from '../../src/models/token-counter.js';
 import { answer, user } from '../memory/builders.js';

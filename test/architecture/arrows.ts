@@ -17,56 +17,40 @@ interface Row {
   readonly packages?: readonly string[];
 }
 
+const EXTENSIONS = ['extensions/user-config.ts', 'extensions/own-workflows.ts', 'extensions/notify.ts'];
+
 /** Rows take values only from rows above them, so the picture has no cycle; types may be named both ways. */
 export const ARROWS: readonly Row[] = [
-  { place: 'conversation/', may: [], packages: [] },
-  { place: 'setting-values.ts', may: [] },
-  { place: 'config.ts', may: ['setting-values.ts'] },
+  // What is stored and sent, at the bottom.
+  { place: 'records/', may: [], packages: [] },
+  // What long-term memory keeps, with the schemas that read it back: out of the sandbox.
+  { place: 'records/memory/', may: ['records/'], packages: ['zod', 'diff', 'node:crypto'] },
+  { place: 'conversation/', may: ['records/'], never: ['records/memory/'], packages: [] },
+  { place: 'config/', may: [] },
+  { place: 'config.ts', may: ['config/'] },
   { place: 'version.ts', may: [] },
   { place: 'testing/', may: [], never: ['@temporalio/'] },
-  // What stores keep for memory: types and the schemas that read them back.
-  { place: 'memory/items.ts', may: ['conversation/'], packages: ['zod'] },
-  { place: 'memory/channel/agent-memory.ts', may: ['conversation/'], packages: ['zod'] },
-  { place: 'memory/documents/', may: ['conversation/'], packages: ['zod', 'node-diff3', 'diff', 'node:crypto'] },
+  { place: 'stores/', may: ['records/'], never: ['@temporalio/'] },
+  { place: 'models/', may: ['records/'], never: ['@temporalio/', 'ioredis', 'records/memory/'] },
   {
-    place: 'stores/',
-    may: ['conversation/', 'memory/items.ts', 'memory/documents/', 'memory/channel/agent-memory.ts'],
-    never: ['@temporalio/'],
-  },
-  { place: 'models/', may: ['conversation/'], never: ['@temporalio/', 'ioredis'] },
-  // Words, counts and what must not be said: no work on import.
-  {
+    // Words, counts and what must not be said: no work on import.
     place: 'telemetry/',
-    may: ['conversation/', 'models/model.ts', 'models/registry.ts', 'models/hooks.ts'],
-    mayTypes: ['config.ts'],
+    may: ['records/', 'conversation/', 'config.ts', 'version.ts', 'models/model.ts', 'models/registry.ts', 'models/hooks.ts'],
+    mayTypes: ['workflows/observe.ts'],
     never: ['ioredis', '@temporalio/client'],
   },
-  { place: 'memory/', may: ['conversation/', 'stores/store.ts', 'models/model.ts'], never: ['@temporalio/', 'ioredis'] },
+  { place: 'memory/', may: ['records/', 'conversation/', 'stores/store.ts', 'models/model.ts'], never: ['@temporalio/', 'ioredis'] },
   {
     place: 'tools/',
-    may: ['conversation/', 'models/model.ts', 'memory/documents/', 'memory/channel/agent-memory.ts'],
+    may: ['records/', 'conversation/', 'models/model.ts', 'memory/documents/'],
     mayTypes: ['stores/store.ts'],
     never: ['@temporalio/', 'ioredis'],
   },
-  { place: 'agents/', may: ['conversation/', 'tools/'], never: ['@temporalio/', 'ioredis', 'tools/builtin/'] },
-  {
-    // What a user's own code may bring, checked; it names no worker.
-    place: 'user-config.ts',
-    may: ['config.ts', 'tools/', 'memory/processors.ts', 'memory/compaction/compactor.ts'],
-    mayTypes: ['conversation/', 'models/model.ts', 'models/hooks.ts', 'memory/channel/', 'telemetry/observer.ts'],
-    never: ['@temporalio/'],
-  },
-  {
-    place: 'observability.ts',
-    may: ['config.ts', 'version.ts', 'conversation/', 'telemetry/'],
-    mayTypes: ['models/hooks.ts', 'workflows/observe.ts'],
-  },
-  // Workflows of one's own, bundled; ours it names by path, never by import.
+  { place: 'agents/', may: ['records/', 'conversation/', 'tools/'], never: ['@temporalio/', 'ioredis', 'tools/builtin/'] },
   { place: 'workflow-bundle-options.ts', may: [] },
-  { place: 'own-workflows.ts', may: ['config.ts', 'workflow-bundle-options.ts'] },
   {
     place: 'activities/',
-    may: ['conversation/', 'stores/store.ts', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/'],
+    may: ['records/', 'conversation/', 'stores/store.ts', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/'],
     mayTypes: ['heal/'],
     // Which provider and which tools there are is the worker's choice.
     never: [
@@ -76,106 +60,65 @@ export const ARROWS: readonly Row[] = [
       '@temporalio/worker',
     ],
   },
+  {
+    // What a user's own code may bring, checked; it names no worker.
+    place: 'extensions/user-config.ts',
+    may: ['config.ts', 'tools/', 'memory/processors.ts', 'memory/compaction/compactor.ts'],
+    mayTypes: ['records/', 'conversation/', 'models/model.ts', 'models/hooks.ts', 'memory/channel/', 'telemetry/observer.ts'],
+    never: ['@temporalio/'],
+  },
+  // Workflows of one's own, bundled; ours it names by path, never by import.
+  { place: 'extensions/own-workflows.ts', may: ['config.ts', 'workflow-bundle-options.ts'] },
   // Tells programs and addresses of people's own: it reads no settings itself.
-  { place: 'notify.ts', may: [], mayTypes: ['activities/notify.ts'], packages: ['node:child_process'] },
+  { place: 'extensions/notify.ts', may: [], mayTypes: ['activities/notify.ts'], packages: ['node:child_process'] },
   {
     place: 'workflows/',
-    may: ['conversation/'],
+    may: ['records/', 'conversation/'],
     mayTypes: ['activities/'],
+    never: ['records/memory/'],
     packages: ['@temporalio/workflow', '@temporalio/common'],
   },
   {
     // Replays histories with the workflows' own code, which it is given; of them it knows what they tell a listener.
     place: 'heal/',
-    may: ['conversation/', 'stores/store.ts', 'memory/'],
+    may: ['records/', 'conversation/', 'stores/store.ts', 'memory/'],
     mayTypes: ['workflows/observe.ts'],
     never: ['ioredis'],
   },
-  { place: 'registered-attributes.ts', may: ['workflows/search-attributes.ts'], never: ['@temporalio/worker'] },
   {
     place: 'client/',
-    may: ['conversation/', 'memory/', 'workflows/messages.ts'],
+    may: ['records/', 'conversation/', 'memory/', 'workflows/messages.ts', 'workflows/search-attributes.ts'],
     mayTypes: ['stores/store.ts'],
     never: ['@temporalio/worker'],
   },
   {
     place: 'client.ts',
-    may: ['conversation/', 'config.ts', 'stores/', 'memory/', 'heal/fetch-runs.ts', 'workflows/messages.ts', 'client/'],
+    may: ['records/', 'conversation/', 'config.ts', 'stores/', 'memory/', 'heal/fetch-runs.ts', 'workflows/messages.ts', 'client/'],
     never: ['@temporalio/worker'],
   },
   // Other programs' ways to conversations.
-  { place: 'gateway/', may: ['conversation/', 'client.ts'], never: ['@temporalio/', 'ioredis'] },
+  { place: 'gateway/', may: ['records/', 'conversation/', 'client.ts'], never: ['@temporalio/', 'ioredis'] },
   {
     // Assembles; names workflows by path, never by import.
     place: 'worker.ts',
     may: [
-      ...[
-        'conversation/',
-        'config.ts',
-        'version.ts',
-        'observability.ts',
-        'own-workflows.ts',
-        'workflow-bundle-options.ts',
-        'stores/',
-        'models/',
-        'memory/',
-        'tools/',
-        'agents/',
-        'activities/',
-      ],
-      ...[
-        'telemetry/',
-        'user-config.ts',
-        'heal/',
-        'client/ask-memory.ts',
-        'client/status-of.ts',
-        'registered-attributes.ts',
-        'notify.ts',
-        'testing/offline-model.ts',
-      ],
+      ...['records/', 'conversation/', 'config.ts', 'version.ts', 'stores/', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/'],
+      ...['activities/', 'heal/', 'workflow-bundle-options.ts', 'testing/offline-model.ts', ...EXTENSIONS],
+      ...['client/ask-memory.ts', 'client/status-of.ts', 'client/registered-attributes.ts'],
     ],
-    mayTypes: ['workflows/observe.ts'],
-  },
-  // The package's entrance: for programs that talk to conversations or make tools.
-  {
-    place: 'index.ts',
-    may: ['client.ts', 'conversation/observation.ts', 'tools/', 'models/model.ts'],
-    mayTypes: ['conversation/', 'user-config.ts', 'memory/channel/'],
-    never: ['tools/builtin/'],
   },
   {
     // What `import … from 'perdura'` gives: no worker, whose native part is large.
     place: 'index.ts',
-    may: ['client.ts', 'conversation/observation.ts', 'tools/define-tool.ts', 'models/model.ts'],
-    mayTypes: ['conversation/', 'tools/', 'user-config.ts', 'memory/channel/'],
+    may: ['client.ts', 'conversation/views/observation.ts', 'tools/define-tool.ts', 'models/model.ts'],
+    mayTypes: ['records/', 'conversation/', 'tools/', 'extensions/user-config.ts', 'memory/channel/'],
     never: ['@temporalio/worker'],
   },
   {
     place: 'cli/',
     may: [
-      ...[
-        'conversation/',
-        'config.ts',
-        'version.ts',
-        'observability.ts',
-        'stores/',
-        'models/',
-        'memory/',
-        'tools/',
-        'agents/',
-        'user-config.ts',
-      ],
-      ...[
-        'telemetry/',
-        'user-config.ts',
-        'heal/',
-        'workflows/messages.ts',
-        'registered-attributes.ts',
-        'client/',
-        'client.ts',
-        'gateway/',
-        'worker.ts',
-      ],
+      ...['records/', 'conversation/', 'config.ts', 'version.ts', 'stores/', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/'],
+      ...[...EXTENSIONS, 'heal/', 'workflows/messages.ts', 'client/', 'client.ts', 'gateway/', 'worker.ts'],
     ],
   },
 ];
@@ -253,7 +196,7 @@ function checkEnvironment(file: string, { environment }: Module): Violation[] {
 
 /** What a replay must find again. `clock.ts` asks for the time of the workflow task. */
 function checkPurity(file: string, { moduleState, impure }: Module): Violation[] {
-  if (!isIn(file, 'conversation/') && !isIn(file, 'workflows/')) return [];
+  if (!['records/', 'conversation/', 'workflows/'].some((place) => isIn(file, place))) return [];
   const asks = file === 'workflows/clock.ts' ? [] : impure;
   return [
     ...moduleState.map(({ line, text }) => ({ file, line, what: text, rule: 'no module-level state here: it would leak between runs' })),

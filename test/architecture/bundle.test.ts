@@ -68,7 +68,7 @@ const source = (path: string): string => JSON.stringify(join(root, path));
 
 test('the workflows bundle: nothing is in it but ours and Temporal, and it stays small', async () => {
   const { code, modules } = await bundle(join(root, 'src/workflows/index.ts'));
-  expect(foldersIn(modules)).toEqual(['conversation', 'workflows']);
+  expect(foldersIn(modules)).toEqual(['conversation', 'records', 'workflows']);
   expect(packagesIn(modules)).toEqual(PACKAGES);
   const leftOut = modules.filter((module) => /^(external|ignored)/.test(module));
   expect(leftOut.filter((module) => !module.endsWith('__temporal_custom_failure_converter'))).toEqual([]);
@@ -82,7 +82,7 @@ test('a workflow that reaches a schema brings zod in, which would be seen', asyn
 }, 120_000);
 
 test('a workflow that reaches the host through a store does not bundle', async () => {
-  await expect(bundle(entry(`export { createRedisStore } from ${source('src/stores/redis.ts')};`))).rejects.toThrow(
+  await expect(bundle(entry(`export { createRedisStore } from ${source('src/stores/redis/index.ts')};`))).rejects.toThrow(
     /node:(fs|crypto|timers)/,
   );
 }, 120_000);

@@ -5,9 +5,9 @@
  * I3  They stand in the order of their acknowledgements. I4  Each tool call has one result.
  * I6  Turns, slots and `seq` have no gaps and no repeats.
  */
-import type { TurnResult } from '../../src/conversation/contract.js';
-import type { Entry } from '../../src/conversation/message.js';
-import { turnNumber } from '../../src/conversation/turn-id.js';
+import type { TurnResult } from '../../src/conversation/protocol/contract.js';
+import type { Entry } from '../../src/records/message.js';
+import { turnNumber } from '../../src/records/turn-id.js';
 import { toTraces } from '../../src/memory/traces.js';
 
 export interface Acknowledged {

@@ -3,7 +3,7 @@
  * Until each has had six turns and there were six kills; with PERDURA_LONG=1, 200 kills. PERDURA_SEED repeats a run's kills.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Entry } from '../../src/conversation/message.js';
+import type { Entry } from '../../src/records/message.js';
 import type { ApiRequest } from '../../src/testing/api-request.js';
 import type { Reply } from '../../src/testing/reply.js';
 import { answerTo, echo, saidIn } from '../support/echo-model.js';

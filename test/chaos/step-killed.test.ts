@@ -4,7 +4,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { TurnResult } from '../../src/conversation/contract.js';
+import type { TurnResult } from '../../src/conversation/protocol/contract.js';
 import type { ApiRequest } from '../../src/testing/api-request.js';
 import { callTools, gate, text, type Gate, type Reply } from '../../src/testing/reply.js';
 import { latestResults, resultText, saidIn } from '../support/echo-model.js';

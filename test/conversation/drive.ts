@@ -1,7 +1,7 @@
 /** The loop of the workflow with canned results: what a model, tools and a store would answer is an argument, time is a counter. */
 import { apply } from '../../src/conversation/apply.js';
-import type { Compacted, CompactInput, TruncateInput, Truncated } from '../../src/conversation/compaction-effects.js';
-import type { Consolidation } from '../../src/conversation/contract.js';
+import type { Compacted, CompactInput, TruncateInput, Truncated } from '../../src/conversation/activity-io/compaction-effects.js';
+import type { Consolidation } from '../../src/conversation/protocol/contract.js';
 import type {
   AgentSettings,
   Configured,
@@ -14,17 +14,17 @@ import type {
   StoreStepResult,
   Writes,
   Written,
-} from '../../src/conversation/effects.js';
+} from '../../src/conversation/activity-io/effects.js';
 import type { ConversationEvent } from '../../src/conversation/event.js';
 import type { Effect, EffectName, EffectOf, Effects } from '../../src/conversation/lifecycle.js';
-import type { AskMemoryInput, Evicted, EvictInput } from '../../src/conversation/memory-effects.js';
-import type { AssistantBlock } from '../../src/conversation/message.js';
-import { mediaBytes } from '../../src/conversation/media.js';
+import type { AskMemoryInput, Evicted, EvictInput } from '../../src/conversation/activity-io/memory-effects.js';
+import type { AssistantBlock } from '../../src/records/message.js';
+import { mediaBytes } from '../../src/records/media.js';
 import { nextStep, type Step } from '../../src/conversation/next-step.js';
 import { LATEST_RULES } from '../../src/conversation/rules.js';
 import { openConversation, type ConversationState } from '../../src/conversation/state.js';
-import { utf8Length } from '../../src/conversation/text.js';
-import type { RunToolInput, ToolFinished, ToolPlan } from '../../src/conversation/tool-effects.js';
+import { utf8Length } from '../../src/records/text.js';
+import type { RunToolInput, ToolFinished, ToolPlan } from '../../src/conversation/activity-io/tool-effects.js';
 
 export const SETTINGS: AgentSettings = {
   hash: 'h1',

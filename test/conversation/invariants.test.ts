@@ -1,9 +1,9 @@
 /** Random lives of a conversation against the rules that apply.ts, arrivals.ts, recording.ts, turn.ts and next-step.ts number. */
 import fc from 'fast-check';
 import { apply } from '../../src/conversation/apply.js';
-import { turnOfMessage } from '../../src/conversation/arrivals.js';
+import { turnOfMessage } from '../../src/conversation/inbox/arrivals.js';
 import type { ConversationEvent } from '../../src/conversation/event.js';
-import { endedTurn } from '../../src/conversation/view.js';
+import { endedTurn } from '../../src/conversation/views/view.js';
 import { choices, choose, createWorld, finish, isFromLongAgo, toldTokens, type Choice, type World } from './lives.js';
 
 const RUNS = process.env['PERDURA_LONG'] === '1' ? 20_000 : 400;

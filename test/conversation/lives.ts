@@ -4,8 +4,8 @@
  */
 import fc from 'fast-check';
 import { apply } from '../../src/conversation/apply.js';
-import { obstacleTo } from '../../src/conversation/call-gate.js';
-import { withResultCounted } from '../../src/conversation/citing.js';
+import { obstacleTo } from '../../src/conversation/activity-io/call-gate.js';
+import { withResultCounted } from '../../src/conversation/context/citing.js';
 import { EFFECTS } from '../../src/conversation/effect-table.js';
 import type {
   DeferReason,
@@ -15,18 +15,18 @@ import type {
   StepFailure,
   Writes,
   Written,
-} from '../../src/conversation/effects.js';
+} from '../../src/conversation/activity-io/effects.js';
 import type { ConversationEvent } from '../../src/conversation/event.js';
 import type { Effect, EffectOf } from '../../src/conversation/lifecycle.js';
-import { withOrigin } from '../../src/conversation/lineage.js';
-import type { JsonValue } from '../../src/conversation/message.js';
+import { withOrigin } from '../../src/conversation/lineage/lineage.js';
+import type { JsonValue } from '../../src/records/message.js';
 import { nextStep, type Step } from '../../src/conversation/next-step.js';
-import { owesNothingToStore } from '../../src/conversation/outbox.js';
-import { slotsOf, toRanges } from '../../src/conversation/slots.js';
+import { owesNothingToStore } from '../../src/conversation/outbox/outbox.js';
+import { slotsOf, toRanges } from '../../src/records/slots.js';
 import type { ConversationState } from '../../src/conversation/state.js';
-import type { ToolFinished, ToolPlan } from '../../src/conversation/tool-effects.js';
-import { addUsage } from '../../src/conversation/usage.js';
-import { approvalsOf } from '../../src/conversation/waiting.js';
+import type { ToolFinished, ToolPlan } from '../../src/conversation/activity-io/tool-effects.js';
+import { addUsage } from '../../src/records/usage.js';
+import { approvalsOf } from '../../src/conversation/turn/waiting.js';
 import { answer, askingFor, evicted, finished, open, ORDINARY, QUICK, SETTINGS, STORE_AWAY, stored, USAGE, written } from './drive.js';
 
 type Plain = 'reset' | 'interrupt' | 'close' | 'rewind' | 'due' | 'news' | 'app' | 'clear' | 'step';

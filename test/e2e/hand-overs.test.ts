@@ -1,7 +1,7 @@
 /** Senders race the hand-over of a conversation to its next run (continue-as-new), here every 20 events. */
 import { WorkflowUpdateFailedError } from '@temporalio/client';
 import { isWorthAnotherTry } from '../../src/client/errors.js';
-import type { TurnResult } from '../../src/conversation/contract.js';
+import type { TurnResult } from '../../src/conversation/protocol/contract.js';
 import { violations } from '../chaos/invariants.js';
 import { answerTo, echo } from '../support/echo-model.js';
 import { replayProblems } from '../support/replays.js';

@@ -1,5 +1,5 @@
 /** Effects in a few words, as a conversation's history has them. */
-import type { Compacted, CompactInput } from '../../src/conversation/compaction-effects.js';
+import type { Compacted, CompactInput } from '../../src/conversation/activity-io/compaction-effects.js';
 import type {
   MessageToRecord,
   ModelAnswer,
@@ -8,13 +8,13 @@ import type {
   StoreStepInput,
   Writes,
   Written,
-} from '../../src/conversation/effects.js';
+} from '../../src/conversation/activity-io/effects.js';
 import type { EffectName, Effects } from '../../src/conversation/lifecycle.js';
-import type { Resumption } from '../../src/conversation/lineage-effects.js';
-import type { Entry, Usage } from '../../src/conversation/message.js';
-import type { SlotRange } from '../../src/conversation/slots.js';
-import type { RunToolInput, ToolFinished } from '../../src/conversation/tool-effects.js';
-import { turnId } from '../../src/conversation/turn-id.js';
+import type { Resumption } from '../../src/conversation/activity-io/lineage-effects.js';
+import type { Entry, Usage } from '../../src/records/message.js';
+import type { SlotRange } from '../../src/records/slots.js';
+import type { RunToolInput, ToolFinished } from '../../src/conversation/activity-io/tool-effects.js';
+import { turnId } from '../../src/records/turn-id.js';
 import type { Activity } from '../../src/heal/read-activities.js';
 
 export const identity = { life: 'l1', agent: 'default', scope: 'default' };

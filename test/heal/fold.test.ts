@@ -1,4 +1,4 @@
-import type { Entry } from '../../src/conversation/message.js';
+import type { Entry } from '../../src/records/message.js';
 import { createFold, type Remainder, type Write } from '../../src/heal/fold.js';
 import type { Activity } from '../../src/heal/read-activities.js';
 import {

@@ -1,12 +1,12 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Entry } from '../../src/conversation/message.js';
+import type { Entry } from '../../src/records/message.js';
 import type { Activity } from '../../src/heal/read-activities.js';
 import { heal, type HealDependencies } from '../../src/heal/heal.js';
 import { tombstoneFor } from '../../src/memory/documents/forgetting.js';
 import type { InputProcessor } from '../../src/memory/processors.js';
-import { createFileStore } from '../../src/stores/file.js';
+import { createFileStore } from '../../src/stores/file/index.js';
 import type { ConversationKey, Store } from '../../src/stores/store.js';
 import {
   compaction,

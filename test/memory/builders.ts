@@ -8,8 +8,8 @@ import type {
   ToolOutcome,
   ToolResultMessage,
   UserMessage,
-} from '../../src/conversation/message.js';
-import { turnId } from '../../src/conversation/turn-id.js';
+} from '../../src/records/message.js';
+import { turnId } from '../../src/records/turn-id.js';
 
 export function user(text: string): UserMessage {
   return { role: 'user', text };

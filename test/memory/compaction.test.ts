@@ -1,15 +1,15 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { turnId } from '../../src/conversation/turn-id.js';
+import { turnId } from '../../src/records/turn-id.js';
 import { memoryBundle } from '../../src/memory/compaction/snapshot.js';
 import { summarize, type Ask } from '../../src/memory/compaction/summary.js';
 import { compactionWindow } from '../../src/memory/compaction/window.js';
-import { episodicId } from '../../src/memory/items.js';
+import { episodicId } from '../../src/records/memory/items.js';
 import { retrieve } from '../../src/memory/retrieval.js';
 import { toTraces } from '../../src/memory/traces.js';
-import { createFileStore } from '../../src/stores/file.js';
-import { conversationDir } from '../../src/stores/file-paths.js';
+import { createFileStore } from '../../src/stores/file/index.js';
+import { conversationDir } from '../../src/stores/file/paths.js';
 import type { Store } from '../../src/stores/store.js';
 import { chat } from './builders.js';
 

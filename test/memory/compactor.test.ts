@@ -7,7 +7,7 @@ import {
   type Compactor,
   type CompactorInput,
 } from '../../src/memory/compaction/compactor.js';
-import type { Entry } from '../../src/conversation/message.js';
+import type { Entry } from '../../src/records/message.js';
 
 const entry = (slot: number, turn: string, text: string): Entry => ({
   v: 1,

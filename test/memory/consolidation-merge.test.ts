@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { nearDuplicateFacts, withoutDuplicateLines } from '../../src/memory/consolidation/care.js';
 import { mergeMemory } from '../../src/memory/consolidation/merge.js';
-import type { SemanticItem } from '../../src/memory/items.js';
+import type { SemanticItem } from '../../src/records/memory/items.js';
 
 describe('an update that a person’s edit overtook', () => {
   const merge = (base: string[], theirs: string[], ours: string[]) =>

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { utf8Length } from '../../src/conversation/text.js';
+import { utf8Length } from '../../src/records/text.js';
 import { countMessages, toConversationEntries, type ConversationEntry } from '../../src/memory/consolidation/conversation-entries.js';
 import { boundedMessages, messageText } from '../../src/memory/consolidation/message-lines.js';
 import {

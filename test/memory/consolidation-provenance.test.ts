@@ -1,4 +1,4 @@
-import type { ConversationMessage } from '../../src/conversation/message.js';
+import type { ConversationMessage } from '../../src/records/message.js';
 import { withProvenance, type ProvenanceRequest } from '../../src/memory/consolidation/provenance.js';
 import { answer, calls, conversation, result, user } from './builders.js';
 

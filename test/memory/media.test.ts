@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Entry, UserMessage } from '../../src/conversation/message.js';
+import type { Entry, UserMessage } from '../../src/records/message.js';
 import { hasBodies, mediaToRefs, withBodies } from '../../src/memory/bodies.js';
 import { estimateMessageTokens } from '../../src/memory/tokens.js';
 import type { Store } from '../../src/stores/store.js';

@@ -1,4 +1,4 @@
-import type { JsonValue } from '../../src/conversation/message.js';
+import type { JsonValue } from '../../src/records/message.js';
 import { recentTurns } from '../../src/memory/compaction/recent-turns.js';
 import { fileOperations, toolFailures, workNotes } from '../../src/memory/compaction/file-operations.js';
 import { answer, calls, conversation, result, user } from './builders.js';

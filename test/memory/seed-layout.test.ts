@@ -1,4 +1,4 @@
-import type { Entry } from '../../src/conversation/message.js';
+import type { Entry } from '../../src/records/message.js';
 import { joinLives, type PastLife } from '../../src/memory/past-life.js';
 import { LONGEST_LINE, readLayout, toLayout, type LayoutFile } from '../../src/memory/seed-layout/layout.js';
 import type { FactRecord } from '../../src/stores/store.js';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { ConversationMessage } from '../../src/conversation/message.js';
+import type { ConversationMessage } from '../../src/records/message.js';
 import { MessageTooLarge, selectMessages } from '../../src/memory/select-messages.js';
 import { estimateMessageTokens } from '../../src/memory/tokens.js';
 import { answer, calls, result, user } from './builders.js';

@@ -1,6 +1,6 @@
 import { memoryBundle } from '../../src/memory/compaction/snapshot.js';
 import { retrieve } from '../../src/memory/retrieval.js';
-import type { EpisodicItem, SemanticItem } from '../../src/memory/items.js';
+import type { EpisodicItem, SemanticItem } from '../../src/records/memory/items.js';
 
 const episode = (n: number, over: Partial<EpisodicItem> = {}): EpisodicItem => ({
   id: `ep_${String(n).padStart(4, '0')}`,

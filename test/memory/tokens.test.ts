@@ -1,4 +1,4 @@
-import type { BodyRef } from '../../src/conversation/message.js';
+import type { BodyRef } from '../../src/records/message.js';
 import { estimateMessageTokens, estimateStringTokens, MEDIA_TOKENS } from '../../src/memory/tokens.js';
 import { answer, calls, result, user } from './builders.js';
 

@@ -1,4 +1,4 @@
-import type { AssistantBlock, BodyRef, ConversationMessage, Entry } from '../../src/conversation/message.js';
+import type { AssistantBlock, BodyRef, ConversationMessage, Entry } from '../../src/records/message.js';
 import { toTraces } from '../../src/memory/traces.js';
 
 const TEXT_BODY: BodyRef = { ref: 'sha256:ab', sha256: 'ab', bytes: 50_000, preview: 'It begins' };

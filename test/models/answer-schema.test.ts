@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../src/conversation/message.js';
+import type { JsonObject } from '../../src/records/message.js';
 import { summaryJsonSchema } from '../../src/memory/compaction/summary-answer.js';
 import { toStrictSchema } from '../../src/models/answer-schema.js';
 import { renderRequest as renderAnthropic } from '../../src/models/anthropic/render.js';

@@ -6,7 +6,7 @@ import type {
   ToolOutcome,
   ToolResultMessage,
   UserMessage,
-} from '../../src/conversation/message.js';
+} from '../../src/records/message.js';
 import type { ModelRequest } from '../../src/models/model.js';
 
 export const user = (text: string): UserMessage => ({ role: 'user', text });

@@ -1,4 +1,4 @@
-import type { AssistantBlock, AssistantMessage, ConversationMessage } from '../../src/conversation/message.js';
+import type { AssistantBlock, AssistantMessage, ConversationMessage } from '../../src/records/message.js';
 import { normalize } from '../../src/models/normalize.js';
 import type { Reply } from '../../src/testing/reply.js';
 import { request, result, user } from './builders.js';

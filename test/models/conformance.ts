@@ -1,7 +1,7 @@
 /** What every provider must do, said once: each runs this over HTTP with its real SDK. */
 import { connect } from 'node:net';
 import { inspect } from 'node:util';
-import type { AssistantBlock, AssistantMessage } from '../../src/conversation/message.js';
+import type { AssistantBlock, AssistantMessage } from '../../src/records/message.js';
 import {
   type Model,
   type ModelDelta,

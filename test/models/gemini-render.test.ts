@@ -1,5 +1,5 @@
 import { renderRequest } from '../../src/models/gemini/render.js';
-import { checkGemini } from '../../src/testing/check-gemini.js';
+import { checkGemini } from '../support/provider-apis/check-gemini.js';
 import { opaque, request, user } from './builders.js';
 import { goldenRequest, oddMessages } from './golden.js';
 

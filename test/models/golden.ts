@@ -1,5 +1,5 @@
 /** One conversation for the golden tests of all renderers: what it becomes is to be read in each. */
-import type { AssistantBlock, ConversationMessage } from '../../src/conversation/message.js';
+import type { AssistantBlock, ConversationMessage } from '../../src/records/message.js';
 import type { ModelRequest } from '../../src/models/model.js';
 import { call, request, result, says, thinking, user } from './builders.js';
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { AssistantBlock, ConversationMessage, MediaSource, JsonValue, ToolOutcome } from '../../src/conversation/message.js';
+import type { AssistantBlock, ConversationMessage, MediaSource, JsonValue, ToolOutcome } from '../../src/records/message.js';
 import { renderRequest } from '../../src/models/anthropic/render.js';
 import { CONTINUE, INTERRUPTED, normalize } from '../../src/models/normalize.js';
 import { checkRequest } from '../../src/testing/check-request.js';

@@ -1,6 +1,6 @@
 import { createOllamaModel } from '../../src/models/ollama/client.js';
 import type { ModelFailure } from '../../src/models/model.js';
-import { startOllamaApi } from '../../src/testing/ollama-api.js';
+import { startOllamaApi } from '../support/provider-apis/ollama-api.js';
 import { httpError } from '../../src/testing/faults.js';
 import { text, type Reply } from '../../src/testing/reply.js';
 import { request } from './builders.js';

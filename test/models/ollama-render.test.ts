@@ -1,5 +1,5 @@
 import { renderRequest } from '../../src/models/ollama/render.js';
-import { checkOllama } from '../../src/testing/check-ollama.js';
+import { checkOllama } from '../support/provider-apis/check-ollama.js';
 import { request } from './builders.js';
 import { goldenRequest, oddMessages } from './golden.js';
 

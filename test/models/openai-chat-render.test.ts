@@ -1,5 +1,5 @@
 import { renderChat } from '../../src/models/openai/render-chat.js';
-import { checkChat } from '../../src/testing/check-chat.js';
+import { checkChat } from '../support/provider-apis/check-chat.js';
 import { request, user } from './builders.js';
 import { goldenRequest, oddMessages } from './golden.js';
 

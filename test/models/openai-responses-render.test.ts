@@ -1,5 +1,5 @@
 import { renderResponses } from '../../src/models/openai/render-responses.js';
-import { checkResponses } from '../../src/testing/check-responses.js';
+import { checkResponses } from '../support/provider-apis/check-responses.js';
 import { opaque, request } from './builders.js';
 import { goldenRequest, oddMessages } from './golden.js';
 

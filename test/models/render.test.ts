@@ -1,4 +1,4 @@
-import type { ConversationMessage } from '../../src/conversation/message.js';
+import type { ConversationMessage } from '../../src/records/message.js';
 import { renderRequest } from '../../src/models/anthropic/render.js';
 import { normalize } from '../../src/models/normalize.js';
 import { checkRequest } from '../../src/testing/check-request.js';

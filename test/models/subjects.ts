@@ -4,11 +4,11 @@ import { createGeminiModel } from '../../src/models/gemini/client.js';
 import type { Model } from '../../src/models/model.js';
 import { createOllamaModel } from '../../src/models/ollama/client.js';
 import { createOpenAIModel, createOpenAIResponsesModel } from '../../src/models/openai/client.js';
-import { startChatApi } from '../../src/testing/chat-api.js';
-import { startGeminiApi } from '../../src/testing/gemini-api.js';
+import { startChatApi } from '../support/provider-apis/chat-api.js';
+import { startGeminiApi } from '../support/provider-apis/gemini-api.js';
 import { startMessagesApi } from '../../src/testing/messages-api.js';
-import { startOllamaApi } from '../../src/testing/ollama-api.js';
-import { startResponsesApi } from '../../src/testing/responses-api.js';
+import { startOllamaApi } from '../support/provider-apis/ollama-api.js';
+import { startResponsesApi } from '../support/provider-apis/responses-api.js';
 import type { Reply } from '../../src/testing/reply.js';
 
 /** It looks like no key, so that only knowing it can hide it. */

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createClient } from '../../src/client.js';
 import { loadConfig } from '../../src/config.js';
-import { eventName } from '../../src/conversation/observation.js';
+import { eventName } from '../../src/conversation/views/observation.js';
 import type { Model } from '../../src/models/model.js';
 import { createWorker, type Observer } from '../../src/worker.js';
 import { waitFor } from '../support/wait-for.js';

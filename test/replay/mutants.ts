@@ -20,7 +20,7 @@ export interface Mutant {
 export const mutants: readonly Mutant[] = [
   {
     name: 'never makes memory of older turns',
-    file: 'conversation/compaction.ts',
+    file: 'conversation/context/compaction.ts',
     from: 'if (!settings || isChangingContext(state)) return undefined;',
     to: 'if (!settings || isChangingContext(state) || state.now > 0) return undefined;',
     caughtBy: ['compaction-by-pressure', 'compaction-asked-and-undone', 'ride-that-needs-a-compaction', 'smaller-context-between-turns'],
@@ -41,7 +41,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'never lets tools ride',
-    file: 'conversation/tool-round.ts',
+    file: 'conversation/turn/tool-round.ts',
     from: 'return ridesWhole(admitted) ? ride(admitted) : endRoundIfDone(admitted);',
     to: 'return endRoundIfDone(admitted);',
     caughtBy: [
@@ -55,28 +55,28 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'lets every round ride',
-    file: 'conversation/tool-round.ts',
+    file: 'conversation/turn/tool-round.ts',
     from: "if (!calls.every(({ plan, status }) => status === 'waiting' && plan.rides &&",
     to: "if (!calls.every(({ plan, status }) => status === 'waiting' &&",
     caughtBy: ['tool-ordinary', 'mixed-round', 'tools-parallel'],
   },
   {
     name: 'lets tools ride past a breakpoint',
-    file: 'conversation/tool-round.ts',
+    file: 'conversation/turn/tool-round.ts',
     from: 'if (calls.some(({ name }) => control?.breakpoints.tools?.includes(name))) return false;',
     to: '',
     caughtBy: ['ride-held-by-a-breakpoint'],
   },
   {
     name: 'calls again whatever a step was deferred for',
-    file: 'conversation/model-step.ts',
+    file: 'conversation/turn/model-step.ts',
     from: /if \(configured\?\.kind === 'unusable'\) return endWithOpenCalls\(state, [^;]*;/,
     to: '',
     caughtBy: ['unusable-agent', 'agent-broken-between-turns'],
   },
   {
     name: 'forgets the tools that rode',
-    file: 'conversation/model-step.ts',
+    file: 'conversation/turn/model-step.ts',
     from: 'output.tools.reduce(acceptToolResult, found)',
     to: 'found',
     caughtBy: ['ride-that-needs-a-compaction', 'ride-that-needs-a-truncation'],
@@ -125,7 +125,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'stores a long message in one piece',
-    file: 'conversation/recording.ts',
+    file: 'conversation/outbox/recording.ts',
     from: 'weightOf(item) > STEP_BYTES',
     to: 'weightOf(item) > 100 * STEP_BYTES',
     caughtBy: ['message-in-parts'],
@@ -158,7 +158,8 @@ export async function bundleWorkflows(mutant?: Mutant): Promise<WorkflowBundle> 
   if (!mutant) return bundle(join(root, 'src'));
   const dir = mkdtempSync(join(tmpdir(), 'perdura-mutant-'));
   try {
-    for (const folder of ['conversation', 'workflows']) cpSync(join(root, 'src', folder), join(dir, folder), { recursive: true });
+    for (const folder of ['records', 'conversation', 'workflows'])
+      cpSync(join(root, 'src', folder), join(dir, folder), { recursive: true });
     symlinkSync(join(root, 'node_modules'), join(dir, 'node_modules'));
     const path = join(dir, mutant.file);
     writeFileSync(path, changed(readFileSync(path, 'utf8'), mutant));

@@ -5,7 +5,7 @@
 import { callTool, callTools, gate, text, type Gate, type Reply } from '../../src/testing/reply.js';
 import { contextWindowExceeded, httpError, overloaded, pauseTurn, rateLimited, refusal } from '../../src/testing/faults.js';
 import { consolidationReply } from '../../src/testing/consolidation-reply.js';
-import type { DeferReason } from '../../src/conversation/effects.js';
+import type { DeferReason } from '../../src/conversation/activity-io/effects.js';
 import type { Exchange } from '../../src/testing/messages-api.js';
 import type { World, WorldOptions } from '../support/world.js';
 

@@ -1,8 +1,8 @@
 /** Small real things to write. */
 import { randomUUID } from 'node:crypto';
-import type { Entry, JsonValue } from '../../src/conversation/message.js';
-import type { ItemRecord } from '../../src/memory/channel/agent-memory.js';
-import { episodicId, type SemanticItem } from '../../src/memory/items.js';
+import type { Entry, JsonValue } from '../../src/records/message.js';
+import type { ItemRecord } from '../../src/records/memory/agent-memory.js';
+import { episodicId, type SemanticItem } from '../../src/records/memory/items.js';
 import type { AgentKey, ConversationKey, EpisodeRecord, Feed, LiveEvent, ScopeKey } from '../../src/stores/store.js';
 
 /** A conversation that nobody else uses. */

@@ -2,8 +2,8 @@
  * Runs as a process of its own (child.ts): writes into the store that its arguments name, and tells each write on stdout once it
  * is acknowledged.
  */
-import { createFileStore } from '../../src/stores/file.js';
-import { createRedisStore } from '../../src/stores/redis.js';
+import { createFileStore } from '../../src/stores/file/index.js';
+import { createRedisStore } from '../../src/stores/redis/index.js';
 import type { ConversationKey } from '../../src/stores/store.js';
 import { toTraces } from '../../src/memory/traces.js';
 import { answerEntry } from './builders.js';

@@ -1,5 +1,5 @@
 /** What every store must do: the ports' contract (S1–S5 in store.ts), as facts. */
-import type { JsonValue } from '../../src/conversation/message.js';
+import type { JsonValue } from '../../src/records/message.js';
 import { StoreUnavailable, type AgentKey, type FactRecord, type Store, type ToolPin } from '../../src/stores/store.js';
 import {
   aConversation,

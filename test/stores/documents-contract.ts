@@ -1,8 +1,8 @@
 /** What every store must do with MEMORY.md, HISTORY and what lies beside them: the promises of the port `Documents`, as facts. */
 import fc from 'fast-check';
-import type { HistoryEntry, MemoryWrite, Proposal, SourcedLine } from '../../src/memory/documents/documents.js';
-import { historyText, toKeptEntry } from '../../src/memory/documents/history-text.js';
-import { memoryVersion } from '../../src/memory/documents/memory-version.js';
+import type { HistoryEntry, MemoryWrite, Proposal, SourcedLine } from '../../src/records/memory/documents.js';
+import { historyText, toKeptEntry } from '../../src/records/memory/history-text.js';
+import { memoryVersion } from '../../src/records/memory/memory-version.js';
 import { DocumentRefused, LONGEST_MEMORY, type ScopeKey, type Store } from '../../src/stores/store.js';
 import { aScope, numbered } from './builders.js';
 

@@ -1,5 +1,5 @@
 /** How lives stand on each other, in every store (`Lives` in store.ts). */
-import type { Beginning, Cut } from '../../src/conversation/lives.js';
+import type { Beginning, Cut } from '../../src/records/lives.js';
 import type { ConversationKey, Store } from '../../src/stores/store.js';
 import { aConversation, answerEntry, episode, userEntry } from './builders.js';
 

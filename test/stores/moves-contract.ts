@@ -1,6 +1,6 @@
 /** What is archived and restored, in every store: late attempts change nothing (`Entries` in store.ts). */
 import * as fc from 'fast-check';
-import { slotsOf, toRanges, type SlotRange } from '../../src/conversation/slots.js';
+import { slotsOf, toRanges, type SlotRange } from '../../src/records/slots.js';
 import type { Store } from '../../src/stores/store.js';
 import { aConversation, answerEntry } from './builders.js';
 

@@ -1,6 +1,6 @@
 /** Several writes as one, in every store (`Writes` in store.ts). */
 import * as fc from 'fast-check';
-import type { JsonValue } from '../../src/conversation/message.js';
+import type { JsonValue } from '../../src/records/message.js';
 import type { Applied, Commitment, Fencing, Recording, Store, WriteBatch } from '../../src/stores/store.js';
 import { aConversation, answerEntry, eventsOf, readCount, turnOf, userEntry } from './builders.js';
 

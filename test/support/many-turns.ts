@@ -1,7 +1,7 @@
 /** What happened in a long conversation, without anybody having had it: the loop with canned results, and what it told. */
 import { apply } from '../../src/conversation/apply.js';
 import type { ConversationEvent } from '../../src/conversation/event.js';
-import type { Run } from '../../src/conversation/past.js';
+import type { Run } from '../../src/conversation/replay/past.js';
 import { answer, asking, open, said, settle, type Script } from '../conversation/drive.js';
 
 /** Every tenth turn calls two tools. */

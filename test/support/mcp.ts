@@ -2,7 +2,7 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { JsonValue } from '../../src/conversation/message.js';
+import type { JsonValue } from '../../src/records/message.js';
 import { mcpConfigSchema, toServers, type McpServer } from '../../src/tools/mcp/server-config.js';
 import { createServerTools, type ServerTools, type ServerToolsOptions } from '../../src/tools/mcp/server-tools.js';
 import type { Tool, ToolResult } from '../../src/tools/tool.js';

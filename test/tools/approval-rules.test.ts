@@ -1,6 +1,6 @@
 /** Which calls run, which ask a person and which never run: rules of the agent, then the tool's own policy. */
 import fc from 'fast-check';
-import type { JsonValue } from '../../src/conversation/message.js';
+import type { JsonValue } from '../../src/records/message.js';
 import { approvalFor, matches, type ApprovalRule } from '../../src/tools/approval-rules.js';
 import { builtinTools } from '../../src/tools/builtin/index.js';
 

@@ -1,12 +1,12 @@
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import type { JsonObject } from '../../src/conversation/message.js';
-import type { HistoryEntry } from '../../src/memory/documents/documents.js';
+import type { JsonObject } from '../../src/records/message.js';
+import type { HistoryEntry } from '../../src/records/memory/documents.js';
 import { getTime } from '../../src/tools/builtin/get-time.js';
-import { listFiles } from '../../src/tools/builtin/list-files.js';
-import { readFile } from '../../src/tools/builtin/read-file.js';
-import { searchFiles } from '../../src/tools/builtin/search-files.js';
-import { searchHistory } from '../../src/tools/builtin/search-history.js';
+import { listFiles } from '../../src/tools/builtin/files/list-files.js';
+import { readFile } from '../../src/tools/builtin/files/read-file.js';
+import { searchFiles } from '../../src/tools/builtin/files/search-files.js';
+import { searchHistory } from '../../src/tools/builtin/memory/search-history.js';
 import { setTask } from '../../src/tools/builtin/set-task.js';
 import { RESULT_BYTES } from '../../src/tools/result-text.js';
 import type { Tool, ToolContext } from '../../src/tools/tool.js';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { z } from 'zod';
-import type { JsonValue } from '../../src/conversation/message.js';
+import type { JsonValue } from '../../src/records/message.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { RESULT_BYTES } from '../../src/tools/result-text.js';
 import type { ToolResult } from '../../src/tools/tool.js';

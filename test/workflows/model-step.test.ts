@@ -6,7 +6,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { TurnResult } from '../../src/conversation/contract.js';
+import type { TurnResult } from '../../src/conversation/protocol/contract.js';
 import type { ApiRequest } from '../../src/testing/api-request.js';
 import { callTool, callTools, gate, text, type ToolCall } from '../../src/testing/reply.js';
 import { StoreUnavailable } from '../../src/stores/store.js';

@@ -2,7 +2,7 @@
 import { callTool, gate, text, type Reply } from '../../src/testing/reply.js';
 import type { ApiRequest } from '../../src/testing/api-request.js';
 import { systemText, textOf } from '../../src/testing/api-request.js';
-import type { HistoryEntry } from '../../src/memory/documents/documents.js';
+import type { HistoryEntry } from '../../src/records/memory/documents.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
 /** Whoever watches sees the turn as it happens: every word once, also when a call is tried again. */
-import type { FeedEvent } from '../../src/conversation/contract.js';
+import type { FeedEvent } from '../../src/conversation/protocol/contract.js';
 import { errorEvent } from '../../src/testing/faults.js';
 import { callTool, gate, text } from '../../src/testing/reply.js';
 import { createStage, say } from '../support/stage.js';

@@ -1,13 +1,13 @@
 /** `perdura approvals`: what waits for a person, in one conversation or in all. */
 import type { AllPending } from '../../client.js';
-import type { CliContext } from '../context.js';
-import { EXIT } from '../exit.js';
-import { findRunning } from '../find-conversation.js';
-import { temporalCommand } from '../temporal-command.js';
-import { toTerminalJson } from '../terminal-text.js';
+import type { CliContext } from '../session/context.js';
+import { EXIT } from '../terminal/exit.js';
+import { findRunning } from '../args/find-conversation.js';
+import { temporalCommand } from '../session/temporal-command.js';
+import { toTerminalJson } from '../terminal/terminal-text.js';
 import { renderApproval, renderApprovals } from '../views/approvals.js';
 import { loadMeasure } from '../views/cells.js';
-import { withClient, type Desk } from '../with-client.js';
+import { withClient, type Desk } from '../session/with-client.js';
 
 export interface ApprovalsOptions {
   readonly full?: boolean;

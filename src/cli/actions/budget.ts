@@ -1,13 +1,13 @@
 /** `perdura budget`: what a conversation may use in all, and what it has used. */
-import type { Status } from '../../conversation/contract.js';
-import type { Budget } from '../../conversation/effects.js';
-import type { CliContext } from '../context.js';
-import { CliError, EXIT } from '../exit.js';
-import { findRunning } from '../find-conversation.js';
-import { temporalCommand } from '../temporal-command.js';
-import { toTerminalJson } from '../terminal-text.js';
+import type { Status } from '../../conversation/protocol/contract.js';
+import type { Budget } from '../../conversation/activity-io/effects.js';
+import type { CliContext } from '../session/context.js';
+import { CliError, EXIT } from '../terminal/exit.js';
+import { findRunning } from '../args/find-conversation.js';
+import { temporalCommand } from '../session/temporal-command.js';
+import { toTerminalJson } from '../terminal/terminal-text.js';
 import { budgetInWords, usedInWords } from '../views/budget.js';
-import { withClient } from '../with-client.js';
+import { withClient } from '../session/with-client.js';
 
 export interface BudgetOptions {
   readonly maxCost?: number;

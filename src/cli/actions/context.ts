@@ -1,12 +1,12 @@
 /** `perdura context`: the meter of what a model call sees; `--compact` and `--undo` change it. */
-import type { CliContext } from '../context.js';
-import { EXIT } from '../exit.js';
-import { findConversation, findRunning } from '../find-conversation.js';
-import { temporalCommand } from '../temporal-command.js';
-import { toTerminalJson } from '../terminal-text.js';
+import type { CliContext } from '../session/context.js';
+import { EXIT } from '../terminal/exit.js';
+import { findConversation, findRunning } from '../args/find-conversation.js';
+import { temporalCommand } from '../session/temporal-command.js';
+import { toTerminalJson } from '../terminal/terminal-text.js';
 import { outcomeInWords, renderMeter } from '../views/context-meter.js';
 import { whyForgotten } from './why.js';
-import { withClient, type Desk } from '../with-client.js';
+import { withClient, type Desk } from '../session/with-client.js';
 
 export interface ContextOptions {
   readonly compact?: boolean;

@@ -1,11 +1,11 @@
 /** The short commands: they tell a conversation one thing. */
-import type { CliContext } from '../context.js';
-import { CliError, EXIT } from '../exit.js';
-import { findRunning } from '../find-conversation.js';
-import { temporalCommand } from '../temporal-command.js';
-import { toTerminalJson } from '../terminal-text.js';
+import type { CliContext } from '../session/context.js';
+import { CliError, EXIT } from '../terminal/exit.js';
+import { findRunning } from '../args/find-conversation.js';
+import { temporalCommand } from '../session/temporal-command.js';
+import { toTerminalJson } from '../terminal/terminal-text.js';
 import { formatCount, formatUsage } from '../views/quantities.js';
-import { withClient, type Desk } from '../with-client.js';
+import { withClient, type Desk } from '../session/with-client.js';
 
 export function rename(context: CliContext, given: string, title: string): Promise<number> {
   if (title.trim() === '') throw new CliError(`cannot rename ${given}: the title is empty`, EXIT.usage);

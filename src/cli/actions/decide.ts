@@ -1,16 +1,16 @@
 /** `perdura approve`, `deny` and `answer`: a person's word on what waits for it. */
 import type { Pending } from '../../client.js';
-import type { Decision } from '../../conversation/contract.js';
-import type { CliContext } from '../context.js';
-import { CliError, EXIT } from '../exit.js';
-import { findRunning } from '../find-conversation.js';
-import { readJsonObject } from '../json-argument.js';
-import { CALL_PATTERN, pickApproval, type Verb } from '../pick-approval.js';
-import { readStandardInput } from '../standard-input.js';
-import { temporalCommand } from '../temporal-command.js';
-import { toTerminalJson } from '../terminal-text.js';
+import type { Decision } from '../../conversation/protocol/contract.js';
+import type { CliContext } from '../session/context.js';
+import { CliError, EXIT } from '../terminal/exit.js';
+import { findRunning } from '../args/find-conversation.js';
+import { readJsonObject } from '../args/json-argument.js';
+import { CALL_PATTERN, pickApproval, type Verb } from '../args/pick-approval.js';
+import { readStandardInput } from '../terminal/standard-input.js';
+import { temporalCommand } from '../session/temporal-command.js';
+import { toTerminalJson } from '../terminal/terminal-text.js';
 import { askedLines, shownArguments, shownName } from '../views/approvals.js';
-import { withClient, type Desk } from '../with-client.js';
+import { withClient, type Desk } from '../session/with-client.js';
 
 export interface ApproveOptions {
   readonly note?: string;

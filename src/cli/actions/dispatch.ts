@@ -1,13 +1,13 @@
 /** `perdura dispatch`: an event of somebody's own application, for its reducer. */
-import { readAppEvent } from '../../conversation/control-input.js';
-import type { JsonValue } from '../../conversation/message.js';
-import type { CliContext } from '../context.js';
-import { CliError, EXIT } from '../exit.js';
-import { findRunning } from '../find-conversation.js';
-import { readStandardInput } from '../standard-input.js';
-import { temporalCommand } from '../temporal-command.js';
-import { toTerminalJson } from '../terminal-text.js';
-import { withClient } from '../with-client.js';
+import { readAppEvent } from '../../conversation/protocol/control-input.js';
+import type { JsonValue } from '../../records/message.js';
+import type { CliContext } from '../session/context.js';
+import { CliError, EXIT } from '../terminal/exit.js';
+import { findRunning } from '../args/find-conversation.js';
+import { readStandardInput } from '../terminal/standard-input.js';
+import { temporalCommand } from '../session/temporal-command.js';
+import { toTerminalJson } from '../terminal/terminal-text.js';
+import { withClient } from '../session/with-client.js';
 
 export interface EventToDispatch {
   readonly type: string;

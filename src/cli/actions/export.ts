@@ -3,15 +3,15 @@ import { resolve } from 'node:path';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { joinLives, type PastLife } from '../../memory/past-life.js';
 import { toLayout } from '../../memory/seed-layout/layout.js';
-import type { CliContext } from '../context.js';
-import { toMarkdown } from '../conversation-markdown.js';
-import { CliError, EXIT } from '../exit.js';
-import { findConversation } from '../find-conversation.js';
-import { writeLayout } from '../layout-files.js';
-import { temporalCommand } from '../temporal-command.js';
-import { toTerminalJson } from '../terminal-text.js';
+import type { CliContext } from '../session/context.js';
+import { toMarkdown } from '../views/conversation-markdown.js';
+import { CliError, EXIT } from '../terminal/exit.js';
+import { findConversation } from '../args/find-conversation.js';
+import { writeLayout } from './layout-files.js';
+import { temporalCommand } from '../session/temporal-command.js';
+import { toTerminalJson } from '../terminal/terminal-text.js';
 import { asImported } from '../views/transcript.js';
-import { withClient, type Desk } from '../with-client.js';
+import { withClient, type Desk } from '../session/with-client.js';
 
 export type ExportFormat = 'md' | 'jsonl' | 'json' | 'history' | 'seed';
 

@@ -3,14 +3,14 @@ import { connectTemporal } from '../../client.js';
 import { heal as healConversation } from '../../heal/heal.js';
 import { createRememberedBy } from '../../heal/remembered.js';
 import { openStore } from '../../stores/open.js';
-import { loadUserConfig } from '../../user-config.js';
-import type { CliContext } from '../context.js';
-import { EXIT } from '../exit.js';
-import { findConversation } from '../find-conversation.js';
-import { temporalCommand } from '../temporal-command.js';
-import { toTerminalJson } from '../terminal-text.js';
+import { loadUserConfig } from '../../extensions/user-config.js';
+import type { CliContext } from '../session/context.js';
+import { EXIT } from '../terminal/exit.js';
+import { findConversation } from '../args/find-conversation.js';
+import { temporalCommand } from '../session/temporal-command.js';
+import { toTerminalJson } from '../terminal/terminal-text.js';
 import { inWords, isWhole } from '../views/healed.js';
-import { withClient } from '../with-client.js';
+import { withClient } from '../session/with-client.js';
 
 export function heal(context: CliContext, given: string): Promise<number> {
   return withClient(context, {}, async (desk) => {

@@ -1,12 +1,12 @@
 /** `perdura history show` and `grep`: what earlier conversations of a scope were about. */
-import { memoryWorkflowId } from '../../conversation/memory-contract.js';
-import type { HistoryEntry } from '../../memory/documents/documents.js';
-import { parseMoment } from '../../memory/documents/moment.js';
+import { memoryWorkflowId } from '../../conversation/protocol/memory-contract.js';
+import type { HistoryEntry } from '../../records/memory/documents.js';
+import { parseMoment } from '../../records/memory/moment.js';
 import { LONGEST_QUERY, MOST_MATCHES, searchHistory, wordsOf } from '../../memory/documents/search-history.js';
-import type { CliContext } from '../context.js';
-import { CliError, EXIT } from '../exit.js';
+import type { CliContext } from '../session/context.js';
+import { CliError, EXIT } from '../terminal/exit.js';
 import { renderHistory, renderMatches } from '../views/history.js';
-import { tell, withMemory, type ScopeWanted } from '../with-memory.js';
+import { tell, withMemory, type ScopeWanted } from '../session/with-memory.js';
 
 export interface HistoryWanted extends ScopeWanted {
   readonly limit: number;

@@ -7,12 +7,12 @@ import { readLayout, type ImportedFact } from '../../memory/seed-layout/layout.j
 import { toTraces } from '../../memory/traces.js';
 import { openStore } from '../../stores/open.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
-import type { CliContext } from '../context.js';
-import { CliError, EXIT } from '../exit.js';
-import { readLayoutFiles } from '../layout-files.js';
-import { temporalCommand } from '../temporal-command.js';
-import { toTerminalJson } from '../terminal-text.js';
-import { withClient } from '../with-client.js';
+import type { CliContext } from '../session/context.js';
+import { CliError, EXIT } from '../terminal/exit.js';
+import { readLayoutFiles } from './layout-files.js';
+import { temporalCommand } from '../session/temporal-command.js';
+import { toTerminalJson } from '../terminal/terminal-text.js';
+import { withClient } from '../session/with-client.js';
 
 export interface ImportOptions {
   readonly id?: string;

@@ -1,16 +1,16 @@
 /** `perdura inspect`: how a conversation stands, with or without a worker. */
 import type { Listed, Pending } from '../../client.js';
-import type { QueuedEvent, Status } from '../../conversation/contract.js';
-import type { CliContext } from '../context.js';
-import { EXIT } from '../exit.js';
-import { findConversation } from '../find-conversation.js';
-import { orSilence } from '../or-silence.js';
+import type { QueuedEvent, Status } from '../../conversation/protocol/contract.js';
+import type { CliContext } from '../session/context.js';
+import { EXIT } from '../terminal/exit.js';
+import { findConversation } from '../args/find-conversation.js';
+import { orSilence } from '../session/or-silence.js';
 import { findUiPort, uiLink } from '../services/temporal-connection.js';
-import { temporalCommand } from '../temporal-command.js';
-import { toTerminalJson } from '../terminal-text.js';
+import { temporalCommand } from '../session/temporal-command.js';
+import { toTerminalJson } from '../terminal/terminal-text.js';
 import { loadMeasure } from '../views/cells.js';
 import { inspectTurns, renderInspection, type Inspection } from '../views/inspection.js';
-import { withClient, type Desk } from '../with-client.js';
+import { withClient, type Desk } from '../session/with-client.js';
 
 const TURNS = 5;
 const CHILDREN = 100;

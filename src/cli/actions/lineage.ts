@@ -1,14 +1,14 @@
 /** `perdura fork`, `resume`, `rewind` and `delete`: lives that go on from others, turns taken back, and the end of it all. */
 import type { Begun } from '../../client.js';
-import { ID_PATTERN } from '../../conversation/contract.js';
-import type { CliContext } from '../context.js';
-import { CliError, EXIT } from '../exit.js';
-import { findConversation, findRunning } from '../find-conversation.js';
-import { temporalCommand } from '../temporal-command.js';
-import { toTerminalJson } from '../terminal-text.js';
-import { turnName } from '../turn-name.js';
+import { ID_PATTERN } from '../../conversation/protocol/contract.js';
+import type { CliContext } from '../session/context.js';
+import { CliError, EXIT } from '../terminal/exit.js';
+import { findConversation, findRunning } from '../args/find-conversation.js';
+import { temporalCommand } from '../session/temporal-command.js';
+import { toTerminalJson } from '../terminal/terminal-text.js';
+import { turnName } from '../args/turn-name.js';
 import { formatCount } from '../views/quantities.js';
-import { withClient, type Desk } from '../with-client.js';
+import { withClient, type Desk } from '../session/with-client.js';
 
 export interface LifeOptions {
   readonly title?: string;

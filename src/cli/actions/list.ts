@@ -1,12 +1,12 @@
 /** `perdura list`: conversations, as visibility knows them. */
-import { missingAttributes } from '../../registered-attributes.js';
-import type { CliContext } from '../context.js';
-import { CliError, EXIT, messageOf } from '../exit.js';
-import { temporalCommand } from '../temporal-command.js';
-import { toTerminalJson } from '../terminal-text.js';
+import { missingAttributes } from '../../client/registered-attributes.js';
+import type { CliContext } from '../session/context.js';
+import { CliError, EXIT, messageOf } from '../terminal/exit.js';
+import { temporalCommand } from '../session/temporal-command.js';
+import { toTerminalJson } from '../terminal/terminal-text.js';
 import { loadMeasure } from '../views/cells.js';
 import { renderList } from '../views/conversation-list.js';
-import { withClient, type Desk } from '../with-client.js';
+import { withClient, type Desk } from '../session/with-client.js';
 
 export type ListStatus = 'running' | 'waiting' | 'failed' | 'ended' | 'canceled' | 'terminated' | 'timed-out';
 

@@ -1,9 +1,9 @@
 /** `perdura memory care` and `schedule`: a scope's memory is put in order, now or again and again. */
-import { memoryCareId, memoryWorkflowId } from '../../conversation/memory-contract.js';
-import type { CliContext } from '../context.js';
-import { EXIT } from '../exit.js';
+import { memoryCareId, memoryWorkflowId } from '../../conversation/protocol/memory-contract.js';
+import type { CliContext } from '../session/context.js';
+import { EXIT } from '../terminal/exit.js';
 import { formatCount, formatDuration, formatTime } from '../views/quantities.js';
-import { tell, withMemory, type ScopeWanted } from '../with-memory.js';
+import { tell, withMemory, type ScopeWanted } from '../session/with-memory.js';
 
 export interface CareWanted extends ScopeWanted {
   readonly agent?: string;

@@ -1,17 +1,17 @@
 /** `perdura memory review` and `forget`: what people decide about a scope's memory. */
 import type { ScopeMemory } from '../../client.js';
-import { memoryWorkflowId, type Reviewed } from '../../conversation/memory-contract.js';
-import type { Proposal } from '../../memory/documents/documents.js';
+import { memoryWorkflowId, type Reviewed } from '../../conversation/protocol/memory-contract.js';
+import type { Proposal } from '../../records/memory/documents.js';
 import { isForgotten, tombstoneOf } from '../../memory/documents/forgetting.js';
-import { linesOf } from '../../memory/documents/memory-lines.js';
-import type { CliContext } from '../context.js';
-import type { Drawn } from '../drawn.js';
-import { CliError, EXIT } from '../exit.js';
-import { toTerminalLine } from '../terminal-text.js';
+import { linesOf } from '../../records/memory/memory-lines.js';
+import type { CliContext } from '../session/context.js';
+import type { Drawn } from '../terminal/drawn.js';
+import { CliError, EXIT } from '../terminal/exit.js';
+import { toTerminalLine } from '../terminal/terminal-text.js';
 import { originOf, renderProposals } from '../views/memory-document.js';
 import { drawText, type MemoryLook } from '../views/memory.js';
 import { formatCount } from '../views/quantities.js';
-import { tell, withMemory, type MemoryDesk, type ScopeWanted } from '../with-memory.js';
+import { tell, withMemory, type MemoryDesk, type ScopeWanted } from '../session/with-memory.js';
 
 export interface ReviewWanted extends ScopeWanted {
   readonly accept?: readonly string[];

@@ -2,21 +2,21 @@
 import { agentConfigSchema } from '../../agents/agent-config.js';
 import { loadAgent } from '../../agents/load-agent.js';
 import type { ScopeMemory } from '../../client.js';
-import { memoryWorkflowId, type MemoryStatus } from '../../conversation/memory-contract.js';
-import { utf8Length } from '../../conversation/text.js';
+import { memoryWorkflowId, type MemoryStatus } from '../../conversation/protocol/memory-contract.js';
+import { utf8Length } from '../../records/text.js';
 import { blame as blameLines } from '../../memory/documents/blame.js';
-import type { MemoryChange } from '../../memory/documents/documents.js';
-import { isoTime } from '../../memory/documents/history-text.js';
-import { diffMemory, versionAt } from '../../memory/documents/memory-diff.js';
-import { NO_MEMORY_VERSION } from '../../memory/documents/memory-version.js';
-import { parseMoment } from '../../memory/documents/moment.js';
-import type { CliContext } from '../context.js';
-import { plain } from '../drawn.js';
-import { CliError, EXIT } from '../exit.js';
-import { orSilence } from '../or-silence.js';
+import type { MemoryChange } from '../../records/memory/documents.js';
+import { isoTime } from '../../records/memory/history-text.js';
+import { diffMemory, versionAt } from '../../records/memory/memory-diff.js';
+import { NO_MEMORY_VERSION } from '../../records/memory/memory-version.js';
+import { parseMoment } from '../../records/memory/moment.js';
+import type { CliContext } from '../session/context.js';
+import { plain } from '../terminal/drawn.js';
+import { CliError, EXIT } from '../terminal/exit.js';
+import { orSilence } from '../session/or-silence.js';
 import { renderBlame, renderDiff, renderLog, shortVersion, type CountedChange } from '../views/memory-document.js';
 import { formatCount, formatTime } from '../views/quantities.js';
-import { tell, withMemory, type MemoryDesk, type ScopeWanted } from '../with-memory.js';
+import { tell, withMemory, type MemoryDesk, type ScopeWanted } from '../session/with-memory.js';
 
 export function showMemory(context: CliContext, wanted: ScopeWanted): Promise<number> {
   return withMemory(context, wanted, {}, async (desk) => {

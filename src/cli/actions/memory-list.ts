@@ -1,14 +1,14 @@
 /** `perdura memory list`: what a conversation remembers. */
-import type { CliContext } from '../context.js';
-import { EXIT } from '../exit.js';
-import { findConversation } from '../find-conversation.js';
-import { temporalCommand } from '../temporal-command.js';
-import { toTerminalJson } from '../terminal-text.js';
+import type { CliContext } from '../session/context.js';
+import { EXIT } from '../terminal/exit.js';
+import { findConversation } from '../args/find-conversation.js';
+import { temporalCommand } from '../session/temporal-command.js';
+import { toTerminalJson } from '../terminal/terminal-text.js';
 import { loadMeasure } from '../views/cells.js';
 import { renderEpisodes, renderFacts } from '../views/memory.js';
 import { asImported } from '../views/transcript.js';
 import { formatCount } from '../views/quantities.js';
-import { withClient } from '../with-client.js';
+import { withClient } from '../session/with-client.js';
 
 export interface MemoryListOptions {
   readonly episodic?: boolean;

@@ -1,11 +1,11 @@
 /** `perdura new`: a conversation in which nothing was said yet. */
-import type { StartOptions } from '../../conversation/contract.js';
-import type { CliContext } from '../context.js';
-import { EXIT } from '../exit.js';
-import { readJsonObject } from '../json-argument.js';
-import { temporalCommand } from '../temporal-command.js';
-import { toTerminalJson } from '../terminal-text.js';
-import { withClient } from '../with-client.js';
+import type { StartOptions } from '../../conversation/protocol/contract.js';
+import type { CliContext } from '../session/context.js';
+import { EXIT } from '../terminal/exit.js';
+import { readJsonObject } from '../args/json-argument.js';
+import { temporalCommand } from '../session/temporal-command.js';
+import { toTerminalJson } from '../terminal/terminal-text.js';
+import { withClient } from '../session/with-client.js';
 
 export interface NewOptions extends Pick<StartOptions, 'agent' | 'title' | 'model' | 'scope' | 'mode'>, BudgetWanted {
   readonly id?: string;

@@ -1,17 +1,17 @@
 /** `perdura send`: a message to a conversation that runs, from a script or another terminal. */
 import { randomUUID } from 'node:crypto';
-import type { Delivery, Enqueued, Message } from '../../conversation/contract.js';
-import type { CliContext } from '../context.js';
-import { CliError, EXIT } from '../exit.js';
-import { readJson, readJsonObject } from '../json-argument.js';
-import { patiently } from '../patiently.js';
-import { readStandardInput } from '../standard-input.js';
-import { temporalCommand } from '../temporal-command.js';
-import { toTerminalJson } from '../terminal-text.js';
-import { answerExitCode, explainEnd } from '../turn-end.js';
+import type { Delivery, Enqueued, Message } from '../../conversation/protocol/contract.js';
+import type { CliContext } from '../session/context.js';
+import { CliError, EXIT } from '../terminal/exit.js';
+import { readJson, readJsonObject } from '../args/json-argument.js';
+import { patiently } from '../chat/patiently.js';
+import { readStandardInput } from '../terminal/standard-input.js';
+import { temporalCommand } from '../session/temporal-command.js';
+import { toTerminalJson } from '../terminal/terminal-text.js';
+import { answerExitCode, explainEnd } from '../session/turn-end.js';
 import { formatDuration } from '../views/quantities.js';
-import { untilEnd, wholeAnswer } from '../whole-answer.js';
-import { withClient } from '../with-client.js';
+import { untilEnd, wholeAnswer } from '../chat/whole-answer.js';
+import { withClient } from '../session/with-client.js';
 
 export interface SendOptions {
   readonly signal?: boolean;

@@ -1,22 +1,22 @@
 /** `perdura show`: what was said in a conversation. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Branch } from '../../client.js';
-import type { QueuedEvent } from '../../conversation/contract.js';
-import type { Entry } from '../../conversation/message.js';
-import { slotsOf } from '../../conversation/slots.js';
-import type { CliContext } from '../context.js';
-import type { Drawn } from '../drawn.js';
-import { CliError, EXIT } from '../exit.js';
-import { findConversation } from '../find-conversation.js';
-import type { TimeFormat } from '../global-options.js';
-import { orSilence } from '../or-silence.js';
-import { temporalCommand } from '../temporal-command.js';
-import { turnName } from '../turn-name.js';
+import type { QueuedEvent } from '../../conversation/protocol/contract.js';
+import type { Entry } from '../../records/message.js';
+import { slotsOf } from '../../records/slots.js';
+import type { CliContext } from '../session/context.js';
+import type { Drawn } from '../terminal/drawn.js';
+import { CliError, EXIT } from '../terminal/exit.js';
+import { findConversation } from '../args/find-conversation.js';
+import type { TimeFormat } from '../args/global-options.js';
+import { orSilence } from '../session/or-silence.js';
+import { temporalCommand } from '../session/temporal-command.js';
+import { turnName } from '../args/turn-name.js';
 import type { PastLife } from '../../memory/past-life.js';
 import { queuedInWords } from '../views/control.js';
 import { formatTime } from '../views/quantities.js';
 import { asImported, IMPORTED, OWN, renderData, renderTraces, renderTranscript } from '../views/transcript.js';
-import { withClient, type Desk } from '../with-client.js';
+import { withClient, type Desk } from '../session/with-client.js';
 
 export interface ShowOptions {
   readonly follow?: boolean;

@@ -1,12 +1,12 @@
 /** `perdura mode`, `step`, `break` and `queue`: a conversation that is stepped through, from the command line. */
-import type { Breakpoints, ControlMode, ControlStatus, ControlView, QueueEdit, StepResult } from '../../conversation/contract.js';
-import type { CliContext } from '../context.js';
-import { CliError, EXIT } from '../exit.js';
-import { findRunning } from '../find-conversation.js';
-import { temporalCommand } from '../temporal-command.js';
-import { toTerminalJson } from '../terminal-text.js';
+import type { Breakpoints, ControlMode, ControlStatus, ControlView, QueueEdit, StepResult } from '../../conversation/protocol/contract.js';
+import type { CliContext } from '../session/context.js';
+import { CliError, EXIT } from '../terminal/exit.js';
+import { findRunning } from '../args/find-conversation.js';
+import { temporalCommand } from '../session/temporal-command.js';
+import { toTerminalJson } from '../terminal/terminal-text.js';
 import { queuedInWords, renderControl, renderQueue, renderStep } from '../views/control.js';
-import { withClient, type Desk } from '../with-client.js';
+import { withClient, type Desk } from '../session/with-client.js';
 
 export function mode(context: CliContext, given: string, wanted: ControlMode | undefined): Promise<number> {
   return withClient(context, { needsWorker: true }, async (desk) => {

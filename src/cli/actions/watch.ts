@@ -1,14 +1,14 @@
 /** `perdura watch`: turns as they happen, over lost connections, until the conversation ends or Ctrl+C. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { CliContext } from '../context.js';
-import { EXIT, exitCodeOf, messageOf } from '../exit.js';
-import { findConversation } from '../find-conversation.js';
-import { orSilence } from '../or-silence.js';
-import { temporalCommand } from '../temporal-command.js';
-import { toTerminalJson, toTerminalLine } from '../terminal-text.js';
+import type { CliContext } from '../session/context.js';
+import { EXIT, exitCodeOf, messageOf } from '../terminal/exit.js';
+import { findConversation } from '../args/find-conversation.js';
+import { orSilence } from '../session/or-silence.js';
+import { temporalCommand } from '../session/temporal-command.js';
+import { toTerminalJson, toTerminalLine } from '../terminal/terminal-text.js';
 import { loadMeasure } from '../views/cells.js';
 import { createTimeline, type Timeline } from '../views/timeline.js';
-import { withClient, type Desk } from '../with-client.js';
+import { withClient, type Desk } from '../session/with-client.js';
 
 export interface WatchOptions {
   /** Begin with the oldest event that is kept. */

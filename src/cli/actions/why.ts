@@ -1,15 +1,15 @@
 /** `perdura context --why`: which compaction, truncation or trim took a turn out of the prompt. */
-import { slotsOf } from '../../conversation/slots.js';
-import { leavingsOf } from '../../conversation/leaving.js';
-import type { CliContext } from '../context.js';
-import { replayedRuns } from '../replayed-runs.js';
-import { CliError, EXIT } from '../exit.js';
-import { findConversation } from '../find-conversation.js';
-import { temporalCommand } from '../temporal-command.js';
-import { toTerminalJson } from '../terminal-text.js';
-import { toTurn } from '../turn-argument.js';
+import { slotsOf } from '../../records/slots.js';
+import { leavingsOf } from '../../conversation/replay/leaving.js';
+import type { CliContext } from '../session/context.js';
+import { replayedRuns } from '../debug/replayed-runs.js';
+import { CliError, EXIT } from '../terminal/exit.js';
+import { findConversation } from '../args/find-conversation.js';
+import { temporalCommand } from '../session/temporal-command.js';
+import { toTerminalJson } from '../terminal/terminal-text.js';
+import { toTurn } from '../args/turn-argument.js';
 import { renderWhy, whyOf, type WhyAnswer } from '../views/why.js';
-import { withClient, type Desk } from '../with-client.js';
+import { withClient, type Desk } from '../session/with-client.js';
 
 export function whyForgotten(context: CliContext, given: string, which: string): Promise<number> {
   const turn = toTurn(which);

@@ -1,10 +1,10 @@
 /** `perdura withdraw`: takes a message back that no turn has taken. */
-import type { CliContext } from '../context.js';
-import { CliError, EXIT } from '../exit.js';
-import { findRunning } from '../find-conversation.js';
-import { temporalCommand } from '../temporal-command.js';
-import { toTerminalJson } from '../terminal-text.js';
-import { withClient } from '../with-client.js';
+import type { CliContext } from '../session/context.js';
+import { CliError, EXIT } from '../terminal/exit.js';
+import { findRunning } from '../args/find-conversation.js';
+import { temporalCommand } from '../session/temporal-command.js';
+import { toTerminalJson } from '../terminal/terminal-text.js';
+import { withClient } from '../session/with-client.js';
 
 export function withdraw(context: CliContext, given: string, messageId: string): Promise<number> {
   return withClient(context, { needsWorker: true }, async ({ client, output, globals, temporal, slowly }) => {

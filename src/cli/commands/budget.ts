@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { BudgetOptions } from '../actions/budget.js';
-import { parseAmount, parseTokens } from '../amount.js';
-import type { CliContext } from '../context.js';
+import { parseAmount, parseTokens } from '../args/amount.js';
+import type { CliContext } from '../session/context.js';
 
 export function register(program: Command, context: CliContext): void {
   program

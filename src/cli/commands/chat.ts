@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { Option } from 'commander';
-import type { ChatOptions } from '../chat.js';
-import { parseAmount } from '../amount.js';
-import type { CliContext } from '../context.js';
-import { refuseStrayWords } from '../stray-words.js';
+import type { ChatOptions } from '../chat/chat.js';
+import { parseAmount } from '../args/amount.js';
+import type { CliContext } from '../session/context.js';
+import { refuseStrayWords } from '../args/stray-words.js';
 
 export function register(program: Command, { output, config, closed, end }: CliContext): void {
   program
@@ -21,7 +21,7 @@ export function register(program: Command, { output, config, closed, end }: CliC
     .option('--start-services', 'find or start Temporal and a worker first, as npm start does')
     .action(async (words: string[], options: ChatOptions, command: Command) => {
       refuseStrayWords(words, options.print !== undefined, program, command);
-      const { chat } = await import('../chat.js');
+      const { chat } = await import('../chat/chat.js');
       end(await chat(words, options, { config: config(), output, closed }));
     });
 }

@@ -2,8 +2,8 @@ import type { Command } from 'commander';
 import { Argument } from 'commander';
 import type { Shell } from '../completion.js';
 import { completionScript, SHELLS } from '../completion.js';
-import type { CliContext } from '../context.js';
-import { EXIT } from '../exit.js';
+import type { CliContext } from '../session/context.js';
+import { EXIT } from '../terminal/exit.js';
 
 export function register(program: Command, { output, end }: CliContext): void {
   program

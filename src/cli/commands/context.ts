@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { Option } from 'commander';
 import type { ContextOptions } from '../actions/context.js';
-import type { CliContext } from '../context.js';
+import type { CliContext } from '../session/context.js';
 
 export function register(program: Command, context: CliContext): void {
   program

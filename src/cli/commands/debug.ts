@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { DebugOptions } from '../actions/debug.js';
-import type { CliContext } from '../context.js';
+import type { DebugOptions } from '../debug/debug.js';
+import type { CliContext } from '../session/context.js';
 
 export function register(program: Command, context: CliContext): void {
   program
@@ -9,7 +9,7 @@ export function register(program: Command, context: CliContext): void {
     .argument('<id>', 'the conversation, or the beginning of its id')
     .option('--at <turn>', 'its past, from where this turn began')
     .action(async (id: string, options: DebugOptions) => {
-      const { debug } = await import('../actions/debug.js');
+      const { debug } = await import('../debug/debug.js');
       context.end(await debug(context, id, options));
     });
 }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
-import type { CliContext } from '../context.js';
+import type { CliContext } from '../session/context.js';
 import type { DevOptions } from '../dev.js';
 
 export function register(program: Command, { output, config, closed, end }: CliContext): void {

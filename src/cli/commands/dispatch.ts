@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { CliContext } from '../context.js';
+import type { CliContext } from '../session/context.js';
 
 const HELP = `
 The event waits in the conversation's queue and is reduced between turns, by the reducer of that type in the worker's own

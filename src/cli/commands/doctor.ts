@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { CliContext } from '../context.js';
+import type { CliContext } from '../session/context.js';
 
 export function register(program: Command, { output, config, globals, end }: CliContext): void {
   program
@@ -7,7 +7,7 @@ export function register(program: Command, { output, config, globals, end }: Cli
     .description('say whether all that is needed is there, and what mends what is not')
     .option('--report', 'to be pasted: without the name of the home folder')
     .action(async (options: { readonly report?: boolean }) => {
-      const { doctor } = await import('../doctor.js');
+      const { doctor } = await import('../doctor/doctor.js');
       end(await doctor(config(), { ...options, format: globals().output }, output));
     });
 }

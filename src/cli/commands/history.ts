@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { GrepWanted, HistoryWanted } from '../actions/history.js';
-import type { CliContext } from '../context.js';
-import { parseCount } from '../duration.js';
+import type { CliContext } from '../session/context.js';
+import { parseCount } from '../args/duration.js';
 import { onScope } from './memory.js';
 
 export function register(program: Command, context: CliContext): void {

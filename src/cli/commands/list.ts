@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { Option } from 'commander';
 import type { ListOptions } from '../actions/list.js';
-import type { CliContext } from '../context.js';
-import { parseCount } from '../duration.js';
+import type { CliContext } from '../session/context.js';
+import { parseCount } from '../args/duration.js';
 
 const STATUSES = ['running', 'waiting', 'failed', 'ended', 'canceled', 'terminated', 'timed-out'];
 

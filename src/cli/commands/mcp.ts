@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { AcceptWanted } from '../actions/mcp-accept.js';
-import type { CliContext } from '../context.js';
+import type { AcceptWanted } from '../mcp/accept.js';
+import type { CliContext } from '../session/context.js';
 
 const EXAMPLES = `
 Examples:
@@ -14,7 +14,7 @@ export function register(program: Command, context: CliContext): void {
     .command('serve', { isDefault: true })
     .description('serve conversations to an MCP client over stdin and stdout, until stdin ends')
     .action(async () => {
-      const { serveMcp } = await import('../actions/mcp-serve.js');
+      const { serveMcp } = await import('../mcp/serve.js');
       context.end(await serveMcp(context));
     });
   mcp
@@ -22,7 +22,7 @@ export function register(program: Command, context: CliContext): void {
     .description('list the tools that an agent has from its MCP servers, and whether they run')
     .argument('[agent]', 'the folder in the agents folder', 'default')
     .action(async (agent: string) => {
-      const { listServerTools } = await import('../actions/mcp-tools.js');
+      const { listServerTools } = await import('../mcp/tools.js');
       context.end(await listServerTools(context, agent));
     });
   mcp
@@ -33,7 +33,7 @@ export function register(program: Command, context: CliContext): void {
     .option('-y, --yes', 'without asking')
     .addHelpText('after', EXAMPLES)
     .action(async (agent: string, what: string | undefined, options: Pick<AcceptWanted, 'yes'>) => {
-      const { acceptServerTools } = await import('../actions/mcp-accept.js');
+      const { acceptServerTools } = await import('../mcp/accept.js');
       context.end(await acceptServerTools(context, { ...options, agent, what }));
     });
 }

@@ -4,9 +4,9 @@ import type { CareWanted, ScheduleWanted } from '../actions/memory-care.js';
 import type { ForgetWanted, ReviewWanted } from '../actions/memory-decide.js';
 import type { DiffWanted } from '../actions/memory-document.js';
 import type { MemoryListOptions } from '../actions/memory-list.js';
-import type { CliContext } from '../context.js';
-import { parseCount, parseInterval } from '../duration.js';
-import type { ScopeWanted } from '../with-memory.js';
+import type { CliContext } from '../session/context.js';
+import { parseCount, parseInterval } from '../args/duration.js';
+import type { ScopeWanted } from '../session/with-memory.js';
 
 type Of = Pick<ScopeWanted, 'of'>;
 

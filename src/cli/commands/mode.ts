@@ -1,6 +1,6 @@
 import { Argument, type Command } from 'commander';
-import type { ControlMode } from '../../conversation/contract.js';
-import type { CliContext } from '../context.js';
+import type { ControlMode } from '../../conversation/protocol/contract.js';
+import type { CliContext } from '../session/context.js';
 
 export function register(program: Command, context: CliContext): void {
   program

@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander';
 import type { NewOptions } from '../actions/new.js';
-import { parseAmount, parseTokens } from '../amount.js';
-import type { CliContext } from '../context.js';
+import { parseAmount, parseTokens } from '../args/amount.js';
+import type { CliContext } from '../session/context.js';
 
 export function register(program: Command, context: CliContext): void {
   program

@@ -1,6 +1,6 @@
 import { Option, type Command } from 'commander';
 import type { QueueOptions } from '../actions/stepping.js';
-import type { CliContext } from '../context.js';
+import type { CliContext } from '../session/context.js';
 
 export function register(program: Command, context: CliContext): void {
   program

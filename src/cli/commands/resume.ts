@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { LifeOptions } from '../actions/lineage.js';
-import type { CliContext } from '../context.js';
+import type { CliContext } from '../session/context.js';
 
 export function register(program: Command, context: CliContext): void {
   program

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { CliContext } from '../context.js';
+import type { CliContext } from '../session/context.js';
 
 export function register(program: Command, context: CliContext): void {
   program

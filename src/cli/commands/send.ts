@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { Option } from 'commander';
 import type { SendOptions } from '../actions/send.js';
-import type { CliContext } from '../context.js';
-import { parseDuration } from '../duration.js';
+import type { CliContext } from '../session/context.js';
+import { parseDuration } from '../args/duration.js';
 
 export function register(program: Command, context: CliContext): void {
   program

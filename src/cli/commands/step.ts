@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { StepOptions } from '../actions/stepping.js';
-import type { CliContext } from '../context.js';
-import { parseCount } from '../duration.js';
+import type { CliContext } from '../session/context.js';
+import { parseCount } from '../args/duration.js';
 
 export function register(program: Command, context: CliContext): void {
   program

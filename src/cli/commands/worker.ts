@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { Option } from 'commander';
-import type { CliContext } from '../context.js';
+import type { CliContext } from '../session/context.js';
 
 export function register(program: Command, { output, config, end }: CliContext): void {
   program

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, rm, statfs, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Config } from '../../config.js';
-import { messageOf } from '../exit.js';
+import { messageOf } from '../terminal/exit.js';
 import type { Finding } from './finding.js';
 import { broken, ok, warning } from './finding.js';
 

@@ -2,7 +2,7 @@
 import { needsStandIn, providerSettings, type Config } from '../../config.js';
 import { createModels } from '../../models/choose.js';
 import { splitModel } from '../../models/registry.js';
-import { messageOf } from '../exit.js';
+import { messageOf } from '../terminal/exit.js';
 import type { Finding } from './finding.js';
 import { broken, ok, skipped } from './finding.js';
 

@@ -1,9 +1,9 @@
 /** The store that the settings ask for. */
 import type { Config } from '../../config.js';
-import { checkRedis as warningsOf } from '../../stores/redis-check.js';
-import { withoutSecrets } from '../../stores/redis-errors.js';
-import { openRedisLink } from '../../stores/redis-link.js';
-import { messageOf } from '../exit.js';
+import { checkRedis as warningsOf } from '../../stores/redis/check.js';
+import { withoutSecrets } from '../../stores/redis/errors.js';
+import { openRedisLink } from '../../stores/redis/link.js';
+import { messageOf } from '../terminal/exit.js';
 import type { Finding } from './finding.js';
 import { broken, ok, warning } from './finding.js';
 import { checkFolder } from './machine.js';

@@ -2,8 +2,8 @@
 import type { Connection } from '@temporalio/client';
 import type { Config } from '../../config.js';
 import { temporalConnection } from '../../config.js';
-import { missingAttributes } from '../../registered-attributes.js';
-import { messageOf } from '../exit.js';
+import { missingAttributes } from '../../client/registered-attributes.js';
+import { messageOf } from '../terminal/exit.js';
 import { hasWorker, openNamespace } from '../services/temporal-connection.js';
 import type { Finding } from './finding.js';
 import { broken, ok, warning } from './finding.js';

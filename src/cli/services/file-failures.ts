@@ -1,4 +1,4 @@
-import { CliError, EXIT } from '../exit.js';
+import { CliError, EXIT } from '../terminal/exit.js';
 
 const FOLDER = 'make that folder writable, or start in another one';
 

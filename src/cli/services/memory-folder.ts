@@ -1,6 +1,6 @@
 /** The folder of the file store, looked at before anybody talks: a disk that is full would stop the first answer, and say so late. */
 import { access, constants, mkdir, statfs } from 'node:fs/promises';
-import { CliError, EXIT } from '../exit.js';
+import { CliError, EXIT } from '../terminal/exit.js';
 
 /** Less than this, and a turn may not fit. */
 const TOO_LITTLE = 10 * 1024 ** 2;

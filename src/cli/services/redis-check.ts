@@ -1,4 +1,4 @@
-import { CliError, EXIT, messageOf } from '../exit.js';
+import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 
 /** It is there, and does not let us in. */
 const REFUSED = /^(NOAUTH|WRONGPASS|NOPERM)|invalid password/i;

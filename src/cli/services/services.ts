@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import type { Config, TemporalConnection } from '../../config.js';
 import { needsStandIn, temporalConnection } from '../../config.js';
-import { findUserConfig } from '../../user-config.js';
-import type { Output } from '../output.js';
+import { findUserConfig } from '../../extensions/user-config.js';
+import type { Output } from '../terminal/output.js';
 import { asSentence } from './file-failures.js';
 import { checkMemoryFolder } from './memory-folder.js';
 import { checkRedis } from './redis-check.js';

@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import type { ReadableStream } from 'node:stream/web';
 import type { Machine } from '../../config.js';
 import { childEnvironment, loadMachine } from '../../config.js';
-import { CliError, EXIT, messageOf } from '../exit.js';
+import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 import { findOnPath, isExecutable, runProgram } from './programs.js';
 
 export const TEMPORAL_VERSION = 'v1.5.1';

@@ -2,7 +2,7 @@
 import { connect } from 'node:net';
 import type { Connection } from '@temporalio/client';
 import type { TemporalConnection } from '../../config.js';
-import { CliError, EXIT, messageOf } from '../exit.js';
+import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 
 export type Answer = 'temporal' | 'nothing' | 'something-else';
 

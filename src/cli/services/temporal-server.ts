@@ -11,7 +11,7 @@ import { mkdirSync, openSync, closeSync, readFileSync, readdirSync, renameSync, 
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config, TemporalConnection } from '../../config.js';
-import { CliError, EXIT } from '../exit.js';
+import { CliError, EXIT } from '../terminal/exit.js';
 import { withLock } from './lock.js';
 import { commandOf, endProcess, isAlive, lastLines } from './programs.js';
 import { findTemporalBinary } from './temporal-binary.js';

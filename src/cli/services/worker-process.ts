@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { childEnvironment } from '../../config.js';
-import { CliError, EXIT } from '../exit.js';
+import { CliError, EXIT } from '../terminal/exit.js';
 import { endProcess, lastLines } from './programs.js';
 
 export interface WorkerProcess {

@@ -3,10 +3,10 @@
  * whatever could hide, move or look like something else is escaped.
  */
 import type { Pending } from '../../client.js';
-import type { JsonValue } from '../../conversation/message.js';
-import type { Drawn } from '../drawn.js';
-import type { TimeFormat } from '../global-options.js';
-import { toTerminalJson, toTerminalLine } from '../terminal-text.js';
+import type { JsonValue } from '../../records/message.js';
+import type { Drawn } from '../terminal/drawn.js';
+import type { TimeFormat } from '../args/global-options.js';
+import { toTerminalJson, toTerminalLine } from '../terminal/terminal-text.js';
 import type { Measure } from './cells.js';
 import { formatTime } from './quantities.js';
 import { renderTable, type Column } from './table.js';

@@ -2,9 +2,9 @@
  * `perdura context`: what the next model call sees, as a bar in which each part has a sign of its own, so that it reads without
  * colour, and the numbers below it. Labels are ours alone: every character takes one cell.
  */
-import type { CompactionOutcome, ContextIndex } from '../../conversation/contract.js';
-import { countSlots } from '../../conversation/slots.js';
-import type { Drawn, Piece } from '../drawn.js';
+import type { CompactionOutcome, ContextIndex } from '../../conversation/protocol/contract.js';
+import { countSlots } from '../../records/slots.js';
+import type { Drawn, Piece } from '../terminal/drawn.js';
 import { formatCount } from './quantities.js';
 
 interface Part {

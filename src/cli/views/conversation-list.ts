@@ -1,8 +1,8 @@
 /** `perdura list` for people. */
 import type { Listed } from '../../client.js';
-import type { Drawn, Piece } from '../drawn.js';
-import type { TimeFormat } from '../global-options.js';
-import { toTerminalLine } from '../terminal-text.js';
+import type { Drawn, Piece } from '../terminal/drawn.js';
+import type { TimeFormat } from '../args/global-options.js';
+import { toTerminalLine } from '../terminal/terminal-text.js';
 import type { Measure } from './cells.js';
 import { formatCost, formatCount, formatTime } from './quantities.js';
 import { renderTable, type Column } from './table.js';

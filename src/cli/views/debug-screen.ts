@@ -2,9 +2,9 @@
  * `perdura debug`: one state of a conversation on a whole screen. Pure: what stands there follows from the scene and from where the
  * person looks, exactly as many lines as the screen has, none wider than it is.
  */
-import type { DebugChunk, DebugScene } from '../debug-scene.js';
-import { plain, type Drawn, type Piece } from '../drawn.js';
-import { toTerminalLine } from '../terminal-text.js';
+import type { DebugChunk, DebugScene } from '../debug/debug-scene.js';
+import { plain, type Drawn, type Piece } from '../terminal/drawn.js';
+import { toTerminalLine } from '../terminal/terminal-text.js';
 import { fit, pad, type Measure } from './cells.js';
 import { breakpointsInWords, queuedInWords } from './control.js';
 import { wrap } from './inspection.js';

@@ -1,9 +1,9 @@
 /** HISTORY for people: each entry below its time. */
-import type { HistoryEntry } from '../../memory/documents/documents.js';
-import { isoTime } from '../../memory/documents/history-text.js';
+import type { HistoryEntry } from '../../records/memory/documents.js';
+import { isoTime } from '../../records/memory/history-text.js';
 import type { HistoryMatch } from '../../memory/documents/search-history.js';
-import type { Drawn, Piece } from '../drawn.js';
-import { textOfDrawn } from '../drawn.js';
+import type { Drawn, Piece } from '../terminal/drawn.js';
+import { textOfDrawn } from '../terminal/drawn.js';
 import { drawLine } from './memory-document.js';
 import { drawText, type MemoryLook } from './memory.js';
 import { formatTime } from './quantities.js';

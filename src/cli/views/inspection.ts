@@ -1,11 +1,11 @@
 /** `perdura inspect`: one conversation as it stands. The facts first, as programs get them; then the same drawn for people. */
 import type { Description, Listed, Pending, PendingActivity } from '../../client.js';
-import type { QueuedEvent, Status } from '../../conversation/contract.js';
-import type { Entry } from '../../conversation/message.js';
-import { shownText } from '../../conversation/message.js';
-import type { Drawn, Piece } from '../drawn.js';
-import type { TimeFormat } from '../global-options.js';
-import { toTerminalLine } from '../terminal-text.js';
+import type { QueuedEvent, Status } from '../../conversation/protocol/contract.js';
+import type { Entry } from '../../records/message.js';
+import { shownText } from '../../records/message.js';
+import type { Drawn, Piece } from '../terminal/drawn.js';
+import type { TimeFormat } from '../args/global-options.js';
+import { toTerminalLine } from '../terminal/terminal-text.js';
 import { shownArguments, shownName } from './approvals.js';
 import { budgetInWords } from './budget.js';
 import { fit, pad, type Measure } from './cells.js';

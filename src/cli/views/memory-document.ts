@@ -1,9 +1,9 @@
 /** MEMORY.md for people: who brought which line, what has changed, and what waits for a decision. */
 import type { BlamedLine } from '../../memory/documents/blame.js';
-import type { LineSource, MemoryChange, Proposal } from '../../memory/documents/documents.js';
-import type { DiffLine } from '../../memory/documents/memory-diff.js';
-import type { Drawn, Piece } from '../drawn.js';
-import { toTerminalLine, toTerminalText } from '../terminal-text.js';
+import type { LineSource, MemoryChange, Proposal } from '../../records/memory/documents.js';
+import type { DiffLine } from '../../records/memory/memory-diff.js';
+import type { Drawn, Piece } from '../terminal/drawn.js';
+import { toTerminalLine, toTerminalText } from '../terminal/terminal-text.js';
 import { wrap } from './inspection.js';
 import { drawText, spanOf, type MemoryLook } from './memory.js';
 import { formatCount, formatTime } from './quantities.js';

@@ -1,6 +1,6 @@
 /** Numbers and times as people read them. */
-import type { Usage } from '../../conversation/message.js';
-import type { TimeFormat } from '../global-options.js';
+import type { Usage } from '../../records/message.js';
+import type { TimeFormat } from '../args/global-options.js';
 
 /** `raw` is epoch milliseconds. */
 export function formatTime(ms: number, format: TimeFormat, now: number): string {

@@ -5,7 +5,7 @@
  * 2. Where even their least widths do not fit, columns are left out, the least important first.
  * 3. Where not even two are left, each row becomes a few lines, first cell whole and the others below it.
  */
-import type { Drawn, Piece } from '../drawn.js';
+import type { Drawn, Piece } from '../terminal/drawn.js';
 import { fit, pad, type Measure } from './cells.js';
 
 export interface Column<Row> {

@@ -7,9 +7,9 @@
  * T4. Nothing is known of what was before we came: a turn that was running counts from its first event that we saw.
  */
 import type { PendingActivity } from '../../client.js';
-import type { FeedEvent, Status, TurnResult } from '../../conversation/contract.js';
-import type { Drawn, Piece } from '../drawn.js';
-import { toTerminalLine } from '../terminal-text.js';
+import type { FeedEvent, Status, TurnResult } from '../../conversation/protocol/contract.js';
+import type { Drawn, Piece } from '../terminal/drawn.js';
+import { toTerminalLine } from '../terminal/terminal-text.js';
 import { fit, pad, type Measure } from './cells.js';
 import { formatCount, formatDuration, formatUsage } from './quantities.js';
 

@@ -1,11 +1,11 @@
 /** What was said, as lines: for people, for programs, and as the raw traces of the seed. */
-import { sourcesIn } from '../../conversation/media.js';
-import type { Entry, JsonValue } from '../../conversation/message.js';
-import { isBodyRef, shownText } from '../../conversation/message.js';
+import { sourcesIn } from '../../records/media.js';
+import type { Entry, JsonValue } from '../../records/message.js';
+import { isBodyRef, shownText } from '../../records/message.js';
 import { toTraces } from '../../memory/traces.js';
-import type { Drawn } from '../drawn.js';
-import type { OutputFormat, TimeFormat } from '../global-options.js';
-import { toTerminalJson, toTerminalLine } from '../terminal-text.js';
+import type { Drawn } from '../terminal/drawn.js';
+import type { OutputFormat, TimeFormat } from '../args/global-options.js';
+import { toTerminalJson, toTerminalLine } from '../terminal/terminal-text.js';
 import { formatTime } from './quantities.js';
 
 export function renderData(entries: readonly Entry[], format: Exclude<OutputFormat, 'text'>): string[] {

@@ -1,6 +1,6 @@
 /** How results of the built-in tools are cited, and rows of whatever database, and anything else. */
-import type { JsonValue } from '../../conversation/message.js';
-import { beginningOf, cleanText } from '../../conversation/text.js';
+import type { JsonValue } from '../../records/message.js';
+import { beginningOf, cleanText } from '../../records/text.js';
 import type { ActionResult, CompactionContext, CompactionPlugin, CompactionPlugins } from './compaction-plugin.js';
 
 /** Seed 003: `substring(0, 500) + '...'`. */

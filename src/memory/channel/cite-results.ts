@@ -3,9 +3,9 @@
  * citation. Citations are bounded together, too: the first ones of the context as their plugin made them, later ones in a line. Which
  * ones depends on what stands before them alone, so that none changes again.
  */
-import { END_CHARACTERS, isKept, newFrom, shownWhole, type KeptResult } from '../../conversation/citing.js';
-import type { ConversationMessage } from '../../conversation/message.js';
-import { beginningOf } from '../../conversation/text.js';
+import { END_CHARACTERS, isKept, newFrom, shownWhole, type KeptResult } from '../../conversation/context/citing.js';
+import type { ConversationMessage } from '../../records/message.js';
+import { beginningOf } from '../../records/text.js';
 import { estimateStringTokens } from '../tokens.js';
 
 /** UTF-8 bytes of all citations that say more than a line. */

@@ -2,7 +2,7 @@
  * What stands for a long result once the model has seen it (seed 003, "Compaction Strategies", option A): made by the plugin of its
  * tool, bounded, and stored with the result, so that it stays the same bytes whatever becomes of the plugin.
  */
-import type { JsonObject, JsonValue, ToolOutcome } from '../../conversation/message.js';
+import type { JsonObject, JsonValue, ToolOutcome } from '../../records/message.js';
 
 export interface ActionResult {
   /** All of the text that the tool answered with. */

@@ -3,10 +3,10 @@
  * that is long enough to be an item of its own travels by reference; where that body is lost the item is there, and says so when it is
  * asked for. What nothing in the conversation tells (an item that was restored from a snapshot, or cleared) is not known here.
  */
-import type { ConversationMessage, Entry, JsonObject, JsonValue } from '../../conversation/message.js';
+import type { ConversationMessage, Entry, JsonObject, JsonValue } from '../../records/message.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
 import { inputOf } from '../bodies.js';
-import { itemRecordSchema, splitAtCommas, type ItemRecord } from './agent-memory.js';
+import { itemRecordSchema, splitAtCommas, type ItemRecord } from '../../records/memory/agent-memory.js';
 import { itemId } from './item-id.js';
 import { openMemory, sizeOf } from './open-memory.js';
 

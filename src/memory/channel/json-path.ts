@@ -2,8 +2,8 @@
  * A subset of JSONPath that takes time linear in the content: `$`, `.name`, `['name']`, `[3]`, `[-1]`, `[*]` and `.*`. No filters, no
  * recursion, no expressions: a path comes from a model.
  */
-import type { JsonValue } from '../../conversation/message.js';
-import { TransformRefused } from './agent-memory.js';
+import type { JsonValue } from '../../records/message.js';
+import { TransformRefused } from '../../records/memory/agent-memory.js';
 
 type PathStep =
   { readonly kind: 'name'; readonly name: string } | { readonly kind: 'index'; readonly index: number } | { readonly kind: 'all' };

@@ -2,7 +2,7 @@
  * `AgentMemory` over a store: the items of one session of one conversation, its own or, shared, another's. A reset begins a session,
  * and with it an empty memory; the old one's items stay in the store for the record.
  */
-import type { JsonValue } from '../../conversation/message.js';
+import type { JsonValue } from '../../records/message.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
 import type { Ask } from '../compaction/summary.js';
 import {
@@ -16,7 +16,7 @@ import {
   type MemoryCriteria,
   type MemoryItemHead,
   type NewMemoryItem,
-} from './agent-memory.js';
+} from '../../records/memory/agent-memory.js';
 import { transformed } from './transforms.js';
 
 export interface OpenMemory {

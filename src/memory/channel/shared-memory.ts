@@ -2,7 +2,7 @@
  * A sub-agent's memory that is shared with the conversation it works for: it finds what lies in either, and what it stores is for both.
  * Its own tools' results lie in its own place, since they are written with them.
  */
-import { DEFAULT_LIMIT, MOST_FOUND, type AgentMemory } from './agent-memory.js';
+import { DEFAULT_LIMIT, MOST_FOUND, type AgentMemory } from '../../records/memory/agent-memory.js';
 
 export function sharedMemory(own: AgentMemory, shared: AgentMemory): AgentMemory {
   return {

@@ -2,9 +2,9 @@
  * The six ways of looking at an item (seed 003, "Supports transformations"). Each answers with at most PART_CHARACTERS and says where it
  * goes on, so that every character can be had. All but `summary` are pure, and take time linear in the content.
  */
-import type { JsonValue } from '../../conversation/message.js';
+import type { JsonValue } from '../../records/message.js';
 import type { Ask } from '../compaction/summary.js';
-import { TransformRefused, type MemoryTransform, type TransformUnit } from './agent-memory.js';
+import { TransformRefused, type MemoryTransform, type TransformUnit } from '../../records/memory/agent-memory.js';
 import { atPath } from './json-path.js';
 
 /** Of one answer; about 12,000 tokens. */

@@ -6,8 +6,8 @@
  * K3  Being stopped is no failure (S3 in summary.ts).
  */
 import { z } from 'zod';
-import type { Entry } from '../../conversation/message.js';
-import { cut, oneLine } from '../plain-text.js';
+import type { Entry } from '../../records/message.js';
+import { cut, oneLine } from '../../records/plain-text.js';
 import { flattenTurns, type FlatTurn } from './recent-turns.js';
 import { checkSummary, SUMMARY_LIMITS, type ParsedSummary } from './summary-answer.js';
 import { isInterrupt, summarize, withNotes, type Ask, type Summarized } from './summary.js';

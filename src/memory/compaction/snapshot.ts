@@ -2,8 +2,8 @@
  * The memory's part of a compaction snapshot, as text (seed 000, section 19): the same memory gives the same bytes. The two
  * headings and the way their items are marked are the seed's, literally; `[TASK]` is ours and pinned (design section 4).
  */
-import type { EpisodicItem, SemanticItem } from '../items.js';
-import { indented, oneLine } from '../plain-text.js';
+import type { EpisodicItem, SemanticItem } from '../../records/memory/items.js';
+import { indented, oneLine } from '../../records/plain-text.js';
 import { MAX_EPISODIC_ITEMS, MAX_SEMANTIC_ITEMS } from '../retrieval.js';
 
 export interface SnapshotParts {

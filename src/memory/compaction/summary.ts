@@ -6,8 +6,8 @@
  * S2  File operations and tool failures are facts: they come into the summary by themselves, whoever writes it.
  * S3  Being stopped is no failure: an interrupt goes through.
  */
-import type { Entry } from '../../conversation/message.js';
-import { cut, oneLine } from '../plain-text.js';
+import type { Entry } from '../../records/message.js';
+import { cut, oneLine } from '../../records/plain-text.js';
 import { workNotes } from './file-operations.js';
 import { ruleSummary } from './rule-summary.js';
 import { parseSummary, type Summary } from './summary-answer.js';

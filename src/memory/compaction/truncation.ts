@@ -2,8 +2,8 @@
  * What leaves the prompt when there is too much of it (seed 004, Truncation Strategy): the oldest, until the excess is covered. Whole
  * calls with all of their results, and never the message that the current turn began with, nor its last answer (design section 4).
  */
-import type { Entry } from '../../conversation/message.js';
-import { oldestThatCover, type MemoryChunk } from '../../conversation/token-usage.js';
+import type { Entry } from '../../records/message.js';
+import { oldestThatCover, type MemoryChunk } from '../../records/token-usage.js';
 import { shownTokensEach, type CountTokens } from '../tokens.js';
 
 export interface Truncation {

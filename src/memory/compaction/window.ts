@@ -5,9 +5,9 @@
  * C2  A call and its result go together. Where they stand in different turns, one of which stays, the other stays too.
  * C3  What comes after the current turn (messages that wait) is nobody's window.
  */
-import { withSlot, type SlotRange } from '../../conversation/slots.js';
-import type { Entry } from '../../conversation/message.js';
-import { turnNumber } from '../../conversation/turn-id.js';
+import { withSlot, type SlotRange } from '../../records/slots.js';
+import type { Entry } from '../../records/message.js';
+import { turnNumber } from '../../records/turn-id.js';
 
 /** Seed 000, section 19: `raw_tail_turns`. */
 export const RAW_TAIL_TURNS = 4;

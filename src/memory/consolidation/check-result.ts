@@ -11,8 +11,8 @@
  * R6  It is this memory: of three lines or more, one in five is still to be recognized. (Compression may say all in other words.)
  * R5  Memory that changes nothing is not written; with no history entry beside it the answer says nothing.
  */
-import { beginningOf, utf8Length } from '../../conversation/text.js';
-import { linesOf } from '../documents/memory-lines.js';
+import { beginningOf, utf8Length } from '../../records/text.js';
+import { linesOf } from '../../records/memory/memory-lines.js';
 import { wordsSaid } from '../documents/significant-words.js';
 import type { ConversationEntry } from './conversation-entries.js';
 import { LONGEST_MESSAGE } from './message-lines.js';

@@ -2,7 +2,7 @@
  * A conversation as the seed's memory sees it (seed 001, Types): a message is what a person said, or what a turn answered; tools
  * are what an answer used.
  */
-import { shownText, type AssistantMessage, type Entry, type UserMessage } from '../../conversation/message.js';
+import { shownText, type AssistantMessage, type Entry, type UserMessage } from '../../records/message.js';
 
 /** Seed 001, Types. */
 export interface ConversationEntry {

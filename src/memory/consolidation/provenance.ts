@@ -15,10 +15,10 @@
  *
  * Limits: it sees words, not meaning. A tool's text in another language than the line counts as the model's own conclusion.
  */
-import { isBodyRef, shownText, type Body, type Entry } from '../../conversation/message.js';
+import { isBodyRef, shownText, type Body, type Entry } from '../../records/message.js';
 import { diffArrays } from 'diff';
-import type { LineSource, SourcedLine, Trust } from '../documents/documents.js';
-import { foldedLine, lineCounts, linesOf, takeLine } from '../documents/memory-lines.js';
+import type { LineSource, SourcedLine, Trust } from '../../records/memory/documents.js';
+import { foldedLine, lineCounts, linesOf, takeLine } from '../../records/memory/memory-lines.js';
 import { allWords, shareIn, significantWords, wordsSaid } from '../documents/significant-words.js';
 
 export interface ProvenanceRequest {

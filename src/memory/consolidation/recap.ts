@@ -2,7 +2,7 @@
  * What the system prompt tells of messages that were trimmed (seed 001, "build recap -> inject into system prompt"), and since when
  * the conversation runs ("Session Metadata Preservation": `createdAt` outlives every trim).
  */
-import { utf8Length } from '../../conversation/text.js';
+import { utf8Length } from '../../records/text.js';
 import type { ConversationEntry } from './conversation-entries.js';
 import { messageText, shortLine } from './message-lines.js';
 

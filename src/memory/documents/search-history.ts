@@ -1,5 +1,5 @@
 /** Looking for words in HISTORY. They are taken literally: no pattern is made of them, so no query takes long by its shape. */
-import type { HistoryEntry } from './documents.js';
+import type { HistoryEntry } from '../../records/memory/documents.js';
 
 export interface HistoryQuery {
   /** All its words must be there, and what stands in quotation marks as it stands there; upper and lower case are the same. */

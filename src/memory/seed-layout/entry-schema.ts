@@ -1,6 +1,6 @@
 /** Entries as an exported file has them: long texts in place. What refers to somebody's store is none of them. */
 import { z } from 'zod';
-import type { Entry } from '../../conversation/message.js';
+import type { Entry } from '../../records/message.js';
 
 /** A slot beyond it is no count any more, and would make readers walk through nothing. */
 export const HIGHEST_SLOT = 1_000_000;

@@ -8,10 +8,10 @@
  */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { isDeeperThan } from '../../conversation/fields.js';
-import { slotsOf, withSlot, type SlotRange } from '../../conversation/slots.js';
+import { isDeeperThan } from '../../conversation/protocol/fields.js';
+import { slotsOf, withSlot, type SlotRange } from '../../records/slots.js';
 import type { EpisodeRecord, FactRecord } from '../../stores/store.js';
-import { compactionRecordSchema, itemNumber, readEpisodicItem, readSemanticItem, type SemanticItem } from '../items.js';
+import { compactionRecordSchema, itemNumber, readEpisodicItem, readSemanticItem, type SemanticItem } from '../../records/memory/items.js';
 import type { PastLife } from '../past-life.js';
 import { HIGHEST_SLOT, readEntry, withoutRefs } from './entry-schema.js';
 import { seedLine, seedTraceSchema, toEntries, toSeedLines, type SeedTrace } from './seed-trace.js';

@@ -3,9 +3,9 @@
  * result are told together by `correlation_id`; where another program wrote none, by the tool's name, in order.
  */
 import { z } from 'zod';
-import type { AssistantBlock, ConversationMessage, Entry, JsonValue, MediaSource } from '../../conversation/message.js';
-import { MEDIA_KINDS, mediaOf, type MediaKind } from '../../conversation/media.js';
-import { turnId } from '../../conversation/turn-id.js';
+import type { AssistantBlock, ConversationMessage, Entry, JsonValue, MediaSource } from '../../records/message.js';
+import { MEDIA_KINDS, mediaOf, type MediaKind } from '../../records/media.js';
+import { turnId } from '../../records/turn-id.js';
 import { toTraces } from '../traces.js';
 
 const addresses = z.array(z.string()).optional();

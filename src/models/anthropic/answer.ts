@@ -5,7 +5,7 @@
  * A2  Tool calls count only if the model stopped for them: cut off, their JSON may look whole and mean something else.
  * A3  Events and blocks that we do not know do no harm: the first are passed over, the second are kept as they came.
  */
-import type { AssistantBlock, JsonObject, JsonValue, ModelStop } from '../../conversation/message.js';
+import type { AssistantBlock, JsonObject, JsonValue, ModelStop } from '../../records/message.js';
 import { type Answer, hasText, settledStop } from '../answer.js';
 import type { ModelDelta, ModelUsage } from '../model.js';
 import { asCount, asObject, asText } from '../read-json.js';

@@ -20,7 +20,7 @@ import type {
   Tool,
   ToolResultBlockParam,
 } from '@anthropic-ai/sdk/resources/messages/messages.js';
-import type { AssistantBlock, ConversationMessage, MediaSource, ToolResultMessage, UserMessage } from '../../conversation/message.js';
+import type { AssistantBlock, ConversationMessage, MediaSource, ToolResultMessage, UserMessage } from '../../records/message.js';
 import { sentSchema } from '../answer-schema.js';
 import type { ModelRequest, ToolDescription } from '../model.js';
 import { recordingsInWords, sentImage, sentText } from '../shown.js';

@@ -5,7 +5,7 @@
  * A2  Tool calls count only if the model stopped for them.
  * A3  A thought signature is kept as a block of its own, next to what it signs: before a call, after text.
  */
-import type { AssistantBlock, ModelStop } from '../../conversation/message.js';
+import type { AssistantBlock, ModelStop } from '../../records/message.js';
 import { type Answer, hasText, NO_USAGE, settledStop } from '../answer.js';
 import { createDraft } from '../draft.js';
 import type { ModelDelta, ModelUsage } from '../model.js';

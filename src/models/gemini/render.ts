@@ -8,7 +8,7 @@
  * R3  The SDK adds nothing of its own: it calls no functions, and asks no second time.
  */
 import type { Content, FunctionDeclaration, GenerateContentParameters, Part } from '@google/genai' with { 'resolution-mode': 'import' };
-import type { AssistantBlock, ConversationMessage, MediaSource, ToolResultMessage, UserMessage } from '../../conversation/message.js';
+import type { AssistantBlock, ConversationMessage, MediaSource, ToolResultMessage, UserMessage } from '../../records/message.js';
 import { sentSchema } from '../answer-schema.js';
 import type { ModelRequest, ToolDescription } from '../model.js';
 import { asObject, asText } from '../read-json.js';

@@ -4,7 +4,7 @@
  * A1  Only a line that says `done` ends an answer.
  * A2  Tool calls count only if the model stopped by itself: Ollama has no word for stopping to call tools.
  */
-import type { ModelStop } from '../../conversation/message.js';
+import type { ModelStop } from '../../records/message.js';
 import { type Answer, NO_USAGE, settledStop } from '../answer.js';
 import { createDraft } from '../draft.js';
 import type { ModelDelta } from '../model.js';

@@ -6,7 +6,7 @@
  * R2  Pictures go as their bytes: the server fetches none.
  */
 import type { ChatRequest, Message, Tool } from 'ollama';
-import type { AssistantBlock, ConversationMessage, UserMessage } from '../../conversation/message.js';
+import type { AssistantBlock, ConversationMessage, UserMessage } from '../../records/message.js';
 import { sentSchema } from '../answer-schema.js';
 import type { ModelRequest, ToolDescription } from '../model.js';
 import { recordingsInWords, sentImage, sentText } from '../shown.js';

@@ -6,7 +6,7 @@
  * A2  Tool calls count unless the answer was cut off: a call that was forced finishes with `stop`.
  * A3  What we do not know does no harm.
  */
-import type { ModelStop } from '../../conversation/message.js';
+import type { ModelStop } from '../../records/message.js';
 import { type Answer, NO_USAGE, settledStop } from '../answer.js';
 import { createDraft, type GrowingCall } from '../draft.js';
 import type { ModelDelta, ModelUsage } from '../model.js';

@@ -5,7 +5,7 @@
  * A2  Tool calls count only in an answer that was completed.
  * A3  Items are taken when they are done; what streams before is only passed on. Events that we do not know do no harm.
  */
-import type { AssistantBlock, JsonObject, JsonValue, ModelStop } from '../../conversation/message.js';
+import type { AssistantBlock, JsonObject, JsonValue, ModelStop } from '../../records/message.js';
 import { type Answer, NO_USAGE, settledStop } from '../answer.js';
 import type { ModelDelta, ModelUsage } from '../model.js';
 import { asCount, asList, asObject, asText } from '../read-json.js';

@@ -10,10 +10,10 @@
 import { context, createContextKey, metrics, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { Attributes, Context, Span } from '@opentelemetry/api';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
-import type { ModelAnswer, ModelStepInput, ModelStepResult } from '../../conversation/effects.js';
-import type { RunToolInput, ToolFinished } from '../../conversation/tool-effects.js';
+import type { ModelAnswer, ModelStepInput, ModelStepResult } from '../../conversation/activity-io/effects.js';
+import type { RunToolInput, ToolFinished } from '../../conversation/activity-io/tool-effects.js';
 import type { ConversationEvent } from '../../conversation/event.js';
-import { shownText } from '../../conversation/message.js';
+import { shownText } from '../../records/message.js';
 import type { ModelHook } from '../../models/hooks.js';
 import type { Observed } from '../observer.js';
 import type { Redactor } from '../redact.js';

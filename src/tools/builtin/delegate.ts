@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { LIMITS } from '../../conversation/contract.js';
-import { beginningOf } from '../../conversation/text.js';
+import { LIMITS } from '../../conversation/protocol/contract.js';
+import { beginningOf } from '../../records/text.js';
 import { defineTool } from '../define-tool.js';
 
 export const delegate = defineTool({

@@ -1,7 +1,7 @@
 /** One life of a connection to a server: opened, asked, closed. Answers are checked loosely: what one tool says wrong is that tool's. */
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import type { JsonObject } from '../../conversation/message.js';
+import type { JsonObject } from '../../records/message.js';
 import { boundedFetch } from './bounded-fetch.js';
 import type { Variables } from './expand.js';
 import type { Client, Sdk, Transport } from './sdk.js';

@@ -7,7 +7,7 @@
  * L2  What it has listed stays known while it is away.
  * L3  Its word that its list has changed is noted, and the list is read when somebody asks next: a storm of such words costs nothing.
  */
-import type { JsonObject } from '../../conversation/message.js';
+import type { JsonObject } from '../../records/message.js';
 import { connect, ConnectionFault, type Connection, type Listed } from './connection.js';
 import { expandServer, type Variables } from './expand.js';
 import type { McpServer } from './server-config.js';

@@ -1,7 +1,7 @@
 /** What has been accepted of each server's tools (S34): a tool whose words have changed since does not run. */
 import { z } from 'zod';
 import type { AgentKey, Pins, ToolPin } from '../../stores/store.js';
-import type { JsonObject } from '../../conversation/message.js';
+import type { JsonObject } from '../../records/message.js';
 import { acceptedText, hashOfText, type ServerTool } from './server-tool.js';
 
 export type { AgentKey, Pins, ToolPin } from '../../stores/store.js';

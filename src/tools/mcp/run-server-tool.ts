@@ -1,5 +1,5 @@
 /** A server's tool as one of ours. Whatever the server does is a result that the model reads. */
-import type { JsonObject, JsonValue } from '../../conversation/message.js';
+import type { JsonObject, JsonValue } from '../../records/message.js';
 import { errorText } from '../result-text.js';
 import type { Tool, ToolResult } from '../tool.js';
 import { ServerDown, type ServerLink } from './link.js';

@@ -1,7 +1,7 @@
-import type { Drawn } from '../../../src/cli/drawn.js';
-import { textOfDrawn } from '../../../src/cli/drawn.js';
+import type { Drawn } from '../../../src/cli/terminal/drawn.js';
+import { textOfDrawn } from '../../../src/cli/terminal/drawn.js';
 import { cellsOf, outcomeInWords, renderMeter } from '../../../src/cli/views/context-meter.js';
-import type { ContextIndex } from '../../../src/conversation/contract.js';
+import type { ContextIndex } from '../../../src/conversation/protocol/contract.js';
 import { measure } from './measure.js';
 
 const INDEX: ContextIndex = {

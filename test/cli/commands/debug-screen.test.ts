@@ -1,11 +1,11 @@
 /** The debugger's screen: what stands there follows from a state alone, fits every terminal, and nothing on it moves the cursor. */
-import { createPast } from '../../../src/conversation/past.js';
+import { createPast } from '../../../src/conversation/replay/past.js';
 import { apply } from '../../../src/conversation/apply.js';
-import type { Entry } from '../../../src/conversation/message.js';
-import { createCursor, pressed, showWhole, viewOf } from '../../../src/cli/debug-cursor.js';
-import { readBreakpointLine } from '../../../src/cli/debug-live.js';
-import { chunksOf, pastScene, type DebugScene } from '../../../src/cli/debug-scene.js';
-import { textOfDrawn } from '../../../src/cli/drawn.js';
+import type { Entry } from '../../../src/records/message.js';
+import { createCursor, pressed, showWhole, viewOf } from '../../../src/cli/debug/debug-cursor.js';
+import { readBreakpointLine } from '../../../src/cli/debug/debug-live.js';
+import { chunksOf, pastScene, type DebugScene } from '../../../src/cli/debug/debug-scene.js';
+import { textOfDrawn } from '../../../src/cli/terminal/drawn.js';
 import { renderDebug, type DebugView } from '../../../src/cli/views/debug-screen.js';
 import { eventInWords } from '../../../src/cli/views/event-words.js';
 import { manyTurns } from '../../support/many-turns.js';

@@ -1,7 +1,7 @@
 /** The commands on a scope's memory, as a person runs them: processes of their own, a real Temporal, a worker, a file store. */
 import { appendFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { LineSource } from '../../../src/memory/documents/documents.js';
+import type { LineSource } from '../../../src/records/memory/documents.js';
 import { text } from '../../../src/testing/reply.js';
 import { runPerdura, type Ran } from '../../support/run-perdura.js';
 import { createStage, say } from '../../support/stage.js';

@@ -1,15 +1,15 @@
 import { InvalidArgumentError } from 'commander';
-import { consolidationInWords } from '../../../src/cli/chat-actions.js';
+import { consolidationInWords } from '../../../src/cli/chat/chat-actions.js';
 import { labelOf } from '../../../src/cli/actions/memory-decide.js';
-import type { Drawn } from '../../../src/cli/drawn.js';
-import { textOfDrawn } from '../../../src/cli/drawn.js';
-import { parseInterval } from '../../../src/cli/duration.js';
+import type { Drawn } from '../../../src/cli/terminal/drawn.js';
+import { textOfDrawn } from '../../../src/cli/terminal/drawn.js';
+import { parseInterval } from '../../../src/cli/args/duration.js';
 import { renderHistory, renderMatches } from '../../../src/cli/views/history.js';
 import { renderBlame, renderDiff, renderLog, renderProposals, type CountedChange } from '../../../src/cli/views/memory-document.js';
 import { blame } from '../../../src/memory/documents/blame.js';
-import type { HistoryEntry, LineSource, MemoryChange, Proposal } from '../../../src/memory/documents/documents.js';
-import { diffMemory } from '../../../src/memory/documents/memory-diff.js';
-import { parseMoment } from '../../../src/memory/documents/moment.js';
+import type { HistoryEntry, LineSource, MemoryChange, Proposal } from '../../../src/records/memory/documents.js';
+import { diffMemory } from '../../../src/records/memory/memory-diff.js';
+import { parseMoment } from '../../../src/records/memory/moment.js';
 import { wordsOf } from '../../../src/memory/documents/search-history.js';
 import { measure } from './measure.js';
 

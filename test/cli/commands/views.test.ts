@@ -1,9 +1,9 @@
 import { inWords } from '../../../src/cli/views/healed.js';
-import type { Drawn } from '../../../src/cli/drawn.js';
-import { textOfDrawn } from '../../../src/cli/drawn.js';
-import { parseDuration } from '../../../src/cli/duration.js';
-import { nearestSlip } from '../../../src/cli/nearest.js';
-import { temporalCommand } from '../../../src/cli/temporal-command.js';
+import type { Drawn } from '../../../src/cli/terminal/drawn.js';
+import { textOfDrawn } from '../../../src/cli/terminal/drawn.js';
+import { parseDuration } from '../../../src/cli/args/duration.js';
+import { nearestSlip } from '../../../src/cli/args/nearest.js';
+import { temporalCommand } from '../../../src/cli/session/temporal-command.js';
 import { fit, pad } from '../../../src/cli/views/cells.js';
 import { renderList, shortIds } from '../../../src/cli/views/conversation-list.js';
 import { inspectTurns, renderInspection, wrap, type Inspection } from '../../../src/cli/views/inspection.js';
@@ -11,8 +11,8 @@ import { bar, formatDuration, formatTime } from '../../../src/cli/views/quantiti
 import { createTimeline } from '../../../src/cli/views/timeline.js';
 import { renderTraces, renderTranscript } from '../../../src/cli/views/transcript.js';
 import type { Description, Listed } from '../../../src/client.js';
-import type { FeedEvent, Status, TurnResult } from '../../../src/conversation/contract.js';
-import type { ConversationMessage, Entry } from '../../../src/conversation/message.js';
+import type { FeedEvent, Status, TurnResult } from '../../../src/conversation/protocol/contract.js';
+import type { ConversationMessage, Entry } from '../../../src/records/message.js';
 import { measure } from './measure.js';
 
 const NOW = Date.parse('2026-11-21T12:00:00Z');

@@ -1,5 +1,5 @@
-import { isKept, newFrom, shownWhole } from '../../../src/conversation/citing.js';
-import type { ConversationMessage, ToolResultMessage } from '../../../src/conversation/message.js';
+import { isKept, newFrom, shownWhole } from '../../../src/conversation/context/citing.js';
+import type { ConversationMessage, ToolResultMessage } from '../../../src/records/message.js';
 import { CITED_BYTES, citeOld, frameNew } from '../../../src/memory/channel/cite-results.js';
 import { shownTokensOf, tokensOf } from '../../../src/memory/tokens.js';
 import { answer, calls, result, user } from '../builders.js';

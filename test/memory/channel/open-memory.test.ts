@@ -1,13 +1,13 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Entry } from '../../../src/conversation/message.js';
-import type { AgentMemory, ItemPlace } from '../../../src/memory/channel/agent-memory.js';
+import type { Entry } from '../../../src/records/message.js';
+import type { AgentMemory, ItemPlace } from '../../../src/records/memory/agent-memory.js';
 import { itemId } from '../../../src/memory/channel/item-id.js';
 import { keepItems } from '../../../src/memory/channel/items-of-entries.js';
 import { openMemory } from '../../../src/memory/channel/open-memory.js';
 import { sharedMemory, snapshotMemory } from '../../../src/memory/channel/shared-memory.js';
-import { createFileStore } from '../../../src/stores/file.js';
+import { createFileStore } from '../../../src/stores/file/index.js';
 import type { Store } from '../../../src/stores/store.js';
 import { aConversation } from '../../stores/builders.js';
 import { calls, conversation, result, user } from '../builders.js';

@@ -5,7 +5,7 @@ import {
   type CompactedResult,
   type CompactionPlugins,
 } from '../../../src/memory/channel/compaction-plugin.js';
-import type { JsonValue } from '../../../src/conversation/message.js';
+import type { JsonValue } from '../../../src/records/message.js';
 
 const failures: string[] = [];
 const compactors = (own: CompactionPlugins = {}) =>

@@ -1,5 +1,5 @@
-import type { JsonValue } from '../../../src/conversation/message.js';
-import { TransformRefused, type MemoryTransform } from '../../../src/memory/channel/agent-memory.js';
+import type { JsonValue } from '../../../src/records/message.js';
+import { TransformRefused, type MemoryTransform } from '../../../src/records/memory/agent-memory.js';
 import { PART_CHARACTERS, transformed } from '../../../src/memory/channel/transforms.js';
 
 const TEXT = Array.from({ length: 100 }, (_, i) => `line ${i} of the ledger`).join('\n');

@@ -1,4 +1,4 @@
-import type { HistoryEntry } from '../../../src/memory/documents/documents.js';
+import type { HistoryEntry } from '../../../src/records/memory/documents.js';
 import { searchHistory, wordsOf, type HistoryQuery } from '../../../src/memory/documents/search-history.js';
 
 async function* newestFirst(...texts: string[]): AsyncGenerator<HistoryEntry> {

@@ -2,10 +2,10 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import { createServer as createTcpServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { gzipSync, createGzip, brotliCompressSync } from 'node:zlib';
-import type { JsonObject } from '../../../src/conversation/message.js';
-import { createFetchUrl, fetchUrl, type FetchSettings } from '../../../src/tools/builtin/fetch-url.js';
-import { isPublicAddress } from '../../../src/tools/builtin/public-address.js';
-import { readablePage } from '../../../src/tools/builtin/readable-page.js';
+import type { JsonObject } from '../../../src/records/message.js';
+import { createFetchUrl, fetchUrl, type FetchSettings } from '../../../src/tools/builtin/web/fetch-url.js';
+import { isPublicAddress } from '../../../src/tools/builtin/web/public-address.js';
+import { readablePage } from '../../../src/tools/builtin/web/readable-page.js';
 import { RESULT_BYTES } from '../../../src/tools/result-text.js';
 import type { Tool, ToolContext } from '../../../src/tools/tool.js';
 import { toolContext } from '../tool-context.js';

@@ -15,10 +15,10 @@ import {
 } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import type { JsonObject } from '../../../src/conversation/message.js';
-import { createEditFile, editFile } from '../../../src/tools/builtin/edit-file.js';
-import { readFile } from '../../../src/tools/builtin/read-file.js';
-import { createWriteFile, FILE_BYTES, writeFile } from '../../../src/tools/builtin/write-file.js';
+import type { JsonObject } from '../../../src/records/message.js';
+import { createEditFile, editFile } from '../../../src/tools/builtin/files/edit-file.js';
+import { readFile } from '../../../src/tools/builtin/files/read-file.js';
+import { createWriteFile, FILE_BYTES, writeFile } from '../../../src/tools/builtin/files/write-file.js';
 import type { Tool, ToolResult } from '../../../src/tools/tool.js';
 import { enterWorkspace } from '../../../src/tools/workspace.js';
 import { CANARY, createPlace, toolContext, type Place } from '../tool-context.js';

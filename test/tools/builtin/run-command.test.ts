@@ -3,11 +3,11 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { JsonObject } from '../../../src/conversation/message.js';
-import type { CommandLimits } from '../../../src/tools/builtin/command-supervisor.js';
-import { findWrappers, type Wrappers } from '../../../src/tools/builtin/command-wrappers.js';
-import { createRunCommand, runCommand } from '../../../src/tools/builtin/run-command.js';
-import { createSupervisor } from '../../../src/tools/builtin/supervised.js';
+import type { JsonObject } from '../../../src/records/message.js';
+import type { CommandLimits } from '../../../src/tools/builtin/command/command-supervisor.js';
+import { findWrappers, type Wrappers } from '../../../src/tools/builtin/command/command-wrappers.js';
+import { createRunCommand, runCommand } from '../../../src/tools/builtin/command/run-command.js';
+import { createSupervisor } from '../../../src/tools/builtin/command/supervised.js';
 import { RESULT_BYTES } from '../../../src/tools/result-text.js';
 import type { Tool, ToolContext } from '../../../src/tools/tool.js';
 import { CANARY, createPlace, toolContext, type Place } from '../tool-context.js';
@@ -233,8 +233,8 @@ describe.each(modes)('processes, %s', (_, wrappers) => {
     const seconds = unique();
     const script = `
       require(${JSON.stringify(join(process.cwd(), 'test', 'stores', 'register-swc.cjs'))});
-      const { createRunCommand } = require(${JSON.stringify(join(process.cwd(), 'src/tools/builtin/run-command.ts'))});
-      const { createSupervisor } = require(${JSON.stringify(join(process.cwd(), 'src/tools/builtin/supervised.ts'))});
+      const { createRunCommand } = require(${JSON.stringify(join(process.cwd(), 'src/tools/builtin/command/run-command.ts'))});
+      const { createSupervisor } = require(${JSON.stringify(join(process.cwd(), 'src/tools/builtin/command/supervised.ts'))});
       createRunCommand({ supervisor: createSupervisor(${JSON.stringify(wrappers)}) }).run(
         { command: 'bash', args: ['-c', 'trap "" TERM HUP; setsid sleep ${seconds} & sleep ${seconds}'] },
         { workspace: ${JSON.stringify(place.workspace)}, signal: new AbortController().signal },

@@ -1,0 +1,218 @@
+/**
+ * The `compact` step: older turns become an episode and facts, and a new epoch begins on them (seed 000, section 10.1). Every
+ * write has an id of its own, so a second attempt changes nothing; what the conversation sees changes only with the result.
+ */
+import { Context, log } from '@temporalio/activity';
+import type { AgentConfig } from '../../agents/agent-config.js';
+import type { CompactInput, Compacted, UncompactInput } from '../../conversation/activity-io/compaction-effects.js';
+import { shownText, type Entry, type JsonValue } from '../../records/message.js';
+import { slotsOf, withSlot } from '../../records/slots.js';
+import { addUsage } from '../../records/usage.js';
+import { beginningOf } from '../../records/text.js';
+import { withBodies } from '../../memory/bodies.js';
+import { compactWith, createCompactorRegistry, WORKING_FLOW_COMPACTOR, type Compactor } from '../../memory/compaction/compactor.js';
+import { memoryBundle } from '../../memory/compaction/snapshot.js';
+import { summaryJsonSchema } from '../../memory/compaction/summary-answer.js';
+import { compactionWindow } from '../../memory/compaction/window.js';
+import { withProvenance } from '../../memory/consolidation/provenance.js';
+import { isForgotten, redactor } from '../../memory/documents/forgetting.js';
+import { factsBatch } from '../../memory/facts-batch.js';
+import { episodesInSight } from '../../memory/prefix.js';
+import { learnFacts } from '../../memory/learn-facts.js';
+import { byAge, episodicId } from '../../records/memory/items.js';
+import type { Ask } from '../../memory/compaction/summary.js';
+import { retrieve } from '../../memory/retrieval.js';
+import { shownTokensOf } from '../../memory/tokens.js';
+import { tokenCounterFor } from '../../models/token-counter.js';
+import type { ConversationKey, EpisodeRecord, Store } from '../../stores/store.js';
+import { createAsker, type Asker } from '../ask-model.js';
+import { readHealed } from './context.js';
+import { performEffect, type Done } from '../effect.js';
+import { startHeartbeat } from '../heartbeat.js';
+import type { ActivityDependencies } from '../index.js';
+import { hashOf, keyOf } from '../key.js';
+import type { CompactionRecord } from '../../records/episodes.js';
+
+const SUMMARY_TOKENS = 4_096;
+const GOAL_CHARACTERS = 500;
+
+export async function compact(dependencies: ActivityDependencies, input: CompactInput): Promise<Compacted> {
+  const activity = Context.current();
+  const stopHeartbeat = startHeartbeat(activity);
+  try {
+    const { persisted: _, ...result } = await performEffect<Compacted & { readonly persisted: boolean }>(dependencies.store, {
+      key: keyOf(input.identity),
+      claim: { id: `compact_${String(input.attempt).padStart(4, '0')}`, hash: inputsHash(input) },
+      work: () => makeMemory(dependencies, input, activity),
+      // Nobody fences a compaction: one that comes too late is not looked at.
+      fenced: () => ({ kind: 'nothing-to-compact', epoch: input.epoch, persisted: true }),
+    });
+    return result as Compacted;
+  } finally {
+    stopHeartbeat();
+  }
+}
+
+function inputsHash({ session, leftOut, context, currentTurn }: CompactInput): string {
+  return hashOf([session, leftOut, context, currentTurn]);
+}
+
+/** The `uncompact` step: the next request is what it would have been. A few writes, each harmless when repeated. */
+export async function uncompact(store: Store, { identity, move, epoch, episode, archived }: UncompactInput): Promise<void> {
+  const key = keyOf(identity);
+  // By their batch: a store that was healed meanwhile may have given its facts other numbers.
+  const batch = factsBatch(key, epoch);
+  const learnt = (await store.facts.list(key)).facts.filter((fact) => fact.batch === batch).map(({ id }) => id);
+  await Promise.all([store.episodes.remove(key, episode), store.facts.remove(key, learnt), store.entries.restore(key, archived, move)]);
+}
+
+async function makeMemory(
+  dependencies: ActivityDependencies,
+  input: CompactInput,
+  activity: Context,
+): Promise<Done<Compacted & { readonly persisted: boolean }>> {
+  const { store } = dependencies;
+  const { identity, epoch, number, session } = input;
+  const key = keyOf(identity);
+  const entries = await entriesOf(dependencies, key, input);
+  const window = compactionWindow(entries, { ...(input.currentTurn === null ? {} : { currentTurn: input.currentTurn }) });
+  if (window.turnIds.length === 0) return { result: { kind: 'nothing-to-compact', epoch, persisted: true } };
+
+  const task = {
+    goal: input.task?.goal || goalIn(await beginningOfSession(store, key, session, window.entries)),
+    openTasks: input.task?.openTasks ?? [],
+  };
+  const known = (await store.facts.list(key)).facts;
+  const told = (await episodesOf(store, key, session)).find(({ id }) => id !== episodicId(number));
+  const { config, model, ask, askForSummary, spent } = await createSummarizer(dependencies, input, activity);
+  const whole = await Promise.all(window.entries.map(async (entry) => ({ ...entry, message: await withBodies(store, key, entry) })));
+  const given = { ...task, progress: told?.summary ?? '', knownFacts: known.map(({ fact }) => fact) };
+  const summary = await compactWith(compactorOf(dependencies, config), {
+    ...given,
+    entries: whole,
+    signal: activity.cancellationSignal,
+    ask,
+    askForSummary,
+  });
+  const { method, compactor, failure } = summary;
+  if (failure !== undefined) log.warn('the summarizer was not of use', { method, compactor, reason: failure });
+
+  const ts = Date.now() / 1000;
+  const tombstones = await store.documents.forgotten(key);
+  const redacted = { ...summary.episodic, summary: redactor(tombstones, key.scope)(summary.episodic.summary) };
+  const episode = { id: episodicId(number), ts, turn_ids: window.turnIds, ...redacted };
+  const batch = factsBatch(key, epoch);
+  const source = { conversation: key.conversation, turn_ids: window.turnIds };
+  // What only a tool said is nothing that the scope knows: it waits for a person.
+  const { proposed } = withProvenance({
+    currentMemory: '',
+    memoryUpdate: summary.semantic.map(({ fact }) => fact).join('\n'),
+    entries: whole,
+    conversation: key.conversation,
+    trustedTools: new Set(config.memory.trustedTools),
+  });
+  const waiting = new Set(proposed.map(({ line }) => line));
+  const facts = summary.semantic.filter(({ fact }) => !waiting.has(fact)).map((fact) => ({ ts, ...fact }));
+  const added = await learnFacts(store, key, batch, facts, source);
+  const open = proposed.filter(({ line }) => !isForgotten(line, tombstones, key.scope)).map((line) => ({ ...line, ts }));
+  if (open.length > 0) await store.documents.propose(key, batch, open);
+  const [episodes, scope] = await Promise.all([episodesOf(store, key, session), store.facts.list(key)]);
+  // Ours stands there already where an attempt before this one has come so far.
+  const all = episodes.some(({ id }) => id === episode.id) ? episodes : [{ ...episode, session, epoch, slots: window.slots }, ...episodes];
+  const text = memoryBundle({ ...retrieve(all, scope.facts), ...task });
+  const { count } = await tokenCounterFor(input.model);
+  const tokensOf = (some: readonly Entry[]): number =>
+    shownTokensOf(
+      some.map(({ message }) => message),
+      count,
+    );
+  const keptTokens = tokensOf(window.kept);
+  const made: CompactionRecord = {
+    inputsHash: hashOf([whole, given]),
+    compactor,
+    method,
+    model,
+    ...(failure === undefined ? {} : { failure }),
+    tokensBefore: tokensOf(window.entries) + keptTokens,
+    tokensAfter: count(text) + keptTokens,
+  };
+  await store.episodes.add(key, { ...episode, session, epoch, slots: window.slots, made });
+  const { ref } = await store.bodies.put(key, text);
+  await store.entries.archive(key, window.slots, input.move);
+
+  const usage = spent();
+  const result: Compacted & { readonly persisted: boolean } = {
+    kind: 'compacted',
+    life: identity.life,
+    epoch,
+    kept: window.kept.reduce<readonly (readonly [number, number])[]>((ranges, { slot }) => withSlot(ranges, slot), []),
+    archived: window.slots,
+    turns: window.turnIds,
+    task,
+    base: { ref, text },
+    episode,
+    facts: added.filter((fact) => fact.batch === batch).map(({ batch: _batch, source: _source, ...fact }) => fact),
+    method,
+    record: made,
+    tokensBefore: made.tokensBefore,
+    tokensAfter: made.tokensAfter,
+    usage,
+    persisted: true,
+  };
+  log.info('older turns became memory', { turns: window.turnIds.length, method, compactor, ...usage });
+  return { result, usage: usage as unknown as JsonValue };
+}
+
+/** In the order of the context; what the store has lost for good is left out of what is summarized. */
+async function entriesOf(dependencies: ActivityDependencies, key: ConversationKey, { leftOut, context }: CompactInput): Promise<Entry[]> {
+  const entries = await readHealed(dependencies, key, slotsOf([...leftOut, ...context]));
+  return entries.filter((entry) => entry !== undefined);
+}
+
+/** The model that summarizes, and what it has cost. One that cannot be had is no reason to fail: rules summarize then. */
+async function createSummarizer(
+  { models, agents }: ActivityDependencies,
+  { identity, model, agentHash }: CompactInput,
+  activity: Context,
+): Promise<Asker & { readonly config: AgentConfig; readonly model: string; readonly askForSummary: Ask }> {
+  const { config } = await agents(identity.agent, identity.scope, agentHash);
+  const name = config.context.summaryModel ?? model;
+  const maxTokens = Math.min(SUMMARY_TOKENS, config.maxTokens);
+  const answerSchema = { name: 'summary', schema: summaryJsonSchema() };
+  const asking = { model: () => models(name), name, activity, maxTokens };
+  const [plain, bySchema] = [createAsker(asking), createAsker({ ...asking, answerSchema })];
+  return { config, model: name, ask: plain.ask, askForSummary: bySchema.ask, spent: () => addUsage(plain.spent(), bySchema.spent()) };
+}
+
+/** An agent that names one which is not here had no turn; its file may have changed since. */
+function compactorOf({ compactors = createCompactorRegistry() }: ActivityDependencies, { context }: AgentConfig): Compactor | undefined {
+  const name = context.compactor ?? WORKING_FLOW_COMPACTOR;
+  const found = compactors.find(name);
+  if (!found && name !== WORKING_FLOW_COMPACTOR) log.warn('there is no such compactor; the default makes memory', { compactor: name });
+  return found;
+}
+
+/** The entries that a session began with: summarized long ago, or still here. */
+async function beginningOfSession(
+  store: Store,
+  key: ConversationKey,
+  session: number,
+  entries: readonly Entry[],
+): Promise<readonly Entry[]> {
+  const episodes = await episodesOf(store, key, session);
+  const first = episodes.at(-1)?.slots[0]?.[0];
+  if (first === undefined) return entries;
+  return (await store.entries.read(key, [first])).flatMap((entry) => entry ?? []);
+}
+
+/** Without those of turns that a rewind has cut; newest first. */
+async function episodesOf(store: Store, key: ConversationKey, session: number): Promise<readonly EpisodeRecord[]> {
+  const { episodes } = await store.episodes.list(key, { session });
+  return episodes.length === 0 ? episodes : episodesInSight(episodes, await store.lives.cuts(key)).sort(byAge);
+}
+
+/** Design section 4: the session's first user message, unless the agent has said otherwise. */
+function goalIn(entries: readonly Entry[]): string {
+  const first = entries.find(({ message }) => message.role === 'user');
+  return first?.message.role === 'user' ? beginningOf(shownText(first.message.text), GOAL_CHARACTERS) : '';
+}

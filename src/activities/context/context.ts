@@ -1,0 +1,175 @@
+/** What a model call sees: the entries of the context, in order, with every text at hand. */
+import { log } from '@temporalio/activity';
+import { isKept } from '../../conversation/context/citing.js';
+import type { ConversationMessage, Entry } from '../../records/message.js';
+import { slotsOf, type SlotRange } from '../../records/slots.js';
+import { hasBodies, withBodies } from '../../memory/bodies.js';
+import type { CitedMessage } from '../../memory/channel/cite-results.js';
+import { MessageTooLarge, selectMessages } from '../../memory/select-messages.js';
+import { estimateMessageTokens, tokensOf, type CountTokens } from '../../memory/tokens.js';
+import { ModelFailure } from '../../models/model.js';
+import { withoutForgotten } from '../../memory/documents/forgetting.js';
+import { NO_MEMORY_VERSION } from '../../records/memory/memory-version.js';
+import type { ConversationKey } from '../../stores/store.js';
+import { countHeal } from '../../telemetry/metrics.js';
+import { healMemory } from '../memory/heal-memory.js';
+import type { ActivityDependencies } from '../index.js';
+
+/** A message and when it came, in epoch seconds; null where it is lost. */
+export interface Said {
+  readonly message: ConversationMessage;
+  readonly ts: number | null;
+}
+
+/** How long results are shown; absent: as they are. */
+export interface Citing {
+  /** Before any text is read. In the order of `messages`. */
+  readonly citeOld: (messages: readonly ConversationMessage[]) => Promise<readonly CitedMessage[]>;
+  readonly frameNew: (messages: readonly ConversationMessage[]) => readonly ConversationMessage[];
+}
+
+/** A gap is healed from history. What cannot be is named in its place, in words that the model can read. */
+export async function loadContext(
+  dependencies: ActivityDependencies,
+  key: ConversationKey,
+  ranges: readonly SlotRange[],
+  citing: Promise<Citing | undefined>,
+): Promise<Said[]> {
+  const slots = slotsOf(ranges);
+  const entries = await readHealed(dependencies, key, slots);
+  const said = entries.map((entry, i) => entry?.message ?? placeholder(slots[i] ?? 0));
+  const { citeOld, frameNew } = (await citing) ?? SHOWN_WHOLE;
+  const cited = await citeOld(said);
+  const messages = cited.map(({ message }) => message);
+  const long = entries.flatMap((entry, i) => (entry && cited[i]?.needsText && hasBodies(entry) ? [{ entry, i }] : []));
+  await Promise.all(long.map(async ({ entry, i }) => (messages[i] = await withBodies(dependencies.store, key, entry))));
+  return frameNew(messages).map((message, i) => ({ message, ts: entries[i]?.ts ?? null }));
+}
+
+/** Without a memory channel nothing says that a result is kept elsewhere. */
+const SHOWN_WHOLE: Citing = {
+  citeOld: async (messages) => messages.map((message) => ({ message, needsText: true })),
+  frameNew: (messages) =>
+    messages.map((message) => {
+      if (!isKept(message)) return message;
+      const { item: _, ...plain } = message;
+      return plain;
+    }),
+};
+
+/** Entries as they are, after healing when one is missing. */
+export async function readHealed(
+  dependencies: ActivityDependencies,
+  key: ConversationKey,
+  slots: readonly number[],
+): Promise<(Entry | undefined)[]> {
+  const { store } = dependencies;
+  const entries = await store.entries.read(key, slots);
+  const missing = slots.filter((_, i) => !entries[i]).length;
+  if (missing === 0) return entries;
+  await healFromHistory(dependencies, key, `${missing} entries`);
+  return store.entries.read(key, slots);
+}
+
+/**
+ * What is left of earlier epochs, and the facts: one message before all others. A store that was emptied has lost it with the
+ * messages: what heals those, `context`, is waited for, so that one healing does for both.
+ */
+export async function loadBase(
+  dependencies: ActivityDependencies,
+  key: ConversationKey,
+  { ref, forgotten }: { readonly ref: string | null; readonly forgotten: number },
+  context: Promise<unknown>,
+): Promise<ConversationMessage[]> {
+  if (ref === null) return [];
+  const text = await bodyHealed(dependencies, key, ref, context);
+  if (text === undefined) return [{ role: 'user', text: '[What was remembered of the earlier conversation was lost by the store.]' }];
+  if (forgotten === 0) return [{ role: 'user', text }];
+  // Written before it was to be forgotten; the epoch goes on without it.
+  const left = withoutForgotten(text, await dependencies.store.documents.forgotten(key), key.scope);
+  return left.trim() === '' ? [] : [{ role: 'user', text: left }];
+}
+
+/** What is left of messages that the window has let go; '' when there is none. */
+export async function loadRecap(
+  dependencies: ActivityDependencies,
+  key: ConversationKey,
+  { ref, forgotten }: { readonly ref: string | undefined; readonly forgotten: number },
+  context: Promise<unknown>,
+): Promise<string> {
+  const text = ref === undefined ? '' : ((await bodyHealed(dependencies, key, ref, context)) ?? '');
+  return forgotten === 0 ? text : withoutForgotten(text, await dependencies.store.documents.forgotten(key), key.scope);
+}
+
+async function bodyHealed(
+  dependencies: ActivityDependencies,
+  key: ConversationKey,
+  ref: string,
+  context: Promise<unknown>,
+): Promise<string | undefined> {
+  const read = (): Promise<string | undefined> => dependencies.store.bodies.get(key, ref);
+  let text = await read();
+  if (text === undefined) {
+    await context;
+    text = await read();
+  }
+  if (text === undefined) {
+    await healFromHistory(dependencies, key, 'what this epoch begins with');
+    text = await read();
+  }
+  return text;
+}
+
+/** MEMORY.md as it was at the turn's start. A version that stays lost is the one that there is now. */
+export async function loadMemory(
+  { store, rememberedBy, lostMemories }: ActivityDependencies,
+  key: ConversationKey,
+  version: string | undefined,
+): Promise<string> {
+  if (version === undefined || version === NO_MEMORY_VERSION) return '';
+  const text = await store.documents.memoryText(key, version);
+  if (text !== undefined) return text;
+  // Once: a version that a person had made by hand is in no history.
+  if (lostMemories?.has(version) !== true) await healMemory(store, rememberedBy, key, { isLost: true });
+  lostMemories?.add(version);
+  return (await store.documents.memoryText(key, version)) ?? (await store.documents.memory(key)).text;
+}
+
+async function healFromHistory({ heal }: ActivityDependencies, key: ConversationKey, lost: string): Promise<void> {
+  if (!heal) return;
+  log.warn('the store has lost traces: healing from history', { lost });
+  const healed = await heal(key);
+  countHeal(healed);
+  log.info('healed from history', { ...healed });
+}
+
+/** The guard of seed 002: what is left out is said, and its traces are kept. Throws ModelFailure `too-large` when one message alone is too much. */
+export function fitting(messages: readonly ConversationMessage[], budget: number, count: CountTokens): readonly ConversationMessage[] {
+  // Nearly always, and no tokenizer makes more tokens of a text than it has bytes.
+  if (tokensOf(messages, mostTokens) <= budget || tokensOf(messages, count) <= budget) return messages;
+  try {
+    const { selected, overflow } = selectMessages(messages, budget, (message) => estimateMessageTokens(message, count));
+    if (!overflow) return selected;
+    const { droppedCount, estimatedDroppedTokens } = overflow;
+    log.warn('the context did not fit: its beginning was left out', { droppedCount, estimatedDroppedTokens });
+    return [
+      {
+        role: 'user',
+        text: `[${droppedCount} earlier messages are left out here, because they did not fit. They are kept in the traces.]`,
+      },
+      ...selected,
+    ];
+  } catch (error) {
+    if (error instanceof MessageTooLarge) throw new ModelFailure('too-large', error.message, { cause: error });
+    throw error;
+  }
+}
+
+/** A character of UTF-16 takes three bytes at most. */
+function mostTokens({ length }: string): number {
+  return length * 3;
+}
+
+function placeholder(slot: number): ConversationMessage {
+  return { role: 'user', text: `[Message ${slot} of this conversation was lost by the store and could not be rebuilt from its history.]` };
+}

@@ -1,0 +1,107 @@
+/**
+ * The `open-origin` step: a life begins with turns of another one. No effect of theirs is run again and nothing of them is copied: they
+ * are read where they lie. Every write counts once, so a second attempt changes nothing.
+ */
+import { Context, log } from '@temporalio/activity';
+import type { OpenedOrigin, OpenOriginInput, RetoldEpisode } from '../../conversation/activity-io/lineage-effects.js';
+import type { SharedSlots } from '../../records/lives.js';
+import { slotsOf } from '../../records/slots.js';
+import { turnId } from '../../records/turn-id.js';
+import { bodiesOf } from '../../memory/bodies.js';
+import { countMessages } from '../../memory/consolidation/conversation-entries.js';
+import { rangesOf, slotsIn, sortedRanges, type Past, type Prefix } from '../../memory/prefix.js';
+import { MAX_EPISODIC_ITEMS } from '../../memory/retrieval.js';
+import type { ConversationKey, Store } from '../../stores/store.js';
+import { startHeartbeat } from '../heartbeat.js';
+import type { ActivityDependencies } from '../index.js';
+import { keyOf } from '../key.js';
+import { readPrefix, resume } from './past.js';
+
+/** Lives that one life reads from: of a longer line the oldest are copied after all. */
+const MOST_SHARED = 16;
+
+export async function openOrigin(dependencies: ActivityDependencies, { identity, origin }: OpenOriginInput): Promise<OpenedOrigin> {
+  const stopHeartbeat = startHeartbeat(Context.current());
+  try {
+    const { store } = dependencies;
+    const key = keyOf(identity);
+    const { kind, conversation, life, run, turn } = origin;
+    const parent: ConversationKey = { ...key, conversation, life };
+    const { past, prefix } = await readPrefix(dependencies, { key: parent, run, turn }, identity);
+
+    const shared = slotsIn(prefix.line);
+    const inContext = new Set(slotsIn(prefix.context));
+    const sources = await sourcesOf(store, parent, run, shared);
+    for (const surplus of sources.slice(MOST_SHARED)) await copy(store, parent, key, slotsOf(surplus.slots));
+    const resumed = await resume(store, key, prefix);
+    const episodes = toRetold(prefix);
+    for (const { episode, ...place } of episodes) await store.episodes.add(key, { ...episode, ...place, epoch: 0 });
+    // Last: with it the life has a past, and that is whole.
+    const beginning = {
+      v: 1,
+      kind,
+      of: { conversation, life },
+      turn: prefix.turn.number,
+      shared: sources.slice(0, MOST_SHARED),
+      archived: sortedRanges(shared.filter((slot) => !inContext.has(slot))),
+    } as const;
+    await store.lives.begin(key, beginning);
+    log.info('began with turns of another life', { of: conversation, turn: turnId(prefix.turn.number), turns: prefix.line.length });
+    return {
+      ...resumed,
+      life: identity.life,
+      beginning,
+      slot: shared.reduce((most, slot) => Math.max(most, slot), 0),
+      session: prefix.turn.session,
+      turns: prefix.line.length,
+      inContext: prefix.context.length,
+      episodes,
+      window: kind === 'resume' ? notRemembered(prefix, past) : [],
+      attributes: (await dependencies.hasSearchAttributes?.()) ? 'registered' : 'missing',
+    };
+  } finally {
+    stopHeartbeat();
+  }
+}
+
+/** Where the shared entries lie: the parent's own, and those that it shares itself. The parent comes first. */
+async function sourcesOf(
+  store: Store,
+  parent: ConversationKey,
+  run: string | undefined,
+  shared: readonly number[],
+): Promise<readonly SharedSlots[]> {
+  const left = new Set(shared);
+  const inherited = ((await store.lives.beginning(parent))?.shared ?? []).flatMap((source): SharedSlots[] => {
+    const slots = slotsOf(source.slots).filter((slot) => left.delete(slot));
+    return slots.length === 0 ? [] : [{ ...source, slots: sortedRanges(slots) }];
+  });
+  const { conversation, life, scope } = parent;
+  const own = { conversation, life, scope, ...(run === undefined ? {} : { run }), slots: sortedRanges(left) };
+  return left.size === 0 ? inherited : [own, ...inherited];
+}
+
+async function copy(store: Store, from: ConversationKey, to: ConversationKey, slots: readonly number[]): Promise<void> {
+  const entries = (await store.entries.read(from, slots)).flatMap((entry) => entry ?? []);
+  for (const ref of new Set(entries.flatMap(bodiesOf))) {
+    const text = await store.bodies.get(from, ref);
+    if (text !== undefined) await store.bodies.put(to, text);
+  }
+  await store.entries.append(to, entries);
+}
+
+/** As many as a snapshot shows. */
+function toRetold({ episodes, turn }: Prefix): RetoldEpisode[] {
+  return episodes.slice(0, MAX_EPISODIC_ITEMS).map(({ session: _session, epoch: _epoch, slots, ...episode }) => ({
+    episode,
+    session: turn.session,
+    slots,
+  }));
+}
+
+/** What the last life did not get to: it is archived only once long-term memory has it, or it became a summary. */
+function notRemembered({ context }: Prefix, { archived }: Past): OpenedOrigin['window'] {
+  const away = new Set(slotsOf(archived));
+  const left = context.filter(({ entries }) => !entries.every(({ slot }) => away.has(slot)));
+  return left.map((turn) => ({ turn: turn.number, messages: countMessages(turn.entries), slots: rangesOf([turn]) }));
+}

@@ -1,0 +1,148 @@
+/**
+ * What `open-origin` and `rewind` share: a life's past, healed where it is not whole, and what goes on from one of its turns.
+ *
+ * P1  What the store has lost comes back first: nothing begins with half of a past.
+ * P2  What is to be forgotten is in no text that is made here.
+ */
+import { log } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/common';
+import type { ConversationIdentity } from '../../conversation/activity-io/effects.js';
+import type { Resumption } from '../../conversation/activity-io/lineage-effects.js';
+import type { Task } from '../../records/episodes.js';
+import { shownText, type Entry } from '../../records/message.js';
+import { turnId, turnNumber } from '../../records/turn-id.js';
+import { beginningOf } from '../../records/text.js';
+import { memoryBundle } from '../../memory/compaction/snapshot.js';
+import { toConversationEntries } from '../../memory/consolidation/conversation-entries.js';
+import { recapOf } from '../../memory/consolidation/recap.js';
+import { redactor } from '../../memory/documents/forgetting.js';
+import { itemNumber } from '../../records/memory/items.js';
+import { readPages } from '../../memory/past-life.js';
+import { prefixOf, rangesOf, turnsOf, type Past, type PastTurn, type Prefix } from '../../memory/prefix.js';
+import { retrieve } from '../../memory/retrieval.js';
+import { estimateStringTokens, tokensOf } from '../../memory/tokens.js';
+import type { ConversationKey, Store } from '../../stores/store.js';
+import { countHeal } from '../../telemetry/metrics.js';
+import type { ActivityDependencies } from '../index.js';
+
+const GOAL_CHARACTERS = 500;
+
+export async function readPast(store: Store, key: ConversationKey): Promise<Past> {
+  const [{ entries }, cuts, { episodes }, archived] = await Promise.all([
+    readPages(store, key),
+    store.lives.cuts(key),
+    store.episodes.list(key),
+    store.entries.archived(key),
+  ]);
+  return { entries, cuts, episodes, archived };
+}
+
+export interface Wanted {
+  readonly key: ConversationKey;
+  /** From which its history is found; 'latest' for the life that runs. Undefined: there is none any more. */
+  readonly run: string | undefined;
+  /** Undefined: the last one. */
+  readonly turn: string | undefined;
+}
+
+/** P1. Refuses a turn that there is not, in words that say which there are. */
+export async function readPrefix(
+  dependencies: ActivityDependencies,
+  { key, run, turn }: Wanted,
+  { agent, scope }: ConversationIdentity,
+): Promise<{ readonly past: Past; readonly prefix: Prefix }> {
+  const { store } = dependencies;
+  const window = (await dependencies.agents(agent, scope)).config.memory.memoryWindow;
+  let past = await readPast(store, key);
+  const wanted = (): number => (turn === undefined ? lastTurn(past.entries) : turnNumber(turn));
+  let prefix = prefixOf(past, wanted(), { window });
+  if ((!prefix || !looksWhole(prefix, past)) && run !== undefined && dependencies.heal) {
+    log.warn('the store has lost turns: healing from history', { conversation: key.conversation });
+    await dependencies.heal(key, run === 'latest' ? undefined : run).then(countHeal, (error: unknown) => {
+      log.warn('the history cannot be read', { conversation: key.conversation, reason: String(error) });
+    });
+    past = await readPast(store, key);
+    prefix = prefixOf(past, wanted(), { window });
+  }
+  if (prefix) return { past, prefix };
+  const numbers = turnsOf(past.entries).map(({ number }) => number);
+  const known =
+    numbers.length === 0
+      ? 'the store has no turn of it'
+      : `its turns are ${turnId(Math.min(...numbers))} to ${turnId(Math.max(...numbers))}`;
+  const attempted = turn === undefined ? `cannot go on from ${key.conversation}` : `${key.conversation} has no ${turn}`;
+  throw ApplicationFailure.nonRetryable(`${attempted}: ${known}; \`perdura show ${key.conversation}\` shows them`, 'unknown-turn');
+}
+
+/** What stands before the context and what else goes on; the texts lie in the store when it is done. */
+export async function resume(store: Store, key: ConversationKey, prefix: Prefix): Promise<Resumption> {
+  const { context, session, episodes, trimmed } = prefix;
+  const [{ facts }, tombstones] = await Promise.all([store.facts.list(key), store.documents.forgotten(key)]);
+  const redact = redactor(tombstones, key.scope); // P2
+  const task = taskIn(session);
+  const told = episodes.map((episode) => ({ ...episode, summary: redact(episode.summary) }));
+  const goal = task?.goal || goalIn(session);
+  const about = episodes.length === 0 ? {} : { goal: redact(goal), openTasks: task?.openTasks ?? [] };
+  const text = memoryBundle({ ...retrieve(told, facts), ...about });
+  const since = session[0]?.entries[0]?.ts ?? 0;
+  const recap = redact(recapOf(toConversationEntries(entriesOf(trimmed)), { createdAt: new Date(since * 1000).toISOString() }));
+  const messages = entriesOf(context).map(({ message }) => message);
+  return {
+    context: rangesOf(context),
+    ...(text === '' ? {} : { base: { ref: (await store.bodies.put(key, text)).ref, text } }),
+    ...(recap === '' ? {} : { recap: { ref: (await store.bodies.put(key, recap)).ref, text: recap } }),
+    task: task ?? (episodes.length === 0 ? null : { goal, openTasks: [] }),
+    episodes: [],
+    compactions: episodes.reduce((most, { id }) => Math.max(most, itemNumber(id)), 0),
+    tokens: tokensOf(messages) + estimateStringTokens(text) + estimateStringTokens(recap),
+  };
+}
+
+export function entriesOf(turns: readonly PastTurn[]): Entry[] {
+  return turns.flatMap(({ entries }) => entries);
+}
+
+/** Heals for nothing at worst: a message that was sent twice leaves a gap in the numbers too. */
+function looksWhole({ line }: Prefix, { cuts }: Past): boolean {
+  // Where turns were cut, the numbers go on after them.
+  const isDense = cuts.length > 0 || line.every(({ number }, i) => number === i + 1);
+  return isDense && line.slice(0, -1).every(isWhole);
+}
+
+/** A turn begins with a message, and each call has its result. */
+function isWhole({ entries }: PastTurn): boolean {
+  if (!entries.some(({ message }) => message.role === 'user')) return false;
+  const results = new Set(entries.flatMap(({ message }) => (message.role === 'tool' ? [message.callId] : [])));
+  return entries.every(
+    ({ message }) =>
+      message.role !== 'assistant' || message.blocks.every((block) => block.kind !== 'tool-call' || results.has(block.callId)),
+  );
+}
+
+function lastTurn(entries: readonly Entry[]): number {
+  return turnsOf(entries).at(-1)?.number ?? 0;
+}
+
+/** As the tool `set_task` has pinned it last. */
+function taskIn(turns: readonly PastTurn[]): Task | null {
+  const entries = entriesOf(turns);
+  const done = new Set(entries.flatMap(({ message }) => (message.role === 'tool' && message.outcome === 'ok' ? [message.callId] : [])));
+  for (const { message } of entries.reverse()) {
+    if (message.role !== 'assistant') continue;
+    for (const block of [...message.blocks].reverse()) {
+      if (block.kind !== 'tool-call' || block.name !== 'set_task' || !done.has(block.callId)) continue;
+      const { goal, openTasks } = (block.input ?? {}) as { readonly goal?: unknown; readonly openTasks?: unknown };
+      return {
+        goal: typeof goal === 'string' ? goal.trim() : '',
+        openTasks: Array.isArray(openTasks) ? openTasks.filter((task): task is string => typeof task === 'string') : [],
+      };
+    }
+  }
+  return null;
+}
+
+/** Design section 4: the session's first user message, unless the agent has said otherwise. */
+function goalIn(turns: readonly PastTurn[]): string {
+  const first = entriesOf(turns).find(({ message }) => message.role === 'user');
+  return first?.message.role === 'user' ? beginningOf(shownText(first.message.text), GOAL_CHARACTERS) : '';
+}

@@ -1,0 +1,67 @@
+/** `care`: duplicates are merged and what is stale is pruned while nobody talks; by the rules of every consolidation. */
+import { Context } from '@temporalio/activity';
+import type { MemoryUpdate } from '../../conversation/activity-io/memory-effects.js';
+import type { Cared } from '../../conversation/protocol/memory-contract.js';
+import { nearDuplicateFacts, withoutDuplicateLines } from '../../memory/consolidation/care.js';
+import { tendMemory } from '../../memory/consolidation/consolidate.js';
+import { careJsonSchema } from '../../memory/consolidation/prompt.js';
+import { withProvenance } from '../../memory/consolidation/provenance.js';
+import { withoutForgotten } from '../../memory/documents/forgetting.js';
+import { createAsker } from '../ask-model.js';
+import { memoryAnswerTokens } from '../model-step/budget.js';
+import { configOf } from './consolidate.js';
+import { startHeartbeat } from '../heartbeat.js';
+import type { ActivityDependencies } from '../index.js';
+import { scopeKey } from '../key.js';
+
+export interface CareInput {
+  readonly scope: string;
+  readonly agent: string;
+}
+
+export async function care(
+  dependencies: ActivityDependencies,
+  { scope, agent }: CareInput,
+): Promise<Cared & { readonly update: MemoryUpdate | null }> {
+  const activity = Context.current();
+  const stopHeartbeat = startHeartbeat(activity);
+  const { store, agents, models, defaultModel } = dependencies;
+  try {
+    const key = scopeKey(scope);
+    const [memory, tombstones, config, known] = await Promise.all([
+      store.documents.memory(key),
+      store.documents.forgotten(key),
+      configOf(agents, agent, scope),
+      store.facts.list(key),
+    ]);
+    const facts = nearDuplicateFacts(known.facts);
+    await store.facts.remove(key, facts);
+    const model = config.memory.consolidationModel ?? config.model ?? defaultModel;
+    const maxTokens = memoryAnswerTokens(config, model);
+    const answerSchema = { name: 'memory', schema: careJsonSchema };
+    const { ask: run } = createAsker({ model: () => models(model), name: model, activity, maxTokens, answerSchema });
+    const single = withoutDuplicateLines(memory.text);
+    const tended =
+      single.trim() === '' ? undefined : await tendMemory(run, { currentMemory: single, maxMemorySize: config.memory.maxMemorySize });
+    const better = (tended?.kind === 'done' ? tended.memoryUpdate : undefined) ?? single;
+    const { text, added } = withProvenance({
+      conversation: `memory:${scope}`,
+      currentMemory: memory.text,
+      memoryUpdate: withoutForgotten(better, tombstones, scope),
+      entries: [],
+      trustedTools: new Set(),
+    });
+    const bytesBefore = Buffer.byteLength(memory.text);
+    const bytesAfter = Buffer.byteLength(text);
+    const changed = text !== memory.text;
+    return {
+      kind: changed || facts.length > 0 ? 'cared' : 'nothing-to-do',
+      bytesBefore,
+      bytesAfter,
+      facts,
+      update: changed ? { from: memory.version, text, added } : null,
+    };
+  } finally {
+    stopHeartbeat();
+  }
+}

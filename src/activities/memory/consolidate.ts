@@ -1,0 +1,137 @@
+/**
+ * `consolidate`: a model reads what was said and what is remembered, and says what is to be remembered (seed 001,
+ * ConsolidationService). An effect of the conversation that asked: what a model was paid for is not asked again. Writes nothing that
+ * a prompt or a person sees; that is `remember`.
+ */
+import { Context, log } from '@temporalio/activity';
+import { AgentConfigError } from '../../agents/load-agent.js';
+import { agentConfigSchema, type AgentConfig } from '../../agents/agent-config.js';
+import type { ConsolidateInput, Consolidated } from '../../conversation/activity-io/memory-effects.js';
+import type { Entry, JsonValue } from '../../records/message.js';
+import { slotsOf } from '../../records/slots.js';
+import { withBodies } from '../../memory/bodies.js';
+import { isForgotten, redactor, withoutForgotten } from '../../memory/documents/forgetting.js';
+import { consolidate as ask } from '../../memory/consolidation/consolidate.js';
+import { toConversationEntries } from '../../memory/consolidation/conversation-entries.js';
+import { consolidationJsonSchema } from '../../memory/consolidation/prompt.js';
+import { withProvenance } from '../../memory/consolidation/provenance.js';
+import { rawFallback } from '../../memory/consolidation/raw-fallback.js';
+import type { ConversationKey } from '../../stores/store.js';
+import { createAsker } from '../ask-model.js';
+import { ModelFailure } from '../../models/model.js';
+import { inputBudget, memoryAnswerTokens } from '../model-step/budget.js';
+import { readHealed } from '../context/context.js';
+import { performEffect, type Done } from '../effect.js';
+import { healMemory } from './heal-memory.js';
+import { startHeartbeat } from '../heartbeat.js';
+import type { ActivityDependencies } from '../index.js';
+import { hashOf, scopeKey } from '../key.js';
+
+/** Fewer than the usual four: not every language is that thrifty. */
+const CHARACTERS_PER_TOKEN = 3;
+const LEAST_CHARACTERS = 4_000;
+const MOST_HALVED = 4;
+
+type Persisted = Consolidated & { readonly persisted: boolean };
+
+export async function consolidate(dependencies: ActivityDependencies, { scope, request }: ConsolidateInput): Promise<Consolidated> {
+  const activity = Context.current();
+  const key: ConversationKey = { ...scopeKey(scope), conversation: request.conversation, life: request.life };
+  const stopHeartbeat = startHeartbeat(activity);
+  try {
+    const { persisted: _, ...result } = await performEffect<Persisted>(dependencies.store, {
+      key,
+      claim: { id: `consolidate/${request.requestId}`, hash: hashOf([request.session, request.slots]) },
+      work: () => askForMemory(dependencies, key, request, activity),
+      // Nobody fences a consolidation.
+      fenced: () => ({ kind: 'nothing-to-do', persisted: true }),
+    });
+    return result as Consolidated;
+  } finally {
+    stopHeartbeat();
+  }
+}
+
+async function askForMemory(
+  dependencies: ActivityDependencies,
+  key: ConversationKey,
+  request: ConsolidateInput['request'],
+  activity: Context,
+): Promise<Done<Persisted>> {
+  const { store, agents, models, defaultModel } = dependencies;
+  const read = await readHealed(dependencies, key, slotsOf(request.slots));
+  const whole = await Promise.all(
+    read
+      .flatMap((entry) => (entry ? [entry] : []))
+      .map(async (entry): Promise<Entry> => ({ ...entry, message: await withBodies(store, key, entry) })),
+  );
+  const messages = toConversationEntries(whole);
+  if (messages.length === 0) return { result: { kind: 'nothing-to-do', persisted: true } };
+  await healMemory(store, dependencies.rememberedBy, key);
+  const [memory, tombstones, config] = await Promise.all([
+    store.documents.memory(key),
+    store.documents.forgotten(key),
+    configOf(agents, request.agent, key.scope),
+  ]);
+  const redact = redactor(tombstones, key.scope);
+  const model = config.memory.consolidationModel ?? (request.model === '' ? (config.model ?? defaultModel) : request.model);
+  const answerSchema = { name: 'memory', schema: consolidationJsonSchema };
+  const maxTokens = memoryAnswerTokens(config, model);
+  const { ask: run, spent } = createAsker({ model: () => models(model), name: model, activity, maxTokens, answerSchema });
+  const entries = messages.map((message) => ({ ...message, content: redact(message.content) }));
+  const answered = await askWithLess(inputBudget({ ...config, maxTokens }, model) * CHARACTERS_PER_TOKEN, (maxCharacters) =>
+    ask(run, { entries, currentMemory: memory.text, maxMemorySize: config.memory.maxMemorySize, maxCharacters }),
+  );
+  const usage = spent();
+  const done = (result: Consolidated): Done<Persisted> => ({
+    result: { ...result, persisted: true },
+    usage: usage as unknown as JsonValue,
+  });
+  if (answered.kind === 'unusable') {
+    log.warn('the model’s consolidation was of no use', { conversation: key.conversation, reason: answered.reason });
+    return done({ kind: 'unusable', reason: answered.reason, fallback: rawFallback(entries), usage });
+  }
+  const { historyEntry, memoryUpdate } = answered;
+  const history = historyEntry === undefined ? null : redact(historyEntry);
+  if (memoryUpdate === undefined) return done({ kind: 'done', history, update: null, proposed: [], usage });
+  const sources = withProvenance({
+    conversation: key.conversation,
+    currentMemory: memory.text,
+    memoryUpdate: withoutForgotten(memoryUpdate, tombstones, key.scope),
+    entries: whole,
+    trustedTools: new Set(config.memory.trustedTools),
+  });
+  log.info('consolidated', { conversation: key.conversation, messages: messages.length, method: answered.method, ...usage });
+  return done({
+    kind: 'done',
+    history,
+    update: sources.text === memory.text ? null : { from: memory.version, text: sources.text, added: sources.added },
+    proposed: sources.proposed.filter(({ line }) => !isForgotten(line, tombstones, key.scope)),
+    usage,
+  });
+}
+
+/** Estimates are estimates: a model that says it was given too much is asked with half of it. */
+async function askWithLess<T>(
+  characters: number,
+  question: (maxCharacters: number) => Promise<T>,
+): Promise<T | { kind: 'unusable'; reason: string }> {
+  for (let most = characters, halved = 0; ; most /= 2, halved++) {
+    try {
+      return await question(Math.max(LEAST_CHARACTERS, Math.floor(most)));
+    } catch (error) {
+      if (!(error instanceof ModelFailure) || !['too-large', 'context-full'].includes(error.kind)) throw error;
+      if (halved === MOST_HALVED) return { kind: 'unusable', reason: error.message };
+    }
+  }
+}
+
+/** An agent whose files cannot be used now is no reason to lose what was said: the defaults do. */
+export async function configOf(agents: ActivityDependencies['agents'], agent: string, scope: string): Promise<AgentConfig> {
+  try {
+    return (await agents(agent, scope)).config;
+  } catch (error) {
+    if (error instanceof AgentConfigError) return agentConfigSchema.parse({});
+    throw error;
+  }
+}

@@ -1,0 +1,46 @@
+/**
+ * `remember`: what a consolidation has made is written: HISTORY first, then MEMORY.md, then what waits for a person. Each once per id,
+ * so that a second attempt changes nothing. A MEMORY.md that somebody has changed meanwhile is merged, not overwritten.
+ */
+import { log } from '@temporalio/activity';
+import type { MemoryUpdate, Remembered, RememberInput } from '../../conversation/activity-io/memory-effects.js';
+import { mergeMemory } from '../../memory/consolidation/merge.js';
+import type { Tombstone } from '../../records/memory/documents.js';
+import { isForgotten, redactor, withoutForgotten } from '../../memory/documents/forgetting.js';
+import type { ScopeKey, Store } from '../../stores/store.js';
+import { scopeKey } from '../key.js';
+import { replaceMemory } from './replace-memory.js';
+
+/** `at`: when it was, in epoch milliseconds, for what is written again. */
+export async function remember(store: Store, input: RememberInput, at: number = Date.now()): Promise<Remembered> {
+  const key = scopeKey(input.scope);
+  const ts = at / 1000;
+  const { id, history, update, proposed } = input;
+  const tombstones = await store.documents.forgotten(key);
+  if (history) {
+    // What was forgotten while the model was asked does not come back.
+    const text = redactor(tombstones, key.scope)(history.text);
+    await store.documents.appendHistory(key, { id, kind: history.kind, ts, text });
+  }
+  const version = update ? await write(store, key, input, { update, tombstones, ts }) : (await store.documents.memory(key)).version;
+  const open = proposed.filter(({ line }) => !isForgotten(line, tombstones, key.scope)).map((line) => ({ ...line, ts }));
+  if (open.length > 0) await store.documents.propose(key, id, open);
+  log.info('remembered', { scope: input.scope, id, version, proposed: proposed.length });
+  return { version };
+}
+
+async function write(
+  { documents }: Store,
+  key: ScopeKey,
+  { id, cause }: RememberInput,
+  { update, tombstones, ts }: { readonly update: MemoryUpdate; readonly tombstones: readonly Tombstone[]; readonly ts: number },
+): Promise<string> {
+  const base = await documents.memoryText(key, update.from);
+  const lines = update.added.filter(({ line }) => !isForgotten(line, tombstones, key.scope));
+  const { version } = await replaceMemory(documents, key, { id, ts, cause }, (current) => {
+    const isOurs = current.version === update.from || base === undefined;
+    const merged = isOurs ? update.text : mergeMemory({ base, theirs: current.text, ours: update.text });
+    return { text: withoutForgotten(merged, tombstones, key.scope), lines };
+  });
+  return version;
+}

@@ -1,0 +1,39 @@
+/** How long a prompt may be (seed 000, section 10): `input_budget = max_context_tokens - max_output_tokens - safety_margin`. */
+import { modelLimits, safetyMarginOf } from '../../models/registry.js';
+import type { Thresholds } from '../../conversation/activity-io/effects.js';
+import type { AgentConfig } from '../../agents/agent-config.js';
+
+/** A budget that leaves no room is somebody's mistake; the smallest still lets the model say so. */
+const SMALLEST = 1_000;
+const LARGEST_MEMORY_ANSWER = 16_384;
+
+export function inputBudget({ context, maxTokens }: AgentConfig, model: string): number {
+  const known = modelLimits(model);
+  const most = context.maxTokens ?? known.contextTokens;
+  const margin = context.safetyMargin ?? (context.maxTokens === undefined ? known.safetyMargin : safetyMarginOf(context.maxTokens));
+  return Math.max(SMALLEST, most - maxTokens - margin);
+}
+
+/** Of a whole MEMORY.md and an entry of HISTORY: as much as that may be, as the model gives, and as leaves room for the question. */
+export function memoryAnswerTokens({ context }: AgentConfig, model: string): number {
+  const known = modelLimits(model);
+  const most = context.maxTokens ?? known.contextTokens;
+  return Math.max(SMALLEST, Math.min(LARGEST_MEMORY_ANSWER, known.maxOutputTokens, Math.floor(most / 4)));
+}
+
+/** Design section 4: all limits scale by `min(1, input_budget / truncation)`. */
+export function thresholdsOf(config: AgentConfig, model: string, offered: readonly { readonly name: string }[]): Thresholds {
+  const { thresholds, autoCompactEnabled } = config.context;
+  const scale = Math.min(1, inputBudget(config, model) / thresholds.truncation);
+  return {
+    soft: Math.floor(thresholds.soft * scale),
+    hard: Math.floor(thresholds.hard * scale),
+    truncation: Math.floor(thresholds.truncation * scale),
+    autoCompact: autoCompactEnabled,
+    suggests: offered.some(({ name }) => name === 'compact_context'),
+  };
+}
+
+export function compactionRatio({ context }: AgentConfig, model: string): number {
+  return context.compactionRatio ?? modelLimits(model).compactionRatio;
+}

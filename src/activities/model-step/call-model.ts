@@ -1,0 +1,186 @@
+/** A model step's call: load the context, call, stream to the feed, commit answer and cost. */
+import { Context, log } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/common';
+import { answerIn } from '../../records/answer.js';
+import type { FeedEvent, TurnResult } from '../../conversation/protocol/contract.js';
+import type { ConversationIdentity, MemorySettings, ModelAnswer, ModelStepResult } from '../../conversation/activity-io/effects.js';
+import { assistantEntry } from '../../conversation/activity-io/entries.js';
+import type { AssistantBlock, JsonValue, ModelStop, Usage } from '../../records/message.js';
+import type { SlotRange } from '../../records/slots.js';
+import { addUsage } from '../../records/usage.js';
+import type { ConversationKey } from '../../stores/store.js';
+import { ModelInterrupted, type ModelDelta, type ModelResponse } from '../../models/model.js';
+import { costUsd } from '../../models/registry.js';
+import { runHooks, type HookedCall } from '../../models/hooks.js';
+import { withLongBlocksStored } from '../../memory/bodies.js';
+import { countModelFailure, countRetry } from '../../telemetry/metrics.js';
+import { usageTracking } from '../../telemetry/usage-tracking.js';
+import { performEffect, type Done, type Reserved } from '../effect.js';
+import { createFeedWriter, type FeedWriter } from '../feed-writer.js';
+import { wasStopped } from '../heartbeat.js';
+import type { ActivityDependencies } from '../index.js';
+import { keyOf } from '../key.js';
+import { misfitOf } from './misfit.js';
+import { planCalls } from './plan-calls.js';
+import { prepareRequest, type PreparedRequest } from './prepare-request.js';
+import { withToolsOf } from './tool-format.js';
+
+/** A call as it is to be made, with the settings that hold for it. */
+export interface CallToMake {
+  readonly identity: ConversationIdentity;
+  readonly session: number;
+  readonly turn: string;
+  readonly call: string;
+  readonly slot: number;
+  readonly seq: number;
+  readonly context: readonly SlotRange[];
+  readonly base: string | null;
+  readonly recap?: string | undefined;
+  readonly memory: Pick<MemorySettings, 'version' | 'forgotten'>;
+  readonly agentHash: string;
+  readonly model: string;
+  readonly firstToolCall: number;
+  readonly output?: string;
+  readonly soFar: { readonly usage: Usage; readonly toolCalls: number };
+}
+
+/** What the ledger has of a call: the answer, and what its step had found. */
+export interface CommittedCall extends Pick<ModelStepResult, 'configured' | 'base' | 'citations'> {
+  readonly answer: ModelAnswer;
+  readonly persisted: boolean;
+}
+
+export async function callModel(
+  dependencies: ActivityDependencies,
+  {
+    input,
+    found,
+    reserved,
+  }: { readonly input: CallToMake; readonly found: Pick<CommittedCall, 'configured' | 'base'>; readonly reserved: Reserved },
+): Promise<CommittedCall> {
+  const activity = Context.current();
+  const key = keyOf(input.identity);
+  const feed = createFeedWriter(dependencies.store.feed, key);
+  const done = await performEffect<CommittedCall>(dependencies.store, {
+    key,
+    claim: reserved.claim,
+    reserved,
+    work: async ({ id, earlier }) => {
+      if (earlier > 0) feed.publish({ kind: 'reset', turn: input.turn, call: input.call, attempt: id });
+      const prepared = await prepareRequest(dependencies, key, input);
+      const { result: answer, ...rest } = await ask(dependencies, { input, key, activity, feed, attempt: id }, prepared);
+      // What was said comes before the news that it is all.
+      const said = await feed.rest(`${input.call}/${id}`);
+      const end = endsTurn(answer, activity) ? [{ id: `${input.call}/end`, event: endOf(input, answer) }] : [];
+      const { citations } = prepared;
+      return {
+        ...rest,
+        result: { ...found, ...(citations.length > 0 && { citations }), answer, persisted: true },
+        publish: [...said, ...end],
+      };
+    },
+    fenced: (finished) => ({
+      ...found,
+      persisted: true,
+      answer: { ...(finished?.result.answer ?? answerOf(input, [], 'interrupted', NOTHING, 0)), fenced: true },
+    }),
+  });
+  return { ...done, answer: { ...done.answer, persisted: done.persisted } };
+}
+
+interface Attempt {
+  readonly input: CallToMake;
+  readonly key: ConversationKey;
+  readonly activity: Context;
+  readonly feed: FeedWriter;
+  /** An id that no other attempt has: readers tell a retried stream by it. */
+  readonly attempt: string;
+}
+
+async function ask(
+  { store, models, modelTimeouts, hooks = [] }: ActivityDependencies,
+  { input, key, activity, feed, attempt }: Attempt,
+  { request, config, offered, prefix, schema }: PreparedRequest,
+): Promise<Done<ModelAnswer>> {
+  const { turn, call, model } = input;
+  const hooked: HookedCall = { conversation: key.conversation, turn, call, model };
+  const all = [usageTracking, ...hooks];
+
+  countRetry(activity.info);
+  await runHooks(all, (hook) => hook.beforeInvoke?.(request.messages, request, hooked), tellOfHook);
+  const response = await withToolsOf(models(model), model, config)
+    .stream(request, {
+      signal: activity.cancellationSignal,
+      onDelta: (delta) => publishDelta(feed, delta, { turn, call, attempt }),
+      ...modelTimeouts,
+      ...(config.limits.modelTimeoutMs === undefined ? {} : { totalMs: config.limits.modelTimeoutMs }),
+    })
+    .catch((error: unknown) => {
+      countModelFailure(error, activity.info);
+      return keptOf(error, activity);
+    });
+
+  await runHooks(all, (hook) => hook.afterInvoke?.(request.messages, response, hooked), tellOfHook);
+  const usage: Usage = { ...response.usage, costUsd: costUsd(model, response.usage) };
+  log.info('model answered', { model, stop: response.stop, ...usage });
+  const named = withOurCallIds(response.blocks, input);
+  const blocks = await withLongBlocksStored(store, key, named);
+  const result: ModelAnswer = {
+    ...answerOf(input, blocks, response.stop, usage, Date.now()),
+    prefix,
+    plans: planCalls(named, offered, config, input.identity.agent),
+  };
+  const misfit = schema && response.stop === 'end' ? misfitOf(textOf(response.blocks), schema) : undefined;
+  const checked: ModelAnswer = { ...result, ...(misfit === undefined ? {} : { misfit }) };
+  const entry = assistantEntry(checked, input.seq);
+  return { result: checked, ...(entry ? { entry } : {}), usage: usage as unknown as JsonValue };
+}
+
+function tellOfHook(hook: string, error: unknown): void {
+  log.warn('a hook failed, and the call goes on without it', { hook, error: error instanceof Error ? error.message : String(error) });
+}
+
+/** A person's stop keeps what was complete; the worker's own end is somebody else's chance. */
+function keptOf(error: unknown, activity: Context): ModelResponse {
+  if (!(error instanceof ModelInterrupted)) throw error;
+  if (wasStopped(activity)) return { blocks: error.blocks, stop: 'interrupted', usage: error.usage };
+  throw ApplicationFailure.retryable('the worker is shutting down; another attempt goes on', 'worker-shutdown');
+}
+
+function textOf(blocks: readonly AssistantBlock[]): string {
+  return blocks.flatMap((block) => (block.kind === 'text' && typeof block.text === 'string' ? [block.text] : [])).join('\n\n');
+}
+
+/** Ids are ours; the provider's are its own business. Numbered through the turn. */
+function withOurCallIds(blocks: readonly AssistantBlock[], { turn, firstToolCall }: CallToMake): AssistantBlock[] {
+  let number = firstToolCall;
+  return blocks.map((block) => (block.kind === 'tool-call' ? { ...block, callId: `${turn}/c${number++}` } : block));
+}
+
+function answerOf(input: CallToMake, blocks: readonly AssistantBlock[], stop: ModelStop, usage: Usage, at: number): ModelAnswer {
+  const { session, turn, call, slot, model, identity } = input;
+  return { life: identity.life, session, turn, call, slot, ts: at / 1000, model, blocks, stop, usage, plans: [], persisted: true };
+}
+
+function publishDelta(feed: FeedWriter, delta: ModelDelta, ids: { turn: string; call: string; attempt: string }): void {
+  if (delta.kind !== 'tool-call') feed.publish({ kind: delta.kind, ...ids, text: delta.text });
+}
+
+/** The workflow ends the turn on such an answer and needs no step for it, so the news is given with the commit. */
+function endsTurn({ stop, misfit }: ModelAnswer, activity: Context): boolean {
+  return stop === 'end' && misfit === undefined && !activity.cancellationSignal.aborted;
+}
+
+function endOf({ turn, soFar }: CallToMake, answer: ModelAnswer): JsonValue {
+  const result: TurnResult = {
+    turnId: turn,
+    ...(answerIn(answer.blocks) ?? { text: '' }),
+    stopReason: 'end',
+    usage: addUsage(soFar.usage, answer.usage),
+    toolCalls: soFar.toolCalls,
+  };
+  const event: FeedEvent = { kind: 'turn-finished', turn, result };
+  return event as unknown as JsonValue;
+}
+
+const NOTHING: Usage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, costUsd: 0 };

@@ -1,0 +1,143 @@
+/**
+ * How a model call shows long results. With `memory.compactWithModel` what stands for one is made by a model in the first call after
+ * the one that showed it, once, and stored, so that it stays the same bytes.
+ */
+import { Context, log } from '@temporalio/activity';
+import pLimit from 'p-limit';
+import type { AgentConfig } from '../../agents/agent-config.js';
+import { isKept, newFrom, type KeptResult } from '../../conversation/context/citing.js';
+import { shownText, type ConversationMessage } from '../../records/message.js';
+import { textOf } from '../../memory/bodies.js';
+import { MEMORY_TOOLS } from '../../records/memory/agent-memory.js';
+import { citeOld, frameNew } from '../../memory/channel/cite-results.js';
+import { compactByModel } from '../../memory/channel/compact-by-model.js';
+import type { ConversationKey } from '../../stores/store.js';
+import { createAsker } from '../ask-model.js';
+import { inputBudget } from './budget.js';
+import type { Citing } from '../context/context.js';
+import type { CallToMake } from './call-model.js';
+import type { ActivityDependencies } from '../index.js';
+import { hasMemoryChannel } from '../tools/offered-tools.js';
+
+const CITATION_TOKENS = 512;
+const AT_ONCE = 4;
+/** Milliseconds for all of one call; what is not there by then is the plugin's. */
+const PATIENCE_MS = 30_000;
+const NONE: ReadonlyMap<string, string> = new Map();
+
+export interface MadeCitation {
+  readonly callId: string;
+  readonly citation: string;
+}
+
+export interface CitingWanted {
+  readonly input: CallToMake;
+  readonly config: AgentConfig;
+  /** Told of each that a model has made. */
+  readonly made: (citation: MadeCitation) => void;
+}
+
+/** Undefined where the agent has no memory channel. */
+export function citingFor(
+  dependencies: ActivityDependencies,
+  key: ConversationKey,
+  { input, config, made }: CitingWanted,
+): Citing | undefined {
+  if (!hasMemoryChannel(config, dependencies.tools)) return undefined;
+  const budget = inputBudget(config, input.model);
+  return {
+    citeOld: async (messages) =>
+      citeOld(messages, config.memory.compactWithModel ? await madeByModel(dependencies, key, { input, config, made, messages }) : NONE),
+    frameNew: (messages) => frameNew(messages, budget),
+  };
+}
+
+interface Making extends CitingWanted {
+  readonly messages: readonly ConversationMessage[];
+}
+
+/** By call. */
+async function madeByModel(
+  dependencies: ActivityDependencies,
+  key: ConversationKey,
+  { input, config, made, messages }: Making,
+): Promise<ReadonlyMap<string, string>> {
+  const { store } = dependencies;
+  const old = messages
+    .slice(0, newFrom(messages))
+    .filter((message): message is KeptResult => isKept(message) && !MEMORY_TOOLS.includes(message.name));
+  if (old.length === 0) return NONE;
+  const callIds = old.map(({ callId }) => callId);
+  const known = await store.items.citations(key, callIds);
+  const missing = old.filter((_, i) => known[i] === undefined);
+  if (missing.length === 0) return toMap(callIds, known);
+  const goal = goalIn(messages);
+  const patience = AbortSignal.timeout(PATIENCE_MS);
+  const ask = asker(dependencies, input, config, patience);
+  const few = pLimit(AT_ONCE);
+  await Promise.all(missing.map((message) => few(() => make(dependencies, key, { message, goal, config, ask, tell: made }))));
+  // The first that was stored counts, whoever made it.
+  return toMap(callIds, await store.items.citations(key, callIds));
+}
+
+async function make(
+  { store }: ActivityDependencies,
+  key: ConversationKey,
+  {
+    message,
+    goal,
+    config,
+    ask,
+    tell,
+  }: {
+    readonly message: KeptResult;
+    readonly goal: string;
+    readonly config: AgentConfig;
+    readonly ask: ReturnType<typeof asker>;
+    readonly tell: CitingWanted['made'];
+  },
+): Promise<void> {
+  const { callId, name, item } = message;
+  const prompt = config.memory.compactionPrompt;
+  const asked = {
+    goal,
+    action: name,
+    result: await textOf(store, key, message.text),
+    memoryId: item.id,
+    ...(prompt !== undefined && { prompt }),
+  };
+  const made = await compactByModel(ask, asked).catch((error: unknown) => {
+    if (Context.current().cancellationSignal.aborted) throw error;
+    log.warn('the model that compacts results was not of use: the plugin’s citation stands', {
+      tool: name,
+      reason: error instanceof Error ? error.message : String(error),
+    });
+    return undefined;
+  });
+  // Also that it was of no use: a citation that came later would change what has been sent.
+  await store.items.cite(key, callId, made ?? '');
+  tell({ callId, citation: made ?? '' });
+}
+
+function asker({ models }: ActivityDependencies, { model }: CallToMake, config: AgentConfig, patience: AbortSignal) {
+  const name = config.context.summaryModel ?? model;
+  const activity = Context.current();
+  const { ask } = createAsker({
+    model: () => models(name),
+    name,
+    activity,
+    signal: patience,
+    maxTokens: Math.min(CITATION_TOKENS, config.maxTokens),
+  });
+  return ask;
+}
+
+/** The newest thing that a person has asked for. */
+function goalIn(messages: readonly ConversationMessage[]): string {
+  const asked = messages.findLast(({ role }) => role === 'user');
+  return asked?.role === 'user' ? shownText(asked.text) : '';
+}
+
+function toMap(callIds: readonly string[], citations: readonly (string | undefined)[]): ReadonlyMap<string, string> {
+  return new Map(callIds.flatMap((callId, i) => (citations[i] ? [[callId, citations[i]] as const] : [])));
+}

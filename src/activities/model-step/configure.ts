@@ -1,0 +1,104 @@
+/** An agent's settings, as its files, the worker and the scope's memory say them at the start of a turn. */
+import { createHash } from 'node:crypto';
+import { AgentConfigError } from '../../agents/load-agent.js';
+import type { AgentConfig } from '../../agents/agent-config.js';
+import type { AgentSettings, Configured, ConfigureRequest } from '../../conversation/activity-io/effects.js';
+import { checkCompactor, createCompactorRegistry, UnknownCompactor } from '../../memory/compaction/compactor.js';
+import type { MemoryText } from '../../records/memory/documents.js';
+import { NO_MEMORY_VERSION } from '../../records/memory/memory-version.js';
+import { ModelFailure } from '../../models/model.js';
+import { splitModel } from '../../models/registry.js';
+import { tokenCounterFor } from '../../models/token-counter.js';
+import { DocumentRefused, type ConversationKey } from '../../stores/store.js';
+import { UnknownTools } from '../../tools/registry.js';
+import { compactionRatio, inputBudget, thresholdsOf } from './budget.js';
+import { fixedTokens } from './fixed-tokens.js';
+import type { ActivityDependencies } from '../index.js';
+import { systemPrompt } from './system-prompt.js';
+import { toolsOf } from '../tools/tools-of.js';
+
+const HAND_OVER = { events: 3_000, bytes: 2 * 1024 * 1024, updates: 1_500 };
+
+/** What cannot be used is an answer, for the person who wrote the files; what may pass is thrown. */
+export async function configure(
+  dependencies: ActivityDependencies,
+  key: ConversationKey,
+  agent: string,
+  request: ConfigureRequest,
+): Promise<Configured> {
+  try {
+    const settings = await settingsOf(dependencies, key, agent, request);
+    return settings.hash === request.knownHash ? { kind: 'unchanged' } : { kind: 'settings', settings };
+  } catch (error) {
+    if (error instanceof AgentConfigError) return { kind: 'unusable', type: error.kind, message: error.message };
+    if (error instanceof UnknownTools || error instanceof UnknownCompactor)
+      return { kind: 'unusable', type: 'bad-config', message: `agent "${agent}": ${error.message}` };
+    if (error instanceof DocumentRefused) return { kind: 'unusable', type: 'bad-memory', message: error.message };
+    if (error instanceof ModelFailure) return { kind: 'unusable', type: error.kind, message: error.message };
+    throw error;
+  }
+}
+
+/** Where the version that was known is gone, the store has lost it: it stays, and the model call, which has time, brings it back. */
+async function currentMemory(
+  { store, lostMemories }: Pick<ActivityDependencies, 'store' | 'lostMemories'>,
+  key: ConversationKey,
+  known: string | undefined,
+): Promise<MemoryText> {
+  const memory = await store.documents.memory(key);
+  if (known === undefined || known === NO_MEMORY_VERSION || known === memory.version || lostMemories?.has(known)) return memory;
+  return (await store.documents.memoryText(key, known)) === undefined ? { version: known, text: '' } : memory;
+}
+
+async function settingsOf(
+  dependencies: ActivityDependencies,
+  key: ConversationKey,
+  name: string,
+  request: ConfigureRequest,
+): Promise<AgentSettings> {
+  const { agents, defaultModel, store, lostMemories, notify, compactors = createCompactorRegistry() } = dependencies;
+  const [agent, { version, text }, forgotten] = await Promise.all([
+    agents(name, key.scope),
+    currentMemory({ store, lostMemories }, key, request.knownMemory),
+    store.documents.forgotten(key),
+  ]);
+  const { config, hash } = agent;
+  const model = request.model ?? config.model ?? defaultModel;
+  splitModel(model);
+  checkCompactor(compactors, config.context.compactor);
+  // A server is not waited for here; the model call waits, once.
+  const [{ offered }, { by, count }] = await Promise.all([toolsOf(dependencies, key, agent, { patienceMs: 0 }), tokenCounterFor(model)]);
+  const { handOver } = config.limits;
+  const notifies = notify !== undefined;
+  const settings = {
+    agentHash: hash.slice(0, 16),
+    model,
+    maxTokens: config.maxTokens,
+    maxToolRounds: config.limits.maxToolRounds,
+    contextBudget: inputBudget(config, model),
+    compactionRatio: compactionRatio(config, model),
+    fixedTokens: fixedTokens(systemPrompt(agent, text), offered, count),
+    ...(by !== 'estimate' && { tokenizer: by }),
+    handOver: { ...HAND_OVER, ...handOver },
+    thresholds: thresholdsOf(config, model, offered),
+    ...budgetOf(config),
+    ...(notifies && { notifies }),
+    memory: {
+      window: config.memory.memoryWindow,
+      keep: config.memory.keepCount,
+      timeoutMs: config.memory.consolidationTimeout,
+      version,
+      forgotten: forgotten.length,
+    },
+  };
+  // What a server's tools are, no file says.
+  const changing =
+    agent.servers.length === 0 ? '' : JSON.stringify(offered.map(({ name, description, inputSchema }) => [name, description, inputSchema]));
+  const ofAll = createHash('sha256').update(hash).update(JSON.stringify(settings)).update(changing).digest('hex').slice(0, 16);
+  return { hash: ofAll, ...settings };
+}
+
+function budgetOf({ limits: { maxCostUsd, maxTokens } }: AgentConfig): Pick<AgentSettings, 'budget'> {
+  if (maxCostUsd === undefined && maxTokens === undefined) return {};
+  return { budget: { ...(maxCostUsd === undefined ? {} : { maxCostUsd }), ...(maxTokens === undefined ? {} : { maxTokens }) } };
+}

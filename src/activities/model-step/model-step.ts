@@ -1,0 +1,213 @@
+/**
+ * The `model-step`: write, run the tools that ride, decide, call; each part looks first whether a person has stopped the turn.
+ *
+ * M1  Each part stands in the ledger under its own id: another attempt repeats nothing that was committed, and pays no call twice.
+ * M2  A store that is away when the step begins fails it; after that nothing expected is thrown, or finished tools would never enter
+ *     history. A model that fails for a passing reason is tried again by Temporal first: what was done by then is in the ledger.
+ * M3  What the step finds is in its result, and in the ledger with the answer.
+ * M4  A model reads results where they lie: while the store does not have one of them it is not called, and the next step writes it.
+ */
+import { randomUUID } from 'node:crypto';
+import { Context, log } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/common';
+import { obstacleTo, type CallNumbers } from '../../conversation/activity-io/call-gate.js';
+import { withResultCounted } from '../../conversation/context/citing.js';
+import type {
+  CallSettings,
+  Configured,
+  DeferReason,
+  ModelStepInput,
+  ModelStepResult,
+  RidingTool,
+  StepFailure,
+} from '../../conversation/activity-io/effects.js';
+import { toolEntry } from '../../conversation/activity-io/entries.js';
+import { isTransient } from '../../records/failure-kinds.js';
+import { estimateTokens } from '../../records/token-usage.js';
+import type { RunToolInput, ToolFinished } from '../../conversation/activity-io/tool-effects.js';
+import { addUsage } from '../../records/usage.js';
+import { memoryBundle } from '../../memory/compaction/snapshot.js';
+import { retrieve } from '../../memory/retrieval.js';
+import type { ConversationKey, Store } from '../../stores/store.js';
+import { callModel, type CommittedCall } from './call-model.js';
+import { configure } from './configure.js';
+import { toApplicationFailure, type WaitDetails } from '../failures.js';
+import { startHeartbeat, wasStopped } from '../heartbeat.js';
+import type { ActivityDependencies } from '../index.js';
+import { hashOf, keyOf } from '../key.js';
+import { finishedOf, performTool } from '../tools/run-tool.js';
+import { knownAttributes } from '../store/store-step.js';
+import { writeOwed } from '../store/write-owed.js';
+
+/** Milliseconds that all tools of one step have together. */
+const TOOLS_MS = 5_000;
+/** As in the table of effects: the last one answers where the others throw. */
+const ATTEMPTS = 4;
+
+const NOT_TAKEN: StepFailure = {
+  type: 'StoreUnavailable',
+  message: 'the store did not take the result of a tool, which the model is to read',
+  transient: true,
+};
+
+export async function modelStep(dependencies: ActivityDependencies, input: ModelStepInput): Promise<ModelStepResult> {
+  const activity = Context.current();
+  const stopHeartbeat = startHeartbeat(activity);
+  try {
+    return await runStep(dependencies, input, activity);
+  } finally {
+    stopHeartbeat();
+  }
+}
+
+async function runStep(dependencies: ActivityDependencies, input: ModelStepInput, activity: Context): Promise<ModelStepResult> {
+  const { store, processors } = dependencies;
+  const { identity, session, turn, call } = input;
+  const key = keyOf(identity);
+  const attempt = randomUUID();
+  // Not the context: what a person has compacted between two attempts does not make the paid answer another one.
+  const claim = { id: call.id, hash: hashOf([session, turn, call.slot]) };
+  const isStopped = (): boolean => activity.cancellationSignal.aborted;
+  if (isStopped()) refuseShutdown(activity);
+
+  // Write.
+  const [{ written, applied, bytesMore }, configured, base, attributes] = await Promise.all([
+    writeOwed(store, key, input.write, { processors: processors?.input, reserve: { claim, attempt } }),
+    input.configure ? configure(dependencies, key, identity.agent, input.configure) : ({ kind: 'unchanged' } as const),
+    input.opensSession ? openingBase(store, key) : undefined,
+    input.asksAttributes ? knownAttributes(dependencies) : undefined,
+  ]);
+  const found = { ...(configured.kind !== 'unchanged' && { configured }), ...(base && { base }) };
+  const result = { life: identity.life, session, turn, call: call.id, written: { ...written, ...(attributes && { attributes }) } };
+  const { reservation } = applied;
+  if (reservation?.status === 'committed') {
+    // M1. The tools that rode had committed before it.
+    const tools = await runTools(dependencies, input, activity);
+    const { answer, persisted: _, ...foundThen } = reservation.result as unknown as CommittedCall;
+    return { ...result, ...found, ...foundThen, tools, kind: 'answered', answer };
+  }
+  const deferred = (reason: DeferReason, tools: readonly ToolFinished[] = []): ModelStepResult => {
+    if (reason === 'stopped') refuseShutdown(activity);
+    return { ...result, ...found, tools, kind: 'deferred', reason };
+  };
+  if (written.messages.some(({ duplicate }) => duplicate !== undefined)) return deferred('duplicate');
+  if (configured.kind === 'unusable') return deferred('unusable');
+  const settings = settingsOf(input, configured);
+
+  // Tools.
+  if (isStopped()) return deferred('stopped');
+  const tools = await runTools(dependencies, input, activity);
+  if (isStopped()) return deferred('stopped', tools);
+  if (tools.some(({ persisted }) => !persisted)) return { ...result, ...found, tools, kind: 'failed', failure: NOT_TAKEN }; // M4
+
+  // Decide.
+  const numbers = numbersNow(input, settings, bytesMore, tools);
+  const obstacle = obstacleTo(numbers, settings);
+  if (obstacle && !input.deferred.includes(obstacle)) return deferred(obstacle, tools);
+
+  // Call.
+  const { agentHash, model, memory } = settings;
+  try {
+    const done = await callModel(dependencies, {
+      input: {
+        ...{ identity, session, turn, agentHash, model, memory },
+        call: call.id,
+        ...{ slot: call.slot, seq: call.seq, context: call.context, base: base?.ref ?? call.base, recap: call.recap },
+        ...{ firstToolCall: call.firstToolCall, soFar: call.soFar },
+        ...outputOf(input, written),
+      },
+      found,
+      reserved: { claim, attempt, reservation },
+    });
+    const { answer, persisted: _, ...foundThen } = done;
+    return { ...result, ...found, ...foundThen, tools, kind: 'answered', answer };
+  } catch (error) {
+    return { ...result, ...found, tools, kind: 'failed', failure: failureOf(error, activity) };
+  }
+}
+
+/** The worker's own end is another worker's chance, and no person's stop. */
+function refuseShutdown(activity: Context): void {
+  if (activity.cancellationSignal.aborted && !wasStopped(activity))
+    throw ApplicationFailure.retryable('the worker is shutting down; another attempt goes on', 'worker-shutdown');
+}
+
+/** M2. Thrown where Temporal will try again soon, which costs no history; data where it would not. */
+function failureOf(error: unknown, activity: Context): StepFailure {
+  const failure = toApplicationFailure(error);
+  if (!(failure instanceof ApplicationFailure)) throw failure;
+  const { type = 'internal', message, nonRetryable, details } = failure;
+  if (!nonRetryable && activity.info.attempt < ATTEMPTS) throw failure;
+  log.warn('model failed', { type, message });
+  const [wait] = (details ?? []) as readonly Partial<WaitDetails>[];
+  const retryAfterMs = wait?.retryAfterMs;
+  return { type: type ?? 'internal', message, transient: isTransient(type ?? ''), ...(retryAfterMs !== undefined && { retryAfterMs }) };
+}
+
+function settingsOf({ settings }: ModelStepInput, configured: Exclude<Configured, { kind: 'unusable' }>): CallSettings {
+  const now = configured.kind === 'settings' ? configured.settings : settings;
+  if (!now) throw ApplicationFailure.nonRetryable('the first step of a conversation must read its settings', 'internal');
+  return now;
+}
+
+/** A schema that came with the turn's own message is stored where this very step has put it. */
+function outputOf({ call, turn, write }: ModelStepInput, { messages }: ModelStepResult['written']): { readonly output?: string } {
+  const first = write.messages.find((message) => message.turn === turn && message.seq === 1);
+  const output = call.output ?? messages.find(({ slot }) => slot === first?.slot)?.output;
+  return output === undefined ? {} : { output };
+}
+
+/** Design section 4: the first epoch of a session carries already what the scope knows. */
+async function openingBase(store: Store, key: ConversationKey): Promise<{ readonly ref: string; readonly text: string } | undefined> {
+  const { facts } = await store.facts.list(key);
+  const text = memoryBundle(retrieve([], facts));
+  if (text === '') return undefined;
+  const { ref } = await store.bodies.put(key, text);
+  return { ref, text };
+}
+
+/** Side by side; each has its own limit, and all of them have one together. */
+async function runTools(dependencies: ActivityDependencies, input: ModelStepInput, activity: Context): Promise<ToolFinished[]> {
+  if (input.tools.length === 0) return [];
+  const signal = AbortSignal.any([activity.cancellationSignal, AbortSignal.timeout(TOOLS_MS)]);
+  const ended = await Promise.allSettled(
+    input.tools.map((tool) => {
+      const given = toolInput(input, tool);
+      return performTool(dependencies, given, { activity, signal, isRiding: true }).catch((error: unknown) =>
+        answerFor(dependencies, given, error),
+      );
+    }),
+  );
+  const lost = ended.find((one): one is PromiseRejectedResult => one.status === 'rejected');
+  // The others are in the ledger: another attempt has them at once.
+  if (lost) throw lost.reason;
+  return ended.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+}
+
+/** What no other attempt would do better is the model's to know, as where a tool has an activity of its own. */
+async function answerFor({ store }: ActivityDependencies, input: RunToolInput, error: unknown): Promise<ToolFinished> {
+  const failure = toApplicationFailure(error);
+  if (!(failure instanceof ApplicationFailure) || !failure.nonRetryable) throw error;
+  const finished = finishedOf(input, 'error', `The tool did not finish: ${failure.message}`);
+  await store.entries.append(keyOf(input.identity), [toolEntry(finished, input.seq)]);
+  return finished;
+}
+
+function toolInput({ identity, session, turn, appContext, parent }: ModelStepInput, tool: RidingTool): RunToolInput {
+  return { identity, session, turn, ...tool, ...(appContext && { appContext }), ...(parent && { parent }) };
+}
+
+/** As the workflow will count them once it has this result. */
+function numbersNow(
+  { numbers }: ModelStepInput,
+  { contextBudget }: CallSettings,
+  bytesMore: number,
+  tools: readonly ToolFinished[],
+): CallNumbers {
+  const more = bytesMore === 0 ? 0 : Math.sign(bytesMore) * estimateTokens(Math.abs(bytesMore));
+  const written = { ...numbers, contextTokens: Math.max(0, numbers.contextTokens + more) };
+  return tools.reduce<CallNumbers>((now, tool) => {
+    const counted = withResultCounted(now, tool, contextBudget);
+    return tool.usage ? { ...counted, usage: addUsage(counted.usage, tool.usage) } : counted;
+  }, written);
+}

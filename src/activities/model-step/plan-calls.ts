@@ -1,0 +1,57 @@
+/** How each call of an answer is to be run: it travels with the answer, so that settings never come from the workflow's bundle. */
+import type { AgentConfig } from '../../agents/agent-config.js';
+import type { ToolPlan } from '../../conversation/activity-io/tool-effects.js';
+import type { AssistantBlock } from '../../records/message.js';
+import { approvalFor } from '../../tools/approval-rules.js';
+import type { Tool, ToolPolicy } from '../../tools/tool.js';
+import { hashOf } from '../key.js';
+
+/** A tool that is not there still gets a plan: its run answers that it is not there. */
+const MISSING: ToolPolicy = { quick: true, repeatable: true, timeoutMs: 1_000 };
+
+export function planCalls(blocks: readonly AssistantBlock[], offered: readonly Tool[], config: AgentConfig, agent: string): ToolPlan[] {
+  return blocks.flatMap((block) => {
+    if (block.kind !== 'tool-call') return [];
+    const tool = offered.find(({ name }) => name === block.name);
+    return [planCall(block, tool, config, agent)];
+  });
+}
+
+function planCall(
+  { name, input }: Extract<AssistantBlock, { kind: 'tool-call' }>,
+  tool: Tool | undefined,
+  config: AgentConfig,
+  agent: string,
+): ToolPlan {
+  const { quick, repeatable, timeoutMs, attempts = 1 } = tool?.policy ?? MISSING;
+  const fingerprint = hashOf([name, input]).slice(0, 16);
+  const plan: ToolPlan = {
+    rides: quick && repeatable && attempts === 1,
+    repeatable,
+    timeoutMs: config.limits.toolTimeoutMs ?? timeoutMs,
+    fingerprint,
+  };
+  if (!tool) return plan;
+  const { policy, why } = approvalFor(config.approvals, tool, input, agent);
+  const instead = tool.instead?.(input, {
+    agent,
+    now: Date.now(),
+    approvalExpiryMs: config.approvalExpiryMs,
+    delegation: { ...config.delegation, ...sharing(config) },
+  });
+  return {
+    ...plan,
+    ...(attempts > 1 && { attempts }),
+    ...(tool.verify && { verifiable: true }),
+    ...(policy === 'ask' && { approval: { policy, expiresMs: config.approvalExpiryMs, ...(why === undefined ? {} : { why }) } }),
+    ...(policy === 'deny' && {
+      approval: { policy, why: why ?? `agent "${agent}" does not allow ${name} with these arguments (approvals in its agent.json).` },
+    }),
+    ...(instead && { instead }),
+  };
+}
+
+function sharing({ memory: { enabled, shareWithSubAgents } }: AgentConfig): { readonly memory?: 'shared' | 'snapshot' } {
+  if (!enabled || shareWithSubAgents === false) return {};
+  return { memory: shareWithSubAgents === true ? 'shared' : 'snapshot' };
+}

@@ -1,0 +1,108 @@
+/** The one place where a request is assembled (seed 000, section 18: `prepareRequest`). What it reads is stable within a turn. */
+import type { AgentConfig } from '../../agents/agent-config.js';
+import type { LoadedAgent } from '../../agents/load-agent.js';
+import type { ConversationMessage, JsonObject } from '../../records/message.js';
+import { tokensOf } from '../../memory/tokens.js';
+import type { ModelRequest } from '../../models/model.js';
+import { normalize } from '../../models/normalize.js';
+import { splitModel } from '../../models/registry.js';
+import { tokenCounterFor, type TokenCounter } from '../../models/token-counter.js';
+import type { ConversationKey } from '../../stores/store.js';
+import type { Tool } from '../../tools/tool.js';
+import { inputBudget } from './budget.js';
+import { citingFor, type MadeCitation } from './citing-for.js';
+import { fitting, loadBase, loadContext, loadMemory, loadRecap, type Said } from '../context/context.js';
+import { fixedTokens } from './fixed-tokens.js';
+import type { CallToMake } from './call-model.js';
+import type { ActivityDependencies } from '../index.js';
+import { hashOf } from '../key.js';
+import { systemPrompt } from './system-prompt.js';
+import { SERVER_PATIENCE_MS, toolsOf } from '../tools/tools-of.js';
+
+export interface PreparedRequest {
+  readonly request: ModelRequest;
+  readonly config: AgentConfig;
+  /** The tools that are offered, in the order of the request. */
+  readonly offered: readonly Tool[];
+  /** Hash of what every request of this epoch begins with: model, system prompt, tools, the epoch's base. */
+  readonly prefix: string;
+  /** What stands for long results from now on, made by a model for this request: healing must have it again. */
+  readonly citations: readonly MadeCitation[];
+  /** What the turn's answer must fit. */
+  readonly schema?: JsonObject;
+}
+
+export async function prepareRequest(
+  dependencies: ActivityDependencies,
+  key: ConversationKey,
+  input: CallToMake,
+): Promise<PreparedRequest> {
+  const { agents } = dependencies;
+  const { identity, context, base, agentHash, recap } = input;
+  const loadingAgent = agents(identity.agent, identity.scope, agentHash);
+  const citations: MadeCitation[] = [];
+  const citing = loadingAgent.then(({ config }) => citingFor(dependencies, key, { input, config, made: (one) => citations.push(one) }));
+  // Both may fail before anybody waits for them.
+  citing.catch(() => undefined);
+  const loading = loadContext(dependencies, key, context, citing);
+  const [agent, messages, before, memory, left, output, counter] = await Promise.all([
+    loadingAgent,
+    loading,
+    loadBase(dependencies, key, { ref: base, forgotten: input.memory.forgotten }, loading),
+    loadMemory(dependencies, key, input.memory.version),
+    loadRecap(dependencies, key, { ref: recap, forgotten: input.memory.forgotten }, loading),
+    input.output === undefined ? undefined : dependencies.store.bodies.get(key, input.output),
+    tokenCounterFor(input.model),
+  ]);
+  const { offered } = await toolsOf(dependencies, key, agent, { patienceMs: SERVER_PATIENCE_MS, turn: input.turn });
+  const assembled = assemble(
+    { config: agent.config, system: systemPrompt(agent, memory, left) },
+    offered,
+    before,
+    messages,
+    input,
+    counter,
+    output === undefined ? undefined : (JSON.parse(output) as JsonObject),
+  );
+  return { ...assembled, citations };
+}
+
+function assemble(
+  { config, system }: Pick<LoadedAgent, 'config' | 'system'>,
+  offered: readonly Tool[],
+  base: readonly ConversationMessage[],
+  said: readonly Said[],
+  input: CallToMake,
+  { count }: TokenCounter,
+  schema: JsonObject | undefined,
+): Omit<PreparedRequest, 'citations'> {
+  const { provider, model } = splitModel(input.model);
+  const described = offered.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
+  const budget = inputBudget(config, input.model) - fixedTokens(system, offered, count) - tokensOf(base, count);
+  const context = said.map((one) => (config.context.clock ? withClock(one) : one.message));
+  const messages = normalize([...base, ...fitting(context, budget, count)], { provider });
+  return {
+    request: {
+      model,
+      maxTokens: config.maxTokens,
+      system,
+      tools: described,
+      messages,
+      ...(schema && { answerSchema: { name: 'answer', schema } }),
+    },
+    config,
+    offered,
+    ...(schema && { schema }),
+    prefix: hashOf([input.model, system, described, input.base]).slice(0, 16),
+  };
+}
+
+/**
+ * The time stands where it was true, in the message that came then, and stays as it is: a clock that moved with every request
+ * would cost the prompt's cache each time (design section 4).
+ */
+function withClock({ message, ts }: Said): ConversationMessage {
+  if (message.role !== 'user' || typeof message.text !== 'string' || ts === null) return message;
+  const time = new Date(ts * 1000).toISOString().slice(0, 16).replace('T', ' ');
+  return { ...message, text: `[${time} UTC] ${message.text}` };
+}

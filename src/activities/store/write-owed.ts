@@ -1,0 +1,129 @@
+/** What a conversation owes to its store, in one batch: messages after their input processors, outcomes, entries, events for watchers. */
+import type { FeedEvent } from '../../conversation/protocol/contract.js';
+import type { MessageContent, MessageToRecord, Writes, Written } from '../../conversation/activity-io/effects.js';
+import { userEntry } from '../../conversation/activity-io/entries.js';
+import { mediaBytes } from '../../records/media.js';
+import type { Entry, JsonValue } from '../../records/message.js';
+import { beginningOf } from '../../records/text.js';
+import { mediaToRefs, RESULT_INLINE, TEXT_INLINE, toBody } from '../../memory/bodies.js';
+import { keepItems } from '../../memory/channel/items-of-entries.js';
+import { processInput } from '../../memory/process-input.js';
+import { memoryIngest, type InputProcessor } from '../../memory/processors.js';
+import type { Applied, ConversationKey, EffectClaim, LiveEvent, Store } from '../../stores/store.js';
+import { insist } from '../effect.js';
+
+export interface WrittenBatch {
+  readonly written: Written;
+  readonly applied: Applied;
+  /** By how many bytes processors have changed what the workflow counted. */
+  readonly bytesMore: number;
+}
+
+/** `reserve`: an effect that begins with these writes. All of it may be done again. */
+export async function writeOwed(
+  store: Store,
+  key: ConversationKey,
+  write: Writes,
+  {
+    processors = [],
+    reserve,
+  }: {
+    readonly processors?: readonly InputProcessor[];
+    readonly reserve?: { readonly claim: EffectClaim; readonly attempt: string };
+  } = {},
+): Promise<WrittenBatch> {
+  const [messages, settled, startContext] = await Promise.all([
+    Promise.all(write.messages.map((message) => prepareMessage(store, key, message, processors))),
+    Promise.all(write.settle.flatMap(({ entry }) => (entry ? [withTextStored(store, key, entry)] : []))),
+    putJson(store, key, write.startContext),
+  ]);
+  const applied = await insist(() =>
+    store.writes.apply(key, {
+      ...(messages.length > 0 && { record: messages.map(({ entry }) => entry) }),
+      // Fence first, then answer in the effect's place: an effect that has committed keeps its own entry.
+      ...(write.settle.length > 0 && { fence: write.settle.map(({ effect }) => effect) }),
+      ...(settled.length + write.entries.length > 0 && { append: [...write.entries, ...settled] }),
+      ...(write.messages.length + write.feed.length > 0 && { publish: eventsOf(messages, write) }),
+      ...(reserve && { reserve }),
+    }),
+  );
+  if (write.entries.length > 0) await keepItems(store, key, write.entries);
+  const committed = applied.fenced.flatMap((fencing) =>
+    fencing.status === 'committed' ? [{ effect: fencing.id, result: fencing.result }] : [],
+  );
+  const written: Written = {
+    messages: messages.map(({ message, bytes, refs }, i) => {
+      const { duplicate } = applied.recorded[i] ?? {};
+      return { slot: message.slot, bytes, ...refs, ...(duplicate && { duplicate: duplicate.turn }) };
+    }),
+    ...(committed.length > 0 && { committed }),
+    ...(startContext !== undefined && { startContext }),
+  };
+  return { written, applied, bytesMore: messages.reduce((sum, { bytes, given }) => sum + bytes - given, 0) };
+}
+
+interface PreparedMessage {
+  readonly message: MessageToRecord;
+  readonly entry: Entry;
+  readonly bytes: number;
+  /** As the workflow counted them. */
+  readonly given: number;
+  readonly preview: string;
+  readonly refs: { readonly output?: string; readonly context?: string };
+}
+
+async function prepareMessage(
+  store: Store,
+  key: ConversationKey,
+  given: MessageToRecord,
+  processors: readonly InputProcessor[],
+): Promise<PreparedMessage> {
+  const message = await withParts(store, key, given);
+  let entry: Entry | undefined;
+  const ingest = memoryIngest('MemoryIngestInputProcessor', async (text: string) => {
+    const body = await toBody(store, key, text.toWellFormed(), TEXT_INLINE);
+    entry = userEntry(message, body, await mediaToRefs(store, key, message));
+  });
+  const text = await processInput([...processors, ingest], key, message);
+  const [output, context] = await Promise.all([putJson(store, key, message.output), putJson(store, key, message.context)]);
+  if (!entry) throw new Error(`message ${message.messageId} was not ingested`);
+  return {
+    message,
+    entry,
+    bytes: Buffer.byteLength(text) + mediaBytes(message),
+    given: Buffer.byteLength(message.text) + mediaBytes(message),
+    preview: beginningOf(message.text, 200),
+    refs: { ...(output === undefined ? {} : { output }), ...(context === undefined ? {} : { context }) },
+  };
+}
+
+/** What was too large for one input is put together again. */
+async function withParts(store: Store, key: ConversationKey, message: MessageToRecord): Promise<MessageToRecord> {
+  const { parts, ...rest } = message;
+  if (!parts) return message;
+  const texts = await Promise.all(parts.map((ref) => store.bodies.get(key, ref)));
+  const lost = texts.filter((text) => text === undefined).length;
+  if (lost > 0) return { ...rest, text: `[${lost} of the ${parts.length} parts of this message were lost by the store.]` };
+  return { ...rest, ...(JSON.parse(texts.join('')) as MessageContent) };
+}
+
+/** Where it lies as JSON text; state and history carry the reference. */
+async function putJson(store: Store, key: ConversationKey, value: JsonValue | undefined): Promise<string | undefined> {
+  return value === undefined ? undefined : (await store.bodies.put(key, JSON.stringify(value))).ref;
+}
+
+/** A sub-agent's report, or a person's answer, may be long. */
+async function withTextStored(store: Store, key: ConversationKey, entry: Entry): Promise<Entry> {
+  const { message } = entry;
+  if (message.role !== 'tool' || typeof message.text !== 'string') return entry;
+  return { ...entry, message: { ...message, text: await toBody(store, key, message.text, RESULT_INLINE) } };
+}
+
+/** Each with an id, so that another attempt publishes none twice. `ts` is the time of arrival. */
+function eventsOf(messages: readonly PreparedMessage[], { feed }: Writes): LiveEvent[] {
+  const arrived = messages.map(({ message: { slot, turn, messageId, ts }, preview }): LiveEvent => {
+    const event: FeedEvent = { kind: 'message', turn, messageId, preview, ts };
+    return { id: `message/${slot}`, event: event as unknown as JsonValue };
+  });
+  return [...arrived, ...feed.map(({ number, event }) => ({ id: `event/${number}`, event: event as unknown as JsonValue }))];
+}

@@ -1,0 +1,101 @@
+/**
+ * What becomes of a tool's text when it comes: long ones go to the store, and, with a memory channel, become items that are cited. The
+ * results of one answer together stay below BATCH_INLINE in history: the more there are, the less of each.
+ */
+import { log } from '@temporalio/activity';
+import type { RunToolInput } from '../../conversation/activity-io/tool-effects.js';
+import type { Body, ItemRef, JsonValue, ToolOutcome } from '../../records/message.js';
+import { beginningOf } from '../../records/text.js';
+import { MEMORY_TOOLS, type ItemRecord } from '../../records/memory/agent-memory.js';
+import { BUILTIN_PLUGINS, headAndTail, rowsPlugin } from '../../memory/channel/builtin-plugins.js';
+import { CITATION_BYTES, createCompactors, type CompactedResult, type CompactionPlugins } from '../../memory/channel/compaction-plugin.js';
+import { itemId } from '../../memory/channel/item-id.js';
+import { resultRecord } from '../../memory/channel/items-of-entries.js';
+import { sizeOf } from '../../memory/channel/open-memory.js';
+import { RESULT_INLINE, toBodyOrText } from '../../memory/bodies.js';
+import type { ConversationKey, Store } from '../../stores/store.js';
+
+/** UTF-8 bytes of texts, and of what stands for them, in the history of one round (design section 2). */
+export const BATCH_INLINE = 256 * 1024;
+/** A reference with its preview, about. */
+const REFERENCE_BYTES = 800;
+
+export interface Answered {
+  readonly text: string;
+  readonly outcome: ToolOutcome;
+  readonly argument: JsonValue;
+  /** Epoch seconds. */
+  readonly ts: number;
+  /** How many calls the answer made that this one is of. */
+  readonly calls: number;
+}
+
+export interface KeptText {
+  readonly text: Body;
+  readonly item?: ItemRef;
+  /** To be written with the result. */
+  readonly record?: ItemRecord;
+}
+
+/** `inlineLimit`: UTF-8 bytes; undefined where there is no memory channel. */
+export async function keepResult(
+  { store, plugins, inlineLimit }: { readonly store: Store; readonly plugins: CompactionPlugins; readonly inlineLimit: number | undefined },
+  key: ConversationKey,
+  input: RunToolInput,
+  answered: Answered,
+): Promise<KeptText> {
+  const share = Math.floor(BATCH_INLINE / Math.max(1, answered.calls));
+  const text = await toBodyOrText(store, key, answered.text, Math.min(RESULT_INLINE, share));
+  if (inlineLimit === undefined || Buffer.byteLength(answered.text) <= inlineLimit) return { text };
+  const room = Math.max(0, Math.min(CITATION_BYTES, share - REFERENCE_BYTES));
+  if (MEMORY_TOOLS.includes(input.name)) return { text, ...citedAgain(input, answered, room) };
+  const id = itemId(key, input.callId);
+  const compacted = compact(plugins, input, answered, id);
+  const item = { id, citation: citationOf(compacted, { name: input.name, length: answered.text.length, id, room }) };
+  const content = typeof text === 'string' ? await store.bodies.put(key, text).catch(() => undefined) : text;
+  // The store did not take it: nothing may be cited that might not be there.
+  if (!content) return { text };
+  const { session, name } = input;
+  const { ref, bytes } = content;
+  const size = sizeOf(answered.text);
+  return { text, item, record: resultRecord({ id, session, name, ts: answered.ts, size, content: { ref, bytes, json: false } }) };
+}
+
+/** What was read from memory lies there already. */
+function citedAgain({ name }: RunToolInput, { argument, text, outcome }: Answered, room: number): { readonly item?: ItemRef } {
+  if (name !== 'retrieve_from_memory' || outcome !== 'ok' || !isRecord(argument) || typeof argument['id'] !== 'string') return {};
+  const { id, ...asked } = argument as { readonly id: string };
+  const shown = Object.fromEntries(
+    Object.entries(asked).map(([field, value]) => [field, typeof value === 'string' ? beginningOf(value, 80) : value]),
+  ) as CompactedResult;
+  const compacted = { actionName: name, ...shown, head: beginningOf(text, 200), contentLength: text.length };
+  return { item: { id, citation: citationOf(compacted, { name, length: text.length, id, room }) } };
+}
+
+function compact(
+  plugins: CompactionPlugins,
+  { name }: RunToolInput,
+  { text, outcome, argument }: Answered,
+  memoryId: string,
+): CompactedResult {
+  const compactors = createCompactors(
+    { byTool: { ...BUILTIN_PLUGINS, ...plugins }, byShape: [rowsPlugin], otherwise: headAndTail },
+    (tool, reason) => log.warn('a compaction plugin failed: the result is cited by its beginning and end', { tool, reason }),
+  );
+  return compactors.compact({ message: text, outcome }, { name, input: argument }, { memoryId });
+}
+
+/** As the seed writes it; where that is too much, the least that says what it was. */
+function citationOf(
+  compacted: CompactedResult,
+  { name, length, id, room }: { readonly name: string; readonly length: number; readonly id: string; readonly room: number },
+): string {
+  const citation = JSON.stringify(compacted, null, 2);
+  return Buffer.byteLength(citation) <= room
+    ? citation
+    : JSON.stringify({ actionName: name, contentLength: length, memoryId: id }, null, 2);
+}
+
+function isRecord(value: JsonValue): value is { readonly [key: string]: JsonValue } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,234 @@
+/** A tool call, in an activity of its own or riding on a model step: find, check, run within limits, commit. Whatever goes wrong inside a tool is a result that the model reads. */
+import { Context, log } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/common';
+import type { LoadedAgent } from '../../agents/load-agent.js';
+import type { FeedEvent } from '../../conversation/protocol/contract.js';
+import type { RunToolInput, ToolFinished } from '../../conversation/activity-io/tool-effects.js';
+import { toolEntry } from '../../conversation/activity-io/entries.js';
+import { shownText, type JsonObject, type JsonValue, type ToolOutcome } from '../../records/message.js';
+import { beginningOf } from '../../records/text.js';
+import type { ConversationKey, LiveEvent } from '../../stores/store.js';
+import type { ToolContext } from '../../tools/tool.js';
+import { memoryIngest, runProcessors } from '../../memory/processors.js';
+import { inputOf } from '../../memory/bodies.js';
+import type { AgentMemory } from '../../records/memory/agent-memory.js';
+import { countTool } from '../../telemetry/metrics.js';
+import { readAppContext, writeAppContext } from './app-context.js';
+import { readHealed } from '../context/context.js';
+import { performEffect, type Done } from '../effect.js';
+import { createFeedWriter } from '../feed-writer.js';
+import { startHeartbeat, wasStopped } from '../heartbeat.js';
+import type { ActivityDependencies } from '../index.js';
+import { keepResult, type KeptText } from './keep-result.js';
+import { hashOf, keyOf } from '../key.js';
+import { SERVER_PATIENCE_MS, toolsOf } from './tools-of.js';
+import { hasMemoryChannel } from './offered-tools.js';
+import { toolMemory } from './tool-memory.js';
+
+/** What takes no longer is announced with its result, in one write. */
+const SHORT_TOOL_MS = 10;
+
+interface Ended extends Pick<ToolFinished, 'task' | 'files' | 'appContext' | 'contextChange'> {
+  readonly outcome: ToolOutcome;
+  readonly text: string;
+}
+
+const UNKNOWN: Ended = {
+  outcome: 'unknown',
+  text: 'An earlier attempt was interrupted and its outcome is unknown. It was not repeated, because running it twice could do harm.',
+};
+
+export async function runTool(dependencies: ActivityDependencies, input: RunToolInput): Promise<ToolFinished> {
+  const activity = Context.current();
+  const stopHeartbeat = startHeartbeat(activity);
+  try {
+    return await performTool(dependencies, input, { activity, signal: activity.cancellationSignal, isRiding: false });
+  } finally {
+    stopHeartbeat();
+  }
+}
+
+export interface Surrounding {
+  readonly activity: Context;
+  /** Its activity's, or what all tools of a step have together. */
+  readonly signal: AbortSignal;
+  /** On a model step: there is no time to wait for anybody. */
+  readonly isRiding: boolean;
+}
+
+/** Under the ledger: what has committed is answered and not run again. */
+export async function performTool(dependencies: ActivityDependencies, input: RunToolInput, around: Surrounding): Promise<ToolFinished> {
+  const { activity, isRiding } = around;
+  const { store } = dependencies;
+  const key = keyOf(input.identity);
+  const feed = createFeedWriter(store.feed, key, SHORT_TOOL_MS);
+  const { turn, callId, name } = input;
+
+  const work = async (earlier: number): Promise<Done<ToolFinished>> => {
+    const asked = await askedFor(dependencies, input);
+    const argument = input.person?.input ?? asked.argument;
+    feed.publish({ kind: 'tool-started', turn, callId, name, input: beginningOf(JSON.stringify(argument), 200) }, `${callId}/start`);
+    const agent = await dependencies.agents(input.identity.agent, input.identity.scope);
+    const { config } = agent;
+    const { memory, spent } = toolMemory(dependencies, input, { config, model: asked.model, activity });
+    const began = performance.now();
+    const ended = await run(dependencies, { input, agent, memory, argument, around, earlier });
+    const ms = Math.round(performance.now() - began);
+    const tries = isRiding ? 0 : (input.plan.attempts ?? 1) - activity.info.attempt;
+    if (ended.outcome === 'error' && tries > 0 && !wasStopped(activity)) throw ApplicationFailure.retryable(ended.text, 'tool-failed');
+    countTool(dependencies.tools.find(name)?.name, ended.outcome);
+    log.info('tool finished', { tool: name, outcome: ended.outcome });
+    const { conversation, scope } = key;
+    const context = { conversation, scope, session: input.session, turn, callId, tool: name, outcome: ended.outcome };
+    const ts = Date.now() / 1000;
+    let kept: KeptText = { text: '' };
+    const ingest = memoryIngest('MemoryIngestToolResultProcessor', async (processed: string) => {
+      const answered = { text: processed.toWellFormed(), outcome: ended.outcome, argument, ts, calls: asked.calls };
+      const inlineLimit = hasMemoryChannel(config, dependencies.tools) ? config.memory.inlineLimit : undefined;
+      kept = await keepResult({ store, plugins: dependencies.compactionPlugins ?? {}, inlineLimit }, key, input, answered);
+    });
+    await runProcessors([...(dependencies.processors?.toolResult ?? []), ingest], withPersonsWord(ended.text, input, argument), context);
+    const { task, files, appContext, contextChange } = ended;
+    const { text, item, record } = kept;
+    const usage = spent();
+    const told = { ...(task && { task }), ...(files && { files }), ...(appContext && { appContext, contextChange }) };
+    const beside = { ...told, ...(item && { item }), ...(usage && { usage }) };
+    const finished: ToolFinished = { ...finishedOf(input, ended.outcome, ''), ts, ms, text, ...beside };
+    const publish = [...(await feed.rest(callId)), endOf(finished)];
+    return { result: finished, entry: toolEntry(finished, input.seq), ...(record && { items: [record] }), publish };
+  };
+
+  return performEffect<ToolFinished>(store, {
+    key,
+    claim: {
+      id: callId,
+      hash: hashOf([turn, input.slot, input.askedIn, name, ...(input.person?.input === undefined ? [] : [input.person.input])]),
+    },
+    work: ({ earlier }) => work(earlier),
+    fenced: (done) => ({ ...(done?.result ?? finishedOf(input, 'unknown', '')), fenced: true }),
+  });
+}
+
+function endOf({ turn, callId, name, outcome, ms, text }: ToolFinished): LiveEvent {
+  const event: FeedEvent = { kind: 'tool-finished', turn, callId, name, outcome, ms, preview: beginningOf(shownText(text), 200) };
+  return { id: `${callId}/end`, event: event as unknown as JsonValue };
+}
+
+interface Attempt {
+  readonly input: RunToolInput;
+  readonly agent: LoadedAgent;
+  readonly memory: AgentMemory;
+  readonly argument: JsonValue;
+  readonly around: Surrounding;
+  /** How many attempts began before this one and did not end. */
+  readonly earlier: number;
+}
+
+async function run(dependencies: ActivityDependencies, { input, agent, memory, argument, around, earlier }: Attempt): Promise<Ended> {
+  const { store } = dependencies;
+  const { activity, isRiding } = around;
+  const patienceMs = isRiding ? 0 : SERVER_PATIENCE_MS;
+  const { offered } = await toolsOf(dependencies, keyOf(input.identity), agent, { patienceMs });
+  const tool = offered.find(({ name }) => name === input.name);
+  const names = offered.map(({ name }) => name);
+  if (!tool) return { outcome: 'rejected', text: `There is no tool "${input.name}". Tools here: ${names.join(', ') || 'none'}.` };
+
+  const timeout = AbortSignal.timeout(input.plan.timeoutMs);
+  const signal = AbortSignal.any([around.signal, timeout]);
+  const key = keyOf(input.identity);
+  const shared = await readAppContext(store, key, input.appContext);
+  const context = toolContext(dependencies, { input, key, memory, shared, signal });
+  if (earlier > 0 && !input.plan.repeatable) {
+    const verified = tool.verify ? await untilAborted(signal, tool.verify(argument, context)) : 'unknown';
+    if (verified === 'unknown' || verified === undefined) return UNKNOWN;
+    if (verified.done) return { outcome: 'ok', text: `${verified.content}\n[An earlier attempt had done this before it was broken off.]` };
+  }
+  const result = await untilAborted(signal, tool.run(argument, context));
+  if (result?.ok === true) {
+    const changed = result.context && (await writeAppContext(store, key, { shared, on: input.appContext, change: result.context }));
+    return { outcome: 'ok', text: result.content, task: result.task, files: result.files, ...changed };
+  }
+  if (result) return { outcome: 'error', text: result.error };
+  const harmless = input.plan.repeatable;
+  if (timeout.aborted || !activity.cancellationSignal.aborted) {
+    const text = `The tool did not finish within ${isRiding && !timeout.aborted ? 'the time of its step' : `${input.plan.timeoutMs} ms`} and was stopped.`;
+    return harmless ? { outcome: 'error', text } : { outcome: 'unknown', text: `${text} Its outcome is unknown.` };
+  }
+  if (!wasStopped(activity)) throw ApplicationFailure.retryable('the worker is shutting down; another attempt goes on', 'worker-shutdown');
+  return { outcome: harmless ? 'error' : 'unknown', text: 'Interrupted: the person stopped this turn while the tool ran.' };
+}
+
+interface Surroundings {
+  readonly input: RunToolInput;
+  readonly key: ConversationKey;
+  readonly memory: AgentMemory;
+  readonly shared: JsonObject;
+  readonly signal: AbortSignal;
+}
+
+function toolContext({ workspace, store }: ActivityDependencies, { input, key, memory, shared, signal }: Surroundings): ToolContext {
+  const { namespace, scope, conversation, life } = key;
+  const { turn, callId } = input;
+  return {
+    workspace,
+    signal,
+    conversation,
+    turn,
+    callId,
+    idempotencyKey: `${namespace}/${life}/${callId}`,
+    now: () => new Date(),
+    memory,
+    context: shared,
+    history: () => store.documents.history({ namespace, scope }),
+  };
+}
+
+/** The model reads what the person who allowed the call has said and changed. */
+function withPersonsWord(text: string, { person }: RunToolInput, argument: JsonValue): string {
+  const said = [
+    ...(person?.input === undefined
+      ? []
+      : [`A person changed the arguments before it ran: ${beginningOf(JSON.stringify(argument), 1_000)}`]),
+    ...(person?.note === undefined ? [] : [`The person who allowed it says: ${person.note}`]),
+  ];
+  return said.length === 0 ? text : `${text}\n[${said.join('\n')}]`;
+}
+
+/** A tool that does not listen to its signal is not waited for. */
+function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T | undefined> {
+  return new Promise((resolve, reject) => {
+    const give = (): void => resolve(undefined);
+    if (signal.aborted) return give();
+    signal.addEventListener('abort', give, { once: true });
+    void work.then(resolve, reject).finally(() => signal.removeEventListener('abort', give));
+  });
+}
+
+interface Asked {
+  readonly argument: JsonValue;
+  /** How many calls the answer makes in all. */
+  readonly calls: number;
+  /** `provider/model` that asked. */
+  readonly model: string;
+}
+
+/** Read where it was recorded, so that arguments travel through history once. */
+async function askedFor(dependencies: ActivityDependencies, input: RunToolInput): Promise<Asked> {
+  const key = keyOf(input.identity);
+  const [entry] = await readHealed(dependencies, key, [input.askedIn]);
+  if (entry?.message.role !== 'assistant') throw tracesLost(input);
+  const { blocks, model } = entry.message;
+  const made = blocks.filter((block) => block.kind === 'tool-call');
+  const block = made.find(({ callId }) => callId === input.callId);
+  if (!block) throw tracesLost(input);
+  return { argument: await inputOf(dependencies.store, key, block), calls: made.length, model };
+}
+
+function tracesLost({ callId, askedIn }: RunToolInput): ApplicationFailure {
+  return ApplicationFailure.nonRetryable(`the arguments of ${callId} (slot ${askedIn}) are not in the store`, 'traces-lost');
+}
+
+export function finishedOf(input: RunToolInput, outcome: ToolOutcome, text: string): ToolFinished {
+  const { identity, session, turn, callId, name, slot } = input;
+  return { life: identity.life, session, turn, callId, name, slot, ts: Date.now() / 1000, ms: 0, outcome, text, persisted: true };
+}

@@ -1,0 +1,51 @@
+/** Which tools an agent has: those of the worker, and those of its MCP servers. */
+import type { LoadedAgent } from '../../agents/load-agent.js';
+import type { ConversationKey } from '../../stores/store.js';
+import { RESOURCE_TOOL_NAMES } from '../../tools/mcp/resource-tools.js';
+import { isServerToolName, serverPrefix } from '../../tools/mcp/tool-name.js';
+import { createToolRegistry, UnknownTools, type ToolRegistry } from '../../tools/registry.js';
+import type { Tool } from '../../tools/tool.js';
+import type { ActivityDependencies } from '../index.js';
+import { offeredNames } from './offered-tools.js';
+
+export interface AgentTools {
+  readonly registry: ToolRegistry;
+  /** In the order that the model sees. */
+  readonly offered: readonly Tool[];
+}
+
+/** How long a turn waits, once, for servers that this worker has not heard of before. */
+export const SERVER_PATIENCE_MS = 3_000;
+
+export interface ToolsWanted {
+  /** Milliseconds; 0 where nobody can wait. */
+  readonly patienceMs: number;
+  /** Within it the answer stays the same. */
+  readonly turn?: string;
+}
+
+/** Throws UnknownTools for names in `agent.json` that are nowhere. A server that is away makes no name unknown. */
+export async function toolsOf(
+  { tools, serverTools }: Pick<ActivityDependencies, 'tools' | 'serverTools'>,
+  { namespace, life }: Pick<ConversationKey, 'namespace' | 'life'>,
+  { id, config, servers }: Pick<LoadedAgent, 'id' | 'config' | 'servers'>,
+  { patienceMs, turn }: ToolsWanted,
+): Promise<AgentTools> {
+  if (!serverTools || servers.length === 0) return { registry: tools, offered: tools.select(offeredNames(config, tools)) };
+  const wanted = { namespace, agent: id, servers, taken: tools.names };
+  const theirs = await serverTools.of(wanted, { patienceMs, ...(turn !== undefined && { turn: `${life}/${turn}` }) });
+  const registry = createToolRegistry([...tools.select(tools.names), ...theirs]);
+  const prefixes = servers.map(({ name }) => serverPrefix(name));
+  const named = config.tools?.flatMap((name) => expand(name, registry, prefixes));
+  return { registry, offered: registry.select(offeredNames({ tools: named, memory: config.memory }, registry)) };
+}
+
+/** `mcp__<server>__*` is all of a server that there is; a tool that a server does not have now is none. */
+function expand(name: string, registry: ToolRegistry, prefixes: readonly string[]): readonly string[] {
+  if (registry.find(name)) return [name];
+  if ((RESOURCE_TOOL_NAMES as readonly string[]).includes(name)) return [];
+  if (!isServerToolName(name)) return [name];
+  const prefix = prefixes.find((one) => name.startsWith(one));
+  if (prefix === undefined) throw new UnknownTools([name], [...registry.names, ...prefixes.map((one) => `${one}*`)]);
+  return name === `${prefix}*` ? registry.names.filter((one) => one.startsWith(prefix)) : [];
+}

@@ -1,0 +1,62 @@
+/** Ids as people type them: whole, or a beginning that only one conversation has. */
+import type { PerduraClient } from '../../client.js';
+import { ID_PATTERN } from '../../conversation/protocol/contract.js';
+import { CHILD_PATTERN } from '../../conversation/protocol/people-input.js';
+import { CliError, EXIT } from '../terminal/exit.js';
+import type { Desk } from '../session/with-client.js';
+
+export async function findConversation(
+  { client, output, slowly }: Pick<Desk, 'client' | 'output' | 'slowly'>,
+  given: string,
+): Promise<string> {
+  // As `perdura list` shows a shortened one.
+  const beginning = given.replace(/…$/, '');
+  if (!BEGINNING.test(beginning)) {
+    throw new CliError(`${JSON.stringify(given)} is not an id of a conversation: up to 64 letters, digits, - and _`, EXIT.usage);
+  }
+  const id = await slowly(`looking for ${beginning}`, find(client, beginning));
+  if (id !== beginning) output.note(`${beginning} is ${id}`);
+  return id;
+}
+
+/** Of a conversation's id or of a sub-agent's: `conv-3f2a:turn_0001:1`. */
+const BEGINNING = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}(?::[a-z0-9_]{0,24}){0,16}$/;
+
+/** What has ended cannot be told anything; better said here than as "no such conversation". */
+export async function findRunning(desk: Pick<Desk, 'client' | 'output' | 'slowly'>, given: string): Promise<string> {
+  const id = await findConversation(desk, given);
+  const { state } = await desk.client.describe(id);
+  if (state === 'running' || state === 'unknown') return id;
+  throw new CliError(`conversation ${id} is not running any more (${state}); \`perdura show ${id}\` reads it`, EXIT.notFound);
+}
+
+async function find(client: PerduraClient, beginning: string): Promise<string> {
+  let missing: unknown;
+  try {
+    // Other workflows of ours have colons in their ids too.
+    if (ID_PATTERN.test(beginning) || CHILD_PATTERN.test(beginning)) return (await client.describe(beginning)).id;
+  } catch (error) {
+    if ((error as { kind?: unknown }).kind !== 'not-found') throw error;
+    missing = error;
+  }
+  // Where visibility cannot be asked for a beginning, there is none.
+  const listed = await client.list({ query: `WorkflowId STARTS_WITH '${beginning}'`, limit: 100 }).catch(() => []);
+  // A conversation and its sub-agents begin with the same: meant is the conversation, as long as no colon is typed.
+  const found = beginning.includes(':') ? listed.map(({ id }) => id) : [...new Set(listed.map(({ id }) => id.replace(/:.*$/, '')))];
+  const [first, second] = found;
+  if (first !== undefined && second === undefined) return first;
+  if (first === undefined) {
+    throw new CliError(
+      `cannot find conversation ${beginning}: none has this id or begins with it; \`perdura list\` shows all`,
+      EXIT.notFound,
+      {
+        cause: missing,
+      },
+    );
+  }
+  const names = found.slice(0, 3);
+  throw new CliError(
+    `${beginning} is the beginning of several conversations (${names.join(', ')}${found.length > 3 ? ', …' : ''}): write more of it`,
+    EXIT.usage,
+  );
+}

@@ -1,0 +1,211 @@
+/**
+ * Draws turns as they happen, from two sources that may each be late or silent: the feed's events and the turn's result.
+ *
+ * 1. One turn is drawn at a time; events of a later one wait until the earlier has ended.
+ * 2. A turn ends once, by its `turn-finished` event or by its result, whichever is told first.
+ * 3. The answer is never doubled and never cut: what was streamed is compared with the result's text.
+ */
+import type { FeedEvent, TurnResult } from '../../conversation/protocol/contract.js';
+import type { Output } from '../terminal/output.js';
+import { toTerminalLine } from '../terminal/terminal-text.js';
+import { reasonOf } from '../session/turn-end.js';
+
+export interface AnswerView {
+  event(event: FeedEvent): void;
+  /** The turn's result as its sender got it. `wholeText` is given where `result.text` is only the beginning. */
+  finish(result: TurnResult, wholeText?: string): void;
+  /** The person wants no more of this turn: what still comes is not drawn, except what its result keeps. */
+  hold(): void;
+  /** True when the turn was drawn to its end. */
+  isFinished(turn: string): boolean;
+}
+
+/** Where it is drawn: an `Output`. */
+export type Drawing = Pick<Output, 'text' | 'endText' | 'note' | 'problem'>;
+
+export interface ViewOptions {
+  readonly width: number;
+  /** Turns before it ended before we came: their events are not drawn. */
+  readonly from?: string;
+  /** The person's own messages stand on the screen already. */
+  readonly isOurs: (messageId: string) => boolean;
+  /** Somebody else shows what waits for a person, with its arguments. */
+  readonly showsAsked?: boolean;
+}
+
+type TurnEvent = Extract<FeedEvent, { readonly turn: string }>;
+
+export function createAnswerView(drawing: Drawing, options: ViewOptions): AnswerView {
+  const finished = new Set<string>();
+  const waiting = new Map<string, TurnEvent[]>();
+  let current: string | undefined;
+  let drawn = emptyTurn();
+  let held = false;
+  /** The current turn has a message and no more: it may have been withdrawn, and then nothing tells its end. */
+  let isOnlyAnnounced = false;
+
+  const note = (text: string): void => drawing.note(`  ${toTerminalLine(text, options.width - 2)}`);
+
+  const draw = (event: TurnEvent): void => {
+    switch (event.kind) {
+      case 'text':
+        return drawText(event);
+      case 'reset':
+        if (drawn.call === event.call) startAgain(event.attempt);
+        return;
+      case 'tool-started':
+        return note(`→ ${event.name} ${event.input}`);
+      case 'tool-finished':
+        return note(`${event.outcome === 'ok' ? '←' : `← ${event.outcome}:`} ${event.name} ${event.preview}`);
+      case 'waiting':
+        return note(`waiting: ${event.for}; going on at ${new Date(event.until).toLocaleTimeString()}`);
+      case 'asked':
+        drawing.endText();
+        if (options.showsAsked === true) return;
+        return note(`? ${event.what === 'question' ? 'asks you' : 'may it run?'} ${event.name} ${event.target}`);
+      case 'decided':
+        return note(
+          `${event.decision === 'approve' || event.decision === 'answer' ? '✓' : '✗'} ${DECIDED[event.decision] ?? event.decision}: ${event.name}`,
+        );
+      case 'paused':
+        return note(`stopped before ${event.why}; \`perdura debug\` goes on step by step`);
+      case 'compacted':
+        note(`(older turns became memory: ${event.tokensBefore} → ${event.tokensAfter} tokens)`);
+        return;
+      case 'turn-finished':
+        return end(event.turn, event.result, undefined);
+      case 'message':
+        if (!options.isOurs(event.messageId)) drawing.note(`› ${toTerminalLine(event.preview, 200)}`);
+        return;
+      case 'thinking':
+        return;
+      default:
+        return ignoreNewer(event);
+    }
+  };
+
+  const drawText = (event: Extract<TurnEvent, { kind: 'text' }>): void => {
+    if (held) return;
+    if (drawn.call !== event.call) {
+      drawing.endText();
+      drawn = { call: event.call, attempt: event.attempt, text: '' };
+    } else if (drawn.attempt !== event.attempt) {
+      startAgain(event.attempt);
+    }
+    drawn = { ...drawn, text: drawn.text + event.text };
+    drawing.text(event.text);
+  };
+
+  const startAgain = (attempt: string): void => {
+    if (drawn.text !== '') note('(starting again)');
+    drawn = { ...drawn, attempt, text: '' };
+  };
+
+  const end = (turn: string, result: TurnResult, wholeText: string | undefined): void => {
+    const answer = wholeText ?? result.text;
+    const streamed = drawn.text;
+    // An answer that was stopped keeps less than what was drawn.
+    if (streamed.startsWith(answer.trimEnd())) {
+      // Drawn already.
+    } else if (answer.startsWith(streamed)) {
+      drawing.text(answer.slice(streamed.length));
+    } else {
+      note('(the whole answer)');
+      drawing.text(answer);
+    }
+    drawing.endText();
+    if (result.textRef !== undefined && wholeText === undefined && streamed.length <= result.text.length) {
+      note(`(only the beginning of ${result.textRef.bytes} bytes; \`perdura show\` has the whole)`);
+    }
+    sayHowItEnded(result);
+    finished.add(turn);
+    waiting.delete(turn);
+    held = false;
+    current = undefined;
+    drawn = emptyTurn();
+    const next = [...waiting.keys()].sort(byTurn)[0];
+    if (next === undefined) return;
+    const events = waiting.get(next) ?? [];
+    waiting.delete(next);
+    for (const event of events) route(event);
+  };
+
+  const sayHowItEnded = (result: TurnResult): void => {
+    const reason = reasonOf(result);
+    if (reason === undefined) return;
+    if (result.stopReason === 'interrupted' || result.stopReason === 'withdrawn') note(reason);
+    else drawing.problem(reason);
+  };
+
+  const route = (event: TurnEvent): void => {
+    if (finished.has(event.turn) || (options.from !== undefined && byTurn(event.turn, options.from) < 0)) return;
+    if (current !== undefined && current !== event.turn && !(isOnlyAnnounced && event.kind !== 'message')) {
+      waiting.set(event.turn, [...(waiting.get(event.turn) ?? []), event]);
+      return;
+    }
+    isOnlyAnnounced = event.kind === 'message';
+    current = event.turn;
+    draw(event);
+  };
+
+  return {
+    event(event) {
+      if (event.kind === 'session') return;
+      if (event.kind === 'resync') {
+        // What was streamed has a hole now: the result brings the whole.
+        if (drawn.text !== '') note('(a part was missed; the whole answer follows)');
+        drawn = { ...drawn, text: '' };
+        held = current !== undefined;
+        return;
+      }
+      route(event);
+    },
+    finish(result, wholeText) {
+      const turn = result.turnId ?? 'reset';
+      if (finished.has(turn)) return;
+      // The sender of a later turn may be answered before the feed told the end of the one before.
+      if (current !== undefined && current !== turn) {
+        finished.add(current);
+        drawn = emptyTurn();
+        drawing.endText();
+      }
+      const early = waiting.get(turn) ?? [];
+      waiting.delete(turn);
+      current = turn;
+      for (const event of early) route(event);
+      if (!finished.has(turn)) end(turn, result, wholeText);
+      // Each reset is one of its own, without a turn.
+      if (result.turnId === null) finished.delete(turn);
+    },
+    hold() {
+      held = true;
+    },
+    isFinished: (turn) => finished.has(turn),
+  };
+}
+
+const DECIDED: Readonly<Record<string, string>> = {
+  approve: 'allowed',
+  deny: 'not allowed',
+  answer: 'answered',
+  expired: 'nobody decided in time',
+};
+
+interface Drawn {
+  /** The model call whose text stands at the end of what was drawn. */
+  readonly call: string | undefined;
+  readonly attempt: string | undefined;
+  readonly text: string;
+}
+
+function emptyTurn(): Drawn {
+  return { call: undefined, attempt: undefined, text: '' };
+}
+
+/** `turn_9999` is before `turn_10000`. */
+function byTurn(a: string, b: string): number {
+  return a.length - b.length || (a < b ? -1 : a > b ? 1 : 0);
+}
+
+/** A worker of a later version may tell of things that this one does not know. */
+function ignoreNewer(_value: never): void {}

@@ -1,0 +1,153 @@
+/** What the commands of the chat answer. None of them is said to the agent. */
+import { writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Consolidation, Status, TurnResult } from '../../conversation/protocol/contract.js';
+import type { Usage } from '../../records/message.js';
+import { shownText } from '../../records/message.js';
+import type { ChatSession } from './chat-session.js';
+import { CliError, EXIT, messageOf } from '../terminal/exit.js';
+import { toMarkdown } from '../views/conversation-markdown.js';
+import type { Drawn } from '../terminal/drawn.js';
+import { orSilence } from '../session/or-silence.js';
+import { toTerminalLine } from '../terminal/terminal-text.js';
+import { outcomeInWords, renderMeter } from '../views/context-meter.js';
+import { formatDuration } from '../views/quantities.js';
+
+/** The card of `/status`. */
+export function statusCard(id: string, status: Status): string {
+  const { context, usage } = status;
+  const share = context.budget > 0 ? ` of ${count(context.budget)} (${Math.round((context.tokens / context.budget) * 100)} %)` : '';
+  const rows: [string, string | undefined][] = [
+    ['conversation', id],
+    ['title', status.title ?? undefined],
+    ['agent', status.agent],
+    ['model', status.model ?? 'not known before the first answer'],
+    ['phase', status.phase],
+    ['waits for', status.waitingFor],
+    ['mode', status.mode === 'stepping' ? `stepping${status.stepLock === null ? '' : `, step ${status.stepLock} is running`}` : undefined],
+    ['stopped by', status.pausedBy ?? undefined],
+    ['next step', status.nextStep ?? undefined],
+    ['turn', `${status.turn}, session ${status.session}${status.queued > 0 ? `, ${status.queued} queued` : ''}`],
+    ['context', `${count(context.tokens)} tokens${share}`],
+    ['used', usageInWords(usage)],
+    ['history', `${count(status.historyEvents)} events in this run`],
+    ['refused', status.rejectedInputs.count > 0 ? `${status.rejectedInputs.count} inputs, the last: ${lastRefusal(status)}` : undefined],
+  ];
+  return rows.flatMap(([name, value]) => (value === undefined ? [] : [`  ${name.padEnd(12)}  ${toTerminalLine(value, 400)}`])).join('\n');
+}
+
+/** The table of `/cost`: the turns whose end this chat has seen, and the whole conversation. */
+export function costTable(turns: readonly TurnResult[], whole: Usage): string {
+  const row = (name: string, { inputTokens, cachedTokens, outputTokens, costUsd }: Usage): string[] => [
+    name,
+    count(inputTokens),
+    count(cachedTokens),
+    count(outputTokens),
+    costUsd === null ? 'not known' : `$${costUsd.toFixed(4)}`,
+  ];
+  const rows = [
+    ['', 'in', 'cached', 'out', 'cost'],
+    ...turns.slice(-10).map((turn) => row(turn.turnId ?? 'reset', turn.usage)),
+    row('whole', whole),
+  ];
+  const widths = rows[0]?.map((_, at) => Math.max(...rows.map((cells) => cells[at]?.length ?? 0))) ?? [];
+  return rows
+    .map((cells) => `  ${cells.map((cell, at) => (at === 0 ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0))).join('  ')}`)
+    .join('\n');
+}
+
+/** Ends the session. `reply` is what is answered, `how` what has become of what was said; undefined where nothing was. */
+export async function resetNow({ client, id }: ChatSession): Promise<{ readonly reply: string; readonly how: string | undefined }> {
+  const began = Date.now();
+  const { reply, consolidation } = await client.reset(id);
+  const took = Date.now() - began;
+  if (consolidation !== 'raw-fallback') return { reply, how: consolidationInWords(consolidation, took, false) };
+  return { reply, how: consolidationInWords(consolidation, took, await isStillOwed(client, id)) };
+}
+
+/** A raw fallback is written when the memory was late, and when no answer of the model was of use. */
+export function consolidationInWords(consolidation: Consolidation, tookMs: number, isOwed: boolean): string | undefined {
+  switch (consolidation) {
+    case 'model':
+      return 'long-term memory has it now';
+    case 'nothing-to-do':
+      return undefined;
+    case 'raw-fallback':
+      return isOwed
+        ? `the memory was not ready in ${formatDuration(tookMs)}; it is completed later`
+        : 'the model’s summary was of no use; HISTORY has the last messages as they were';
+  }
+}
+
+/** Where nobody answers, it is: what a conversation is owed is kept until it is done. */
+async function isStillOwed(client: ChatSession['client'], id: string): Promise<boolean> {
+  const look = async (): Promise<boolean> => {
+    const { scope, window } = await client.status(id);
+    const memory = await client.scope(scope).status();
+    return window.owed > 0 || memory === undefined || memory.queued.some(({ conversation }) => conversation === id);
+  };
+  return orSilence(look(), true, 2000).catch(() => true);
+}
+
+/** The last message of a person, to be said again. */
+export async function lastMessage({ client, id }: ChatSession): Promise<string> {
+  const entry = (await client.history(id)).findLast(({ message }) => message.role === 'user');
+  if (entry?.message.role !== 'user') throw new CliError('there is nothing to say again: nothing was said yet', EXIT.failed);
+  return shownText(entry.message.text);
+}
+
+export async function rename({ client, id }: ChatSession, title: string): Promise<string> {
+  if (title === '') throw new CliError('write the title behind it: /rename TITLE', EXIT.usage);
+  await client.rename(id, title);
+  return `the conversation is called ${JSON.stringify(title)} now`;
+}
+
+/** The meter of `/context`. */
+export async function contextMeter({ client, id, output }: ChatSession): Promise<Drawn[]> {
+  return renderMeter(await client.context(id), output.width());
+}
+
+export async function compactNow({ client, id }: ChatSession): Promise<string> {
+  const outcome = await client.compact(id);
+  if (outcome.kind === 'failed') throw new CliError(outcomeInWords(outcome), EXIT.failed);
+  return outcomeInWords(outcome);
+}
+
+/** Never overwrites what somebody else wrote under that name. */
+export async function exportMarkdown({ client, id, config }: ChatSession, file: string): Promise<string> {
+  const target = resolve(config.cwd, file === '' ? `${id}.md` : file);
+  const { title } = await client.status(id);
+  const text = toMarkdown(title ?? id, await client.history(id));
+  try {
+    writeFileSync(target, text, { flag: file === '' ? 'w' : 'wx' });
+  } catch (cause) {
+    const reason = (cause as NodeJS.ErrnoException).code === 'EEXIST' ? 'it is there already; name another' : messageOf(cause);
+    throw new CliError(`cannot write ${target}: ${reason}`, EXIT.failed, { cause });
+  }
+  return `written to ${target}`;
+}
+
+export function modelHelp(status: Status): string {
+  return (
+    `${status.model ?? 'the model is known with the first answer'}\n` +
+    'A conversation keeps the model it began with. /model provider/name begins another one; /new does not change it.'
+  );
+}
+
+export function link(session: ChatSession): string {
+  return session.link ?? `temporal workflow show -w ${session.id}`;
+}
+
+function usageInWords({ inputTokens, cachedTokens, outputTokens, costUsd }: Usage): string {
+  const cost = costUsd === null ? 'cost not known' : `$${costUsd.toFixed(4)}`;
+  return `${count(inputTokens)} tokens in (${count(cachedTokens)} cached), ${count(outputTokens)} out, ${cost}`;
+}
+
+function lastRefusal({ rejectedInputs }: Status): string {
+  const last = rejectedInputs.last.at(-1);
+  return last === undefined ? '' : `${last.name}: ${last.reason}`;
+}
+
+function count(number: number): string {
+  return number.toLocaleString('en-US');
+}

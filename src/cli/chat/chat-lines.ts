@@ -1,0 +1,138 @@
+/** The chat when lines are piped in: one message after another, each answer on stdout before the next line is taken. */
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import type { TurnResult } from '../../conversation/protocol/contract.js';
+import {
+  compactNow,
+  contextMeter,
+  costTable,
+  exportMarkdown,
+  lastMessage,
+  link,
+  modelHelp,
+  rename,
+  resetNow,
+  statusCard,
+} from './chat-actions.js';
+import type { ChatCommand } from './chat-commands.js';
+import { helpText, readChatLine, refusalOf } from './chat-commands.js';
+import type { ChatSession } from './chat-session.js';
+import { CliError, EXIT, messageOf } from '../terminal/exit.js';
+import { onInterrupt } from '../terminal/interrupts.js';
+import { patiently } from './patiently.js';
+import { answerExitCode, explainEnd } from '../session/turn-end.js';
+import { untilEnd, wholeAnswer } from './whole-answer.js';
+import { queueLine, setMode, stepOnce } from './chat-stepping.js';
+import { turnNumber } from '../../records/turn-id.js';
+
+/** Answers the exit code: that of the last answer that was not a good one. */
+export async function chatInLines(
+  session: ChatSession,
+  options: { readonly input: Readable; readonly firstMessage?: string; readonly leave: AbortController },
+): Promise<number> {
+  const { client, output, id } = session;
+  const { signal } = options.leave;
+  let exitCode: number = EXIT.ok;
+  let presses = 0;
+  const stopListening = onInterrupt(() => {
+    presses += 1;
+    exitCode = EXIT.interrupted;
+    if (presses > 1) return options.leave.abort(new CliError('left', EXIT.interrupted));
+    output.note('(stopping; Ctrl+C again leaves)');
+    client.interrupt(id, 'Ctrl+C').catch((error: unknown) => output.problem(`cannot stop the answer: ${messageOf(error)}`));
+  });
+
+  const print = async (first: TurnResult): Promise<void> => {
+    const result = await untilEnd(client, id, first, signal);
+    seen.push(result);
+    const text = await wholeAnswer(client, id, result);
+    if (text !== '') output.line(text);
+    explainEnd(result, output);
+    exitCode = answerExitCode(result) || exitCode;
+  };
+  const seen: TurnResult[] = [];
+  const command = async (name: Exclude<ChatCommand, '/exit'>, argument: string): Promise<void> => {
+    switch (name) {
+      case '/new': {
+        const { reply, how } = await patiently(session, resetNow(session));
+        output.line(reply);
+        if (how !== undefined) output.note(`(${how})`);
+        return;
+      }
+      case '/retry':
+        return say(await lastMessage(session));
+      case '/approve':
+      case '/deny':
+      case '/approvals':
+        // A line is taken when the answer before it is there: nothing waits any more by then.
+        throw new CliError(
+          `${name} is for a chat at a terminal; here \`perdura approvals ${id}\` shows what waits and how to decide`,
+          EXIT.usage,
+        );
+      case '/status':
+        return output.line(statusCard(id, await client.status(id)));
+      case '/context':
+        for (const line of await contextMeter(session)) output.draw(line);
+        return;
+      case '/compact':
+        return output.line(await compactNow(session));
+      case '/mode':
+        for (const line of await setMode(session, argument)) output.draw(line);
+        if (argument !== '') isStepped = argument === 'stepping';
+        return isStepped ? undefined : answers();
+      case '/step':
+        for (const line of await stepOnce(session)) output.draw(line);
+        return answers();
+      case '/cost':
+        return output.line(costTable(seen, (await client.status(id)).usage));
+      case '/model':
+        if (argument !== '') throw new CliError(`another model is for another conversation: perdura chat --model ${argument}`, EXIT.usage);
+        return output.line(modelHelp(await client.status(id)));
+      case '/rename':
+        return output.note(await rename(session, argument));
+      case '/link':
+        return output.line(link(session));
+      case '/export':
+        return output.note(await exportMarkdown(session, argument));
+      case '/help':
+        return output.say(helpText());
+    }
+  };
+  /** Stepped, a line that waited for its answer would wait for the steps behind it. */
+  let isStepped = session.isStepped;
+  let stepped: readonly string[] = isStepped ? session.openTurns : [];
+  const answers = async (): Promise<void> => {
+    if (stepped.length === 0) return;
+    const { turns } = await client.status(id);
+    const isDone = (turn: string): boolean => !isStepped || turnNumber(turn) <= turns;
+    const [done, open] = [stepped.filter(isDone), stepped.filter((turn) => !isDone(turn))];
+    stepped = open;
+    for (const turn of done) await print(await patiently(session, client.turn(id, turn, { signal })));
+  };
+  const say = async (text: string): Promise<void> => {
+    session.noteSpoken();
+    if (isStepped) {
+      stepped = [...stepped, await queueLine(session, text)];
+      return output.note('(queued: it is taken by /step, or by /mode auto)');
+    }
+    await print(await patiently(session, client.send(id, { text }, { signal })));
+  };
+
+  try {
+    for (const turn of isStepped ? [] : session.openTurns) await print(await patiently(session, client.turn(id, turn, { signal })));
+    if (options.firstMessage !== undefined) await say(options.firstMessage);
+    for await (const text of createInterface({ input: options.input, crlfDelay: Infinity, signal })) {
+      if (signal.aborted) break;
+      const line = readChatLine(text);
+      if (line.kind === 'message') await say(line.text);
+      else if (line.kind === 'unknown-command' || line.kind === 'stray-words') throw new CliError(refusalOf(line), EXIT.usage);
+      else if (line.kind === 'command') {
+        if (line.name === '/exit') break;
+        await command(line.name, line.argument);
+      }
+    }
+    return exitCode;
+  } finally {
+    stopListening();
+  }
+}

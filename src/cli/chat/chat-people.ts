@@ -1,0 +1,121 @@
+/**
+ * What waits for the person, in the chat: shown where it was asked, and decided on the line below.
+ *
+ * 1. What waits is shown once, whole, before anything can be said to it; what has not been shown cannot be decided here.
+ * 2. A decision names the hash of the arguments that were shown: it counts for these alone.
+ * 3. A line is the answer to a question only when a question is the oldest that waits and the line says so.
+ */
+import type { Pending } from '../../client.js';
+import type { Decision } from '../../conversation/protocol/contract.js';
+import type { ChatSession } from './chat-session.js';
+import { CliError, EXIT } from '../terminal/exit.js';
+import { CALL_PATTERN, pickApproval, type Verb } from '../args/pick-approval.js';
+import { toTerminalLine } from '../terminal/terminal-text.js';
+import { askedLines, shownName } from '../views/approvals.js';
+import { formatTime } from '../views/quantities.js';
+
+export interface ChatPeople {
+  /** Looks at what waits, and shows what was not shown yet. */
+  look(): Promise<void>;
+  /** What is shown is not known to wait any more. */
+  forget(callId: string): void;
+  /** The question that a line of text answers; undefined while the oldest that waits is something else. */
+  question(): Pending | undefined;
+  /** How many that were shown wait. */
+  count(): number;
+  /** `/approve [CALL] [note]` and `/deny [CALL] [note]`. Answers what is said of it. */
+  decide(verb: 'approve' | 'deny', argument: string): Promise<string>;
+  answer(question: Pending, text: string): Promise<string>;
+  /** `/approvals`: shows all that wait, again. */
+  showAll(): Promise<void>;
+}
+
+export function createChatPeople({ client, id, output }: Pick<ChatSession, 'client' | 'id' | 'output'>): ChatPeople {
+  let shown: readonly Pending[] = [];
+  let looking: Promise<void> | undefined;
+
+  const show = (one: Pending): void => {
+    const [head, ...rest] = card(one, id);
+    output.say(`\n${head ?? ''}`);
+    for (const line of rest) output.say(line);
+  };
+
+  const lookOnce = async (): Promise<void> => {
+    const waiting = await client.approvals(id);
+    const fresh = waiting.filter((one) => !shown.some((known) => isSame(known, one)));
+    shown = waiting;
+    fresh.forEach(show);
+  };
+  /** One at a time, so that nothing is shown twice. */
+  const look = (): Promise<void> => (looking ??= lookOnce().finally(() => (looking = undefined)));
+
+  const tell = async (one: Pending, verb: Verb, note: string): Promise<string> => {
+    const { callId, conversation, hash, tool, kind } = one;
+    const decision: Decision = {
+      callId,
+      hash,
+      decision: verb === 'deny' ? 'deny' : 'approve',
+      ...(conversation === id ? {} : { conversation }),
+      ...(note === '' ? {} : { note }),
+    };
+    shown = shown.filter((other) => !isSame(other, one));
+    try {
+      await client.decide(id, decision);
+    } catch (error) {
+      await look().catch(() => undefined);
+      throw error;
+    }
+    if (verb === 'answer') return '(answered)';
+    if (kind === 'question') return '(no answer: the agent goes on without)';
+    return verb === 'approve' ? `(allowed: ${shownName(tool)})` : `(not run: ${shownName(tool)})`;
+  };
+
+  return {
+    look,
+    forget(callId) {
+      shown = shown.filter((one) => one.callId !== callId || one.conversation !== id);
+    },
+    question: () => (shown[0]?.kind === 'question' ? shown[0] : undefined),
+    count: () => shown.length,
+    async decide(verb, argument) {
+      const [first = '', ...rest] = argument.split(/[ \t]+/);
+      const isCall = CALL_PATTERN.test(first);
+      const note = isCall ? rest.join(' ') : argument;
+      if (shown.length === 0) await look();
+      if (shown.length === 0) throw new CliError('nothing waits for you', EXIT.notFound);
+      const fitting = shown.filter(({ kind }) => verb === 'deny' || kind === 'approval');
+      // The oldest is the one that a person has before their eyes.
+      const one = isCall || fitting[0] === undefined ? pickApproval(shown, isCall ? first : undefined, verb, id) : fitting[0];
+      return tell(one, verb, note);
+    },
+    answer: (question, text) => tell(question, 'answer', text),
+    async showAll() {
+      const before = shown;
+      await look();
+      if (shown.length === 0) output.note('(nothing waits for you)');
+      for (const one of shown) if (before.some((known) => isSame(known, one))) show(one);
+    },
+  };
+}
+
+function isSame(one: Pending, other: Pending): boolean {
+  return one.callId === other.callId && one.conversation === other.conversation && one.askedAt === other.askedAt;
+}
+
+/** Beneath the answer so far. */
+function card(one: Pending, id: string): string[] {
+  const { kind, tool, callId, conversation, why, expiresAt } = one;
+  const whose = conversation === id ? '' : `sub-agent ${conversation} · `;
+  const head = kind === 'question' ? `? ${whose}a question for you` : `? ${whose}may ${shownName(tool)} run?`;
+  const short = callId.replace(/^.*\//, '');
+  const how =
+    kind === 'question'
+      ? 'write the answer on the line below, or /deny'
+      : `/approve ${short} [note] or /deny ${short} [note]; other lines wait until then`;
+  return [
+    head,
+    ...askedLines(one).map((line) => `    ${line}`),
+    ...(why === undefined ? [] : [`  why: ${toTerminalLine(why, 500)}`]),
+    `  ${how} · expires ${formatTime(expiresAt, 'relative', Date.now())}`,
+  ];
+}

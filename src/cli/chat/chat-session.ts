@@ -1,0 +1,91 @@
+/** What the chat is about: one conversation, and what the command was told about it. */
+import type { PerduraClient } from '../../client.js';
+import type { Config } from '../../config.js';
+import type { ControlMode, Status } from '../../conversation/protocol/contract.js';
+import { shownText } from '../../records/message.js';
+import { rememberLastConversation } from './last-conversation.js';
+import type { Output } from '../terminal/output.js';
+import { toTerminalLine } from '../terminal/terminal-text.js';
+import { answerText } from './whole-answer.js';
+
+export interface ChatSession {
+  readonly client: PerduraClient;
+  readonly config: Config;
+  readonly output: Output;
+  readonly id: string;
+  /** Of the conversation's page, where it is known. */
+  readonly link?: string;
+  /** True when this command began the conversation. */
+  readonly isNew: boolean;
+  /** It waits for each step, as it was when we came. */
+  readonly isStepped: boolean;
+  /** Turns that were running or queued when we came, oldest first. */
+  readonly openTurns: readonly string[];
+  /** To be called with each message, before it is sent. */
+  noteSpoken(): void;
+  wasSpoken(): boolean;
+}
+
+export async function openSession(
+  client: PerduraClient,
+  config: Config,
+  output: Output,
+  options: {
+    readonly resume?: string;
+    readonly agent?: string;
+    readonly model?: string;
+    readonly mode?: ControlMode;
+    /** US dollars. */
+    readonly budget?: number;
+    readonly linkOf?: (id: string) => string | undefined;
+  },
+): Promise<ChatSession> {
+  const { resume, agent, model, mode, budget, linkOf } = options;
+  let openTurns: readonly string[] = [];
+  let isStepped = mode === 'stepping';
+  let id: string;
+  if (resume === undefined) {
+    ({ id } = await client.start(undefined, { agent, model, mode, ...(budget === undefined ? {} : { budget: { maxCostUsd: budget } }) }));
+  } else {
+    id = resume;
+    const status = await client.status(id);
+    isStepped = status.mode === 'stepping';
+    openTurns = openTurnsOf(status);
+    if (mode !== undefined) output.problem(`--mode chooses for a new conversation; /mode ${mode} sets it in this one`);
+    if (agent !== undefined || model !== undefined || budget !== undefined)
+      output.problem('--agent, --model and --budget choose for a new conversation; this one keeps its own');
+  }
+  let spoken = false;
+  return {
+    client,
+    config,
+    output,
+    id,
+    link: linkOf?.(id),
+    isNew: resume === undefined,
+    openTurns,
+    isStepped,
+    noteSpoken() {
+      if (!spoken) rememberLastConversation(config.cwd, id);
+      spoken = true;
+    },
+    wasSpoken: () => spoken,
+  };
+}
+
+/** `turns` have ended, `turn` is the latest: what lies between is running or queued. */
+export function openTurnsOf(status: Status): readonly string[] {
+  if (status.phase === 'idle' && status.queued === 0) return [];
+  const count = Math.max(status.turn - status.turns, 0);
+  return Array.from({ length: count }, (_, at) => `turn_${String(status.turns + 1 + at).padStart(4, '0')}`);
+}
+
+/** Reminds the person where the conversation stands: the last question that was answered, and its answer. Open turns are drawn from the feed. */
+export async function recap(session: ChatSession): Promise<void> {
+  const entries = (await session.client.history(session.id)).filter((entry) => !session.openTurns.includes(entry.turn));
+  const question = entries.findLast((entry) => entry.message.role === 'user');
+  if (question?.message.role !== 'user') return;
+  session.output.note(`› ${toTerminalLine(shownText(question.message.text), 200)}`);
+  const answer = entries.findLast((entry) => entry.turn === question.turn && answerText(entry) !== '');
+  if (answer !== undefined) session.output.note(answerText(answer).slice(-2000));
+}

@@ -1,0 +1,328 @@
+/**
+ * The chat of a person at a terminal.
+ *
+ * 1. Ctrl+C: the first stops the answer, the second leaves, however long after; a line in between starts the count again.
+ * 2. What is said while an answer comes is sent at once and waits in the conversation's own queue.
+ * 3. Leaving stops waiting, never the conversation.
+ * 4. Colours, Markdown and the row that moves are for a terminal that can have them; any other gets the plain text.
+ */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ReadStream, WriteStream } from 'node:tty';
+import pc from 'picocolors';
+import type { FeedEvent, Status, TurnResult } from '../../conversation/protocol/contract.js';
+import type { AnswerView } from './answer-view.js';
+import { createAnswerView } from './answer-view.js';
+import {
+  compactNow,
+  contextMeter,
+  costTable,
+  exportMarkdown,
+  lastMessage,
+  link,
+  modelHelp,
+  rename,
+  resetNow,
+  statusCard,
+} from './chat-actions.js';
+import { setMode, stepOnce } from './chat-stepping.js';
+import type { ChatCommand } from './chat-commands.js';
+import { helpText, readChatLine, refusalOf } from './chat-commands.js';
+import { createFoot } from './chat-foot.js';
+import { openLineEditor } from './chat-line-editor.js';
+import { createChatPeople } from './chat-people.js';
+import type { ChatSession } from './chat-session.js';
+import { messageOf } from '../terminal/exit.js';
+import type { Waiting } from './what-it-waits-for.js';
+import { toWords, trouble, waitingAfter, waitingOfStatus } from './what-it-waits-for.js';
+import { untilEnd, wholeAnswer } from './whole-answer.js';
+
+/** How long the feed is waited for once the result is there. */
+const FEED_PATIENCE = 500;
+
+/** A conversation that says nothing for so long is asked what it does. */
+const SILENCE = 3000;
+
+/** Runs until the person leaves or `leave` is aborted. `model`: the person wants a new conversation with that one. */
+export async function chatInTerminal(
+  session: ChatSession,
+  options: { readonly input: ReadStream; readonly screen: WriteStream; readonly firstMessage?: string; readonly leave: AbortSignal },
+): Promise<{ readonly model?: string }> {
+  const { client, output, id } = session;
+  const left = new AbortController();
+  const stop = AbortSignal.any([left.signal, options.leave]);
+  const ours = new Set<string>();
+  let waitingFor = 0;
+  /** Of those, the ends of sessions: there is nothing in them to stop. */
+  let clearing = 0;
+  let presses = 0;
+  const seen: TurnResult[] = [];
+  let waiting: Waiting | undefined;
+  let heardAt = 0;
+  /** The model that was named and not yet confirmed, and the one that was. */
+  let offered: string | undefined;
+  let chosen: string | undefined;
+
+  const isColored = output.isColoredTerminal();
+  const { default: widthOf } = await import('string-width');
+  if (isColored) {
+    const { loadMarkdown } = await import('../terminal/markdown-render.js');
+    const { createMarkdownPen } = await import('../terminal/markdown-pen.js');
+    const markdown = await loadMarkdown();
+    output.drawTextWith(
+      createMarkdownPen({
+        columns: () => options.screen.columns || 80,
+        rows: () => options.screen.rows || 24,
+        widthOf: markdown.widthOf,
+        render: markdown.render,
+      }),
+    );
+  }
+
+  const view = createAnswerView(output, {
+    width: options.screen.columns || 80,
+    from: session.openTurns[0],
+    // The question of a turn that was running when we came is in the recap.
+    isOurs: (messageId) => ours.has(messageId),
+    showsAsked: true,
+  });
+  const people = createChatPeople(session);
+  const lookAtPeople = (): void => {
+    people.look().catch((error: unknown) => {
+      if (!stop.aborted) output.problem(`cannot read what waits for you: ${messageOf(error)}; /approvals tries again`);
+    });
+  };
+  const showFoot = (): void => {
+    if (!stop.aborted) foot.show();
+  };
+  const count = (change: 1 | -1): void => {
+    waitingFor += change;
+    if (waitingFor === 1 && change === 1) waiting = { text: 'sending {s}', since: Date.now() };
+    foot.setWaiting(waitingFor > 0);
+  };
+
+  /** Waits for a result, draws it, and gives the line back. */
+  const follow = async (result: Promise<TurnResult>): Promise<void> => {
+    count(1);
+    showFoot();
+    try {
+      const ended = await untilEnd(client, id, await result, stop);
+      await feedCaughtUp(view, ended, stop);
+      view.finish(ended, await wholeAnswer(client, id, ended));
+      seen.push(ended);
+    } catch (error) {
+      if (!stop.aborted) output.problem(messageOf(error));
+    } finally {
+      count(-1);
+      showFoot();
+    }
+  };
+
+  const send = (text: string): void => {
+    const isHeld = people.count() > 0;
+    if (waitingFor > 0)
+      output.note(`(queued: it is taken after this answer${isHeld ? ', which waits for your leave: /approve or /deny' : ''})`);
+    session.noteSpoken();
+    const messageId = randomUUID();
+    ours.add(messageId);
+    void follow(client.send(id, { id: messageId, text }, { signal: stop }));
+  };
+
+  const reset = async (): Promise<void> => {
+    session.noteSpoken();
+    clearing += 1;
+    count(1);
+    if (waitingFor === 1) waiting = { text: 'clearing the session {s}', since: Date.now() };
+    showFoot();
+    try {
+      const { reply, how } = await resetNow(session);
+      output.say(how === undefined ? reply : `${reply} (${how})`);
+    } catch (error) {
+      if (!stop.aborted) output.problem(messageOf(error));
+    } finally {
+      clearing -= 1;
+      count(-1);
+      showFoot();
+    }
+  };
+
+  const command = async (name: Exclude<ChatCommand, '/exit' | '/help'>, argument: string): Promise<void> => {
+    switch (name) {
+      case '/new':
+        return reset();
+      case '/retry':
+        return send(await lastMessage(session));
+      case '/approve':
+      case '/deny':
+        return output.note(await people.decide(name === '/approve' ? 'approve' : 'deny', argument));
+      case '/approvals':
+        return people.showAll();
+      case '/status':
+        return output.say(statusCard(id, await client.status(id)));
+      case '/context':
+        for (const line of await contextMeter(session)) output.draw(line);
+        return;
+      case '/compact':
+        return output.say(await compactNow(session));
+      case '/mode':
+        for (const line of await setMode(session, argument)) output.draw(line);
+        return;
+      case '/step':
+        for (const line of await stepOnce(session)) output.draw(line);
+        return;
+      case '/cost':
+        return output.say(costTable(seen, (await client.status(id)).usage));
+      case '/model':
+        if (argument === '') return output.say(modelHelp(await client.status(id)));
+        if (!/^[a-z0-9-]+\/\S+$/.test(argument)) return output.problem(`${argument} names no model: write provider/name`);
+        offered = argument;
+        return output.say(`this conversation keeps its model; begin a new one with ${argument}? Write y for yes`);
+      case '/rename':
+        return output.note(await rename(session, argument));
+      case '/link':
+        return output.say(link(session));
+      case '/export':
+        return output.note(await exportMarkdown(session, argument));
+    }
+  };
+
+  const onLine = (text: string): void => {
+    presses = 0;
+    if (offered !== undefined && /^(y|yes)$/i.test(text.trim())) {
+      chosen = offered;
+      return left.abort();
+    }
+    const wasOffered = offered !== undefined;
+    offered = undefined;
+    if (wasOffered && /^(n|no)?$/i.test(text.trim())) return output.note('(as before)');
+    const line = readChatLine(text);
+    switch (line.kind) {
+      case 'nothing':
+        return showFoot();
+      case 'message': {
+        const question = people.question();
+        if (question === undefined) return send(line.text);
+        people.answer(question, line.text).then(output.note, (error: unknown) => output.problem(messageOf(error)));
+        return showFoot();
+      }
+      case 'unknown-command':
+      case 'stray-words':
+        return output.problem(refusalOf(line));
+      case 'command':
+        if (line.name === '/exit') return left.abort();
+        if (line.name === '/help') return output.say(helpText());
+        command(line.name, line.argument).catch((error: unknown) => output.problem(messageOf(error)));
+        return showFoot();
+    }
+  };
+
+  const onInterrupt = (): void => {
+    presses += 1;
+    if (presses > 1) return left.abort();
+    if (waitingFor === clearing) return output.note('(Ctrl+C again leaves)');
+    view.hold();
+    output.note('(stopping; Ctrl+C again leaves)');
+    client.interrupt(id, 'Ctrl+C').catch((error: unknown) => output.problem(`cannot stop the answer: ${messageOf(error)}`));
+  };
+
+  const editor = openLineEditor(options.input, options.screen, { onLine, onInterrupt, onEnd: () => left.abort() });
+  const foot = createFoot({
+    screen: options.screen,
+    editor,
+    words: () => toWords(waiting ?? { text: 'waiting {s}', since: Date.now() }, Date.now()),
+    widthOf,
+    moves: isColored,
+    dim: pc.dim,
+  });
+  const unshare = output.shareScreen({ hide: foot.hide, show: showFoot });
+  const hear = (event: FeedEvent): void => {
+    heardAt = Date.now();
+    waiting = waitingAfter(event, waiting, heardAt) ?? (waitingFor > 0 ? { text: 'model thinking {s}', since: heardAt } : undefined);
+    view.event(event);
+    if (event.kind === 'asked') lookAtPeople();
+    if (event.kind === 'decided') people.forget(event.callId);
+  };
+  const watching = watch(session, hear, stop, () => (waiting = trouble('store unreachable', waiting, Date.now())));
+  const asking = askWhenSilent(session, stop, {
+    isSilent: () => waitingFor > 0 && Date.now() - heardAt > SILENCE,
+    onStatus(status) {
+      waiting = waitingOfStatus(status, waiting, Date.now());
+      // What a sub-agent waits for is not in our feed.
+      if (status.pendingApprovals !== people.count()) lookAtPeople();
+    },
+    onTrouble: (what) => (waiting = trouble(what, waiting, Date.now())),
+  });
+  try {
+    for (const turn of session.openTurns) void follow(client.turn(id, turn, { signal: stop }));
+    if (options.firstMessage === undefined) showFoot();
+    else send(options.firstMessage);
+    await aborted(stop);
+    if (waitingFor > 0) output.note('(the answer is not lost: it is there when you come back)');
+  } finally {
+    left.abort();
+    unshare();
+    foot.close();
+    editor.close();
+    await Promise.all([watching, asking]);
+  }
+  return { model: chosen };
+}
+
+/** The feed may be silent for good reason or bad: the status tells which. */
+async function askWhenSilent(
+  { client, id }: ChatSession,
+  stop: AbortSignal,
+  told: {
+    readonly isSilent: () => boolean;
+    readonly onStatus: (status: Status) => void;
+    readonly onTrouble: (what: string) => void;
+  },
+): Promise<void> {
+  const left = aborted(stop);
+  while (!stop.aborted) {
+    await sleep(1000, undefined, { signal: stop }).catch(() => {});
+    if (stop.aborted || !told.isSilent()) continue;
+    const asked = client.status(id).then(
+      (status) => told.onStatus(status),
+      () => told.onTrouble('Temporal or its worker does not answer'),
+    );
+    // An answer that does not come is no reason to stay when the person leaves.
+    await Promise.race([asked, left]);
+  }
+}
+
+/** Draws what the feed tells. Without the feed answers still come, whole. */
+async function watch(session: ChatSession, hear: (event: FeedEvent) => void, stop: AbortSignal, onTrouble: () => void): Promise<void> {
+  const { client, id, output, openTurns } = session;
+  // From its oldest event when a turn was running before we came: its answer is shown from the beginning.
+  let after = openTurns.length > 0 ? '0' : undefined;
+  let complained = false;
+  while (!stop.aborted) {
+    try {
+      for await (const { cursor, event } of client.watch(id, { after, signal: stop })) {
+        after = cursor;
+        hear(event);
+      }
+    } catch (error) {
+      if (stop.aborted) return;
+      if (!complained) output.note(`(live text is not available: ${messageOf(error)}; answers come whole)`);
+      complained = true;
+      onTrouble();
+    }
+    await sleep(1000, undefined, { signal: stop }).catch(() => {});
+  }
+}
+
+async function feedCaughtUp(view: AnswerView, result: TurnResult, signal: AbortSignal): Promise<void> {
+  if (result.turnId === null) return;
+  for (const deadline = Date.now() + FEED_PATIENCE; !view.isFinished(result.turnId) && Date.now() < deadline;) {
+    await sleep(10, undefined, { signal });
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

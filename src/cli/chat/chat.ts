@@ -1,0 +1,156 @@
+/** `perdura chat`: finds or starts what is needed, opens the conversation, and hands over to a terminal, a pipe or one answer. */
+import type { ReadStream, WriteStream } from 'node:tty';
+import type { PerduraClient } from '../../client.js';
+import type { Config } from '../../config.js';
+import { ID_PATTERN, type ControlMode } from '../../conversation/protocol/contract.js';
+import type { ChatSession } from './chat-session.js';
+import { CliError, EXIT } from '../terminal/exit.js';
+import { onInterrupt, onTermination } from '../terminal/interrupts.js';
+import { readLastConversation } from './last-conversation.js';
+import type { Output } from '../terminal/output.js';
+import type { Services } from '../services/services.js';
+
+export interface ChatOptions {
+  readonly continue?: boolean;
+  /** True: ask which. */
+  readonly resume?: string | true;
+  readonly agent?: string;
+  readonly model?: string;
+  readonly mode?: ControlMode;
+  /** US dollars. */
+  readonly budget?: number;
+  /** A message, or true when it comes from stdin. */
+  readonly print?: string | true;
+  readonly outputFormat: 'text' | 'json' | 'stream-json';
+  readonly startServices?: boolean;
+}
+
+export async function chat(
+  words: readonly string[],
+  options: ChatOptions,
+  { config, output, closed }: { readonly config: Config; readonly output: Output; readonly closed: AbortSignal },
+): Promise<number> {
+  const isTerminal = process.stdin.isTTY && process.stderr.isTTY && options.print === undefined;
+  let resume = options.continue === true ? readLastConversation(config.cwd) : options.resume;
+  if (resume === true && !isTerminal) {
+    throw new CliError('-r needs the id of a conversation where nobody can be asked: -r ID; `perdura list` lists them', EXIT.usage);
+  }
+  if (typeof resume === 'string' && !ID_PATTERN.test(resume)) {
+    throw new CliError(`${JSON.stringify(resume)} is not an id of a conversation: up to 64 letters, digits, - and _`, EXIT.usage);
+  }
+
+  const leave = new AbortController();
+  const stopListening = onTermination((exitCode) => leave.abort(new CliError('ended from outside', exitCode)));
+  closed.addEventListener('abort', () => leave.abort(new CliError('the reader is gone', EXIT.ok)), { once: true });
+  // Until the chat itself answers to Ctrl+C, it means: give up.
+  const stopGivingUp = onInterrupt(() =>
+    leave.abort(new CliError('interrupted while starting; nothing is left running', EXIT.interrupted)),
+  );
+
+  let services: Services | undefined;
+  let client: PerduraClient | undefined;
+  try {
+    if (options.startServices === true) {
+      const { startServices } = await import('../services/services.js');
+      loadAhead(isTerminal);
+      services = await startServices(config, output, leave.signal);
+    }
+    const { connectClient } = await import('../session/connect.js');
+    client = await connectClient(config, output, { needsWorker: services === undefined });
+    leave.signal.throwIfAborted();
+
+    if (resume === true) {
+      const { pickConversation } = await import('./pick-conversation.js');
+      resume = await pickConversation(client, process.stderr.columns || 80);
+    }
+    const linkOf = await linkTo(config, services);
+    const { openSession } = await import('./chat-session.js');
+    const wanted = { agent: options.agent, mode: options.mode, budget: options.budget, linkOf };
+    let session = await openSession(client, config, output, { ...wanted, resume, model: options.model });
+    introduce(session);
+    stopGivingUp();
+    let left = await talk(session, words, options, leave);
+    // The person chose another model, and with it another conversation.
+    while (left.model !== undefined && !leave.signal.aborted) {
+      await tidyUp(session);
+      session = await openSession(client, config, output, { ...wanted, model: left.model });
+      introduce(session);
+      left = await talk(session, [], options, leave);
+    }
+    const { exitCode } = left;
+    await tidyUp(session);
+    if (leave.signal.aborted) return exitCodeOfLeaving(leave.signal) ?? exitCode;
+    return exitCode;
+  } finally {
+    stopGivingUp();
+    const hurry = new AbortController();
+    const stopHurrying = onInterrupt(() => hurry.abort());
+    await client?.close();
+    if (services !== undefined && !leave.signal.aborted) output.note('ending what was started …');
+    await services?.stop(hurry.signal);
+    stopHurrying();
+    stopListening();
+  }
+}
+
+/** What is needed once the services have started is loaded while they do; what cannot be loaded is said when it is needed. */
+function loadAhead(isTerminal: boolean): void {
+  const needed = [import('../session/connect.js'), import('../../client.js'), ...(isTerminal ? [import('./chat-terminal.js')] : [])];
+  Promise.all(needed).catch(() => undefined);
+}
+
+/** How a person, a pipe or a program has ended it; `model`: to go on in a new conversation with that one. */
+interface Left {
+  readonly exitCode: number;
+  readonly model?: string;
+}
+
+function introduce({ output, id, link }: ChatSession): void {
+  output.say(`\n  conversation ${id}${link === undefined ? '' : `  ·  ${link}`}`);
+}
+
+async function linkTo(config: Config, services: Services | undefined): Promise<(id: string) => string | undefined> {
+  if (services !== undefined) return services.uiLink;
+  const { temporalConnection } = await import('../../config.js');
+  const { findUiLink } = await import('../services/temporal-connection.js');
+  return findUiLink(await temporalConnection(config));
+}
+
+async function talk(session: ChatSession, words: readonly string[], options: ChatOptions, leave: AbortController): Promise<Left> {
+  const firstMessage = words.length > 0 ? words.join(' ') : undefined;
+  const input: ReadStream = process.stdin;
+  const screen: WriteStream = process.stderr as WriteStream;
+  if (options.print !== undefined) {
+    const { printOneAnswer } = await import('./one-shot.js');
+    const message = options.print === true ? firstMessage : [options.print, ...words].join(' ');
+    return { exitCode: await printOneAnswer(session, { message, format: options.outputFormat, leave }) };
+  }
+  if (input.isTTY && screen.isTTY) {
+    const { chatInTerminal } = await import('./chat-terminal.js');
+    if (!session.isNew) await recapOf(session);
+    session.output.note('  /help lists what else there is\n');
+    const { model } = await chatInTerminal(session, { input, screen, firstMessage, leave: leave.signal });
+    if (session.wasSpoken() || !session.isNew) session.output.say(`go on with this conversation: ${comeBack(options)}`);
+    return { exitCode: EXIT.ok, model };
+  }
+  const { chatInLines } = await import('./chat-lines.js');
+  return { exitCode: await chatInLines(session, { input, firstMessage, leave }) };
+}
+
+async function recapOf(session: ChatSession): Promise<void> {
+  const { recap } = await import('./chat-session.js');
+  await recap(session);
+}
+
+/** A conversation in which nothing was said leaves no trace. */
+async function tidyUp(session: ChatSession): Promise<void> {
+  if (session.isNew && !session.wasSpoken()) await session.client.closeConversation(session.id);
+}
+
+function comeBack(options: ChatOptions): string {
+  return options.startServices === true ? 'npm start -- -c' : 'perdura chat -c';
+}
+
+function exitCodeOfLeaving(signal: AbortSignal): number | undefined {
+  return signal.reason instanceof CliError ? signal.reason.exitCode : undefined;
+}

@@ -1,0 +1,76 @@
+/** `perdura -p`: one message, one answer on stdout. */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ChatSession } from './chat-session.js';
+import { CliError, EXIT, messageOf } from '../terminal/exit.js';
+import { onInterrupt } from '../terminal/interrupts.js';
+import { patiently } from './patiently.js';
+import { readPipedInput, readStandardInput } from '../terminal/standard-input.js';
+import { toTerminalJson } from '../terminal/terminal-text.js';
+import { answerExitCode, explainEnd } from '../session/turn-end.js';
+import { untilEnd, wholeAnswer } from './whole-answer.js';
+
+export async function printOneAnswer(
+  session: ChatSession,
+  options: { readonly message?: string; readonly format: 'text' | 'json' | 'stream-json'; readonly leave: AbortController },
+): Promise<number> {
+  const { client, output, id } = session;
+  const text = await messageText(options.message);
+  let presses = 0;
+  const stopListening = onInterrupt(() => {
+    presses += 1;
+    if (presses > 1) return options.leave.abort(new CliError('left', EXIT.interrupted));
+    client.interrupt(id, 'Ctrl+C').catch((error: unknown) => output.problem(`cannot stop the answer: ${messageOf(error)}`));
+  });
+  const drawn = new AbortController();
+  try {
+    session.noteSpoken();
+    const { signal } = options.leave;
+    const messageId = randomUUID();
+    const live = options.format === 'stream-json' ? streamEvents(session, messageId, AbortSignal.any([signal, drawn.signal])) : undefined;
+    const first = await patiently(session, client.send(id, { id: messageId, text }, { signal }));
+    const result = await untilEnd(client, id, first, signal);
+    const answer = await wholeAnswer(client, id, result);
+    await live?.caughtUp();
+    if (options.format === 'text') {
+      if (answer !== '') output.line(answer);
+    } else {
+      const kind = options.format === 'stream-json' ? { kind: 'result' } : {};
+      output.line(toTerminalJson({ ...kind, conversation: id, ...result, text: answer }));
+    }
+    explainEnd(result, output);
+    return answerExitCode(result);
+  } finally {
+    drawn.abort();
+    stopListening();
+  }
+}
+
+/** How long the feed is waited for once the result is there. */
+const FEED_PATIENCE = 1000;
+
+/** Each live event of our message's turn on a line of its own, as it comes. The result comes also where the feed does not. */
+function streamEvents({ client, output, id }: ChatSession, messageId: string, signal: AbortSignal): { caughtUp(): Promise<void> } {
+  output.line(toTerminalJson({ kind: 'conversation', conversation: id, messageId }));
+  const following = (async () => {
+    let turn: string | undefined;
+    // From the oldest: our message may be written before we read.
+    for await (const { event } of client.watch(id, { after: '0', signal })) {
+      if (event.kind === 'message' && event.messageId === messageId) turn = event.turn;
+      if (turn === undefined || !('turn' in event) || event.turn !== turn) continue;
+      // Its result follows, with the whole answer.
+      if (event.kind === 'turn-finished') return;
+      output.line(toTerminalJson({ ...event, conversation: id }));
+    }
+  })().catch((error: unknown) => {
+    if (!signal.aborted) output.note(`(live events are not available: ${messageOf(error)})`);
+  });
+  return { caughtUp: () => Promise.race([following, sleep(FEED_PATIENCE, undefined, { ref: false })]) };
+}
+
+/** The words given, then what was piped in, as in `perdura -p "what is this?" < file`. */
+async function messageText(message: string | undefined): Promise<string> {
+  const given = message === undefined ? await readStandardInput() : [message, await readPipedInput()].filter(Boolean).join('\n\n');
+  if (given.trim() === '') throw new CliError('-p needs a message, as its value or on stdin', EXIT.usage);
+  return given.trim();
+}

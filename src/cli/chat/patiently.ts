@@ -1,0 +1,67 @@
+import type { Pending, PerduraClient } from '../../client.js';
+import type { Output } from '../terminal/output.js';
+import { toTerminalLine } from '../terminal/terminal-text.js';
+import { askedLines, howToDecide, shownArguments, shownName } from '../views/approvals.js';
+import { trouble, waitingOfStatus } from './what-it-waits-for.js';
+
+const LOOK_EVERY = 5000;
+/** A person is told soon that nothing goes on without them. */
+const FIRST_LOOK = 1500;
+
+interface Awaited {
+  readonly client: Pick<PerduraClient, 'status' | 'approvals'>;
+  readonly id: string;
+  readonly output: Pick<Output, 'note'>;
+}
+
+/** Says what an answer waits for when it does not come, where no live screen shows it: each reason once. */
+export async function patiently<T>({ client, id, output }: Awaited, answer: Promise<T>): Promise<T> {
+  let told: string | undefined;
+  let isOver = false;
+  const shown = new Set<string>();
+  const tell = (why: string): void => {
+    if (why !== told) output.note(`(${toTerminalLine(why.replace(' {s}', ''), 400)})`);
+    told = why;
+  };
+  const look = async (): Promise<void> => {
+    const status = await client.status(id);
+    if (isOver) return;
+    if (status.pendingApprovals > 0) {
+      for (const one of await client.approvals(id)) {
+        const key = `${one.conversation} ${one.callId}`;
+        if (!shown.has(key)) for (const line of waitInLines(one)) output.note(line);
+        shown.add(key);
+      }
+      return;
+    }
+    if (status.waitingFor !== undefined)
+      tell(waitingOfStatus({ ...status }, undefined, Date.now())?.text.replace(/(;? trying again at| until) .*$/, '') ?? '');
+  };
+  const lookOnce = (): void => {
+    look().catch(() => {
+      if (!isOver) tell(trouble('Temporal or its worker does not answer', undefined, Date.now()).text);
+    });
+  };
+  const first = setTimeout(lookOnce, FIRST_LOOK);
+  const timer = setInterval(lookOnce, LOOK_EVERY);
+  try {
+    return await answer;
+  } finally {
+    isOver = true;
+    clearTimeout(first);
+    clearInterval(timer);
+  }
+}
+
+/** What waits, until when, and what to type elsewhere: this command goes on waiting. */
+function waitInLines(one: Pending): string[] {
+  const { kind, tool, expiresAt } = one;
+  const asked =
+    kind === 'question' ? askedLines(one) : [`${shownName(tool)} ${one.arguments === undefined ? '' : shownArguments(one.arguments)}`];
+  const what = kind === 'question' ? 'waiting for an answer to a question' : 'waiting for leave to run';
+  return [
+    `(${what}, until ${new Date(expiresAt).toISOString()}; decide in another terminal)`,
+    ...asked.map((line) => `    ${line}`),
+    ...howToDecide(one).map((line) => `  ${line}`),
+  ];
+}

@@ -1,0 +1,44 @@
+/** `perdura doctor`: whether everything that is needed is there, and what mends what is not. Changes nothing that stays. */
+import type { Config } from '../../config.js';
+import { describeSettings, loadVariables, secretsOf } from '../../config.js';
+import { checkAgents } from './agents.js';
+import type { Report } from './finding.js';
+import { isBroken, pasteable, renderReport } from './finding.js';
+import { checkDisk, checkFolder, checkNode } from './machine.js';
+import { checkProvider } from './provider.js';
+import { checkStore } from './store.js';
+import { checkServer } from './temporal.js';
+import { EXIT } from '../terminal/exit.js';
+import type { Output } from '../terminal/output.js';
+import { toTerminalJson } from '../terminal/terminal-text.js';
+
+export interface DoctorOptions {
+  readonly format: 'text' | 'json' | 'jsonl';
+  /** To be shown to others. */
+  readonly report?: boolean;
+}
+
+export async function doctor(config: Config, options: DoctorOptions, output: Output): Promise<number> {
+  // Alone, since it measures time.
+  const server = await checkServer(config);
+  const [store, provider, agents, workspace, disk] = await Promise.all([
+    checkStore(config),
+    checkProvider(config),
+    checkAgents(config.agentsDir, loadVariables(config.cwd)),
+    checkFolder('Workspace', config.workspace, 'PERDURA_WORKSPACE'),
+    checkDisk(config),
+  ]);
+  const found: Report = {
+    findings: [checkNode(process.versions.node), ...server, ...store, provider, ...agents, workspace, disk],
+    settings: describeSettings(),
+  };
+  // No form of the output shows a secret; a report that is shown to others does not name the home either.
+  const shown = (text: string): string => pasteable(text, secretsOf(config), options.report === true ? undefined : '');
+  if (options.format === 'text') {
+    if (options.report === true) output.line(`perdura doctor, ${process.platform} ${process.arch}`);
+    for (const line of renderReport(found)) output.line(shown(line));
+  } else {
+    output.line(shown(toTerminalJson(found, options.format === 'json' ? 2 : undefined)));
+  }
+  return isBroken(found) ? EXIT.failed : EXIT.ok;
+}

@@ -1,0 +1,25 @@
+/** `perdura mcp`: stdout belongs to the protocol, so whatever is said to people goes to stderr. */
+import { packageVersion } from '../../version.js';
+import type { CliContext } from '../session/context.js';
+import { EXIT } from '../terminal/exit.js';
+import { withClient } from '../session/with-client.js';
+
+export function serveMcp(context: CliContext): Promise<number> {
+  return withClient(context, { needsWorker: true, whenInterrupted: 'stopped serving' }, async ({ client, output, signal }) => {
+    const [{ createMcpServer }, { StdioServerTransport }] = await Promise.all([
+      import('../../gateway/mcp-server.js'),
+      import('@modelcontextprotocol/sdk/server/stdio.js'),
+    ]);
+    const server = await createMcpServer(client, packageVersion());
+    const ended = new Promise<void>((resolve) => {
+      process.stdin.once('end', resolve);
+      process.stdin.once('close', resolve);
+      signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+    await server.connect(new StdioServerTransport());
+    output.note('serving MCP over stdin and stdout');
+    await ended;
+    await server.close();
+    return EXIT.ok;
+  });
+}

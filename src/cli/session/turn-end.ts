@@ -1,0 +1,46 @@
+/** What the end of a turn means for a program that asked for it. */
+import type { TurnResult } from '../../conversation/protocol/contract.js';
+import { EXIT } from '../terminal/exit.js';
+import type { Output } from '../terminal/output.js';
+
+export function answerExitCode(result: TurnResult): number {
+  switch (result.stopReason) {
+    case 'end':
+    case 'reset':
+    case 'continues':
+    case 'queued':
+      return EXIT.ok;
+    case 'interrupted':
+      return EXIT.interrupted;
+    default:
+      return EXIT.failed;
+  }
+}
+
+/** Says on stderr why there is no answer, or only a part of one. */
+export function explainEnd(result: TurnResult, output: Output): void {
+  const reason = reasonOf(result);
+  if (reason !== undefined) output.problem(reason);
+}
+
+export function reasonOf(result: TurnResult): string | undefined {
+  switch (result.stopReason) {
+    case 'end':
+    case 'reset':
+    case 'continues':
+    case 'queued':
+      return undefined;
+    case 'interrupted':
+      return '(stopped)';
+    case 'withdrawn':
+      return '(withdrawn before it was answered)';
+    case 'tool-limit':
+      return result.error?.message ?? `stopped after ${result.toolCalls} tool calls: the agent's limit`;
+    case 'budget':
+      return result.error?.message ?? 'stopped: the budget is used up';
+    case 'refused':
+      return result.error?.message ?? 'the model refused to answer';
+    case 'failed':
+      return result.error?.message ?? 'the turn failed, and no reason was given';
+  }
+}

@@ -1,0 +1,129 @@
+/** The two streams of a command: data on stdout, everything else on stderr. Whatever is written passes `toTerminalText`. */
+import type { Writable } from 'node:stream';
+import pc from 'picocolors';
+import type { ColorWish } from '../args/global-options.js';
+import type { Drawn } from './drawn.js';
+import type { TextPen } from './markdown-pen.js';
+import { toTerminalText } from './terminal-text.js';
+
+/** All but `text` are whole lines, and begin on a line of their own. */
+export interface Output {
+  /** Data as it comes. */
+  text(text: string): void;
+  /** Ends the line that `text` has begun, if any. */
+  endText(): void;
+  /** Data. */
+  line(text: string): void;
+  /** Data for people, with its looks. */
+  draw(line: Drawn): void;
+  /** Beside the data, dim. */
+  note(text: string): void;
+  /** Beside the data. */
+  say(text: string): void;
+  problem(text: string): void;
+  /** One thing found, started or fetched, with its reason. */
+  report(what: string, text: string): void;
+  /** Cells of a line on the screen that takes the data; undefined when that is no screen. */
+  width(): number | undefined;
+  /** True when the data go to a terminal that may be given colours and movements of the cursor. */
+  isColoredTerminal(): boolean;
+  /** From now on `text` is drawn by a pen; what the pen is given has passed `toTerminalText`. */
+  drawTextWith(pen: TextPen): void;
+  /** Something else stands at the foot of the screen and makes room for each write. Returns the way to end that. */
+  shareScreen(foot: { readonly hide: () => void; readonly show: () => void }): () => void;
+}
+
+export interface TerminalStream extends Writable {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+}
+
+/** Asked at each write: options are read after the first problem may have been said. */
+export interface OutputStyle {
+  readonly color: () => ColorWish;
+  /** Data and problems only. */
+  readonly isQuiet: () => boolean;
+}
+
+const PLAIN_STYLE: OutputStyle = { color: () => 'auto', isQuiet: () => false };
+
+/** `onClosed` is told when the reader of a stream is gone (`| head -1`). */
+export function createOutput(
+  stdout: TerminalStream,
+  stderr: TerminalStream,
+  onClosed: () => void,
+  style: OutputStyle = PLAIN_STYLE,
+): Output {
+  const palettes = { colored: pc.createColors(true), plain: pc.createColors(false) };
+  const colorsOf = (stream: TerminalStream): typeof palettes.plain => {
+    const wish = style.color();
+    return wish === 'always' || (wish === 'auto' && stream.isTTY === true) ? palettes.colored : palettes.plain;
+  };
+  const closed = new Set<Writable>();
+  let foot: Parameters<Output['shareScreen']>[0] | undefined;
+  let pen: TextPen | undefined;
+  let isInLine = false;
+  for (const stream of [stdout, stderr]) {
+    stream.on('error', () => {
+      closed.add(stream);
+      onClosed();
+    });
+  }
+  const write = (stream: Writable, text: string): void => {
+    if (!closed.has(stream)) stream.write(text);
+  };
+  const text = (piece: string): void => {
+    if (piece === '') return;
+    foot?.hide();
+    const safe = toTerminalText(piece);
+    write(stdout, pen === undefined ? safe : pen.add(safe));
+    isInLine = pen === undefined ? !piece.endsWith('\n') : pen.isInLine();
+  };
+  const endText = (): void => {
+    if (pen === undefined) return isInLine ? text('\n') : undefined;
+    const rest = pen.end();
+    if (rest === '') return;
+    foot?.hide();
+    write(stdout, rest);
+    isInLine = false;
+  };
+  const line = (stream: Writable, whole: string): void => {
+    endText();
+    foot?.hide();
+    write(stream, `${whole}\n`);
+    foot?.show();
+  };
+  const beside = (whole: string): void => {
+    if (!style.isQuiet()) line(stderr, whole);
+  };
+  return {
+    text,
+    endText() {
+      endText();
+      foot?.show();
+    },
+    line: (whole) => line(stdout, toTerminalText(whole)),
+    draw(drawn) {
+      const colors = colorsOf(stdout);
+      line(
+        stdout,
+        drawn.map(({ text: piece, look }) => (look === undefined ? toTerminalText : colors[look])(toTerminalText(piece))).join(''),
+      );
+    },
+    note: (whole) => beside(colorsOf(stderr).dim(toTerminalText(whole))),
+    say: (whole) => beside(toTerminalText(whole)),
+    problem: (whole) => line(stderr, colorsOf(stderr).red(toTerminalText(whole))),
+    report: (what, whole) => beside(`  ${colorsOf(stderr).green('✔')} ${toTerminalText(what).padEnd(9)}  ${toTerminalText(whole)}`),
+    width: () => (stdout.isTTY === true ? (stdout.columns ?? 80) : undefined),
+    isColoredTerminal: () => stdout.isTTY === true && colorsOf(stdout) === palettes.colored,
+    drawTextWith(other) {
+      pen = other;
+    },
+    shareScreen(other) {
+      foot = other;
+      return () => {
+        foot = undefined;
+      };
+    },
+  };
+}

@@ -1,0 +1,91 @@
+/** What compacting and truncating ask of activities, and what these answer. */
+import type { ConversationIdentity } from './effects.js';
+import type { Entry, Usage } from '../../records/message.js';
+import type { SlotRange } from '../../records/slots.js';
+import type { Task, Episode, Fact, CompactionRecord } from '../../records/episodes.js';
+
+/** `compact`: the context so far, of which the older turns are to become memory. `epoch` is the one that it would begin. */
+export interface CompactInput {
+  readonly identity: ConversationIdentity;
+  readonly session: number;
+  readonly epoch: number;
+  /** Of this life: `ep_0001` is its first episode. */
+  readonly number: number;
+  /** Counts what was begun: the effect's id, so that one that found nothing does not answer for the next. */
+  readonly attempt: number;
+  /** Numbers what archives and restores in this life: a late attempt of an earlier one changes nothing. */
+  readonly move: number;
+  /** Why it is done, for people. */
+  readonly cause: 'asked' | 'context-full' | 'ratio' | 'budget' | 'hard';
+  /** What was left out of the prompt and becomes memory first. */
+  readonly leftOut: readonly SlotRange[];
+  readonly context: readonly SlotRange[];
+  /** Of the context as it is now. */
+  readonly contextTokens: number;
+  /** Left alone, with its last whole turns before it. */
+  readonly currentTurn: string | null;
+  readonly task: Task | null;
+  readonly model: string;
+  readonly agentHash: string;
+}
+
+export type Compacted =
+  | { readonly kind: 'nothing-to-compact'; readonly epoch: number }
+  | {
+      readonly kind: 'compacted';
+      readonly life: string;
+      readonly epoch: number;
+      /** What stays as real messages. */
+      readonly kept: readonly SlotRange[];
+      /** What became memory: its entries are archived. */
+      readonly archived: readonly SlotRange[];
+      readonly turns: readonly string[];
+      readonly task: Task;
+      /** The text of the new epoch's beginning, and where it lies. */
+      readonly base: { readonly ref: string; readonly text: string };
+      readonly episode: Episode;
+      readonly facts: readonly Fact[];
+      readonly method: 'model' | 'repaired' | 'rules' | 'compactor';
+      /** Of what it was made, and by whom. */
+      readonly record: CompactionRecord;
+      /** Estimates of the messages before and after, the base with them. */
+      readonly tokensBefore: number;
+      readonly tokensAfter: number;
+      readonly usage: Usage;
+    };
+
+/** `truncate`: which of the oldest entries leave the prompt, so that `excess` tokens are saved (seed 004, Truncation Strategy). */
+export interface TruncateInput {
+  readonly identity: ConversationIdentity;
+  readonly epoch: number;
+  readonly number: number;
+  readonly context: readonly SlotRange[];
+  /** As in the agent's settings. */
+  readonly tokenizer?: string;
+  /** Tokens that are too many: total less the hard threshold. */
+  readonly excess: number;
+  /** Its first message stays, and so does its last round. */
+  readonly currentTurn: string | null;
+  /** Of the notice that says it. */
+  readonly notice: { readonly slot: number; readonly turn: string; readonly seq: number; readonly session: number };
+}
+
+export interface Truncated {
+  readonly life: string;
+  readonly epoch: number;
+  readonly dropped: readonly SlotRange[];
+  /** Estimate of what left the prompt. */
+  readonly tokens: number;
+  readonly entries: number;
+  /** What the model reads in their place; absent when nothing could be dropped. */
+  readonly notice?: Entry;
+}
+
+/** `uncompact`: the compaction that began this epoch, taken back; what it archived is active again, what it learned is gone. */
+export interface UncompactInput {
+  readonly identity: ConversationIdentity;
+  readonly move: number;
+  readonly epoch: number;
+  readonly episode: string;
+  readonly archived: readonly SlotRange[];
+}

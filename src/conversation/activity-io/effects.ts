@@ -1,0 +1,327 @@
+/** What steps ask of activities and what activities answer: plain JSON, small, without what history has already. */
+import type { Answer } from '../../records/answer.js';
+import type { FeedEvent } from '../protocol/contract.js';
+import type { AssistantBlock, Entry, JsonObject, JsonValue, Media, ModelStop, Usage } from '../../records/message.js';
+import type { SlotRange } from '../../records/slots.js';
+import type { CallNumbers } from './call-gate.js';
+import type { AppContextRef, RunToolInput, ToolFinished, ToolPlan } from './tool-effects.js';
+
+/**
+ * Who is asking, beyond what Temporal tells an activity anyway (namespace and workflow id). `life` is the first run id: a new
+ * start under a used id is a new life.
+ */
+export interface ConversationIdentity {
+  readonly life: string;
+  readonly agent: string;
+  readonly scope: string;
+}
+
+/** What a conversation may use in all. Absent: no limit of that kind. */
+export interface Budget {
+  readonly maxCostUsd?: number;
+  /** Of prompts and answers together. */
+  readonly maxTokens?: number;
+}
+
+/** The conversation that asked for this one, and the call that waits for it. */
+export interface ParentLink {
+  readonly conversation: string;
+  readonly life: string;
+  readonly callId: string;
+  /** 1 for a sub-agent of a conversation that people began. */
+  readonly depth: number;
+  /** Whose items it sees and adds to, or sees as they were at this time (epoch milliseconds). Absent: it has its own alone. */
+  readonly memory?: { readonly session: number; readonly until: number | null };
+}
+
+/** What an agent's files and the worker's settings say, as of the start of a turn. */
+export interface AgentSettings {
+  /** Of everything below and of the files behind it: unchanged means nothing to tell. */
+  readonly hash: string;
+  /** The beginning of the hash of the agent's files. */
+  readonly agentHash: string;
+  readonly model: string;
+  readonly maxTokens: number;
+  readonly maxToolRounds: number;
+  /** Tokens that a prompt may have: what the model takes, less its answer and a margin (seed 000, section 10). */
+  readonly contextBudget: number;
+  /** Share of the budget from which a reported prompt is compacted. */
+  readonly compactionRatio: number;
+  /** Estimate of the system prompt and the tools together. */
+  readonly fixedTokens: number;
+  /** Which the worker counts with; absent where the model's is not public: then characters over four. */
+  readonly tokenizer?: string;
+  readonly handOver: { readonly events: number; readonly bytes: number; readonly updates: number };
+  readonly thresholds: Thresholds;
+  /** Of a conversation whose start names none. */
+  readonly budget?: Budget;
+  /** True: somebody is to be told when a person is waited for. */
+  readonly notifies?: boolean;
+  readonly memory: MemorySettings;
+}
+
+/** Seed 001, Configuration; and the scope's MEMORY.md as of the start of the turn. */
+export interface MemorySettings {
+  /** Messages beyond which older ones are consolidated and leave the context. */
+  readonly window: number;
+  /** How many stay. */
+  readonly keep: number;
+  /** Milliseconds that anybody waits for a consolidation. */
+  readonly timeoutMs: number;
+  readonly version: string;
+  /** How many things the scope is to forget: 0 spares the look at which. */
+  readonly forgotten: number;
+}
+
+export interface ConfigureRequest {
+  /** The start argument's model; it wins over agent.json and PERDURA_MODEL. */
+  readonly model: string | null;
+  readonly knownHash: string | null;
+  /** Version of MEMORY.md at the turn before; absent where there was none. */
+  readonly knownMemory?: string;
+}
+
+export type Configured =
+  | { readonly kind: 'unchanged' }
+  | { readonly kind: 'settings'; readonly settings: AgentSettings }
+  | { readonly kind: 'unusable'; readonly type: string; readonly message: string };
+
+export interface MessageToRecord extends Media {
+  readonly output?: JsonObject;
+  readonly context?: JsonObject;
+  readonly messageId: string;
+  readonly slot: number;
+  readonly turn: string;
+  readonly seq: number;
+  readonly session: number;
+  readonly ts: number;
+  readonly text: string;
+  /** Bodies whose texts, joined, are the JSON of its text, media, output and context: it was too large for one input. */
+  readonly parts?: readonly string[];
+}
+
+/** What of a message may be large. */
+export interface MessageContent extends Media {
+  readonly text: string;
+  readonly output?: JsonObject;
+  readonly context?: JsonObject;
+}
+
+/**
+ * What state still owes to the store; a model step takes it along before it calls, a store step takes it where no call follows. All of
+ * it may be done again. History has it before anything is written: healing reads it there.
+ */
+export interface Writes {
+  readonly messages: readonly MessageToRecord[];
+  readonly settle: readonly Settlement[];
+  /** Of results that the store did not take when they were made. */
+  readonly entries: readonly Entry[];
+  readonly feed: readonly OwedFeedEvent[];
+  /** Values for tools that the start has brought. */
+  readonly startContext?: JsonObject;
+}
+
+/** For watchers. The number is its identity: an attempt that publishes it again changes nothing. */
+export interface OwedFeedEvent {
+  readonly number: number;
+  readonly event: FeedEvent;
+}
+
+/** What of `Writes` is in the store now. */
+export interface Written {
+  /** By slot; `bytes` are of what was written, after input processors. */
+  readonly messages: readonly {
+    readonly slot: number;
+    readonly bytes: number;
+    /** Where the schema of its answer is stored, and the values for tools. */
+    readonly output?: string;
+    readonly context?: string;
+    /** Turn of an earlier message of that id: this one is the same message again, and its slot stays empty. */
+    readonly duplicate?: string;
+  }[];
+  /** Effects that had committed before they could be fenced, with their results. */
+  readonly committed?: readonly { readonly effect: string; readonly result: JsonValue }[];
+  /** Where the start's values are stored. */
+  readonly startContext?: string;
+  /** Are our search attributes registered? Asked once in each run. */
+  readonly attributes?: 'registered' | 'missing';
+}
+
+/** `store-step`: for what no model call follows. */
+export interface StoreStepInput {
+  readonly identity: ConversationIdentity;
+  readonly session: number;
+  readonly write: Writes;
+  /** Slots of queued messages to read again (spill.ts). */
+  readonly rehydrate: readonly number[];
+  readonly asksAttributes?: true;
+  /** A piece of a message that is too large for one input (recording.ts, R5). */
+  readonly part?: { readonly slot: number; readonly text: string };
+}
+
+export interface StoreStepResult {
+  readonly life: string;
+  readonly written: Written;
+  readonly rehydrated?: readonly QueuedAgain[];
+  /** Where the part is stored. */
+  readonly part?: string;
+}
+
+/** A queued message as the store has it; `lost` when it has not. */
+export interface QueuedAgain {
+  readonly slot: number;
+  readonly messageId: string;
+  readonly turn: string;
+  readonly session: number;
+  /** Epoch milliseconds. */
+  readonly at: number;
+  readonly bytes: number;
+  readonly lost?: boolean;
+}
+
+export interface Settlement {
+  readonly effect: string;
+  readonly entry: Entry | null;
+}
+
+/**
+ * `model-step`: writes what must be written, runs the quick tools whose results the model needs, and calls the model; each part under
+ * the ledger by its own id, so that a second attempt repeats nothing that was committed.
+ */
+export interface ModelStepInput {
+  readonly identity: ConversationIdentity;
+  readonly session: number;
+  readonly turn: string;
+  readonly write: Writes;
+  /** The tool calls that ride. */
+  readonly tools: readonly RidingTool[];
+  readonly appContext?: AppContextRef;
+  readonly parent?: ParentLink;
+  /** The first step of a turn: are the agent's settings still the same? */
+  readonly configure: ConfigureRequest | null;
+  readonly asksAttributes?: true;
+  /** A session begins: what the scope knows is to stand before it. */
+  readonly opensSession?: true;
+  /** What decides whether the model is called, before the step has found anything. */
+  readonly numbers: CallNumbers;
+  /** As the turn began; null before the first one, and then the step finds them. */
+  readonly settings: CallSettings | null;
+  /** Reasons for which this turn was deferred already: they do not defer it again. */
+  readonly deferred: readonly DeferReason[];
+  readonly call: CallInput;
+}
+
+export type RidingTool = Pick<RunToolInput, 'callId' | 'name' | 'slot' | 'seq' | 'askedIn' | 'plan' | 'target'>;
+
+/** What of the settings a call needs. */
+export type CallSettings = Pick<AgentSettings, 'agentHash' | 'model' | 'contextBudget' | 'compactionRatio' | 'thresholds' | 'budget'> & {
+  readonly memory: Pick<MemorySettings, 'version' | 'forgotten'>;
+};
+
+export interface CallInput {
+  readonly id: string;
+  readonly slot: number;
+  readonly seq: number;
+  readonly context: readonly SlotRange[];
+  /** The text that stands before these messages in this epoch, by reference. */
+  readonly base: string | null;
+  /** What is left of messages that were trimmed; stands in the system prompt. Absent: nothing was. */
+  readonly recap?: string;
+  /** Number of the first tool call that this answer may make: ids are `<turn>/c<n>`. */
+  readonly firstToolCall: number;
+  /** Schema that the turn's answer must fit: reference to its JSON text. */
+  readonly output?: string;
+  /** Of this turn before this step, for the announcement of its end. */
+  readonly soFar: { readonly usage: Usage; readonly toolCalls: number };
+}
+
+/** Why a step came back without having called the model: what it found changes the decision. */
+export type DeferReason =
+  /** The message was sent before; the store knows it for longer than state. */
+  | 'duplicate'
+  /** The agent's files cannot be used. */
+  | 'unusable'
+  /** Limits, as the settings or the results of tools that rode have them now (call-gate.ts). */
+  | 'budget'
+  | 'truncation'
+  | 'compaction'
+  /** A person stopped the turn before the call began. */
+  | 'stopped';
+
+export type ModelStepResult = {
+  readonly life: string;
+  readonly session: number;
+  readonly turn: string;
+  readonly call: string;
+  readonly written: Written;
+  /** Of the tools that rode, those that finished. */
+  readonly tools: readonly ToolFinished[];
+  /** Absent: the settings are as they were. */
+  readonly configured?: Exclude<Configured, { kind: 'unchanged' }>;
+  /** What the scope knows, for a session that begins; absent when it knows nothing. */
+  readonly base?: { readonly ref: string; readonly text: string };
+  /** What a model has made to stand for long results, by call. */
+  readonly citations?: readonly { readonly callId: string; readonly citation: string }[];
+} & (
+  | { readonly kind: 'answered'; readonly answer: ModelAnswer }
+  /** The model failed; what it had cost is unknown. */
+  | { readonly kind: 'failed'; readonly failure: StepFailure }
+  | { readonly kind: 'deferred'; readonly reason: DeferReason }
+);
+
+/** Tokens (seed 004, Token-Based Thresholds), for a model of that size already. */
+export interface Thresholds {
+  readonly soft: number;
+  readonly hard: number;
+  readonly truncation: number;
+  readonly autoCompact: boolean;
+  /** True: the model has the tool to act on a hint. */
+  readonly suggests: boolean;
+}
+
+/** `heal`: queued messages that the store has lost, to be rebuilt from history. */
+export interface HealInput {
+  readonly identity: ConversationIdentity;
+  readonly slots: readonly number[];
+}
+
+/** `recall`: the text that an ended turn answered with, when the workflow no longer has it at hand. */
+export interface RecallInput {
+  readonly identity: ConversationIdentity;
+  readonly slot: number;
+}
+
+/** Null when the store has lost it. */
+export type Recalled = Answer | null;
+
+export interface ModelAnswer {
+  readonly life: string;
+  readonly session: number;
+  readonly turn: string;
+  readonly call: string;
+  readonly slot: number;
+  readonly ts: number;
+  readonly model: string;
+  readonly blocks: readonly AssistantBlock[];
+  readonly stop: ModelStop;
+  readonly usage: Usage;
+  /** One for each tool call of `blocks`, in their order. */
+  readonly plans: readonly ToolPlan[];
+  /** Of the bytes that the prompt begins with: system prompt, tools, the epoch's base. */
+  readonly prefix?: string;
+  /** What is wrong with an answer that had to fit a schema. Absent: nothing, or there was none. */
+  readonly misfit?: string;
+  /** False: the store did not take it; the next step writes it first. */
+  readonly persisted: boolean;
+  /** True: it was settled before it could commit, and counts for its cost only. */
+  readonly fenced?: boolean;
+}
+
+/** Why a step did not succeed, in the classifier's words. */
+export interface StepFailure {
+  readonly type: string;
+  readonly message: string;
+  /** True: trying again later may help. */
+  readonly transient: boolean;
+  readonly retryAfterMs?: number;
+}

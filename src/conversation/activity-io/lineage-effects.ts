@@ -1,0 +1,75 @@
+/** What beginning with turns of another life, and taking turns back, ask of activities, and what these answer. */
+import type { Episode, Task } from '../../records/episodes.js';
+import type { Origin } from '../protocol/contract.js';
+import type { ConversationIdentity } from './effects.js';
+import type { Beginning, Cut } from '../../records/lives.js';
+import type { SlotRange } from '../../records/slots.js';
+
+/** What a life goes on with after another one's turns, or after a rewind. */
+export interface Resumption {
+  /** What a model call sees word for word. */
+  readonly context: readonly SlotRange[];
+  /** What stands before it: summaries of the turns that are not in it, and what the scope knows. */
+  readonly base?: { readonly ref: string; readonly text: string };
+  /** What is left of turns that neither has. */
+  readonly recap?: { readonly ref: string; readonly text: string };
+  /** As a tool has set it. */
+  readonly task: Task | null;
+  /** Written for it, because those that there are belong to another life or session. */
+  readonly episodes: readonly RetoldEpisode[];
+  /** Highest number of an episode. */
+  readonly compactions: number;
+  /** Estimate of the context, the base and the recap. */
+  readonly tokens: number;
+}
+
+export interface RetoldEpisode {
+  readonly episode: Episode;
+  readonly session: number;
+  readonly slots: readonly SlotRange[];
+}
+
+/** `open-origin`: a new life begins with turns of another one. Done again it gives the same. */
+export interface OpenOriginInput {
+  readonly identity: ConversationIdentity;
+  readonly origin: Origin;
+}
+
+export interface OpenedOrigin extends Resumption {
+  readonly life: string;
+  readonly beginning: Beginning;
+  /** The highest that it shares. */
+  readonly slot: number;
+  readonly session: number;
+  /** How many turns it shares, and how many of them are in the context. */
+  readonly turns: number;
+  readonly inContext: number;
+  /** Turns that long-term memory does not have yet, of a life that nobody else goes on with. */
+  readonly window: readonly { readonly turn: number; readonly messages: number; readonly slots: readonly SlotRange[] }[];
+  readonly attributes: 'registered' | 'missing';
+}
+
+/** `rewind`: turns after `to` are cut out, and kept as a branch. */
+export interface RewindInput {
+  readonly identity: ConversationIdentity;
+  readonly requestId: string;
+  /** Numbers what archives and restores in this life: a late attempt of an earlier one changes nothing. */
+  readonly move: number;
+  readonly branch: number;
+  readonly to: string;
+  /** The highest slot given out, and of messages that wait: these are not cut. */
+  readonly slot: number;
+  readonly waiting: readonly SlotRange[];
+  readonly session: number;
+  /** Epoch seconds. */
+  readonly at: number;
+  readonly compactions: number;
+}
+
+export interface Rewound extends Resumption {
+  readonly life: string;
+  /** null when nothing came after that turn. */
+  readonly cut: Cut | null;
+  readonly turns: number;
+  readonly session: number;
+}

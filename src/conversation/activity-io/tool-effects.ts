@@ -1,0 +1,122 @@
+/** What a tool call asks of activities, and what these answer; and how it is to be run. */
+import type { Task } from '../../records/episodes.js';
+import type { Budget, ConversationIdentity, ParentLink } from './effects.js';
+import type { Body, ItemRef, JsonObject, JsonValue, ToolOutcome, ToolResultMessage, Usage } from '../../records/message.js';
+
+/** `notify`: somebody is to hear that a person is waited for. */
+export interface NotifyInput {
+  readonly identity: ConversationIdentity;
+  readonly title: string | null;
+  readonly waiting: readonly {
+    readonly callId: string;
+    readonly kind: 'approval' | 'question';
+    readonly tool: string;
+    readonly askedIn: number;
+    readonly until: number;
+  }[];
+}
+
+/** How one tool call is to be run; comes with the call, so that a bundle's age does not matter. */
+export interface ToolPlan {
+  /** True: quick, repeatable, and allowed without anybody being asked: it may ride on the model step that needs its result. */
+  readonly rides: boolean;
+  readonly repeatable: boolean;
+  readonly timeoutMs: number;
+  /** Of a repeatable tool whose run failed; 1 when absent. */
+  readonly attempts?: number;
+  /** True: what a broken attempt has done can be found out, so that another may look. */
+  readonly verifiable?: boolean;
+  /** Of name and arguments. */
+  readonly fingerprint?: string;
+  /** Absent: it runs without anybody being asked. */
+  readonly approval?:
+    { readonly policy: 'ask'; readonly expiresMs: number; readonly why?: string } | { readonly policy: 'deny'; readonly why: string };
+  /** What the conversation does itself, in place of a run. */
+  readonly instead?: Instead;
+}
+
+export type Instead =
+  /** A person answers; the question stands in the arguments. */
+  | { readonly kind: 'ask-person'; readonly expiresMs: number }
+  /** Epoch milliseconds. */
+  | { readonly kind: 'wait-until'; readonly until: number }
+  /** The model itself asks that its older turns become memory. */
+  | { readonly kind: 'compact' }
+  | {
+      readonly kind: 'delegate';
+      readonly agent: string;
+      readonly task: string;
+      readonly title: string;
+      /** Levels of sub-agents below the first conversation, and sub-agents of one turn. */
+      readonly maxDepth: number;
+      readonly maxChildren: number;
+      readonly budget?: Budget;
+      /** Seed 003, ShareMemoryWithSubAgents. Absent: no. */
+      readonly memory?: 'shared' | 'snapshot';
+    };
+
+/** `input` stands in the place of the model's arguments. */
+export interface ApprovedWith {
+  readonly note?: string;
+  readonly input?: JsonValue;
+}
+
+/** JSON in the store, maybe of the conversation that began it. */
+export interface ValuesRef {
+  readonly ref: string;
+  readonly origin?: { readonly conversation: string; readonly life: string };
+}
+
+/** Where values lie that tools see and the model never does (seed 003, Context). */
+export interface AppContextRef extends ValuesRef {
+  /** What tools have changed since, side by side with others, in the order in which they ended. A key that is null goes. */
+  readonly changes?: readonly ValuesRef[];
+}
+
+export interface RunToolInput {
+  readonly identity: ConversationIdentity;
+  readonly session: number;
+  readonly turn: string;
+  readonly callId: string;
+  readonly name: string;
+  /** What it is about, in a few words, for people. */
+  readonly target: string;
+  readonly slot: number;
+  readonly seq: number;
+  /** The entry that asks for it: arguments are read there and travel once. */
+  readonly askedIn: number;
+  readonly plan: ToolPlan;
+  /** What the person who allowed it has said. */
+  readonly person?: ApprovedWith;
+  readonly appContext?: AppContextRef;
+  /** Whose sub-agent this conversation is. */
+  readonly parent?: ParentLink;
+}
+
+export interface ToolFinished {
+  /** Said by a tool that sets it. */
+  readonly task?: Task;
+  /** Said by a tool that works on them. */
+  readonly files?: ToolResultMessage['files'];
+  readonly life: string;
+  readonly session: number;
+  readonly turn: string;
+  readonly callId: string;
+  readonly name: string;
+  readonly slot: number;
+  readonly ts: number;
+  /** Milliseconds that it ran. */
+  readonly ms: number;
+  readonly outcome: ToolOutcome;
+  readonly text: Body;
+  /** The values that tools share, as this one has left them. */
+  readonly appContext?: AppContextRef;
+  /** What of them it has changed, and what it saw; `values` where they are short, so that they can be healed. */
+  readonly contextChange?: { readonly ref: string; readonly on: AppContextRef | null; readonly values?: JsonObject };
+  /** Absent for what is short, and where the agent has no memory channel. */
+  readonly item?: ItemRef;
+  /** What a model took that the tool has asked. */
+  readonly usage?: Usage;
+  readonly persisted: boolean;
+  readonly fenced?: boolean;
+}

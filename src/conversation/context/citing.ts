@@ -1,0 +1,86 @@
+/**
+ * Which long tool results a model call shows whole, and which it cites (seed 003, "First-Use Optimization"), as a function of the
+ * context alone, so that every attempt at a call, and a worker of tomorrow, writes the same bytes.
+ *
+ * C1  A result is new as long as no assistant message stands after it. A new one is shown whole, an older one is cited.
+ * C2  A new one that takes more than WHOLE_SHARE of the prompt's budget, or with the new ones before it more than TOGETHER_SHARE, is
+ *     cited at once, with its beginning and its end.
+ * C3  So what stands before the newest results does not change any more: each message is rewritten once, right after it was new.
+ */
+import type { CallNumbers } from '../activity-io/call-gate.js';
+import type { ToolFinished } from '../activity-io/tool-effects.js';
+import type { ConversationMessage, ToolResultMessage } from '../../records/message.js';
+import type { ConversationState } from '../state.js';
+import { estimateTokens } from '../../records/token-usage.js';
+
+export const WHOLE_SHARE = 0.25;
+export const TOGETHER_SHARE = 0.5;
+/** Characters of each end of a result that is cited at once. */
+export const END_CHARACTERS = 2_000;
+/** What stands around a result or its citation. */
+const FRAME_CHARACTERS = 80;
+
+/** A result that lies in the memory channel. */
+export type KeptResult = ToolResultMessage & { readonly item: NonNullable<ToolResultMessage['item']> };
+
+export function isKept(message: ConversationMessage): message is KeptResult {
+  return message.role === 'tool' && message.item !== undefined;
+}
+
+/** C1: the place from which on results are new. */
+export function newFrom(messages: readonly ConversationMessage[]): number {
+  return messages.findLastIndex(({ role }) => role === 'assistant') + 1;
+}
+
+/** C2, for the new ones in their order: tokens of each, and of the prompt's budget. */
+export function shownWhole(tokens: readonly number[], budget: number): boolean[] {
+  let together = 0;
+  return tokens.map((each) => {
+    const isShown = each <= budget * WHOLE_SHARE && together + each <= budget * TOGETHER_SHARE;
+    if (isShown) together += each;
+    return isShown;
+  });
+}
+
+export function citationTokens({ item }: KeptResult): number {
+  return estimateTokens(item.citation.length + FRAME_CHARACTERS);
+}
+
+/** What the next model call has more, and how much of that the one after it no longer has. */
+export function countResult(state: ConversationState, result: Pick<ToolFinished, 'text' | 'item'>): ConversationState {
+  const { contextTokens, memory, settings } = state;
+  const counted = withResultCounted({ contextTokens, shownOnce: memory.shownOnce ?? 0 }, result, settings?.contextBudget ?? Infinity);
+  return {
+    ...state,
+    contextTokens: counted.contextTokens,
+    ...(result.item && { memory: { ...memory, shownOnce: counted.shownOnce } }),
+  };
+}
+
+/** The same on numbers alone. `budget`: tokens that a prompt may have. */
+export function withResultCounted<Numbers extends Pick<CallNumbers, 'contextTokens' | 'shownOnce'>>(
+  numbers: Numbers,
+  { text, item }: Pick<ToolFinished, 'text' | 'item'>,
+  budget: number,
+): Numbers {
+  const { contextTokens, shownOnce } = numbers;
+  const whole = estimateTokens(typeof text === 'string' ? text.length : text.bytes);
+  if (!item) return { ...numbers, contextTokens: contextTokens + whole };
+  // The others of its round are not known by size: an estimate, as all of these.
+  const isShown = whole <= budget * WHOLE_SHARE && shownOnce + whole <= budget * TOGETHER_SHARE;
+  const shown = isShown ? whole : Math.min(whole, estimateTokens(2 * END_CHARACTERS + FRAME_CHARACTERS));
+  const later = Math.min(shown, estimateTokens(item.citation.length + FRAME_CHARACTERS));
+  return { ...numbers, contextTokens: contextTokens + shown, shownOnce: shownOnce + shown - later };
+}
+
+/** What the context keeps: without what is shown once and leaves by itself. */
+export function stayingTokens({ contextTokens, memory }: Pick<ConversationState, 'contextTokens' | 'memory'>): number {
+  return contextTokens - (memory.shownOnce ?? 0);
+}
+
+/** The model has spoken after them: they are new no longer. */
+export function withoutShown(state: ConversationState): ConversationState {
+  const { shownOnce, ...memory } = state.memory;
+  if (shownOnce === undefined) return state;
+  return { ...state, contextTokens: Math.max(0, state.contextTokens - shownOnce), memory };
+}

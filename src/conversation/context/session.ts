@@ -1,0 +1,36 @@
+/** Where a session ends and the next begins, and what a compaction means to the turn that waited for it. */
+import { answerResets } from '../inbox/arrivals.js';
+import { forgetContext } from './compaction.js';
+import type { Consolidation } from '../protocol/contract.js';
+import type { Completed } from '../lifecycle.js';
+import { announce } from '../outbox/settlement.js';
+import type { ConversationState } from '../state.js';
+import { endTurn } from '../turn/turn.js';
+import { turnId } from '../../records/turn-id.js';
+import { acceptTrim, consolidationOf, freshWindow } from './window.js';
+
+export function acceptEvicted(state: ConversationState, completed: Completed<'evict'>): ConversationState {
+  if (!state.window.ending) return acceptTrim(state, completed);
+  return endSession(state, consolidationOf(state, completed.output.finished));
+}
+
+/** The reset at the head of the queue is done: a clean session, whose context is empty; the counters go on. */
+export function endSession(state: ConversationState, consolidation: Consolidation): ConversationState {
+  const [head, ...rest] = state.queue;
+  if (head?.kind !== 'reset') return state.closing === 'running-out' ? { ...freshWindow(state), closing: 'consolidated' } : state;
+  const session = state.session + 1;
+  const fresh: ConversationState = { ...freshWindow(forgetContext(state)), queue: rest, session, epoch: state.epoch + 1 };
+  return announce(answerResets(fresh, head.resetIds, consolidation), { kind: 'session', session });
+}
+
+/** A turn whose model says that its context is full cannot go on when that did not help. */
+export function afterCompaction(before: ConversationState, after: ConversationState): ConversationState {
+  const { epoch } = after;
+  if (epoch > before.epoch) {
+    const { contextTokens: tokensBefore } = before;
+    const { contextTokens: tokensAfter } = after;
+    return announce(after, { kind: 'compacted', turn: turnId(after.turn?.number ?? after.latestTurn), epoch, tokensBefore, tokensAfter });
+  }
+  const tooMuch = before.memory.forced;
+  return tooMuch && !after.memory.forced ? endTurn(after, 'failed', tooMuch) : after;
+}

@@ -1,0 +1,99 @@
+/**
+ * The oldest leaves the prompt when there is too much of it (seed 004, Truncation Strategy; design section 4).
+ *
+ * U1  What is dropped is out of the prompt and nowhere else: its traces stay, the next compaction takes them up, a notice says so.
+ * U2  Whole calls with their results, and never the message that the current turn began with.
+ */
+import { stayingTokens } from './citing.js';
+import type { TruncateInput } from '../activity-io/compaction-effects.js';
+import type { EventOf } from '../event.js';
+import type { Completed, Failed } from '../lifecycle.js';
+import { slotsOf, toRanges } from '../../records/slots.js';
+import type { ConversationState } from '../state.js';
+import { turnId } from '../../records/turn-id.js';
+
+const MAX_OUTCOMES = 16;
+/** Of a turn that has ended: after all that it can have. */
+const MAX_SEQ = 1_000_000;
+
+export function truncateInput(state: ConversationState): TruncateInput | undefined {
+  const { settings, turn, identity, epoch, context, counters, session } = state;
+  if (!settings) return undefined;
+  const inTurn = turn ? turnId(turn.number) : turnId(state.latestTurn);
+  return {
+    identity,
+    epoch,
+    number: (state.memory.truncations ?? 0) + 1,
+    context,
+    excess: stayingTokens(state) - settings.thresholds.hard,
+    ...(settings.tokenizer !== undefined && { tokenizer: settings.tokenizer }),
+    currentTurn: turn ? inTurn : null,
+    notice: { slot: counters.slot + 1, turn: inTurn, seq: (turn?.seq ?? MAX_SEQ) + 1, session },
+  };
+}
+
+/** By hand (seed 004, executeTruncation): down to the hard threshold before the next model call, whatever the truncation line says. */
+export function requestTruncation(state: ConversationState, { requestId }: EventOf<'truncation-requested'>): ConversationState {
+  const { memory, settings } = state;
+  if (!settings || stayingTokens(state) <= settings.thresholds.hard) {
+    const outcomes = [...memory.outcomes, { requestId, outcome: { kind: 'nothing-to-truncate' } as const }].slice(-MAX_OUTCOMES);
+    return { ...state, memory: { ...memory, outcomes } };
+  }
+  return { ...state, memory: { ...memory, truncationAsked: [...(memory.truncationAsked ?? []), requestId] } };
+}
+
+/** The notice's slot is given out with the start, so that nothing that arrives meanwhile gets the same. */
+export function startTruncation(state: ConversationState): ConversationState {
+  const { turn, counters } = state;
+  return {
+    ...state,
+    counters: { ...counters, slot: counters.slot + 1 },
+    turn: turn && {
+      ...turn,
+      seq: turn.seq + 1,
+      ...(turn.doing.kind === 'model' && { doing: { ...turn.doing, call: { ...turn.doing.call, seq: turn.doing.call.seq + 1 } } }),
+    },
+  };
+}
+
+export function acceptTruncated(state: ConversationState, { output: result }: Completed<'truncate'>): ConversationState {
+  const { memory, context, contextTokens } = state;
+  if (state.epoch !== result.epoch) return state;
+  const gone = new Set(slotsOf(result.dropped));
+  const rested = {
+    ...memory,
+    truncations: (memory.truncations ?? 0) + 1,
+    ...(state.turn && { restingFromTruncation: state.turn.modelCalls }),
+  };
+  const outcome =
+    gone.size === 0
+      ? ({ kind: 'nothing-to-truncate' } as const)
+      : ({
+          kind: 'truncated',
+          tokensBefore: contextTokens,
+          tokensAfter: Math.max(0, contextTokens - result.tokens),
+          entries: result.entries,
+        } as const);
+  const { truncationAsked = [], ...others } = rested;
+  const answered = {
+    ...others,
+    outcomes: [...memory.outcomes, ...truncationAsked.map((requestId) => ({ requestId, outcome }))].slice(-MAX_OUTCOMES),
+  };
+  if (gone.size === 0 || !result.notice) return { ...state, memory: answered };
+  const left = slotsOf(context).filter((slot) => !gone.has(slot));
+  return {
+    ...state,
+    // In the place of what is gone: the prompt's beginning has changed in any case.
+    context: toRanges([result.notice.slot, ...left]),
+    contextTokens: Math.max(0, contextTokens - result.tokens),
+    memory: { ...answered, reported: null, leftOut: [...(memory.leftOut ?? []), ...result.dropped] },
+  };
+}
+
+export function failTruncation(state: ConversationState, { failure }: Failed<'truncate'>): ConversationState {
+  const { memory, turn } = state;
+  const { truncationAsked = [], ...others } = memory;
+  const outcome = { kind: 'failed', message: `${failure.type}: ${failure.message}` } as const;
+  const outcomes = [...memory.outcomes, ...truncationAsked.map((requestId) => ({ requestId, outcome }))].slice(-MAX_OUTCOMES);
+  return { ...state, memory: { ...others, outcomes, ...(turn && { restingFromTruncation: turn.modelCalls }) } };
+}

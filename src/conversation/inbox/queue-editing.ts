@@ -1,0 +1,85 @@
+/** The queue changed by hand (seed 004): one event dropped, moved, or all of them cleared. Each is an event of its own in history. */
+import type { QueueEdit } from '../protocol/contract.js';
+import { queuedId } from '../stepping/control.js';
+import type { EventOf } from '../event.js';
+import type { QueueItem } from '../state/queue-state.js';
+import type { ConversationState } from '../state.js';
+import { withdraw } from './withdrawal.js';
+
+const MOST_RESETS = 50;
+
+export function editQueue(state: ConversationState, { edit, at }: EventOf<'queue-edited'>): ConversationState {
+  if (refuseEdit(state, edit) !== undefined) return state;
+  switch (edit.op) {
+    case 'drop':
+      return drop(state, itemOf(state, edit.id), at);
+    case 'clear':
+      // From the end, so that no reset has messages behind it.
+      return [...state.queue].reverse().reduce((now, item) => drop(now, item, at), state);
+    case 'move': {
+      const item = itemOf(state, edit.id);
+      if (!item) return state;
+      const others = state.queue.filter((other) => other !== item);
+      const to = edit.before === null ? others.length : others.findIndex((other) => queuedId(other) === edit.before);
+      return { ...state, queue: [...others.slice(0, to), item, ...others.slice(to)] };
+    }
+  }
+}
+
+/** Why the queue cannot be changed so; undefined when it can. */
+export function refuseEdit(state: ConversationState, edit: QueueEdit): string | undefined {
+  if (edit.op === 'clear') return undefined;
+  const item = itemOf(state, edit.id);
+  if (!item) return `no event ${edit.id} is in the queue; the query "queue" lists what is`;
+  if (item.kind === 'spilled')
+    return `${edit.id} stands for messages further back, which lie in the store: they can be changed when they are nearer`;
+  if (item.kind === 'reset' && state.window.ending && state.queue[0] === item) return `${edit.id} is being carried out already`;
+  if (
+    edit.op === 'move' &&
+    edit.before !== null &&
+    (edit.before === edit.id || !state.queue.some((other) => queuedId(other) === edit.before))
+  ) {
+    return `no other event ${edit.before} is in the queue`;
+  }
+  if (edit.op === 'move' && crossesReset(state, item, edit.before))
+    return `${edit.id} would change sides at a reset, and with it the session`;
+  const behind = state.queue.slice(state.queue.indexOf(item) + 1);
+  if (
+    edit.op === 'drop' &&
+    item.kind === 'reset' &&
+    behind.some((other) => other.kind === 'spilled' || (other.kind === 'message' && other.recorded))
+  ) {
+    return `${edit.id} parts sessions, and messages of the later one are recorded already: drop these first`;
+  }
+  return undefined;
+}
+
+function drop(state: ConversationState, item: QueueItem | undefined, at: number): ConversationState {
+  if (!item || refuseEdit(state, { op: 'drop', id: queuedId(item) }) !== undefined) return state;
+  if (item.kind === 'message') return withdraw(state, { kind: 'withdraw-requested', messageId: item.messageId, at });
+  const without = { ...state, queue: state.queue.filter((other) => other !== item) };
+  if (item.kind !== 'reset') return without;
+  const dropped = item.resetIds.map((resetId) => ({ resetId, result: null }));
+  return { ...without, queue: inSession(state, without.queue), resets: [...state.resets, ...dropped].slice(-MOST_RESETS) };
+}
+
+/** A message belongs to the session that it stands in; what is recorded already is there with its own. */
+function inSession(state: ConversationState, queue: readonly QueueItem[]): readonly QueueItem[] {
+  let session = state.session;
+  return queue.map((item) => {
+    if (item.kind === 'reset') session += 1;
+    return item.kind === 'message' ? { ...item, session } : item;
+  });
+}
+
+/** Places of resets: between two of them lies a session, whose messages stay in it. */
+function crossesReset({ queue }: ConversationState, item: QueueItem, before: string | null): boolean {
+  const from = queue.indexOf(item);
+  const to = before === null ? queue.length : queue.findIndex((other) => queuedId(other) === before);
+  const between = queue.slice(Math.min(from, to), Math.max(from, to));
+  return item.kind === 'reset' ? between.some(({ kind }) => kind !== 'app') : between.some(({ kind }) => kind === 'reset');
+}
+
+function itemOf({ queue }: ConversationState, id: string): QueueItem | undefined {
+  return queue.find((item) => queuedId(item) === id);
+}

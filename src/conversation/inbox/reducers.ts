@@ -1,0 +1,109 @@
+/**
+ * Reducers of the application's own events (seed 004): pure functions from an event to operations on chunks. They run inside the
+ * workflow, so they must be deterministic: no clock, no randomness, no I/O.
+ */
+import type { JsonValue } from '../../records/message.js';
+
+/** A piece of context that a reducer has added; `id` is `chunk_<slot>`. */
+export interface AppChunk {
+  readonly id: string;
+  /** `WORKING_FLOW`, `NOTICE`, or a type of the application's own. */
+  readonly type: string;
+  readonly slot: number;
+  /** Epoch milliseconds. */
+  readonly createdAt: number;
+}
+
+export interface NewChunk {
+  readonly type: string;
+  /** What the model reads. */
+  readonly text: string;
+}
+
+/** Seed 004. A chunk that is updated keeps its place and gets a new id; `BATCH_REPLACE` begins a new epoch. */
+export type ChunkOperation =
+  | { readonly kind: 'ADD'; readonly chunk: NewChunk }
+  | { readonly kind: 'UPDATE'; readonly id: string; readonly text: string }
+  | { readonly kind: 'DELETE'; readonly id: string }
+  | { readonly kind: 'BATCH_REPLACE'; readonly ids: readonly string[]; readonly chunks: readonly NewChunk[] };
+
+export interface AppEvent {
+  readonly id: string;
+  readonly type: string;
+  readonly payload: JsonValue;
+  /** Epoch milliseconds. */
+  readonly at: number;
+}
+
+/** What a reducer may look at. */
+export interface ReducerView {
+  readonly chunks: readonly AppChunk[];
+  readonly session: number;
+  readonly turn: number;
+  readonly contextTokens: number;
+}
+
+/** No operations: the state stays as it is. May throw: the event is parked with its error, and the conversation goes on. */
+export type Reducer = (event: AppEvent, view: ReducerView) => readonly ChunkOperation[] | void;
+
+export type Reducers = Readonly<Record<string, Reducer>>;
+
+/** What became of an event when it was its turn. */
+export type Reduced =
+  | { readonly kind: 'reduced'; readonly operations: readonly ChunkOperation[] }
+  /** Nobody reduces this type. */
+  | { readonly kind: 'unreduced' }
+  | { readonly kind: 'parked'; readonly error: string };
+
+const MOST_OPERATIONS = 1_000;
+const ERROR_CHARACTERS = 500;
+
+export function createReducerRegistry(reducers: Reducers): (event: AppEvent, view: ReducerView) => Reduced {
+  const byType = new Map(Object.entries(reducers));
+  return (event, view) => {
+    const reducer = byType.get(event.type);
+    if (!reducer) return { kind: 'unreduced' };
+    try {
+      const operations = reducer(event, view) ?? [];
+      const wrong =
+        operations.length > MOST_OPERATIONS
+          ? `more than ${MOST_OPERATIONS} operations`
+          : operations.map((one) => problemOf(one, view)).find(Boolean);
+      // Through JSON once: what is left is plain data that may go into the state.
+      return wrong
+        ? { kind: 'parked', error: wrong }
+        : { kind: 'reduced', operations: JSON.parse(JSON.stringify(operations)) as ChunkOperation[] };
+    } catch (error) {
+      return {
+        kind: 'parked',
+        error: (error instanceof Error ? `${error.name}: ${error.message}` : 'the reducer threw').slice(0, ERROR_CHARACTERS),
+      };
+    }
+  };
+}
+
+/** A reducer in plain JavaScript may hand back anything. */
+function problemOf(operation: ChunkOperation, { chunks }: ReducerView): string | undefined {
+  const isText = (text: unknown): boolean => typeof text === 'string' && text !== '' && text.length <= 256 * 1024;
+  const isNew = (chunk: NewChunk | undefined): boolean => /^[A-Za-z][A-Za-z0-9_]{0,63}$/.test(chunk?.type ?? '') && isText(chunk?.text);
+  const isKnown = (id: string): boolean => chunks.some((chunk) => chunk.id === id);
+  switch (operation?.kind) {
+    case 'ADD':
+      return isNew(operation.chunk) ? undefined : 'ADD needs a chunk with a type and a text of at most 256 Ki characters';
+    case 'UPDATE':
+      return isKnown(operation.id) && isText(operation.text)
+        ? undefined
+        : `UPDATE needs the id of a chunk that is there and a text; there is no ${String(operation.id)}`;
+    case 'DELETE':
+      return isKnown(operation.id) ? undefined : `DELETE: there is no chunk ${String(operation.id)}`;
+    case 'BATCH_REPLACE':
+      return Array.isArray(operation.ids) &&
+        operation.ids.every(isKnown) &&
+        Array.isArray(operation.chunks) &&
+        operation.chunks.every(isNew)
+        ? undefined
+        : 'BATCH_REPLACE needs ids of chunks that are there, and new chunks';
+    default:
+      return 'an operation must be ADD, UPDATE, DELETE or BATCH_REPLACE';
+  }
+}

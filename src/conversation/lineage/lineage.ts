@@ -1,0 +1,120 @@
+/**
+ * A life that begins with turns of another one: a fork, or what is resumed (design section 2, Lives).
+ *
+ * O1  Nothing is numbered before it is open: turn, slot and session go on from those that it shares, so that no two things have one name.
+ * O2  What comes before that waits in its order, and is lost as little as anything else.
+ * O3  Once it is open it is a conversation as any other.
+ */
+import type { Origin } from '../protocol/contract.js';
+import type { OpenOriginInput, Resumption } from '../activity-io/lineage-effects.js';
+import type { ConversationEvent } from '../event.js';
+import { isRunning, type Completed, type Failed } from '../lifecycle.js';
+import { slotsOf, type SlotRange } from '../../records/slots.js';
+import { NO_MEMORY, type MemoryState } from '../state/memory-state.js';
+import type { ConversationState } from '../state.js';
+import { estimateTokens } from '../../records/token-usage.js';
+import { turnId } from '../../records/turn-id.js';
+
+const HELD: readonly ConversationEvent['kind'][] = [
+  'message-received',
+  'withdraw-requested',
+  'app-event-received',
+  'truncation-requested',
+  'reset-requested',
+  'interrupt-requested',
+  'close-requested',
+  'compaction-requested',
+  'undo-requested',
+  'rewind-requested',
+];
+
+export function withOrigin(state: ConversationState, origin: Origin): ConversationState {
+  return { ...state, lineage: { origin, isOpen: false, held: [], refused: null, opened: null } };
+}
+
+/** O2. Undefined for what need not wait. */
+export function holdEvent(state: ConversationState, event: ConversationEvent): ConversationState | undefined {
+  const { lineage } = state;
+  if (!lineage || lineage.isOpen || !HELD.includes(event.kind)) return undefined;
+  return { ...state, lineage: { ...lineage, held: [...lineage.held, event] } };
+}
+
+export type Opening =
+  | { readonly kind: 'open'; readonly input: OpenOriginInput }
+  /** The conversation cannot be: it fails with these words. */
+  | { readonly kind: 'refuse'; readonly type: string; readonly message: string }
+  /** It is being opened. */
+  | { readonly kind: 'wait' };
+
+/** Undefined for a conversation that is open. */
+export function openingOf(state: ConversationState): Opening | undefined {
+  const { lineage, identity, handOver } = state;
+  if (!lineage || lineage.isOpen) return undefined;
+  if (lineage.refused) return { kind: 'refuse', ...lineage.refused };
+  if (isRunning(state, 'open-origin')) return { kind: 'wait' };
+  return handOver === null ? { kind: 'open', input: { identity, origin: lineage.origin } } : undefined;
+}
+
+/** O1. What was held is the caller's to apply. */
+export function acceptOrigin(state: ConversationState, { output: result }: Completed<'open-origin'>): ConversationState {
+  const { lineage } = state;
+  if (!lineage || lineage.isOpen) return state;
+  const { beginning, slot, session, turns, inContext, window, attributes, tokens } = result;
+  const opened: ConversationState = {
+    ...resumeWith(state, result),
+    session,
+    counters: { ...state.counters, turn: beginning.turn, slot },
+    latestTurn: beginning.turn,
+    attributes: { ...state.attributes, known: attributes },
+    lineage: {
+      ...lineage,
+      isOpen: true,
+      held: [],
+      opened: { conversation: beginning.of.conversation, turn: turnId(beginning.turn), turns, inContext, tokens },
+    },
+  };
+  return { ...opened, window: { ...opened.window, turns: window } };
+}
+
+export function failOpening(state: ConversationState, { failure }: Failed<'open-origin'>): ConversationState {
+  if (!state.lineage) return state;
+  return { ...state, lineage: { ...state.lineage, refused: { type: failure.type, message: failure.message } } };
+}
+
+/** The context is replaced as a whole, and nothing of what was before can be brought back by undoing a compaction. */
+export function resumeWith(state: ConversationState, { context, base, recap, task, compactions, tokens }: Resumption): ConversationState {
+  const { attempts, outcomes, prefix, asked, undoAsked, truncationAsked } = state.memory;
+  const memory: MemoryState = {
+    ...NO_MEMORY,
+    ...{ attempts, outcomes, prefix, asked, undoAsked },
+    ...(truncationAsked && { truncationAsked }),
+    base: base?.ref ?? null,
+    baseTokens: estimateTokens(base?.text.length ?? 0),
+    task,
+    compactions: Math.max(state.memory.compactions, compactions),
+  };
+  return {
+    ...state,
+    context,
+    contextTokens: (state.settings?.fixedTokens ?? 0) + tokens,
+    memory,
+    window: { ...state.window, pending: null, recap: recap?.ref ?? null, recapTokens: estimateTokens(recap?.text.length ?? 0) },
+  };
+}
+
+/** What a person is told while it is not open. */
+export function waitsForOrigin({ lineage }: ConversationState): string | undefined {
+  if (!lineage || lineage.isOpen) return undefined;
+  return `the turns of ${lineage.origin.conversation} that it begins with`;
+}
+
+/** Conversation, as a search attribute: a resumed one has no parent but itself. */
+export function parentOf({ lineage, parent }: ConversationState): string | undefined {
+  if (parent) return parent.conversation;
+  return lineage?.origin.kind === 'fork' ? lineage.origin.conversation : undefined;
+}
+
+/** Whether a turn's slots are all among these. */
+export function isWithin(slots: readonly SlotRange[], context: ReadonlySet<number>): boolean {
+  return slotsOf(slots).every((slot) => context.has(slot));
+}

@@ -1,0 +1,99 @@
+/**
+ * Turns taken back in place: the context becomes what it was at the end of an earlier turn, and goes on from there.
+ *
+ * W1  Between turns only: the running one is stopped first. Messages that wait stay, and are answered after it.
+ * W2  Counters go on: no turn and no slot is given twice. Usage stays paid.
+ * W3  What was cut stays in the store as a branch, from which it can be forked.
+ * W4  One that fails changes nothing.
+ */
+import type { RewindInput } from '../activity-io/lineage-effects.js';
+import { nextMove } from '../context/compaction.js';
+import type { EventOf } from '../event.js';
+import type { Completed, Failed } from '../lifecycle.js';
+import type { RewindOutcome, RewindState } from '../state/lineage-state.js';
+import { isWithin, resumeWith } from './lineage.js';
+import { slotsOf, withSlot, type SlotRange } from '../../records/slots.js';
+import type { ConversationState } from '../state.js';
+import { turnId, turnNumber } from '../../records/turn-id.js';
+
+const REMEMBERED = 16;
+const NONE: RewindState = { branches: 0, asked: [], outcomes: [] };
+
+export function requestRewind(state: ConversationState, { requestId, to }: EventOf<'rewind-requested'>): ConversationState {
+  const { asked, outcomes } = state.rewinds ?? NONE;
+  if ([...asked, ...outcomes].some((one) => one.requestId === requestId)) return state;
+  return withRewinds(state, () => ({ asked: [...asked, { requestId, to }] }));
+}
+
+/** From the asking on no turn begins. */
+export function isRewinding({ rewinds }: ConversationState): boolean {
+  return rewinds !== undefined && rewinds.asked.length > 0;
+}
+
+/** The next one; undefined while there is none, or a turn is being stopped, or a session ended: these come first. */
+export function rewindInput(state: ConversationState): RewindInput | undefined {
+  const { rewinds, window, memory } = state;
+  const next = rewinds?.asked[0];
+  if (!rewinds || !next || state.turn || window.ending) return undefined;
+  return {
+    identity: state.identity,
+    requestId: next.requestId,
+    move: state.counters.move + 1,
+    branch: rewinds.branches + 1,
+    to: next.to,
+    slot: state.counters.slot,
+    waiting: waitingSlots(state),
+    session: state.session,
+    at: state.now / 1000,
+    compactions: memory.compactions,
+  };
+}
+
+export function startRewind(state: ConversationState): ConversationState {
+  return nextMove(state);
+}
+
+export function acceptRewound(state: ConversationState, { input: { requestId }, output: result }: Completed<'rewind'>): ConversationState {
+  const epoch = state.epoch + 1;
+  const session = Math.max(state.session, result.session);
+  const inContext = new Set(slotsOf(result.context));
+  // What long-term memory does not have yet, and was not asked for: of what was cut it never will.
+  const left = state.window.turns.slice(state.window.pending?.turns ?? 0).filter(({ slots }) => isWithin(slots, inContext));
+  const rewound = { ...resumeWith(state, result), epoch, session };
+  return answer({ ...rewound, window: { ...rewound.window, turns: left } }, requestId, {
+    kind: 'rewound',
+    result: { to: toOf(state, requestId), cut: result.turns, branch: result.cut?.branch ?? null, session, epoch },
+  });
+}
+
+export function failRewind(state: ConversationState, { input: { requestId }, failure }: Failed<'rewind'>): ConversationState {
+  return answer(state, requestId, { kind: 'failed', type: failure.type, message: failure.message }); // W4
+}
+
+export function rewindOutcome({ rewinds }: ConversationState, requestId: string): RewindOutcome | undefined {
+  return rewinds?.outcomes.find((one) => one.requestId === requestId)?.outcome;
+}
+
+function answer(state: ConversationState, requestId: string, outcome: RewindOutcome): ConversationState {
+  return withRewinds(state, ({ asked, outcomes, branches }) => ({
+    asked: asked.filter((one) => one.requestId !== requestId),
+    branches: outcome.kind === 'rewound' && outcome.result.branch !== null ? Math.max(branches, outcome.result.branch) : branches,
+    outcomes: [...outcomes, { requestId, outcome }].slice(-REMEMBERED),
+  }));
+}
+
+function toOf({ rewinds }: ConversationState, requestId: string): string {
+  const to = rewinds?.asked.find((one) => one.requestId === requestId)?.to ?? '';
+  return turnId(turnNumber(to));
+}
+
+/** W1. */
+function waitingSlots({ queue }: ConversationState): readonly SlotRange[] {
+  const slots = queue.flatMap((item) => (item.kind === 'message' ? [item.slot] : item.kind === 'spilled' ? slotsOf(item.slots) : []));
+  return slots.sort((a, b) => a - b).reduce<readonly SlotRange[]>(withSlot, []);
+}
+
+function withRewinds(state: ConversationState, change: (rewinds: RewindState) => Partial<RewindState>): ConversationState {
+  const rewinds = state.rewinds ?? NONE;
+  return { ...state, rewinds: { ...rewinds, ...change(rewinds) } };
+}

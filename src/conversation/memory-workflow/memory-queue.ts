@@ -1,0 +1,146 @@
+/**
+ * What the workflow `memory:<scope>` has to do, as a value: pure, plain JSON, carried through continue-as-new.
+ *
+ * Q1  A request is done once: its id is remembered after it is done, and the store knows it for longer.
+ * Q2  One at a time, in the order of their arrival; one that failed rests, and those behind it go on.
+ */
+import type { Consolidation } from '../protocol/contract.js';
+import type { ConsolidationRequest } from '../activity-io/memory-effects.js';
+import type { StepFailure } from '../activity-io/effects.js';
+import type { MemoryStatus } from '../protocol/memory-contract.js';
+import type { Usage } from '../../records/message.js';
+import { retryAfter } from '../state/retry.js';
+import type { Retry } from '../state/turn-state.js';
+import { addUsage, NO_USAGE } from '../../records/usage.js';
+import { asCode } from '../../records/text.js';
+
+export interface MemoryQueue {
+  readonly v: 1;
+  readonly scope: string;
+  readonly requests: readonly QueuedRequest[];
+  /** Ids of the last ones that were done. */
+  readonly done: readonly string[];
+  readonly consolidated: number;
+  readonly fallbacks: number;
+  readonly usage: Usage;
+  readonly last: MemoryStatus['last'];
+}
+
+export interface QueuedRequest {
+  readonly request: AskedConsolidation;
+  readonly running: boolean;
+  readonly retry: Retry | null;
+}
+
+/** A request as it arrives: where the asker's worker takes work is where its store is. */
+export type AskedConsolidation = ConsolidationRequest & { readonly taskQueue: string };
+
+const FIRST_REST_MS = 60_000;
+const LONGEST_REST_MS = 6 * 3_600_000;
+const REMEMBERED_IDS = 1_000;
+const SHOWN = 10;
+
+export function emptyQueue(scope: string): MemoryQueue {
+  return { v: 1, scope, requests: [], done: [], consolidated: 0, fallbacks: 0, usage: NO_USAGE, last: [] };
+}
+
+export function addRequest(queue: MemoryQueue, request: AskedConsolidation): MemoryQueue {
+  const known = queue.done.includes(request.id) || queue.requests.some((one) => one.request.id === request.id);
+  return known ? queue : { ...queue, requests: [...queue.requests, { request, running: false, retry: null }] };
+}
+
+/** Of those that do not rest the one that has failed least often, and of these the first: what fails for long holds nobody up (Q2). */
+export function nextRequest(queue: MemoryQueue, now: number): QueuedRequest | undefined {
+  const ready = queue.requests.filter(({ running, retry }) => !running && (retry === null || retry.until <= now));
+  const attemptsOf = ({ retry }: QueuedRequest): number => retry?.attempts ?? 0;
+  return ready.reduce<QueuedRequest | undefined>((best, one) => (best && attemptsOf(best) <= attemptsOf(one) ? best : one), undefined);
+}
+
+/** When the first of those that rest may go on; undefined while none rests. */
+export function nextRetryAt(queue: MemoryQueue): number | undefined {
+  const times = queue.requests.flatMap(({ retry }) => (retry ? [retry.until] : []));
+  return times.length === 0 ? undefined : Math.min(...times);
+}
+
+export function startRequest(queue: MemoryQueue, id: string): MemoryQueue {
+  return withRequest(queue, id, (one) => ({ ...one, running: true }));
+}
+
+export function postponeRequest(queue: MemoryQueue, id: string, failure: StepFailure, at: number): MemoryQueue {
+  return withRequest(queue, id, (one) => {
+    const attempts = (one.retry?.attempts ?? 0) + 1;
+    const soon = retryAfter(failure, attempts, at);
+    // A key that is refused, a file that cannot be used: a person must see to it, and is given time.
+    const until = failure.transient ? soon.until : at + Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** Math.min(attempts - 1, 20));
+    return { ...one, running: false, retry: { ...soon, until } };
+  });
+}
+
+export function finishRequest(
+  queue: MemoryQueue,
+  id: string,
+  how: { consolidation: Consolidation; usage: Usage | null; at: number },
+): MemoryQueue {
+  const found = queue.requests.find(({ request }) => request.id === id);
+  if (!found) return queue;
+  const { conversation, messages, why } = found.request;
+  const fallback = how.consolidation === 'raw-fallback' ? 1 : 0;
+  const done = {
+    ...queue,
+    requests: queue.requests.filter((one) => one !== found),
+    done: [...queue.done, id].slice(-REMEMBERED_IDS),
+    consolidated: queue.consolidated + 1,
+    fallbacks: queue.fallbacks + fallback,
+    usage: how.usage ? addUsage(queue.usage, how.usage) : queue.usage,
+  };
+  return noteDone(done, how.at, `${conversation}: ${messages} messages (${why}), ${how.consolidation}`);
+}
+
+/** For people who look: the latest things that were done. */
+export function noteDone(queue: MemoryQueue, at: number, what: string): MemoryQueue {
+  return { ...queue, last: [...queue.last, { at, what }].slice(-SHOWN) };
+}
+
+export function memoryStatusOf(queue: MemoryQueue, historyEvents: number): MemoryStatus {
+  const { scope, requests, consolidated, fallbacks, usage, last } = queue;
+  const running = requests.find((one) => one.running);
+  const resting = requests.find((one) => one.retry !== null);
+  const failure = resting?.retry;
+  return {
+    scope,
+    phase: running ? 'consolidating' : failure ? 'waiting-to-retry' : 'idle',
+    ...(failure && !running
+      ? { waitingFor: `${failure.failure.type}: ${failure.failure.message}; trying again at ${new Date(failure.until).toISOString()}` }
+      : {}),
+    queued: requests.map(({ request, retry }) => ({
+      conversation: request.conversation,
+      messages: request.messages,
+      why: request.why,
+      attempts: retry?.attempts ?? 0,
+    })),
+    consolidated,
+    fallbacks,
+    usage,
+    last,
+    historyEvents,
+  };
+}
+
+/** Its card in the Temporal UI: Markdown, small, never a word that anyone else wrote as more than code. */
+export function memoryDetailsOf(queue: MemoryQueue): string {
+  const status = memoryStatusOf(queue, 0);
+  const running = queue.requests.find((one) => one.running)?.request;
+  return [
+    `**memory of ${asCode(status.scope)}** · ${status.phase}${status.queued.length > 0 ? ` · ${status.queued.length} waiting or running` : ''}`,
+    running && `**consolidating** ${running.messages} messages of ${asCode(running.conversation)} (${running.why})`,
+    status.waitingFor && `**waiting for** ${asCode(status.waitingFor)}`,
+    `**done** ${status.consolidated}, ${status.fallbacks} of them without a model · ${status.usage.inputTokens} tokens in, ${status.usage.outputTokens} out`,
+    ...[...status.last].reverse().map(({ at, what }) => `- ${new Date(at).toISOString()} ${asCode(what)}`),
+  ]
+    .filter((line) => line !== undefined && line !== '')
+    .join('\n\n');
+}
+
+function withRequest(queue: MemoryQueue, id: string, change: (one: QueuedRequest) => QueuedRequest): MemoryQueue {
+  return { ...queue, requests: queue.requests.map((one) => (one.request.id === id ? change(one) : one)) };
+}

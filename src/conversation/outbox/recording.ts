@@ -1,0 +1,312 @@
+/**
+ * What the store is owed, and what it has taken.
+ *
+ * R1  A message leaves its text behind once it is written; until then state has it.
+ * R2  What state owes stays in it until a step says that it is written: a step that failed, or never started, owes it still.
+ * R3  What a running step carries, no other step carries beside it.
+ * R4  A message that the store remembers for longer than state does is the earlier one: its slot stays empty, its sender gets that turn.
+ * R5  A message that is too large for one activity input is stored in parts, each by a step of its own.
+ */
+import { rejectInput, remember } from '../inbox/arrivals.js';
+import { payOnce } from '../turn/costs.js';
+import type { MessageContent, MessageToRecord, QueuedAgain, StoreStepInput, Writes, Written } from '../activity-io/effects.js';
+import { isRunning, withoutRetry, withRetry, type Completed, type Failed } from '../lifecycle.js';
+import { mediaOf } from '../../records/media.js';
+import type { Media } from '../../records/message.js';
+import type { Outbox } from './outbox.js';
+import type { QueuedMessage } from '../state/queue-state.js';
+import { storeRetryAfter } from '../state/retry.js';
+import { slotsOf, toRanges } from '../../records/slots.js';
+import { rehydrate, slotsToRehydrate, spill, MAX_AT_HAND } from '../inbox/spill.js';
+import type { ConversationState } from '../state.js';
+import { steeringBecomesNext } from '../inbox/steering.js';
+import { utf8Length } from '../../records/text.js';
+import { estimateTokens } from '../../records/token-usage.js';
+import { turnId, turnNumber } from '../../records/turn-id.js';
+
+/** UTF-8 bytes of JSON that one step carries: an activity's input may have 1 MiB, and there is more in it. */
+const STEP_BYTES = 768 * 1024;
+/** Characters of a part: three bytes each at most. */
+const PART_CHARACTERS = 256 * 1024;
+const MAX_BATCH = 100;
+/** Bytes of queued text that state holds before a step stores the oldest. */
+const HELD_TEXT_BYTES = 256 * 1024;
+/** What an unwritten message takes beside its text: ten thousand short ones are much. */
+const MESSAGE_BYTES = 150;
+
+export interface Load {
+  readonly write: Writes;
+  /** False when more is owed than one step can carry. */
+  readonly isAll: boolean;
+}
+
+/** What the next step would write, oldest first. */
+export function owedWrites(state: ConversationState): Load {
+  const sent = sentBy(state);
+  const room = createRoom();
+  const { messages, settle, entries, feed } = state.outbox;
+  const load = {
+    messages: messages.filter(({ slot }) => !sent.slots.has(slot)),
+    entries: entries.filter(({ slot }) => !sent.slots.has(slot)),
+    settle: settle.filter(({ effect }) => !sent.effects.has(effect)),
+    feed: feed.filter(({ number }) => !sent.feed.has(number)),
+  };
+  const write: Writes = {
+    messages: room.take(load.messages.map(toRecord), (_, i) => weightOf(load.messages[i] as QueuedMessage)),
+    entries: room.take(load.entries, jsonBytes),
+    settle: room.take(load.settle, jsonBytes),
+    feed: room.take(load.feed, jsonBytes),
+    ...(state.startContext && !sent.hasStartContext && { startContext: state.startContext }),
+  };
+  const isWhole = (name: keyof typeof load): boolean => write[name].length === load[name].length;
+  const isAll = (Object.keys(load) as (keyof typeof load)[]).every(isWhole) && messageInParts(messages) === undefined;
+  return { write, isAll };
+}
+
+/** For what no model call follows; undefined when there is nothing to write that is not on its way. */
+export function storeStepInput(state: ConversationState): StoreStepInput | undefined {
+  const large = messageInParts(state.outbox.messages);
+  if (large) return { ...inputOf(state, NO_WRITES), part: nextPart(large) };
+  const { write } = owedWrites(state);
+  return isEmpty(write) ? undefined : inputOf(state, write);
+}
+
+/** Queued messages that are more than state should hold, and those whose turn comes near and that lie in the store alone. */
+export function queueStepInput(state: ConversationState): StoreStepInput | undefined {
+  const slots = slotsToRehydrate(state.queue);
+  const early = isOverfull(state) ? messagesToStore(state) : [];
+  const [first] = early;
+  if (first && needsParts(first)) return { ...inputOf(state, NO_WRITES), rehydrate: slots, part: nextPart(first) };
+  if (early.length + slots.length === 0) return undefined;
+  const messages = createRoom().take(early.map(toRecord), (_, i) => weightOf(early[i] as QueuedMessage));
+  return { ...inputOf(state, { ...NO_WRITES, messages }), rehydrate: slots };
+}
+
+/** Unwritten text that a hand-over would carry, in bytes. */
+export function carriedText({ queue, outbox }: Pick<ConversationState, 'queue' | 'outbox'>): number {
+  const waiting = queue.filter((item): item is QueuedMessage => item.kind === 'message' && !item.recorded);
+  const messages = [...waiting, ...outbox.messages].reduce((sum, { bytes }) => sum + bytes + MESSAGE_BYTES, 0);
+  return outbox.entries.reduce((sum, entry) => sum + jsonBytes(entry), messages);
+}
+
+export function acceptStoreStep(state: ConversationState, { input, output, at }: Completed<'store-step'>): ConversationState {
+  const written = acceptWritten(state, input.write, output.written);
+  const parted = input.part && output.part !== undefined ? withPart(written, input.part.slot, output.part) : written;
+  return withQueueInBounds(parted, output.rehydrated ?? [], at);
+}
+
+export function failStoreStep(state: ConversationState, { failure, at }: Failed<'store-step'>): ConversationState {
+  return withRetry(state, 'store', storeRetryAfter(failure, (state.retries['store']?.attempts ?? 0) + 1, at));
+}
+
+/** R1, R2: what the receipt names is owed no longer. */
+export function acceptWritten(state: ConversationState, write: Writes, written: Written): ConversationState {
+  const { attributes, startContext } = written;
+  const { startContext: _stored, ...rest } = state;
+  const told: ConversationState = {
+    ...(startContext === undefined ? state : { ...rest, appContext: { ref: startContext } }),
+    ...(attributes ? { attributes: { ...state.attributes, known: attributes } } : {}),
+    outbox: without(state.outbox, write),
+  };
+  const paid = (written.committed ?? []).reduce((now, { effect, result }) => payOnce(now, effect, result), told);
+  return written.messages.reduce(acceptMessage, paid);
+}
+
+function acceptMessage(state: ConversationState, message: Written['messages'][number]): ConversationState {
+  const { slot, bytes, output, context, duplicate } = message;
+  const taken = state.outbox.messages.find((item) => item.slot === slot);
+  const queued = state.queue.find((item): item is QueuedMessage => item.kind === 'message' && item.slot === slot);
+  if (duplicate !== undefined) return dropDuplicate(state, slot, taken ?? queued, duplicate);
+  if (taken) {
+    const { turn } = state;
+    const messages = state.outbox.messages.filter((item) => item !== taken);
+    const isFirst = turn?.firstSlot === slot;
+    return {
+      ...state,
+      outbox: { ...state.outbox, messages },
+      contextTokens: Math.max(0, state.contextTokens + estimateTokens(bytes) - estimateTokens(taken.bytes)),
+      ...(isFirst && context !== undefined ? { appContext: { ref: context } } : {}),
+      ...(isFirst && output !== undefined ? { turn: { ...turn, outputRef: output } } : {}),
+    };
+  }
+  if (!queued) return state;
+  const refs = { ...(output !== undefined && { outputRef: output }), ...(context !== undefined && { contextRef: context }) };
+  const light: QueuedMessage = { ...withoutContent(queued), ...refs, bytes, recorded: true };
+  return { ...state, queue: state.queue.map((other) => (other === queued ? light : other)) };
+}
+
+/** R4. A turn that was its alone never was; one that others have joined goes on with these. */
+function dropDuplicate(state: ConversationState, slot: number, item: QueuedMessage | undefined, turn: string): ConversationState {
+  if (!item) return state;
+  const { messageId } = item;
+  const dropped: ConversationState = {
+    ...state,
+    queue: state.queue.filter((other) => other !== item),
+    outbox: { ...state.outbox, messages: state.outbox.messages.filter((other) => other !== item) },
+    seen: remember(state.seen, messageId, turnNumber(turn)),
+    context: toRanges(slotsOf(state.context).filter((other) => other !== slot)),
+  };
+  const running = dropped.turn;
+  if (!running?.messageIds.includes(messageId)) return dropped;
+  const messageIds = running.messageIds.filter((id) => id !== messageId);
+  const left = { ...dropped, contextTokens: Math.max(0, dropped.contextTokens - estimateTokens(item.bytes)) };
+  if (messageIds.length > 0) return { ...left, turn: { ...running, messageIds } };
+  const call = running.doing.kind === 'model' ? running.doing.call.id : '';
+  return steeringBecomesNext({ ...withoutRetry(left, call), turn: null });
+}
+
+/** What the store has lost is healed once and read again; what is lost still is left out, and said. */
+function withQueueInBounds(state: ConversationState, back: readonly QueuedAgain[], at: number): ConversationState {
+  const lost = back.filter((message) => message.lost).map(({ slot }) => slot);
+  if (lost.length > 0 && !state.heal?.tried) return { ...state, heal: { slots: lost, tried: false } };
+  const queued: ConversationState = { ...state, ...(back.length > 0 && { heal: null }), queue: spill(rehydrate(state.queue, back)) };
+  return lost.reduce((now, slot) => {
+    const reason = `a queued message was lost by the store and could not be rebuilt (slot ${slot})`;
+    return rejectInput(now, { kind: 'input-rejected', name: 'message', reason, at });
+  }, queued);
+}
+
+interface Sent {
+  readonly slots: ReadonlySet<number>;
+  readonly effects: ReadonlySet<string>;
+  readonly feed: ReadonlySet<number>;
+  readonly hasStartContext: boolean;
+}
+
+/** R3. */
+function sentBy({ inFlight }: ConversationState): Sent {
+  const writes = inFlight.flatMap(({ input }) => ('write' in input ? [input.write] : []));
+  return {
+    slots: new Set(writes.flatMap(({ messages, entries }) => [...messages, ...entries].map(({ slot }) => slot))),
+    effects: new Set(writes.flatMap(({ settle }) => settle.map(({ effect }) => effect))),
+    feed: new Set(writes.flatMap(({ feed }) => feed.map(({ number }) => number))),
+    hasStartContext: writes.some(({ startContext }) => startContext !== undefined),
+  };
+}
+
+/** Messages are taken away one by one, by what the receipt says of each. */
+function without(outbox: Outbox, write: Writes): Outbox {
+  const effects = new Set(write.settle.map(({ effect }) => effect));
+  const slots = new Set(write.entries.map(({ slot }) => slot));
+  const numbers = new Set(write.feed.map(({ number }) => number));
+  return {
+    messages: outbox.messages,
+    settle: outbox.settle.filter(({ effect }) => !effects.has(effect)),
+    entries: outbox.entries.filter(({ slot }) => !slots.has(slot)),
+    feed: outbox.feed.filter(({ number }) => !numbers.has(number)),
+  };
+}
+
+const NO_WRITES: Writes = { messages: [], settle: [], entries: [], feed: [] };
+
+function inputOf(state: ConversationState, write: Writes): StoreStepInput {
+  const { identity, session } = state;
+  return { identity, session, write, rehydrate: [], ...(asksAttributes(state) && { asksAttributes: true }) };
+}
+
+/** Once in each run, with the first effect that can answer. */
+export function asksAttributes(state: ConversationState): boolean {
+  return state.attributes.known === 'unknown' && !isRunning(state, 'store-step', 'model-step');
+}
+
+function isEmpty({ messages, settle, entries, feed, startContext }: Writes): boolean {
+  return messages.length + settle.length + entries.length + feed.length === 0 && startContext === undefined;
+}
+
+function isOverfull(state: ConversationState): boolean {
+  return heldText(state) > (state.handOver === null ? HELD_TEXT_BYTES : HELD_TEXT_BYTES / 2) || state.queue.length > MAX_AT_HAND;
+}
+
+function heldText({ queue }: ConversationState): number {
+  return queue.reduce((sum, item) => sum + (item.kind === 'message' && !item.recorded ? item.bytes + MESSAGE_BYTES : 0), 0);
+}
+
+/** The oldest that have a turn: a steering message has none yet. */
+function messagesToStore(state: ConversationState): QueuedMessage[] {
+  const { slots } = sentBy(state);
+  return state.queue
+    .filter((item): item is QueuedMessage => item.kind === 'message' && !item.recorded && item.turn !== 0 && !slots.has(item.slot))
+    .slice(0, MAX_BATCH);
+}
+
+function toRecord(item: QueuedMessage): MessageToRecord {
+  const { messageId, slot, turn, seq = 1, session, at, parts } = item;
+  const place = { messageId, slot, turn: turnId(turn), seq, session, ts: at / 1000 };
+  return parts ? { ...place, text: '', parts } : { ...place, ...contentOf(item) };
+}
+
+function contentOf(item: QueuedMessage): MessageContent {
+  const { text = '', output, context } = item;
+  return { text, ...mediaOf(item as Media), ...(output && { output }), ...(context && { context }) };
+}
+
+function withoutContent(item: QueuedMessage): QueuedMessage {
+  const { text: _text, images: _images, audio: _audio, video: _video, output: _output, context: _context, parts: _parts, ...light } = item;
+  return light;
+}
+
+function messageInParts(messages: readonly QueuedMessage[]): QueuedMessage | undefined {
+  return messages.find(needsParts);
+}
+
+/** R5. Its text leaves state with the last part. */
+function needsParts(item: QueuedMessage): boolean {
+  return item.text !== undefined && weightOf(item) > STEP_BYTES;
+}
+
+function nextPart(item: QueuedMessage): { readonly slot: number; readonly text: string } {
+  return { slot: item.slot, text: partsOf(item)[item.parts?.length ?? 0] ?? '' };
+}
+
+function withPart(state: ConversationState, slot: number, ref: string): ConversationState {
+  const change = (item: QueuedMessage): QueuedMessage => {
+    const parts = [...(item.parts ?? []), ref];
+    return parts.length < partsOf(item).length ? { ...item, parts } : { ...withoutContent(item), parts };
+  };
+  const isIt = (item: { readonly kind: string; readonly slot?: number }): boolean => item.kind === 'message' && item.slot === slot;
+  return {
+    ...state,
+    queue: state.queue.map((item) => (isIt(item) ? change(item as QueuedMessage) : item)),
+    outbox: { ...state.outbox, messages: state.outbox.messages.map((item) => (isIt(item) ? change(item) : item)) },
+  };
+}
+
+/** Never half of a character: a body is UTF-8. */
+function partsOf(item: QueuedMessage): string[] {
+  const json = JSON.stringify(contentOf(item));
+  const parts: string[] = [];
+  for (let from = 0; from < json.length;) {
+    const end = from + PART_CHARACTERS;
+    const isHalf = end < json.length && (json.charCodeAt(end) & 0xfc00) === 0xdc00;
+    parts.push(json.slice(from, isHalf ? end - 1 : end));
+    from = isHalf ? end - 1 : end;
+  }
+  return parts;
+}
+
+/** As JSON; of a short message an upper bound, which costs nothing. */
+function weightOf(item: QueuedMessage): number {
+  if (item.text === undefined) return 1_000;
+  return item.bytes < 64 * 1024 && !item.output && !item.context ? 6 * item.bytes + 1_000 : jsonBytes(contentOf(item));
+}
+
+function jsonBytes(value: unknown): number {
+  return utf8Length(JSON.stringify(value));
+}
+
+/** What fits into one step; the first of all fits in any case. */
+function createRoom(): { take<T>(items: readonly T[], weigh: (item: T, index: number) => number): T[] } {
+  let bytes = 0;
+  return {
+    take(items, weigh) {
+      const taken: (typeof items)[number][] = [];
+      for (const [i, item] of items.entries()) {
+        const weight = weigh(item, i);
+        if (bytes > 0 && (bytes + weight > STEP_BYTES || taken.length === MAX_BATCH)) break;
+        bytes += weight;
+        taken.push(item);
+      }
+      return taken;
+    },
+  };
+}

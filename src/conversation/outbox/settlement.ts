@@ -1,0 +1,60 @@
+/**
+ * What the store is owed beside messages: the ends of effects that are not waited for any more, and events for watchers. The next step
+ * takes them along.
+ *
+ * T4  A call that is not waited for any more is settled: fenced, and for a tool call answered in words that say whether it ran.
+ */
+import type { FeedEvent } from '../protocol/contract.js';
+import type { Settlement, StepFailure } from '../activity-io/effects.js';
+import type { Entry, ToolOutcome } from '../../records/message.js';
+import type { ConversationState } from '../state.js';
+import { isRunningTool, wasTried } from '../turn/turn-access.js';
+import { turnId } from '../../records/turn-id.js';
+import type { ToolCall, Turn } from '../state/turn-state.js';
+
+const MAX_FEED = 64;
+
+/** What the model is told of a call without a result of its own. */
+export function answerFor(state: ConversationState, turn: Turn, call: ToolCall, failure: StepFailure | null): Settlement {
+  const hasRun = failure !== null || mayHaveRun(state, turn, call);
+  const [outcome, text]: [ToolOutcome, string] =
+    call.status === 'delegated'
+      ? ['unknown', 'Interrupted: the sub-agent was told to stop, and did not report in time. What it has done is unknown.']
+      : !hasRun
+        ? ['cancelled', 'Cancelled before it started: the person stopped this turn.']
+        : failure && call.plan.repeatable
+          ? ['error', `The tool did not finish: ${failure.message}`]
+          : ['unknown', `Interrupted, outcome unknown: ${failure ? failure.message : 'the person stopped this turn while it ran'}.`];
+  return { effect: call.id, entry: resultEntry(state, turn, call, outcome, text) };
+}
+
+/** It runs, or an attempt at the step that it rides on may have run it. */
+export function mayHaveRun(state: ConversationState, { doing }: Turn, { id }: ToolCall): boolean {
+  const hasRidden = wasTried(state) && doing.kind === 'model' && doing.riding.some((call) => call.id === id);
+  return isRunningTool(state, id) || hasRidden;
+}
+
+export function resultEntry(state: ConversationState, turn: Turn, call: ToolCall, outcome: ToolOutcome, text: string): Entry {
+  const { id: callId, name, slot, seq } = call;
+  const { session, now } = state;
+  const message = { role: 'tool', callId, name, outcome, text } as const;
+  return { v: 1, slot, session, turn: turnId(turn.number), seq, ts: now / 1000, message };
+}
+
+export function settle(state: ConversationState, settlements: readonly Settlement[]): ConversationState {
+  const owed = { ...state, outbox: { ...state.outbox, settle: [...state.outbox.settle, ...settlements] } };
+  return settlements.reduce<ConversationState>((now, { entry }) => {
+    if (entry?.message.role !== 'tool') return now;
+    const { callId, name, outcome, text } = entry.message;
+    const preview = typeof text === 'string' ? text : text.preview;
+    return announce(now, { kind: 'tool-finished', turn: entry.turn, callId, name, outcome, preview });
+  }, owed);
+}
+
+/** For watchers only: with the store away for long, the newest are let go. */
+export function announce(state: ConversationState, event: FeedEvent): ConversationState {
+  const { outbox, counters } = state;
+  if (outbox.feed.length >= MAX_FEED) return state;
+  const number = counters.feed + 1;
+  return { ...state, counters: { ...counters, feed: number }, outbox: { ...outbox, feed: [...outbox.feed, { number, event }] } };
+}

@@ -1,0 +1,448 @@
+/** What crosses the border of a conversation, both ways (design section 3). Programs outside this repository rely on it. */
+import type { AppContextRef } from '../activity-io/tool-effects.js';
+import type { Budget, ParentLink } from '../activity-io/effects.js';
+import type { BodyRef, JsonObject, JsonValue, Media, Usage } from '../../records/message.js';
+
+export type Delivery = 'queue' | 'steer' | 'interrupt';
+
+/** One message to a conversation. The same `id` twice is one message. */
+export interface Message extends Media {
+  readonly id?: string;
+  readonly text: string;
+  readonly delivery?: Delivery;
+  /** Data for the model, shown to it after the text (seed 003, Payload). */
+  readonly payload?: JsonValue;
+  /** JSON Schema of an object that the turn's answer must be: then the result has a `payload`. */
+  readonly output?: JsonObject;
+  /** Values that tools see and the model never does (seed 003, Context); from this turn on, in place of those before. */
+  readonly context?: JsonObject;
+}
+
+export type StopReason =
+  'end' | 'interrupted' | 'tool-limit' | 'budget' | 'refused' | 'failed' | 'continues' | 'queued' | 'withdrawn' | 'reset';
+
+export interface TurnError {
+  /** Stable, for programs: `auth`, `rate-limit`, `unknown-agent`, … */
+  readonly type: string;
+  /** For people: what was attempted, on what, what to do. */
+  readonly message: string;
+}
+
+/** How a turn went. A failed turn is data: the update that asked for it succeeds. */
+export interface TurnResult {
+  /** null only for a reset. */
+  readonly turnId: string | null;
+  /** The final answer; its beginning, when `textRef` says where the whole lies. */
+  readonly text: string;
+  readonly textRef?: BodyRef;
+  readonly stopReason: StopReason;
+  readonly usage: Usage;
+  /** The answer as data, where an `output` was asked for and the whole of it is at hand. */
+  readonly payload?: JsonValue;
+  /** How many tools were called. */
+  readonly toolCalls: number;
+  readonly error?: TurnError;
+}
+
+export type Phase =
+  'idle' | 'thinking' | 'running-tools' | 'waiting-for-person' | 'waiting-to-retry' | 'compacting' | 'resetting' | 'stepping' | 'closing';
+
+export interface Status {
+  readonly phase: Phase;
+  /** In words, with a time where there is one: `rate-limit: 429 …; trying again at 2026-11-21T10:00:00.000Z`. */
+  readonly waitingFor?: string;
+  readonly session: number;
+  /** Number of the latest turn. */
+  readonly turn: number;
+  /** How many turns have ended. */
+  readonly turns: number;
+  readonly epoch: number;
+  readonly mode: ControlMode;
+  readonly stepLock: string | null;
+  /** Why it stopped by itself, and what a step would do; null in `auto`. */
+  readonly pausedBy: string | null;
+  readonly nextStep: string | null;
+  readonly queued: number;
+  readonly context: {
+    readonly tokens: number;
+    readonly budget: number;
+    readonly chunks: number;
+    readonly prefixHash: string | null;
+    readonly prefixChanges: number;
+    /** Why it changed last. */
+    readonly prefixCause: 'new epoch' | 'memory' | 'agent or tools' | null;
+    readonly compactions: number;
+  };
+  /** What long-term memory does not have yet of this session. */
+  readonly window: {
+    /** Epoch milliseconds of the session's beginning; trimming does not change it (seed 001, Session Metadata Preservation). */
+    readonly since: number;
+    /** User messages and final answers. */
+    readonly messages: number;
+    /** Beyond it older ones are consolidated; null until the first turn. */
+    readonly limit: number | null;
+    /** Consolidations that are waited for. */
+    readonly consolidating: number;
+    /** Those that the memory workflow has not been told of yet. */
+    readonly owed: number;
+  };
+  readonly pendingApprovals: number;
+  /** What the conversation may use in all; null without a limit. */
+  readonly budget: Budget | null;
+  readonly usage: Usage;
+  readonly historyEvents: number;
+  /** Beyond design section 3: what a client needs to find the conversation's traces, and what was refused. */
+  readonly agent: string;
+  readonly scope: string;
+  readonly model: string | null;
+  readonly title: string | null;
+  readonly life: string;
+  /** Where it comes from; absent for a conversation of its own. */
+  readonly origin?: Pick<Origin, 'kind' | 'conversation' | 'turn'>;
+  readonly rejectedInputs: { readonly count: number; readonly last: readonly RejectedInput[] };
+  /** Of events of the application's own: chunks that stand in the context, what nobody reduced, and what a reducer failed on. */
+  readonly appEvents?: {
+    readonly chunks: number;
+    readonly unreduced: { readonly count: number; readonly types: readonly string[] };
+    readonly parkedCount: number;
+    readonly parked: readonly { readonly id: string; readonly type: string; readonly error: string; readonly at: number }[];
+  };
+}
+
+export interface RejectedInput {
+  readonly name: string;
+  readonly reason: string;
+  /** Epoch milliseconds. */
+  readonly at: number;
+}
+
+/** Seed 004. `id` begins with `qevt_`; `queuedAt` is epoch milliseconds. */
+export interface QueuedEvent {
+  readonly id: string;
+  readonly event:
+    | { readonly kind: 'message'; readonly messageId: string; readonly turnId: string; readonly bytes: number; readonly delivery: Delivery }
+    | { readonly kind: 'reset'; readonly resetId: string }
+    | { readonly kind: 'app'; readonly type: string; readonly id: string }
+    /** Messages further back, which lie in the store. */
+    | { readonly kind: 'more'; readonly count: number };
+  readonly queuedAt: number;
+}
+
+/** Seed 004: `auto` goes on by itself, `stepping` does one thing for each `step`. */
+export type ControlMode = 'auto' | 'stepping';
+
+/** In `auto`: stop before a tool of these names, before an event of these types (`message`, `reset`, an application's own), on an error, at a cost. */
+export interface Breakpoints {
+  readonly tools?: readonly string[];
+  readonly events?: readonly string[];
+  readonly onError?: boolean;
+  readonly costUsd?: number;
+}
+
+export type StepKind = 'event' | 'truncation' | 'compaction' | 'model-call' | 'tool-run' | 'nothing';
+
+/** Seed 004, StepResult; and in words what was done, and what would be next. */
+export interface StepResult {
+  readonly stepId: string;
+  readonly did: StepKind;
+  readonly words: string;
+  /** Ids are those of the query `context`; at most 200 of each. */
+  readonly dispatchResult: {
+    readonly addedChunks: readonly string[];
+    readonly removedChunkIds: readonly string[];
+    readonly contextTokens: { readonly before: number; readonly after: number };
+  } | null;
+  readonly eventProcessed: boolean;
+  readonly compactionPerformed: boolean;
+  readonly truncationPerformed: boolean;
+  readonly hasPendingOperations: boolean;
+  readonly queuedEventCount: number;
+  readonly next: string | null;
+}
+
+/** Answer of `setMode` and `setBreakpoints`. */
+export interface ControlStatus {
+  readonly mode: ControlMode;
+  readonly stepLock: string | null;
+  readonly breakpoints: Breakpoints;
+  readonly pausedBy: string | null;
+  readonly next: string | null;
+}
+
+/** Answer of the query `control`: what a debugger shows beside `status`, `queue` and `context`. */
+export interface ControlView extends ControlStatus {
+  /** What the running step does. */
+  readonly running: string | null;
+  /** Tokens; null until the first turn, and for settings of an earlier version. */
+  readonly thresholds: {
+    readonly soft: number;
+    readonly hard: number;
+    readonly truncation: number;
+    readonly autoCompact: boolean;
+  } | null;
+  readonly turn: {
+    readonly id: string;
+    /** Of the model call that is next or under way; null while tools run. */
+    readonly modelCall: { readonly id: string; readonly inFlight: boolean; readonly failures: number } | null;
+    readonly calls: readonly { readonly id: string; readonly name: string; readonly target: string; readonly status: string }[];
+  } | null;
+  /** Entries that were left out of the prompt and wait for the next compaction. */
+  readonly leftOut: number;
+}
+
+/** `before: null` moves to the end. */
+export type QueueEdit =
+  | { readonly op: 'drop'; readonly id: string }
+  | { readonly op: 'move'; readonly id: string; readonly before: string | null }
+  | { readonly op: 'clear' };
+
+/** Answer of the updates `compact` and `undoCompaction`. */
+export type CompactionOutcome =
+  | {
+      readonly kind: 'compacted';
+      readonly epoch: number;
+      /** How many turns became memory. */
+      readonly turns: number;
+      /** Who summarized: the model, the model at its second try, rules without a model, or a compactor of one's own. */
+      readonly method: 'model' | 'repaired' | 'rules' | 'compactor';
+      readonly tokensBefore: number;
+      readonly tokensAfter: number;
+    }
+  | { readonly kind: 'undone'; readonly epoch: number }
+  | { readonly kind: 'truncated'; readonly tokensBefore: number; readonly tokensAfter: number; readonly entries: number }
+  | { readonly kind: 'nothing-to-compact' | 'nothing-to-undo' | 'nothing-to-truncate' }
+  | { readonly kind: 'failed'; readonly message: string };
+
+/** Answer of the query `context`: what the next model call would see, in its order. Tokens are estimates, but for `reported`. */
+export interface ContextIndex {
+  readonly epoch: number;
+  readonly session: number;
+  readonly budget: number;
+  /** Tokens from which the older turns are compacted. */
+  readonly compactsAt: number;
+  readonly total: number;
+  /** That the worker counts with; absent where the model's is not public: then characters over four. */
+  readonly tokenizer?: string;
+  /** Of the last prompt, as the provider counted it. */
+  readonly reported: number | null;
+  readonly compactions: number;
+  readonly canUndo: boolean;
+  readonly chunks: readonly {
+    readonly kind: 'SYSTEM' | 'MEMORY' | 'WORKING_FLOW';
+    readonly tokens: number;
+    /** First and last of each range, for messages. */
+    readonly slots?: readonly (readonly [number, number])[];
+    readonly ref?: string;
+  }[];
+}
+
+export interface ResetResult {
+  readonly reply: 'Session cleared.';
+  /** Number of the session that begins. */
+  readonly session: number;
+  readonly consolidation: Consolidation;
+}
+
+/** How a consolidation ended: MEMORY.md and HISTORY have it, or HISTORY has its last messages as they were. */
+export type Consolidation = 'model' | 'raw-fallback' | 'nothing-to-do';
+
+/** Argument of the workflow `conversation` at its start. */
+export interface StartOptions {
+  readonly agent?: string;
+  readonly scope?: string;
+  readonly title?: string;
+  readonly model?: string;
+  readonly mode?: ControlMode;
+  readonly budget?: Budget;
+  /** Values that tools see and the model never does. */
+  readonly context?: JsonObject;
+  /** Set by a conversation that starts another as its sub-agent; from anybody else it is refused. */
+  readonly delegation?: Delegation;
+  /** What it begins with: the turns of another life, up to one of them. */
+  readonly origin?: Origin;
+}
+
+export interface Delegation {
+  readonly parent: ParentLink;
+  readonly task: string;
+  readonly appContext?: AppContextRef;
+}
+
+/** How a sub-agent's turn ended, for the call that waits for it. */
+export interface ChildReport {
+  readonly text: string;
+  readonly stopReason: StopReason;
+  readonly usage: Usage;
+  readonly error?: TurnError;
+}
+
+/** Payload of the signal `child`, from a sub-agent to its parent. */
+export type ChildNews =
+  | { readonly callId: string; readonly kind: 'asks'; readonly asks: readonly Approval[] }
+  | { readonly callId: string; readonly kind: 'ended'; readonly report: ChildReport };
+
+/** Something that waits for a person: whether a tool may run, or an answer. The arguments stand in the store, in entry `askedIn`. */
+export interface Approval {
+  /** The conversation itself, or a sub-agent of it. */
+  readonly conversation: string;
+  readonly callId: string;
+  readonly turnId: string;
+  readonly kind: 'approval' | 'question';
+  readonly tool: string;
+  /** What it is about, in a few words. */
+  readonly target: string;
+  /** Of tool and arguments: a decision that names it counts for these alone. */
+  readonly hash: string;
+  readonly askedIn: number;
+  readonly why?: string;
+  /** Epoch milliseconds. */
+  readonly askedAt: number;
+  readonly expiresAt: number;
+}
+
+/** What a person says to one of them. For a question, `note` is the answer. */
+export interface Decision {
+  readonly callId: string;
+  readonly decision: 'approve' | 'deny';
+  /** Of a sub-agent's call: its conversation. */
+  readonly conversation?: string;
+  /** The model reads it. */
+  readonly note?: string;
+  /** In place of the model's arguments. */
+  readonly input?: JsonValue;
+  readonly hash?: string;
+}
+
+export interface Decided {
+  readonly callId: string;
+  readonly decision: 'approve' | 'deny';
+}
+
+export interface Enqueued {
+  readonly messageId: string;
+  /** The turn that it becomes; null while it waits to join the running one. */
+  readonly turnId: string | null;
+  readonly acceptedAs: Delivery | 'duplicate';
+  /** How many come before it. */
+  readonly position: number;
+}
+
+export interface Withdrawn {
+  readonly messageId: string;
+  readonly withdrawn: boolean;
+  /** Why not. */
+  readonly reason?: string;
+}
+
+export interface Origin {
+  readonly kind: 'fork' | 'resume';
+  readonly conversation: string;
+  readonly life: string;
+  /** A run of that life, for healing; absent where Temporal has none any more. */
+  readonly run?: string;
+  /** Default: the last one. */
+  readonly turn?: string;
+}
+
+/** Answer of the update `opened`, once a conversation with an origin has its beginning. */
+export interface Opened {
+  readonly conversation: string;
+  /** The last one that is shared. */
+  readonly turn: string;
+  /** How many turns it begins with, and how many of them its model sees word for word. */
+  readonly turns: number;
+  readonly inContext: number;
+  /** Estimate. */
+  readonly tokens: number;
+}
+
+/** Answer of the update `rewind`. */
+export interface RewindResult {
+  readonly to: string;
+  /** Turns that were cut, and the branch in which they are kept; null when nothing came after. */
+  readonly cut: number;
+  readonly branch: number | null;
+  readonly session: number;
+  readonly epoch: number;
+}
+
+/** What the workflow completes with after `close`. */
+export interface ConversationOutcome {
+  readonly turns: number;
+  readonly sessions: number;
+  readonly usage: Usage;
+}
+
+/** Live events, as they lie in the feed. `attempt` is random per try of a model call: a new one means "forget what you drew of this call". */
+export type FeedEvent =
+  | { readonly kind: 'message'; readonly turn: string; readonly messageId: string; readonly preview: string; readonly ts: number }
+  | { readonly kind: 'thinking'; readonly turn: string; readonly call: string; readonly attempt: string; readonly text: string }
+  | { readonly kind: 'text'; readonly turn: string; readonly call: string; readonly attempt: string; readonly text: string }
+  | { readonly kind: 'reset'; readonly turn: string; readonly call: string; readonly attempt: string }
+  | { readonly kind: 'tool-started'; readonly turn: string; readonly callId: string; readonly name: string; readonly input: string }
+  | {
+      readonly kind: 'tool-finished';
+      readonly turn: string;
+      readonly callId: string;
+      readonly name: string;
+      readonly outcome: string;
+      /** Milliseconds that it ran; absent where it did not end by itself. */
+      readonly ms?: number;
+      readonly preview: string;
+    }
+  | { readonly kind: 'waiting'; readonly turn: string; readonly for: string; readonly until: number }
+  /** A person is waited for; then what was decided: `approve`, `deny`, `answer` or `expired`. */
+  | {
+      readonly kind: 'asked';
+      readonly turn: string;
+      readonly callId: string;
+      readonly name: string;
+      readonly what: 'approval' | 'question';
+      readonly target: string;
+      readonly until: number;
+    }
+  | { readonly kind: 'decided'; readonly turn: string; readonly callId: string; readonly name: string; readonly decision: string }
+  /** A breakpoint was reached. */
+  | { readonly kind: 'paused'; readonly turn: string; readonly why: string }
+  | { readonly kind: 'turn-finished'; readonly turn: string; readonly result: TurnResult }
+  | { readonly kind: 'session'; readonly session: number }
+  | {
+      readonly kind: 'compacted';
+      readonly turn: string;
+      readonly epoch: number;
+      readonly tokensBefore: number;
+      readonly tokensAfter: number;
+    }
+  | { readonly kind: 'resync' };
+
+export const LIMITS = {
+  /** UTF-8 bytes of one message, images, audio and video included; longer ones travel by reference. */
+  messageBytes: 1024 * 1024,
+  /** Levels of nesting in anything that comes in. */
+  depth: 64,
+  /** Message ids remembered in state; older ones are known to the store. */
+  rememberedIds: 256,
+  /** Turns that `turn` answers at once. */
+  rememberedTurns: 50,
+  /** Waiting `send`s after which the next is told `queued`; the server takes 10 updates in flight. */
+  waitingSends: 6,
+  idLength: 128,
+  /** UTF-8 bytes of a schema for answers, of values for tools, of a decision's note and of edited arguments. */
+  outputBytes: 16 * 1024,
+  contextBytes: 64 * 1024,
+  noteBytes: 16 * 1024,
+  editedBytes: 64 * 1024,
+  /** Of a sub-agent's task and of its report. */
+  taskBytes: 8 * 1024,
+  reportBytes: 64 * 1024,
+  /** Images, audio and video together. */
+  mediaPerMessage: 20,
+  /** Events of the application's own that may wait at once, and the UTF-8 bytes of their payloads together: these lie in the state. */
+  queuedEvents: 500,
+  queuedEventBytes: 128 * 1024,
+  /** Ids of such events that are remembered once they are reduced. */
+  rememberedEvents: 256,
+} as const;
+
+/** Conversations, agents and scopes alike. */
+export const ID_PATTERN = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;

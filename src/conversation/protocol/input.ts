@@ -1,0 +1,244 @@
+/**
+ * What comes in, checked without a library, because it is checked inside the workflow. Refusals name the field and the limit.
+ * Nothing here throws: signals cannot be refused, so their problems become `input-rejected` events.
+ */
+import { ID_PATTERN, LIMITS, type Delivery, type Origin, type StartOptions } from './contract.js';
+import { nameOf, readFields, refuse, type Checked } from './fields.js';
+import { MEDIA_KINDS, mediaBytes, type MediaKind } from '../../records/media.js';
+import type { JsonObject, Media, MediaSource } from '../../records/message.js';
+import { readMode } from './control-input.js';
+import { readBudget, readDelegation, readObject } from './people-input.js';
+import { utf8Length } from '../../records/text.js';
+
+/** A message whose text is the reset command, or a message. */
+export type Said =
+  | { readonly kind: 'reset'; readonly id?: string }
+  | {
+      readonly kind: 'message';
+      readonly id?: string;
+      readonly text: string;
+      readonly media: Media;
+      readonly output?: JsonObject;
+      readonly context?: JsonObject;
+      readonly delivery: Delivery;
+    };
+
+export interface ReadStart
+  extends Required<Pick<StartOptions, 'agent' | 'scope'>>, Pick<StartOptions, 'mode' | 'budget' | 'context' | 'delegation'> {
+  readonly title: string | null;
+  readonly model: string | null;
+  readonly origin: Origin | null;
+}
+
+const DELIVERIES: readonly string[] = ['queue', 'steer', 'interrupt'];
+const MESSAGE_FIELDS: readonly string[] = ['id', 'text', ...MEDIA_KINDS, 'delivery', 'payload', 'output', 'context'];
+const IMAGE_TYPES: readonly string[] = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
+
+/** `limitBytes` is for senders that can be refused; a signal was accepted before anyone could look at it. */
+export function readMessage(payload: unknown, limitBytes: number = LIMITS.messageBytes): Checked<Said> {
+  const fields = readFields(typeof payload === 'string' ? { text: payload } : payload, 'message', MESSAGE_FIELDS);
+  if (!fields.ok) return fields;
+  const { id, text, delivery } = fields.value;
+  const checkedId = readId(id);
+  if (!checkedId.ok) return checkedId;
+  if (typeof text !== 'string') return refuse(`message.text must be a string, got ${nameOf(text)}`);
+  if (delivery !== undefined && !DELIVERIES.includes(delivery as string)) {
+    return refuse(`message.delivery must be one of ${DELIVERIES.join(', ')}`);
+  }
+  const media = readMedia(fields.value);
+  if (!media.ok) return media;
+  const { payload: data, output, context } = fields.value;
+  const schema = output === undefined ? undefined : readObject(output, 'message.output', LIMITS.outputBytes);
+  if (schema?.ok === false) return schema;
+  const values = context === undefined ? undefined : readObject(context, 'message.context', LIMITS.contextBytes);
+  if (values?.ok === false) return values;
+  const textAlone = Object.keys(media.value).length === 0 && data === undefined;
+  const clean = withSchema(withPayload(text.toWellFormed(), data), schema?.value);
+  if (clean.trim() === '/new' && textAlone) {
+    return { ok: true, value: { kind: 'reset', ...(checkedId.value === undefined ? {} : { id: checkedId.value }) } };
+  }
+  if (clean.trim() === '' && textAlone) return refuse('message.text is empty; say something');
+  const bytes = utf8Length(clean) + mediaBytes(media.value);
+  if (bytes > limitBytes) return refuse(`message is ${bytes} bytes, the limit is ${limitBytes}; attach long content by reference`);
+  return {
+    ok: true,
+    value: {
+      kind: 'message',
+      ...(checkedId.value === undefined ? {} : { id: checkedId.value }),
+      text: clean,
+      media: media.value,
+      ...(schema && { output: schema.value }),
+      ...(values && { context: values.value }),
+      delivery: (delivery as Delivery | undefined) ?? 'queue',
+    },
+  };
+}
+
+/** Said with the message, where it stays: not every provider holds its model to a schema. */
+function withSchema(text: string, schema: JsonObject | undefined): string {
+  return schema === undefined
+    ? text
+    : `${text}\n\n[When you are done, answer with JSON alone, an object that fits this schema: ${JSON.stringify(schema).toWellFormed()}]`;
+}
+
+/** Seed 003, Payload: what the model is shown of it. */
+function withPayload(text: string, payload: unknown): string {
+  if (payload === undefined) return text;
+  const data = `Payload:\n\`\`\`json\n${JSON.stringify(payload, null, 2).toWellFormed()}\n\`\`\``;
+  return text.trim() === '' ? data : `${text}\n\n${data}`;
+}
+
+/** `{ id? }` of `new`, `reset`; `{ reason? }` of `interrupt`: one optional text, or nothing at all. */
+export function readOptionalText(payload: unknown, name: string, field: string): Checked<string | undefined> {
+  if (payload === undefined || payload === null) return { ok: true, value: undefined };
+  const fields = readFields(payload, name, [field]);
+  if (!fields.ok) return fields;
+  const value = fields.value[field];
+  if (value === undefined) return { ok: true, value: undefined };
+  if (typeof value !== 'string') return refuse(`${name}.${field} must be a string, got ${nameOf(value)}`);
+  if (field === 'id') return readId(value);
+  return { ok: true, value: value.toWellFormed().slice(0, 500) };
+}
+
+export function readTitle(payload: unknown): Checked<string> {
+  const fields = readFields(payload, 'rename', ['title']);
+  if (!fields.ok) return fields;
+  const { title } = fields.value;
+  if (typeof title !== 'string' || title.trim() === '') return refuse('rename.title must be a text that is not empty');
+  return { ok: true, value: title.toWellFormed().trim().slice(0, 200) };
+}
+
+export function readTurnRequest(payload: unknown): Checked<string> {
+  const fields = readFields(payload, 'turn', ['turnId']);
+  if (!fields.ok) return fields;
+  const { turnId } = fields.value;
+  if (typeof turnId !== 'string' || !/^turn_\d{4,15}$/.test(turnId)) return refuse('turn.turnId must look like "turn_0001"');
+  return { ok: true, value: turnId };
+}
+
+/** Unknown fields are let through here: later versions add some, and a start cannot be asked again. */
+export function readStart(payload: unknown): Checked<ReadStart> {
+  const fields = readFields(payload ?? {}, 'start', null);
+  if (!fields.ok) return fields;
+  const { agent = 'default', scope = agent, title = null, model = null } = fields.value;
+  if (typeof agent !== 'string' || !ID_PATTERN.test(agent)) return refuse(`start.agent must match ${ID_PATTERN.source}`);
+  if (typeof scope !== 'string' || !ID_PATTERN.test(scope)) return refuse(`start.scope must match ${ID_PATTERN.source}`);
+  if (title !== null && typeof title !== 'string') return refuse(`start.title must be a string, got ${nameOf(title)}`);
+  if (model !== null && (typeof model !== 'string' || !/^[^/\s]{1,64}\/\S{1,128}$/.test(model))) {
+    return refuse('start.model must look like "provider/model"');
+  }
+  const mode = fields.value['mode'] === undefined ? undefined : readMode(fields.value['mode']);
+  if (mode?.ok === false) return refuse('start.mode must be "auto" or "stepping"');
+  const budget = fields.value['budget'] === undefined ? undefined : readBudget(fields.value['budget'], 'start.budget');
+  if (budget?.ok === false) return budget;
+  const given = fields.value['context'];
+  const context = given === undefined ? undefined : readObject(given, 'start.context', LIMITS.contextBytes);
+  if (context?.ok === false) return context;
+  const delegation = fields.value['delegation'] === undefined ? undefined : readDelegation(fields.value['delegation']);
+  if (delegation?.ok === false) return delegation;
+  const origin = readOrigin(fields.value['origin']);
+  if (!origin.ok) return origin;
+  return {
+    ok: true,
+    value: {
+      agent,
+      origin: origin.value,
+      scope,
+      title: title === null ? null : title.toWellFormed().slice(0, 200),
+      model,
+      ...(mode && { mode: mode.value }),
+      ...(budget && { budget: budget.value }),
+      ...(context && { context: context.value }),
+      ...(delegation && { delegation: delegation.value }),
+    },
+  };
+}
+
+/** `turn_0007`, at most as long as a number stays exact. */
+const TURN_PATTERN = /^turn_\d{4,15}$/;
+const LIFE_PATTERN = /^[\w.:-]{1,200}$/;
+
+function readOrigin(payload: unknown): Checked<Origin | null> {
+  if (payload === undefined || payload === null) return { ok: true, value: null };
+  const fields = readFields(payload, 'start.origin', ['kind', 'conversation', 'life', 'run', 'turn']);
+  if (!fields.ok) return fields;
+  const { kind, conversation, life, run, turn } = fields.value;
+  if (kind !== 'fork' && kind !== 'resume') return refuse('start.origin.kind must be "fork" or "resume"');
+  if (typeof conversation !== 'string' || !ID_PATTERN.test(conversation)) {
+    return refuse(`start.origin.conversation must match ${ID_PATTERN.source}`);
+  }
+  if (typeof life !== 'string' || !LIFE_PATTERN.test(life)) return refuse('start.origin.life must be the id of a run');
+  if (run !== undefined && (typeof run !== 'string' || !LIFE_PATTERN.test(run))) return refuse('start.origin.run must be the id of a run');
+  if (turn !== undefined && (typeof turn !== 'string' || !TURN_PATTERN.test(turn))) {
+    return refuse('start.origin.turn must look like "turn_0007"');
+  }
+  return {
+    ok: true,
+    value: { kind, conversation, life, ...(run === undefined ? {} : { run }), ...(turn === undefined ? {} : { turn }) },
+  };
+}
+
+/** `{ to, id? }` of `rewind`. */
+export function readRewind(payload: unknown): Checked<{ readonly to: string; readonly id?: string }> {
+  const fields = readFields(payload, 'rewind', ['to', 'id']);
+  if (!fields.ok) return fields;
+  const { to } = fields.value;
+  if (typeof to !== 'string' || !TURN_PATTERN.test(to)) return refuse('rewind.to must look like "turn_0007"');
+  const id = readId(fields.value['id']);
+  if (!id.ok) return id;
+  return { ok: true, value: { to, ...(id.value === undefined ? {} : { id: id.value }) } };
+}
+
+function readId(id: unknown): Checked<string | undefined> {
+  if (id === undefined) return { ok: true, value: undefined };
+  if (typeof id !== 'string' || id === '' || id.length > LIMITS.idLength || !id.isWellFormed()) {
+    return refuse(`id must be a string of 1 to ${LIMITS.idLength} characters`);
+  }
+  return { ok: true, value: id };
+}
+
+function readMedia(fields: Record<string, unknown>): Checked<Media> {
+  const lists: [MediaKind, readonly MediaSource[]][] = [];
+  for (const kind of MEDIA_KINDS) {
+    const list = readSources(kind, fields[kind]);
+    if (!list.ok) return list;
+    if (list.value.length > 0) lists.push([kind, list.value]);
+  }
+  const count = lists.reduce((sum, [, list]) => sum + list.length, 0);
+  if (count > LIMITS.mediaPerMessage) {
+    return refuse(`message has ${count} images, audio and video, the limit is ${LIMITS.mediaPerMessage} together`);
+  }
+  return { ok: true, value: Object.fromEntries(lists) };
+}
+
+function readSources(kind: MediaKind, list: unknown): Checked<readonly MediaSource[]> {
+  if (list === undefined) return { ok: true, value: [] };
+  if (!Array.isArray(list) || list.length > LIMITS.mediaPerMessage) {
+    return refuse(`message.${kind} must be a list of at most ${LIMITS.mediaPerMessage}`);
+  }
+  for (const [i, item] of (list as unknown[]).entries()) {
+    const where = `message.${kind}[${i}]`;
+    if (typeof item !== 'object' || item === null) return refuse(`${where} must be an object`);
+    const { mediaType, url, base64, ref } = item as Record<string, unknown>;
+    if (typeof mediaType !== 'string' || !isOfKind(kind, mediaType)) return refuse(`${where}.mediaType must be ${EXPECTED[kind]}`);
+    const sources = [url, base64, ref].filter((source) => source !== undefined);
+    if (sources.length !== 1 || typeof sources[0] !== 'string' || sources[0] === '') {
+      return refuse(`${where} must have one of url, base64, ref`);
+    }
+    if (typeof url === 'string' && !/^https?:\/\/\S+$/.test(url)) return refuse(`${where}.url must be an http(s) address`);
+    if (typeof base64 === 'string' && !/^[A-Za-z0-9+/]+={0,2}$/.test(base64)) return refuse(`${where}.base64 is not base64`);
+  }
+  return { ok: true, value: list as MediaSource[] };
+}
+
+const EXPECTED: Readonly<Record<MediaKind, string>> = {
+  images: `one of ${IMAGE_TYPES.join(', ')}`,
+  audio: 'a type like audio/mpeg',
+  video: 'a type like video/mp4',
+};
+
+/** Every provider takes the same few pictures; of sound and video each takes others, and its renderer knows which. */
+function isOfKind(kind: MediaKind, mediaType: string): boolean {
+  if (kind === 'images') return IMAGE_TYPES.includes(mediaType);
+  return mediaType.startsWith(`${kind}/`) && /^[a-z]+\/[a-z0-9][a-z0-9.+-]{0,63}$/.test(mediaType);
+}

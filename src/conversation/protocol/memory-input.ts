@@ -1,0 +1,98 @@
+/** What comes in to the workflow `memory:<scope>`, checked as input.ts checks a conversation's: nothing here throws. */
+import { ID_PATTERN } from './contract.js';
+import { readFields, refuse, type Checked } from './fields.js';
+import type { CareRequest, ConsolidationNews, ForgetRequest, MemoryStart, ReviewRequest } from './memory-contract.js';
+import type { AskedConsolidation } from '../memory-workflow/memory-queue.js';
+import type { Usage } from '../../records/message.js';
+import type { SlotRange } from '../../records/slots.js';
+
+const MOST_RANGES = 10_000;
+const WHYS: readonly string[] = ['reset', 'window', 'close'];
+/** UTF-16 units. */
+const LONGEST_TEXT = 2_000;
+const LONGEST_ID = 300;
+
+export function readMemoryStart(payload: unknown): Checked<MemoryStart> {
+  const fields = readFields(payload, 'start', null);
+  if (!fields.ok) return fields;
+  const { scope, handOver } = fields.value;
+  if (typeof scope !== 'string' || !ID_PATTERN.test(scope)) return refuse(`start.scope must match ${ID_PATTERN.source}`);
+  if (handOver === undefined) return { ok: true, value: { scope } };
+  if (!isCount(handOver) || handOver < 20) return refuse('start.handOver must be a whole number from 20 on');
+  return { ok: true, value: { scope, handOver } };
+}
+
+/** Our own activity sends it; others may too. */
+export function readConsolidationRequest(payload: unknown): Checked<AskedConsolidation> {
+  const fields = readFields(payload, 'consolidate', null);
+  if (!fields.ok) return fields;
+  const { id, requestId, conversation, life, agent, model, why, taskQueue, session, messages, slots } = fields.value;
+  for (const [name, value] of Object.entries({ id, requestId, conversation, life, taskQueue })) {
+    if (typeof value !== 'string' || value === '' || value.length > LONGEST_ID) return refuse(`consolidate.${name} must be a short text`);
+  }
+  if (typeof agent !== 'string' || !ID_PATTERN.test(agent)) return refuse(`consolidate.agent must match ${ID_PATTERN.source}`);
+  if (typeof model !== 'string' || model.length > LONGEST_ID) return refuse('consolidate.model must be a text');
+  if (typeof why !== 'string' || !WHYS.includes(why)) return refuse(`consolidate.why must be one of ${WHYS.join(', ')}`);
+  if (!isCount(session) || !isCount(messages)) return refuse('consolidate.session and consolidate.messages must be whole numbers');
+  if (!Array.isArray(slots) || slots.length > MOST_RANGES || !slots.every(isRange)) {
+    return refuse(`consolidate.slots must be at most ${MOST_RANGES} pairs of slots`);
+  }
+  const request = { id, requestId, conversation, life, session, slots, messages, agent, model, why, taskQueue };
+  return { ok: true, value: request as AskedConsolidation };
+}
+
+export function readForget(payload: unknown): Checked<ForgetRequest> {
+  const fields = readFields(payload, 'forget', ['text']);
+  if (!fields.ok) return fields;
+  const { text } = fields.value;
+  if (typeof text !== 'string' || text.trim() === '' || text.length > LONGEST_TEXT) {
+    return refuse(`forget.text must be a text of 1 to ${LONGEST_TEXT} characters`);
+  }
+  return { ok: true, value: { text: text.toWellFormed().trim() } };
+}
+
+export function readReview(payload: unknown): Checked<ReviewRequest> {
+  const fields = readFields(payload, 'review', ['id', 'decision']);
+  if (!fields.ok) return fields;
+  const { id, decision } = fields.value;
+  if (typeof id !== 'string' || !/^prop_\d{4,15}$/.test(id)) return refuse('review.id must look like "prop_0001"');
+  if (decision !== 'accept' && decision !== 'reject') return refuse('review.decision must be "accept" or "reject"');
+  return { ok: true, value: { id, decision } };
+}
+
+export function readCare(payload: unknown): Checked<CareRequest> {
+  if (payload === undefined || payload === null) return { ok: true, value: {} };
+  const fields = readFields(payload, 'care', ['agent']);
+  if (!fields.ok) return fields;
+  const { agent } = fields.value;
+  if (agent === undefined) return { ok: true, value: {} };
+  if (typeof agent !== 'string' || !ID_PATTERN.test(agent)) return refuse(`care.agent must match ${ID_PATTERN.source}`);
+  return { ok: true, value: { agent } };
+}
+
+/** What the memory workflow tells a conversation. */
+export function readConsolidationNews(payload: unknown): Checked<ConsolidationNews> {
+  const fields = readFields(payload, 'consolidated', null);
+  if (!fields.ok) return fields;
+  const { requestId, life, consolidation, usage } = fields.value;
+  if (typeof requestId !== 'string' || typeof life !== 'string')
+    return refuse('consolidated.requestId and consolidated.life must be texts');
+  if (consolidation !== 'model' && consolidation !== 'raw-fallback' && consolidation !== 'nothing-to-do') {
+    return refuse('consolidated.consolidation is none of the three');
+  }
+  return { ok: true, value: { requestId, life, consolidation, usage: isUsage(usage) ? usage : null } };
+}
+
+function isUsage(value: unknown): value is Usage {
+  if (typeof value !== 'object' || value === null) return false;
+  const { inputTokens, cachedTokens, outputTokens, costUsd } = value as Partial<Record<keyof Usage, unknown>>;
+  return isCount(inputTokens) && isCount(cachedTokens) && isCount(outputTokens) && (costUsd === null || typeof costUsd === 'number');
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0;
+}
+
+function isRange(value: unknown): value is SlotRange {
+  return Array.isArray(value) && value.length === 2 && isCount(value[0]) && isCount(value[1]) && value[0] <= value[1];
+}

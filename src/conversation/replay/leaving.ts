@@ -1,0 +1,115 @@
+/** What took entries out of the prompt, and what brought them back: "why did it forget?", answered by the fold of what happened. */
+import { apply } from '../apply.js';
+import type { ConversationEvent } from '../event.js';
+import type { EffectName } from '../lifecycle.js';
+import { eventName } from '../views/observation.js';
+import type { Run } from './past.js';
+import { slotsOf } from '../../records/slots.js';
+import type { ConversationState } from '../state.js';
+
+export type LeavingKind =
+  /** Older turns became memory. */
+  | 'compacted'
+  /** The context was too full, and the oldest left the prompt. */
+  | 'truncated'
+  /** The window was full: long-term memory has them. */
+  | 'trimmed'
+  | 'session-ended'
+  /** A person went back to an earlier turn: it is a branch now. */
+  | 'rewound'
+  /** A compaction was taken back, and they were there again. */
+  | 'returned'
+  /** Anything else: `event` says what. */
+  | 'other';
+
+export interface Leaving {
+  readonly kind: LeavingKind;
+  /** Name of the event (observation.ts). */
+  readonly event: string;
+  /** Epoch milliseconds. */
+  readonly at: number;
+  /** That began with it, or was going on. */
+  readonly epoch: number;
+  readonly session: number;
+  /** Of those that were asked about, which left or returned. */
+  readonly slots: readonly number[];
+  /** All that left with them. */
+  readonly allSlots: readonly number[];
+  readonly tokens: { readonly before: number; readonly after: number };
+  /** Which model the conversation used then; a compaction says itself who summarized. */
+  readonly model: string | null;
+  readonly compaction?: {
+    readonly episode: string;
+    readonly method: string;
+    readonly turns: readonly string[];
+    readonly model: string;
+    readonly inputsHash: string;
+  };
+  /** Of the consolidation that long-term memory was asked for. */
+  readonly consolidation?: string;
+}
+
+export function leavingsOf(runs: readonly Run[], asked: ReadonlySet<number>): Leaving[] {
+  const found: Leaving[] = [];
+  for (const { opened, events } of runs) {
+    let state = opened;
+    for (const event of events) {
+      const before = state;
+      state = apply(before, event);
+      if (state.context === before.context) continue;
+      const [was, is] = [slotsOf(before.context), slotsOf(state.context)];
+      const [had, has] = [new Set(was), new Set(is)];
+      const gone = was.filter((slot) => !has.has(slot));
+      if (gone.some((slot) => asked.has(slot))) found.push(leavingOf(before, state, event, gone, asked));
+      const back = isCompleted(event, 'uncompact') ? is.filter((slot) => !had.has(slot)) : [];
+      if (back.some((slot) => asked.has(slot))) found.push({ ...leavingOf(before, state, event, back, asked), kind: 'returned' });
+    }
+  }
+  return found;
+}
+
+function leavingOf(
+  before: ConversationState,
+  after: ConversationState,
+  event: ConversationEvent,
+  slots: readonly number[],
+  asked: ReadonlySet<number>,
+): Leaving {
+  const pending = before.window.pending?.requestId ?? before.window.ending?.awaited[0]?.requestId;
+  const kind = kindOf(before, after, event);
+  return {
+    kind,
+    event: eventName(event),
+    at: event.at,
+    epoch: after.epoch,
+    session: before.session,
+    slots: slots.filter((slot) => asked.has(slot)),
+    allSlots: slots,
+    tokens: { before: before.contextTokens, after: after.contextTokens },
+    model: before.settings?.model ?? null,
+    ...compactionIn(event),
+    ...(pending !== undefined && (kind === 'trimmed' || kind === 'session-ended') && { consolidation: pending }),
+  };
+}
+
+function compactionIn(event: ConversationEvent): Pick<Leaving, 'compaction'> {
+  if (event.kind !== 'effect-completed' || event.effect !== 'compact' || event.output.kind !== 'compacted') return {};
+  const { episode, method, turns, record } = event.output;
+  return { compaction: { episode: episode.id, method, turns, model: record.model, inputsHash: record.inputsHash } };
+}
+
+const KIND_OF_EFFECT: Readonly<Partial<Record<EffectName, LeavingKind>>> = {
+  compact: 'compacted',
+  truncate: 'truncated',
+  evict: 'trimmed',
+  rewind: 'rewound',
+};
+
+function kindOf(before: ConversationState, after: ConversationState, event: ConversationEvent): LeavingKind {
+  if (after.session > before.session) return 'session-ended';
+  return (event.kind === 'effect-completed' && KIND_OF_EFFECT[event.effect]) || 'other';
+}
+
+function isCompleted(event: ConversationEvent, effect: EffectName): boolean {
+  return event.kind === 'effect-completed' && event.effect === effect;
+}

@@ -1,0 +1,24 @@
+/** What a conversation's state knows of other lives and of turns taken back (lineage.ts, rewinding.ts). */
+import type { Opened, Origin, RewindResult, TurnError } from '../protocol/contract.js';
+import type { ConversationEvent } from '../event.js';
+
+export interface LineageState {
+  readonly origin: Origin;
+  readonly isOpen: boolean;
+  /** What came before it was opened: numbered, in its order, once it is known from which numbers on. */
+  readonly held: readonly ConversationEvent[];
+  /** It cannot be opened, and the conversation with it. */
+  readonly refused: TurnError | null;
+  readonly opened: Opened | null;
+}
+
+export interface RewindState {
+  /** Branches cut so far. */
+  readonly branches: number;
+  readonly asked: readonly { readonly requestId: string; readonly to: string }[];
+  readonly outcomes: readonly { readonly requestId: string; readonly outcome: RewindOutcome }[];
+}
+
+export type RewindOutcome =
+  | { readonly kind: 'rewound'; readonly result: RewindResult }
+  | { readonly kind: 'failed'; readonly type: string; readonly message: string };

@@ -1,0 +1,77 @@
+/** What the context stands on, as state. */
+import type { Task } from '../../records/episodes.js';
+import type { CompactionOutcome, TurnError } from '../protocol/contract.js';
+import type { SlotRange } from '../../records/slots.js';
+
+/** What the context stands on, and what is being done about it (compaction.ts). */
+export interface MemoryState {
+  /** Reference to the text that stands before this epoch's messages: what is left of the earlier ones, and the facts. */
+  readonly base: string | null;
+  readonly baseTokens: number;
+  /** null until the agent has said it, or the first compaction has taken it from the session's first message. */
+  readonly task: Task | null;
+  /** Prompt tokens as the provider last counted them; null once that count is no longer true. */
+  readonly reported: number | null;
+  /** Of `contextTokens`, what leaves after the next answer: results that are shown whole once (citing.ts). Absent: nothing does. */
+  readonly shownOnce?: number;
+  /** Of this life, those taken back included. */
+  readonly compactions: number;
+  /** The model call before which nothing more is dropped: there was nothing, or it has just been done. */
+  readonly restingFromTruncation?: number;
+  /** Of this life (truncation.ts). */
+  readonly truncations?: number;
+  /** Requests of people that wait for an answer. */
+  readonly truncationAsked?: readonly string[];
+  /** Left out of the prompt, for the next compaction to take up. */
+  readonly leftOut?: readonly SlotRange[];
+  /** The epoch in which the model was told that its context fills. */
+  readonly hintedIn?: number;
+  /** Begun in this life, those that failed or found nothing included: each is an effect of its own. */
+  readonly attempts: number;
+  /** Requests of people that wait for an answer. */
+  readonly asked: readonly string[];
+  readonly undoAsked: readonly string[];
+  /** The model has said that it was given too much: what the turn ends with when nothing helps. */
+  readonly forced: TurnError | null;
+  /** Number of the turn in which no other is tried: it failed, found nothing, or has just been done. */
+  readonly restingIn: number | null;
+  /** What an undo brings back. */
+  readonly before: {
+    /** The epoch that the compaction began. */
+    readonly epoch: number;
+    readonly base: string | null;
+    readonly baseTokens: number;
+    readonly context: readonly SlotRange[];
+    readonly contextTokens: number;
+    /** How many entries of the present context were kept from it. */
+    readonly kept: number;
+    readonly episode: string;
+    readonly archived: readonly SlotRange[];
+  } | null;
+  readonly outcomes: readonly { readonly requestId: string; readonly outcome: CompactionOutcome }[];
+  /** Hash of the bytes that each prompt begins with: a cache is lost when it changes. */
+  readonly prefix: {
+    readonly hash: string | null;
+    readonly epoch: number;
+    readonly changes: number;
+    readonly cause: 'new epoch' | 'memory' | 'agent or tools' | null;
+    /** Version of MEMORY.md in it; absent before the first prompt. */
+    readonly memory?: string;
+  };
+}
+
+export const NO_MEMORY: MemoryState = {
+  base: null,
+  baseTokens: 0,
+  task: null,
+  reported: null,
+  compactions: 0,
+  attempts: 0,
+  asked: [],
+  undoAsked: [],
+  forced: null,
+  restingIn: null,
+  before: null,
+  outcomes: [],
+  prefix: { hash: null, epoch: 0, changes: 0, cause: null },
+};

@@ -1,0 +1,59 @@
+/** What waits its turn, as state. */
+import type { Delivery } from '../protocol/contract.js';
+import type { JsonObject, JsonValue, MediaSource } from '../../records/message.js';
+import type { SlotRange } from '../../records/slots.js';
+
+export type QueueItem =
+  | {
+      readonly kind: 'message';
+      readonly number: number;
+      readonly messageId: string;
+      /** 0 for a steering message until it is known which turn it joins or becomes. */
+      readonly turn: number;
+      readonly slot: number;
+      readonly session: number;
+      readonly at: number;
+      readonly bytes: number;
+      readonly delivery: Delivery;
+      /** Gone once recorded. */
+      readonly text?: string;
+      readonly images?: readonly MediaSource[];
+      readonly audio?: readonly MediaSource[];
+      readonly video?: readonly MediaSource[];
+      readonly output?: JsonObject;
+      readonly context?: JsonObject;
+      /** Where these lie once recorded. */
+      readonly outputRef?: string;
+      readonly contextRef?: string;
+      readonly recorded: boolean;
+      /** Interrupted before it began: its turn ends as soon as it begins. */
+      readonly stopped?: boolean;
+      /** Trace of its turn that it is; 1 unless it joined a running one. */
+      readonly seq?: number;
+      /** Of a message that is too large for one input: what of it is stored so far (recording.ts, R5). */
+      readonly parts?: readonly string[];
+    }
+  /** An event of the application's own; `payload` lies in the queue until its reducer has seen it. */
+  | {
+      readonly kind: 'app';
+      readonly number: number;
+      readonly id: string;
+      readonly type: string;
+      readonly payload: JsonValue;
+      /** UTF-8 bytes of the payload. */
+      readonly bytes: number;
+      readonly at: number;
+    }
+  | { readonly kind: 'reset'; readonly number: number; readonly resetIds: readonly string[]; readonly at: number }
+  | SpilledMessages;
+
+/** Recorded messages that lie in the store alone; `turns` are the lowest and the highest of their numbers. */
+export interface SpilledMessages {
+  readonly kind: 'spilled';
+  readonly number: number;
+  readonly at: number;
+  readonly slots: readonly SlotRange[];
+  readonly turns: readonly [lowest: number, highest: number];
+}
+
+export type QueuedMessage = Extract<QueueItem, { kind: 'message' }>;

@@ -1,0 +1,94 @@
+/** A turn that runs, what is left of one that has ended, as state. */
+import type { Approval, StopReason, TurnError } from '../protocol/contract.js';
+import type { DeferReason, StepFailure } from '../activity-io/effects.js';
+import type { Usage } from '../../records/message.js';
+import type { ApprovedWith, ToolPlan } from '../activity-io/tool-effects.js';
+
+export interface Turn {
+  readonly number: number;
+  readonly messageIds: readonly string[];
+  /** Slot of its first message: from there on the context is this turn's. */
+  readonly firstSlot: number;
+  /** The agent's settings are as this turn found them, and are not read again. */
+  readonly isConfigured: boolean;
+  /** Why steps of this turn came back without a call; none does so twice. */
+  readonly deferred: readonly DeferReason[];
+  /** Traces of this turn so far (seed 000's `seq` of the last one). */
+  readonly seq: number;
+  readonly rounds: number;
+  /** How often the model has said in this turn that its context is full, and was helped. */
+  readonly squeezes: number;
+  readonly modelCalls: number;
+  readonly toolCalls: number;
+  readonly usage: Usage;
+  /** Slot of the last thing the assistant said. */
+  readonly answerSlot: number | null;
+  /** `riding`: quick calls whose results this model call is to see; they run in its step, and are in the context already. */
+  readonly doing:
+    | { readonly kind: 'model'; readonly call: ModelCall; readonly riding: readonly ToolCall[] }
+    | { readonly kind: 'tools'; readonly calls: readonly ToolCall[] };
+  readonly stopping: Stopping | null;
+  /** Where the schema of its answer lies. */
+  readonly outputRef?: string;
+  /** What was wrong with the answer that did not fit it. */
+  readonly misfit?: string;
+  /** Calls of the last round, and how many rounds in a row each was in. */
+  readonly repeats?: readonly (readonly [fingerprint: string, rounds: number])[];
+  readonly delegations?: number;
+}
+
+export interface ModelCall {
+  readonly id: string;
+  readonly slot: number;
+  readonly seq: number;
+  readonly failures: number;
+}
+
+export interface ToolCall {
+  readonly id: string;
+  readonly name: string;
+  readonly slot: number;
+  readonly seq: number;
+  readonly askedIn: number;
+  /** What it is about, in a few words, for people. */
+  readonly target: string;
+  readonly plan: ToolPlan;
+  /** `waiting` until it runs and while it does; `asking` a person, `sleeping` until a time, `delegated` to a sub-agent (waiting.ts). */
+  readonly status: 'waiting' | 'asking' | 'sleeping' | 'delegated' | 'done';
+  /** Epoch milliseconds. `told`: whoever is to hear of it has been told. */
+  readonly asked?: { readonly kind: 'approval' | 'question'; readonly at: number; readonly until: number; readonly told: boolean };
+  readonly sleepsUntil?: number;
+  readonly child?: { readonly id: string; readonly looks?: Looks; readonly asks: readonly Approval[] };
+  readonly person?: ApprovedWith;
+}
+
+/** Of a sub-agent that an earlier run has started: only its report would say that it ended, so it is looked after now and then. */
+export interface Looks {
+  /** Epoch milliseconds. */
+  readonly next: number;
+  readonly count: number;
+}
+
+export interface Stopping {
+  readonly reason: string | null;
+  readonly at: number;
+  /** What is in flight was told to stop at this time; after a grace it is not waited for. */
+  readonly sentAt: number | null;
+}
+
+export interface Retry {
+  readonly until: number;
+  readonly attempts: number;
+  readonly failure: StepFailure;
+}
+
+export interface EndedTurn {
+  readonly number: number;
+  readonly stopReason: StopReason;
+  readonly usage: Usage;
+  readonly toolCalls: number;
+  readonly answerSlot: number | null;
+  readonly error?: TurnError;
+  /** True: the answer is data that fits what was asked for. */
+  readonly fits?: boolean;
+}

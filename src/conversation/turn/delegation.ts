@@ -1,0 +1,137 @@
+/**
+ * Sub-agents: conversations of their own, started by a call of this one (design section 3, Children).
+ *
+ * D1  A sub-agent's end is told once to the call that waits for it; what comes later is dropped.
+ * D2  What a sub-agent has used counts for its parent too: budgets hold for the whole.
+ * D3  A stop of this conversation is a stop of its sub-agents; what they wait for, a person sees here.
+ */
+import { budgetOf, leftOf } from './budget.js';
+import type { ChildNews, ChildReport, Delegation, StartOptions } from '../protocol/contract.js';
+import { isHeld } from '../stepping/control.js';
+import type { EventOf } from '../event.js';
+import { isRunning, type Failed, type Started } from '../lifecycle.js';
+import type { AppContextRef } from '../activity-io/tool-effects.js';
+import type { ConversationState } from '../state.js';
+import { turnId } from '../../records/turn-id.js';
+import type { ToolCall } from '../state/turn-state.js';
+import { addUsage, NO_USAGE } from '../../records/usage.js';
+import { spend, withToolCalls } from './turn-access.js';
+import { approvalsOf, reply } from './waiting.js';
+
+export interface ChildStart {
+  readonly callId: string;
+  readonly child: string;
+  readonly options: StartOptions & { readonly delegation: Delegation };
+}
+
+/** The next sub-agent to start. */
+export function childToStart(state: ConversationState): ChildStart | undefined {
+  const { turn, identity, parent, conversation } = state;
+  if (turn?.doing.kind !== 'tools') return undefined;
+  const call = turn.doing.calls.find(
+    ({ id, status, plan }) => status === 'waiting' && plan.instead?.kind === 'delegate' && !isHeld(state, 'tool-run', id),
+  );
+  if (!call || call.plan.instead?.kind !== 'delegate') return undefined;
+  const { agent, task, title, budget, memory } = call.plan.instead;
+  const limit = smaller(budget ?? {}, leftOf(budgetOf(state), state.usage));
+  return {
+    callId: call.id,
+    child: `${conversation}:${turnId(turn.number)}:${call.id.replace(/^.*\/c/, '')}`,
+    options: {
+      agent,
+      scope: identity.scope,
+      title,
+      ...(Object.keys(limit).length > 0 && { budget: limit }),
+      delegation: {
+        parent: {
+          conversation,
+          life: identity.life,
+          callId: call.id,
+          depth: (parent?.depth ?? 0) + 1,
+          ...(memory && { memory: { session: state.session, until: memory === 'shared' ? null : state.now } }),
+        },
+        task,
+        ...(state.appContext && { appContext: seenFromElsewhere(state.appContext, { conversation, life: identity.life }) }),
+      },
+    },
+  };
+}
+
+/** As a sub-agent can read it: in the store of the conversation that wrote it. */
+function seenFromElsewhere({ changes, ...base }: AppContextRef, own: NonNullable<AppContextRef['origin']>): AppContextRef {
+  return { origin: own, ...base, ...(changes && { changes: changes.map((change) => ({ origin: own, ...change })) }) };
+}
+
+export function startChild(state: ConversationState, { input: { callId, child } }: Started<'start-child'>): ConversationState {
+  return withToolCalls(state, (call) => {
+    if (call.id !== callId) return call;
+    const { plan } = call;
+    // The sub-agent has its task now; here it would only be carried along.
+    const instead = plan.instead?.kind === 'delegate' ? { ...plan.instead, task: '' } : plan.instead;
+    return {
+      ...call,
+      plan: { ...plan, ...(instead && { instead }) },
+      status: 'delegated',
+      child: { id: child, asks: [] },
+    };
+  });
+}
+
+/** One that could not be started has ended. */
+export function failChildStart(state: ConversationState, { input: { callId }, failure, at }: Failed<'start-child'>): ConversationState {
+  const { type, message } = failure;
+  const report = { text: '', stopReason: 'failed', usage: NO_USAGE, error: { type, message } } as const;
+  return acceptReport(state, { kind: 'child-ended', callId, report, at });
+}
+
+export function noteChildAsks(state: ConversationState, { callId, asks }: EventOf<'child-asks'>): ConversationState {
+  return withToolCalls(state, (call) => (call.id === callId && call.child ? { ...call, child: { ...call.child, asks } } : call));
+}
+
+/** D1, D2. The caller ends the round when this was its last call. */
+export function acceptReport(state: ConversationState, { callId, report }: EventOf<'child-ended'>): ConversationState {
+  const call = delegatedCall(state, callId);
+  if (!call) return state;
+  const paid = spend({ ...state, usage: addUsage(state.usage, report.usage) }, report.usage);
+  const { child: _, ...rest } = call;
+  const cleared = withToolCalls(paid, (other) => (other === call ? rest : other));
+  return reply(cleared, call, { outcome: outcomeOf(report), text: textOf(report) });
+}
+
+/** Sub-agents that run for this conversation now. */
+export function runningChildren({ turn }: ConversationState): string[] {
+  if (turn?.doing.kind !== 'tools') return [];
+  return turn.doing.calls.flatMap(({ status, child }) => (status === 'delegated' && child ? [child.id] : []));
+}
+
+/** What the parent is to be told next: which approvals wait here, then how the one turn ended. */
+export function newsForParent(state: ConversationState): ChildNews | 'report' | undefined {
+  const { parent, parentTold } = state;
+  if (!parent || !parentTold) return undefined;
+  const asks = approvalsOf(state);
+  if (JSON.stringify(asks) !== parentTold.asks) return { callId: parent.callId, kind: 'asks', asks };
+  return !state.turn && state.ended.length > 0 && !parentTold.reported && !isRunning(state, 'report') ? 'report' : undefined;
+}
+
+function delegatedCall({ turn }: ConversationState, callId: string): ToolCall | undefined {
+  if (turn?.doing.kind !== 'tools') return undefined;
+  return turn.doing.calls.find(({ id, status }) => id === callId && status === 'delegated');
+}
+
+function outcomeOf({ stopReason }: ChildReport): 'ok' | 'error' {
+  return stopReason === 'end' ? 'ok' : 'error';
+}
+
+function textOf({ text, stopReason, error }: ChildReport): string {
+  if (stopReason === 'end' && !error) return text === '' ? '(The sub-agent ended without a word.)' : text;
+  const why = error ? `${error.type}: ${error.message}` : stopReason;
+  return `The sub-agent did not finish (${why}).${text === '' ? '' : ` It had said: ${text}`}`;
+}
+
+function smaller(a: NonNullable<StartOptions['budget']>, b: NonNullable<StartOptions['budget']>): NonNullable<StartOptions['budget']> {
+  const least = (x: number | undefined, y: number | undefined): number | undefined =>
+    x === undefined ? y : y === undefined ? x : Math.min(x, y);
+  const maxCostUsd = least(a.maxCostUsd, b.maxCostUsd);
+  const maxTokens = least(a.maxTokens, b.maxTokens);
+  return { ...(maxCostUsd === undefined ? {} : { maxCostUsd }), ...(maxTokens === undefined ? {} : { maxTokens }) };
+}

@@ -1,0 +1,272 @@
+/**
+ * The step that calls the model: what it is given, and what becomes of it.
+ *
+ * T2  A result counts only for the call that is in flight; what comes later is dropped, and only its cost counts.
+ * T6  A step that comes back without a call (`deferred`) says why; the call is numbered anew, and no reason defers twice in a turn.
+ */
+import { withoutShown } from '../context/citing.js';
+import { MAX_RECOVERIES, notePrompt, numbersOf } from '../context/compaction.js';
+import type { TurnError } from '../protocol/contract.js';
+import { payOnce } from './costs.js';
+import type {
+  CallSettings,
+  Configured,
+  DeferReason,
+  ModelAnswer,
+  ModelStepInput,
+  RidingTool,
+  StepFailure,
+  Writes,
+} from '../activity-io/effects.js';
+import { assistantEntry } from '../activity-io/entries.js';
+import { withRetry, withoutRetry, type Completed, type Failed } from '../lifecycle.js';
+import type { AssistantBlock, JsonValue } from '../../records/message.js';
+import { acceptWritten, asksAttributes } from '../outbox/recording.js';
+import { retryAfter, storeRetryAfter } from '../state/retry.js';
+import { announce, settle } from '../outbox/settlement.js';
+import { withSlot } from '../../records/slots.js';
+import type { ConversationState } from '../state.js';
+import { estimateTokens } from '../../records/token-usage.js';
+import { acceptToolResult, startRound } from './tool-round.js';
+import { endTurn, endWithOpenCalls, nextModelCall } from './turn.js';
+import { currentModelCall, openToolCalls, spend, withModelCall, withTurn } from './turn-access.js';
+import { turnId } from '../../records/turn-id.js';
+import type { ModelCall, ToolCall } from '../state/turn-state.js';
+import { addUsage } from '../../records/usage.js';
+
+/** Rounds of waiting for a model that fails for passing reasons, each longer than the one before: about twenty minutes. */
+const MAX_MODEL_FAILURES = 24;
+/** A step fails with these before it calls: the store is away, an input processor or an agent's folder cannot be used. */
+const BEFORE_THE_CALL: readonly string[] = ['StoreUnavailable', 'processor-failed', 'internal'];
+/** A model's ways of saying that it was given too much. */
+const TOO_FULL: readonly string[] = ['context-full', 'too-large'];
+const CONTEXT_FULL: TurnError = {
+  type: 'context-full',
+  message:
+    'The conversation no longer fits into the model, and making its older turns shorter did not help: ' +
+    'send something shorter, or start a new session with /new.',
+};
+
+/** `write`: everything that the store is owed. */
+export function modelStepInput(state: ConversationState, write: Writes): ModelStepInput | undefined {
+  const { turn, settings, identity, session, memory, window } = state;
+  if (turn?.doing.kind !== 'model') return undefined;
+  const { call, riding } = turn.doing;
+  const isFirst = !turn.isConfigured;
+  return {
+    identity,
+    session,
+    turn: turnId(turn.number),
+    write,
+    tools: riding.filter(({ status }) => status !== 'done').map(toRidingTool),
+    ...(state.appContext && { appContext: state.appContext }),
+    ...(state.parent && { parent: state.parent }),
+    configure: isFirst
+      ? {
+          model: state.modelOverride,
+          knownHash: settings?.hash ?? null,
+          ...(settings && { knownMemory: settings.memory.version }),
+        }
+      : null,
+    ...(asksAttributes(state) && { asksAttributes: true }),
+    ...(isFirst && memory.base === null && state.context[0]?.[0] === turn.firstSlot && { opensSession: true }),
+    numbers: numbersOf(state),
+    settings: settings && callSettings(settings),
+    deferred: turn.deferred,
+    call: {
+      id: call.id,
+      slot: call.slot,
+      seq: call.seq,
+      context: state.context,
+      base: memory.base,
+      ...(window.recap === null ? {} : { recap: window.recap }),
+      ...(turn.outputRef === undefined ? {} : { output: turn.outputRef }),
+      firstToolCall: turn.toolCalls + 1,
+      soFar: { usage: turn.usage, toolCalls: turn.toolCalls },
+    },
+  };
+}
+
+function callSettings(settings: NonNullable<ConversationState['settings']>): CallSettings {
+  const { agentHash, model, contextBudget, compactionRatio, thresholds, budget, memory } = settings;
+  const { version, forgotten } = memory;
+  return { agentHash, model, contextBudget, compactionRatio, thresholds, ...(budget && { budget }), memory: { version, forgotten } };
+}
+
+function toRidingTool({ id: callId, name, target, slot, seq, askedIn, plan }: ToolCall): RidingTool {
+  return { callId, name, target, slot, seq, askedIn, plan };
+}
+
+export function acceptModelStep(before: ConversationState, { input, output }: Completed<'model-step'>): ConversationState {
+  const written = acceptWritten(withoutRetry(before, 'store'), input.write, output.written);
+  const found = acceptFound(written, output);
+  const state = output.tools.reduce(acceptToolResult, found);
+  if (!state.turn) return state;
+  switch (output.kind) {
+    case 'answered':
+      return acceptAnswer(state, output.answer);
+    case 'failed':
+      return failCall(state, input.call.id, output.failure);
+    case 'deferred':
+      return acceptDeferral(state, output.reason, output.configured);
+  }
+}
+
+export function failModelStep(state: ConversationState, { input, failure, at }: Failed<'model-step'>): ConversationState {
+  const call = currentModelCall(state);
+  if (!state.turn || call?.id !== input.call.id) return state; // T2
+  if (state.turn.stopping) return endWithOpenCalls(countFailure(state, call), 'interrupted');
+  if (!BEFORE_THE_CALL.includes(failure.type)) return failCall(state, call.id, failure);
+  // The message is safe in history, and the model was not asked: there is no end to trying.
+  const retry = storeRetryAfter(failure, (state.retries[call.id]?.attempts ?? 0) + 1, at);
+  return withRetry(withRetry(state, call.id, retry), 'store', retry);
+}
+
+/** A result that came after its step had been given up. */
+export function payLateStep(state: ConversationState, output: Completed<'model-step'>['output']): ConversationState {
+  const told: readonly (readonly [string, unknown])[] = [
+    ...output.tools.map((tool) => [tool.callId, tool] as const),
+    ...(output.kind === 'answered' ? [[output.call, { answer: output.answer }] as const] : []),
+  ];
+  return told.reduce((now, [id, result]) => payOnce(now, id, result as JsonValue), state);
+}
+
+function acceptFound(state: ConversationState, { configured, base }: Completed<'model-step'>['output']): ConversationState {
+  const settled = configured?.kind === 'settings' ? { ...state, settings: configured.settings } : state;
+  const based: ConversationState = base
+    ? { ...settled, memory: { ...settled.memory, base: base.ref, baseTokens: estimateTokens(base.text.length) } }
+    : settled;
+  return withTurn(based, (turn) => ({ ...turn, isConfigured: true }));
+}
+
+/** T6. */
+function acceptDeferral(state: ConversationState, reason: DeferReason, configured: Configured | undefined): ConversationState {
+  const { turn } = state;
+  if (!turn) return state;
+  if (turn.stopping) return endWithOpenCalls(state, 'interrupted');
+  if (configured?.kind === 'unusable') return endWithOpenCalls(state, 'failed', { type: configured.type, message: configured.message });
+  const noted = withTurn(state, (now) => ({ ...now, deferred: [...now.deferred, reason] }));
+  return nextModelCall(noted, openToolCalls(noted));
+}
+
+function acceptAnswer(given: ConversationState, answer: ModelAnswer): ConversationState {
+  const call = currentModelCall(given);
+  const { turn } = given;
+  const paid: ConversationState = { ...given, usage: addUsage(given.usage, answer.usage) };
+  if (!turn || call?.id !== answer.call) return paid; // T2
+  const state = withoutRetry(paid, call.id);
+  if (answer.fenced) return endTurn(spend(state, answer.usage), 'interrupted');
+
+  const calls = answer.blocks.filter((block) => block.kind === 'tool-call');
+  const said = hasText(answer.blocks);
+  const entry = assistantEntry(answer, call.seq);
+  const { inputTokens, outputTokens } = answer.usage;
+  const seen = entry ? withoutShown(state) : state;
+  const shown = seen === state ? 0 : (state.memory.shownOnce ?? 0);
+  const answered: ConversationState = {
+    ...notePrompt(spend(seen, answer.usage), Math.max(0, inputTokens - shown), answer.prefix),
+    context: entry ? withSlot(state.context, answer.slot) : state.context,
+    contextTokens: inputTokens > 0 ? Math.max(0, inputTokens - shown) + outputTokens : seen.contextTokens,
+    outbox: entry && !answer.persisted ? { ...state.outbox, entries: [...state.outbox.entries, entry] } : state.outbox,
+  };
+  const spoken = withTurn(answered, (now) => ({
+    ...now,
+    seq: now.seq + (said ? 1 : 0) + calls.length,
+    answerSlot: said ? answer.slot : now.answerSlot,
+    toolCalls: now.toolCalls + calls.length,
+  }));
+
+  switch (answer.stop) {
+    case 'tool-calls':
+      return startRound(spoken, answer.slot, calls, answer.plans);
+    case 'pause':
+      return turn.stopping ? endTurn(spoken, 'interrupted') : countRound(spoken, nextModelCall);
+    case 'end':
+      if (answer.misfit !== undefined && !turn.stopping) return repair(spoken, answer.misfit);
+      return endTurn(spoken, turn.stopping ? 'interrupted' : 'end');
+    case 'interrupted':
+      return endTurn(spoken, 'interrupted');
+    case 'max-tokens':
+      return endTurn(spoken, 'end', {
+        type: 'max-tokens',
+        message: `The answer was cut at ${state.settings?.maxTokens ?? 'its'} tokens; say "continue", or raise maxTokens of agent "${state.identity.agent}".`,
+      });
+    case 'refusal':
+      return endTurn(spoken, 'refused', {
+        type: 'refusal',
+        message: 'The model declined to answer this; put it differently and send it again.',
+      });
+    case 'context-full':
+      return recoverFromOverflow(spoken, CONTEXT_FULL);
+  }
+}
+
+/** The model failed, or its step did not come back. */
+function failCall(state: ConversationState, id: string, failure: StepFailure): ConversationState {
+  const call = currentModelCall(state);
+  const { turn } = state;
+  if (!turn || call?.id !== id) return state; // T2
+  const failures = call.failures + 1;
+  const failed = countFailure(state, call);
+  if (turn.stopping) return endWithOpenCalls(failed, 'interrupted');
+  if (TOO_FULL.includes(failure.type)) {
+    return recoverFromOverflow(settle(failed, [{ effect: id, entry: null }]), { type: failure.type, message: failure.message });
+  }
+  if (failure.transient && failures < MAX_MODEL_FAILURES) {
+    const retry = retryAfter(failure, failures, state.now);
+    return announce(withRetry(failed, id, retry), {
+      kind: 'waiting',
+      turn: turnId(turn.number),
+      for: `${failure.type}: ${failure.message}`,
+      until: retry.until,
+    });
+  }
+  return endWithOpenCalls(failed, 'failed', { type: failure.type, message: failure.message });
+}
+
+function countFailure(state: ConversationState, { id, failures }: ModelCall): ConversationState {
+  return withModelCall(state, id, (call) => ({ ...call, failures: failures + 1 }));
+}
+
+/** The answer should have been data of a certain shape. The model is told once what is wrong with it, in an entry of its own. */
+function repair(state: ConversationState, misfit: string): ConversationState {
+  const { turn } = state;
+  if (!turn) return state;
+  if (turn.misfit !== undefined) {
+    const message = `The answer does not fit message.output, also after it was corrected once: ${misfit}`;
+    return endTurn(state, 'failed', { type: 'output-schema', message });
+  }
+  const slot = state.counters.slot + 1;
+  const seq = turn.seq + 1;
+  const text = `Your answer does not fit the schema: ${misfit}\nAnswer again, with the corrected JSON alone.`;
+  const { session, now } = state;
+  const entry = { v: 1, slot, session, turn: turnId(turn.number), seq, ts: now / 1000, message: { role: 'user', text } } as const;
+  const asked = settle({ ...state, counters: { ...state.counters, slot }, context: withSlot(state.context, slot) }, [
+    { effect: `${turnId(turn.number)}/repair`, entry },
+  ]);
+  return nextModelCall(withTurn(asked, (now) => ({ ...now, seq, misfit })));
+}
+
+/** The model was given too much: older turns become memory, and it is asked again. With `error` the turn ends when that is no help. */
+function recoverFromOverflow(state: ConversationState, error: TurnError): ConversationState {
+  const { turn } = state;
+  if (!turn || turn.stopping) return endWithOpenCalls(state, 'interrupted');
+  if (turn.squeezes >= MAX_RECOVERIES) return endWithOpenCalls(state, 'failed', error);
+  const counted = withTurn(state, (now) => ({ ...now, squeezes: now.squeezes + 1 }));
+  return nextModelCall({ ...counted, memory: { ...counted.memory, forced: error } }, openToolCalls(counted));
+}
+
+function countRound(state: ConversationState, go: (state: ConversationState) => ConversationState): ConversationState {
+  const limit = state.settings?.maxToolRounds ?? Infinity;
+  if ((state.turn?.rounds ?? 0) >= limit) {
+    return endTurn(state, 'tool-limit', {
+      type: 'tool-limit',
+      message: `The model paused more than ${limit} times; say "continue" to go on.`,
+    });
+  }
+  return go(withTurn(state, (turn) => ({ ...turn, rounds: turn.rounds + 1 })));
+}
+
+function hasText(blocks: readonly AssistantBlock[]): boolean {
+  return blocks.some((block) => block.kind === 'text');
+}

@@ -1,0 +1,178 @@
+/**
+ * The tool calls of one answer: run together, and answered together.
+ *
+ * T2  A result counts only for the call that is in flight; what comes later is dropped.
+ * T3  Before the next model call, every tool call of an answer in the context has its result in the context.
+ */
+import { abandon } from './costs.js';
+import { toolEntry } from '../activity-io/entries.js';
+import { countResult } from '../context/citing.js';
+import type { EventOf } from '../event.js';
+import type { Completed, Failed } from '../lifecycle.js';
+import type { AssistantBlock, JsonValue } from '../../records/message.js';
+import type { AppContextRef, ToolFinished } from '../activity-io/tool-effects.js';
+import { obstacleTo } from '../activity-io/call-gate.js';
+import { numbersOf } from '../context/compaction.js';
+import type { ModelAnswer } from '../activity-io/effects.js';
+import { answerFor, resultEntry, settle } from '../outbox/settlement.js';
+import type { ConversationState } from '../state.js';
+import type { ToolCall } from '../state/turn-state.js';
+import { addUsage } from '../../records/usage.js';
+import { beginningOf } from '../../records/text.js';
+import { endIfStopped, endStopped, endTurn, endWithOpenCalls, nextModelCall } from './turn.js';
+import { acceptReport } from './delegation.js';
+import { acceptLook } from './looking-after.js';
+import { admit, decide, endWaits, isCircling, refuseDecision } from './waiting.js';
+import { rejectInput } from '../inbox/arrivals.js';
+import { closeRound, openToolCalls, spend, withToolCalls, withTurn } from './turn-access.js';
+
+/** Calls that ride on one step; the others of a larger round have activities of their own. */
+const MAX_RIDING = 16;
+
+export function startRound(
+  state: ConversationState,
+  askedIn: number,
+  blocks: readonly Extract<AssistantBlock, { kind: 'tool-call' }>[],
+  plans: ModelAnswer['plans'],
+): ConversationState {
+  const { turn } = state;
+  if (!turn) return state;
+  const calls = blocks.map((block, i): ToolCall => ({
+    id: block.callId,
+    name: block.name,
+    slot: state.counters.slot + 1 + i,
+    seq: turn.seq + 1 + i,
+    askedIn,
+    target: targetOf(block.input),
+    plan: plans[i] ?? { rides: false, repeatable: false, timeoutMs: 60_000 },
+    status: 'waiting',
+  }));
+  const numbered: ConversationState = {
+    ...state,
+    counters: { ...state.counters, slot: state.counters.slot + calls.length },
+    lastTool: lastOf(calls) ?? state.lastTool,
+  };
+  const asked = withTurn(numbered, (now) => ({
+    ...now,
+    seq: now.seq + calls.length,
+    doing: { kind: 'tools', calls },
+  }));
+  if (calls.length === 0) return endTurn(asked, 'end');
+  if (turn.stopping) return endStopped(asked);
+  const limit = state.settings?.maxToolRounds ?? Infinity;
+  if (turn.rounds >= limit) {
+    const rejected = settle(
+      asked,
+      calls.map((call) => ({
+        effect: call.id,
+        entry: resultEntry(state, turn, call, 'rejected', `Not run: this turn has used its ${limit} rounds of tools.`),
+      })),
+    );
+    return endTurn(closeRound(rejected, calls), 'tool-limit', {
+      type: 'tool-limit',
+      message: `Stopped after ${limit} rounds of tools (limits.maxToolRounds of agent "${state.identity.agent}"); say "continue" to go on.`,
+    });
+  }
+  const admitted = admit(withTurn(asked, (now) => ({ ...now, rounds: now.rounds + 1 })));
+  if (!isCircling(admitted)) return ridesWhole(admitted) ? ride(admitted) : endRoundIfDone(admitted);
+  return endWithOpenCalls(admitted, 'tool-limit', {
+    type: 'repeated-call',
+    message: 'Stopped: the model made the same call again and again, after it had been told not to. Say what it should do instead.',
+  });
+}
+
+/** A person has decided: what is not run now has its answer. */
+export function acceptDecision(state: ConversationState, event: EventOf<'decided'>): ConversationState {
+  const refused = refuseDecision(state, event.decision);
+  if (refused !== undefined) return rejectInput(state, { kind: 'input-rejected', name: 'decide', reason: refused, at: event.at });
+  return endRoundIfDone(decide(state, event));
+}
+
+export function acceptChildEnd(state: ConversationState, event: EventOf<'child-ended'>): ConversationState {
+  return endRoundIfDone(acceptReport(state, event));
+}
+
+export function acceptLooked(state: ConversationState, event: Completed<'look-after'>): ConversationState {
+  return endRoundIfDone(acceptLook(state, event));
+}
+
+/** What nobody has decided in time, and what has slept long enough. */
+export function passWaits(state: ConversationState): ConversationState {
+  const after = endWaits(state);
+  return after === state ? state : endRoundIfDone(after);
+}
+
+export function acceptTool(state: ConversationState, { output }: Completed<'run-tool'>): ConversationState {
+  return endRoundIfDone(acceptToolResult(state, output));
+}
+
+/** Of a call that ran by itself, or rode. The caller ends the round when this was its last. */
+export function acceptToolResult(state: ConversationState, result: ToolFinished): ConversationState {
+  const call = openToolCalls(state).find(({ id }) => id === result.callId);
+  if (!state.turn || !call) return state; // T2
+  const paid = result.usage ? spend({ ...state, usage: addUsage(state.usage, result.usage) }, result.usage) : state;
+  const counted = countResult(paid, result);
+  const done: ConversationState = {
+    ...counted,
+    outbox: result.persisted ? state.outbox : { ...state.outbox, entries: [...state.outbox.entries, toolEntry(result, call.seq)] },
+    lastTool: { name: call.name, target: call.target, outcome: result.outcome },
+    ...(result.appContext ? { appContext: contextAfter(state.appContext, result.appContext, result.contextChange) } : {}),
+    ...(result.task ? { memory: { ...counted.memory, task: result.task } } : {}),
+  };
+  return withToolCalls(done, (other) => (other === call ? { ...call, status: 'done' } : other));
+}
+
+/** Tools that run side by side see the same values: each changes what it has changed, and takes nothing back. */
+function contextAfter(now: AppContextRef | undefined, whole: AppContextRef, change: ToolFinished['contextChange']): AppContextRef {
+  const isAsItWas = JSON.stringify(now ?? null) === JSON.stringify(change?.on ?? null);
+  if (!change || !now || isAsItWas) return whole;
+  return { ...now, changes: [...(now.changes ?? []), { ref: change.ref }] };
+}
+
+export function failTool(state: ConversationState, { id, failure }: Failed<'run-tool'>): ConversationState {
+  const call = openToolCalls(state).find((one) => one.id === id);
+  if (!call || !state.turn) return state; // T2
+  const settled = settle(state, [answerFor(state, state.turn, call, failure)]);
+  // It may have committed before it was lost: then its fence tells what it cost.
+  const given = abandon(settled, [id]);
+  return endRoundIfDone(withToolCalls(given, (other) => (other === call ? { ...call, status: 'done' } : other)));
+}
+
+/**
+ * Whether all calls of the round may ride on the model step that needs their results: each is quick and allowed, none is done by the
+ * conversation itself, and no person steps through them or has set a breakpoint.
+ */
+function ridesWhole(state: ConversationState): boolean {
+  const { turn, control, settings } = state;
+  if (turn?.doing.kind !== 'tools' || turn.doing.calls.length > MAX_RIDING) return false;
+  const { calls } = turn.doing;
+  if (!calls.every(({ plan, status }) => status === 'waiting' && plan.rides && !plan.approval && !plan.instead)) return false;
+  if (control && (control.mode === 'stepping' || control.breakpoints.onError || control.breakpoints.costUsd !== undefined)) return false;
+  if (calls.some(({ name }) => control?.breakpoints.tools?.includes(name))) return false;
+  return settings !== null && obstacleTo(numbersOf(state), settings) === undefined && state.memory.asked.length === 0;
+}
+
+/** Their results are in the context from here on: the step that calls the model makes them, or the end of the turn does. */
+function ride(state: ConversationState): ConversationState {
+  const calls = openToolCalls(state);
+  return nextModelCall(closeRound(state, calls), calls);
+}
+
+function lastOf(calls: readonly ToolCall[]): ConversationState['lastTool'] | undefined {
+  const last = calls[calls.length - 1];
+  return last && { name: last.name, target: last.target };
+}
+
+export function endRoundIfDone(state: ConversationState): ConversationState {
+  const doing = state.turn?.doing;
+  if (doing?.kind !== 'tools' || !doing.calls.every((call) => call.status === 'done')) return endIfStopped(state);
+  const closed = closeRound(state, doing.calls);
+  return closed.turn?.stopping ? endTurn(closed, 'interrupted') : nextModelCall(closed);
+}
+
+/** The first text among the arguments: a path, a query, an address. */
+function targetOf(input: JsonValue): string {
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) return '';
+  const text = Object.values(input).find((value) => typeof value === 'string');
+  return text === undefined ? '' : beginningOf(text.replace(/[\p{C}\s]+/gu, ' ').trim(), 60);
+}

@@ -1,0 +1,61 @@
+/** The parts of a running turn: how they are found, and changed. */
+import { running } from '../lifecycle.js';
+import type { ConversationState } from '../state.js';
+import type { ModelCall, ToolCall, Turn } from '../state/turn-state.js';
+import { addUsage } from '../../records/usage.js';
+import { slotsOf, withSlot } from '../../records/slots.js';
+
+/** Ids of the model step and the tools in flight: what a stop is for. */
+export function callsInFlight({ inFlight }: Pick<ConversationState, 'inFlight'>): string[] {
+  return inFlight.flatMap(({ effect, id }) => (effect === 'model-step' || effect === 'run-tool' ? [id] : []));
+}
+
+export function withTurn(state: ConversationState, change: (turn: Turn) => Turn): ConversationState {
+  return state.turn ? { ...state, turn: change(state.turn) } : state;
+}
+
+export function spend(state: ConversationState, usage: Turn['usage']): ConversationState {
+  return withTurn(state, (turn) => ({ ...turn, usage: addUsage(turn.usage, usage) }));
+}
+
+export function currentModelCall({ turn }: ConversationState): ModelCall | undefined {
+  return turn?.doing.kind === 'model' ? turn.doing.call : undefined;
+}
+
+/** An attempt at the model call has begun: it may have run what rides on it, or committed, and been lost after that. */
+export function wasTried(state: ConversationState): boolean {
+  const call = currentModelCall(state);
+  return call !== undefined && (call.failures > 0 || state.retries[call.id] !== undefined || callsInFlight(state).includes(call.id));
+}
+
+export function withModelCall(state: ConversationState, id: string, change: (call: ModelCall) => ModelCall): ConversationState {
+  return withTurn(state, (turn) =>
+    turn.doing.kind === 'model' && turn.doing.call.id === id ? { ...turn, doing: { ...turn.doing, call: change(turn.doing.call) } } : turn,
+  );
+}
+
+/** Those of the round, and those that ride. */
+export function openToolCalls({ turn }: ConversationState): readonly ToolCall[] {
+  if (!turn) return [];
+  return (turn.doing.kind === 'tools' ? turn.doing.calls : turn.doing.riding).filter(({ status }) => status !== 'done');
+}
+
+export function isRunningTool(state: ConversationState, callId: string): boolean {
+  const step = running(state, 'model-step');
+  return running(state, 'run-tool', callId) !== undefined || step?.input.tools.some((tool) => tool.callId === callId) === true;
+}
+
+export function withToolCalls(state: ConversationState, change: (call: ToolCall) => ToolCall): ConversationState {
+  return withTurn(state, (turn) =>
+    turn.doing.kind === 'tools'
+      ? { ...turn, doing: { kind: 'tools', calls: turn.doing.calls.map(change) } }
+      : { ...turn, doing: { ...turn.doing, riding: turn.doing.riding.map(change) } },
+  );
+}
+
+/** T3: results enter the context together and in the order of their calls, once. */
+export function closeRound(state: ConversationState, calls: readonly ToolCall[]): ConversationState {
+  const there = new Set(slotsOf(state.context));
+  const missing = calls.filter(({ slot }) => !there.has(slot));
+  return { ...state, context: missing.reduce((ranges, call) => withSlot(ranges, call.slot), state.context) };
+}

@@ -1,0 +1,163 @@
+/**
+ * One turn: begin, call the model, run tools, end. The model's part is in model-step.ts, the tools' in tool-round.ts.
+ *
+ * T1  A turn that began ends exactly once, and every message that became or joined it is answered by that end.
+ * T5  A slot is given once; one whose effect failed stays empty and out of the context.
+ */
+import { LIMITS, type StopReason, type TurnError } from '../protocol/contract.js';
+import { budgetOf } from './budget.js';
+import { overBudget } from '../activity-io/call-gate.js';
+import { abandon } from './costs.js';
+import { runningChildren } from './delegation.js';
+import { withHint } from './hint.js';
+import { withoutRetry } from '../lifecycle.js';
+import { announce, answerFor, mayHaveRun, settle } from '../outbox/settlement.js';
+import { withSlot } from '../../records/slots.js';
+import type { ConversationState } from '../state.js';
+import { joinSteering, steeringBecomesNext } from '../inbox/steering.js';
+import { estimateTokens } from '../../records/token-usage.js';
+import { callsInFlight, closeRound, currentModelCall, openToolCalls, wasTried, withToolCalls, withTurn } from './turn-access.js';
+import { turnId } from '../../records/turn-id.js';
+import type { ToolCall } from '../state/turn-state.js';
+import { NO_USAGE } from '../../records/usage.js';
+import { noteTurn } from '../context/window.js';
+
+/** Milliseconds that what is in flight has to stop by itself; the contract promises two seconds. */
+export const STOP_GRACE_MS = 1_500;
+
+/** The message at the head of the queue becomes a turn; the first step of it writes what the store does not have yet. */
+export function beginTurn(state: ConversationState): ConversationState {
+  const [item, ...queue] = state.queue;
+  if (state.turn || item?.kind !== 'message') return state;
+  const begun: ConversationState = {
+    ...state,
+    queue,
+    outbox: item.recorded ? state.outbox : { ...state.outbox, messages: [...state.outbox.messages, item] },
+    latestTurn: Math.max(state.latestTurn, item.turn),
+    ...(item.contextRef === undefined ? {} : { appContext: { ref: item.contextRef } }),
+    context: withSlot(state.context, item.slot),
+    contextTokens: state.contextTokens + estimateTokens(item.bytes),
+    turn: {
+      number: item.turn,
+      messageIds: [item.messageId],
+      firstSlot: item.slot,
+      isConfigured: false,
+      deferred: [],
+      seq: 1,
+      rounds: 0,
+      squeezes: 0,
+      modelCalls: 0,
+      toolCalls: 0,
+      usage: NO_USAGE,
+      answerSlot: null,
+      doing: { kind: 'tools', calls: [] },
+      stopping: null,
+      ...(item.outputRef === undefined ? {} : { outputRef: item.outputRef }),
+    },
+  };
+  return item.stopped ? endTurn(begun, 'interrupted') : nextModelCall(begun);
+}
+
+/** Ends the running turn. What is still open must have been settled before. */
+export function endTurn(state: ConversationState, stopReason: StopReason, error?: TurnError): ConversationState {
+  const { turn } = state;
+  if (!turn) return state;
+  const ended = {
+    number: turn.number,
+    stopReason,
+    usage: turn.usage,
+    toolCalls: turn.toolCalls,
+    answerSlot: turn.answerSlot,
+    ...(turn.outputRef !== undefined && stopReason === 'end' && !error ? { fits: true } : {}),
+    ...(error ? { error } : {}),
+  };
+  const call = currentModelCall(state);
+  const after = steeringBecomesNext({
+    ...noteTurn(call ? withoutRetry(state, call.id) : state, turn),
+    turn: null,
+    turnsEnded: state.turnsEnded + 1,
+    ended: [...state.ended, ended].slice(-LIMITS.rememberedTurns),
+  });
+  // A complete answer announces its own end (activities/model-step.ts), so that the usual turn costs no extra step.
+  if (stopReason === 'end' && !error) return after;
+  const id = turnId(turn.number);
+  const { usage, toolCalls } = turn;
+  return announce(after, {
+    kind: 'turn-finished',
+    turn: id,
+    result: { turnId: id, text: '', stopReason, usage, toolCalls, ...(error ? { error } : {}) },
+  });
+}
+
+/** Numbers the next call. The results of `riding` calls are in the context from here on: the call's own step makes them. */
+export function nextModelCall(state: ConversationState, riding: readonly ToolCall[] = []): ConversationState {
+  // What the agent's files allow may have changed since the last turn: the first step of this one looks (call-gate.ts).
+  const isKnown = state.budget !== undefined || state.turn?.isConfigured === true;
+  const spent = isKnown ? overBudget(state.usage, budgetOf(state)) : undefined;
+  if (spent) return endWithOpenCalls(state, 'budget', spent);
+  const hinted = withHint(state);
+  if (hinted !== state) return nextModelCall(hinted, riding);
+  const slot = state.counters.slot + 1;
+  const numbered: ConversationState = { ...state, counters: { ...state.counters, slot } };
+  return withTurn(joinSteering(numbered), (turn) => ({
+    ...turn,
+    modelCalls: turn.modelCalls + 1,
+    doing: { kind: 'model', riding, call: { id: `${turnId(turn.number)}/m${turn.modelCalls + 1}`, slot, seq: turn.seq + 1, failures: 0 } },
+  }));
+}
+
+/** Asks what is in flight to stop; with nothing in flight the turn ends here. */
+export function stopTurn(state: ConversationState, reason: string | null, at: number): ConversationState {
+  const { turn } = state;
+  if (!turn || turn.stopping) return state;
+  const stopping: ConversationState = { ...state, turn: { ...turn, stopping: { reason, at, sentAt: null } } };
+  return endIfStopped(stopping);
+}
+
+export function sendStop(state: ConversationState, at: number): ConversationState {
+  const { turn } = state;
+  return turn?.stopping ? { ...state, turn: { ...turn, stopping: { ...turn.stopping, sentAt: at } } } : state;
+}
+
+/** After the grace, what has not stopped is settled and the turn ends without it. */
+export function passTime(state: ConversationState): ConversationState {
+  const sentAt = state.turn?.stopping?.sentAt;
+  if (sentAt === undefined || sentAt === null || state.now < sentAt + STOP_GRACE_MS) return state;
+  return endStopped(state);
+}
+
+export function endIfStopped(state: ConversationState): ConversationState {
+  return state.turn?.stopping && callsInFlight(state).length + runningChildren(state).length === 0 ? endStopped(state) : state;
+}
+
+/** T4: everything open is settled, whatever became of it, and the turn ends. */
+export function endStopped(state: ConversationState): ConversationState {
+  return endWithOpenCalls(state, 'interrupted');
+}
+
+/** The turn ends in the middle: each tool call is answered all the same (T4), and what runs is given up and fenced. */
+export function endWithOpenCalls(state: ConversationState, stopReason: StopReason, error?: TurnError): ConversationState {
+  const { turn } = state;
+  if (!turn) return state;
+  const call = currentModelCall(state);
+  const tried = wasTried(state) ? call : undefined;
+  const open = openToolCalls(state);
+  const settled = settle(state, [
+    ...(tried ? [{ effect: tried.id, entry: null }] : []),
+    ...open.map((one) => answerFor(state, turn, one, null)),
+  ]);
+  const ran = open.filter((one) => mayHaveRun(state, turn, one)).map(({ id }) => id);
+  const given = giveUp(settled, tried ? [tried.id, ...ran] : ran);
+  const closed = turn.doing.kind === 'tools' ? closeRound(given, turn.doing.calls) : given;
+  return endTurn(
+    withToolCalls(closed, (one) => ({ ...one, status: 'done' })),
+    stopReason,
+    error,
+  );
+}
+
+/** What they cost will be told by their fence or by themselves, once; also of one that has failed, and had committed all the same. */
+function giveUp(state: ConversationState, ids: readonly string[]): ConversationState {
+  const inFlight = state.inFlight.filter(({ effect }) => effect !== 'model-step' && effect !== 'run-tool');
+  return abandon({ ...state, inFlight }, ids);
+}

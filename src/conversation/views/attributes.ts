@@ -1,0 +1,57 @@
+/**
+ * Search attributes: what conversations are found by. Each upsert is an event in history, so they are told at the start, when
+ * the kind of state changes (a failed turn, the end), and every tenth turn. An unregistered one would stall the workflow for
+ * ever (measured): nothing is told before the worker has said that they are there.
+ */
+import { planned } from '../stepping/control.js';
+import type { EventOf } from '../event.js';
+import { parentOf } from '../lineage/lineage.js';
+import type { ConversationState } from '../state.js';
+import { approvalsOf } from '../turn/waiting.js';
+
+export type AgentStatus = 'running' | 'waiting' | 'failed' | 'done';
+
+export interface SearchAttributes {
+  readonly AgentName: string;
+  readonly AgentStatus: AgentStatus;
+  /** Absent while it is not known: before the first turn of a fork. */
+  readonly AgentModel?: string;
+  /** The conversation that it was forked from. */
+  readonly AgentParent?: string;
+  readonly AgentTurns: number;
+  readonly AgentCostUsd: number;
+}
+
+const EVERY_TURNS = 10;
+
+/** What to tell now; undefined when nothing is due. */
+export function attributesDue(state: ConversationState): SearchAttributes | undefined {
+  const { known, told } = state.attributes;
+  const parent = parentOf(state);
+  // A fork says at once whose it is; what its first turn knows comes with that.
+  if (known !== 'registered' || (!state.settings && parent === undefined)) return undefined;
+  const model = state.settings?.model;
+  const now: SearchAttributes = {
+    AgentName: state.identity.agent,
+    AgentStatus: agentStatus(state),
+    ...(model === undefined ? {} : { AgentModel: model }),
+    ...(parent === undefined ? {} : { AgentParent: parent }),
+    AgentTurns: state.turnsEnded,
+    AgentCostUsd: state.usage.costUsd ?? 0,
+  };
+  const due = !told || told.status !== now.AgentStatus || now.AgentTurns >= told.turns + EVERY_TURNS;
+  return due ? now : undefined;
+}
+
+export function noteTold(state: ConversationState, event: EventOf<'attributes-told'>): ConversationState {
+  const turns = state.settings ? event.turns : event.turns + 1 - EVERY_TURNS;
+  return { ...state, attributes: { ...state.attributes, told: { status: event.status, turns } } };
+}
+
+function agentStatus(state: ConversationState): AgentStatus {
+  if (state.closing === 'consolidated') return 'done';
+  const isHeldBack = state.control?.mode === 'stepping' && state.control.lock === null && planned(state) !== undefined;
+  if (isHeldBack || approvalsOf(state).length > 0) return 'waiting';
+  const last = state.ended[state.ended.length - 1];
+  return !state.turn && last?.stopReason === 'failed' ? 'failed' : 'running';
+}

@@ -1,0 +1,182 @@
+/**
+ * What observers are told beside the bare event (seed 004, EventProcessor: dispatch, reducer, state change). Made in the workflow, where
+ * the state is, from what was before an event and what is after it; small, whatever the state is.
+ */
+import type { StepResult, StopReason } from '../protocol/contract.js';
+import type { ConversationEvent } from '../event.js';
+import type { Usage } from '../../records/message.js';
+import { queuedCount } from '../inbox/spill.js';
+import type { ConversationState } from '../state.js';
+import type { ToolFinished } from '../activity-io/tool-effects.js';
+import { turnId } from '../../records/turn-id.js';
+import type { EndedTurn } from '../state/turn-state.js';
+
+/** Of what the next model call would see (the seed's MemoryState), and of what waits. */
+export interface StateSummary {
+  readonly session: number;
+  readonly epoch: number;
+  /** Number of the latest turn. */
+  readonly turn: number;
+  /** Entries in the context. */
+  readonly chunks: number;
+  readonly contextTokens: number;
+  readonly queued: number;
+}
+
+/** What an event has changed; told through the sink with it. */
+export interface StateChange {
+  readonly before: StateSummary;
+  readonly after: StateSummary;
+  /** True when the next model call would see something else. */
+  readonly context: boolean;
+  /** A step that has just been answered. */
+  readonly step?: StepResult;
+  /** A turn that has just begun or ended. */
+  readonly turn?: TurnNews;
+}
+
+export interface TurnNews {
+  readonly turnId: string;
+  readonly agent: string;
+  readonly model: string | null;
+  readonly life: string;
+  readonly ended?: { readonly stopReason: StopReason; readonly usage: Usage; readonly toolCalls: number; readonly error?: string };
+}
+
+/** In the order of the seed's steps; an event gives none, one or several. */
+export type Notification =
+  /** Something has come into the queue. */
+  | { readonly kind: 'event-dispatched'; readonly id: string; readonly type: string }
+  /** `operations` of one that was reduced. */
+  | {
+      readonly kind: 'reducer-executed';
+      readonly id: string;
+      readonly outcome: 'reduced' | 'unreduced' | 'parked';
+      readonly operations: number;
+      readonly error?: string;
+    }
+  | { readonly kind: 'state-changed'; readonly before: StateSummary; readonly after: StateSummary }
+  | {
+      readonly kind: 'compaction';
+      readonly epoch: number;
+      readonly turns: readonly string[];
+      readonly method: string;
+      readonly compactor: string;
+      readonly tokensBefore: number;
+      readonly tokensAfter: number;
+    }
+  | { readonly kind: 'truncation'; readonly epoch: number; readonly entries: number; readonly tokens: number }
+  | { readonly kind: 'step'; readonly result: StepResult };
+
+export function summaryOf({ session, epoch, latestTurn, context, contextTokens, queue }: ConversationState): StateSummary {
+  const chunks = context.reduce((sum, [first, last]) => sum + last - first + 1, 0);
+  return { session, epoch, turn: latestTurn, chunks, contextTokens, queued: queuedCount(queue) };
+}
+
+/** Undefined where nothing of it has changed. `was` is the summary of `before`. */
+export function changeOf(before: ConversationState, state: ConversationState, was: StateSummary): StateChange | undefined {
+  const after = summaryOf(state);
+  const context = before.context !== state.context || before.epoch !== state.epoch || before.memory.base !== state.memory.base;
+  const step = newest(before.control?.results, state.control?.results);
+  const turn = turnNews(before, state);
+  const isSame = (Object.keys(after) as (keyof StateSummary)[]).every((name) => after[name] === was[name]);
+  if (isSame && !context && !step && !turn) return undefined;
+  return { before: was, after, context, ...(step && { step }), ...(turn && { turn }) };
+}
+
+/**
+ * What tells an event of a run from any other of it: its kind, whom it is about, and how often that was so. A workflow task that
+ * the server did not take is done again, perhaps with more before it: what happens again has the same mark, in whatever order.
+ */
+export function createMarks(): (event: ConversationEvent) => string {
+  const counted = new Map<string, number>();
+  return (event) => {
+    const of = `${event.kind}:${subjectOf(event)}`;
+    const n = (counted.get(of) ?? 0) + 1;
+    counted.set(of, n);
+    return `${of}:${n}`;
+  };
+}
+
+function subjectOf(event: ConversationEvent): string {
+  if ('effect' in event) return `${event.effect}/${event.id}`;
+  if ('messageId' in event) return event.messageId;
+  if ('id' in event) return event.id;
+  if ('requestId' in event) return event.requestId;
+  return 'callId' in event ? event.callId : '';
+}
+
+/** As people and programs look for it: `message-received`, `model-step-started`, `run-tool-completed`. */
+export function eventName(event: ConversationEvent): string {
+  return 'effect' in event ? event.kind.replace('effect', event.effect) : event.kind;
+}
+
+/** What an event has brought of tools: one that ran by itself, or those that rode on a model step. */
+export function finishedTools(event: ConversationEvent): readonly ToolFinished[] {
+  if (event.kind !== 'effect-completed') return [];
+  if (event.effect === 'run-tool') return [event.output];
+  return event.effect === 'model-step' ? event.output.tools : [];
+}
+
+export function notificationsOf(event: ConversationEvent, change: StateChange | undefined): Notification[] {
+  return [
+    ...dispatched(event),
+    ...reduced(event),
+    ...(change?.context ? [{ kind: 'state-changed', before: change.before, after: change.after } as const] : []),
+    ...made(event),
+    ...(change?.step ? [{ kind: 'step', result: change.step } as const] : []),
+  ];
+}
+
+function dispatched(event: ConversationEvent): Notification[] {
+  switch (event.kind) {
+    case 'message-received':
+      return [{ kind: 'event-dispatched', id: event.messageId, type: 'message' }];
+    case 'reset-requested':
+      return [{ kind: 'event-dispatched', id: event.resetId, type: 'reset' }];
+    case 'app-event-received':
+      return [{ kind: 'event-dispatched', id: event.id, type: event.type }];
+    default:
+      return [];
+  }
+}
+
+function reduced(event: ConversationEvent): Notification[] {
+  if (event.kind !== 'app-event-reduced') return [];
+  const { id, reduced: what } = event;
+  const operations = what.kind === 'reduced' ? what.operations.length : 0;
+  return [{ kind: 'reducer-executed', id, outcome: what.kind, operations, ...(what.kind === 'parked' && { error: what.error }) }];
+}
+
+function made(event: ConversationEvent): Notification[] {
+  if (event.kind !== 'effect-completed') return [];
+  if (event.effect === 'compact' && event.output.kind === 'compacted') {
+    const { epoch, turns, method, record, tokensBefore, tokensAfter } = event.output;
+    return [{ kind: 'compaction', epoch, turns, method, compactor: record.compactor, tokensBefore, tokensAfter }];
+  }
+  if (event.effect !== 'truncate' || event.output.entries === 0) return [];
+  const { epoch, entries, tokens } = event.output;
+  return [{ kind: 'truncation', epoch, entries, tokens }];
+}
+
+function turnNews(before: ConversationState, state: ConversationState): TurnNews | undefined {
+  const { identity, settings } = state;
+  const of = (number: number): TurnNews => ({
+    turnId: turnId(number),
+    agent: identity.agent,
+    model: settings?.model ?? null,
+    life: identity.life,
+  });
+  const ended = state.turnsEnded > before.turnsEnded ? newest(before.ended, state.ended) : undefined;
+  if (ended) return { ...of(ended.number), ended: endOf(ended) };
+  return state.turn && state.turn.number !== before.turn?.number ? of(state.turn.number) : undefined;
+}
+
+function endOf({ stopReason, usage, toolCalls, error }: EndedTurn): NonNullable<TurnNews['ended']> {
+  return { stopReason, usage, toolCalls, ...(error && { error: error.type }) };
+}
+
+function newest<T>(before: readonly T[] | undefined, after: readonly T[] | undefined): T | undefined {
+  const last = after?.[after.length - 1];
+  return last === before?.[before.length - 1] ? undefined : last;
+}

@@ -1,0 +1,243 @@
+/** What a conversation shows of itself: pure projections of its state. */
+import { planned, queuedId } from '../stepping/control.js';
+import { budgetOf } from '../turn/budget.js';
+import { compactsAt, isChangingContext } from '../context/compaction.js';
+import { runningChildren } from '../turn/delegation.js';
+import { approvalsOf, nextWait } from '../turn/waiting.js';
+import type { ContextIndex, ControlStatus, ControlView, Phase, QueuedEvent, Status, TurnResult } from '../protocol/contract.js';
+import type { JsonValue } from '../../records/message.js';
+import { isRunning } from '../lifecycle.js';
+import { waitsForOrigin } from '../lineage/lineage.js';
+import { owesNothingToStore } from '../outbox/outbox.js';
+import { countSlots } from '../../records/slots.js';
+import { queuedCount } from '../inbox/spill.js';
+import { countMessages } from '../context/window.js';
+import type { QueueItem } from '../state/queue-state.js';
+import type { ConversationState } from '../state.js';
+import { isRunningTool } from '../turn/turn-access.js';
+import { turnId, turnNumber } from '../../records/turn-id.js';
+import type { EndedTurn } from '../state/turn-state.js';
+import { NO_USAGE } from '../../records/usage.js';
+
+export function statusOf(state: ConversationState, historyEvents: number): Status {
+  const { title, session, epoch } = state;
+  const waitingFor = waitsForOrigin(state) ?? waitingOf(state);
+  const origin = state.lineage?.origin;
+  return {
+    phase: phaseOf(state),
+    ...(waitingFor === undefined ? {} : { waitingFor }),
+    session,
+    turn: state.latestTurn,
+    turns: state.turnsEnded,
+    epoch,
+    mode: state.control?.mode ?? 'auto',
+    stepLock: state.control?.lock?.id ?? null,
+    pausedBy: state.control?.pausedBy ?? null,
+    nextStep: state.control?.mode === 'stepping' ? (planned(state)?.words ?? null) : null,
+    queued: queuedCount(state.queue),
+    context: {
+      tokens: state.contextTokens,
+      budget: state.settings?.contextBudget ?? 0,
+      chunks: countSlots(state.context) + (state.memory.base === null ? 0 : 1),
+      prefixHash: state.memory.prefix.hash,
+      prefixChanges: state.memory.prefix.changes,
+      prefixCause: state.memory.prefix.cause,
+      compactions: state.memory.compactions,
+    },
+    window: {
+      since: state.window.since,
+      messages: countMessages(state.window.turns),
+      limit: state.settings?.memory.window ?? null,
+      consolidating: [state.window.pending, ...(state.window.ending?.awaited ?? [])].filter((one) => one?.outcome === null).length,
+      owed: state.window.owed.length,
+    },
+    pendingApprovals: approvalsOf(state).length,
+    budget: Object.keys(budgetOf(state)).length > 0 ? budgetOf(state) : null,
+    usage: state.usage,
+    historyEvents,
+    ...(state.appEvents && {
+      appEvents: {
+        chunks: state.appEvents.chunks.length,
+        unreduced: state.appEvents.unreduced,
+        parkedCount: state.appEvents.parkedCount,
+        parked: state.appEvents.parked,
+      },
+    }),
+    agent: state.identity.agent,
+    scope: state.identity.scope,
+    model: state.settings?.model ?? state.modelOverride,
+    title,
+    life: state.identity.life,
+    ...(origin
+      ? { origin: { kind: origin.kind, conversation: origin.conversation, turn: state.lineage?.opened?.turn ?? origin.turn } }
+      : {}),
+    rejectedInputs: state.rejected,
+  };
+}
+
+/** Answer of `setMode` and `setBreakpoints`. */
+export function controlOf(state: ConversationState): ControlStatus {
+  const { control } = state;
+  return {
+    mode: control?.mode ?? 'auto',
+    stepLock: control?.lock?.id ?? null,
+    breakpoints: control?.breakpoints ?? {},
+    pausedBy: control?.pausedBy ?? null,
+    next: planned(state)?.words ?? null,
+  };
+}
+
+export function controlViewOf(state: ConversationState): ControlView {
+  const { turn, settings, control, memory } = state;
+  const { thresholds } = settings ?? {};
+  const call = turn?.doing.kind === 'model' ? turn.doing.call : undefined;
+  const calls = turn ? (turn.doing.kind === 'tools' ? turn.doing.calls : turn.doing.riding) : [];
+  return {
+    ...controlOf(state),
+    running: control?.lock?.words ?? null,
+    thresholds: thresholds
+      ? { soft: thresholds.soft, hard: thresholds.hard, truncation: thresholds.truncation, autoCompact: thresholds.autoCompact }
+      : null,
+    turn: turn && {
+      id: turnId(turn.number),
+      modelCall: call ? { id: call.id, inFlight: isRunning(state, 'model-step'), failures: call.failures } : null,
+      calls: calls.map(({ id, name, target, status }) => ({ id, name, target, status: isRunningTool(state, id) ? 'running' : status })),
+    },
+    leftOut: countSlots(memory.leftOut ?? []),
+  };
+}
+
+export function queueOf(state: ConversationState): QueuedEvent[] {
+  return state.queue.map((item) => ({ id: queuedId(item), event: queuedEvent(item), queuedAt: item.at }));
+}
+
+/** The query `context`: the system prompt, what the epoch stands on, and the messages, with what they take. */
+export function contextOf(state: ConversationState): ContextIndex {
+  const { memory, settings, contextTokens: total } = state;
+  const fixed = settings?.fixedTokens ?? 0;
+  const flow = Math.max(0, total - fixed - memory.baseTokens);
+  return {
+    epoch: state.epoch,
+    session: state.session,
+    budget: settings?.contextBudget ?? 0,
+    compactsAt: settings ? compactsAt(settings) : 0,
+    total,
+    ...(settings?.tokenizer !== undefined && { tokenizer: settings.tokenizer }),
+    reported: memory.reported,
+    compactions: memory.compactions,
+    canUndo: memory.before !== null,
+    chunks: [
+      { kind: 'SYSTEM', tokens: fixed },
+      ...(memory.base === null ? [] : [{ kind: 'MEMORY', tokens: memory.baseTokens, ref: memory.base } as const]),
+      ...(state.context.length === 0 ? [] : [{ kind: 'WORKING_FLOW', tokens: flow, slots: state.context } as const]),
+    ],
+  };
+}
+
+export function endedTurn(state: ConversationState, id: string): EndedTurn | undefined {
+  const number = turnNumber(id);
+  return state.ended.find((turn) => turn.number === number);
+}
+
+/** A turn that runs, or whose message waits in the queue. */
+export function isTurnOpen(state: ConversationState, id: string): boolean {
+  const number = turnNumber(id);
+  return state.turn?.number === number || state.queue.some((item) => isQueuedAs(item, number));
+}
+
+export function resultOf(ended: EndedTurn, text: string, textRef?: TurnResult['textRef']): TurnResult {
+  const { stopReason, usage, toolCalls, error, fits } = ended;
+  const payload = fits && !textRef ? dataIn(text) : undefined;
+  return {
+    turnId: turnId(ended.number),
+    text,
+    ...(textRef ? { textRef } : {}),
+    stopReason,
+    usage,
+    ...(payload === undefined ? {} : { payload }),
+    toolCalls,
+    ...(error ? { error } : {}),
+  };
+}
+
+/** It was found to fit before; a processor may have changed it since. */
+function dataIn(text: string): JsonValue | undefined {
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A result for someone who is not kept waiting for the turn itself. */
+export function promiseOf(id: string | null, stopReason: 'continues' | 'queued' | 'reset', text = ''): TurnResult {
+  return { turnId: id, text, stopReason, usage: NO_USAGE, toolCalls: 0 };
+}
+
+function phaseOf(state: ConversationState): Phase {
+  const { turn } = state;
+  if (state.control?.mode === 'stepping' && state.control.lock === null && planned(state)) return 'stepping';
+  if (!turn) {
+    if (state.queue[0]?.kind === 'reset' || isRunning(state, 'rewind')) return 'resetting';
+    if (isChangingContext(state)) return 'compacting';
+    if (state.retries['store'] && !owesNothingToStore(state)) return 'waiting-to-retry';
+    if (state.queue.length > 0) return 'thinking';
+    return state.closing === 'no' ? 'idle' : 'closing';
+  }
+  if (turn.doing.kind === 'tools') {
+    const runs = isRunning(state, 'run-tool');
+    if (!runs && approvalsOf(state).length > 0) return 'waiting-for-person';
+    return state.retries['store'] && !runs ? 'waiting-to-retry' : 'running-tools';
+  }
+  const { call } = turn.doing;
+  if (isRunning(state, 'model-step')) return 'thinking';
+  if (isChangingContext(state)) return 'compacting';
+  return state.retries[call.id] || state.retries['store'] ? 'waiting-to-retry' : 'thinking';
+}
+
+function waitingOf(state: ConversationState): string | undefined {
+  const call = state.turn?.doing.kind === 'model' ? state.turn.doing.call : undefined;
+  const { retries } = state;
+  const storeRetry = owesNothingToStore(state) ? undefined : retries['store'];
+  const retry = isRunning(state, 'model-step') ? undefined : ((call && retries[call.id]) ?? storeRetry);
+  const { ending } = state.window;
+  const evictRetry = isRunning(state, 'evict') ? undefined : retries['evict'];
+  if (evictRetry && !retry && !state.turn) {
+    const { failure, until } = evictRetry;
+    return `${failure.type}: ${failure.message}; trying again at ${new Date(until).toISOString()}`;
+  }
+  if (ending && !state.turn && !retry) {
+    return `memory:${state.identity.scope} to consolidate this session; not waited for after ${new Date(ending.until).toISOString()}`;
+  }
+  if (!retry) return waitInWords(state);
+  return `${retry.failure.type}: ${retry.failure.message}; trying again at ${new Date(retry.until).toISOString()}`;
+}
+
+function waitInWords(state: ConversationState): string | undefined {
+  const next = state.control?.mode === 'stepping' && state.control.lock === null ? planned(state) : undefined;
+  if (next) return `a step: ${next.words}${state.control?.pausedBy ? ` (stopped by ${state.control.pausedBy})` : ''}`;
+  const [first, ...more] = approvalsOf(state);
+  if (first) {
+    const what = first.kind === 'question' ? 'an answer to' : 'leave for';
+    const others = more.length === 0 ? '' : ` and ${more.length} more`;
+    return `a person: ${what} ${first.tool}${first.target === '' ? '' : ` (${first.target})`}${others}; until ${new Date(first.expiresAt).toISOString()}`;
+  }
+  const wait = nextWait(state);
+  if (wait) return `${wait.why}: ${new Date(wait.until).toISOString()}`;
+  const [child] = runningChildren(state);
+  return child === undefined ? undefined : `the sub-agent ${child}`;
+}
+
+/** Of spilled messages only the bounds are known; one in between that ended is remembered as ended, or was asked for too late. */
+function isQueuedAs(item: QueueItem, turn: number): boolean {
+  if (item.kind === 'spilled') return item.turns[0] <= turn && turn <= item.turns[1];
+  return item.kind === 'message' && item.turn === turn;
+}
+
+function queuedEvent(item: QueueItem): QueuedEvent['event'] {
+  if (item.kind === 'spilled') return { kind: 'more', count: countSlots(item.slots) };
+  if (item.kind === 'app') return { kind: 'app', type: item.type, id: item.id };
+  if (item.kind === 'reset') return { kind: 'reset', resetId: item.resetIds[0] ?? '' };
+  const { messageId, turn, bytes, delivery } = item;
+  return { kind: 'message', messageId, turnId: turnId(turn), bytes, delivery };
+}

@@ -1,0 +1,133 @@
+/**
+ * Whoever the settings name hears that a person is waited for: a program of the worker's machine, an address, or both.
+ *
+ * What is told holds words of a model. The program gets them on stdin, never as arguments and never through a shell, and of our
+ * environment only what is listed here. Failures name the setting, not its value: an address may be a secret.
+ */
+import { spawn } from 'node:child_process';
+import type { Notice, Notify } from '../activities/notify.js';
+
+export interface NotifySettings {
+  /** Absolute path. */
+  readonly command?: string;
+  readonly url?: string;
+  /** All that the program sees of the environment. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Milliseconds; tests shorten them. */
+  readonly commandMs?: number;
+  readonly urlMs?: number;
+}
+
+const COMMAND_MS = 10_000;
+const URL_MS = 5_000;
+const REMEMBERED = 1_000;
+
+interface Channel {
+  readonly name: 'PERDURA_NOTIFY_COMMAND' | 'PERDURA_NOTIFY_URL';
+  readonly tell: (body: string, signal: AbortSignal) => Promise<void>;
+}
+
+/** Undefined where nobody is to be told. */
+export function createNotify(settings: NotifySettings): Notify | undefined {
+  const { command, url } = settings;
+  const channels: Channel[] = [
+    ...(command === undefined ? [] : [{ name: 'PERDURA_NOTIFY_COMMAND', tell: toProgram(command, settings) } as const]),
+    ...(url === undefined ? [] : [{ name: 'PERDURA_NOTIFY_URL', tell: toAddress(url, settings) } as const]),
+  ];
+  if (channels.length === 0) return undefined;
+  // Where one of two fails all is tried again: the other does not hear it twice.
+  const told = new Set<string>();
+  return async (notices, signal) => {
+    const body = JSON.stringify({ notices });
+    const failures = await Promise.all(
+      channels.map(async ({ name, tell }): Promise<string[]> => {
+        const key = `${name} ${notices.map(keyOf).join(' ')}`;
+        if (told.has(key)) return [];
+        try {
+          await tell(body, signal);
+        } catch (error) {
+          return [`${name}: ${error instanceof Error ? error.message : String(error)}`];
+        }
+        told.add(key);
+        for (const oldest of told) if (told.size > REMEMBERED) told.delete(oldest);
+        return [];
+      }),
+    );
+    const failed = failures.flat();
+    if (failed.length > 0) throw new Error(`cannot tell that a person is waited for by ${failed.join('; ')}`);
+  };
+}
+
+function keyOf({ conversation, callId, expiresAt }: Notice): string {
+  return `${conversation} ${callId} ${expiresAt}`;
+}
+
+/** In a process group of its own: at the limit its children go with it. */
+function toProgram(command: string, { environment = {}, commandMs = COMMAND_MS }: NotifySettings): Channel['tell'] {
+  return (body, signal) =>
+    new Promise((resolve, reject) => {
+      const child = spawn(command, [], { env: { ...environment }, stdio: ['pipe', 'ignore', 'ignore'], detached: true, shell: false });
+      const kill = (): void => {
+        try {
+          if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+        } catch {
+          // It has ended just now.
+        }
+      };
+      const give = (why: string): void => {
+        kill();
+        reject(new Error(why));
+      };
+      const onAbort = (): void => give('stopped');
+      const timer = setTimeout(() => give(`the program did not end within ${commandMs} ms and was killed`), commandMs);
+      signal.addEventListener('abort', onAbort, { once: true });
+      const settle = (): void => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', onAbort);
+      };
+      child.on('error', (error) => {
+        settle();
+        reject(new Error(`the program cannot be run (${codeOf(error)})`));
+      });
+      child.on('exit', (code, killed) => {
+        settle();
+        if (code === 0) resolve();
+        else reject(new Error(code === null ? `the program was ended by ${killed ?? 'a signal'}` : `the program ended with code ${code}`));
+      });
+      // Who does not read what is told need not.
+      child.stdin.on('error', () => undefined);
+      child.stdin.end(body);
+      if (signal.aborted) onAbort();
+    });
+}
+
+function toAddress(url: string, { urlMs = URL_MS }: NotifySettings): Channel['tell'] {
+  return async (body, signal) => {
+    const limit = AbortSignal.timeout(urlMs);
+    let status: number;
+    try {
+      const response = await fetch(url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body,
+        redirect: 'manual',
+        signal: AbortSignal.any([signal, limit]),
+      });
+      ({ status } = response);
+      await response.body?.cancel();
+    } catch (error) {
+      throw new Error(limit.aborted ? `no answer within ${urlMs} ms` : `it cannot be reached (${codeOf(error)})`);
+    }
+    if (status >= 300 && status < 400) throw new Error(`it answered ${status}, and redirects are not followed`);
+    if (status >= 400) throw new Error(`it answered ${status}`);
+  };
+}
+
+/** Words of errors may hold the address. */
+function codeOf(error: unknown): string {
+  for (let at = error; typeof at === 'object' && at !== null; at = (at as { readonly cause?: unknown }).cause) {
+    const { code } = at as { readonly code?: unknown };
+    if (typeof code === 'string') return code;
+  }
+  return 'failed';
+}

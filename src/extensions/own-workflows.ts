@@ -1,0 +1,111 @@
+/**
+ * Workflows of one's own (seed 004, reducers of the application): an entry that exports what `createConversation` makes, bundled when the
+ * worker starts. Every fault is told before anything runs by it: a conversation must not find out half-way.
+ */
+import { createHash } from 'node:crypto';
+import { statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { createContext, Script } from 'node:vm';
+import { bundleWorkflowCode } from '@temporalio/worker';
+import { ConfigError } from '../config.js';
+import { bundleOptions } from '../workflow-bundle-options.js';
+
+/** What an entry has to export, and where the last two come from. */
+const EXPORTS = ['conversation', 'memory', 'memoryCare'] as const;
+const EVALUATION_MS = 10_000;
+const REASON_CHARACTERS = 2_000;
+
+export interface OwnWorkflows {
+  readonly code: string;
+  /** Of the code: two workers with different reducers are told apart in every history. */
+  readonly hash: string;
+}
+
+export interface BundleLog {
+  readonly warn: (message: string) => void;
+}
+
+/** `entry` as the setting says it, from `cwd`. Throws `ConfigError`, which says what to change. */
+export async function bundleOwnWorkflows(entry: string, { cwd, log }: { cwd: string; log: BundleLog }): Promise<OwnWorkflows> {
+  const file = resolve(cwd, entry);
+  const refuse = (what: string, cause?: unknown): ConfigError => new ConfigError(`workflows: ${file} ${what}`, { cause });
+  if (!isFile(file)) throw refuse('is not there, or is no file: name the entry that exports your conversation, with its extension');
+  const said: string[] = [];
+  const { code } = await bundleWorkflowCode({
+    ...bundleOptions(),
+    workflowsPath: file,
+    logger: listener(said),
+    webpackConfigHook: (config) => ({ ...config, resolve: { ...config.resolve, modules: modulesOf(config.resolve?.modules) } }),
+  }).catch((cause: unknown) => {
+    throw refuse(`cannot be bundled: ${inBrief([...said, messageOf(cause)])}`, cause);
+  });
+  for (const warning of said) log.warn(`workflows: ${inBrief([warning])}`);
+  const exported = exportsOf(code, (cause) => refuse(`cannot be loaded as a workflow: ${inBrief([messageOf(cause)])}`, cause));
+  const missing = EXPORTS.filter((name) => typeof exported[name] !== 'function');
+  if (missing.length > 0) throw refuse(`does not export ${missing.join(', ')}: ${HOW}`);
+  // Its source map names files by where this machine has them.
+  const plain = code.replace(/\/\/# sourceMappingURL=.*/, '');
+  return { code, hash: createHash('sha256').update(plain).digest('hex').slice(0, 8) };
+}
+
+const HOW =
+  "write `export { memory, memoryCare } from 'perdura/workflows'` and `export const conversation = createConversation({ reducers: { … } })`";
+
+/** The bundle's own exports, from a context as bare as the sandbox. Nothing of a workflow runs: only what its modules do when loaded. */
+function exportsOf(code: string, refused: (cause: unknown) => ConfigError): Readonly<Record<string, unknown>> {
+  const context = createContext({ __webpack_module_cache__: {}, ...SANDBOX_GLOBALS });
+  try {
+    new Script(code, { filename: 'workflow-bundle.js' }).runInContext(context, { timeout: EVALUATION_MS });
+    const load = new Script('__TEMPORAL__.importWorkflows()');
+    return load.runInContext(context, { timeout: EVALUATION_MS }) as Readonly<Record<string, unknown>>;
+  } catch (cause) {
+    throw refused(cause);
+  }
+}
+
+/** What Temporal's sandbox gives to workflows beyond the language (its `injectGlobals`). */
+const SANDBOX_GLOBALS = {
+  AsyncLocalStorage: class {},
+  URL,
+  URLSearchParams,
+  TextEncoder,
+  TextDecoder,
+  AbortController,
+  AbortSignal,
+  assert: Object.assign(() => undefined, { AssertionError: Error }),
+  console,
+};
+
+/** Ours last: a project whose packages are not hoisted finds Temporal's through us. */
+function modulesOf(before: readonly string[] = ['node_modules']): string[] {
+  return [...before, ...(require.resolve.paths('@temporalio/workflow') ?? [])];
+}
+
+function isFile(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+}
+
+function inBrief(lines: readonly string[]): string {
+  return lines
+    .map((line) => {
+      // Webpack paints its words, and says at length what went well before what did not.
+      const plain = line.replace(/\x1b\[[0-9;]*m/g, '').replace(/^\s+at .*$/gm, '');
+      return plain.slice(Math.max(0, plain.indexOf('ERROR in')));
+    })
+    .join('; ')
+    .replace(/\s+/g, ' ')
+    .trim()
+    .slice(0, REASON_CHARACTERS);
+}
+
+function messageOf(cause: unknown): string {
+  return typeof cause === 'object' && cause !== null && 'message' in cause ? String(cause.message) : String(cause);
+}
+
+/** The bundler's own words, for the error; its progress is nobody's business. */
+function listener(said: string[]): NonNullable<Parameters<typeof bundleWorkflowCode>[0]['logger']> {
+  const quiet = (): void => undefined;
+  const keep = (message: string): void => void said.push(message);
+  const log = (level: string, message: string): void => (level === 'WARN' || level === 'ERROR' ? keep(message) : undefined);
+  return { log, trace: quiet, debug: quiet, info: quiet, warn: keep, error: keep };
+}

@@ -1,0 +1,267 @@
+/**
+ * One's own code (design section 6): what `createWorker` takes, and the same object from `perdura.config.ts|js|mjs|cjs` for the
+ * CLI. Every fault is named by where it stands: file and field.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import Module, { createRequire } from 'node:module';
+import { dirname, join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { z } from 'zod';
+import { ConfigError } from '../config.js';
+import type { CompactionPlugins } from '../memory/channel/compaction-plugin.js';
+import { COMPACTOR_NAME, WORKING_FLOW_COMPACTOR, type Compactor } from '../memory/compaction/compactor.js';
+import { checkProcessors, type Processor, type Processors } from '../memory/processors.js';
+import type { ModelHook } from '../models/hooks.js';
+import type { Model } from '../models/model.js';
+import type { Observer } from '../telemetry/observer.js';
+import { builtinTools } from '../tools/builtin/index.js';
+import { mcpConfigSchema, toServers, type McpServer } from '../tools/mcp/server-config.js';
+import { listIssues } from '../tools/schema-issues.js';
+import type { Tool } from '../tools/tool.js';
+
+export type { Observed, Observer } from '../telemetry/observer.js';
+
+export interface OwnCode {
+  /** Beside the built-in ones; made with `defineTool`. */
+  readonly tools?: readonly Tool[];
+  /** By the name that stands before the slash in `provider/model`. */
+  readonly providers?: Readonly<Record<string, Model>>;
+  readonly observers?: readonly Observer[];
+  /** What is done to texts before they are remembered and before a model sees them. */
+  readonly processors?: Processors;
+  /** They look on at each model call. */
+  readonly hooks?: readonly ModelHook[];
+  /** Beside `WorkingFlowCompactor`; an agent.json names one as `context.compactor`. */
+  readonly compactors?: readonly Compactor[];
+  /** Entry of workflows of one's own, from the working directory: exports `conversation` with one's reducers, `memory` and `memoryCare`. */
+  readonly workflows?: string;
+  /** MCP servers of all agents, as `mcp.json` in an agent's folder has them; relative folders are from the working directory. */
+  readonly mcpServers?: z.input<typeof mcpConfigSchema>['mcpServers'];
+  /** By tool: what stands for its long results once the model has seen them. */
+  readonly compactionPlugins?: CompactionPlugins;
+  /** Folder of agents, in place of PERDURA_AGENTS_DIR; from the working directory. */
+  readonly agentsDir?: string;
+}
+
+/** How a model without tools may write its calls. */
+const TEXT_TOOLS: readonly unknown[] = [undefined, 'xml', 'json'];
+
+const KNOWN = [
+  'tools',
+  'providers',
+  'observers',
+  'processors',
+  'hooks',
+  'mcpServers',
+  'compactionPlugins',
+  'agentsDir',
+  'compactors',
+  'workflows',
+];
+const BUILTIN_PROVIDERS = ['anthropic', 'openai', 'openai-responses', 'gemini', 'ollama', 'offline'];
+const NAMES = ['ts', 'js', 'mjs', 'cjs'].map((extension) => `perdura.config.${extension}`);
+
+/** Undefined where there is none. Throws `ConfigError` for two of them: nobody could say which one counts. */
+export function findUserConfig(cwd: string): string | undefined {
+  const found = NAMES.filter((name) => existsSync(join(cwd, name)));
+  if (found.length > 1) throw new ConfigError(`there are ${found.join(' and ')} in ${cwd}: keep one of them`);
+  return found[0] === undefined ? undefined : join(cwd, found[0]);
+}
+
+/** What the folder's `perdura.config.*` exports as default; nothing where there is no such file. Throws `ConfigError`. */
+export async function loadUserConfig(cwd: string): Promise<OwnCode> {
+  const file = findUserConfig(cwd);
+  if (file === undefined) return {};
+  const exported = await importFile(file).catch((cause: unknown) => {
+    const hint = file.endsWith('.js') && cause instanceof SyntaxError ? ' (if it uses import and export, name it perdura.config.mjs)' : '';
+    throw new ConfigError(`cannot load ${file}: ${cause instanceof Error ? cause.message : String(cause)}${hint}`, { cause });
+  });
+  const own = defaultOf(exported);
+  if (own === undefined) throw new ConfigError(`${file} has no default export: write \`export default { tools: […] }\``);
+  if (isRecord(own) && 'config' in own) {
+    throw new ConfigError(`${file}: "config" is for createWorker; here settings stand in the environment or in .env`);
+  }
+  return checkOwnCode(own, file);
+}
+
+/** `from`: who asks, for the message. Throws `ConfigError`. */
+export function checkOwnCode(own: unknown, from: string): OwnCode {
+  const refuse = (what: string): never => {
+    throw new ConfigError(`${from}: ${what}`);
+  };
+  if (!isRecord(own)) return refuse(`expected an object such as { tools: […] }, got ${kindOf(own)}`);
+  for (const name of Object.keys(own)) {
+    if (name === 'reducers')
+      refuse('"reducers" run inside the workflow: hand them to createConversation in an entry of your own, and name it as "workflows"');
+    if (!KNOWN.includes(name)) refuse(`there is no option "${name}"; there are: ${KNOWN.join(', ')}`);
+  }
+  const { tools, providers, observers, processors, hooks, mcpServers, compactionPlugins, agentsDir, compactors, workflows } = own;
+  for (const [i, tool] of listOf(tools, 'tools', refuse).entries()) {
+    if (!isTool(tool)) refuse(`tools[${i}] is no tool: make it with defineTool`);
+    const { name } = tool as Tool;
+    if (builtinTools.some((builtin) => builtin.name === name))
+      refuse(`tools[${i}] is named ${name}, as a built-in tool is: give yours another name`);
+    const first = (tools as Tool[]).findIndex((other) => other.name === name);
+    if (first !== i) refuse(`tools[${first}] and tools[${i}] are both named ${name}: a model could not tell them apart`);
+  }
+  if (providers !== undefined && !isRecord(providers))
+    refuse(`"providers" must be an object from name to model, and is ${kindOf(providers)}`);
+  for (const [name, model] of Object.entries(providers ?? {})) {
+    if (!/^[a-z0-9][a-z0-9-]*$/.test(name))
+      refuse(`providers.${name}: a name has lower-case letters, digits and "-", as it stands before the slash in provider/model`);
+    if (BUILTIN_PROVIDERS.includes(name)) refuse(`providers.${name}: that one is built in: give yours another name`);
+    if (!isRecord(model) || typeof model['stream'] !== 'function') refuse(`providers.${name} is no model: it needs a function "stream"`);
+    if (!TEXT_TOOLS.includes(model['textTools']))
+      refuse(`providers.${name}.textTools must be "xml" or "json", and is absent where the model has tools`);
+  }
+  for (const [i, observer] of listOf(observers, 'observers', refuse).entries()) {
+    if (typeof observer !== 'function') refuse(`observers[${i}] must be a function, and is ${kindOf(observer)}`);
+  }
+  checkOwnProcessors(processors, refuse);
+  for (const [i, hook] of listOf(hooks, 'hooks', refuse).entries()) {
+    const isOne = isRecord(hook) && typeof hook['name'] === 'string';
+    if (!isOne || !['beforeInvoke', 'afterInvoke'].some((side) => typeof hook[side] === 'function')) {
+      refuse(`hooks[${i}] is no hook: it needs a name, and a function beforeInvoke or afterInvoke`);
+    }
+  }
+  const servers = mcpConfigSchema.safeParse({ mcpServers });
+  if (!servers.success) refuse(listIssues(servers.error.issues).join('; '));
+  checkCompactionPlugins(compactionPlugins, refuse);
+  if (agentsDir !== undefined && (typeof agentsDir !== 'string' || agentsDir === ''))
+    refuse(`"agentsDir" must be a path, and is ${kindOf(agentsDir)}`);
+  checkOwnCompactors(compactors, refuse);
+  if (workflows !== undefined && (typeof workflows !== 'string' || workflows === ''))
+    refuse(`"workflows" must be the path of a file, and is ${kindOf(workflows)}`);
+  return own as OwnCode;
+}
+
+function checkOwnCompactors(compactors: unknown, refuse: (what: string) => never): void {
+  const list = listOf(compactors, 'compactors', refuse);
+  const names = list.map((one, i) => {
+    const name = isRecord(one) ? one['name'] : undefined;
+    if (!isRecord(one) || typeof name !== 'string' || typeof one['compact'] !== 'function')
+      return refuse(`compactors[${i}] is no compactor: it needs a name and a function compact`);
+    if (!COMPACTOR_NAME.test(name)) return refuse(`compactors[${i}].name must match ${COMPACTOR_NAME.source}`);
+    return name === WORKING_FLOW_COMPACTOR ? refuse(`compactors[${i}] is named ${name}, as the default is: give yours another name`) : name;
+  });
+  const twice = names.findIndex((name, i) => names.indexOf(name) !== i);
+  if (twice !== -1) refuse(`compactors[${twice}] is named ${names[twice]}, as another is`);
+}
+
+/** MCP servers of all agents. */
+export function sharedServers({ mcpServers }: OwnCode, cwd: string): readonly McpServer[] {
+  return toServers(mcpConfigSchema.parse({ mcpServers }), cwd);
+}
+
+function checkCompactionPlugins(plugins: unknown, refuse: (what: string) => never): void {
+  if (plugins === undefined) return;
+  if (!isRecord(plugins))
+    return refuse(`"compactionPlugins" must be an object from the name of a tool to a plugin, and is ${kindOf(plugins)}`);
+  for (const [tool, plugin] of Object.entries(plugins)) {
+    if (!isRecord(plugin) || typeof plugin['compact'] !== 'function') {
+      refuse(`compactionPlugins.${tool} is no plugin: it needs a function compact(result, action, context)`);
+    }
+  }
+}
+
+function checkOwnProcessors(processors: unknown, refuse: (what: string) => never): void {
+  if (processors === undefined) return;
+  if (!isRecord(processors)) return refuse(`"processors" must be { input?: […], toolResult?: […] }, and is ${kindOf(processors)}`);
+  for (const name of Object.keys(processors)) {
+    if (name !== 'input' && name !== 'toolResult') refuse(`there is no pipeline processors.${name}; there are: input, toolResult`);
+    const list = listOf(processors[name], `processors.${name}`, refuse);
+    for (const [i, one] of list.entries()) {
+      if (!isRecord(one) || typeof one['name'] !== 'string' || typeof one['order'] !== 'number' || typeof one['process'] !== 'function') {
+        refuse(`processors.${name}[${i}] is no processor: it needs a name, an order and a function process`);
+      }
+    }
+    try {
+      checkProcessors(list as readonly Processor<never>[]);
+    } catch (error) {
+      refuse(`processors.${name}: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+}
+
+function listOf(value: unknown, name: string, refuse: (what: string) => never): readonly unknown[] {
+  if (value === undefined) return [];
+  return Array.isArray(value) ? (value as unknown[]) : refuse(`"${name}" must be an array, and is ${kindOf(value)}`);
+}
+
+function isTool(value: unknown): value is Tool {
+  return (
+    isRecord(value) &&
+    typeof value['name'] === 'string' &&
+    typeof value['description'] === 'string' &&
+    isRecord(value['inputSchema']) &&
+    isRecord(value['policy']) &&
+    typeof value['run'] === 'function'
+  );
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'an array';
+  return typeof value === 'object' ? 'an object' : value === '' ? 'empty' : `a ${typeof value}`;
+}
+
+/** A CommonJS module that was written as an ES module has its default one level deeper. */
+function defaultOf(exported: unknown): unknown {
+  if (!isRecord(exported)) return undefined;
+  const found = exported['default'];
+  return isRecord(found) && found['__esModule'] === true ? found['default'] : found;
+}
+
+function importFile(file: string): Promise<unknown> {
+  return file.endsWith('.ts') ? importTypeScript(file) : import(pathToFileURL(file).href);
+}
+
+/** What `require` uses and Node does not document: how files are read and how names become files. */
+interface Loader {
+  readonly _extensions: Record<string, ((module: Compiling, file: string) => void) | undefined>;
+  _resolveFilename(request: string, parent: { readonly filename?: string } | undefined, ...rest: unknown[]): string;
+}
+
+interface Compiling {
+  _compile(code: string, file: string): void;
+}
+
+/** Transpiled in memory, types unchecked; so are the `.ts` files that it imports, also as `./x.js`. */
+async function importTypeScript(file: string): Promise<unknown> {
+  const { transformSync } = await import('@swc/core');
+  const loader = Module as unknown as Loader;
+  const { _resolveFilename: resolveFilename } = loader;
+  const before = loader._extensions['.ts'];
+  loader._extensions['.ts'] = (module, filename) => {
+    const { code } = transformSync(readFileSync(filename, 'utf8'), {
+      filename,
+      swcrc: false,
+      configFile: false,
+      sourceMaps: 'inline',
+      jsc: { target: 'es2022', parser: { syntax: 'typescript', decorators: true } },
+      module: { type: 'commonjs' },
+    });
+    module._compile(code, filename);
+  };
+  loader._resolveFilename = (request, parent, ...rest) => {
+    const source = request.startsWith('.') && parent?.filename?.endsWith('.ts') ? typeScriptOf(request, parent.filename) : undefined;
+    return source ?? resolveFilename.call(loader, request, parent, ...rest);
+  };
+  try {
+    return { default: defaultOf({ default: createRequire(file)(file) }) };
+  } finally {
+    loader._resolveFilename = resolveFilename;
+    if (before) loader._extensions['.ts'] = before;
+    else delete loader._extensions['.ts'];
+  }
+}
+
+/** `./x.js` and `./x` next to a `.ts` file mean `./x.ts` when there is one. */
+function typeScriptOf(request: string, from: string): string | undefined {
+  const source = resolve(dirname(from), request.replace(/(\.js)?$/, '.ts'));
+  return request.endsWith('.ts') || !existsSync(source) ? undefined : source;
+}

@@ -1,0 +1,43 @@
+/** What compaction makes of older turns: their summary, what was learned, and what the conversation is for. */
+
+/** Kept with the episode, so that "why did it forget?" has an answer: the episode has the turns and the summary. */
+export interface CompactionRecord {
+  /** sha256, hex, of what it was made of: the messages, the goal, the open tasks, the progress and the facts known by then. */
+  readonly inputsHash: string;
+  /** `WorkingFlowCompactor`, or one of one's own. */
+  readonly compactor: string;
+  readonly method: 'model' | 'repaired' | 'rules' | 'compactor';
+  /** `provider/model` that was there to be asked. */
+  readonly model: string;
+  /** Why not the agent's own compactor, or not at the first try. */
+  readonly failure?: string;
+  /** Estimates of the messages before and after, the base with them. */
+  readonly tokensBefore: number;
+  readonly tokensAfter: number;
+}
+
+/** What the conversation is for; pinned, whatever else becomes memory (design section 4). */
+export interface Task {
+  readonly goal: string;
+  readonly openTasks: readonly string[];
+}
+
+/** As seed 000, section 21, names and writes them. */
+export interface Episode {
+  readonly id: string;
+  /** Epoch seconds. */
+  readonly ts: number;
+  readonly turn_ids: readonly string[];
+  readonly summary: string;
+  readonly tags: readonly string[];
+  readonly salience: number;
+}
+
+export interface Fact {
+  readonly id: string;
+  readonly ts: number;
+  readonly fact: string;
+  readonly tags: readonly string[];
+  readonly confidence: number;
+  readonly salience: number;
+}

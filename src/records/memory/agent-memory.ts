@@ -1,0 +1,141 @@
+/**
+ * The fourth channel's words (seed 003, "Memory Interface"): a store of contents beside the conversation, which the model reaches by
+ * tools alone. What lies in a store of ours is an `ItemRecord`; its content is a body, by reference.
+ */
+import { z } from 'zod';
+import type { JsonValue } from '../message.js';
+
+export const ITEM_TYPES = ['action_result', 'web_content', 'database_result', 'custom'] as const;
+export type MemoryItemType = (typeof ITEM_TYPES)[number];
+
+/** Their results are contents of the memory already, and are not stored again. */
+export const MEMORY_TOOLS: readonly string[] = ['store_in_memory', 'retrieve_from_memory', 'query_memory'];
+
+export const TRANSFORM_TYPES = ['full', 'excerpt', 'summary', 'first_n', 'last_n', 'filtered'] as const;
+
+/** How many a query answers with where it does not say. */
+export const DEFAULT_LIMIT = 10;
+export const MOST_FOUND = 50;
+
+export interface MemoryItemMetadata {
+  /** Name of the tool, or who stored it. */
+  readonly source: string;
+  readonly timestamp: Date;
+  /** Characters of the content as JSON, as the seed counts. */
+  readonly size: number;
+  readonly tags?: readonly string[];
+  /** Ids of other items. */
+  readonly relatedTo?: readonly string[];
+}
+
+export interface MemoryItemHead {
+  readonly id: string;
+  readonly type: MemoryItemType;
+  readonly metadata: MemoryItemMetadata;
+}
+
+export interface MemoryItem extends MemoryItemHead {
+  /** After a transform: what it has made of the content, as text. */
+  readonly content: JsonValue;
+}
+
+/** Before it has an id; what is left out of the metadata is filled in. */
+export interface NewMemoryItem {
+  /** Default: custom. */
+  readonly type?: MemoryItemType;
+  readonly content: JsonValue;
+  readonly metadata?: Partial<MemoryItemMetadata>;
+}
+
+export type TransformUnit = 'characters' | 'lines' | 'items';
+
+export interface MemoryTransform {
+  readonly type: (typeof TRANSFORM_TYPES)[number];
+  readonly params?: {
+    /** `excerpt`, `first_n`, `last_n`: how many. */
+    readonly n?: number;
+    /** How many are passed over first; for `last_n` from the end. */
+    readonly offset?: number;
+    readonly unit?: TransformUnit;
+    /** `filtered`: lines with this text, in upper or lower case. */
+    readonly match?: string;
+    /** `filtered`: what lies there in the content's JSON. */
+    readonly path?: string;
+    /** `summary`: what it is wanted for. */
+    readonly goal?: string;
+  };
+}
+
+export interface MemoryCriteria {
+  readonly type?: string;
+  readonly source?: string;
+  /** Items that have all of them. */
+  readonly tags?: readonly string[];
+  readonly timeRange?: { readonly start: Date; readonly end: Date };
+  /** Default 10, at most 50. */
+  readonly limit?: number;
+}
+
+/** By reference, so that it is small: contents are read from where they lie when it is restored. */
+export interface MemorySnapshot {
+  readonly v: 1;
+  readonly from: ItemPlace;
+  readonly items: readonly ItemRecord[];
+}
+
+/** Whose items: one session of one life of a conversation. */
+export interface ItemPlace {
+  readonly namespace: string;
+  readonly scope: string;
+  readonly conversation: string;
+  readonly life: string;
+  readonly session: number;
+}
+
+export interface AgentMemory {
+  /** Answers with the item's id. */
+  store(item: NewMemoryItem): Promise<string>;
+  /** Null where there is no such item. Throws TransformRefused for one that cannot be made. */
+  retrieve(id: string, transform?: MemoryTransform): Promise<MemoryItem | null>;
+  /** Newest first, never with their contents. */
+  query(criteria?: MemoryCriteria): Promise<MemoryItemHead[]>;
+  /** What is cleared does not come back by a repeated store. */
+  clear(): Promise<void>;
+  snapshot(): Promise<MemorySnapshot>;
+  /** Takes the snapshot's items in beside its own, under the ids that they have. Throws for another scope's. */
+  restore(snapshot: MemorySnapshot): Promise<void>;
+}
+
+/** A transform that this content does not have, in words for the model. */
+export class TransformRefused extends Error {
+  override readonly name = 'TransformRefused';
+}
+
+const texts = z.array(z.string());
+
+export const itemRecordSchema = z.object({
+  v: z.literal(1),
+  id: z.string().regex(/^mem_[A-Za-z0-9_]{1,64}$/),
+  session: z.int(),
+  type: z.enum(ITEM_TYPES),
+  /** Where its body lies; `json`: the body is JSON, else it is the text itself. */
+  content: z.object({ ref: z.string(), bytes: z.int(), json: z.boolean() }),
+  /** Epoch seconds. */
+  ts: z.number(),
+  source: z.string(),
+  size: z.int(),
+  tags: texts,
+  relatedTo: texts,
+});
+
+export type ItemRecord = Readonly<z.output<typeof itemRecordSchema>>;
+
+/** Newest first; of the same time by id. */
+export function byTime(a: ItemRecord, b: ItemRecord): number {
+  return b.ts - a.ts || (a.id < b.id ? 1 : a.id > b.id ? -1 : 0);
+}
+
+/** `a, b` as words. */
+export function splitAtCommas(text: JsonValue | undefined): string[] {
+  return typeof text === 'string' ? text.split(',').flatMap((word) => (word.trim() === '' ? [] : [word.trim()])) : [];
+}

@@ -1,0 +1,42 @@
+/**
+ * Entries as text, the same in every store. What cannot be read back is undefined, never an exception (S5), and counts as an
+ * empty slot: writing the entry again heals it.
+ */
+import type { Entry } from '../../records/message.js';
+
+const ROLES: readonly unknown[] = ['user', 'assistant', 'tool'];
+
+export function encodeEntry(entry: Entry): string {
+  return JSON.stringify(entry);
+}
+
+export function decodeEntry(text: string | null | undefined): Entry | undefined {
+  const value = decodeJson(text);
+  return isEntry(value) ? value : undefined;
+}
+
+/** Looks as deep as stores and traces rely on; the inside of a message is its writer's. */
+export function isEntry(value: unknown): value is Entry {
+  if (typeof value !== 'object' || value === null) return false;
+  const entry = value as { readonly [field in keyof Entry]?: unknown };
+  const message = entry.message as { readonly role?: unknown } | null | undefined;
+  return (
+    entry.v === 1 &&
+    Number.isSafeInteger(entry.slot) &&
+    typeof entry.turn === 'string' &&
+    typeof entry.seq === 'number' &&
+    typeof message === 'object' &&
+    message !== null &&
+    ROLES.includes(message.role)
+  );
+}
+
+/** JSON or undefined; JSON itself cannot say undefined, so the two never mix. */
+export function decodeJson(text: string | null | undefined): unknown {
+  if (text === null || text === undefined) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

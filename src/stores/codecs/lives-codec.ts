@@ -1,0 +1,47 @@
+/** Records of how lives stand on each other, as they lie in a store. What cannot be read counts as not there. */
+import { z } from 'zod';
+import type { Beginning, Cut } from '../../records/lives.js';
+import { decodeJson } from './entry-codec.js';
+
+const slot = z.number().int().nonnegative();
+const MOST_RANGES = 100_000;
+const ranges = z.array(z.tuple([slot, slot]).refine(([from, to]) => from <= to && to - from < 10_000_000)).max(MOST_RANGES);
+const name = z.string().min(1).max(300);
+
+const beginningSchema = z.object({
+  v: z.literal(1),
+  kind: z.enum(['fork', 'resume']),
+  of: z.object({ conversation: name, life: name }),
+  turn: z.number().int(),
+  shared: z.array(z.object({ conversation: name, life: name, scope: name, run: name.optional(), slots: ranges })).max(1_000),
+  archived: ranges,
+});
+
+const cutSchema = z.object({
+  v: z.literal(1),
+  id: name,
+  branch: z.number().int(),
+  to: z.number().int(),
+  begun: slot,
+  since: z.number(),
+  slot,
+  at: z.number(),
+  session: z.number().int(),
+  slots: ranges,
+});
+
+/** A life that shares entries of the one where this lies. */
+const forkSchema = z.object({ conversation: name, life: name, scope: name });
+export type Fork = z.output<typeof forkSchema>;
+
+export function decodeBeginning(text: string | null | undefined): Beginning | undefined {
+  return beginningSchema.safeParse(decodeJson(text)).data;
+}
+
+export function decodeCut(text: string | null | undefined): Cut | undefined {
+  return cutSchema.safeParse(decodeJson(text)).data;
+}
+
+export function decodeFork(text: string | null | undefined): Fork | undefined {
+  return forkSchema.safeParse(decodeJson(text)).data;
+}

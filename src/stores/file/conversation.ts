@@ -1,0 +1,193 @@
+/**
+ * One conversation's journal, held open as an index in memory.
+ *
+ * O1  A reader looks at the size of the journal first and folds what others have appended; nothing new costs one `stat`.
+ * O2  A writer holds the lock, folds, decides, appends one line, folds that line as any other process would, and waits for the disk:
+ *     the answer is what the journal says, not what the writer meant.
+ * O3  `raw_traces.jsonl` is derived: appended after the journal while that goes to the disk, not synced, and written anew whenever its
+ *     size is not that of the journal's traces (a worker died in between, a line is torn, a person edited it).
+ * O4  So is `raw_traces_archive.jsonl`, of the archived entries. It changes with an archiving or a restoring alone, and only then, and
+ *     at the first opening, is it looked at: recording and committing know nothing of it.
+ */
+import { statSync, type Stats } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import writeFileAtomic from 'write-file-atomic';
+import type { Entry } from '../../records/message.js';
+import { isForeign } from './errors.js';
+import type { FileHandles } from './handles.js';
+import { emptyIndex, foldLine, type JournalIndex, type JournalLine } from './journal.js';
+import { readNewLines, UNREAD } from './lines.js';
+import type { WithLock } from './lock.js';
+import { createTurns } from './turns.js';
+
+export interface OpenConversation {
+  /** Fresh, also when another process has written. */
+  read(): Promise<JournalIndex>;
+  /** Appends the line that `decide` returns, if any, and answers with the index after it. */
+  write(decide: (index: JournalIndex) => JournalLine | undefined): Promise<JournalIndex>;
+  /** Bytes of the journal, about what the index takes. */
+  size(): number;
+}
+
+export interface ConversationFiles {
+  readonly dir: string;
+  readonly handles: FileHandles;
+  readonly withLock: WithLock;
+  /** Folders whose name in their parent is known to be on the disk. */
+  readonly synced: Set<string>;
+  readonly traceLines?: (entry: Entry) => readonly string[];
+  readonly log?: (line: string) => void;
+}
+
+export function openConversation({ dir, handles, withLock, synced, traceLines, log }: ConversationFiles): OpenConversation {
+  const journal = join(dir, 'journal.jsonl');
+  const traces = join(dir, 'raw_traces.jsonl');
+  const archive = join(dir, 'raw_traces_archive.jsonl');
+  let index = emptyIndex();
+  let reading = UNREAD;
+  let traceBytes = 0;
+  /** Entries went from one trace file to the other since both were last written. */
+  let moved = false;
+  let checked = false;
+
+  const toTraceText = (entries: Iterable<Entry>): string =>
+    traceLines === undefined
+      ? ''
+      : Array.from(entries, (entry) =>
+          traceLines(entry)
+            .map((line) => `${line}\n`)
+            .join(''),
+        ).join('');
+
+  const toArchiveText = (): string => toTraceText([...index.archived].flatMap((slot) => index.entries.get(slot) ?? []));
+  const isActive = ({ slot }: Entry): boolean => !index.archived.has(slot);
+
+  /** Answers with the active traces that came with the line. */
+  function foldOne(line: string): string {
+    const { added, archived, restored } = foldLine(index, line);
+    const active = index.archived.size === 0 ? added : added.filter(isActive);
+    const text = toTraceText(active);
+    traceBytes += Buffer.byteLength(text);
+    if (archived.length > 0 || restored.length > 0 || active.length < added.length) {
+      moved = true;
+      traceBytes += Buffer.byteLength(toTraceText(restored)) - Buffer.byteLength(toTraceText(archived));
+    }
+    return text;
+  }
+
+  async function fold(): Promise<string> {
+    let added = '';
+    reading = await readNewLines(
+      journal,
+      reading,
+      (line) => (added += foldOne(line)),
+      () => {
+        index = emptyIndex();
+        traceBytes = 0;
+        moved = false;
+      },
+    );
+    return added;
+  }
+
+  async function append(line: string): Promise<void> {
+    const begins = reading.ino === 0;
+    const appended = await handles.append(journal, `${line}\n`, reading, { sync: true });
+    const follow = async (): Promise<void> => {
+      if (appended.reading === undefined) return followTraces(await fold());
+      reading = appended.reading;
+      return followTraces(foldOne(line));
+    };
+    await Promise.all([appended.synced, begins && syncUpwards(dir, synced), follow()]);
+  }
+
+  async function followArchive(): Promise<void> {
+    const text = toArchiveText();
+    if (sizeOf(archive) !== Buffer.byteLength(text)) await writeFileAtomic(archive, text, { fsync: false });
+  }
+
+  /** Never fails a write that the journal has: what is derived is derived again next time. */
+  async function followTraces(added: string): Promise<void> {
+    if (traceLines === undefined) return;
+    try {
+      if (moved) await followArchive();
+      const { ino, size } = statOf(traces) ?? UNREAD;
+      if (size === traceBytes - Buffer.byteLength(added) && !moved) {
+        if (added !== '') await handles.append(traces, added, { ino, end: size, size }, { sync: false });
+      } else if (moved || size !== traceBytes) {
+        await writeFileAtomic(traces, toTraceText([...index.entries.values()].filter(isActive)), { fsync: false });
+      }
+      moved = false;
+    } catch (error) {
+      log?.(`cannot bring ${traces} up to date: ${String(error)}; the next write to this conversation tries again`);
+    }
+  }
+
+  // Within a process waiting in line is cheaper than contending for the lock, and folds never overlap.
+  const inTurn = createTurns();
+  return {
+    size: () => reading.size,
+
+    read: () =>
+      inTurn(async () => {
+        try {
+          await fold();
+        } catch (error) {
+          if (!isForeign(error)) throw error;
+          return { ...emptyIndex(), skipped: 1 };
+        }
+        if (!checked && reading.ino !== 0 && traceLines !== undefined) {
+          moved &&= sizeOf(archive) !== Buffer.byteLength(toArchiveText());
+          if (moved || sizeOf(traces) !== traceBytes) {
+            await withLock(join(dir, 'lock'), async () => followTraces(await fold())).catch((error: unknown) =>
+              log?.(`cannot rebuild ${traces}: ${String(error)}; the next write to this conversation tries again`),
+            );
+          }
+          checked = true;
+        }
+        return index;
+      }),
+
+    write: (decide) =>
+      inTurn(() =>
+        withLock(join(dir, 'lock'), async () => {
+          await fold();
+          const line = decide(index);
+          if (line !== undefined) await append(JSON.stringify(line));
+          return index;
+        }),
+      ),
+  };
+}
+
+function statOf(path: string): Stats | undefined {
+  return statSync(path, { throwIfNoEntry: false });
+}
+
+function sizeOf(path: string): number {
+  return statOf(path)?.size ?? 0;
+}
+
+/**
+ * A new file survives a power cut only when the folders that name it are on the disk too: life, conversation, conversations, scope, agents.
+ * The upper ones hold many; they are remembered.
+ */
+async function syncUpwards(dir: string, synced: Set<string>): Promise<void> {
+  const folders: string[] = [];
+  for (let folder = dir; folders.length < 6; folder = dirname(folder)) {
+    folders.push(folder);
+    if (synced.has(folder)) break;
+  }
+  await Promise.all(folders.map(syncFolder));
+  for (const folder of folders.slice(2)) synced.add(folder);
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,47 @@
+/** The file system's failures in words: what was attempted, on what, what to do. */
+import { types } from 'node:util';
+import { DocumentRefused, StoreUnavailable } from '../store.js';
+
+const ADVICE: { readonly [code: string]: string } = {
+  ENOSPC: 'the disk is full: free space there',
+  EDQUOT: 'the disk quota is used up: free space there',
+  EACCES: 'it may not be accessed: see its owner and permissions',
+  EPERM: 'it may not be accessed: see its owner and permissions',
+  EROFS: 'the file system is read-only',
+  EISDIR: 'a directory lies where a file of ours belongs: move it away',
+  ENOTDIR: 'a file lies where a directory of ours belongs: move it away',
+  EMFILE: 'this process has too many files open: raise its limit',
+  EIO: 'the disk failed: see the system log',
+};
+
+export function toUnavailable(attempt: string, path: string, error: unknown): StoreUnavailable {
+  if (error instanceof StoreUnavailable) return error;
+  const reason = types.isNativeError(error) ? error.message : String(error);
+  const advice = ADVICE[codeOf(error) ?? ''] ?? 'the write may have been applied, and is safe to repeat';
+  return new StoreUnavailable(`cannot ${attempt} in ${path}: ${reason}; ${advice}`, { cause: error });
+}
+
+/** Runs what touches documents; what a person must see to (DocumentRefused) stays what it is. */
+export async function inDocumentWords<T>(path: string, attempt: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw error instanceof DocumentRefused ? error : toUnavailable(attempt, path, error);
+  }
+}
+
+export function codeOf(error: unknown): string | undefined {
+  // Not instanceof: Node's own errors may come from outside of the realm that our code runs in.
+  const code = types.isNativeError(error) ? (error as NodeJS.ErrnoException).code : undefined;
+  return typeof code === 'string' ? code : undefined;
+}
+
+/** There is no such file. */
+export function isAbsent(error: unknown): boolean {
+  return codeOf(error) === 'ENOENT';
+}
+
+/** Something else lies where a file of ours belongs. */
+export function isForeign(error: unknown): boolean {
+  return ['EISDIR', 'ENOTDIR', 'ELOOP'].includes(codeOf(error) ?? '');
+}

@@ -1,0 +1,293 @@
+/**
+ * The store in files, for one machine. Below `<dir>/agents/<scope>/conversations/<conversation>/<life>/` there are
+ *
+ *   journal.jsonl     the truth: one line per write (file-journal.ts)
+ *   raw_traces.jsonl, raw_traces_archive.jsonl
+ *                     derived from it, in the seed's format, for people and grep: the active ones, and the compacted ones
+ *   episodic.jsonl    summaries of what was compacted
+ *   bodies/           long texts by their SHA-256
+ *   lineage.jsonl, cuts.jsonl, forks.jsonl
+ *                     how it stands on other lives, and others on it (file-lives.ts)
+ *   feed.jsonl        live events, bounded, not synced
+ *   lock, *.lock      who writes just now (file-lock.ts)
+ *
+ * and in `<dir>/agents/<scope>/` what all its conversations share: semantic.jsonl, and MEMORY.md and HISTORY (file-documents.ts).
+ * What is accepted of the MCP servers of an agent is in `<dir>/pins/<agent>.jsonl`; `<dir>/locks/` has a file for each process that
+ * writes (file-lock.ts).
+ */
+import { constants } from 'node:fs';
+import { access, mkdir, statfs } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import type { Entry } from '../../records/message.js';
+import { countSlots, slotsOf } from '../../records/slots.js';
+import { createFileBodies } from './bodies.js';
+import { openConversation, type ConversationFiles, type OpenConversation } from './conversation.js';
+import { describeBatch } from '../describe-batch.js';
+import { createFileDocuments } from './documents.js';
+import { toUnavailable } from './errors.js';
+import { createFileEpisodes } from './episodes.js';
+import { createFileFacts } from './facts.js';
+import { createFileFeed } from './feed.js';
+import { createFileLives } from './lives.js';
+import { createFileCalls } from './calls.js';
+import { createFileHandles } from './handles.js';
+import { lineOf, outcomeOf, settlementOf } from './journal.js';
+import { createLocks } from './lock.js';
+import { conversationDir } from './paths.js';
+import { createFilePins } from './pins.js';
+import { withSharedEntries } from '../shared-entries.js';
+import { toRanges } from '../slot-ranges.js';
+import { byTime } from '../../records/memory/agent-memory.js';
+import type { ConversationKey, Effects, Entries, Feed, Items, LiveEvent, Store, Writes } from '../store.js';
+
+export interface FileStoreOptions {
+  readonly dir: string;
+  /** How an entry reads in `raw_traces.jsonl`; without it there is no such file. */
+  readonly traceLines?: (entry: Entry, key: ConversationKey) => readonly string[];
+  /** Live events kept per conversation, at least. */
+  readonly feedMaxLength?: number;
+  readonly log?: (line: string) => void;
+}
+
+/** How many conversations are kept open, and the bytes of their journals together, before the longest unused is let go. */
+const OPEN_CONVERSATIONS = 256;
+const OPEN_BYTES = 64 * 1024 * 1024;
+/** Weighing all of them costs more than a read. */
+const WEIGHED_EVERY = 32;
+
+type Open = (key: ConversationKey) => OpenConversation;
+
+export function createFileStore(options: FileStoreOptions): Store {
+  const dir = resolve(options.dir);
+  const calls = createFileCalls();
+  const handles = createFileHandles(calls);
+  const locks = createLocks(dir, calls);
+  const open = createOpenConversations(dir, { ...options, handles, withLock: locks.withLock });
+  const feed = createFileFeed(dir, { maxLength: options.feedMaxLength ?? 10_000, handles, withLock: locks.withLock });
+  const writes = createWrites(dir, open, feed);
+  const own = { entries: createEntries(dir, open, writes), bodies: createFileBodies(dir) };
+  const lives = createFileLives(dir, own.entries, handles);
+  return {
+    kind: 'file',
+    where: dir,
+    ...withSharedEntries(own, lives),
+    lives,
+    items: createItems(dir, open),
+    effects: createEffects(dir, open, writes, feed),
+    writes,
+    feed,
+    episodes: createFileEpisodes(dir),
+    facts: createFileFacts(dir),
+    documents: createFileDocuments(dir),
+    pins: createFilePins(dir),
+    check: () => checkDirectory(dir),
+    async close() {
+      await feed.close();
+      handles.close();
+      locks.close();
+    },
+  };
+}
+
+function createOpenConversations(
+  dir: string,
+  { traceLines, log, handles, withLock }: FileStoreOptions & Pick<ConversationFiles, 'handles' | 'withLock'>,
+): Open {
+  const byDir = new Map<string, OpenConversation>();
+  const synced = new Set<string>();
+  let opened = 0;
+
+  const letGo = (kept: string): void => {
+    let bytes = [...byDir.values()].reduce((sum, { size }) => sum + size(), 0);
+    for (const [oldest, { size }] of byDir) {
+      if ((bytes <= OPEN_BYTES && byDir.size <= OPEN_CONVERSATIONS) || oldest === kept) break;
+      bytes -= size();
+      byDir.delete(oldest);
+    }
+  };
+  return (key) => {
+    const path = conversationDir(dir, key);
+    const known = byDir.get(path);
+    const conversation =
+      known ??
+      openConversation({
+        dir: path,
+        handles,
+        withLock,
+        synced,
+        log,
+        ...(traceLines && { traceLines: (entry: Entry) => traceLines(entry, key) }),
+      });
+    // A Map keeps the order of insertion: the first is the longest unused.
+    byDir.delete(path);
+    byDir.set(path, conversation);
+    if (!known || ++opened % WEIGHED_EVERY === 0) letGo(path);
+    return conversation;
+  };
+}
+
+function createWrites(dir: string, open: Open, feed: Feed): Writes {
+  return {
+    async apply(key, batch) {
+      const index = await inWords(dir, key, `${describeBatch(batch)} of ${key.conversation}`, () =>
+        open(key).write((before) => lineOf(before, batch)),
+      );
+      publishBeside(feed, key, batch.publish);
+      return outcomeOf(index, batch);
+    },
+  };
+}
+
+/** Not waited for: watchers lose an event when the feed cannot be written, and the conversation nothing. */
+function publishBeside(feed: Feed, key: ConversationKey, events: readonly LiveEvent[] = []): void {
+  if (events.length > 0) feed.publish(key, events).catch(() => undefined);
+}
+
+function createEntries(dir: string, open: Open, writes: Writes): Entries {
+  return {
+    record: async (key, entries) => (entries.length === 0 ? [] : (await writes.apply(key, { record: entries })).recorded),
+
+    async append(key, entries) {
+      if (entries.length > 0) await writes.apply(key, { append: entries });
+    },
+
+    async read(key, slots) {
+      const { entries } = await inWords(dir, key, `read ${slots.length} entries of ${key.conversation}`, () => open(key).read());
+      return slots.map((slot) => entries.get(slot));
+    },
+
+    async page(key, after, limit) {
+      const { entries, last, skipped } = await inWords(dir, key, `read entries after slot ${after} of ${key.conversation}`, () =>
+        open(key).read(),
+      );
+      const found: Entry[] = [];
+      for (let slot = after + 1; slot <= Math.min(after + limit, last); slot += 1) {
+        const entry = entries.get(slot);
+        if (entry !== undefined) found.push(entry);
+      }
+      return { entries: found, last, skipped };
+    },
+
+    async archive(key, slots, move) {
+      await inWords(dir, key, `archive ${countSlots(slots)} entries of ${key.conversation}`, () =>
+        open(key).write((before) => {
+          const changesNothing = move === before.move && slotsOf(slots).every((slot) => before.archived.has(slot));
+          return move < before.move || changesNothing ? undefined : { v: 1, kind: 'archived', slots, move };
+        }),
+      );
+    },
+
+    async restore(key, slots, move) {
+      await inWords(dir, key, `restore ${countSlots(slots)} entries of ${key.conversation}`, () =>
+        open(key).write((before) => {
+          const changesNothing = move === before.move && !slotsOf(slots).some((slot) => before.archived.has(slot));
+          return move < before.move || changesNothing ? undefined : { v: 1, kind: 'restored', slots, move };
+        }),
+      );
+    },
+
+    async archived(key) {
+      const { archived } = await inWords(dir, key, `read what is archived of ${key.conversation}`, () => open(key).read());
+      return toRanges(archived);
+    },
+  };
+}
+
+function createItems(dir: string, open: Open): Items {
+  return {
+    async put(key, items) {
+      if (items.length === 0) return;
+      await inWords(dir, key, `store ${items.length} items of ${key.conversation}`, () =>
+        open(key).write((before) => {
+          const missing = items.filter(({ id }) => !before.items.has(id));
+          return missing.length === 0 ? undefined : { v: 1, kind: 'items', items: missing };
+        }),
+      );
+    },
+
+    async get(key, id) {
+      const { items } = await inWords(dir, key, `read item ${id} of ${key.conversation}`, () => open(key).read());
+      return items.get(id);
+    },
+
+    async list(key, { session } = {}) {
+      const { items, skipped } = await inWords(dir, key, `read the items of ${key.conversation}`, () => open(key).read());
+      const there = [...items.values()].flatMap((item) => item ?? []);
+      return { items: there.filter((item) => session === undefined || item.session === session).sort(byTime), skipped };
+    },
+
+    async remove(key, ids) {
+      if (ids.length === 0) return;
+      await inWords(dir, key, `remove ${ids.length} items of ${key.conversation}`, () =>
+        open(key).write(({ items }) =>
+          ids.every((id) => items.has(id) && items.get(id) === undefined) ? undefined : { v: 1, kind: 'items-removed', ids },
+        ),
+      );
+    },
+
+    async cite(key, callId, citation) {
+      await inWords(dir, key, `store what stands for the result of ${callId} of ${key.conversation}`, () =>
+        open(key).write(({ cited }) => (cited.has(callId) ? undefined : { v: 1, kind: 'cited', id: callId, citation })),
+      );
+    },
+
+    async citations(key, callIds) {
+      if (callIds.length === 0) return [];
+      const { cited } = await inWords(dir, key, `read what stands for results of ${key.conversation}`, () => open(key).read());
+      return callIds.map((id) => cited.get(id));
+    },
+  };
+}
+
+function createEffects(dir: string, open: Open, writes: Writes, feed: Feed): Effects {
+  return {
+    async reserve(key, claim, attempt) {
+      const { reservation } = await writes.apply(key, { reserve: { claim, attempt } });
+      return reservation ?? { status: 'conflict' };
+    },
+
+    async commit(key, claim, result, entries, { usage, items = [], publish } = {}) {
+      const { id, hash } = claim;
+      const index = await inWords(dir, key, `commit effect ${id} of ${key.conversation}`, () =>
+        open(key).write((before) => {
+          if (before.fenced.has(id)) return usage === undefined || before.paid.has(id) ? undefined : { v: 1, kind: 'paid', id, usage };
+          const reserved = before.reserved.get(id);
+          if (before.committed.has(id) || (reserved && reserved.hash !== hash)) return undefined;
+          return { v: 1, kind: 'committed', id, hash, result, entries, usage, ...(items.length > 0 && { items }) };
+        }),
+      );
+      const commitment = settlementOf(index, claim) ?? { status: 'conflict' };
+      if (commitment.status === 'committed') publishBeside(feed, key, publish);
+      return commitment;
+    },
+
+    fence: async (key, ids) => (ids.length === 0 ? [] : (await writes.apply(key, { fence: ids })).fenced),
+  };
+}
+
+async function inWords<T>(dir: string, key: ConversationKey, attempt: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw toUnavailable(attempt, conversationDir(dir, key), error);
+  }
+}
+
+/** By the magic numbers of Linux' statfs. */
+const NETWORK_FILE_SYSTEMS: ReadonlyMap<number, string> = new Map([
+  [0x6969, 'NFS'],
+  [0xff534d42, 'CIFS'],
+  [0xfe534d42, 'SMB2'],
+]);
+
+async function checkDirectory(dir: string): Promise<string[]> {
+  try {
+    await mkdir(join(dir, 'agents'), { recursive: true });
+    await access(join(dir, 'agents'), constants.R_OK | constants.W_OK);
+    const network = NETWORK_FILE_SYSTEMS.get((await statfs(dir)).type);
+    if (network === undefined) return [];
+    return [`${dir} lies on a network file system (${network}): the file store is for one machine and a local disk; use Redis (REDIS_URL)`];
+  } catch (error) {
+    throw toUnavailable('use the memory directory', dir, error);
+  }
+}

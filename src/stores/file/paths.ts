@@ -1,0 +1,36 @@
+/** Where the files of a conversation lie: `<dir>/agents/<scope>/conversations/<conversation>/<life>/`. */
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import type { ConversationKey, ScopeKey } from '../store.js';
+
+const LONGEST = 160;
+const PLAIN = /^[A-Za-z0-9_-][A-Za-z0-9._-]*$/;
+
+export function scopeDir(dir: string, { scope }: ScopeKey): string {
+  return join(dir, 'agents', toFileName(scope));
+}
+
+export function conversationsDir(dir: string, { scope }: Pick<ScopeKey, 'scope'>): string {
+  return join(dir, 'agents', toFileName(scope), 'conversations');
+}
+
+export function conversationDir(dir: string, key: ConversationKey): string {
+  return join(conversationsDir(dir, key), toFileName(key.conversation), toFileName(key.life));
+}
+
+/**
+ * Any id as one file name, two ids never as the same: what is not plain becomes %XX per UTF-8 byte. A name that would be too
+ * long for a file system ends in its hash; `~` stands in no other.
+ */
+export function toFileName(id: string): string {
+  if (id.length <= LONGEST && PLAIN.test(id)) return id;
+  const name = Array.from(Buffer.from(id), toPlain).join('').replace(/^\./, '%2E');
+  if (name.length === 0) return '%';
+  if (name.length <= LONGEST) return name;
+  return `${name.slice(0, LONGEST - 65)}~${createHash('sha256').update(id).digest('hex')}`;
+}
+
+function toPlain(byte: number): string {
+  const character = String.fromCharCode(byte);
+  return /[A-Za-z0-9._-]/.test(character) ? character : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+}

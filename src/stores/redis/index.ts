@@ -1,0 +1,351 @@
+/**
+ * The store in Redis. Keys are `perdura:{c:<namespace>:<conversation>}:<life>:<what>`; the hash tag keeps one conversation in
+ * one cluster slot. `<what>` is
+ *
+ *   entries   hash, slot -> entry; field `last` is the highest slot, `move` the highest number of an archiving or restoring
+ *   messages  hash, message id -> "slot turn" of the first with that id
+ *   effects   hash, `hash:<id>`, `attempts:<id>`, `result:<id>`, `usage:<id>`, `fenced:<id>`
+ *   bodies    hash, SHA-256 -> text
+ *   items     hash, id -> item of the memory channel, '' for one that was removed; `cited:<call>` -> what stands for its result
+ *   archived  set of slots, and of ranges `1-40` of those that another life has
+ *   episodes  hash, id -> episode
+ *   lineage   hash, `beginning`, `cut:<id>`, `fork:<conversation>/<life>`
+ *   feed      stream of live events; `feed-batches` and `feed-ids` remember what was published last
+ *
+ * and for what conversations of a scope share `perdura:{m:<namespace>:<scope>}:<what>`, where `<what>` is
+ *
+ *   facts       hash, id -> fact without id, salience and confidence, which `rank:<id>` has
+ *   fact-index  hash, `last` number given, `text:<hash of the words>` -> id, `words-of:<id>`, `batch:<id>` -> ids
+ *   memory      hash, `text` and `version` of MEMORY.md, `sum` of what we wrote, `text:<version>`, `id:<write>` -> version
+ *   changes     list of what changed it, oldest first
+ *   history     hash, `last` number given, `entry:<number>`, `of:<kind>:<id>` -> number
+ *   history-order
+ *               sorted set, number by time in milliseconds
+ *   proposals   hash, `last` number given, id -> proposal, `state:<id>`, `batch:<id>` -> ids
+ *   forgotten   hash, id -> tombstone
+ *
+ * and for what is accepted of the MCP servers of an agent `perdura:{p:<namespace>:<agent>}:pins`, a hash, server and tool -> pin
+ */
+import type { Entry, JsonValue } from '../../records/message.js';
+import { countSlots, slotsOf } from '../../records/slots.js';
+import { withSlot, type SlotRange } from '../../records/slots.js';
+import { hashInRef, toBodyRef, verified } from '../body-ref.js';
+import { describeBatch } from '../describe-batch.js';
+import { createEntryCache, type EntryCache } from './entry-cache.js';
+import { decodeEntry, decodeJson, encodeEntry } from '../codecs/entry-codec.js';
+import { checkRedis } from './check.js';
+import { codeOf, isReply } from './errors.js';
+import { createRedisDocuments } from './documents.js';
+import { createRedisItems, toItemArguments } from './items.js';
+import { createRedisEpisodes, createRedisFacts } from './memory.js';
+import { createRedisFeed, feedKeys, toEventArguments, type RedisFeed } from './feed.js';
+import { createRedisLives } from './lives.js';
+import { keyOf } from './keys.js';
+import { createRedisPins } from './pins.js';
+import { openRedisLink, type RedisLink } from './link.js';
+import { withSharedEntries } from '../shared-entries.js';
+import { toRanges } from '../slot-ranges.js';
+import type { Bodies, Commitment, Effects, Entries, Recording, Reservation, Store, Writes } from '../store.js';
+
+export interface RedisStoreOptions {
+  readonly url: string;
+  /** Milliseconds after which a call is given up, its outcome unknown. */
+  readonly commandTimeoutMs?: number;
+  /** Live events kept per conversation, about. */
+  readonly feedMaxLength?: number;
+  readonly log?: (line: string) => void;
+}
+
+const PAGE_STEP = 500;
+/** JSON of entries that a worker keeps in memory, all conversations together. */
+const CACHED_BYTES = 32 * 1024 * 1024;
+/** Of one range: a damaged one must not be walked for ever. */
+const MOST_SLOTS = 1_000_000;
+
+export function createRedisStore(options: RedisStoreOptions): Store {
+  const link = openRedisLink({ url: options.url, commandTimeoutMs: options.commandTimeoutMs ?? 2000, log: options.log });
+  const feed = createRedisFeed(link, { maxLength: options.feedMaxLength ?? 10_000, log: options.log });
+  const lives = createRedisLives(link);
+  const cache = createEntryCache(CACHED_BYTES);
+  link.redis.on('close', () => cache.disconnected());
+  const writes = createWrites(link, feed, cache);
+  return {
+    kind: 'redis',
+    where: link.where,
+    ...withSharedEntries({ entries: createEntries(link, writes, cache), bodies: createBodies(link) }, lives),
+    lives: {
+      ...lives,
+      async delete(key) {
+        await lives.delete(key);
+        cache.forget(keyOf(key, 'entries'));
+      },
+    },
+    items: createRedisItems(link),
+    effects: createEffects(link, writes, feed, cache),
+    writes,
+    feed,
+    episodes: createRedisEpisodes(link),
+    facts: createRedisFacts(link),
+    documents: createRedisDocuments(link),
+    pins: createRedisPins(link),
+    check: () => checkRedis(link),
+    async close() {
+      feed.close();
+      await link.close();
+    },
+  };
+}
+
+function createWrites(link: RedisLink, feed: RedisFeed, cache: EntryCache): Writes {
+  return {
+    async apply(key, batch) {
+      const { record = [], fence = [], append = [], publish = [], reserve } = batch;
+      const attempt = `${describeBatch(batch)} of ${key.conversation}`;
+      const messages = toArguments(record);
+      const others = toArguments(append);
+      const [recorded, fenced, [status, detail], added, all] = await link.ask(attempt, (redis) =>
+        redis.perduraWrite(
+          keyOf(key, 'entries'),
+          keyOf(key, 'messages'),
+          keyOf(key, 'effects'),
+          ...feedKeys(key),
+          ...[record, fence, append, publish].map(({ length }) => String(length)),
+          ...(reserve ? [reserve.claim.id, reserve.claim.hash, encodeURIComponent(reserve.attempt)] : ['', '', '']),
+          ...feed.settings(publish),
+          ...messages,
+          ...fence,
+          ...others,
+          ...toEventArguments(publish),
+        ),
+      );
+      remember(cache, keyOf(key, 'entries'), [...messages, ...others], { added, all });
+      return {
+        recorded: recorded.map(toRecording),
+        fenced: fence.map((id, i) =>
+          fenced[i] === '' ? { id, status: 'fenced' } : { id, status: 'committed', result: decodeResult(link, attempt, id, fenced[i]) },
+        ),
+        ...(reserve && { reservation: toReservation(status, detail, (text) => decodeResult(link, attempt, reserve.claim.id, text)) }),
+      };
+    },
+  };
+}
+
+function toRecording(first: string): Recording {
+  if (first === '') return {};
+  const [slot = '', turn = ''] = first.split(' ');
+  return { duplicate: { slot: Number(slot), turn } };
+}
+
+function toReservation(
+  status: Reservation['status'] = 'conflict',
+  detail: string | undefined,
+  decode: (text: string | undefined) => JsonValue,
+): Reservation {
+  switch (status) {
+    case 'reserved':
+      return { status, earlier: Number(detail) };
+    case 'committed':
+      return { status, result: decode(detail) };
+    default:
+      return { status };
+  }
+}
+
+function createEntries(link: RedisLink, writes: Writes, cache: EntryCache): Entries {
+  return {
+    record: async (key, entries) => (entries.length === 0 ? [] : (await writes.apply(key, { record: entries })).recorded),
+
+    async append(key, entries) {
+      if (entries.length > 0) await writes.apply(key, { append: entries });
+    },
+
+    async read(key, slots) {
+      const where = keyOf(key, 'entries');
+      const known = cache.of(where);
+      const isVouchedFor = cache.isVouchedFor(where);
+      const unknown = slots.filter((slot) => !known.has(slot));
+      const attempt = `read ${slots.length} entries of ${key.conversation}`;
+      const [records, gone] = await Promise.all([
+        readFields(link, attempt, where, unknown),
+        !isVouchedFor && isAnyGone(link, attempt, where, slots, known),
+      ]);
+      if (gone) {
+        cache.forget(where);
+        return this.read(key, slots);
+      }
+      const fresh = new Map(unknown.map((slot, i) => [slot, decodeEntry(records?.[i])]));
+      for (const [i, slot] of unknown.entries()) {
+        const entry = fresh.get(slot);
+        if (entry) cache.add(where, slot, entry, records?.[i]?.length ?? 0);
+      }
+      return slots.map((slot) => fresh.get(slot) ?? known.get(slot));
+    },
+
+    async page(key, after, limit) {
+      const attempt = `read entries after slot ${after} of ${key.conversation}`;
+      const entries: Entry[] = [];
+      let skipped = 0;
+      let last = 0;
+      for (let from = after; from < after + limit; from += PAGE_STEP) {
+        const slots = Array.from({ length: Math.min(PAGE_STEP, after + limit - from) }, (_, i) => from + 1 + i);
+        const records = await readFields(link, attempt, keyOf(key, 'entries'), ['last', ...slots]);
+        if (records === undefined) return { entries: [], last: 0, skipped: 1 };
+        const [highest, ...texts] = records;
+        last = Number(highest ?? 0) || 0;
+        for (const text of texts) {
+          const entry = decodeEntry(text);
+          if (entry !== undefined) entries.push(entry);
+          else if (text !== null) skipped += 1;
+        }
+        if (from + PAGE_STEP >= last) break;
+      }
+      const highest = Math.max(last, entries.at(-1)?.slot ?? 0);
+      // The store ends before what this process has seen there: it has lost that, and the next read must find out what else.
+      const where = keyOf(key, 'entries');
+      if ([...cache.of(where).keys()].some((slot) => slot > highest)) cache.forget(where);
+      return { entries, last: highest, skipped };
+    },
+
+    async archive(key, slots, move) {
+      await link.ask(`archive ${countSlots(slots)} entries of ${key.conversation}`, (redis) =>
+        redis.perduraMove(keyOf(key, 'archived'), keyOf(key, 'entries'), '1', String(move), ...slotsOf(slots).map(String)),
+      );
+    },
+
+    async restore(key, slots, move) {
+      await link.ask(`restore ${countSlots(slots)} entries of ${key.conversation}`, (redis) =>
+        redis.perduraMove(keyOf(key, 'archived'), keyOf(key, 'entries'), '0', String(move), ...slotsOf(slots).map(String)),
+      );
+    },
+
+    async archived(key) {
+      const members = await link.askUnlessForeign(`read what is archived of ${key.conversation}`, (redis) =>
+        redis.smembers(keyOf(key, 'archived')),
+      );
+      return toRanges((members ?? []).flatMap(slotsIn));
+    },
+  };
+}
+
+function createBodies(link: RedisLink): Bodies {
+  return {
+    async put(key, text) {
+      const ref = toBodyRef(text);
+      await link.ask(`store a body of ${ref.bytes} bytes of ${key.conversation}`, (redis) =>
+        redis.hset(keyOf(key, 'bodies'), ref.sha256, text),
+      );
+      return ref;
+    },
+    async get(key, ref) {
+      const sha256 = hashInRef(ref);
+      if (sha256 === undefined) return undefined;
+      const texts = await readFields(link, `read body ${ref} of ${key.conversation}`, keyOf(key, 'bodies'), [sha256]);
+      return verified(texts?.[0], sha256);
+    },
+  };
+}
+
+function createEffects(link: RedisLink, writes: Writes, feed: RedisFeed, cache: EntryCache): Effects {
+  return {
+    async reserve(key, claim, attempt) {
+      const { reservation } = await writes.apply(key, { reserve: { claim, attempt } });
+      return reservation ?? { status: 'conflict' };
+    },
+
+    async commit(key, claim, result, entries, { usage, items = [], publish = [] } = {}): Promise<Commitment> {
+      const attempted = `commit effect ${claim.id} of ${key.conversation}`;
+      const told = toArguments(entries);
+      const [status, first, added, all] = await link.ask(attempted, (redis) =>
+        redis.perduraCommit(
+          keyOf(key, 'entries'),
+          keyOf(key, 'messages'),
+          keyOf(key, 'effects'),
+          keyOf(key, 'items'),
+          ...feedKeys(key),
+          claim.id,
+          claim.hash,
+          JSON.stringify(result),
+          usage === undefined ? '' : JSON.stringify(usage),
+          String(items.length),
+          String(entries.length),
+          ...feed.settings(publish),
+          ...toItemArguments(items),
+          ...told,
+          ...toEventArguments(publish),
+        ),
+      );
+      if (status !== 'committed') return { status };
+      remember(cache, keyOf(key, 'entries'), told, { added, all });
+      return { status, result: first === '' ? result : decodeResult(link, attempted, claim.id, first) };
+    },
+
+    fence: async (key, ids) => (ids.length === 0 ? [] : (await writes.apply(key, { fence: ids })).fenced),
+  };
+}
+
+/** Of a member of `archived`: a slot, or a range. */
+function slotsIn(member: string): number[] {
+  const [, first, last] = /^(\d{1,15})(?:-(\d{1,15}))?$/.exec(member) ?? [];
+  if (first === undefined) return [];
+  const [from, to] = [Number(first), Number(last ?? first)];
+  return to - from < MOST_SLOTS ? slotsOf([[from, to]]) : [];
+}
+
+/** Whether one of the entries that we know is no longer there. */
+async function isAnyGone(
+  link: RedisLink,
+  attempt: string,
+  key: string,
+  slots: readonly number[],
+  known: ReadonlyMap<number, Entry>,
+): Promise<boolean> {
+  if (known.size === 0) return false;
+  const ranges = slots.filter((slot) => known.has(slot)).reduce<readonly SlotRange[]>(withSlot, []);
+  if (ranges.length === 0) return false;
+  try {
+    return (await link.redis.perduraAbsent(key, ...ranges.flat().map(String))) > 0;
+  } catch (error) {
+    if (isReply(error) && codeOf(error) === 'WRONGTYPE') return true;
+    throw link.unavailable(attempt, error);
+  }
+}
+
+/** One HMGET; undefined when the key holds another type (S5). */
+async function readFields(
+  link: RedisLink,
+  attempt: string,
+  key: string,
+  fields: readonly (string | number)[],
+): Promise<(string | null)[] | undefined> {
+  if (fields.length === 0) return [];
+  return link.askUnlessForeign(attempt, (redis) => redis.hmget(key, ...fields.map(String)));
+}
+
+/** As the scripts take them: slot, JSON, message id, turn. */
+function toArguments(entries: readonly Entry[]): string[] {
+  return entries.flatMap((entry) => [String(entry.slot), encodeEntry(entry), entry.messageId ?? '', entry.turn]);
+}
+
+/** Entries that were written, as `toArguments` has them; only where all of them found their slots empty is it certain that they are what is there. */
+function remember(
+  cache: EntryCache,
+  where: string,
+  told: readonly string[],
+  count: { readonly added: number; readonly all: number },
+): void {
+  if (count.all < 0) return;
+  cache.counted(where, count);
+  if (4 * count.added !== told.length) return;
+  for (let i = 0; i < told.length; i += 4) {
+    const text = told[i + 1];
+    const entry = decodeEntry(text);
+    if (text !== undefined && entry) cache.add(where, entry.slot, entry, text.length);
+  }
+}
+
+/** A result that is there and cannot be read must not pass for "never done". */
+function decodeResult(link: RedisLink, attempt: string, id: string, text: string | undefined): JsonValue {
+  const result = decodeJson(text);
+  if (result !== undefined) return result as JsonValue;
+  throw link.unavailable(attempt, new Error(`the field result:${id} of its effects is no JSON, look at it with HGET`));
+}

@@ -1,0 +1,350 @@
+/**
+ * What Redis runs in one step. Each script is one port call and one round trip.
+ *
+ * L1  Applying a script twice with the same arguments equals applying it once: ioredis sends a command again when its reply
+ *     was lost (measured: RPUSH, XADD, INCR, MULTI all doubled).
+ * L2  Lua is isolated but not rolled back, so a script touches every key by a read first: a wrong type speaks before
+ *     anything has been written.
+ * L3  Results and entries go through as text; `cjson` would turn `[]` into `{}`.
+ */
+import { REMEMBERED_EVENT_IDS } from '../store.js';
+import { DOCUMENT_SCRIPTS, type DocumentScriptAnswers } from './document-scripts.js';
+
+/** Entries come as slot, JSON, message id, turn; the last two are '' where there is none. */
+const PUT_ENTRIES = `
+local function readable(text)
+  local ok, entry = pcall(cjson.decode, text)
+  return ok and type(entry) == 'table' and entry.v ~= nil and entry.message ~= nil and entry
+end
+
+-- Answers how many of the slots were empty. What cannot be read counts as empty.
+local function put(entries, messages, from, to)
+  if from > to then return 0 end
+  local last = tonumber(redis.call('HGET', entries, 'last') or 0) or 0
+  local highest, added = last, 0
+  for i = from, to, 4 do
+    local slot, json, id, turn = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
+    local isThere = true
+    if redis.call('HSETNX', entries, slot, json) == 1 then
+      added = added + 1
+    else
+      local there = readable(redis.call('HGET', entries, slot))
+      if not there then
+        redis.call('HSET', entries, slot, json)
+        added = added + 1
+      else
+        isThere = there.messageId == id
+      end
+    end
+    if id ~= '' and isThere then redis.call('HSETNX', messages, id, slot .. ' ' .. turn) end
+    if tonumber(slot) > highest then highest = tonumber(slot) end
+  end
+  if highest > last then redis.call('HSET', entries, 'last', string.format('%d', highest)) end
+  return added
+end
+`;
+
+/**
+ * Events come as id or '', JSON. The last batch ids are remembered, because events without an id have no other name by which
+ * their resending could be known (L1). Cursors: C1, C2 in feed-cursor.ts.
+ */
+const PUBLISH_EVENTS = `
+local function publish(feed, batches, ids, batch, now, most, ttl, from, to)
+  if from > to then return end
+  local last = redis.call('XREVRANGE', feed, '+', '-', 'COUNT', 1)[1]
+  if batch ~= '' then
+    if redis.call('LPOS', batches, batch) then return end
+    redis.call('LPUSH', batches, batch)
+    redis.call('LTRIM', batches, 0, 127)
+    redis.call('EXPIRE', batches, ttl)
+  end
+  local birth, n = now, 0
+  if last then birth, n = string.match(last[1], '^(%d+)%-(%d+)$') end
+  local named, published = 0, 0
+  for i = from, to, 2 do
+    local id = ARGV[i]
+    if id == '' or not redis.call('LPOS', ids, id) then
+      n = n + 1
+      redis.call('XADD', feed, 'MAXLEN', '~', most, string.format('%s-%d', birth, n), 'event', ARGV[i + 1])
+      published = published + 1
+      if id ~= '' then
+        redis.call('LPUSH', ids, id)
+        named = named + 1
+      end
+    end
+  end
+  if named > 0 then
+    redis.call('LTRIM', ids, 0, math.max(named, ${REMEMBERED_EVENT_IDS}) - 1)
+    redis.call('EXPIRE', ids, ttl)
+  end
+  if published > 0 then redis.call('EXPIRE', feed, ttl) end
+end
+
+-- What fails here must not fail what is written beside it.
+local function publishBeside(...) pcall(publish, ...) end
+`;
+
+/**
+ * KEYS: entries, messages, effects, feed, feed-batches, feed-ids. ARGV: how many messages, fences, entries and events there are; id,
+ * hash and attempt of the reservation ('' for none); batch id, now, most events kept, seconds to live; then messages, fences,
+ * entries, events. Answers with '' or "slot turn" of the first for each message, the committed result or '' of each fence, the
+ * reservation, how many entries were added, and how many there are (-1: not asked).
+ */
+const WRITE = `${PUT_ENTRIES}${PUBLISH_EVENTS}
+local entries, messages, effects = KEYS[1], KEYS[2], KEYS[3]
+local id, hash, attempt = ARGV[5], ARGV[6], ARGV[7]
+local firstFence = 12 + 4 * tonumber(ARGV[1])
+local firstEntry = firstFence + tonumber(ARGV[2])
+local firstEvent = firstEntry + 4 * tonumber(ARGV[3])
+local afterEvents = firstEvent + 2 * tonumber(ARGV[4])
+
+-- L2
+if firstFence > 12 or firstEvent > firstEntry then
+  redis.call('HLEN', entries)
+  redis.call('HLEN', messages)
+end
+if firstEntry > firstFence or id ~= '' then redis.call('HLEN', effects) end
+
+local function firstElsewhere(i)
+  local first = ARGV[i + 2] ~= '' and redis.call('HGET', messages, ARGV[i + 2])
+  return first and first ~= ARGV[i] .. ' ' .. ARGV[i + 3] and first
+end
+local added = 0
+for i = 12, firstFence - 1, 4 do
+  if not firstElsewhere(i) then added = added + put(entries, messages, i, i + 3) end
+end
+
+local fenced = {}
+for i = firstFence, firstEntry - 1 do
+  local result = redis.call('HGET', effects, 'result:' .. ARGV[i])
+  if not result then redis.call('HSETNX', effects, 'fenced:' .. ARGV[i], '1') end
+  fenced[#fenced + 1] = result or ''
+end
+
+added = added + put(entries, messages, firstEntry, firstEvent - 1)
+publishBeside(KEYS[4], KEYS[5], KEYS[6], ARGV[8], ARGV[9], ARGV[10], ARGV[11], firstEvent, afterEvents - 1)
+
+-- The ordinal of an attempt is its place among all that reserved, so it never changes.
+local function reserve()
+  local known = redis.call('HMGET', effects, 'fenced:' .. id, 'hash:' .. id, 'result:' .. id, 'attempts:' .. id)
+  if known[1] then return {'fenced'} end
+  if known[2] and known[2] ~= hash then return {'conflict'} end
+  if known[3] then return {'committed', known[3]} end
+  local earlier = 0
+  for other in string.gmatch(known[4] or '', '[^\\n]+') do
+    if other == attempt then return {'reserved', tostring(earlier)} end
+    earlier = earlier + 1
+  end
+  redis.call('HSET', effects, 'hash:' .. id, hash, 'attempts:' .. id, (known[4] or '') .. attempt .. '\\n')
+  return {'reserved', tostring(earlier)}
+end
+
+local function all()
+  local hasEntries = firstFence > 12 or firstEvent > firstEntry
+  return hasEntries and redis.call('HLEN', entries) or -1
+end
+-- Asked at the end, so that the same batch again answers the same.
+local recorded = {}
+for i = 12, firstFence - 1, 4 do recorded[#recorded + 1] = firstElsewhere(i) or '' end
+return {recorded, fenced, id == '' and {} or reserve(), added, all()}
+`;
+
+/** KEYS[1] entries. ARGV: first and last slot of each range. Answers how many of them are not there. */
+const ABSENT = `
+local absent = 0
+for i = 1, #ARGV, 2 do
+  for slot = tonumber(ARGV[i]), tonumber(ARGV[i + 1]) do
+    absent = absent + 1 - redis.call('HEXISTS', KEYS[1], string.format('%d', slot))
+  end
+end
+return absent
+`;
+
+/** Items come as id, JSON. The first one of an id counts, unless nobody can read it; '' stands for one that was removed. */
+const PUT_ITEMS = `
+local function putItems(key, from, to)
+  if from > to then return end
+  redis.call('HLEN', key)
+  for i = from, to, 2 do
+    if redis.call('HSETNX', key, ARGV[i], ARGV[i + 1]) == 0 then
+      local there = redis.call('HGET', key, ARGV[i])
+      if there ~= '' and not pcall(cjson.decode, there) then redis.call('HSET', key, ARGV[i], ARGV[i + 1]) end
+    end
+  end
+end
+`;
+
+/** KEYS[1] items. ARGV: items. */
+const PUT_ITEMS_ALONE = `${PUT_ITEMS}
+putItems(KEYS[1], 1, #ARGV)
+return ''
+`;
+
+/**
+ * KEYS: entries, messages, effects, items, feed, feed-batches, feed-ids. ARGV: id, hash, result, usage or '', number of items, number of
+ * entries, batch id, now, most events kept, seconds to live; then items, entries, events. Answers with the status and the result, which
+ * is '' when it is the one given, how many entries were added, and how many there are (-1: not asked).
+ */
+const COMMIT = `${PUT_ENTRIES}${PUT_ITEMS}${PUBLISH_EVENTS}
+local entries, messages, effects, items = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local id, hash, result, usage = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local firstEntry = 11 + 2 * tonumber(ARGV[5])
+local firstEvent = firstEntry + 4 * tonumber(ARGV[6])
+local function tell()
+  publishBeside(KEYS[5], KEYS[6], KEYS[7], ARGV[7], ARGV[8], ARGV[9], ARGV[10], firstEvent, #ARGV)
+end
+
+local known = redis.call('HMGET', effects, 'fenced:' .. id, 'hash:' .. id, 'result:' .. id)
+if known[1] then
+  if usage ~= '' then redis.call('HSETNX', effects, 'usage:' .. id, usage) end
+  return {'fenced', '', 0, -1}
+end
+if known[2] and known[2] ~= hash then return {'conflict', '', 0, -1} end
+if known[3] then
+  tell()
+  return {'committed', known[3], 0, -1}
+end
+if firstEntry > 11 then redis.call('HLEN', items) end
+if firstEvent > firstEntry then
+  redis.call('HLEN', entries)
+  redis.call('HLEN', messages)
+end
+local added = put(entries, messages, firstEntry, firstEvent - 1)
+putItems(items, 11, firstEntry - 1)
+redis.call('HSET', effects, 'hash:' .. id, hash, 'result:' .. id, result)
+if usage ~= '' then redis.call('HSETNX', effects, 'usage:' .. id, usage) end
+tell()
+return {'committed', '', added, firstEvent > firstEntry and redis.call('HLEN', entries) or -1}
+`;
+
+/** KEYS: feed, feed-batches, feed-ids. ARGV: batch id, now, most events kept, seconds to live, events. */
+const PUBLISH = `${PUBLISH_EVENTS}
+publish(KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3], ARGV[4], 5, #ARGV)
+return ''
+`;
+
+/**
+ * KEYS: archived, entries. ARGV: '1' to archive and '0' to restore, number of the move, slots. The highest move is the field `move` of
+ * the entries.
+ */
+const MOVE = `
+local archived, entries, toArchive, move = KEYS[1], KEYS[2], ARGV[1] == '1', tonumber(ARGV[2])
+redis.call('SCARD', archived)
+local highest = tonumber(redis.call('HGET', entries, 'move') or -1) or -1
+if move < highest then return '' end
+for i = 3, #ARGV do redis.call(toArchive and 'SADD' or 'SREM', archived, ARGV[i]) end
+if move > highest then redis.call('HSET', entries, 'move', ARGV[2]) end
+return ''
+`;
+
+/** KEYS[1] episodes. ARGV: id, JSON. The first one counts, unless nobody can read it. */
+const ADD_EPISODE = `
+local function readable(text)
+  local ok, episode = pcall(cjson.decode, text)
+  return ok and type(episode) == 'table' and episode.v ~= nil and episode.summary ~= nil
+end
+if redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2]) == 0 and not readable(redis.call('HGET', KEYS[1], ARGV[1])) then
+  redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+end
+return ''
+`;
+
+/**
+ * KEYS[1] facts, KEYS[2] fact-index. ARGV: batch, then hash of the words, JSON, salience, confidence of each. Answers with id, JSON
+ * and rank of the batch's items. Salience and confidence lie beside the JSON, as they rise and it must stay as it is (L3).
+ */
+const ADD_FACTS = `
+local facts, index, batch = KEYS[1], KEYS[2], 'batch:' .. ARGV[1]
+local function readable(id)
+  local ok, fact = pcall(cjson.decode, redis.call('HGET', facts, id) or '')
+  return ok and type(fact) == 'table' and type(fact.fact) == 'string'
+end
+local function raise(id, salience, confidence)
+  local s, c = string.match(redis.call('HGET', facts, 'rank:' .. id) or '', '^(%S+) (%S+)$')
+  if s and tonumber(s) >= tonumber(salience) then salience = s end
+  if c and tonumber(c) >= tonumber(confidence) then confidence = c end
+  redis.call('HSET', facts, 'rank:' .. id, salience .. ' ' .. confidence)
+end
+
+redis.call('HLEN', facts)
+local known = redis.call('HGET', index, batch)
+local ids = {}
+if known then
+  for id in string.gmatch(known, '%S+') do ids[#ids + 1] = id end
+else
+  local last = tonumber(redis.call('HGET', index, 'last') or 0) or 0
+  local seen = {}
+  for i = 2, #ARGV, 4 do
+    local words, json, salience, confidence = 'text:' .. ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
+    local id = redis.call('HGET', index, words)
+    if not id or not readable(id) then
+      repeat
+        last = last + 1
+        id = string.format('sem_%04d', last)
+      until redis.call('HSETNX', facts, id, json) == 1
+      redis.call('HSET', index, words, id, 'words-of:' .. id, words)
+    end
+    raise(id, salience, confidence)
+    if not seen[id] then ids[#ids + 1] = id end
+    seen[id] = true
+  end
+  table.sort(ids, function(a, b) return tonumber(string.sub(a, 5)) < tonumber(string.sub(b, 5)) end)
+  redis.call('HSET', index, 'last', string.format('%d', last), batch, table.concat(ids, ' '))
+end
+
+local answer = {}
+for _, id in ipairs(ids) do
+  local json = redis.call('HGET', facts, id)
+  if json then
+    answer[#answer + 1] = id
+    answer[#answer + 1] = json
+    answer[#answer + 1] = redis.call('HGET', facts, 'rank:' .. id) or ''
+  end
+end
+return answer
+`;
+
+/** KEYS[1] facts, KEYS[2] fact-index. ARGV: ids. What numbers and batches there were stays in the index. */
+const REMOVE_FACTS = `
+redis.call('HLEN', KEYS[1])
+for _, id in ipairs(ARGV) do
+  local words = redis.call('HGET', KEYS[2], 'words-of:' .. id)
+  if words and redis.call('HGET', KEYS[2], words) == id then redis.call('HDEL', KEYS[2], words) end
+  redis.call('HDEL', KEYS[2], 'words-of:' .. id)
+  redis.call('HDEL', KEYS[1], id, 'rank:' .. id)
+end
+return ''
+`;
+
+/** In the shape of ioredis' option `scripts`. */
+export const SCRIPTS = {
+  perduraWrite: { lua: WRITE, numberOfKeys: 6 },
+  perduraAbsent: { lua: ABSENT, numberOfKeys: 1 },
+  perduraCommit: { lua: COMMIT, numberOfKeys: 7 },
+  perduraPutItems: { lua: PUT_ITEMS_ALONE, numberOfKeys: 1 },
+  perduraPublish: { lua: PUBLISH, numberOfKeys: 3 },
+  perduraMove: { lua: MOVE, numberOfKeys: 2 },
+  perduraAddEpisode: { lua: ADD_EPISODE, numberOfKeys: 1 },
+  perduraAddFacts: { lua: ADD_FACTS, numberOfKeys: 2 },
+  perduraRemoveFacts: { lua: REMOVE_FACTS, numberOfKeys: 2 },
+  ...DOCUMENT_SCRIPTS,
+} as const;
+
+/** What they answer. */
+export interface ScriptAnswers extends DocumentScriptAnswers {
+  readonly perduraWrite: readonly [
+    recorded: readonly string[],
+    fenced: readonly string[],
+    reservation: readonly [] | readonly ['fenced' | 'conflict'] | readonly ['committed' | 'reserved', string],
+    added: number,
+    all: number,
+  ];
+  readonly perduraAbsent: number;
+  readonly perduraCommit: readonly [status: 'fenced' | 'conflict' | 'committed', result: string, added: number, all: number];
+  readonly perduraPutItems: string;
+  readonly perduraPublish: string;
+  readonly perduraMove: string;
+  readonly perduraAddEpisode: string;
+  readonly perduraAddFacts: readonly string[];
+  readonly perduraRemoveFacts: string;
+}

@@ -1,0 +1,167 @@
+/** What the worker says of itself: Temporal's runtime with our log on stderr, metrics where they are asked for, and observers. */
+import type { Logger } from '@temporalio/common';
+import { Runtime, makeTelemetryFilterString, type ActivityInterceptorsFactory, type InjectedSinks } from '@temporalio/worker';
+import pino from 'pino';
+import { ConfigError, offerOtelSettings, type Config, type LogLevel } from '../config.js';
+import type { ConversationEvent } from '../conversation/event.js';
+import { notificationsOf } from '../conversation/views/observation.js';
+import type { ModelHook } from '../models/hooks.js';
+import { createDelivery } from './delivery.js';
+import { createTold } from './told.js';
+import { createLog } from './log.js';
+import { createRedactor } from './redact.js';
+import type { Observed, Observer } from './observer.js';
+import type { StartedTracing } from './otel/start.js';
+import { packageVersion } from '../version.js';
+import type { ConversationSinks } from '../workflows/observe.js';
+
+export interface TelemetryOptions {
+  readonly logLevel: LogLevel;
+  /** Values that no line of the log shows. */
+  readonly secrets?: readonly string[];
+  /** Where Prometheus scrapes; nothing is measured without it. */
+  readonly metricsAddress?: string;
+}
+
+const redactor = createRedactor();
+const installed = new Set<'runtime'>();
+
+/** Once per process: Temporal's runtime cannot be installed twice. Later calls only add their secrets. */
+export function installTelemetry({ logLevel, secrets = [], metricsAddress }: TelemetryOptions): void {
+  redactor.add(secrets);
+  if (installed.has('runtime')) return;
+  // Synchronous: the last lines before a crash are the ones that are needed.
+  const stream = pino.destination({ dest: 2, sync: true });
+  const logger = createLog({ level: logLevel, redactor, stream, readable: process.stderr.isTTY });
+  try {
+    Runtime.install({
+      logger,
+      telemetryOptions: {
+        logging: { forward: {}, filter: makeTelemetryFilterString({ core: 'WARN' }) },
+        ...(metricsAddress === undefined ? {} : { metrics: { prometheus: { bindAddress: metricsAddress } } }),
+      },
+    });
+    installed.add('runtime');
+  } catch (cause) {
+    const { name, message } = cause as Error;
+    if (name === 'IllegalStateError') return withForeignRuntime(metricsAddress);
+    if (metricsAddress === undefined) throw cause;
+    throw new ConfigError(`PERDURA_METRICS_ADDRESS is ${metricsAddress}, where no metrics can be served: ${message}`, { cause });
+  }
+}
+
+export function installLog(logLevel: LogLevel): void {
+  installTelemetry({ logLevel });
+}
+
+/** Who has installed Temporal's runtime before us has chosen where its log and its metrics go. */
+function withForeignRuntime(metricsAddress: string | undefined): void {
+  if (metricsAddress === undefined) return;
+  Runtime.instance().logger.warn('PERDURA_METRICS_ADDRESS is not used: this program has installed a Temporal runtime of its own');
+}
+
+export function runtimeLog(): Logger {
+  return Runtime.instance().logger;
+}
+
+/** What tells observers, and what they are around: closed when the worker has ended. */
+export interface Observation {
+  readonly sinks: InjectedSinks<ConversationSinks>;
+  readonly activityInterceptors: readonly ActivityInterceptorsFactory[];
+  readonly hooks: readonly ModelHook[];
+  /** Tells what is left, and says what could not be told. */
+  close(): Promise<void>;
+}
+
+/** Milliseconds for what is left when a worker ends. */
+const CLOSING_MS = 3_000;
+/** Characters of events that wait for one observer. */
+const WAITING_CHARACTERS = 16 * 1024 * 1024;
+
+/** Those of the user's own code, and what the settings ask for: the audit file and OpenTelemetry. */
+export async function createObservationFor(
+  config: Pick<Config, 'auditFile' | 'otel'>,
+  own: readonly Observer[] = [],
+): Promise<Observation> {
+  const log = runtimeLog;
+  if (config.auditFile === undefined && config.otel === undefined) return createObservation(own);
+  const { createAudit } = await import('./audit.js');
+  const audit =
+    config.auditFile === undefined ? undefined : createAudit({ file: config.auditFile, redactor, log, onLost: countLost('audit-file') });
+  const tracing = config.otel && (await startOtel(config as Config));
+  const observation = createObservation(own, [...(audit ? [audit.observer] : []), ...(tracing ? [tracing.observer] : [])]);
+  return {
+    sinks: observation.sinks,
+    activityInterceptors: tracing ? [tracing.activities] : [],
+    hooks: tracing?.hooks ?? [],
+    async close() {
+      await Promise.all([observation.close(), audit?.delivery.close(CLOSING_MS)]);
+      await tracing?.close(CLOSING_MS);
+    },
+  };
+}
+
+async function startOtel(config: Config): Promise<StartedTracing> {
+  offerOtelSettings(config);
+  const { startTracing } = await import('./otel/start.js');
+  return startTracing({ version: packageVersion(), redactor, captureContent: config.otel?.captureContent === true, log: runtimeLog });
+}
+
+/**
+ * Conversations tell what happens to them (workflows/observe.ts), not on replay. Each of `own` has a queue, so that one that hangs holds
+ * nobody up; `quick` are ours, which take what they are told and return.
+ */
+export function createObservation(
+  own: readonly Observer[],
+  quick: readonly ((event: ConversationEvent, of: Observed) => void)[] = [],
+): Observation {
+  const deliveries = own.map((observer, i) =>
+    createDelivery<readonly [ConversationEvent, Observed]>({
+      to: `observers[${i}]`,
+      log: runtimeLog,
+      sizeOf: ([event]) => JSON.stringify(event).length,
+      sizeLimit: WAITING_CHARACTERS,
+      onLost: countLost(`observers[${i}]`),
+      deliver: async (told) => {
+        // A copy each, so that what one does to its event is not seen by the next.
+        for (const one of told) await observer(...(structuredClone(one) as [ConversationEvent, Observed]));
+      },
+    }),
+  );
+  const told = createTold();
+  const isWatched = deliveries.length + quick.length > 0;
+  return {
+    activityInterceptors: [],
+    hooks: [],
+    sinks: {
+      conversation: {
+        opened: { fn: () => undefined, callDuringReplay: false },
+        event: {
+          fn({ namespace, workflowId: conversation, runId }, event, change, mark) {
+            if (!isWatched || !told.isNew(runId, mark)) return;
+            const of: Observed = { namespace, conversation, runId, change, notifications: notificationsOf(event, change ?? undefined) };
+            for (const delivery of deliveries) delivery.take([event, of]);
+            for (const tell of quick) tellQuickly(tell, event, of);
+          },
+          callDuringReplay: false,
+        },
+      },
+    },
+    close: async () => void (await Promise.all(deliveries.map((delivery) => delivery.close(CLOSING_MS)))),
+  };
+}
+
+function tellQuickly(tell: (event: ConversationEvent, of: Observed) => void, event: ConversationEvent, of: Observed): void {
+  try {
+    tell(event, of);
+  } catch (error) {
+    runtimeLog().warn('an event could not be noted', { conversation: of.conversation, kind: event.kind, error });
+  }
+}
+
+function countLost(observer: string): (count: number) => void {
+  return (count) =>
+    Runtime.instance()
+      .metricMeter.createCounter('perdura_observer_events_lost_total', undefined, 'Events that an observer or the audit file did not take')
+      .add(count, { observer });
+}

@@ -1,0 +1,117 @@
+/** Runs a command under its supervisor (command-supervisor.ts) and brings its report, whatever becomes of either. */
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { ownProgram } from '../../own-program.js';
+import type { CommandLimits, CommandReport, CommandRequest } from './command-supervisor.js';
+import { findWrappers, SYSTEM_ENVIRONMENT, type Wrappers } from './command-wrappers.js';
+
+export interface Supervised extends Omit<CommandRequest, 'mark' | 'limits'> {
+  readonly limits?: Partial<CommandLimits>;
+}
+
+/** `lost`: the supervisor was killed, or hung; what it ran was killed after it. */
+export type Outcome = CommandReport | { readonly kind: 'lost' };
+
+export type Supervisor = (command: Supervised, signal: AbortSignal) => Promise<Outcome>;
+
+/** Every process that belongs to a command carries it in its environment, with a value that only this command has. */
+const MARK = 'PERDURA_COMMAND';
+
+const MEBIBYTE = 1024 * 1024;
+const LIMITS: CommandLimits = {
+  keptBytes: 48 * 1024,
+  outputBytes: 64 * MEBIBYTE,
+  memoryBytes: 4096 * MEBIBYTE,
+  processes: 512,
+  graceMs: 1_000,
+};
+
+/** How long after its own limit a supervisor may take to end a command and report. */
+const REPORT_MS = 10_000;
+
+/** `wrappers`: for tests; found out at the first command otherwise. */
+export function createSupervisor(wrappers?: Wrappers): Supervisor {
+  let found: Promise<Wrappers> | undefined = wrappers && Promise.resolve(wrappers);
+  const supervise = async (request: CommandRequest, signal: AbortSignal): Promise<Outcome> => {
+    const { before } = await (found ??= findWrappers());
+    const program = await ownProgram(require.resolve('./command-supervisor'));
+    signal.throwIfAborted();
+    return runSupervisor(
+      [...before, process.execPath, ...(program.kind === 'file' ? [program.path] : ['-e', program.code])],
+      request,
+      signal,
+    );
+  };
+  return async ({ limits, ...command }, signal) => {
+    const mark = randomBytes(16).toString('hex');
+    const request: CommandRequest = { ...command, env: { ...command.env, [MARK]: mark }, mark, limits: { ...LIMITS, ...limits } };
+    const outcome = await supervise(request, signal);
+    if (outcome.kind === 'lost') await sweep(request, supervise);
+    return outcome;
+  };
+}
+
+/** Another command of the same mark, which does nothing: what carries the mark ends with it. */
+async function sweep(request: CommandRequest, supervise: Attempt): Promise<void> {
+  const nothing = { ...request, program: process.execPath, args: ['-e', '0'], cwd: '/', stdin: undefined, timeoutMs: 5_000 };
+  await supervise(nothing, new AbortController().signal);
+}
+
+type Attempt = (request: CommandRequest, signal: AbortSignal) => Promise<Outcome>;
+
+function runSupervisor([file = '', ...args]: readonly string[], request: CommandRequest, signal: AbortSignal): Promise<Outcome> {
+  return new Promise((resolve, reject) => {
+    // A session of its own, so that a Ctrl-C in the worker's terminal does not end it before it has cleared up.
+    const supervisor = spawn(file, args, { cwd: '/', env: SYSTEM_ENVIRONMENT, detached: true, stdio: ['pipe', 'pipe', 'ignore'] });
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    const kill = (): void => {
+      try {
+        if (supervisor.pid !== undefined) process.kill(-supervisor.pid, 'SIGKILL');
+      } catch {
+        // Gone already.
+      }
+    };
+    const stop = (): void => {
+      supervisor.stdin.write('stop\n');
+      deadline = remind(deadline, request.limits.graceMs + REPORT_MS);
+    };
+    const remind = (old: NodeJS.Timeout | undefined, ms: number): NodeJS.Timeout => {
+      clearTimeout(old);
+      return setTimeout(kill, ms);
+    };
+    let deadline = remind(undefined, request.timeoutMs + request.limits.graceMs + REPORT_MS);
+    const end = (): void => {
+      clearTimeout(deadline);
+      signal.removeEventListener('abort', stop);
+    };
+
+    supervisor.once('error', (cause) => {
+      end();
+      reject(new Error(`cannot start the supervisor of a command: ${cause.message}`, { cause }));
+    });
+    supervisor.stdin.on('error', () => undefined);
+    supervisor.stdout.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      // It cannot be as long as this: somebody else speaks.
+      if (bytes > 6 * request.limits.keptBytes + MEBIBYTE) kill();
+      else chunks.push(chunk);
+    });
+    supervisor.once('close', () => {
+      end();
+      kill();
+      resolve(toOutcome(Buffer.concat(chunks).toString()));
+    });
+    supervisor.stdin.write(`${JSON.stringify(request)}\n`);
+    signal.addEventListener('abort', stop, { once: true });
+    if (signal.aborted) stop();
+  });
+}
+
+function toOutcome(text: string): Outcome {
+  try {
+    return JSON.parse(text) as CommandReport;
+  } catch {
+    return { kind: 'lost' };
+  }
+}

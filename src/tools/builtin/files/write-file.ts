@@ -1,0 +1,52 @@
+import { z } from 'zod';
+import { defineTool } from '../../define-tool.js';
+import type { Tool } from '../../tool.js';
+import { refuseNewScripts } from '../../protected-paths.js';
+import { enterWorkspace } from '../../workspace.js';
+import { inTurn } from './file-turn.js';
+import { readWhole } from './whole-file.js';
+
+/** UTF-8 bytes of one file that is written or edited whole. */
+export const FILE_BYTES = 4 * 1024 * 1024;
+
+export interface FileSettings {
+  /** Absolute paths that are not written, besides those of protected-paths.ts: our own settings and memory. */
+  readonly protectedPlaces?: readonly string[];
+}
+
+export function createWriteFile({ protectedPlaces = [] }: FileSettings = {}): Tool {
+  return defineTool({
+    name: 'write_file',
+    description:
+      'Writes a text file in the workspace whole: a new one with the folders above it, or in place of the old one, whose content is gone then. ' +
+      'To change a part of a file use edit_file.',
+    input: z.object({
+      path: z.string().min(1).describe('Relative to the workspace, such as "notes/plan.md".'),
+      content: z.string().describe('All that the file is to hold.'),
+    }),
+    policy: { repeatable: true },
+    run: ({ path, content }, { workspace, signal }) =>
+      inTurn(async () => {
+        signal.throwIfAborted();
+        const place = await enterWorkspace(workspace, protectedPlaces);
+        const real = await place.resolveNew(path);
+        const bytes = Buffer.from(content);
+        const name = place.shown(real);
+        if (bytes.length > FILE_BYTES) {
+          throw new Error(`cannot write ${name}: ${bytes.length} bytes are over the limit of ${FILE_BYTES}. Write it in several files.`);
+        }
+        // Only of a package.json is what it holds looked at.
+        const before = real.toLowerCase().endsWith('package.json') ? await readWhole(place, real, FILE_BYTES) : undefined;
+        refuseNewScripts(workspace, real, before?.text, content);
+        const { replaced } = await place.writeFile(real, bytes, before?.seen);
+        const what = replaced === undefined ? `wrote ${name}, a new file` : `wrote ${name} in place of the old one of ${replaced} bytes`;
+        return { ok: true, content: `${what}: ${bytes.length} bytes, ${countLines(content)} lines`, files: { written: [name] } };
+      }),
+  });
+}
+
+export const writeFile = createWriteFile();
+
+function countLines(text: string): number {
+  return text === '' ? 0 : text.split('\n').length - (text.endsWith('\n') ? 1 : 0);
+}

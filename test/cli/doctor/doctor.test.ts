@@ -1,0 +1,94 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describeSettings } from '../../../src/config.js';
+import { checkAgents } from '../../../src/cli/doctor/agents.js';
+import { broken, isBroken, ok, pasteable, renderReport, warning } from '../../../src/cli/doctor/finding.js';
+import { checkFolder, checkNode } from '../../../src/cli/doctor/machine.js';
+import { speedFinding } from '../../../src/cli/doctor/temporal.js';
+
+let dir: string;
+beforeEach(() => (dir = mkdtempSync(join(tmpdir(), 'perdura-doctor-'))));
+afterEach(() => rmSync(dir, { recursive: true }));
+
+test('each thing that is not well has the way to mend it below it', () => {
+  const report = {
+    findings: [ok('Node', '20.20.2'), warning('Speed', '60 ms', 'set it'), broken('Store', 'is\ndown', 'start it')],
+    settings: [
+      { name: 'REDIS_URL', value: 'set', from: 'environment' as const },
+      { name: 'A', from: 'nowhere' as const },
+    ],
+  };
+  expect(renderReport(report)).toEqual([
+    '✔ Node   20.20.2',
+    '! Speed  60 ms',
+    '         → set it',
+    '✘ Store  is down',
+    '         → start it',
+    '',
+    'Settings',
+    '  REDIS_URL  set  (environment)',
+    '  A          not set',
+    '',
+    '1 broken, 1 to look at',
+  ]);
+  expect(isBroken(report)).toBe(true);
+});
+
+test('a report can be pasted: no home, no secret, no password in a URL', () => {
+  const text = 'redis://me:hunter2@host/0 /home/jo/agents key sk-12345';
+  expect(pasteable(text, ['sk-12345'], '/home/jo')).toBe('redis://***@host/0 ~/agents key ***');
+});
+
+test('settings say where they come from, and secrets only that they are set', () => {
+  writeFileSync(join(dir, '.env'), 'REDIS_URL=redis://:hunter2@r\nPERDURA_MODEL=a/file\n');
+  const shown = describeSettings({ PERDURA_MODEL: 'a/real', TEMPORAL_ADDRESS: 't:7233', TEMPORAL_API_KEY: 'sesame' }, dir);
+  expect(shown).toEqual(
+    expect.arrayContaining([
+      { name: 'TEMPORAL_ADDRESS', value: 't:7233', from: 'environment' },
+      { name: 'TEMPORAL_API_KEY', value: 'set', from: 'environment' },
+      { name: 'REDIS_URL', value: 'set', from: '.env' },
+      { name: 'PERDURA_MODEL', value: 'a/real', from: 'environment' },
+      { name: 'PERDURA_TASK_QUEUE', value: 'perdura', from: 'default' },
+      { name: 'ANTHROPIC_API_KEY', value: undefined, from: 'nowhere' },
+    ]),
+  );
+  expect(JSON.stringify(shown)).not.toMatch(/hunter2|sesame/);
+});
+
+test('slow queues name the setting that mends them', () => {
+  expect(speedFinding({ perHop: 8, isEager: true })).toMatchObject({ health: 'ok' });
+  expect(speedFinding({ perHop: 51, isEager: false }).mend).toBe(
+    "set in the server's dynamic config, unless this machine was busy: history.transferProcessorMaxPollRPS=2000 and system.enableActivityEagerExecution=true",
+  );
+});
+
+test.each([
+  ['20.12.0', 'ok'],
+  ['22.1.0', 'ok'],
+  ['20.11.1', 'broken'],
+])('Node %s is %s', (version, health) => {
+  expect(checkNode(version).health).toBe(health);
+});
+
+test('each agent is read as a worker reads it, and a bad one is named with its fault', async () => {
+  for (const [name, text] of [
+    ['default', '{}'],
+    ['typo', '{ "tols": [] }'],
+  ] as const) {
+    mkdirSync(join(dir, name));
+    writeFileSync(join(dir, name, 'agent.json'), text);
+  }
+  const found = await checkAgents(dir, {});
+  expect(found.map(({ what, health }) => [what, health])).toEqual([
+    ['Agents', 'ok'],
+    ['Agent typo', 'broken'],
+  ]);
+  expect(found[1]?.found).toContain('tols');
+});
+
+test('a folder that cannot be is broken', async () => {
+  writeFileSync(join(dir, 'file'), '');
+  expect(await checkFolder('Store', join(dir, 'file', 'memory'), 'PERDURA_MEMORY_DIR')).toMatchObject({ health: 'broken' });
+  expect(await checkFolder('Store', join(dir, 'new'), 'PERDURA_MEMORY_DIR')).toMatchObject({ health: 'ok' });
+});

@@ -1,0 +1,281 @@
+import { apply } from '../../../src/conversation/apply.js';
+import type { CompactInput, Compacted } from '../../../src/conversation/activity-io/compaction-effects.js';
+import { nextStep } from '../../../src/conversation/next-step.js';
+import { slotsOf } from '../../../src/records/slots.js';
+import type { ConversationState } from '../../../src/conversation/state.js';
+import { contextOf, endedTurn, statusOf } from '../../../src/conversation/views/view.js';
+import {
+  answer,
+  answered,
+  applyAll,
+  asking,
+  deferred,
+  namesOf as kinds,
+  open,
+  QUICK,
+  rode,
+  said,
+  settle,
+  SETTINGS,
+  STORE_AWAY,
+  stored,
+  take,
+  USAGE,
+} from '../drive.js';
+
+const BUDGET = SETTINGS.contextBudget;
+
+/** Keeps the last `keep` entries of what it was given. */
+function compacted(input: CompactInput, keep = 2): Compacted {
+  const slots = slotsOf(input.context);
+  const kept = slots.slice(-keep);
+  return {
+    kind: 'compacted',
+    life: 'l1',
+    epoch: input.epoch,
+    kept: [[kept[0] ?? 0, kept.at(-1) ?? 0]],
+    archived: [[slots[0] ?? 0, slots.at(-keep - 1) ?? 0]],
+    turns: ['turn_0001'],
+    task: { goal: 'the goal', openTasks: [] },
+    base: { ref: `base-${input.epoch}`, text: 'x'.repeat(400) },
+    episode: { id: `ep_000${input.number}`, ts: 1, turn_ids: ['turn_0001'], summary: 's', tags: [], salience: 0.5 },
+    facts: [],
+    method: 'model',
+    record: {
+      inputsHash: 'i',
+      compactor: 'WorkingFlowCompactor',
+      method: 'model',
+      model: SETTINGS.model,
+      tokensBefore: 1_000,
+      tokensAfter: 200,
+    },
+    tokensBefore: 1_000,
+    tokensAfter: 200,
+    usage: USAGE,
+  };
+}
+
+/** The message is with the store, and no more. */
+function begun(state: ConversationState, id: string): ConversationState {
+  const { state: writing, input, done } = take(apply(state, said(id)), 'store-step');
+  expect(input.write.messages).toMatchObject([{ messageId: id }]);
+  return apply(writing, done(stored(input)));
+}
+
+/** After `turns` turns, the last of which reported this many prompt tokens. */
+function talked(turns: number, promptTokens: number): ConversationState {
+  let state = open();
+  for (let n = 1; n <= turns; n++) {
+    const usage = { ...USAGE, inputTokens: n === turns ? promptTokens : 10 };
+    state = settle(apply(state, said(`m${n}`)), { model: (input) => answer(input, { usage }) }).state;
+  }
+  return state;
+}
+
+test('a reported prompt over the ratio is compacted before the next call, and not after the answer', () => {
+  const state = talked(5, Math.ceil(0.8 * BUDGET) + 1);
+  expect(nextStep(state).kind).toBe('wait');
+  const seen: string[] = [];
+  const { steps, state: after } = settle(apply(state, said('next')), {
+    compact: (input) => (seen.push(input.currentTurn ?? ''), compacted(input)),
+  });
+  expect(kinds(steps)).toEqual(['begin-turn', 'store-step', 'compact', 'model-step', 'wait']);
+  expect(seen).toEqual(['turn_0006']);
+  expect(after.epoch).toBe(2);
+  expect(statusOf(after, 0).context.compactions).toBe(1);
+});
+
+test.each([
+  ['just below the ratio', Math.floor(0.8 * BUDGET) - 100, false],
+  ['over it', Math.floor(0.8 * BUDGET) + 1, true],
+  ['over the budget', BUDGET + 1, true],
+  ['far below', 100, false],
+])('a report %s', (_, tokens, compacts) => {
+  const { steps } = settle(apply(talked(3, tokens), said('next')), { compact: (input) => compacted(input) });
+  expect(kinds(steps).includes('compact')).toBe(compacts);
+});
+
+test('without a report the estimate guards', () => {
+  const long = { ...said('long'), text: 'x'.repeat(4 * 81_000) };
+  const { steps } = settle(apply(talked(3, 100), long), { compact: (input) => compacted(input) });
+  expect(kinds(steps)).toContain('compact');
+});
+
+test('K1: what is said while it runs stays, after what was kept', () => {
+  const { state: running, input, done } = take(begun(talked(5, BUDGET), 'next'), 'compact');
+  expect(nextStep(running).kind).toBe('wait');
+  const state = applyAll(running, said('later', { delivery: 'steer' }), done(compacted(input, 3)));
+  const seen: unknown[] = [];
+  settle(state, { model: (step) => (seen.push([step.call.base, step.call.context]), answer(step)) });
+  expect(seen[0]).toEqual(['base-2', [[9, 11]]]);
+});
+
+const TOO_SLOW = { type: 'timeout', message: 'too slow', transient: true };
+
+test('K2: one that fails is not tried again in that turn, and the turn goes on', () => {
+  const { state: running, failed } = take(begun(talked(5, BUDGET), 'next'), 'compact');
+  const state = apply(running, failed(TOO_SLOW));
+  expect(take(state, 'model-step').input.call).toMatchObject({ context: running.context, base: null });
+  const over = settle(state, { model: (step) => answer(step, { usage: { ...USAGE, inputTokens: BUDGET } }) }).state;
+  expect(kinds(settle(apply(over, said('again')), { compact: (input) => compacted(input) }).steps)).toContain('compact');
+});
+
+test('K3: a result that comes after a reset counts for its cost alone', () => {
+  const { state: running, input, done } = take(begun(talked(5, BUDGET), 'next'), 'compact');
+  const state = settle(apply(running, { kind: 'reset-requested', resetId: 'r', at: 2001 })).state;
+  expect(state).toMatchObject({ session: 2, inFlight: [{ effect: 'compact' }] });
+  const late = apply(state, done(compacted(input), 2002));
+  expect(late).toEqual({ ...state, now: late.now, usage: late.usage, inFlight: [] });
+  expect(late.usage.inputTokens).toBe(state.usage.inputTokens + USAGE.inputTokens);
+  expect(apply(late, done(compacted(input), 2003)).usage).toEqual(late.usage);
+});
+
+test('K3: a failure that comes after a reset answers nobody of the new session', () => {
+  const { state: running, failed } = take(begun(talked(5, BUDGET), 'next'), 'compact');
+  const cleared = settle(apply(running, { kind: 'reset-requested', resetId: 'r', at: 2001 })).state;
+  const asked = applyAll(
+    cleared,
+    said('new'),
+    { kind: 'turn-begun', at: 2002 },
+    { kind: 'compaction-requested', requestId: 'x', at: 2002 },
+  );
+  const late = apply(asked, failed(TOO_SLOW, 2003));
+  expect(late.memory).toEqual(asked.memory);
+  expect(settle(late, { compact: (input) => compacted(input, 1) }).state.memory.outcomes).toMatchObject([
+    { outcome: { kind: 'compacted' } },
+  ]);
+});
+
+describe('what is asked of the memory of a context', () => {
+  const outcomesOf = ({ memory }: ConversationState) => memory.outcomes.map(({ requestId, outcome }) => [requestId, outcome.kind]);
+
+  test('is answered too when it can be undone no more by the time that it is done', () => {
+    const done = settle(apply(talked(6, 100), { kind: 'compaction-requested', requestId: 'c', at: 1 }), {
+      compact: (input) => compacted(input),
+    });
+    const second = take(apply(done.state, { kind: 'rewind-requested', requestId: 'w', to: 'turn_0001', at: 2 }), 'rewind');
+    const asked = apply(second.state, { kind: 'undo-requested', requestId: 'u', at: 3 });
+    const resumed = { context: [[1, 2]], task: null, episodes: [], compactions: 1, tokens: 10 } as const;
+    const rewound = apply(asked, second.done({ ...resumed, life: 'l1', cut: null, turns: 5, session: 1 }));
+    expect(outcomesOf(settle(rewound).state)).toEqual([
+      ['c', 'compacted'],
+      ['u', 'nothing-to-undo'],
+    ]);
+  });
+
+  const full = 2 * SETTINGS.thresholds.hard;
+
+  test('is answered too when a compaction has made room before a truncation could', () => {
+    const compacting = take(apply(talked(5, BUDGET), { kind: 'compaction-requested', requestId: 'c', at: 1 }), 'compact');
+    const asked = apply(compacting.state, { kind: 'truncation-requested', requestId: 't', at: 2 });
+    const { state } = settle(apply(asked, compacting.done(compacted(compacting.input))));
+    expect(outcomesOf(state)).toEqual([
+      ['c', 'compacted'],
+      ['t', 'nothing-to-truncate'],
+    ]);
+  });
+
+  test('is answered too when the session ends first', () => {
+    const compacting = take(apply(talked(5, full), { kind: 'compaction-requested', requestId: 'c', at: 1 }), 'compact');
+    const asked = applyAll(
+      compacting.state,
+      { kind: 'truncation-requested', requestId: 't', at: 2 },
+      { kind: 'reset-requested', resetId: 'r', at: 3 },
+    );
+    expect(outcomesOf(settle(asked).state)).toEqual([
+      ['c', 'failed'],
+      ['t', 'failed'],
+    ]);
+  });
+});
+
+test('a compaction finds in the store all that it is about: tools that ride come first', () => {
+  const first = take(apply(talked(3, 100), said('next')), 'model-step');
+  const riding = take(apply(first.state, first.done(answered(first.input, asking(first.input, 2, QUICK)))), 'model-step');
+  // The store is away as the step begins, and meanwhile somebody asks.
+  const asked = applyAll(riding.state, riding.failed(STORE_AWAY), { kind: 'compaction-requested', requestId: 'c', at: 2000 });
+  const { steps, state } = settle(apply(asked, { kind: 'time-passed', at: 60_000 }), { compact: (input) => compacted(input) });
+  expect(kinds(steps).slice(0, 2)).toEqual(['model-step', 'compact']);
+  expect(state.memory.outcomes).toMatchObject([{ requestId: 'c', outcome: { kind: 'compacted' } }]);
+});
+
+test('what tools that rode have made too much is compacted before the call: the step comes back once', () => {
+  const first = take(apply(talked(5, 100), said('next')), 'model-step');
+  const riding = take(apply(first.state, first.done(answered(first.input, asking(first.input, 1, QUICK)))), 'model-step');
+  const long = rode(riding.input, { text: 'x'.repeat(4 * 81_000) });
+  const found = apply(riding.state, riding.done(deferred(riding.input, 'compaction', { tools: long })));
+  const { state: compacting, input, done } = take(found, 'compact');
+  expect(slotsOf(input.context)).toContain(riding.input.tools[0]?.slot);
+  const next = take(apply(compacting, done({ kind: 'nothing-to-compact', epoch: input.epoch })), 'model-step');
+  expect(next.input).toMatchObject({ deferred: ['compaction'], tools: [], configure: null, numbers: { mayCompact: false } });
+});
+
+test('K4: undone, the context is what it was, with what came since', () => {
+  const state = talked(6, BUDGET);
+  const compactedOnce = settle(apply(state, said('next')), { compact: (input) => compacted(input) }).state;
+  expect(contextOf(compactedOnce)).toMatchObject({
+    canUndo: true,
+    chunks: [{ kind: 'SYSTEM' }, { kind: 'MEMORY' }, { kind: 'WORKING_FLOW' }],
+  });
+  const { state: undone, steps } = settle(apply(compactedOnce, { kind: 'undo-requested', requestId: 'u', at: 3000 }));
+  expect(kinds(steps)).toEqual(['uncompact', 'wait']);
+  expect(steps[0]).toMatchObject({ input: { epoch: compactedOnce.epoch, episode: 'ep_0001' } });
+  expect(slotsOf(undone.context)).toEqual([...slotsOf(state.context), 13, 14]);
+  expect(undone.memory).toMatchObject({ base: null, before: null, outcomes: [{ requestId: 'u', outcome: { kind: 'undone' } }] });
+  expect(undone.epoch).toBeGreaterThan(compactedOnce.epoch);
+});
+
+test('a model whose context is full is helped twice in a turn, and then the turn fails in words', () => {
+  const full = settle(apply(talked(5, 100), said('next')), {
+    model: (input) => answer(input, { blocks: [], stop: 'context-full' }),
+    compact: (input) => compacted(input, 1),
+  });
+  expect(kinds(full.steps).filter((kind) => kind === 'compact')).toHaveLength(2);
+  expect(endedTurn(full.state, 'turn_0006')).toMatchObject({ stopReason: 'failed', error: { type: 'context-full' } });
+
+  let calls = 0;
+  const helped = settle(apply(talked(5, 100), said('next')), {
+    model: (input) => (calls++ === 0 ? answer(input, { blocks: [], stop: 'context-full' }) : answer(input)),
+    compact: (input) => compacted(input, 1),
+  });
+  expect(endedTurn(helped.state, 'turn_0006')).toMatchObject({ stopReason: 'end' });
+});
+
+test('somebody who asks is told, also when there is nothing to do', () => {
+  const fresh = settle(apply(open(), { kind: 'compaction-requested', requestId: 'a', at: 1 })).state;
+  expect(fresh.memory.outcomes).toEqual([{ requestId: 'a', outcome: { kind: 'nothing-to-compact' } }]);
+  const nothing = settle(apply(talked(2, 100), { kind: 'compaction-requested', requestId: 'b', at: 1 })).state;
+  expect(nothing.memory.outcomes).toEqual([{ requestId: 'b', outcome: { kind: 'nothing-to-compact' } }]);
+  const done = settle(apply(talked(6, 100), { kind: 'compaction-requested', requestId: 'c', at: 1 }), {
+    compact: (input) => compacted(input),
+  });
+  expect(done.state.memory.outcomes).toMatchObject([{ requestId: 'c', outcome: { kind: 'compacted', epoch: 2, method: 'model' } }]);
+  const undo = settle(apply(talked(2, 100), { kind: 'undo-requested', requestId: 'd', at: 1 })).state;
+  expect(undo.memory.outcomes).toEqual([{ requestId: 'd', outcome: { kind: 'nothing-to-undo' } }]);
+});
+
+test('one that found nothing does not stand for the next: each is an effect of its own', () => {
+  const attempts: number[] = [];
+  const note = (input: CompactInput): void => void attempts.push(input.attempt);
+  let state = talked(2, 100);
+  for (const requestId of ['a', 'b']) {
+    const request = { kind: 'compaction-requested', requestId, at: 1 } as const;
+    state = settle(apply(state, request), { compact: (input) => (note(input), { kind: 'nothing-to-compact', epoch: input.epoch }) }).state;
+  }
+  state = settle(apply(state, { kind: 'reset-requested', resetId: 'r', at: 2 })).state;
+  state = settle(apply(state, said('after'))).state;
+  settle(apply(state, { kind: 'compaction-requested', requestId: 'c', at: 3 }), { compact: (input) => (note(input), compacted(input, 1)) });
+  expect(attempts).toEqual([1, 2, 3]);
+});
+
+test('the beginning of the prompt is watched: how often it changed, and why', () => {
+  const say = (state: ConversationState, id: string, prefix: string): ConversationState =>
+    settle(apply(state, said(id)), { model: (input) => answer(input, { prefix }), compact: (input) => compacted(input, 1) }).state;
+  let state = say(say(open(), 'a', 'p1'), 'b', 'p1');
+  expect(statusOf(state, 0).context).toMatchObject({ prefixHash: 'p1', prefixChanges: 0, prefixCause: null });
+  state = say(state, 'c', 'p2');
+  expect(statusOf(state, 0).context).toMatchObject({ prefixHash: 'p2', prefixChanges: 1, prefixCause: 'agent or tools' });
+  state = settle(apply(state, { kind: 'compaction-requested', requestId: 'x', at: 1 }), { compact: (input) => compacted(input, 1) }).state;
+  state = say(state, 'd', 'p3');
+  expect(statusOf(state, 0).context).toMatchObject({ prefixHash: 'p3', prefixChanges: 2, prefixCause: 'new epoch' });
+});

@@ -1,0 +1,215 @@
+/** Seed 001's window and `/new`, as decisions: the rules L1 to L3 of window.ts. */
+import { apply } from '../../../src/conversation/apply.js';
+import type { Consolidation } from '../../../src/conversation/protocol/contract.js';
+import { nextStep, type Step } from '../../../src/conversation/next-step.js';
+import { slotsOf } from '../../../src/records/slots.js';
+import type { ConversationState } from '../../../src/conversation/state.js';
+import { statusOf } from '../../../src/conversation/views/view.js';
+import { answered, applyAll, evicted, isEffect, namesOf as kinds, open, said, settle, take, type Script } from '../drive.js';
+
+/** Nobody consolidates: requests are taken, and no news comes. */
+const SILENT: Script = { consolidate: () => undefined };
+
+function talked(turns: number): ConversationState {
+  let state = open();
+  for (let i = 0; i < turns; i++) state = settle(apply(state, said(`m${state.counters.turn}-${i}`, { at: state.now }))).state;
+  return state;
+}
+
+function silently(turns: number, state = open()): { state: ConversationState; steps: Step[] } {
+  const steps: Step[] = [];
+  for (let i = 0; i < turns; i++) {
+    const after = settle(apply(state, said(`s${state.counters.turn}`, { at: state.now })), SILENT);
+    state = after.state;
+    steps.push(...after.steps);
+  }
+  return { state, steps };
+}
+
+function news(state: ConversationState, requestId: string, consolidation: Consolidation = 'model'): ConversationState {
+  return apply(state, { kind: 'consolidation-ended', requestId, consolidation, usage: null, at: state.now });
+}
+
+function later(state: ConversationState, ms: number): ConversationState {
+  return apply(state, { kind: 'time-passed', at: state.now + ms });
+}
+
+describe('the window', () => {
+  test('fifty messages are kept as they are; the one after them asks for all but the last ten, whole turns', () => {
+    const { state: full, steps } = silently(25);
+    expect(kinds(steps)).not.toContain('ask-memory');
+    expect(statusOf(full, 0).window).toMatchObject({ messages: 50, limit: 50, consolidating: 0 });
+    const asked = silently(1, full).steps.find((step) => isEffect(step, 'ask-memory'));
+    expect(asked).toMatchObject({ input: { request: { requestId: 's1/1-42', slots: [[1, 42]], messages: 42, why: 'window' } } });
+  });
+
+  test('nobody waits for it: turns go on, with all their messages', () => {
+    const { state } = silently(26);
+    const { steps } = silently(3, state);
+    expect(kinds(steps).filter((name) => name === 'model-step')).toHaveLength(3);
+    expect(kinds(steps)).not.toContain('evict');
+    const [call] = steps.filter((step) => isEffect(step, 'model-step'));
+    expect(slotsOf(call!.input.call.context)[0]).toBe(1);
+  });
+
+  test('once it is done the messages leave at the next border, and a recap stands for them in a new epoch', () => {
+    const { state } = silently(26);
+    const done = settle(news(state, 's1/1-42'), SILENT);
+    expect(done.steps[0]).toMatchObject({ effect: 'evict', input: { archive: [[1, 42]], unfinished: [], recapSince: 1000 } });
+    expect(done.state).toMatchObject({ epoch: 2, session: 1, context: [[43, 52]] });
+    const call = silently(1, done.state).steps.find((step) => isEffect(step, 'model-step'));
+    expect(call).toMatchObject({ input: { call: { recap: 'recap', context: [[43, 53]] } } });
+    expect(statusOf(done.state, 0).window).toMatchObject({ messages: 10, consolidating: 0, since: 1000 });
+  });
+
+  test('inside a turn nothing leaves', () => {
+    const { state } = silently(26);
+    const calling = take(apply(state, said('open', { at: state.now })), 'model-step');
+    const told = news(calling.state, 's1/1-42');
+    expect(nextStep(told).kind).toBe('wait');
+    expect(take(apply(told, calling.done(answered(calling.input))), 'evict').input).toMatchObject({ archive: [[1, 42]] });
+  });
+
+  test('after its own timeout they leave all the same, with what is unfinished said', () => {
+    const { state } = silently(26);
+    expect(nextStep(later(state, 29_000)).kind).toBe('wait');
+    expect(nextStep(later(state, 30_000))).toMatchObject({
+      effect: 'evict',
+      input: { unfinished: [{ requestId: 's1/1-42', slots: [[1, 42]] }] },
+    });
+  });
+
+  test('news that nobody waits for any more changes nothing', () => {
+    const { state } = silently(26);
+    const trimmed = settle(later(state, 30_000), SILENT).state;
+    expect(news(trimmed, 's1/1-42', 'raw-fallback')).toEqual(trimmed);
+  });
+
+  test('each message is asked for once, however long it goes on', () => {
+    const asked: number[] = [];
+    let state = open();
+    for (let i = 0; i < 200; i++) {
+      const after = settle(apply(state, said(`x${i}`, { at: state.now })), {
+        consolidate: ({ request }) => {
+          asked.push(...slotsOf(request.slots));
+          return 'model';
+        },
+      });
+      state = after.state;
+    }
+    expect(asked).toEqual(Array.from({ length: asked.length }, (_, i) => i + 1));
+    expect(asked.length).toBeGreaterThan(340);
+  });
+});
+
+test('what cannot leave rests by itself: messages are answered meanwhile', () => {
+  const { state } = silently(26);
+  const leaving = take(news(state, 's1/1-42'), 'evict');
+  const failing = apply(leaving.state, leaving.failed({ type: 'bad-memory', message: 'no', transient: false }));
+  const { steps } = settle(apply(failing, said('meanwhile', { at: failing.now })), SILENT);
+  expect(kinds(steps).slice(0, 2)).toEqual(['begin-turn', 'model-step']);
+  expect(nextStep(later(failing, 1_000))).toMatchObject({ effect: 'evict' });
+});
+
+test('a consolidation that comes too late is paid for all the same, once', () => {
+  const { state } = silently(26);
+  const trimmed = settle(later(state, 30_000), SILENT).state;
+  const usage = { inputTokens: 100, cachedTokens: 0, outputTokens: 10, costUsd: 1 };
+  const late = { kind: 'consolidation-ended', requestId: 's1/1-42', consolidation: 'model', usage, at: trimmed.now } as const;
+  const paid = applyAll(trimmed, late, late);
+  expect(paid.usage.inputTokens - trimmed.usage.inputTokens).toBe(100);
+});
+
+describe('/new', () => {
+  const reset = (state: ConversationState, id = 'r'): ConversationState =>
+    apply(state, { kind: 'reset-requested', resetId: id, at: state.now });
+
+  test('waits for the consolidation of what is left, and then clears', () => {
+    const waiting = settle(reset(talked(3)), SILENT);
+    expect(kinds(waiting.steps)).toEqual(['ask-memory', 'wait']);
+    expect(waiting.steps[0]).toMatchObject({ input: { request: { messages: 6, why: 'reset', slots: [[1, 6]] } } });
+    expect(statusOf(waiting.state, 0)).toMatchObject({
+      phase: 'resetting',
+      waitingFor: expect.stringContaining('memory:default') as unknown,
+    });
+    const cleared = settle(news(waiting.state, 's1/1-6')).state;
+    expect(cleared).toMatchObject({ session: 2, context: [], resets: [{ resetId: 'r', result: { consolidation: 'model' } }] });
+  });
+
+  test('is not waited for longer than thirty seconds; the fallback says so', () => {
+    const waiting = settle(reset(talked(3)), SILENT).state;
+    expect(nextStep(waiting)).toMatchObject({ kind: 'wait', until: waiting.window.ending?.until });
+    const step = nextStep(later(waiting, 30_000));
+    expect(step).toMatchObject({ effect: 'evict', input: { unfinished: [{ requestId: 's1/1-6' }], recapSince: null } });
+    const cleared = settle(later(waiting, 30_000)).state;
+    expect(cleared.resets[0]?.result?.consolidation).toBe('raw-fallback');
+    expect(news(cleared, 's1/1-6')).toEqual(cleared);
+  });
+
+  test('that came in the last moment is no fallback', () => {
+    const late = take(later(settle(reset(talked(3)), SILENT).state, 30_000), 'evict');
+    const cleared = apply(late.state, late.done({ ...evicted(late.input), finished: true }));
+    expect(cleared.resets[0]?.result?.consolidation).toBe('model');
+  });
+
+  test('on an empty session there is nothing to do, and nothing is asked', () => {
+    const { state, steps } = settle(reset(open()));
+    expect(kinds(steps)).toEqual(['wait']);
+    expect(state.resets[0]?.result).toMatchObject({ consolidation: 'nothing-to-do', session: 1 });
+  });
+
+  test('twice at once is one', () => {
+    const { state } = settle(reset(reset(talked(2)), 'r2'));
+    expect(state.session).toBe(2);
+    expect(state.resets.map(({ resetId, result }) => [resetId, result?.session])).toEqual([
+      ['r', 2],
+      ['r2', 2],
+    ]);
+  });
+
+  test('during a consolidation of the window joins that one and asks for the rest', () => {
+    const { state } = silently(26);
+    const waiting = settle(reset(state), SILENT);
+    expect(waiting.steps.find((step) => isEffect(step, 'ask-memory'))).toMatchObject({
+      input: { request: { slots: [[43, 52]], why: 'reset' } },
+    });
+    const half = news(waiting.state, 's1/43-52');
+    expect(nextStep(half).kind).toBe('wait');
+    expect(settle(news(half, 's1/1-42')).state).toMatchObject({ session: 2, context: [] });
+  });
+
+  test('what is said meanwhile is the new session’s, and answered there', () => {
+    const waiting = settle(reset(talked(2)), SILENT).state;
+    const queued = settle(apply(waiting, said('next', { at: waiting.now })), SILENT);
+    expect(kinds(queued.steps)).toEqual(['wait']);
+    const { state, steps } = settle(news(queued.state, 's1/1-4'));
+    expect(steps.find((step) => isEffect(step, 'model-step'))).toMatchObject({ input: { session: 2, call: { context: [[5, 5]] } } });
+    expect(state.turnsEnded).toBe(3);
+  });
+
+  test('what the memory workflow could not be told stays owed, and is told later', () => {
+    let state = reset(talked(2));
+    const failure = { type: 'connection', message: 'no', transient: true };
+    for (const _ of [1, 2]) {
+      const asking = take(later(state, 4_500), 'ask-memory');
+      state = apply(asking.state, asking.failed(failure));
+    }
+    const cleared = settle(later(state, 26_000), SILENT);
+    expect(cleared.state).toMatchObject({ session: 2, window: { owed: [] } });
+    expect(kinds(cleared.steps)).toContain('ask-memory');
+  });
+});
+
+describe('close', () => {
+  const close = (state: ConversationState): ConversationState => apply(state, { kind: 'close-requested', at: state.now });
+
+  test('consolidates as /new does, and then completes', () => {
+    const waiting = settle(close(talked(2)), SILENT);
+    expect(waiting.steps[0]).toMatchObject({ effect: 'ask-memory', input: { request: { why: 'close' } } });
+    expect(settle(news(waiting.state, 's1/1-4')).steps.at(-1)).toMatchObject({ kind: 'finish', outcome: { turns: 2 } });
+  });
+
+  test('of an empty conversation completes at once', () => {
+    expect(kinds(settle(close(open())).steps)).toEqual(['finish']);
+  });
+});

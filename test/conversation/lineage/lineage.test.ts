@@ -1,0 +1,179 @@
+/** Lives that begin with turns of another one, and turns taken back: as a value, without a server. */
+import { apply } from '../../../src/conversation/apply.js';
+import type { OpenedOrigin, Rewound } from '../../../src/conversation/activity-io/lineage-effects.js';
+import { withOrigin } from '../../../src/conversation/lineage/lineage.js';
+import { nextStep } from '../../../src/conversation/next-step.js';
+import { rewindOutcome } from '../../../src/conversation/lineage/rewinding.js';
+import { slotsOf } from '../../../src/records/slots.js';
+import type { ConversationState } from '../../../src/conversation/state.js';
+import { attributesDue } from '../../../src/conversation/views/attributes.js';
+import { readRewind, readStart } from '../../../src/conversation/protocol/input.js';
+import { applyAll, open, said, settle, stored, take } from '../drive.js';
+
+const ORIGIN = { kind: 'fork', conversation: 'c1', life: 'l0', turn: 'turn_0007' } as const;
+
+const OPENED: OpenedOrigin = {
+  life: 'l1',
+  beginning: {
+    v: 1,
+    kind: 'fork',
+    of: { conversation: 'c1', life: 'l0' },
+    turn: 7,
+    shared: [{ conversation: 'c1', life: 'l0', scope: 'default', slots: [[1, 21]] }],
+    archived: [[1, 14]],
+  },
+  slot: 21,
+  session: 2,
+  turns: 7,
+  inContext: 2,
+  context: [[15, 21]],
+  base: { ref: 'sha256:b', text: 'what was' },
+  task: null,
+  episodes: [],
+  compactions: 3,
+  tokens: 400,
+  window: [],
+  attributes: 'missing',
+};
+
+function rewound(more: Partial<Rewound> = {}): Rewound {
+  const cut = { v: 1, id: 'r1', branch: 1, to: 1, begun: 2, since: 1, slot: 6, at: 2, session: 1, slots: [[3, 6]] } as const;
+  return { life: 'l1', cut, turns: 2, session: 1, context: [[1, 2]], task: null, episodes: [], compactions: 0, tokens: 20, ...more };
+}
+
+const forked = (): ConversationState => withOrigin(open(), ORIGIN);
+
+test('a fork does nothing before it is open, and then is numbered on from what it shares', () => {
+  const { state: begun, input, done } = take(forked(), 'open-origin');
+  expect(input).toMatchObject({ origin: ORIGIN });
+  const opening = applyAll(begun, said('m1'), said('m2'), said('m1'));
+  expect(nextStep(opening)).toEqual({ kind: 'wait' });
+  expect(opening.queue).toEqual([]);
+  const { state } = settle(apply(opening, done(OPENED)));
+  expect(state).toMatchObject({ session: 2, turnsEnded: 2, latestTurn: 9, memory: { base: 'sha256:b', compactions: 3 } });
+  expect(state.seen).toEqual([
+    ['m1', 8],
+    ['m2', 9],
+  ]);
+  expect(slotsOf(state.context).slice(0, 7)).toEqual([15, 16, 17, 18, 19, 20, 21]);
+  expect(Math.min(...slotsOf(state.context).slice(7))).toBe(22);
+});
+
+test('what came while it was opened keeps its order: a message, then a close', () => {
+  const { state: begun, done } = take(forked(), 'open-origin');
+  const opening = applyAll(begun, said('m1'), { kind: 'close-requested', at: 1 });
+  expect(opening.closing).toBe('no');
+  const { state } = settle(apply(opening, done(OPENED)));
+  expect(state).toMatchObject({ closing: 'consolidated', turnsEnded: 1, rejected: { count: 0 } });
+});
+
+test('a fork that cannot begin says why, and is no conversation', () => {
+  const failure = { type: 'unknown-turn', message: 'c1 has no turn_0007', transient: false };
+  const { state, failed } = take(forked(), 'open-origin');
+  expect(nextStep(apply(state, failed(failure)))).toEqual({ kind: 'refuse', type: 'unknown-turn', message: 'c1 has no turn_0007' });
+});
+
+test('a fork tells its parent before anything was said in it, and its model with the first turn', () => {
+  const { state: opening, done } = take(forked(), 'open-origin');
+  const opened = apply(opening, done({ ...OPENED, attributes: 'registered' }));
+  const first = attributesDue(opened);
+  expect(first).toEqual({ AgentName: 'default', AgentStatus: 'running', AgentParent: 'c1', AgentTurns: 0, AgentCostUsd: 0 });
+  const told = apply(opened, { kind: 'attributes-told', status: 'running', turns: 0, at: 3 });
+  expect(attributesDue(told)).toBeUndefined();
+  const { state } = settle(apply(told, said('m1')));
+  expect(attributesDue(state)).toMatchObject({ AgentModel: 'anthropic/claude-test', AgentParent: 'c1', AgentTurns: 1 });
+});
+
+/** Of the first turn, where three messages came at once. */
+const FIRST = [
+  [1, 1],
+  [4, 4],
+] as const;
+
+test('rewound, the context is replaced, counters and cost go on, and the next turn comes after all others', () => {
+  const { state: before } = settle(applyAll(open(), said('m1'), said('m2'), said('m3')));
+  const asked = apply(before, { kind: 'rewind-requested', requestId: 'r1', to: 'turn_0001', at: 9 });
+  const { state: rewinding, input, done: end } = take(asked, 'rewind');
+  expect(input).toMatchObject({ to: 'turn_0001', branch: 1, move: 1, slot: before.counters.slot, waiting: [] });
+  const done = apply(rewinding, end(rewound({ context: FIRST })));
+  const { turn, slot, queued } = before.counters;
+  expect(done).toMatchObject({ counters: { turn, slot, queued, move: 1 }, usage: before.usage, epoch: before.epoch + 1, context: FIRST });
+  expect(rewindOutcome(done, 'r1')).toEqual({
+    kind: 'rewound',
+    result: { to: 'turn_0001', cut: 2, branch: 1, session: 1, epoch: before.epoch + 1 },
+  });
+  const { state } = settle(apply(done, said('m4')));
+  expect(state.seen.at(-1)).toEqual(['m4', 4]);
+  // What was cut is nothing that long-term memory will be asked to keep.
+  expect(state.window.turns.map(({ turn }) => turn)).toEqual([1, 4]);
+  expect(JSON.parse(JSON.stringify(state))).toEqual(state);
+});
+
+test('a rewind stops the running turn, and nothing begins before it is done', () => {
+  const { state: idle } = settle(apply(open(), said('m1')));
+  const calling = take(apply(idle, said('m2')), 'model-step');
+  const asked = applyAll(calling.state, said('m3', { at: 21 }), { kind: 'rewind-requested', requestId: 'r1', to: 'turn_0001', at: 22 });
+  expect(asked.turn?.stopping).not.toBeNull();
+  expect(nextStep(asked).kind).toBe('stop');
+  const failure = { type: 'cancelled', message: 'stopped', transient: false };
+  const after = applyAll(asked, { kind: 'stop-sent', at: 22 }, calling.failed(failure, 23));
+  expect(after.turn).toBeNull();
+  // What the step was to write, and its fence, are with the store before anything is cut.
+  const writing = take(after, 'store-step');
+  expect(writing.input.write).toMatchObject({ messages: [{ messageId: 'm2' }], settle: [{ effect: 'turn_0002/m1' }] });
+  const held = take(apply(writing.state, writing.done(stored(writing.input))), 'rewind');
+  expect(held.input.waiting).toEqual([[5, 5]]);
+  expect(nextStep(held.state)).toEqual({ kind: 'wait' });
+  const { state: end } = settle(apply(held.state, held.done(rewound())));
+  expect(end.ended.map(({ number, stopReason }) => [number, stopReason])).toEqual([
+    [1, 'end'],
+    [2, 'interrupted'],
+    [3, 'end'],
+  ]);
+});
+
+test('a rewind that fails changes nothing, and one that is asked twice is one', () => {
+  const { state: before } = settle(applyAll(open(), said('m1')));
+  const request = { kind: 'rewind-requested', requestId: 'r1', to: 'turn_0009', at: 9 } as const;
+  const failure = { type: 'unknown-turn', message: 'no turn_0009', transient: false };
+  const { state: rewinding, failed } = take(applyAll(before, request, request), 'rewind');
+  const after = applyAll(rewinding, failed(failure), request);
+  const { rewinds, now: _, counters, ...rest } = after;
+  const { now: __, counters: had, ...was } = before;
+  expect(rest).toEqual(was);
+  // A late attempt at it is told from the next one.
+  expect(counters).toEqual({ ...had, effect: had.effect + 1, move: had.move + 1 });
+  expect(rewinds).toMatchObject({ asked: [], branches: 0, outcomes: [{ outcome: { kind: 'failed', type: 'unknown-turn' } }] });
+});
+
+test('no hand-over while a rewind is in flight, and one between asking and doing loses nothing', () => {
+  const { state: before } = settle(applyAll(open(), said('m1'), said('m2')));
+  const asked = applyAll(
+    before,
+    { kind: 'rewind-requested', requestId: 'r1', to: 'turn_0001', at: 9 },
+    { kind: 'hand-over-due', reason: 'test', at: 9 },
+  );
+  expect(nextStep(asked).kind).toBe('hand-over');
+  const carried = apply(JSON.parse(JSON.stringify(asked)) as ConversationState, { kind: 'run-continued', at: 10 });
+  const doing = apply(take(carried, 'rewind').state, { kind: 'hand-over-due', reason: 'test', at: 12 });
+  expect(nextStep(doing).kind).toBe('wait');
+});
+
+test.each([
+  [{ ...ORIGIN, kind: 'copy' }, 'start.origin.kind'],
+  [{ ...ORIGIN, conversation: '../etc' }, 'start.origin.conversation'],
+  [{ ...ORIGIN, life: 'a/b' }, 'start.origin.life'],
+  [{ ...ORIGIN, turn: '7' }, 'start.origin.turn'],
+  [{ ...ORIGIN, run: 7 }, 'start.origin.run'],
+  ['c1', 'start.origin must be an object'],
+])('an origin such as %j is refused by the name of its field', (origin, words) => {
+  const read = readStart({ origin });
+  expect(read.ok ? '' : read.reason).toContain(words);
+});
+
+test('what a rewind is asked is checked too', () => {
+  expect(readRewind({ to: 'turn_0007', id: 'r1' })).toEqual({ ok: true, value: { to: 'turn_0007', id: 'r1' } });
+  expect(readRewind({ to: '7' })).toMatchObject({ ok: false });
+  expect(readRewind({ to: 'turn_0007', more: 1 })).toMatchObject({ ok: false });
+  expect(readRewind('turn_0007')).toMatchObject({ ok: false });
+});

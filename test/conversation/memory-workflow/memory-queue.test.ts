@@ -1,0 +1,52 @@
+/** What a memory has to do, as a value: the rules Q1 and Q2 of memory-queue.ts. */
+import {
+  addRequest,
+  emptyQueue,
+  finishRequest,
+  memoryStatusOf,
+  nextRequest,
+  nextRetryAt,
+  postponeRequest,
+  startRequest,
+  type AskedConsolidation,
+  type MemoryQueue,
+} from '../../../src/conversation/memory-workflow/memory-queue.js';
+
+const asked = (id: string): AskedConsolidation => ({
+  ...{ id, requestId: id, conversation: `c-${id}`, life: 'l', session: 1, slots: [[1, 2]], messages: 2 },
+  ...{ agent: 'default', model: 'a/b', why: 'reset', taskQueue: 'q' },
+});
+const queueOf = (...ids: string[]): MemoryQueue => ids.reduce((queue, id) => addRequest(queue, asked(id)), emptyQueue('default'));
+const fail = (queue: MemoryQueue, id: string, at: number, transient = true): MemoryQueue =>
+  postponeRequest(startRequest(queue, id), id, { type: transient ? 'overloaded' : 'auth', message: 'no', transient }, at);
+
+test('a request is there once, and not again after it is done', () => {
+  const queue = queueOf('a', 'b', 'a');
+  expect(queue.requests.map(({ request }) => request.id)).toEqual(['a', 'b']);
+  const done = finishRequest(queue, 'a', { consolidation: 'model', usage: null, at: 1 });
+  expect(addRequest(done, asked('a'))).toBe(done);
+  expect(memoryStatusOf(done, 0)).toMatchObject({ consolidated: 1, fallbacks: 0, queued: [{ conversation: 'c-b' }] });
+});
+
+test('they are done in the order of their arrival', () => {
+  expect(nextRequest(queueOf('a', 'b'), 0)?.request.id).toBe('a');
+});
+
+test('what fails for long holds nobody up, however long each of its tries takes', () => {
+  let queue = queueOf('a', 'b', 'c');
+  queue = fail(queue, 'a', 0);
+  // Each try has taken longer than the other one rests.
+  queue = fail(queue, 'b', 120_000);
+  expect(nextRequest(queue, 240_000)?.request.id).toBe('c');
+});
+
+test('what a person must see to rests for longer and longer; what may pass by itself is soon tried again', () => {
+  expect(nextRetryAt(fail(queueOf('a'), 'a', 0))).toBeLessThanOrEqual(60_000);
+  let queue = queueOf('a');
+  for (let n = 0; n < 12; n++) queue = fail(queue, 'a', 0, false);
+  expect(nextRetryAt(queue)).toBe(6 * 3_600_000);
+  expect(memoryStatusOf(queue, 0)).toMatchObject({
+    phase: 'waiting-to-retry',
+    waitingFor: expect.stringMatching(/^auth: no; trying again at /) as unknown,
+  });
+});
