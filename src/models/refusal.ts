@@ -28,7 +28,7 @@ export class Unreachable extends Error {
 export interface HttpOfRefusal {
   readonly status: number;
   readonly headers: Headers;
-  /** Epoch milliseconds: a `retry-after` may name a date. */
+  /** Epoch milliseconds: a `retry-after` may name a date, and the answer no date of its own. */
   readonly now: number;
 }
 
@@ -75,7 +75,10 @@ function plainText(body: string): string {
 /** Milliseconds to wait as asked, a day at most; undefined where nothing sensible was asked. */
 export function retryAfter(headers: Headers, now: number): number | undefined {
   const ms =
-    waitOf(headers.get('retry-after-ms'), 1) ?? waitOf(headers.get('retry-after'), 1_000) ?? untilOf(headers.get('retry-after'), now);
+    waitOf(headers.get('retry-after-ms'), 1) ??
+    waitOf(headers.get('retry-after'), 1_000) ??
+    // By the clock that the date was made with: ours may be off.
+    untilOf(headers.get('retry-after'), dateOf(headers.get('date')) ?? now);
   return ms === undefined ? undefined : Math.min(Math.ceil(ms), DAY_MS);
 }
 
@@ -83,11 +86,15 @@ function waitOf(value: string | null, unitMs: number): number | undefined {
   return value && /^\d+(\.\d+)?$/.test(value.trim()) ? Number(value) * unitMs : undefined;
 }
 
-/** Only what looks like an HTTP date: `Date.parse` finds a date in nearly anything, `-1` included. */
 function untilOf(value: string | null, now: number): number | undefined {
-  if (!value || !/[a-z]{3}.*\d{4}.*GMT/i.test(value)) return undefined;
-  const ms = Date.parse(value) - now;
+  const ms = (dateOf(value) ?? NaN) - now;
   return ms >= 0 ? ms : undefined;
+}
+
+/** Only what looks like an HTTP date: `Date.parse` finds a date in nearly anything, `-1` included. */
+function dateOf(value: string | null): number | undefined {
+  const at = value && /[a-z]{3}.*\d{4}.*GMT/i.test(value) ? Date.parse(value) : NaN;
+  return Number.isNaN(at) ? undefined : at;
 }
 
 /** Google says it in the body, as `{ retryDelay: '7s' }` among the details. */

@@ -72,8 +72,6 @@ export interface InsteadContext {
     /** Seed 003: how far sub-agents see the items of this conversation's memory. */
     readonly memory?: 'shared' | 'snapshot';
   };
-  /** Epoch milliseconds. */
-  readonly now: number;
 }
 
 export interface Tool {

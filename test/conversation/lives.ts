@@ -182,6 +182,7 @@ function plansOf(how: number, tools: number): ToolPlan[] {
     { ...QUICK, approval: { policy: 'ask', expiresMs: 20_000 } },
     { ...QUICK, instead: { kind: 'ask-person', expiresMs: 20_000 } },
     { ...QUICK, instead: { kind: 'wait-until', until: 8_000 } },
+    { ...QUICK, instead: { kind: 'wait-for', ms: 3_000 } },
     { ...QUICK, instead: { kind: 'compact' } },
     { ...QUICK, instead: { kind: 'delegate', agent: 'a', task: 't', title: 't', maxDepth: 1, maxChildren: 3 } },
     { ...QUICK, approval: { policy: 'deny', why: 'no.' } },

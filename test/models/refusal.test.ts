@@ -31,6 +31,15 @@ test('a wait in the headers goes before one in the body', () => {
   expect(toRefusal(body, http(429, { 'retry-after': '3' })).refused.retryAfterMs).toBe(3_000);
 });
 
+test('a date is counted from the date of the answer: our own clock may be off', () => {
+  const headers = { date: 'Sun, 22 Nov 2026 10:00:00 GMT', 'retry-after': 'Sun, 22 Nov 2026 10:00:03 GMT' };
+  expect(toRefusal('', http(429, headers)).refused.retryAfterMs).toBe(3_000);
+  expect(toRefusal('', { ...http(429, headers), now: Date.parse('2026-11-22T10:00:40Z') }).refused.retryAfterMs).toBe(3_000);
+  const { date: _, ...dateless } = headers;
+  expect(toRefusal('', { ...http(429, dateless), now: Date.parse('2026-11-22T10:00:01Z') }).refused.retryAfterMs).toBe(2_000);
+  expect(toRefusal('', http(429, { ...headers, 'retry-after': 'Sun, 22 Nov 2026 09:59:00 GMT' })).refused.retryAfterMs).toBeUndefined();
+});
+
 test.each<[string, number | undefined, object, string]>([
   ['quota that is used up, though its status says wait', 429, { code: 'insufficient_quota' }, 'billing'],
   ['one request over the limit of a minute', 429, { code: 'rate_limit_exceeded', message: 'Request too large for gpt-5' }, 'too-large'],

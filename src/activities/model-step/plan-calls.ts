@@ -35,7 +35,6 @@ function planCall(
   const { policy, why } = approvalFor(config.approvals, tool, input, agent);
   const instead = tool.instead?.(input, {
     agent,
-    now: Date.now(),
     approvalExpiryMs: config.approvalExpiryMs,
     delegation: { ...config.delegation, ...sharing(config) },
   });

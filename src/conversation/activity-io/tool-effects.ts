@@ -40,6 +40,8 @@ export type Instead =
   | { readonly kind: 'ask-person'; readonly expiresMs: number }
   /** Epoch milliseconds. */
   | { readonly kind: 'wait-until'; readonly until: number }
+  /** Counted by the conversation from when the wait begins: the clock of the worker that planned it may be off. */
+  | { readonly kind: 'wait-for'; readonly ms: number }
   /** The model itself asks that its older turns become memory. */
   | { readonly kind: 'compact' }
   | {

@@ -177,10 +177,15 @@ function begin(state: ConversationState, call: ToolCall): ConversationState {
     const asked = { ...state, memory: { ...state.memory, asked: [...state.memory.asked, call.id] } };
     return reply(asked, call, { outcome: 'ok', text: 'The older turns become memory before your next step; what was said last stays.' });
   }
-  if (instead?.kind === 'wait-until') return change(state, call, (now) => ({ ...now, status: 'sleeping', sleepsUntil: instead.until }));
+  if (instead?.kind === 'wait-until') return sleep(state, call, instead.until);
+  if (instead?.kind === 'wait-for') return sleep(state, call, state.now + instead.ms);
   const ready = change(state, call, (now) => ({ ...now, status: 'waiting' }));
   if (instead?.kind !== 'delegate') return ready;
   return withTurn(ready, (turn) => ({ ...turn, delegations: (turn.delegations ?? 0) + 1 }));
+}
+
+function sleep(state: ConversationState, call: ToolCall, sleepsUntil: number): ConversationState {
+  return change(state, call, (now) => ({ ...now, status: 'sleeping', sleepsUntil }));
 }
 
 function ask(state: ConversationState, call: ToolCall, kind: 'approval' | 'question', expiresMs: number): ConversationState {

@@ -24,9 +24,7 @@ export const waitUntil = defineTool({
       `until is more than ${LONGEST_DAYS} days away`,
     ),
   policy: { repeatable: true, quick: true, timeoutMs: 1_000 },
-  instead: ({ until, seconds = 0 }, { now }) => ({
-    kind: 'wait-until',
-    until: until === undefined ? now + seconds * 1000 : Date.parse(until),
-  }),
+  instead: ({ until, seconds = 0 }) =>
+    until === undefined ? { kind: 'wait-for', ms: seconds * 1000 } : { kind: 'wait-until', until: Date.parse(until) },
   run: () => ({ ok: false, error: 'the conversation could not wait' }),
 });

@@ -67,6 +67,7 @@ describe('none rides', () => {
     ['one that a rule forbids', { ...QUICK, approval: { policy: 'deny', why: 'no.' } }],
     ['a question', { ...QUICK, instead: { kind: 'ask-person', expiresMs: 1_000 } }],
     ['a wait', { ...QUICK, instead: { kind: 'wait-until', until: 5_000 } }],
+    ['a wait of some seconds', { ...QUICK, instead: { kind: 'wait-for', ms: 5_000 } }],
     ['a compaction', { ...QUICK, instead: { kind: 'compact' } }],
     ['a delegation', delegates],
   ])('beside %s, in whatever place', (_, other) => {

@@ -132,6 +132,15 @@ test('a call that waits for a time is answered when it has come', () => {
   expect(results(apply(state, { kind: 'time-passed', at: 5_000 }))).toEqual([['ok', 'It is 1970-01-01T00:00:05.000Z now.']]);
 });
 
+test('a call that waits for a while is answered when it has passed, counted from when it began to wait', () => {
+  const held = round({ ...plan, instead: { kind: 'wait-for', ms: 5_000 } });
+  const from = held.now;
+  const state = settled(held);
+  expect(nextStep(state)).toMatchObject({ kind: 'wait', until: from + 5_000 });
+  expect(results(apply(state, { kind: 'time-passed', at: from + 4_999 }))).toEqual([]);
+  expect(results(apply(state, { kind: 'time-passed', at: from + 5_000 }))).toHaveLength(1);
+});
+
 test('an interrupt ends every wait: nothing that waited has run', () => {
   const state = round(asks, { ...question, fingerprint: 'f2' });
   const stopped = apply(state, { kind: 'interrupt-requested', reason: null, at: 2000 });
