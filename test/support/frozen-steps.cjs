@@ -1,9 +1,10 @@
 /**
  * Loaded before a worker (`--require`): the tool `jot`, which rides and leaves a line in the file LEDGER for each run, and a store that
  * stands still where FREEZE_AT says, by conversation: `{ "c-1": [["commit", "turn_0002/m2", "after"]] }`. A call that stands still tells so
- * in the file `<LEDGER>.frozen` and never ends; for its conversation, a kill of the process is a kill at that very place.
+ * in the file `<LEDGER>.frozen` and never ends; for its conversation, a kill of the process is a kill at that very place. With a fourth
+ * word, `thaws`, it goes on when the file `<LEDGER>.thaw` is there.
  */
-const { appendFileSync } = require('node:fs');
+const { appendFileSync, existsSync } = require('node:fs');
 const { join } = require('node:path');
 const product = join(process.env.PERDURA_TEST_PRODUCT, 'dist');
 const { z } = require(require.resolve('zod', { paths: [product] }));
@@ -32,11 +33,11 @@ builtinTools.push(
 function freezing(name, fn, calls) {
   return async (key, ...args) => {
     const points = (frozenAt[key.conversation] ?? []).filter(([method, id]) => method === name && calls(id, ...args));
-    const standAt = (moment) => {
+    const standAt = async (moment) => {
       const point = points.find(([, , when]) => when === moment);
-      if (!point) return undefined;
+      if (!point || (point[3] === 'thaws' && existsSync(`${ledger}.thaw`))) return;
       appendFileSync(`${ledger}.frozen`, `${key.conversation} ${point.join(' ')}\n`);
-      return new Promise(() => undefined);
+      while (point[3] !== 'thaws' || !existsSync(`${ledger}.thaw`)) await new Promise((resolve) => setTimeout(resolve, 20));
     };
     await standAt('before');
     const result = await fn(key, ...args);
