@@ -1,7 +1,7 @@
 /** Workflows changed on purpose in ways that a running conversation must not see: what the replay test has to catch. */
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger, type WorkflowBundle } from '@temporalio/worker';
 import { bundleOptions } from '../../src/workflow-bundle-options.js';
 
@@ -153,20 +153,40 @@ export const mutants: readonly Mutant[] = [
   },
 ];
 
-/** Bundles the workflows as they are, or a copy of them with the mutant's change. */
-export async function bundleWorkflows(mutant?: Mutant): Promise<WorkflowBundle> {
-  if (!mutant) return bundle(join(root, 'src'));
-  const dir = mkdtempSync(join(tmpdir(), 'perdura-mutant-'));
+/** Code of the workflows with one mutant's change, or with none. */
+export type MutatedCode = (mutant?: Mutant) => WorkflowBundle;
+
+/**
+ * One bundle with all mutants in it, since bundling is what costs: in a copy of the sources, a module that mutants change gives way to one
+ * that takes the original or a mutant's, by a number at the head of the code.
+ */
+export async function bundleMutants(): Promise<MutatedCode> {
+  const dir = mkdtempSync(join(tmpdir(), 'perdura-mutants-'));
   try {
     for (const folder of ['records', 'conversation', 'workflows'])
       cpSync(join(root, 'src', folder), join(dir, folder), { recursive: true });
     symlinkSync(join(root, 'node_modules'), join(dir, 'node_modules'));
-    const path = join(dir, mutant.file);
-    writeFileSync(path, changed(readFileSync(path, 'utf8'), mutant));
-    return await bundle(dir);
+    for (const file of new Set(mutants.map((mutant) => mutant.file))) writeSwitch(join(dir, file), file);
+    const code = await bundle(dir);
+    return (mutant) => ({ code: `globalThis.${CHOICE} = ${mutant ? mutants.indexOf(mutant) : -1};\n${code}` });
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
+}
+
+const CHOICE = '__perduraMutant';
+
+function writeSwitch(path: string, file: string): void {
+  const source = readFileSync(path, 'utf8');
+  const beside = (variant: string): string => `${path.slice(0, -'.ts'.length)}.${variant}.ts`;
+  const load = (variant: string): string => `() => require('./${basename(beside(variant))}')`;
+  const choices = mutants.flatMap((mutant, i) => {
+    if (mutant.file !== file) return [];
+    writeFileSync(beside(`mutant-${i}`), changed(source, mutant));
+    return [`[${i}]: ${load(`mutant-${i}`)},`];
+  });
+  writeFileSync(beside('original'), source);
+  writeFileSync(path, `module.exports = ({ ${choices.join(' ')} }[globalThis.${CHOICE}] ?? (${load('original')}))();\n`);
 }
 
 function changed(source: string, { name, file, from, to }: Mutant): string {
@@ -175,9 +195,10 @@ function changed(source: string, { name, file, from, to }: Mutant): string {
   return source.replace(from, to);
 }
 
-function bundle(dir: string): Promise<WorkflowBundle> {
-  return bundleWorkflowCode({
+async function bundle(dir: string): Promise<string> {
+  const { code } = await bundleWorkflowCode({
     ...bundleOptions(dir),
     logger: new DefaultLogger('ERROR'),
   });
+  return code;
 }

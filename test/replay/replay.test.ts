@@ -4,7 +4,8 @@ import { createRequire } from 'node:module';
 import { DefaultLogger, Runtime, Worker, type ReplayWorkerOptions, type WorkflowBundle } from '@temporalio/worker';
 import { DeterminismViolationError } from '@temporalio/workflow';
 import { readHistories, withReadablePayloads, workflowIdOf, type RecordedRun } from './history-file.js';
-import { bundleWorkflows, mutants } from './mutants.js';
+import { workflowBundle } from '../support/world.js';
+import { bundleMutants, mutants, type MutatedCode } from './mutants.js';
 
 const histories = readHistories();
 const report: string[] = [];
@@ -36,7 +37,7 @@ async function replayAll(bundle: WorkflowBundle, runs: readonly RecordedRun[]): 
 describe('with the workflows as they are', () => {
   let bundle: WorkflowBundle;
   beforeAll(async () => {
-    bundle = await bundleWorkflows();
+    bundle = await workflowBundle();
   }, 120_000);
 
   test('every recorded run replays, one after the other in one worker', async () => {
@@ -57,14 +58,25 @@ describe('with the workflows as they are', () => {
 
 describe('a change that running conversations would stumble over is caught', () => {
   let caught = 0;
+  let mutated: MutatedCode;
+  beforeAll(async () => {
+    mutated = await bundleMutants();
+  }, 120_000);
   afterAll(() => report.push(`mutants caught ${caught}/${mutants.length}`));
+
+  test('and what catches it is the change: the same code without one replays all', async () => {
+    const meant = mutants.flatMap(({ caughtBy }) => caughtBy);
+    const runs = histories.filter(({ name }) => meant.some((beginning) => name.startsWith(beginning)));
+    const failures = await replayAll(mutated(), runs);
+    expect([...failures.keys()]).toEqual([]);
+  }, 120_000);
 
   test.each(mutants.map((mutant) => [mutant.name, mutant] as const))(
     'a workflow that %s',
     async (_name, mutant) => {
       const beginnings = mutant.caughtBy;
       const meant = histories.filter(({ name }) => beginnings.some((beginning) => name.startsWith(beginning)));
-      const failures = await replayAll(await bundleWorkflows(mutant), meant);
+      const failures = await replayAll(mutated(mutant), meant);
       const violated = [...failures].filter(([, error]) => error instanceof DeterminismViolationError).map(([name]) => name);
       expect(beginnings.filter((beginning) => !violated.some((name) => name.startsWith(beginning)))).toEqual([]);
       caught += 1;
