@@ -1,7 +1,7 @@
 /** The model, in a process of its own so that its work is not the worker's: answers at once, by what the last message says. */
-import { blocksOf, textOf, type ApiRequest } from '../src/testing/api-request.js';
-import { startMessagesApi } from '../src/testing/messages-api.js';
-import { callTool, text, type Reply } from '../src/testing/reply.js';
+import { blocksOf, textOf, type ApiRequest } from '../test/support/provider-apis/api-request.js';
+import { startMessagesApi } from '../test/support/provider-apis/messages-api.js';
+import { callTool, text, type Reply } from '../test/support/provider-apis/reply.js';
 import { ANSWER } from './bodies.js';
 import { wishIn, type Wish } from './wish.js';
 

@@ -33,7 +33,7 @@ import { createAttributeCheck } from './client/registered-attributes.js';
 import { openStore } from './stores/open.js';
 import type { Store } from './stores/store.js';
 import { sayTurn } from './telemetry/activity-log.js';
-import { startOfflineModel } from './testing/offline-model.js';
+import { createOfflineModel, OFFLINE_MODEL } from './models/offline.js';
 import { builtinToolsWith, type BuiltinSettings } from './tools/builtin/index.js';
 import { createServerTools } from './tools/mcp/server-tools.js';
 import { createToolRegistry } from './tools/registry.js';
@@ -44,8 +44,6 @@ import { bundleOptions } from './workflow-bundle-options.js';
 export type { Observed, Observer, OwnCode } from './extensions/user-config.js';
 export type { Compactor, CompactorAnswer, CompactorInput } from './memory/compaction/compactor.js';
 export type { Notification, StateChange, StateSummary } from './conversation/views/observation.js';
-
-const OFFLINE_MODEL = 'offline/scripted';
 
 /** What a SIGTERM leaves running activities to finish by themselves; after it they move to another worker. */
 const SHUTDOWN_GRACE = '10s';
@@ -103,7 +101,6 @@ async function runUntil(stop: AbortSignal, config: Config, own: OwnCode, onReady
     (warnings) => warnings.forEach((warning) => runtimeLog().warn(warning)),
     (error: unknown) => runtimeLog().warn(error instanceof Error ? error.message : String(error)),
   );
-  const offline = needsStandIn(config) ? await startOfflineModel() : undefined;
   const serverTools = createServerTools({
     pins: store.pins,
     variables: loadVariables(config.cwd),
@@ -115,7 +112,6 @@ async function runUntil(stop: AbortSignal, config: Config, own: OwnCode, onReady
     const rememberedBy = createRememberedBy(service, { namespace, taskQueue: config.taskQueue });
     const activities = await activitiesOf(config, { ...own, hooks: [...observation.hooks, ...(own.hooks ?? [])] }, store, {
       serverTools,
-      offlineUrl: offline?.url,
       hasSearchAttributes: createAttributeCheck(connection, namespace),
       rememberedBy,
       statusOf: createStatusOf(connection, namespace),
@@ -143,7 +139,6 @@ async function runUntil(stop: AbortSignal, config: Config, own: OwnCode, onReady
   } finally {
     await observation.close();
     await serverTools.close();
-    await offline?.close();
     await store.close();
     await connection.close();
   }
@@ -153,22 +148,17 @@ async function activitiesOf(
   config: Config,
   own: OwnCode,
   store: Store,
-  {
-    offlineUrl,
-    ...more
-  }: Pick<ActivityDependencies, 'askMemory' | 'statusOf' | 'heal' | 'hasSearchAttributes' | 'rememberedBy' | 'serverTools'> & {
-    readonly offlineUrl: string | undefined;
-  },
+  more: Pick<ActivityDependencies, 'askMemory' | 'statusOf' | 'heal' | 'hasSearchAttributes' | 'rememberedBy' | 'serverTools'>,
 ): Promise<Activities> {
   await mkdir(config.workspace, { recursive: true });
   const agentsDir = agentsDirOf(config, own);
   return createActivities({
     store,
-    models: createModels({ ...providerSettings(config), offlineUrl, own: own.providers }),
+    models: createModels({ ...providerSettings(config), own: { offline: createOfflineModel(), ...own.providers } }),
     agents: createAgentLoader(agentsDir, Date.now, sharedServers(own, config.cwd)),
     tools: createToolRegistry([...builtinToolsWith(toolSettings(config, agentsDir)), ...(own.tools ?? [])]),
     workspace: await realpath(config.workspace),
-    defaultModel: offlineUrl === undefined ? config.model : OFFLINE_MODEL,
+    defaultModel: needsStandIn(config) ? OFFLINE_MODEL : config.model,
     processors: own.processors,
     hooks: own.hooks,
     compactors: createCompactorRegistry(own.compactors),

@@ -11,8 +11,6 @@ export interface ProviderOptions {
   readonly openai?: OpenAIOptions;
   readonly gemini?: GeminiOptions;
   readonly ollama?: OllamaOptions;
-  /** Address of the scripted stand-in, which speaks the Messages API. Its "models" have no price, because they are none. */
-  readonly offlineUrl?: string;
   /** One's own, by the name before the slash. */
   readonly own?: Readonly<Record<string, Model>>;
 }
@@ -27,7 +25,6 @@ export function createModels(options: ProviderOptions): (name: string) => Model 
     createOllamaModel(options.ollama ?? {}),
   ];
   const providers = new Map<string, Model>(builtin.map((model) => [model.provider, model]));
-  if (options.offlineUrl !== undefined) providers.set('offline', createAnthropicModel({ apiKey: 'offline', baseURL: options.offlineUrl }));
   for (const [name, model] of Object.entries(options.own ?? {})) providers.set(name, model);
   return (name) => {
     const { provider } = splitModel(name);

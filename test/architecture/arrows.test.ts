@@ -37,6 +37,7 @@ describe('every rule can fail', () => {
     'stores/redis/index.ts': "import { Redis } from 'ioredis';\nimport type { S } from '../store.js';",
     'models/model.ts': "import { one } from '../records/slots.js';",
     'models/choose.ts': "import { ask } from './anthropic/client.js';",
+    'models/offline.ts': "import type { M } from './model.js';",
     'models/anthropic/client.ts': "import type { M } from '../model.js';\nexport const ask = 1;",
     'memory/bodies.ts': "import type { S } from '../stores/store.js';",
     'tools/tool.ts': "import type { M } from '../models/model.js';",
@@ -49,10 +50,8 @@ describe('every rule can fail', () => {
       "import { now } from './clock.js';\nimport type { A } from '../activities/index.js';\nimport { add } from '../conversation/sum.js';",
     'client/errors.ts': "import { ApplicationFailure } from '@temporalio/common';",
     'client.ts': "import { e } from './client/errors.js';\nimport { m } from './workflows/messages.js';",
-    'testing/offline-model.ts': "import { createServer } from 'node:http';",
-    'testing/faults.ts': '',
     'telemetry/observability.ts': "import type { L } from '../config.js';",
-    'worker.ts': "import { m } from './testing/offline-model.js';\nconst path = require.resolve('./workflows/index');",
+    'worker.ts': "import { m } from './models/offline.js';\nconst path = require.resolve('./workflows/index');",
     'cli/main.ts': "import { c } from '../config.js';\nasync () => { const { w } = await import('../worker.js'); };",
   };
 
@@ -155,8 +154,6 @@ describe('every rule can fail', () => {
     ['the client knows the loop', 'client.ts', "import type { L } from './workflows/loop.js';", 'client.ts imports of ours only'],
     ['and its folder does', 'client/errors.ts', "import type { L } from '../workflows/loop.js';", 'client/ imports of ours only'],
     ['the CLI knows the loop', 'cli/main.ts', "import { L } from '../workflows/loop.js';", 'cli/ imports of ours only'],
-    ['the CLI runs a scripted model', 'cli/main.ts', "import { m } from '../testing/offline-model.js';", 'cli/ imports of ours only'],
-    ['the worker takes a test server', 'worker.ts', "import { f } from './testing/faults.js';", 'worker.ts imports of ours only'],
     ['the worker imports workflows', 'worker.ts', "import { l } from './workflows/loop.js';", 'worker.ts imports of ours only'],
     ['a place without a row', 'porch/http.ts', '', 'src/porch/http.ts:1: a file in a new place: every place in src has a row'],
     ['a file that is not there', 'config.ts', "import './nowhere.js';", ':1: imports "./nowhere.js": no such file'],

@@ -29,7 +29,6 @@ export const ARROWS: readonly Row[] = [
   { place: 'config/', may: [] },
   { place: 'config.ts', may: ['config/'] },
   { place: 'version.ts', may: [] },
-  { place: 'testing/', may: [], never: ['@temporalio/'] },
   { place: 'stores/', may: ['records/'], never: ['@temporalio/'] },
   { place: 'models/', may: ['records/'], never: ['@temporalio/', 'ioredis', 'records/memory/'] },
   {
@@ -103,7 +102,7 @@ export const ARROWS: readonly Row[] = [
     place: 'worker.ts',
     may: [
       ...['records/', 'conversation/', 'config.ts', 'version.ts', 'stores/', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/'],
-      ...['activities/', 'heal/', 'workflow-bundle-options.ts', 'testing/offline-model.ts', ...EXTENSIONS],
+      ...['activities/', 'heal/', 'workflow-bundle-options.ts', ...EXTENSIONS],
       ...['client/ask-memory.ts', 'client/status-of.ts', 'client/registered-attributes.ts'],
     ],
   },

@@ -5,8 +5,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TurnResult } from '../../src/conversation/protocol/contract.js';
-import type { ApiRequest } from '../../src/testing/api-request.js';
-import { callTools, gate, text, type Gate, type Reply } from '../../src/testing/reply.js';
+import type { ApiRequest } from '../support/provider-apis/api-request.js';
+import { callTools, gate, text, type Gate, type Reply } from '../support/provider-apis/reply.js';
 import { saidIn } from '../support/echo-model.js';
 import { until, type Scene } from '../support/scene.js';
 import { stepsOf } from '../support/steps.js';

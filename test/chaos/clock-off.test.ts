@@ -1,9 +1,9 @@
 /** A worker dies in the middle of a turn, and the one that goes on stands on a machine whose clock is half a minute off. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { httpError } from '../../src/testing/faults.js';
-import type { ApiRequest } from '../../src/testing/api-request.js';
-import { gate, type Reply, type ToolCall } from '../../src/testing/reply.js';
+import { httpError } from '../support/provider-apis/faults.js';
+import type { ApiRequest } from '../support/provider-apis/api-request.js';
+import { gate, type Reply, type ToolCall } from '../support/provider-apis/reply.js';
 import { answerTo, echo, saidIn } from '../support/echo-model.js';
 import { replayProblems } from '../support/replays.js';
 import { figure, sceneTest, seconds, until, type Scene } from '../support/scene.js';

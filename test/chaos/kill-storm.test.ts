@@ -4,8 +4,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Entry } from '../../src/records/message.js';
-import type { ApiRequest } from '../../src/testing/api-request.js';
-import type { Reply } from '../../src/testing/reply.js';
+import type { ApiRequest } from '../support/provider-apis/api-request.js';
+import type { Reply } from '../support/provider-apis/reply.js';
 import { answerTo, echo, saidIn } from '../support/echo-model.js';
 import { createRandom, figure, LONG, sceneTest, seconds, type Scene } from '../support/scene.js';
 import type { WorkerProcess } from '../support/worker-process.js';

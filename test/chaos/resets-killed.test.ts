@@ -3,8 +3,8 @@
  * each. 4 resets; with PERDURA_LONG=1 100. PERDURA_SEED repeats a run's kills.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { textOf as wordsIn, type ApiRequest } from '../../src/testing/api-request.js';
-import { text, type Reply } from '../../src/testing/reply.js';
+import { textOf as wordsIn, type ApiRequest } from '../support/provider-apis/api-request.js';
+import { text, type Reply } from '../support/provider-apis/reply.js';
 import { createRandom, figure, LONG, sceneTest, seconds, until, type Scene } from '../support/scene.js';
 
 const RESETS = LONG ? 100 : 4;

@@ -1,5 +1,5 @@
 /** A server is away for 20 s in the middle of a turn and comes back with what it has on disk: Redis frozen, Redis killed, Temporal killed. */
-import { gate, text } from '../../src/testing/reply.js';
+import { gate, text } from '../support/provider-apis/reply.js';
 import { answerTo, echo } from '../support/echo-model.js';
 import { figure, outage, sceneTest, seconds, until } from '../support/scene.js';
 import { textOf, violations } from './invariants.js';

@@ -2,7 +2,7 @@
  * A worker dies at every point of a model step that carries two messages, the fence of a call that did not stop, and three quick tools.
  * Each point is a conversation of its own, which stands still there until all of them do; then their worker is killed.
  */
-import type { ApiRequest } from '../../src/testing/api-request.js';
+import type { ApiRequest } from '../support/provider-apis/api-request.js';
 import { latestResults, resultText, saidIn } from '../support/echo-model.js';
 import { LONG, sceneTest } from '../support/scene.js';
 import { stepsOf } from '../support/steps.js';

@@ -1,5 +1,5 @@
 /** A worker ends while the model speaks: by `kill -9`, before and after the answer is safe, and by SIGTERM. */
-import { gate, text } from '../../src/testing/reply.js';
+import { gate, text } from '../support/provider-apis/reply.js';
 import { startCuttingProxy } from '../support/cutting-proxy.js';
 import { figure, portOf, sceneTest, seconds, until } from '../support/scene.js';
 import { textOf, violations } from './invariants.js';

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { callTool, text } from '../../src/testing/reply.js';
+import { callTool, text } from '../support/provider-apis/reply.js';
 import { aTool, hostileServer, type HostileServer } from '../support/mcp.js';
 import { createStage, resultTexts, say } from '../support/stage.js';
 import { startWorld, type World } from '../support/world.js';

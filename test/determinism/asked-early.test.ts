@@ -4,7 +4,7 @@
  * that task leads to then comes after it; on replay all of it is one activation, and updates come before results.
  */
 import { z } from 'zod';
-import { callTool, text } from '../../src/testing/reply.js';
+import { callTool, text } from '../support/provider-apis/reply.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { replayProblems } from '../support/replays.js';
 import { createStage, say } from '../support/stage.js';

@@ -2,8 +2,8 @@
  * What the model is to do stands in the message that it answers, so that any attempt of any call, on any worker, gets the same answer:
  * `plan:{…}:end`, rounds of tool calls and then words. A task for a sub-agent has a plan of its own inside.
  */
-import type { ApiRequest } from '../../src/testing/api-request.js';
-import { callTools, text, type Reply, type ToolCall } from '../../src/testing/reply.js';
+import type { ApiRequest } from '../support/provider-apis/api-request.js';
+import { callTools, text, type Reply, type ToolCall } from '../support/provider-apis/reply.js';
 import { roundsSoFar, saidIn } from '../support/echo-model.js';
 import { pick, type Random } from './random.js';
 

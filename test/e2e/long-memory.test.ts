@@ -2,8 +2,8 @@
  * A conversation much longer than its model can see: no prompt is over the budget, what was said early is known late, and Redis
  * and files make the same requests. 60 turns; with PERDURA_LONG=1 2,000.
  */
-import { textOf, type ApiRequest } from '../../src/testing/api-request.js';
-import { text, type Reply } from '../../src/testing/reply.js';
+import { textOf, type ApiRequest } from '../support/provider-apis/api-request.js';
+import { text, type Reply } from '../support/provider-apis/reply.js';
 import { startRedis, type RedisServer } from '../support/redis-server.js';
 import { runsOf, workflowTaskFailures } from '../support/run-chain.js';
 import { figure, LONG } from '../support/scene.js';

@@ -1,6 +1,6 @@
 /** One turn of very many tool calls, one after the other and side by side. */
-import { blocksOf } from '../../src/testing/api-request.js';
-import { callTools, text, type ToolCall } from '../../src/testing/reply.js';
+import { blocksOf } from '../support/provider-apis/api-request.js';
+import { callTools, text, type ToolCall } from '../support/provider-apis/reply.js';
 import { violations } from '../chaos/invariants.js';
 import { resultText, roundsSoFar } from '../support/echo-model.js';
 import { figure, LONG, sceneTest, seconds, until, type Scene } from '../support/scene.js';

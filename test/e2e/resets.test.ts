@@ -3,8 +3,8 @@
  * that ended is in HISTORY once. 60 resets; with PERDURA_LONG=1 500. PERDURA_SEED repeats a run.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { textOf as wordsIn, type ApiRequest } from '../../src/testing/api-request.js';
-import { text } from '../../src/testing/reply.js';
+import { textOf as wordsIn, type ApiRequest } from '../support/provider-apis/api-request.js';
+import { text } from '../support/provider-apis/reply.js';
 import { createRandom, figure, LONG, seconds } from '../support/scene.js';
 import { waitFor } from '../support/wait-for.js';
 import { replayProblems } from '../support/replays.js';

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
-import { callTool, callTools, gate, text, type Reply } from '../../src/testing/reply.js';
-import type { ApiRequest } from '../../src/testing/api-request.js';
-import { consolidationReply } from '../../src/testing/consolidation-reply.js';
+import { callTool, callTools, gate, text, type Reply } from '../support/provider-apis/reply.js';
+import type { ApiRequest } from '../support/provider-apis/api-request.js';
+import { consolidationReply } from '../support/provider-apis/consolidation-reply.js';
 import { startRedis, type RedisServer } from '../support/redis-server.js';
 import { startWorld, type World } from '../support/world.js';
 

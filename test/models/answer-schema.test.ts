@@ -7,7 +7,7 @@ import type { ModelRequest } from '../../src/models/model.js';
 import { renderRequest as renderOllama } from '../../src/models/ollama/render.js';
 import { renderChat } from '../../src/models/openai/render-chat.js';
 import { renderResponses } from '../../src/models/openai/render-responses.js';
-import { strictSchemaProblem } from '../../src/testing/check-answer-schema.js';
+import { strictSchemaProblem } from '../support/provider-apis/check-answer-schema.js';
 import { request } from './builders.js';
 
 const answerSchema = {

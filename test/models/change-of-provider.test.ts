@@ -1,6 +1,6 @@
 import type { AssistantBlock, AssistantMessage, ConversationMessage } from '../../src/records/message.js';
 import { normalize } from '../../src/models/normalize.js';
-import type { Reply } from '../../src/testing/reply.js';
+import type { Reply } from '../support/provider-apis/reply.js';
 import { request, result, user } from './builders.js';
 import { KEY, subjects, type Api, type Subject } from './subjects.js';
 

@@ -13,9 +13,9 @@ import {
   type ModelResponse,
   type StreamOptions,
 } from '../../src/models/model.js';
-import * as faults from '../../src/testing/faults.js';
-import { startMessagesApi, type MessagesApi } from '../../src/testing/messages-api.js';
-import { callTool, callTools, gate, text, type Reply } from '../../src/testing/reply.js';
+import * as faults from '../support/provider-apis/faults.js';
+import { startMessagesApi, type MessagesApi } from '../support/provider-apis/messages-api.js';
+import { callTool, callTools, gate, text, type Reply } from '../support/provider-apis/reply.js';
 import { request } from './builders.js';
 
 const KEY = 'sk-ant-api03-very_secret-key';

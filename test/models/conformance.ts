@@ -12,8 +12,8 @@ import {
   type StreamOptions,
 } from '../../src/models/model.js';
 import { normalize } from '../../src/models/normalize.js';
-import * as faults from '../../src/testing/faults.js';
-import { callTools, gate, text, type Reply } from '../../src/testing/reply.js';
+import * as faults from '../support/provider-apis/faults.js';
+import { callTools, gate, text, type Reply } from '../support/provider-apis/reply.js';
 import { request, result, user } from './builders.js';
 import { KEY, type Api, type Subject } from './subjects.js';
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import type { AssistantBlock, ConversationMessage, MediaSource, JsonValue, ToolOutcome } from '../../src/records/message.js';
 import { renderRequest } from '../../src/models/anthropic/render.js';
 import { CONTINUE, INTERRUPTED, normalize } from '../../src/models/normalize.js';
-import { checkRequest } from '../../src/testing/check-request.js';
+import { checkRequest } from '../support/provider-apis/check-request.js';
 import { call, opaque, request, result, says, stopped, thinking, user } from './builders.js';
 
 const normalized = (...messages: ConversationMessage[]): ConversationMessage[] => normalize(messages, { provider: 'anthropic' });

@@ -1,8 +1,8 @@
 import { createOllamaModel } from '../../src/models/ollama/client.js';
 import type { ModelFailure } from '../../src/models/model.js';
 import { startOllamaApi } from '../support/provider-apis/ollama-api.js';
-import { httpError } from '../../src/testing/faults.js';
-import { text, type Reply } from '../../src/testing/reply.js';
+import { httpError } from '../support/provider-apis/faults.js';
+import { text, type Reply } from '../support/provider-apis/reply.js';
 import { request } from './builders.js';
 
 async function askAt(

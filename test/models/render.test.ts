@@ -1,7 +1,7 @@
 import type { ConversationMessage } from '../../src/records/message.js';
 import { renderRequest } from '../../src/models/anthropic/render.js';
 import { normalize } from '../../src/models/normalize.js';
-import { checkRequest } from '../../src/testing/check-request.js';
+import { checkRequest } from '../support/provider-apis/check-request.js';
 import { call, opaque, request, result, says, thinking, user } from './builders.js';
 
 const CACHE = { type: 'ephemeral' };

@@ -6,10 +6,10 @@ import { createOllamaModel } from '../../src/models/ollama/client.js';
 import { createOpenAIModel, createOpenAIResponsesModel } from '../../src/models/openai/client.js';
 import { startChatApi } from '../support/provider-apis/chat-api.js';
 import { startGeminiApi } from '../support/provider-apis/gemini-api.js';
-import { startMessagesApi } from '../../src/testing/messages-api.js';
+import { startMessagesApi } from '../support/provider-apis/messages-api.js';
 import { startOllamaApi } from '../support/provider-apis/ollama-api.js';
 import { startResponsesApi } from '../support/provider-apis/responses-api.js';
-import type { Reply } from '../../src/testing/reply.js';
+import type { Reply } from '../support/provider-apis/reply.js';
 
 /** It looks like no key, so that only knowing it can hide it. */
 export const KEY = 'very_secret-of-ours';

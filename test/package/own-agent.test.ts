@@ -5,9 +5,9 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { lastToolResults, systemText, textOf } from '../../src/testing/api-request.js';
-import { startMessagesApi, type MessagesApi } from '../../src/testing/messages-api.js';
-import { callTool, text } from '../../src/testing/reply.js';
+import { lastToolResults, systemText, textOf } from '../support/provider-apis/api-request.js';
+import { startMessagesApi, type MessagesApi } from '../support/provider-apis/messages-api.js';
+import { callTool, text } from '../support/provider-apis/reply.js';
 import { dieWithUs } from '../support/reaper.js';
 import { openProject, type Project } from './linked-package.js';
 

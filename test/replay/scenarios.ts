@@ -2,11 +2,11 @@
  * What is recorded: everything that makes the workflow take another way. `has` names what the history must contain, so that
  * a recording that missed its moment is not kept.
  */
-import { callTool, callTools, gate, text, type Gate, type Reply } from '../../src/testing/reply.js';
-import { contextWindowExceeded, httpError, overloaded, pauseTurn, rateLimited, refusal } from '../../src/testing/faults.js';
-import { consolidationReply } from '../../src/testing/consolidation-reply.js';
+import { callTool, callTools, gate, text, type Gate, type Reply } from '../support/provider-apis/reply.js';
+import { contextWindowExceeded, httpError, overloaded, pauseTurn, rateLimited, refusal } from '../support/provider-apis/faults.js';
+import { consolidationReply } from '../support/provider-apis/consolidation-reply.js';
 import type { DeferReason } from '../../src/conversation/activity-io/effects.js';
-import type { Exchange } from '../../src/testing/messages-api.js';
+import type { Exchange } from '../support/provider-apis/messages-api.js';
 import type { World, WorldOptions } from '../support/world.js';
 
 export interface WorkerProcess {

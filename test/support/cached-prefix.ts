@@ -1,5 +1,5 @@
 /** What of a request is marked for the provider's cache: its blocks in the order in which the cache reads them. */
-import type { ApiRequest } from '../../src/testing/api-request.js';
+import type { ApiRequest } from './provider-apis/api-request.js';
 
 export interface CachedPrefix {
   /** Tools, system, content of the messages with who says it; without the marks, which are no part of what is cached. */

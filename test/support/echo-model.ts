@@ -2,8 +2,8 @@
  * A model whose answers can be checked: it answers `hello` with `You said: hello`, and what begins with `tool:` after that
  * tool has run. It looks at nothing but the request, so that it answers any attempt of any call the same.
  */
-import { blocksOf, type ApiRequest, type ToolResultBlock } from '../../src/testing/api-request.js';
-import { callTools, text, type Reply, type ToolCall } from '../../src/testing/reply.js';
+import { blocksOf, type ApiRequest, type ToolResultBlock } from './provider-apis/api-request.js';
+import { callTools, text, type Reply, type ToolCall } from './provider-apis/reply.js';
 
 export function answerTo(said: string): string {
   return `You said: ${said}`;

@@ -12,7 +12,7 @@ import { Client } from '@temporalio/client';
 import { openConnection } from '../../src/client/connection.js';
 import { createClient, type PerduraClient } from '../../src/client.js';
 import { loadConfig } from '../../src/config.js';
-import { startMessagesApi, type MessagesApi, type MessagesApiOptions } from '../../src/testing/messages-api.js';
+import { startMessagesApi, type MessagesApi, type MessagesApiOptions } from './provider-apis/messages-api.js';
 import { dieWithUs } from './reaper.js';
 import { startRedis, type RedisServer } from './redis-server.js';
 import { startTemporal, type TemporalServer } from './temporal-server.js';

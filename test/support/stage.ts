@@ -1,6 +1,6 @@
 /** Many conversations in one world, each with a script of its own: every message begins with the id of its conversation. */
-import { lastToolResults, textOf, type ApiRequest } from '../../src/testing/api-request.js';
-import { text, type Reply } from '../../src/testing/reply.js';
+import { lastToolResults, textOf, type ApiRequest } from './provider-apis/api-request.js';
+import { text, type Reply } from './provider-apis/reply.js';
 import { waitFor } from './wait-for.js';
 
 export type Line = Reply | ((request: ApiRequest) => Reply);

@@ -21,7 +21,7 @@ import { createModels } from '../../src/models/choose.js';
 import { createFileStore } from '../../src/stores/file/index.js';
 import { createRedisStore } from '../../src/stores/redis/index.js';
 import type { Store } from '../../src/stores/store.js';
-import { startMessagesApi, type MessagesApi, type MessagesApiOptions } from '../../src/testing/messages-api.js';
+import { startMessagesApi, type MessagesApi, type MessagesApiOptions } from './provider-apis/messages-api.js';
 import { builtinTools } from '../../src/tools/builtin/index.js';
 import { createServerTools } from '../../src/tools/mcp/server-tools.js';
 import { createToolRegistry } from '../../src/tools/registry.js';

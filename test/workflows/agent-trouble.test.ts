@@ -1,7 +1,7 @@
 /** An agent that cannot be used fails the turn, says why and where, and is read again for the next one. */
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { text } from '../../src/testing/reply.js';
+import { text } from '../support/provider-apis/reply.js';
 import { workflowTaskFailures } from '../support/run-chain.js';
 import { createStage, say } from '../support/stage.js';
 import { startWorld, type World } from '../support/world.js';

@@ -1,4 +1,4 @@
-import { callTool, text } from '../../src/testing/reply.js';
+import { callTool, text } from '../support/provider-apis/reply.js';
 import { startWorld, type World } from '../support/world.js';
 
 let world: World;

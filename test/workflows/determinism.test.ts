@@ -1,6 +1,6 @@
 /** A worker that forgets every conversation after every task, and so replays all of it each time, must say the same. */
 import { DefaultLogger, Runtime, type WorkerOptions } from '@temporalio/worker';
-import { callTools, text } from '../../src/testing/reply.js';
+import { callTools, text } from '../support/provider-apis/reply.js';
 import { startOwnWorker } from '../replay/own-worker.js';
 import { recordedTools } from '../replay/tools.js';
 import { runsOf } from '../support/run-chain.js';

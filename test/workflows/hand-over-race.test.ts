@@ -1,7 +1,7 @@
 /** Many senders at once, runs that hand over every few turns, and ids that come twice: each message is answered once, in its sender's order. */
 import { randomInt } from 'node:crypto';
-import { lastUserText, type ApiRequest } from '../../src/testing/api-request.js';
-import { text, type Reply } from '../../src/testing/reply.js';
+import { lastUserText, type ApiRequest } from '../support/provider-apis/api-request.js';
+import { text, type Reply } from '../support/provider-apis/reply.js';
 import { runsOf, workflowTaskFailures } from '../support/run-chain.js';
 import { startWorld, type World } from '../support/world.js';
 

@@ -1,6 +1,6 @@
 /** Runs hand over to the next, again and again, and nobody who talks to the conversation can tell. */
 import { z } from 'zod';
-import { callTool, callTools, gate, text } from '../../src/testing/reply.js';
+import { callTool, callTools, gate, text } from '../support/provider-apis/reply.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { runsOf, workflowTaskFailures } from '../support/run-chain.js';
 import { createStage, resultTexts, say } from '../support/stage.js';

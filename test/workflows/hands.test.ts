@@ -1,7 +1,7 @@
 /** Built-in tools that change the world, in a real conversation: what they did is told, and an interrupt ends what they run. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { callTool, text } from '../../src/testing/reply.js';
+import { callTool, text } from '../support/provider-apis/reply.js';
 import { createStage, resultTexts, say } from '../support/stage.js';
 import { startWorld, type World } from '../support/world.js';
 import { processesWith, strays } from '../tools/builtin/strays.js';

@@ -1,7 +1,7 @@
 /** Stop means stop: within two seconds, in every state of a turn, and the conversation stays usable. */
 import { z } from 'zod';
-import { rateLimited, silence } from '../../src/testing/faults.js';
-import { callTool, callTools, gate, text } from '../../src/testing/reply.js';
+import { rateLimited, silence } from '../support/provider-apis/faults.js';
+import { callTool, callTools, gate, text } from '../support/provider-apis/reply.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { outside, type Outside } from '../support/outside.js';
 import { workflowTaskFailures } from '../support/run-chain.js';

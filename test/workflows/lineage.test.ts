@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { Entry } from '../../src/records/message.js';
-import { callTool, gate, text } from '../../src/testing/reply.js';
+import { callTool, gate, text } from '../support/provider-apis/reply.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { startRedis, type RedisServer } from '../support/redis-server.js';
 import { replayProblems } from '../support/replays.js';

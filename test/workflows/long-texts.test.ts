@@ -1,6 +1,6 @@
 /** Long texts travel by reference, so that no history grows with them, and are whole wherever they are read. */
 import { z } from 'zod';
-import { callTool, text } from '../../src/testing/reply.js';
+import { callTool, text } from '../support/provider-apis/reply.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { runsOf, workflowTaskFailures } from '../support/run-chain.js';
 import { createStage, resultTexts, say } from '../support/stage.js';

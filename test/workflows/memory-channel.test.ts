@@ -2,8 +2,8 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { ApiRequest } from '../../src/testing/api-request.js';
-import { callTool, callTools, text } from '../../src/testing/reply.js';
+import type { ApiRequest } from '../support/provider-apis/api-request.js';
+import { callTool, callTools, text } from '../support/provider-apis/reply.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { builtinTools } from '../../src/tools/builtin/index.js';
 import { cachedPrefix } from '../support/cached-prefix.js';

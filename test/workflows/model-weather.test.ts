@@ -13,9 +13,9 @@ import {
   reset,
   silence,
   unknownEvent,
-} from '../../src/testing/faults.js';
-import { callTool, text, type Reply } from '../../src/testing/reply.js';
-import { startMessagesApi } from '../../src/testing/messages-api.js';
+} from '../support/provider-apis/faults.js';
+import { callTool, text, type Reply } from '../support/provider-apis/reply.js';
+import { startMessagesApi } from '../support/provider-apis/messages-api.js';
 import { workflowTaskFailures } from '../support/run-chain.js';
 import { createStage, say } from '../support/stage.js';
 import { waitFor } from '../support/wait-for.js';

@@ -8,8 +8,8 @@ import {
   refusal,
   truncatedTool,
   unknownStop,
-} from '../../src/testing/faults.js';
-import { callTool, text, type Reply } from '../../src/testing/reply.js';
+} from '../support/provider-apis/faults.js';
+import { callTool, text, type Reply } from '../support/provider-apis/reply.js';
 import { workflowTaskFailures } from '../support/run-chain.js';
 import { createStage, say } from '../support/stage.js';
 import { startWorld, type World } from '../support/world.js';

@@ -1,7 +1,7 @@
 /** People in the loop: leave, answers, budgets, messages taken back, data in and out, through the client and a real worker. */
 import { z } from 'zod';
 import type { Pending } from '../../src/client.js';
-import { callTool, callTools, gate, text } from '../../src/testing/reply.js';
+import { callTool, callTools, gate, text } from '../support/provider-apis/reply.js';
 import { askUser } from '../../src/tools/builtin/ask-user.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { replayProblems } from '../support/replays.js';

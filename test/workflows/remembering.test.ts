@@ -1,13 +1,13 @@
 /** Long-term memory as people meet it: what a session leaves behind, what the next one knows, and who may write it (seed 001). */
-import { callTool, gate, text, type Reply } from '../../src/testing/reply.js';
-import type { ApiRequest } from '../../src/testing/api-request.js';
-import { systemText, textOf } from '../../src/testing/api-request.js';
+import { callTool, gate, text, type Reply } from '../support/provider-apis/reply.js';
+import type { ApiRequest } from '../support/provider-apis/api-request.js';
+import { systemText, textOf } from '../support/provider-apis/api-request.js';
 import type { HistoryEntry } from '../../src/records/memory/documents.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { overloaded, promptTooLong } from '../../src/testing/faults.js';
+import { overloaded, promptTooLong } from '../support/provider-apis/faults.js';
 import { createStage, say } from '../support/stage.js';
 import { runsOf } from '../support/run-chain.js';
 import { waitFor } from '../support/wait-for.js';

@@ -1,5 +1,5 @@
 /** `/new` in all of its forms: an update, a signal, a typed text. */
-import { callTool, gate, text } from '../../src/testing/reply.js';
+import { callTool, gate, text } from '../support/provider-apis/reply.js';
 import { outside, type Outside } from '../support/outside.js';
 import { workflowTaskFailures } from '../support/run-chain.js';
 import { createStage, say } from '../support/stage.js';

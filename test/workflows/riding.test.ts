@@ -1,6 +1,6 @@
 /** Quick tools ride on the model step that needs their results: what history shows of it, when none may ride, and what may go wrong on the way. */
 import { z } from 'zod';
-import { callTool, callTools, gate, text, type ToolCall } from '../../src/testing/reply.js';
+import { callTool, callTools, gate, text, type ToolCall } from '../support/provider-apis/reply.js';
 import { builtinTools } from '../../src/tools/builtin/index.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { RESULT_BYTES } from '../../src/tools/result-text.js';

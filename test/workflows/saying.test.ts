@@ -1,5 +1,5 @@
 /** The contract as an outside program sees it, part 2: messages, turns, and what may be asked meanwhile. */
-import { callTool, gate, text } from '../../src/testing/reply.js';
+import { callTool, gate, text } from '../support/provider-apis/reply.js';
 import { failureOf, outside, type Outside } from '../support/outside.js';
 import { createStage, say } from '../support/stage.js';
 import { waitFor } from '../support/wait-for.js';

@@ -1,8 +1,8 @@
 /** A conversation that is stepped through (seed 004): one thing at a time, over worker deaths and hand-overs, and what comes of it is what auto gives. */
 import { z } from 'zod';
 import type { StepResult } from '../../src/conversation/protocol/contract.js';
-import { textOf } from '../../src/testing/api-request.js';
-import { callTool, callTools, gate, text } from '../../src/testing/reply.js';
+import { textOf } from '../support/provider-apis/api-request.js';
+import { callTool, callTools, gate, text } from '../support/provider-apis/reply.js';
 import { builtinTools } from '../../src/tools/builtin/index.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { runsOf, workflowTaskFailures } from '../support/run-chain.js';

@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { callTool, gate, text } from '../../src/testing/reply.js';
+import { callTool, gate, text } from '../support/provider-apis/reply.js';
 import { startCuttingProxy } from '../support/cutting-proxy.js';
 import { failureOf } from '../support/outside.js';
 import { startRedis, type RedisServer } from '../support/redis-server.js';

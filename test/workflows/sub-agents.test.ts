@@ -2,7 +2,7 @@
 import { NativeConnection } from '@temporalio/worker';
 import { z } from 'zod';
 import { createStatusOf } from '../../src/client/status-of.js';
-import { callTool, callTools, text } from '../../src/testing/reply.js';
+import { callTool, callTools, text } from '../support/provider-apis/reply.js';
 import { delegate } from '../../src/tools/builtin/delegate.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { replayProblems } from '../support/replays.js';

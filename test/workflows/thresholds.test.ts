@@ -1,6 +1,6 @@
 /** A context that fills (seed 004): a hint, a compaction that the model asks for, and truncation where nobody compacts. */
-import { textOf, type ApiRequest } from '../../src/testing/api-request.js';
-import { callTool, text } from '../../src/testing/reply.js';
+import { textOf, type ApiRequest } from '../support/provider-apis/api-request.js';
+import { callTool, text } from '../support/provider-apis/reply.js';
 import { builtinTools } from '../../src/tools/builtin/index.js';
 import { workflowTaskFailures } from '../support/run-chain.js';
 import { createStage, resultTexts, say, type Stage } from '../support/stage.js';

@@ -1,7 +1,7 @@
 /** Tools: each call is answered exactly once, and whatever goes wrong is told to the model in words. */
 import { z } from 'zod';
-import { blocksOf } from '../../src/testing/api-request.js';
-import { callTool, callTools, text } from '../../src/testing/reply.js';
+import { blocksOf } from '../support/provider-apis/api-request.js';
+import { callTool, callTools, text } from '../support/provider-apis/reply.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { builtinTools } from '../../src/tools/builtin/index.js';
 import { workflowTaskFailures } from '../support/run-chain.js';

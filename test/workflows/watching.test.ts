@@ -1,7 +1,7 @@
 /** Whoever watches sees the turn as it happens: every word once, also when a call is tried again. */
 import type { FeedEvent } from '../../src/conversation/protocol/contract.js';
-import { errorEvent } from '../../src/testing/faults.js';
-import { callTool, gate, text } from '../../src/testing/reply.js';
+import { errorEvent } from '../support/provider-apis/faults.js';
+import { callTool, gate, text } from '../support/provider-apis/reply.js';
 import { createStage, say } from '../support/stage.js';
 import { startRedis, type RedisServer } from '../support/redis-server.js';
 import { startWorld, type World } from '../support/world.js';

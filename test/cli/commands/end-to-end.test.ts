@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { callTool, gate, text } from '../../../src/testing/reply.js';
+import { callTool, gate, text } from '../../support/provider-apis/reply.js';
 import { startRedis } from '../../support/redis-server.js';
 import { createStage, say } from '../../support/stage.js';
 import { waitFor } from '../../support/wait-for.js';

@@ -1,5 +1,5 @@
 /** `perdura fork`, `rewind`, `resume` and `delete` as a person runs them: processes of their own, a real Temporal, a file store. */
-import { text } from '../../../src/testing/reply.js';
+import { text } from '../../support/provider-apis/reply.js';
 import { runPerdura, type Ran } from '../../support/run-perdura.js';
 import { createStage, say } from '../../support/stage.js';
 import { startWorld, type World } from '../../support/world.js';

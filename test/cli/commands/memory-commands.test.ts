@@ -2,7 +2,7 @@
 import { appendFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { LineSource } from '../../../src/records/memory/documents.js';
-import { text } from '../../../src/testing/reply.js';
+import { text } from '../../support/provider-apis/reply.js';
 import { runPerdura, type Ran } from '../../support/run-perdura.js';
 import { createStage, say } from '../../support/stage.js';
 import { startWorld, type World } from '../../support/world.js';

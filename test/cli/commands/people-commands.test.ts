@@ -1,7 +1,7 @@
 /** What waits for a person is decided by commands, whatever became of the worker meanwhile. */
 import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { callTool, gate, text } from '../../../src/testing/reply.js';
+import { callTool, gate, text } from '../../support/provider-apis/reply.js';
 import { runPerdura, type Ran } from '../../support/run-perdura.js';
 import { createStage, resultTexts, say } from '../../support/stage.js';
 import { waitFor } from '../../support/wait-for.js';

@@ -1,5 +1,5 @@
 /** mode, step, break, queue, debug and context --why, as a person runs them: a process each, a real Temporal, a worker, a file store. */
-import { callTool, text } from '../../../src/testing/reply.js';
+import { callTool, text } from '../../support/provider-apis/reply.js';
 import { runPerdura, type Ran } from '../../support/run-perdura.js';
 import { createStage, say } from '../../support/stage.js';
 import { waitFor } from '../../support/wait-for.js';

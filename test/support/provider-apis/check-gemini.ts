@@ -1,6 +1,6 @@
 /** What the real Gemini API refuses, in its own words. Pure. Limits of a single model are not checked. */
-import type { ApiError } from '../../../src/testing/api-error.js';
-import { extraField, isRecord, type Fields } from '../../../src/testing/check-fields.js';
+import type { ApiError } from './api-error.js';
+import { extraField, isRecord, type Fields } from './check-fields.js';
 import { geminiError } from './gemini-error.js';
 
 const known: Fields = new Set([

@@ -2,8 +2,8 @@
  * What a real Ollama refuses, in its own words. Pure. It takes fields that it does not know, and does not look at how
  * calls and results fit together: what its templates make of them is the model's to see.
  */
-import type { ApiError } from '../../../src/testing/api-error.js';
-import { isRecord } from '../../../src/testing/check-fields.js';
+import type { ApiError } from './api-error.js';
+import { isRecord } from './check-fields.js';
 import { ollamaError } from './ollama-error.js';
 
 export function checkOllama(body: unknown): ApiError | undefined {

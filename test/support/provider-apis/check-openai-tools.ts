@@ -1,6 +1,6 @@
 /** What both of OpenAI's APIs refuse of tools, calls and the form of an answer, in their words. `path` names the place, as in `tools[0].function`. */
-import { strictSchemaProblem } from '../../../src/testing/check-answer-schema.js';
-import { isRecord } from '../../../src/testing/check-fields.js';
+import { strictSchemaProblem } from './check-answer-schema.js';
+import { isRecord } from './check-fields.js';
 
 const namePattern = /^[a-zA-Z0-9_-]+$/;
 const maxNameLength = 64;

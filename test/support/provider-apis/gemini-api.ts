@@ -1,12 +1,12 @@
 /** The scripted Gemini API of Google. */
-import { checkBody, maxBodyBytes } from '../../../src/testing/check-body.js';
-import { isRecord } from '../../../src/testing/check-fields.js';
+import { checkBody, maxBodyBytes } from './check-body.js';
+import { isRecord } from './check-fields.js';
 import { checkGemini } from './check-gemini.js';
 import { geminiError, geminiErrorBody } from './gemini-error.js';
-import { frame, toSse, type Frame, type Incoming, type Landmark, type OddFrame, type Protocol } from '../../../src/testing/protocol.js';
-import type { Reply } from '../../../src/testing/reply.js';
-import { startScriptedApi, type ScriptedApi, type ScriptedApiOptions } from '../../../src/testing/scripted-api.js';
-import { allInput, freshId, inputOf, pieces, stopWordOf, textsOf, usageOf } from '../../../src/testing/words-of.js';
+import { frame, toSse, type Frame, type Incoming, type Landmark, type OddFrame, type Protocol } from './protocol.js';
+import type { Reply } from './reply.js';
+import { startScriptedApi, type ScriptedApi, type ScriptedApiOptions } from './scripted-api.js';
+import { allInput, freshId, inputOf, pieces, stopWordOf, textsOf, usageOf } from './words-of.js';
 
 /** As it stands on the wire, as far as tests read it, and what stands in the address. */
 export interface GeminiRequest {

@@ -1,5 +1,5 @@
 /** A refusal in the words and the shape of the Gemini API. */
-import type { ApiError } from '../../../src/testing/api-error.js';
+import type { ApiError } from './api-error.js';
 
 const statusWords: ReadonlyMap<number, string> = new Map([
   [400, 'INVALID_ARGUMENT'],

@@ -1,11 +1,11 @@
 /** The scripted API of Ollama: a JSON value on each line. */
-import { checkBody, maxBodyBytes } from '../../../src/testing/check-body.js';
+import { checkBody, maxBodyBytes } from './check-body.js';
 import { checkOllama } from './check-ollama.js';
 import { ollamaError, ollamaErrorBody } from './ollama-error.js';
-import { frame, type Frame, type Landmark, type OddFrame, type Protocol } from '../../../src/testing/protocol.js';
-import type { Reply } from '../../../src/testing/reply.js';
-import { startScriptedApi, type ScriptedApi, type ScriptedApiOptions } from '../../../src/testing/scripted-api.js';
-import { allInput, inputOf, pieces, stopWordOf, textsOf, usageOf } from '../../../src/testing/words-of.js';
+import { frame, type Frame, type Landmark, type OddFrame, type Protocol } from './protocol.js';
+import type { Reply } from './reply.js';
+import { startScriptedApi, type ScriptedApi, type ScriptedApiOptions } from './scripted-api.js';
+import { allInput, inputOf, pieces, stopWordOf, textsOf, usageOf } from './words-of.js';
 
 /** As it stands on the wire, as far as tests read it. */
 export interface OllamaRequest {

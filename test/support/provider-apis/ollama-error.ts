@@ -1,5 +1,5 @@
 /** A refusal in the words and the shape of Ollama. */
-import type { ApiError } from '../../../src/testing/api-error.js';
+import type { ApiError } from './api-error.js';
 
 const messageOfStatus: ReadonlyMap<number, string> = new Map([
   [401, 'unauthorized'],

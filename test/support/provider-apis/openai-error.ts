@@ -1,7 +1,7 @@
 /** A refusal in the words and the shape of OpenAI's APIs, and what both of them look at before they read a request. */
 import type { IncomingHttpHeaders } from 'node:http';
-import type { ApiError } from '../../../src/testing/api-error.js';
-import { checkBody } from '../../../src/testing/check-body.js';
+import type { ApiError } from './api-error.js';
+import { checkBody } from './check-body.js';
 
 /** Type and code. */
 const wordsOfStatus: ReadonlyMap<number, readonly [string, string | undefined]> = new Map([

@@ -1,8 +1,8 @@
 /** What both of OpenAI's APIs have in common: headers, errors, one address each that takes POST alone. */
-import type { ApiError } from '../../../src/testing/api-error.js';
-import { maxBodyBytes } from '../../../src/testing/check-body.js';
+import type { ApiError } from './api-error.js';
+import { maxBodyBytes } from './check-body.js';
 import { checkOpenAIBody, checkOpenAIHeaders, openAIError, openAIErrorBody } from './openai-error.js';
-import type { Protocol } from '../../../src/testing/protocol.js';
+import type { Protocol } from './protocol.js';
 
 type Shared = 'contentType' | 'maxBodyBytes' | 'route' | 'checkHeaders' | 'checkRequest' | 'read' | 'wantsStream' | 'error' | 'errorBody';
 

@@ -1,10 +1,10 @@
 /** The scripted Responses API of OpenAI. */
 import { checkResponses } from './check-responses.js';
 import { openAIProtocol } from './openai-protocol.js';
-import { frame, toSse, type Frame, type Landmark, type OddFrame, type Protocol } from '../../../src/testing/protocol.js';
-import type { Reply, ToolCall } from '../../../src/testing/reply.js';
-import { startScriptedApi, type ScriptedApi, type ScriptedApiOptions } from '../../../src/testing/scripted-api.js';
-import { allInput, freshId, inputJsonOf, pieces, stopWordOf, textsOf, usageOf } from '../../../src/testing/words-of.js';
+import { frame, toSse, type Frame, type Landmark, type OddFrame, type Protocol } from './protocol.js';
+import type { Reply, ToolCall } from './reply.js';
+import { startScriptedApi, type ScriptedApi, type ScriptedApiOptions } from './scripted-api.js';
+import { allInput, freshId, inputJsonOf, pieces, stopWordOf, textsOf, usageOf } from './words-of.js';
 
 /** As it stands on the wire, as far as tests read it. */
 export interface ResponsesRequest {

@@ -1,7 +1,7 @@
 /** Whole turns with tools of MCP servers: a real worker, the reference server, and one that never answers. */
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { callTool, callTools, text } from '../../../src/testing/reply.js';
+import { callTool, callTools, text } from '../../support/provider-apis/reply.js';
 import { aTool, EVERYTHING, hostileServer, type HostileServer } from '../../support/mcp.js';
 import { createStage, resultTexts, say } from '../../support/stage.js';
 import { startWorld, type World } from '../../support/world.js';

@@ -1,6 +1,6 @@
 import Anthropic from '@anthropic-ai/sdk';
-import { startMessagesApi, type MessagesApi, type MessagesApiOptions } from '../../src/testing/messages-api.js';
-import type { ApiRequest } from '../../src/testing/api-request.js';
+import { startMessagesApi, type MessagesApi, type MessagesApiOptions } from './messages-api.js';
+import type { ApiRequest } from './api-request.js';
 
 const open: MessagesApi[] = [];
 

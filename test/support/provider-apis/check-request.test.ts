@@ -1,6 +1,6 @@
-import type { ApiRequest } from '../../src/testing/api-request.js';
-import { checkBody, checkHeaders } from '../../src/testing/check-body.js';
-import { checkRequest } from '../../src/testing/check-request.js';
+import type { ApiRequest } from './api-request.js';
+import { checkBody, checkHeaders } from './check-body.js';
+import { checkRequest } from './check-request.js';
 import { getTime } from './client.js';
 
 type Loose = Record<string, unknown>;

@@ -23,8 +23,8 @@ import {
   unknownEvent,
   unknownStop,
   type Cut,
-} from '../../src/testing/faults.js';
-import { callTool, text, type Reply } from '../../src/testing/reply.js';
+} from './faults.js';
+import { callTool, text, type Reply } from './reply.js';
 import { closeAll, connect, failure, hello, post, rawEvents, sdk } from './client.js';
 
 afterEach(closeAll);

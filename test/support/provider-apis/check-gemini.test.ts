@@ -1,4 +1,4 @@
-import { checkGemini } from '../support/provider-apis/check-gemini.js';
+import { checkGemini } from './check-gemini.js';
 
 const user = { role: 'user', parts: [{ text: 'go' }] };
 const call = (name: string, thoughtSignature?: string): object => ({

@@ -1,5 +1,5 @@
-import { callTool, callTools, gate, text } from '../../src/testing/reply.js';
-import { startMessagesApi } from '../../src/testing/messages-api.js';
+import { callTool, callTools, gate, text } from './reply.js';
+import { startMessagesApi } from './messages-api.js';
 import { closeAll, connect, failure, getTime, hello, post, rawEvents, sdk } from './client.js';
 
 afterEach(closeAll);

@@ -1,5 +1,5 @@
-import { checkChat } from '../support/provider-apis/check-chat.js';
-import { checkResponses } from '../support/provider-apis/check-responses.js';
+import { checkChat } from './check-chat.js';
+import { checkResponses } from './check-responses.js';
 
 const open = { type: 'object', properties: { a: { type: 'string' } } };
 const closed = { ...open, required: ['a'], additionalProperties: false };

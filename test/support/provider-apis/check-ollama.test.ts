@@ -1,4 +1,4 @@
-import { checkOllama } from '../support/provider-apis/check-ollama.js';
+import { checkOllama } from './check-ollama.js';
 
 const words = (parts: object): string | undefined =>
   checkOllama({ model: 'llama', messages: [{ role: 'user', content: 'go' }], ...parts })?.message;
