@@ -22,9 +22,8 @@ import {
   truncatedTool,
   unknownEvent,
   unknownStop,
-  type Cut,
 } from '../../src/testing/faults.js';
-import { callTool, text, type Reply } from '../../src/testing/reply.js';
+import { callTool, text, type Reply, type Cut } from '../../src/testing/reply.js';
 import { closeAll, connect, failure, hello, post, rawEvents, sdk } from './client.js';
 
 afterEach(closeAll);

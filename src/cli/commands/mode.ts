@@ -1,5 +1,5 @@
 import { Argument, type Command } from 'commander';
-import type { ControlMode } from '../../conversation/protocol/contract.js';
+import type { ControlMode } from '../../conversation/protocol/stepping.js';
 import type { CliContext } from '../session/context.js';
 
 export function register(program: Command, context: CliContext): void {
