@@ -1,4 +1,4 @@
-/** `npm run check`: format, lint, types and README's settings, side by side. */
+/** `npm run check`: format, lint, types, who imports whom, and README's settings, side by side. */
 import { join } from 'node:path';
 import { prepare, root } from './prepare.mjs';
 import { runProgram } from './programs.mjs';
@@ -13,6 +13,10 @@ await run(async () => {
     check('Format', '`npm run format` repairs it', [bin(['prettier', 'bin', 'prettier.cjs']), '--check', '--log-level', 'warn', FORMATTED]),
     check('Lint', 'each line above names its rule', [bin(['eslint', 'bin', 'eslint.js']), '.', '--max-warnings', '0']),
     check('Types', 'each line above names its place', [bin(['typescript', 'bin', 'tsc']), '-p', '.']),
+    check('Imports', 'the table is in test/architecture/arrows.ts', [
+      ...['--require', join(root, 'test', 'stores', 'register-swc.cjs')],
+      join(root, 'test', 'architecture', 'check.ts'),
+    ]),
     check('README', '`node scripts/readme.mjs --write` repairs it', [join(root, 'scripts', 'readme.mjs')]),
   ]);
   return results.every(Boolean) ? 0 : 1;

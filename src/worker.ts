@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, realpath } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
-import { createActivities, type Activities, type ActivityDependencies } from './activities/index.js';
+import { createActivities, type Activities } from './activities/index.js';
 import { createAgentLoader } from './agents/load-agent.js';
 import { createAskMemory } from './client/ask-memory.js';
 import { createStatusOf } from './client/status-of.js';
@@ -40,6 +40,7 @@ import { createToolRegistry } from './tools/registry.js';
 import { checkOwnCode, sharedServers, type OwnCode } from './extensions/user-config.js';
 import { packageVersion } from './version.js';
 import { bundleOptions } from './workflow-bundle-options.js';
+import type { ActivityDependencies } from './activities/dependencies.js';
 
 export type { Observed, Observer, OwnCode } from './extensions/user-config.js';
 export type { Compactor, CompactorAnswer, CompactorInput } from './memory/compaction/compactor.js';

@@ -1,6 +1,5 @@
 /** The effects of a conversation. Dependencies come in once, here; the type is what workflows see. */
 import { Context } from '@temporalio/activity';
-import type { AgentLoader } from '../agents/load-agent.js';
 import type {
   AskMemoryInput,
   ConsolidateInput,
@@ -23,29 +22,19 @@ import type { CompactInput, Compacted, TruncateInput, Truncated, UncompactInput 
 import type { NotifyInput, RunToolInput, ToolFinished } from '../conversation/activity-io/tool-effects.js';
 import type { OpenedOrigin, OpenOriginInput, RewindInput, Rewound } from '../conversation/activity-io/lineage-effects.js';
 import type { Forgotten, Reviewed } from '../conversation/protocol/memory-contract.js';
-import type { CompactionPlugins } from '../memory/channel/compaction-plugin.js';
-import type { CompactorRegistry } from '../memory/compaction/compactor.js';
-import type { Processors } from '../memory/processors.js';
-import type { ModelHook } from '../models/hooks.js';
-import type { Model } from '../models/model.js';
-import type { Healed } from '../heal/heal.js';
-import type { ConversationKey, Store } from '../stores/store.js';
-import type { ServerTools } from '../tools/mcp/server-tools.js';
-import type { ToolRegistry } from '../tools/registry.js';
-import { askMemory, type AskMemory } from './memory/ask-memory.js';
+import { askMemory } from './memory/ask-memory.js';
 import { care, type CareInput } from './memory/care.js';
 import { compact, uncompact } from './context/compact.js';
 import { consolidate } from './memory/consolidate.js';
 import { readHealed } from './context/context.js';
 import { forget, review, type ForgetInput, type ReviewInput } from './memory/decide-memory.js';
 import { toApplicationFailure } from './failures.js';
-import type { RememberedBy } from './memory/heal-memory.js';
 import { startHeartbeat } from './heartbeat.js';
 import { keyOf } from './key.js';
 import { evict } from './memory/evict.js';
-import { lookAfter, type LookAfterInput, type StatusOf } from './look-after.js';
+import { lookAfter, type LookAfterInput } from './look-after.js';
 import { modelStep } from './model-step/model-step.js';
-import { notifyOfWait, type Notify } from './notify.js';
+import { notifyOfWait } from './notify.js';
 import { openOrigin } from './lineage/open-origin.js';
 import { recall } from './store/recall.js';
 import { remember } from './memory/remember.js';
@@ -53,42 +42,7 @@ import { rewind } from './lineage/rewind.js';
 import { runTool } from './tools/run-tool.js';
 import { storeStep } from './store/store-step.js';
 import { truncate } from './context/truncate.js';
-
-export interface ActivityDependencies {
-  readonly store: Store;
-  readonly models: (name: string) => Model;
-  readonly agents: AgentLoader;
-  readonly tools: ToolRegistry;
-  /** Those of agents' MCP servers. Without it agents have none. */
-  readonly serverTools?: ServerTools;
-  /** Real path that file tools stay inside. */
-  readonly workspace: string;
-  /** For conversations and agents that name none. */
-  readonly defaultModel: string;
-  /** Rebuilds from history what the store has lost; of a life that has ended by one of its runs. Without it a gap stays one. */
-  readonly heal?: (key: ConversationKey, run?: string) => Promise<Healed>;
-  /** How the memory workflow is told what to consolidate. Without it nothing is ever consolidated by a model. */
-  readonly askMemory?: AskMemory;
-  /** What history says was written to a scope's memory. Without it a memory that a store has lost stays lost. */
-  readonly rememberedBy?: RememberedBy;
-  /** Versions of MEMORY.md that could not be brought back: not tried again by this worker. */
-  readonly lostMemories?: Set<string>;
-  /** Whether our search attributes are registered where the worker works. Asked once in each run of a conversation. */
-  readonly hasSearchAttributes?: () => Promise<boolean>;
-  /** Of what people say, and of what tools answer; in their order, before it is stored. */
-  readonly processors?: Processors;
-  readonly hooks?: readonly ModelHook[];
-  /** Default: `WorkingFlowCompactor` alone. */
-  readonly compactors?: CompactorRegistry;
-  /** By tool: what stands for long results, beside the built-in ones. */
-  readonly compactionPlugins?: CompactionPlugins;
-  /** How Temporal says that a workflow stands, such as RUNNING. Without it sub-agents of earlier runs are not looked after. */
-  readonly statusOf?: StatusOf;
-  /** Tells somebody that a person is waited for. Without it nobody is told. */
-  readonly notify?: Notify;
-  /** Milliseconds; tests shorten them. */
-  readonly modelTimeouts?: { readonly idleMs?: number; readonly totalMs?: number };
-}
+import type { ActivityDependencies } from './dependencies.js';
 
 export interface Activities {
   'model-step'(input: ModelStepInput): Promise<ModelStepResult>;

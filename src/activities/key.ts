@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
-import type { ConversationIdentity } from '../conversation/activity-io/effects.js';
+import type { ConversationIdentity } from '../records/identity.js';
 import type { ConversationKey, ScopeKey } from '../stores/store.js';
 
 /** Whose traces the running activity writes: namespace and id as Temporal knows them, never from an argument. */

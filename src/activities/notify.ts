@@ -3,26 +3,8 @@ import { Context } from '@temporalio/activity';
 import type { NotifyInput } from '../conversation/activity-io/tool-effects.js';
 import { beginningOf } from '../records/text.js';
 import { askedArguments } from '../memory/asked-arguments.js';
-import type { ActivityDependencies } from './index.js';
+import type { ActivityDependencies, Notice } from './dependencies.js';
 import { keyOf } from './key.js';
-
-/** What is told of one wait. `arguments` is their beginning, as JSON. */
-export interface Notice {
-  readonly conversation: string;
-  readonly agent: string;
-  readonly title: string | null;
-  readonly callId: string;
-  readonly kind: 'approval' | 'question';
-  readonly tool: string;
-  readonly arguments: string;
-  /** ISO 8601, UTC. */
-  readonly expiresAt: string;
-  /** The command that answers it. */
-  readonly command: string;
-}
-
-/** May reject: it is tried again a few times, and its failure shows in the Temporal UI. */
-export type Notify = (notices: readonly Notice[], signal: AbortSignal) => Promise<void>;
 
 const ARGUMENT_CHARACTERS = 2_000;
 

@@ -2,46 +2,16 @@
 import { Command, CommanderError } from 'commander';
 import { loadConfig, readColorWish, withTemporalEnv } from '../config.js';
 import { packageVersion } from '../version.js';
-import * as breakAt from './commands/break.js';
-import * as answer from './commands/answer.js';
-import * as approvals from './commands/approvals.js';
-import * as approve from './commands/approve.js';
-import * as budget from './commands/budget.js';
-import * as cancel from './commands/cancel.js';
-import * as chat from './commands/chat.js';
-import * as close from './commands/close.js';
-import * as completion from './commands/completion.js';
-import * as contextMeter from './commands/context.js';
-import * as debug from './commands/debug.js';
-import * as deleteConversation from './commands/delete.js';
-import * as deny from './commands/deny.js';
-import * as dev from './commands/dev.js';
-import * as dispatch from './commands/dispatch.js';
-import * as doctor from './commands/doctor.js';
-import * as exportConversation from './commands/export.js';
-import * as fork from './commands/fork.js';
-import * as heal from './commands/heal.js';
-import * as history from './commands/history.js';
-import * as importConversation from './commands/import.js';
-import * as inspect from './commands/inspect.js';
-import * as list from './commands/list.js';
-import * as mcp from './commands/mcp.js';
-import * as memory from './commands/memory.js';
-import * as mode from './commands/mode.js';
-import * as newConversation from './commands/new.js';
-import * as queue from './commands/queue.js';
-import * as rename from './commands/rename.js';
-import * as resume from './commands/resume.js';
-import * as rewind from './commands/rewind.js';
-import * as send from './commands/send.js';
-import * as setup from './commands/setup.js';
-import * as show from './commands/show.js';
-import * as step from './commands/step.js';
-import * as stop from './commands/stop.js';
-import * as terminate from './commands/terminate.js';
-import * as watch from './commands/watch.js';
-import * as withdraw from './commands/withdraw.js';
-import * as worker from './commands/worker.js';
+import { approvalsCommand, approveCommand, denyCommand, answerCommand } from './commands/approvals.js';
+import { budgetCommand, renameCommand, stopCommand, closeCommand, cancelCommand, terminateCommand } from './commands/control.js';
+import { chatCommand, newCommand, sendCommand, dispatchCommand, withdrawCommand } from './commands/conversation.js';
+import { listCommand, showCommand, inspectCommand, contextCommand, watchCommand, debugCommand } from './commands/inspection.js';
+import { rewindCommand, forkCommand, resumeCommand, deleteCommand } from './commands/lineage.js';
+import { mcpCommand } from './commands/mcp.js';
+import { memoryCommand, historyCommand } from './commands/memory.js';
+import { devCommand, workerCommand, setupCommand, doctorCommand, completionCommand } from './commands/services.js';
+import { modeCommand, stepCommand, breakCommand, queueCommand } from './commands/stepping.js';
+import { exportCommand, importCommand, healCommand } from './commands/transfer.js';
 import type { CliContext } from './session/context.js';
 import { EXIT, exitCodeOf, messageOf } from './terminal/exit.js';
 import type { GlobalOptions } from './args/global-options.js';
@@ -50,46 +20,46 @@ import { createOutput } from './terminal/output.js';
 
 /** In the order of `--help`. */
 const COMMANDS = [
-  chat,
-  newConversation,
-  send,
-  dispatch,
-  list,
-  show,
-  inspect,
-  contextMeter,
-  memory,
-  history,
-  watch,
-  debug,
-  mode,
-  step,
-  breakAt,
-  queue,
-  approvals,
-  approve,
-  deny,
-  answer,
-  withdraw,
-  budget,
-  rename,
-  stop,
-  rewind,
-  fork,
-  close,
-  cancel,
-  terminate,
-  resume,
-  deleteConversation,
-  exportConversation,
-  importConversation,
-  heal,
-  mcp,
-  dev,
-  worker,
-  setup,
-  doctor,
-  completion,
+  chatCommand,
+  newCommand,
+  sendCommand,
+  dispatchCommand,
+  listCommand,
+  showCommand,
+  inspectCommand,
+  contextCommand,
+  memoryCommand,
+  historyCommand,
+  watchCommand,
+  debugCommand,
+  modeCommand,
+  stepCommand,
+  breakCommand,
+  queueCommand,
+  approvalsCommand,
+  approveCommand,
+  denyCommand,
+  answerCommand,
+  withdrawCommand,
+  budgetCommand,
+  renameCommand,
+  stopCommand,
+  rewindCommand,
+  forkCommand,
+  closeCommand,
+  cancelCommand,
+  terminateCommand,
+  resumeCommand,
+  deleteCommand,
+  exportCommand,
+  importCommand,
+  healCommand,
+  mcpCommand,
+  devCommand,
+  workerCommand,
+  setupCommand,
+  doctorCommand,
+  completionCommand,
 ] as const;
 
 /** Runs one command and answers its exit code. Never throws: every error is said on stderr. */
@@ -136,7 +106,7 @@ function createProgram(context: CliContext, begin: (command: Command) => void): 
     .enablePositionalOptions()
     .addHelpText('after', EXIT_CODES)
     .hook('preAction', (_program, command) => begin(command));
-  for (const { register } of COMMANDS) register(program, context);
+  for (const add of COMMANDS) add(program, context);
   addGlobalOptions(program, { isHidden: true });
   for (const command of program.commands.flatMap(leavesOf)) addGlobalOptions(command, { isHidden: false });
   return program;

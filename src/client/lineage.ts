@@ -2,13 +2,14 @@
 import { randomUUID } from 'node:crypto';
 import { WorkflowExecutionAlreadyStartedError, WorkflowFailedError, type Client, type WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
-import type { Opened, Origin, RewindResult, StartOptions, Status } from '../conversation/protocol/contract.js';
+import type { StartOptions, Status } from '../conversation/protocol/contract.js';
 import { readStart } from '../conversation/protocol/input.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import { openedUpdate, rewindUpdate, WORKFLOW_TYPE } from '../workflows/messages.js';
 import type { Description } from './describe.js';
 import { ClientError, toClientError } from './errors.js';
 import { persistInTrying } from './persist-in-trying.js';
+import type { Opened, Origin, RewindResult } from '../conversation/protocol/lineage.js';
 
 export interface Begun extends Opened {
   readonly id: string;

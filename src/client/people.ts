@@ -7,8 +7,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WorkflowHandle } from '@temporalio/client';
-import type { Approval, Decided, Decision, Enqueued, Message, RejectedInput, Withdrawn } from '../conversation/protocol/contract.js';
-import type { Budget } from '../conversation/activity-io/effects.js';
+import type { Enqueued, Message, RejectedInput, Withdrawn } from '../conversation/protocol/contract.js';
+import type { Budget } from '../records/identity.js';
 import type { JsonValue } from '../records/message.js';
 import { readBudget, readDecision, readWithdrawal } from '../conversation/protocol/people-input.js';
 import {
@@ -22,6 +22,7 @@ import {
 } from '../workflows/messages.js';
 import { BETWEEN_RUNS_MS, ClientError, isBetweenRuns } from './errors.js';
 import { persistInTrying } from './persist-in-trying.js';
+import type { Approval, Decided, Decision } from '../conversation/protocol/people.js';
 
 /** What waits for a person, with what it would run with. */
 export interface Pending extends Approval {

@@ -1,16 +1,7 @@
 /** The step engine's door (seed 004): mode, step, breakpoints, the queue by hand, and events of the application's own. */
 import { randomUUID } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
-import type {
-  Breakpoints,
-  CompactionOutcome,
-  ControlMode,
-  ControlStatus,
-  ControlView,
-  QueuedEvent,
-  QueueEdit,
-  StepResult,
-} from '../conversation/protocol/contract.js';
+import type { CompactionOutcome, QueuedEvent, QueueEdit } from '../conversation/protocol/contract.js';
 import { readBreakpoints, readMode, readQueueEdit } from '../conversation/protocol/control-input.js';
 import type { Checked } from '../conversation/protocol/fields.js';
 import {
@@ -24,6 +15,7 @@ import {
 } from '../workflows/messages.js';
 import { ClientError, isBetweenRuns } from './errors.js';
 import { persistInTrying } from './persist-in-trying.js';
+import type { Breakpoints, ControlMode, ControlStatus, ControlView, StepResult } from '../conversation/protocol/stepping.js';
 
 export interface SteppingClient {
   /** `auto` drains the queue; `stepping` lets what is under way end, and does the rest one step at a time. */

@@ -14,7 +14,7 @@ import { advanceControl, isHeld, queuedId, setBreakpoints, setMode, startStep } 
 import { noteChildAsks } from './turn/delegation.js';
 import { EFFECTS } from './effect-table.js';
 import type { ConversationEvent, EventOf } from './event.js';
-import { withoutRetry, type Effect } from './lifecycle.js';
+import type { Effect } from './lifecycle.js';
 import { holdEvent } from './lineage/lineage.js';
 import { lookAfterChildren } from './turn/looking-after.js';
 import { editQueue } from './inbox/queue-editing.js';
@@ -26,6 +26,7 @@ import { requestTruncation } from './context/truncation.js';
 import { beginTurn, endIfStopped, passTime, sendStop, stopTurn } from './turn/turn.js';
 import { acceptConsolidation, advanceWindow, endsWithNothing } from './context/window.js';
 import { withdraw } from './inbox/withdrawal.js';
+import { withoutRetry } from './state/retry.js';
 
 export function apply(before: ConversationState, event: ConversationEvent): ConversationState {
   const now = { ...before, now: Math.max(before.now, event.at) };

@@ -1,10 +1,11 @@
 /** What happens to a conversation: past tense, plain JSON. Times are epoch milliseconds and come from outside. */
-import type { AgentStatus } from './views/attributes.js';
-import type { Approval, Breakpoints, ChildReport, Consolidation, ControlMode, Decision, Delivery, QueueEdit } from './protocol/contract.js';
-import type { Budget } from './activity-io/effects.js';
+import type { Consolidation, Delivery, QueueEdit, AgentStatus } from './protocol/contract.js';
+import type { Budget } from '../records/identity.js';
 import type { EffectEvent } from './lifecycle.js';
 import type { JsonObject, JsonValue, MediaSource, Usage } from '../records/message.js';
 import type { Reduced } from './inbox/reducers.js';
+import type { Breakpoints, ControlMode } from './protocol/stepping.js';
+import type { Approval, ChildReport, Decision } from './protocol/people.js';
 
 export type ConversationEvent =
   // Someone said something.

@@ -3,21 +3,19 @@
  * `state.retries` the only one that says what waits to be tried again.
  */
 import type { Compacted, CompactInput, TruncateInput, Truncated, UncompactInput } from './activity-io/compaction-effects.js';
-import type { ChildStart } from './turn/delegation.js';
-import type {
-  HealInput,
-  ModelStepInput,
-  ModelStepResult,
-  ParentLink,
-  StepFailure,
-  StoreStepInput,
-  StoreStepResult,
-} from './activity-io/effects.js';
+import type { HealInput, ModelStepInput, ModelStepResult, StepFailure, StoreStepInput, StoreStepResult } from './activity-io/effects.js';
 import type { OpenedOrigin, OpenOriginInput, RewindInput, Rewound } from './activity-io/lineage-effects.js';
 import type { AskMemoryInput, Evicted, EvictInput } from './activity-io/memory-effects.js';
-import type { ConversationState } from './state.js';
 import type { NotifyInput, RunToolInput, ToolFinished } from './activity-io/tool-effects.js';
-import type { EndedTurn, Retry } from './state/turn-state.js';
+import type { EndedTurn } from './state/turn-state.js';
+import type { ParentLink } from '../records/identity.js';
+import type { Delegation, StartOptions } from './protocol/contract.js';
+
+export interface ChildStart {
+  readonly callId: string;
+  readonly child: string;
+  readonly options: StartOptions & { readonly delegation: Delegation };
+}
 
 /** Names of activities, but for the last two, which are workflows of their own and signals. */
 export interface Effects {
@@ -83,26 +81,14 @@ export interface Failed<N extends EffectName> extends Started<N> {
 
 export type EffectOf<N extends EffectName> = Extract<Effect, { effect: N }>;
 
-export function running<N extends EffectName>(state: Pick<ConversationState, 'inFlight'>, name: N, id?: string): EffectOf<N> | undefined {
+interface InFlight {
+  readonly inFlight: readonly Effect[];
+}
+
+export function running<N extends EffectName>(state: InFlight, name: N, id?: string): EffectOf<N> | undefined {
   return state.inFlight.find((one): one is EffectOf<N> => one.effect === name && (id === undefined || one.id === id));
 }
 
-export function isRunning(state: Pick<ConversationState, 'inFlight'>, ...names: readonly EffectName[]): boolean {
+export function isRunning(state: InFlight, ...names: readonly EffectName[]): boolean {
   return state.inFlight.some(({ effect }) => names.includes(effect));
-}
-
-export function withRetry(state: ConversationState, of: string, retry: Retry): ConversationState {
-  return { ...state, retries: { ...state.retries, [of]: retry } };
-}
-
-export function withoutRetry(state: ConversationState, of: string): ConversationState {
-  if (!state.retries[of]) return state;
-  const { [of]: _over, ...retries } = state.retries;
-  return { ...state, retries };
-}
-
-/** True until the time at which it is tried again. */
-export function isResting(state: Pick<ConversationState, 'retries' | 'now'>, of: string): boolean {
-  const retry = state.retries[of];
-  return retry !== undefined && state.now < retry.until;
 }

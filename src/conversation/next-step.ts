@@ -9,12 +9,12 @@
 import { eventToReduce } from './inbox/app-events.js';
 import { attributesDue, type SearchAttributes } from './views/attributes.js';
 import { compactInput, compactionCause, isChangingContext, truncationDue, uncompactInput } from './context/compaction.js';
-import type { ChildNews, ConversationOutcome } from './protocol/contract.js';
+import type { ConversationOutcome } from './protocol/contract.js';
 import { isHeld, queuedId } from './stepping/control.js';
 import { childToStart, newsForParent, runningChildren } from './turn/delegation.js';
 import { isFree } from './effect-table.js';
-import type { ParentLink } from './activity-io/effects.js';
-import { isResting, isRunning, type Effect, type EffectName, type Effects } from './lifecycle.js';
+import type { ParentLink } from '../records/identity.js';
+import { isRunning, type Effect, type EffectName, type Effects } from './lifecycle.js';
 import { openingOf } from './lineage/lineage.js';
 import { lookDue, nextLook } from './turn/looking-after.js';
 import { modelStepInput } from './turn/model-step.js';
@@ -31,6 +31,8 @@ import type { ToolCall, Turn } from './state/turn-state.js';
 import { STOP_GRACE_MS } from './turn/turn.js';
 import { nextWait } from './turn/waiting.js';
 import { askMemoryInput, evictInput, owesNothing } from './context/window.js';
+import type { ChildNews } from './protocol/people.js';
+import { isResting } from './state/retry.js';
 
 export type Step =
   | (Effect & { readonly kind: 'effect' })

@@ -2,11 +2,10 @@
  * A conversation as a value: plain JSON, versioned, small, carried through continue-as-new. Indexes and counters only:
  * a text is here from its arrival until it is recorded, or while the store cannot take it.
  */
-import type { AppEvents } from './inbox/app-events.js';
-import type { AgentStatus } from './views/attributes.js';
-import type { ControlMode, Decision, Delegation, RejectedInput, ResetResult } from './protocol/contract.js';
+import type { AppEvents } from './inbox/reducers.js';
+import type { Delegation, RejectedInput, ResetResult, AgentStatus } from './protocol/contract.js';
 import { AUTO, type Control } from './state/control-state.js';
-import type { AgentSettings, Budget, ConversationIdentity, ParentLink } from './activity-io/effects.js';
+import type { AgentSettings } from './activity-io/settings.js';
 import type { Effect } from './lifecycle.js';
 import type { LineageState, RewindState } from './state/lineage-state.js';
 import { NO_MEMORY, type MemoryState } from './state/memory-state.js';
@@ -18,6 +17,9 @@ import type { AppContextRef } from './activity-io/tool-effects.js';
 import type { EndedTurn, Retry, Turn } from './state/turn-state.js';
 import { NO_USAGE } from '../records/usage.js';
 import { openWindow, type WindowState } from './state/window-state.js';
+import type { Budget, ConversationIdentity, ParentLink } from '../records/identity.js';
+import type { ControlMode } from './protocol/stepping.js';
+import type { Decision } from './protocol/people.js';
 
 export interface ConversationState {
   readonly v: 1;

@@ -5,7 +5,7 @@
  * environment only what is listed here. Failures name the setting, not its value: an address may be a secret.
  */
 import { spawn } from 'node:child_process';
-import type { Notice, Notify } from '../activities/notify.js';
+import type { Notice, Notify } from '../activities/dependencies.js';
 
 export interface NotifySettings {
   /** Absolute path. */

@@ -6,7 +6,7 @@ import { Worker, type InjectedSinks, type ReplayWorkerOptions } from '@temporali
 import type { ConversationEvent } from '../conversation/event.js';
 import type { Run } from '../conversation/replay/past.js';
 import type { ConversationState } from '../conversation/state.js';
-import type { ConversationSinks } from '../workflows/observe.js';
+import type { ConversationListener } from '../conversation/views/observation.js';
 import type { History } from './fetch-runs.js';
 
 /**
@@ -45,7 +45,7 @@ export interface Replayed {
 export async function replayHere(code: WorkflowCode, workflowId: string, histories: readonly History[]): Promise<Replayed> {
   const heard: { opened?: ConversationState; events: ConversationEvent[] }[] = [];
   const latest = (): (typeof heard)[number] | undefined => heard[heard.length - 1];
-  const sinks: InjectedSinks<ConversationSinks> = {
+  const sinks: InjectedSinks<{ conversation: ConversationListener }> = {
     conversation: {
       opened: { fn: (_info, state) => void heard.push({ opened: state, events: [] }), callDuringReplay: true },
       event: { fn: (_info, event) => void latest()?.events.push(event), callDuringReplay: true },

@@ -13,7 +13,7 @@ import { createRedactor } from './redact.js';
 import type { Observed, Observer } from './observer.js';
 import type { StartedTracing } from './otel/start.js';
 import { packageVersion } from '../version.js';
-import type { ConversationSinks } from '../workflows/observe.js';
+import type { ConversationListener } from '../conversation/views/observation.js';
 
 export interface TelemetryOptions {
   readonly logLevel: LogLevel;
@@ -66,7 +66,7 @@ export function runtimeLog(): Logger {
 
 /** What tells observers, and what they are around: closed when the worker has ended. */
 export interface Observation {
-  readonly sinks: InjectedSinks<ConversationSinks>;
+  readonly sinks: InjectedSinks<{ conversation: ConversationListener }>;
   readonly activityInterceptors: readonly ActivityInterceptorsFactory[];
   readonly hooks: readonly ModelHook[];
   /** Tells what is left, and says what could not be told. */

@@ -3,9 +3,7 @@
  * policy. Patterns know one sign, `*`, and are matched in linear time: they come from people, what they look at from a model.
  */
 import type { JsonValue } from '../records/message.js';
-import type { Tool } from './tool.js';
-
-export type ApprovalPolicy = 'allow' | 'ask' | 'deny';
+import type { Tool, ApprovalPolicy } from './tool.js';
 
 export interface ApprovalRule {
   /** Name of a tool, `*` for any characters: `mcp__github__*`. */

@@ -4,7 +4,6 @@ import type { Instead } from '../conversation/activity-io/tool-effects.js';
 import type { Task } from '../records/episodes.js';
 import type { JsonObject, JsonValue, ToolResultMessage } from '../records/message.js';
 import type { AgentMemory } from '../records/memory/agent-memory.js';
-import type { ApprovalPolicy } from './approval-rules.js';
 import type { HistoryEntry } from '../records/memory/documents.js';
 
 /** Seed 002: failures are data that the model reads, never exceptions. */
@@ -103,3 +102,5 @@ export interface ToolDefinition<Schema extends z.ZodObject> {
   /** May throw: the message becomes the error the model reads. */
   readonly run: (input: z.output<Schema>, context: ToolContext) => Promise<ToolResult | string> | ToolResult | string;
 }
+
+export type ApprovalPolicy = 'allow' | 'ask' | 'deny';

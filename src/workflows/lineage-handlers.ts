@@ -1,6 +1,6 @@
 /** What a client may say about other lives and turns taken back: `opened` and `rewind`. */
 import { ApplicationFailure, setHandler, uuid4 } from '@temporalio/workflow';
-import type { Opened, RewindResult } from '../conversation/protocol/contract.js';
+import type { Opened, RewindResult } from '../conversation/protocol/lineage.js';
 import { readRewind } from '../conversation/protocol/input.js';
 import { rewindOutcome } from '../conversation/lineage/rewinding.js';
 import type { ConversationState } from '../conversation/state.js';

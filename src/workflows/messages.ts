@@ -12,30 +12,22 @@ import type {
 } from '../conversation/protocol/memory-contract.js';
 import type { AskedConsolidation } from '../conversation/memory-workflow/memory-queue.js';
 import type {
-  Approval,
-  Breakpoints,
-  ChildNews,
   CompactionOutcome,
   ContextIndex,
-  ControlMode,
-  ControlStatus,
-  ControlView,
-  Decided,
-  Decision,
   Enqueued,
   Message,
-  Opened,
   QueuedEvent,
   QueueEdit,
   ResetResult,
-  RewindResult,
   Status,
-  StepResult,
   TurnResult,
   Withdrawn,
 } from '../conversation/protocol/contract.js';
 import type { JsonValue } from '../records/message.js';
-import type { Budget } from '../conversation/activity-io/effects.js';
+import type { Budget } from '../records/identity.js';
+import type { Breakpoints, ControlMode, ControlStatus, ControlView, StepResult } from '../conversation/protocol/stepping.js';
+import type { Approval, ChildNews, Decided, Decision } from '../conversation/protocol/people.js';
+import type { Opened, RewindResult } from '../conversation/protocol/lineage.js';
 
 export const WORKFLOW_TYPE = 'conversation';
 

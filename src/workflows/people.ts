@@ -1,8 +1,8 @@
 /** What people say beside messages: leave for a call, an answer, a larger budget, a message taken back. And what sub-agents report. */
 import { ApplicationFailure, setHandler, uuid4 } from '@temporalio/workflow';
 import { turnOfMessage } from '../conversation/inbox/arrivals.js';
-import type { Decided, Enqueued, Withdrawn } from '../conversation/protocol/contract.js';
-import type { Budget } from '../conversation/activity-io/effects.js';
+import type { Enqueued, Withdrawn } from '../conversation/protocol/contract.js';
+import type { Budget } from '../records/identity.js';
 import type { ConversationEvent } from '../conversation/event.js';
 import { readMessage, type Said } from '../conversation/protocol/input.js';
 import { readBudget, readChildNews, readDecision, readWithdrawal } from '../conversation/protocol/people-input.js';
@@ -22,6 +22,7 @@ import {
   withdrawUpdate,
 } from './messages.js';
 import { accepted, refuseWhenClosing } from './refusals.js';
+import type { Decided } from '../conversation/protocol/people.js';
 
 export function handlePeople({
   state,

@@ -1,8 +1,8 @@
 /** Sub-agents and the parent: workflows of their own that are started, told and reported to. */
 import { getExternalWorkflowHandle, ParentClosePolicy, startChild, type SignalDefinition } from '@temporalio/workflow';
 import { LIMITS, type TurnResult } from '../conversation/protocol/contract.js';
-import type { ChildStart } from '../conversation/turn/delegation.js';
-import type { ParentLink } from '../conversation/activity-io/effects.js';
+import type { ChildStart } from '../conversation/lifecycle.js';
+import type { ParentLink } from '../records/identity.js';
 import type { ConversationEvent } from '../conversation/event.js';
 import type { EndedTurn } from '../conversation/state/turn-state.js';
 import { NO_USAGE } from '../records/usage.js';

@@ -1,6 +1,6 @@
 /** The step engine's messages (seed 004): mode, step, breakpoints, the queue by hand, and events of the application's own. */
 import { ApplicationFailure, setHandler, uuid4 } from '@temporalio/workflow';
-import type { ControlStatus, QueuedEvent, StepResult } from '../conversation/protocol/contract.js';
+import type { QueuedEvent } from '../conversation/protocol/contract.js';
 import { isKnownEvent, refuseAppEvent } from '../conversation/inbox/app-events.js';
 import { readAppEvent, readBreakpoints, readMode, readQueueEdit } from '../conversation/protocol/control-input.js';
 import { refuseStep } from '../conversation/stepping/control.js';
@@ -21,6 +21,7 @@ import {
   stepUpdate,
 } from './messages.js';
 import { accepted, askAgain, refuseWhenClosing } from './refusals.js';
+import type { ControlStatus, StepResult } from '../conversation/protocol/stepping.js';
 
 export function handleStepping({ state, dispatch, bell, isHandingOver, counted, reject }: Omit<Handling, 'accept'>): void {
   const resultOf = (id: string): StepResult | undefined => state().control?.results.find(({ stepId }) => stepId === id);

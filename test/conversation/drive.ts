@@ -3,8 +3,6 @@ import { apply } from '../../src/conversation/apply.js';
 import type { Compacted, CompactInput, TruncateInput, Truncated } from '../../src/conversation/activity-io/compaction-effects.js';
 import type { Consolidation } from '../../src/conversation/protocol/contract.js';
 import type {
-  AgentSettings,
-  Configured,
   DeferReason,
   ModelAnswer,
   ModelStepInput,
@@ -25,6 +23,7 @@ import { LATEST_RULES } from '../../src/conversation/rules.js';
 import { openConversation, type ConversationState } from '../../src/conversation/state.js';
 import { utf8Length } from '../../src/records/text.js';
 import type { RunToolInput, ToolFinished, ToolPlan } from '../../src/conversation/activity-io/tool-effects.js';
+import type { AgentSettings, Configured } from '../../src/conversation/activity-io/settings.js';
 
 export const SETTINGS: AgentSettings = {
   hash: 'h1',

@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Notice } from '../../src/activities/notify.js';
+import type { Notice } from '../../src/activities/dependencies.js';
 import { createNotify, type NotifySettings } from '../../src/extensions/notify.js';
 import { waitFor } from '../support/wait-for.js';
 

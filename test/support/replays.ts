@@ -2,11 +2,13 @@
 import { Worker, type InjectedSinks } from '@temporalio/worker';
 import { fetchRuns, type History } from '../../src/heal/fetch-runs.js';
 import { hasBegun } from '../../src/heal/replay-here.js';
-import type { ConversationSinks } from '../../src/workflows/observe.js';
+import type { ConversationListener } from '../../src/conversation/views/observation.js';
 import { workflowBundle, type World } from './world.js';
 
 /** What a workflow tells its worker is of no use here. */
-const DEAF: InjectedSinks<ConversationSinks> = { conversation: { opened: { fn: () => undefined }, event: { fn: () => undefined } } };
+const DEAF: InjectedSinks<{ conversation: ConversationListener }> = {
+  conversation: { opened: { fn: () => undefined }, event: { fn: () => undefined } },
+};
 
 const MOST = 40;
 

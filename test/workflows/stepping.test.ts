@@ -1,6 +1,6 @@
 /** A conversation that is stepped through (seed 004): one thing at a time, over worker deaths and hand-overs, and what comes of it is what auto gives. */
 import { z } from 'zod';
-import type { StepResult } from '../../src/conversation/protocol/contract.js';
+import type { StepResult } from '../../src/conversation/protocol/stepping.js';
 import { textOf } from '../support/provider-apis/api-request.js';
 import { callTool, callTools, gate, text } from '../support/provider-apis/reply.js';
 import { builtinTools } from '../../src/tools/builtin/index.js';

@@ -29,7 +29,7 @@ import { createAsker, type Asker } from '../ask-model.js';
 import { readHealed } from './context.js';
 import { performEffect, type Done } from '../effect.js';
 import { startHeartbeat } from '../heartbeat.js';
-import type { ActivityDependencies } from '../index.js';
+import type { ActivityDependencies } from '../dependencies.js';
 import { hashOf, keyOf } from '../key.js';
 import type { CompactionRecord } from '../../records/episodes.js';
 

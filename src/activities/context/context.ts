@@ -13,7 +13,7 @@ import { NO_MEMORY_VERSION } from '../../records/memory/memory-version.js';
 import type { ConversationKey } from '../../stores/store.js';
 import { countHeal } from '../../telemetry/metrics.js';
 import { healMemory } from '../memory/heal-memory.js';
-import type { ActivityDependencies } from '../index.js';
+import type { ActivityDependencies } from '../dependencies.js';
 
 /** A message and when it came, in epoch seconds; null where it is lost. */
 export interface Said {

@@ -5,7 +5,7 @@ import { slotsOf, toRanges } from '../../records/slots.js';
 import { selectTruncation } from '../../memory/compaction/truncation.js';
 import { tokenCounterBy } from '../../models/token-counter.js';
 import { readHealed } from './context.js';
-import type { ActivityDependencies } from '../index.js';
+import type { ActivityDependencies } from '../dependencies.js';
 import { keyOf } from '../key.js';
 
 export async function truncate(dependencies: ActivityDependencies, input: TruncateInput): Promise<Truncated> {

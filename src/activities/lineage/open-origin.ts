@@ -13,7 +13,7 @@ import { rangesOf, slotsIn, sortedRanges, type Past, type Prefix } from '../../m
 import { MAX_EPISODIC_ITEMS } from '../../memory/retrieval.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
 import { startHeartbeat } from '../heartbeat.js';
-import type { ActivityDependencies } from '../index.js';
+import type { ActivityDependencies } from '../dependencies.js';
 import { keyOf } from '../key.js';
 import { readPrefix, resume } from './past.js';
 

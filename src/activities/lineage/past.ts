@@ -6,7 +6,7 @@
  */
 import { log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
-import type { ConversationIdentity } from '../../conversation/activity-io/effects.js';
+import type { ConversationIdentity } from '../../records/identity.js';
 import type { Resumption } from '../../conversation/activity-io/lineage-effects.js';
 import type { Task } from '../../records/episodes.js';
 import { shownText, type Entry } from '../../records/message.js';
@@ -23,7 +23,7 @@ import { retrieve } from '../../memory/retrieval.js';
 import { estimateStringTokens, tokensOf } from '../../memory/tokens.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
 import { countHeal } from '../../telemetry/metrics.js';
-import type { ActivityDependencies } from '../index.js';
+import type { ActivityDependencies } from '../dependencies.js';
 
 const GOAL_CHARACTERS = 500;
 

@@ -10,7 +10,7 @@ import { episodicId } from '../../records/memory/items.js';
 import { currentLine, slotsIn, sortedRanges, type Prefix } from '../../memory/prefix.js';
 import { MAX_EPISODIC_ITEMS } from '../../memory/retrieval.js';
 import { startHeartbeat } from '../heartbeat.js';
-import type { ActivityDependencies } from '../index.js';
+import type { ActivityDependencies } from '../dependencies.js';
 import { keyOf } from '../key.js';
 import { readPrefix, resume } from './past.js';
 

@@ -11,7 +11,7 @@ import { createAsker } from '../ask-model.js';
 import { memoryAnswerTokens } from '../model-step/budget.js';
 import { configOf } from './consolidate.js';
 import { startHeartbeat } from '../heartbeat.js';
-import type { ActivityDependencies } from '../index.js';
+import type { ActivityDependencies } from '../dependencies.js';
 import { scopeKey } from '../key.js';
 
 export interface CareInput {

@@ -24,7 +24,7 @@ import { readHealed } from '../context/context.js';
 import { performEffect, type Done } from '../effect.js';
 import { healMemory } from './heal-memory.js';
 import { startHeartbeat } from '../heartbeat.js';
-import type { ActivityDependencies } from '../index.js';
+import type { ActivityDependencies } from '../dependencies.js';
 import { hashOf, scopeKey } from '../key.js';
 
 /** Fewer than the usual four: not every language is that thrifty. */

@@ -1,6 +1,6 @@
 /** How long a prompt may be (seed 000, section 10): `input_budget = max_context_tokens - max_output_tokens - safety_margin`. */
 import { modelLimits, safetyMarginOf } from '../../models/registry.js';
-import type { Thresholds } from '../../conversation/activity-io/effects.js';
+import type { Thresholds } from '../../conversation/activity-io/settings.js';
 import type { AgentConfig } from '../../agents/agent-config.js';
 
 /** A budget that leaves no room is somebody's mistake; the smallest still lets the model say so. */

@@ -3,10 +3,9 @@ import { Context, log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { answerIn } from '../../records/answer.js';
 import type { FeedEvent, TurnResult } from '../../conversation/protocol/contract.js';
-import type { ConversationIdentity, MemorySettings, ModelAnswer, ModelStepResult } from '../../conversation/activity-io/effects.js';
+import type { ModelAnswer, ModelStepResult } from '../../conversation/activity-io/effects.js';
 import { assistantEntry } from '../../conversation/activity-io/entries.js';
 import type { AssistantBlock, JsonValue, ModelStop, Usage } from '../../records/message.js';
-import type { SlotRange } from '../../records/slots.js';
 import { addUsage } from '../../records/usage.js';
 import type { ConversationKey } from '../../stores/store.js';
 import { ModelInterrupted, type ModelDelta, type ModelResponse } from '../../models/model.js';
@@ -18,31 +17,13 @@ import { usageTracking } from '../../telemetry/usage-tracking.js';
 import { performEffect, type Done, type Reserved } from '../effect.js';
 import { createFeedWriter, type FeedWriter } from '../feed-writer.js';
 import { wasStopped } from '../heartbeat.js';
-import type { ActivityDependencies } from '../index.js';
+import type { ActivityDependencies } from '../dependencies.js';
 import { keyOf } from '../key.js';
 import { misfitOf } from './misfit.js';
 import { planCalls } from './plan-calls.js';
 import { prepareRequest, type PreparedRequest } from './prepare-request.js';
 import { withToolsOf } from './tool-format.js';
-
-/** A call as it is to be made, with the settings that hold for it. */
-export interface CallToMake {
-  readonly identity: ConversationIdentity;
-  readonly session: number;
-  readonly turn: string;
-  readonly call: string;
-  readonly slot: number;
-  readonly seq: number;
-  readonly context: readonly SlotRange[];
-  readonly base: string | null;
-  readonly recap?: string | undefined;
-  readonly memory: Pick<MemorySettings, 'version' | 'forgotten'>;
-  readonly agentHash: string;
-  readonly model: string;
-  readonly firstToolCall: number;
-  readonly output?: string;
-  readonly soFar: { readonly usage: Usage; readonly toolCalls: number };
-}
+import type { CallToMake } from './call-to-make.js';
 
 /** What the ledger has of a call: the answer, and what its step had found. */
 export interface CommittedCall extends Pick<ModelStepResult, 'configured' | 'base' | 'citations'> {

@@ -15,8 +15,8 @@ import type { ConversationKey } from '../../stores/store.js';
 import { createAsker } from '../ask-model.js';
 import { inputBudget } from './budget.js';
 import type { Citing } from '../context/context.js';
-import type { CallToMake } from './call-model.js';
-import type { ActivityDependencies } from '../index.js';
+import type { CallToMake } from './call-to-make.js';
+import type { ActivityDependencies } from '../dependencies.js';
 import { hasMemoryChannel } from '../tools/offered-tools.js';
 
 const CITATION_TOKENS = 512;

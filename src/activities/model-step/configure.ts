@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { AgentConfigError } from '../../agents/load-agent.js';
 import type { AgentConfig } from '../../agents/agent-config.js';
-import type { AgentSettings, Configured, ConfigureRequest } from '../../conversation/activity-io/effects.js';
+import type { AgentSettings, Configured, ConfigureRequest } from '../../conversation/activity-io/settings.js';
 import { checkCompactor, createCompactorRegistry, UnknownCompactor } from '../../memory/compaction/compactor.js';
 import type { MemoryText } from '../../records/memory/documents.js';
 import { NO_MEMORY_VERSION } from '../../records/memory/memory-version.js';
@@ -13,7 +13,7 @@ import { DocumentRefused, type ConversationKey } from '../../stores/store.js';
 import { UnknownTools } from '../../tools/registry.js';
 import { compactionRatio, inputBudget, thresholdsOf } from './budget.js';
 import { fixedTokens } from './fixed-tokens.js';
-import type { ActivityDependencies } from '../index.js';
+import type { ActivityDependencies } from '../dependencies.js';
 import { systemPrompt } from './system-prompt.js';
 import { toolsOf } from '../tools/tools-of.js';
 

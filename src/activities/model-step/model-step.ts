@@ -12,15 +12,7 @@ import { Context, log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { obstacleTo, type CallNumbers } from '../../conversation/activity-io/call-gate.js';
 import { withResultCounted } from '../../conversation/context/citing.js';
-import type {
-  CallSettings,
-  Configured,
-  DeferReason,
-  ModelStepInput,
-  ModelStepResult,
-  RidingTool,
-  StepFailure,
-} from '../../conversation/activity-io/effects.js';
+import type { DeferReason, ModelStepInput, ModelStepResult, RidingTool, StepFailure } from '../../conversation/activity-io/effects.js';
 import { toolEntry } from '../../conversation/activity-io/entries.js';
 import { isTransient } from '../../records/failure-kinds.js';
 import { estimateTokens } from '../../records/token-usage.js';
@@ -33,11 +25,12 @@ import { callModel, type CommittedCall } from './call-model.js';
 import { configure } from './configure.js';
 import { toApplicationFailure, type WaitDetails } from '../failures.js';
 import { startHeartbeat, wasStopped } from '../heartbeat.js';
-import type { ActivityDependencies } from '../index.js';
+import type { ActivityDependencies } from '../dependencies.js';
 import { hashOf, keyOf } from '../key.js';
 import { finishedOf, performTool } from '../tools/run-tool.js';
 import { knownAttributes } from '../store/store-step.js';
 import { writeOwed } from '../store/write-owed.js';
+import type { CallSettings, Configured } from '../../conversation/activity-io/settings.js';
 
 /** Milliseconds that all tools of one step have together. */
 const TOOLS_MS = 5_000;

@@ -1,7 +1,7 @@
 /** The `store-step`: what the store is owed and no model call will carry, and queued messages that only the store has any more. */
 import type { QueuedAgain, StoreStepInput, StoreStepResult } from '../../conversation/activity-io/effects.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
-import type { ActivityDependencies } from '../index.js';
+import type { ActivityDependencies } from '../dependencies.js';
 import { keyOf } from '../key.js';
 import { writeOwed } from './write-owed.js';
 

@@ -18,7 +18,7 @@ import { readHealed } from '../context/context.js';
 import { performEffect, type Done } from '../effect.js';
 import { createFeedWriter } from '../feed-writer.js';
 import { startHeartbeat, wasStopped } from '../heartbeat.js';
-import type { ActivityDependencies } from '../index.js';
+import type { ActivityDependencies } from '../dependencies.js';
 import { keepResult, type KeptText } from './keep-result.js';
 import { hashOf, keyOf } from '../key.js';
 import { SERVER_PATIENCE_MS, toolsOf } from './tools-of.js';

@@ -10,7 +10,7 @@ import { snapshotMemory, sharedMemory } from '../../memory/channel/shared-memory
 import type { ConversationKey, Store } from '../../stores/store.js';
 import { openMemory } from '../../memory/channel/open-memory.js';
 import { createAsker } from '../ask-model.js';
-import type { ActivityDependencies } from '../index.js';
+import type { ActivityDependencies } from '../dependencies.js';
 import { keyOf } from '../key.js';
 
 const SUMMARY_TOKENS = 1_024;

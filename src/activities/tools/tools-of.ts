@@ -5,7 +5,7 @@ import { RESOURCE_TOOL_NAMES } from '../../tools/mcp/resource-tools.js';
 import { isServerToolName, serverPrefix } from '../../tools/mcp/tool-name.js';
 import { createToolRegistry, UnknownTools, type ToolRegistry } from '../../tools/registry.js';
 import type { Tool } from '../../tools/tool.js';
-import type { ActivityDependencies } from '../index.js';
+import type { ActivityDependencies } from '../dependencies.js';
 import { offeredNames } from './offered-tools.js';
 
 export interface AgentTools {

@@ -1,6 +1,6 @@
 /** `perdura budget`: what a conversation may use in all, and what it has used. */
 import type { Status } from '../../conversation/protocol/contract.js';
-import type { Budget } from '../../conversation/activity-io/effects.js';
+import type { Budget } from '../../records/identity.js';
 import type { CliContext } from '../session/context.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { findRunning } from '../args/find-conversation.js';

@@ -1,6 +1,6 @@
 /** `perdura approve`, `deny` and `answer`: a person's word on what waits for it. */
 import type { Pending } from '../../client.js';
-import type { Decision } from '../../conversation/protocol/contract.js';
+import type { Decision } from '../../conversation/protocol/people.js';
 import type { CliContext } from '../session/context.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { findRunning } from '../args/find-conversation.js';

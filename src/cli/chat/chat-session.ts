@@ -1,12 +1,13 @@
 /** What the chat is about: one conversation, and what the command was told about it. */
 import type { PerduraClient } from '../../client.js';
 import type { Config } from '../../config.js';
-import type { ControlMode, Status } from '../../conversation/protocol/contract.js';
+import type { Status } from '../../conversation/protocol/contract.js';
 import { shownText } from '../../records/message.js';
 import { rememberLastConversation } from './last-conversation.js';
 import type { Output } from '../terminal/output.js';
 import { toTerminalLine } from '../terminal/terminal-text.js';
 import { answerText } from './whole-answer.js';
+import type { ControlMode } from '../../conversation/protocol/stepping.js';
 
 export interface ChatSession {
   readonly client: PerduraClient;

@@ -2,13 +2,14 @@
 import type { ReadStream, WriteStream } from 'node:tty';
 import type { PerduraClient } from '../../client.js';
 import type { Config } from '../../config.js';
-import { ID_PATTERN, type ControlMode } from '../../conversation/protocol/contract.js';
+import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { onInterrupt, onTermination } from '../terminal/interrupts.js';
 import { readLastConversation } from './last-conversation.js';
 import type { Output } from '../terminal/output.js';
 import type { Services } from '../services/services.js';
+import type { ControlMode } from '../../conversation/protocol/stepping.js';
 
 export interface ChatOptions {
   readonly continue?: boolean;

@@ -8,7 +8,7 @@ Examples:
   perdura mcp accept default github                 of one server
   perdura mcp accept default mcp__github__search    one tool, by the name that its agent knows it by; or github/search`;
 
-export function register(program: Command, context: CliContext): void {
+export function mcpCommand(program: Command, context: CliContext): void {
   const mcp = program.command('mcp').description('serve conversations to MCP clients; look at the MCP servers of agents');
   mcp
     .command('serve', { isDefault: true })

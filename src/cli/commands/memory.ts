@@ -7,13 +7,14 @@ import type { MemoryListOptions } from '../actions/memory-list.js';
 import type { CliContext } from '../session/context.js';
 import { parseCount, parseInterval } from '../args/duration.js';
 import type { ScopeWanted } from '../session/with-memory.js';
+import type { GrepWanted, HistoryWanted } from '../actions/history.js';
 
 type Of = Pick<ScopeWanted, 'of'>;
 
 const DATES = `
 A DATE is 2026-02-27 or 2026-02-27T14:30, in UTC unless a zone stands behind it. A day as --from is its beginning, else its end.`;
 
-export function register(program: Command, context: CliContext): void {
+export function memoryCommand(program: Command, context: CliContext): void {
   const memory = program.command('memory').description('what is remembered beyond what was said word for word');
   memory
     .command('list')
@@ -95,4 +96,26 @@ export function onScope(command: Command): Command {
 
 function withOf(command: Command): Command {
   return command.option('--of <conversation>', 'the scope of this conversation');
+}
+
+export function historyCommand(program: Command, context: CliContext): void {
+  const history = program.command('history').description('HISTORY: what earlier conversations of a scope were about, newest first');
+  onScope(history.command('show').description('print its entries'))
+    .option('--limit <count>', 'at most so many', parseCount, 20)
+    .action(async (scope: string | undefined, options: HistoryWanted) => {
+      const { showHistory } = await import('../actions/history.js');
+      context.end(await showHistory(context, { ...options, scope }));
+    });
+  onScope(
+    history
+      .command('grep')
+      .description('search it, as an agent does with search_history')
+      .argument('<text>', 'words that all stand in an entry, in upper or lower case; "in quotation marks" as they stand there'),
+  )
+    .option('--limit <count>', 'at most so many, up to 50', parseCount, 10)
+    .option('--since <date>', 'entries of this ISO date or time (UTC) and later')
+    .action(async (text: string, scope: string | undefined, options: GrepWanted) => {
+      const { grepHistory } = await import('../actions/history.js');
+      context.end(await grepHistory(context, text, { ...options, scope }));
+    });
 }

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ReadStream, WriteStream } from 'node:tty';
-import type { Breakpoints, QueueEdit } from '../../conversation/protocol/contract.js';
+import type { QueueEdit } from '../../conversation/protocol/contract.js';
 import { ask, clampCursor, createCursor, pressed, showWhole, viewOf } from './debug-cursor.js';
 import { createEntryReader, liveScene, type DebugScene } from './debug-scene.js';
 import { messageOf } from '../terminal/exit.js';
@@ -14,6 +14,7 @@ import { breakpointsInWords, queuedInWords } from '../views/control.js';
 import { formatDuration } from '../views/quantities.js';
 import { renderDebug, type DebugLook } from '../views/debug-screen.js';
 import type { Desk } from '../session/with-client.js';
+import type { Breakpoints } from '../../conversation/protocol/stepping.js';
 
 const KEYS = 's step  r run (auto)  p pause  b breakpoints  e queue  a/d approve/deny  ↑↓ PgUp PgDn chunks  ⏎ whole  q quit';
 const QUEUE_KEYS = '↑↓ select  u/n move up/down  d drop  c clear  esc back  q quit';

@@ -1,6 +1,6 @@
 /** What the debugger shows of one state: the same facts, whether a worker was asked for them or they were folded from the history. */
 import type { PerduraClient } from '../../client.js';
-import type { Approval, ContextIndex, ControlView, QueuedEvent, Status } from '../../conversation/protocol/contract.js';
+import type { ContextIndex, QueuedEvent, Status } from '../../conversation/protocol/contract.js';
 import { shownText, type Entry } from '../../records/message.js';
 import type { Moment } from '../../conversation/replay/past.js';
 import { slotsOf } from '../../records/slots.js';
@@ -11,6 +11,8 @@ import { selectTruncation } from '../../memory/compaction/truncation.js';
 import { estimateMessageTokens, type CountTokens } from '../../memory/tokens.js';
 import { tokenCounterBy } from '../../models/token-counter.js';
 import { answerText } from '../chat/whole-answer.js';
+import type { ControlView } from '../../conversation/protocol/stepping.js';
+import type { Approval } from '../../conversation/protocol/people.js';
 
 export interface DebugScene {
   readonly id: string;

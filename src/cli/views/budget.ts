@@ -1,6 +1,6 @@
 /** A conversation's budget as people read it. */
 import type { Status } from '../../conversation/protocol/contract.js';
-import type { Budget } from '../../conversation/activity-io/effects.js';
+import type { Budget } from '../../records/identity.js';
 import { formatCost, formatCount } from './quantities.js';
 
 export function budgetInWords(budget: Budget | null): string {

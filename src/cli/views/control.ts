@@ -1,9 +1,10 @@
 /** How a conversation is stepped, and what waits in its queue, in words. */
-import type { Breakpoints, QueuedEvent, StepResult } from '../../conversation/protocol/contract.js';
+import type { QueuedEvent } from '../../conversation/protocol/contract.js';
 import type { Drawn } from '../terminal/drawn.js';
 import type { TimeFormat } from '../args/global-options.js';
 import { toTerminalLine } from '../terminal/terminal-text.js';
 import { formatBytes, formatCount, formatTime } from './quantities.js';
+import type { Breakpoints, StepResult } from '../../conversation/protocol/stepping.js';
 
 /** Whatever of it an answer has; `running` and the breakpoints come from a worker of this version. */
 export interface ControlWords {

@@ -3,9 +3,10 @@
  * it found (settings, what tools that rode brought and spent): one function, so that both decide alike.
  */
 import type { TurnError } from '../protocol/contract.js';
-import type { AgentSettings, Budget } from './effects.js';
+import type { AgentSettings } from './settings.js';
 import type { Usage } from '../../records/message.js';
 import { checkThresholds } from '../../records/token-usage.js';
+import type { Budget } from '../../records/identity.js';
 
 export interface CallNumbers {
   /** The last reported prompt and answer, plus an estimate of what came since. */

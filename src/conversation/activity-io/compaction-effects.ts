@@ -1,5 +1,5 @@
 /** What compacting and truncating ask of activities, and what these answer. */
-import type { ConversationIdentity } from './effects.js';
+import type { ConversationIdentity } from '../../records/identity.js';
 import type { Entry, Usage } from '../../records/message.js';
 import type { SlotRange } from '../../records/slots.js';
 import type { Task, Episode, Fact, CompactionRecord } from '../../records/episodes.js';

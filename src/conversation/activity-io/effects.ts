@@ -5,86 +5,8 @@ import type { AssistantBlock, Entry, JsonObject, JsonValue, Media, ModelStop, Us
 import type { SlotRange } from '../../records/slots.js';
 import type { CallNumbers } from './call-gate.js';
 import type { AppContextRef, RunToolInput, ToolFinished, ToolPlan } from './tool-effects.js';
-
-/**
- * Who is asking, beyond what Temporal tells an activity anyway (namespace and workflow id). `life` is the first run id: a new
- * start under a used id is a new life.
- */
-export interface ConversationIdentity {
-  readonly life: string;
-  readonly agent: string;
-  readonly scope: string;
-}
-
-/** What a conversation may use in all. Absent: no limit of that kind. */
-export interface Budget {
-  readonly maxCostUsd?: number;
-  /** Of prompts and answers together. */
-  readonly maxTokens?: number;
-}
-
-/** The conversation that asked for this one, and the call that waits for it. */
-export interface ParentLink {
-  readonly conversation: string;
-  readonly life: string;
-  readonly callId: string;
-  /** 1 for a sub-agent of a conversation that people began. */
-  readonly depth: number;
-  /** Whose items it sees and adds to, or sees as they were at this time (epoch milliseconds). Absent: it has its own alone. */
-  readonly memory?: { readonly session: number; readonly until: number | null };
-}
-
-/** What an agent's files and the worker's settings say, as of the start of a turn. */
-export interface AgentSettings {
-  /** Of everything below and of the files behind it: unchanged means nothing to tell. */
-  readonly hash: string;
-  /** The beginning of the hash of the agent's files. */
-  readonly agentHash: string;
-  readonly model: string;
-  readonly maxTokens: number;
-  readonly maxToolRounds: number;
-  /** Tokens that a prompt may have: what the model takes, less its answer and a margin (seed 000, section 10). */
-  readonly contextBudget: number;
-  /** Share of the budget from which a reported prompt is compacted. */
-  readonly compactionRatio: number;
-  /** Estimate of the system prompt and the tools together. */
-  readonly fixedTokens: number;
-  /** Which the worker counts with; absent where the model's is not public: then characters over four. */
-  readonly tokenizer?: string;
-  readonly handOver: { readonly events: number; readonly bytes: number; readonly updates: number };
-  readonly thresholds: Thresholds;
-  /** Of a conversation whose start names none. */
-  readonly budget?: Budget;
-  /** True: somebody is to be told when a person is waited for. */
-  readonly notifies?: boolean;
-  readonly memory: MemorySettings;
-}
-
-/** Seed 001, Configuration; and the scope's MEMORY.md as of the start of the turn. */
-export interface MemorySettings {
-  /** Messages beyond which older ones are consolidated and leave the context. */
-  readonly window: number;
-  /** How many stay. */
-  readonly keep: number;
-  /** Milliseconds that anybody waits for a consolidation. */
-  readonly timeoutMs: number;
-  readonly version: string;
-  /** How many things the scope is to forget: 0 spares the look at which. */
-  readonly forgotten: number;
-}
-
-export interface ConfigureRequest {
-  /** The start argument's model; it wins over agent.json and PERDURA_MODEL. */
-  readonly model: string | null;
-  readonly knownHash: string | null;
-  /** Version of MEMORY.md at the turn before; absent where there was none. */
-  readonly knownMemory?: string;
-}
-
-export type Configured =
-  | { readonly kind: 'unchanged' }
-  | { readonly kind: 'settings'; readonly settings: AgentSettings }
-  | { readonly kind: 'unusable'; readonly type: string; readonly message: string };
+import type { ConversationIdentity, ParentLink } from '../../records/identity.js';
+import type { ConfigureRequest, CallSettings, Configured } from './settings.js';
 
 export interface MessageToRecord extends Media {
   readonly output?: JsonObject;
@@ -213,11 +135,6 @@ export interface ModelStepInput {
 
 export type RidingTool = Pick<RunToolInput, 'callId' | 'name' | 'slot' | 'seq' | 'askedIn' | 'plan' | 'target'>;
 
-/** What of the settings a call needs. */
-export type CallSettings = Pick<AgentSettings, 'agentHash' | 'model' | 'contextBudget' | 'compactionRatio' | 'thresholds' | 'budget'> & {
-  readonly memory: Pick<MemorySettings, 'version' | 'forgotten'>;
-};
-
 export interface CallInput {
   readonly id: string;
   readonly slot: number;
@@ -268,16 +185,6 @@ export type ModelStepResult = {
   | { readonly kind: 'failed'; readonly failure: StepFailure }
   | { readonly kind: 'deferred'; readonly reason: DeferReason }
 );
-
-/** Tokens (seed 004, Token-Based Thresholds), for a model of that size already. */
-export interface Thresholds {
-  readonly soft: number;
-  readonly hard: number;
-  readonly truncation: number;
-  readonly autoCompact: boolean;
-  /** True: the model has the tool to act on a hint. */
-  readonly suggests: boolean;
-}
 
 /** `heal`: queued messages that the store has lost, to be rebuilt from history. */
 export interface HealInput {

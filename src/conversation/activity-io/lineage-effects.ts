@@ -1,7 +1,7 @@
 /** What beginning with turns of another life, and taking turns back, ask of activities, and what these answer. */
 import type { Episode, Task } from '../../records/episodes.js';
-import type { Origin } from '../protocol/contract.js';
-import type { ConversationIdentity } from './effects.js';
+import type { Origin } from '../protocol/lineage.js';
+import type { ConversationIdentity } from '../../records/identity.js';
 import type { Beginning, Cut } from '../../records/lives.js';
 import type { SlotRange } from '../../records/slots.js';
 

@@ -1,5 +1,5 @@
 /** What long-term memory asks of activities, and what these answer (seed 001). */
-import type { ConversationIdentity } from './effects.js';
+import type { ConversationIdentity } from '../../records/identity.js';
 import type { Usage } from '../../records/message.js';
 import type { SlotRange } from '../../records/slots.js';
 

@@ -1,6 +1,6 @@
 /** What a tool call asks of activities, and what these answer; and how it is to be run. */
 import type { Task } from '../../records/episodes.js';
-import type { Budget, ConversationIdentity, ParentLink } from './effects.js';
+import type { Budget, ConversationIdentity, ParentLink } from '../../records/identity.js';
 import type { Body, ItemRef, JsonObject, JsonValue, ToolOutcome, ToolResultMessage, Usage } from '../../records/message.js';
 
 /** `notify`: somebody is to hear that a person is waited for. */

@@ -8,7 +8,7 @@
  * K3  A late result of a session or an epoch that has passed changes nothing but the cost.
  * K4  Undone, the context is what it was before, with all that came since.
  */
-import type { AgentSettings } from '../activity-io/effects.js';
+import type { AgentSettings } from '../activity-io/settings.js';
 import type { CompactInput, UncompactInput } from '../activity-io/compaction-effects.js';
 import { contextPressure, needsTruncation, usageOf, type CallNumbers } from '../activity-io/call-gate.js';
 import type { EventOf } from '../event.js';

@@ -9,11 +9,11 @@
 import type { Consolidation } from '../protocol/contract.js';
 import { isHeld, queuedId } from '../stepping/control.js';
 import { nextMove } from './compaction.js';
-import { isRunning, isResting, withRetry, type Completed, type Failed } from '../lifecycle.js';
+import { isRunning, type Completed, type Failed } from '../lifecycle.js';
 import type { AskMemoryInput, EvictInput } from '../activity-io/memory-effects.js';
 import { owesNothingToStore } from '../outbox/outbox.js';
 import type { EventOf } from '../event.js';
-import { retryAfter, storeRetryAfter } from '../state/retry.js';
+import { retryAfter, storeRetryAfter, isResting, withRetry } from '../state/retry.js';
 import { slotsOf, toRanges } from '../../records/slots.js';
 import type { ConversationState } from '../state.js';
 import { estimateTokens } from '../../records/token-usage.js';

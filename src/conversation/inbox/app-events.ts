@@ -11,7 +11,7 @@ import { LIMITS } from '../protocol/contract.js';
 import { isHeld, queuedId } from '../stepping/control.js';
 import type { EventOf } from '../event.js';
 import type { Entry, JsonValue } from '../../records/message.js';
-import type { AppChunk, AppEvent, ChunkOperation, NewChunk, ReducerView } from './reducers.js';
+import type { AppChunk, AppEvent, ChunkOperation, NewChunk, ReducerView, AppEvents } from './reducers.js';
 import { settle } from '../outbox/settlement.js';
 import { slotsOf, toRanges } from '../../records/slots.js';
 import { utf8Length } from '../../records/text.js';
@@ -19,15 +19,6 @@ import type { QueueItem } from '../state/queue-state.js';
 import type { ConversationState } from '../state.js';
 import { estimateTokens } from '../../records/token-usage.js';
 import { turnId } from '../../records/turn-id.js';
-
-export interface AppEvents {
-  readonly chunks: readonly AppChunk[];
-  /** How many had no reducer, and the types of the last ones. */
-  readonly unreduced: { readonly count: number; readonly types: readonly string[] };
-  /** The last ones whose reducer failed. */
-  readonly parked: readonly { readonly id: string; readonly type: string; readonly error: string; readonly at: number }[];
-  readonly parkedCount: number;
-}
 
 const NONE: AppEvents = { chunks: [], unreduced: { count: 0, types: [] }, parked: [], parkedCount: 0 };
 const REMEMBERED = 20;

@@ -107,3 +107,12 @@ function problemOf(operation: ChunkOperation, { chunks }: ReducerView): string |
       return 'an operation must be ADD, UPDATE, DELETE or BATCH_REPLACE';
   }
 }
+
+export interface AppEvents {
+  readonly chunks: readonly AppChunk[];
+  /** How many had no reducer, and the types of the last ones. */
+  readonly unreduced: { readonly count: number; readonly types: readonly string[] };
+  /** The last ones whose reducer failed. */
+  readonly parked: readonly { readonly id: string; readonly type: string; readonly error: string; readonly at: number }[];
+  readonly parkedCount: number;
+}

@@ -5,7 +5,7 @@
  * O2  What comes before that waits in its order, and is lost as little as anything else.
  * O3  Once it is open it is a conversation as any other.
  */
-import type { Origin } from '../protocol/contract.js';
+import type { Origin } from '../protocol/lineage.js';
 import type { OpenOriginInput, Resumption } from '../activity-io/lineage-effects.js';
 import type { ConversationEvent } from '../event.js';
 import { isRunning, type Completed, type Failed } from '../lifecycle.js';

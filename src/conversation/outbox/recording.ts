@@ -10,12 +10,12 @@
 import { rejectInput, remember } from '../inbox/arrivals.js';
 import { payOnce } from '../turn/costs.js';
 import type { MessageContent, MessageToRecord, QueuedAgain, StoreStepInput, Writes, Written } from '../activity-io/effects.js';
-import { isRunning, withoutRetry, withRetry, type Completed, type Failed } from '../lifecycle.js';
+import { isRunning, type Completed, type Failed } from '../lifecycle.js';
 import { mediaOf } from '../../records/media.js';
 import type { Media } from '../../records/message.js';
 import type { Outbox } from './outbox.js';
 import type { QueuedMessage } from '../state/queue-state.js';
-import { storeRetryAfter } from '../state/retry.js';
+import { storeRetryAfter, withoutRetry, withRetry } from '../state/retry.js';
 import { slotsOf, toRanges } from '../../records/slots.js';
 import { rehydrate, slotsToRehydrate, spill, MAX_AT_HAND } from '../inbox/spill.js';
 import type { ConversationState } from '../state.js';

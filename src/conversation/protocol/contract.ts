@@ -1,7 +1,9 @@
 /** What crosses the border of a conversation, both ways (design section 3). Programs outside this repository rely on it. */
 import type { AppContextRef } from '../activity-io/tool-effects.js';
-import type { Budget, ParentLink } from '../activity-io/effects.js';
+import type { Budget, ParentLink } from '../../records/identity.js';
 import type { BodyRef, JsonObject, JsonValue, Media, Usage } from '../../records/message.js';
+import type { ControlMode } from './stepping.js';
+import type { Origin } from './lineage.js';
 
 export type Delivery = 'queue' | 'steer' | 'interrupt';
 
@@ -128,68 +130,6 @@ export interface QueuedEvent {
   readonly queuedAt: number;
 }
 
-/** Seed 004: `auto` goes on by itself, `stepping` does one thing for each `step`. */
-export type ControlMode = 'auto' | 'stepping';
-
-/** In `auto`: stop before a tool of these names, before an event of these types (`message`, `reset`, an application's own), on an error, at a cost. */
-export interface Breakpoints {
-  readonly tools?: readonly string[];
-  readonly events?: readonly string[];
-  readonly onError?: boolean;
-  readonly costUsd?: number;
-}
-
-export type StepKind = 'event' | 'truncation' | 'compaction' | 'model-call' | 'tool-run' | 'nothing';
-
-/** Seed 004, StepResult; and in words what was done, and what would be next. */
-export interface StepResult {
-  readonly stepId: string;
-  readonly did: StepKind;
-  readonly words: string;
-  /** Ids are those of the query `context`; at most 200 of each. */
-  readonly dispatchResult: {
-    readonly addedChunks: readonly string[];
-    readonly removedChunkIds: readonly string[];
-    readonly contextTokens: { readonly before: number; readonly after: number };
-  } | null;
-  readonly eventProcessed: boolean;
-  readonly compactionPerformed: boolean;
-  readonly truncationPerformed: boolean;
-  readonly hasPendingOperations: boolean;
-  readonly queuedEventCount: number;
-  readonly next: string | null;
-}
-
-/** Answer of `setMode` and `setBreakpoints`. */
-export interface ControlStatus {
-  readonly mode: ControlMode;
-  readonly stepLock: string | null;
-  readonly breakpoints: Breakpoints;
-  readonly pausedBy: string | null;
-  readonly next: string | null;
-}
-
-/** Answer of the query `control`: what a debugger shows beside `status`, `queue` and `context`. */
-export interface ControlView extends ControlStatus {
-  /** What the running step does. */
-  readonly running: string | null;
-  /** Tokens; null until the first turn, and for settings of an earlier version. */
-  readonly thresholds: {
-    readonly soft: number;
-    readonly hard: number;
-    readonly truncation: number;
-    readonly autoCompact: boolean;
-  } | null;
-  readonly turn: {
-    readonly id: string;
-    /** Of the model call that is next or under way; null while tools run. */
-    readonly modelCall: { readonly id: string; readonly inFlight: boolean; readonly failures: number } | null;
-    readonly calls: readonly { readonly id: string; readonly name: string; readonly target: string; readonly status: string }[];
-  } | null;
-  /** Entries that were left out of the prompt and wait for the next compaction. */
-  readonly leftOut: number;
-}
-
 /** `before: null` moves to the end. */
 export type QueueEdit =
   | { readonly op: 'drop'; readonly id: string }
@@ -268,56 +208,6 @@ export interface Delegation {
   readonly appContext?: AppContextRef;
 }
 
-/** How a sub-agent's turn ended, for the call that waits for it. */
-export interface ChildReport {
-  readonly text: string;
-  readonly stopReason: StopReason;
-  readonly usage: Usage;
-  readonly error?: TurnError;
-}
-
-/** Payload of the signal `child`, from a sub-agent to its parent. */
-export type ChildNews =
-  | { readonly callId: string; readonly kind: 'asks'; readonly asks: readonly Approval[] }
-  | { readonly callId: string; readonly kind: 'ended'; readonly report: ChildReport };
-
-/** Something that waits for a person: whether a tool may run, or an answer. The arguments stand in the store, in entry `askedIn`. */
-export interface Approval {
-  /** The conversation itself, or a sub-agent of it. */
-  readonly conversation: string;
-  readonly callId: string;
-  readonly turnId: string;
-  readonly kind: 'approval' | 'question';
-  readonly tool: string;
-  /** What it is about, in a few words. */
-  readonly target: string;
-  /** Of tool and arguments: a decision that names it counts for these alone. */
-  readonly hash: string;
-  readonly askedIn: number;
-  readonly why?: string;
-  /** Epoch milliseconds. */
-  readonly askedAt: number;
-  readonly expiresAt: number;
-}
-
-/** What a person says to one of them. For a question, `note` is the answer. */
-export interface Decision {
-  readonly callId: string;
-  readonly decision: 'approve' | 'deny';
-  /** Of a sub-agent's call: its conversation. */
-  readonly conversation?: string;
-  /** The model reads it. */
-  readonly note?: string;
-  /** In place of the model's arguments. */
-  readonly input?: JsonValue;
-  readonly hash?: string;
-}
-
-export interface Decided {
-  readonly callId: string;
-  readonly decision: 'approve' | 'deny';
-}
-
 export interface Enqueued {
   readonly messageId: string;
   /** The turn that it becomes; null while it waits to join the running one. */
@@ -332,38 +222,6 @@ export interface Withdrawn {
   readonly withdrawn: boolean;
   /** Why not. */
   readonly reason?: string;
-}
-
-export interface Origin {
-  readonly kind: 'fork' | 'resume';
-  readonly conversation: string;
-  readonly life: string;
-  /** A run of that life, for healing; absent where Temporal has none any more. */
-  readonly run?: string;
-  /** Default: the last one. */
-  readonly turn?: string;
-}
-
-/** Answer of the update `opened`, once a conversation with an origin has its beginning. */
-export interface Opened {
-  readonly conversation: string;
-  /** The last one that is shared. */
-  readonly turn: string;
-  /** How many turns it begins with, and how many of them its model sees word for word. */
-  readonly turns: number;
-  readonly inContext: number;
-  /** Estimate. */
-  readonly tokens: number;
-}
-
-/** Answer of the update `rewind`. */
-export interface RewindResult {
-  readonly to: string;
-  /** Turns that were cut, and the branch in which they are kept; null when nothing came after. */
-  readonly cut: number;
-  readonly branch: number | null;
-  readonly session: number;
-  readonly epoch: number;
 }
 
 /** What the workflow completes with after `close`. */
@@ -446,3 +304,5 @@ export const LIMITS = {
 
 /** Conversations, agents and scopes alike. */
 export const ID_PATTERN = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
+
+export type AgentStatus = 'running' | 'waiting' | 'failed' | 'done';

@@ -1,8 +1,9 @@
 /** What is said to the step engine (seed 004), checked like messages. */
-import { LIMITS, type Breakpoints, type ControlMode, type QueueEdit } from './contract.js';
+import { LIMITS, type QueueEdit } from './contract.js';
 import { nameOf, readFields, refuse, type Checked } from './fields.js';
 import type { JsonValue } from '../../records/message.js';
 import { utf8Length } from '../../records/text.js';
+import type { Breakpoints, ControlMode } from './stepping.js';
 
 const MOST_NAMES = 100;
 const EVENT_TYPE = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;

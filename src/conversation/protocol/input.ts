@@ -2,13 +2,14 @@
  * What comes in, checked without a library, because it is checked inside the workflow. Refusals name the field and the limit.
  * Nothing here throws: signals cannot be refused, so their problems become `input-rejected` events.
  */
-import { ID_PATTERN, LIMITS, type Delivery, type Origin, type StartOptions } from './contract.js';
+import { ID_PATTERN, LIMITS, type Delivery, type StartOptions } from './contract.js';
 import { nameOf, readFields, refuse, type Checked } from './fields.js';
 import { MEDIA_KINDS, mediaBytes, type MediaKind } from '../../records/media.js';
 import type { JsonObject, Media, MediaSource } from '../../records/message.js';
 import { readMode } from './control-input.js';
 import { readBudget, readDelegation, readObject } from './people-input.js';
 import { utf8Length } from '../../records/text.js';
+import type { Origin } from './lineage.js';
 
 /** A message whose text is the reset command, or a message. */
 export type Said =

@@ -1,9 +1,10 @@
 /** What people and sub-agents say beside messages, checked like these (input.ts). Nothing here throws. */
-import { ID_PATTERN, LIMITS, type Approval, type ChildNews, type ChildReport, type Decision, type Delegation } from './contract.js';
-import type { Budget } from '../activity-io/effects.js';
+import { ID_PATTERN, LIMITS, type Delegation } from './contract.js';
+import type { Budget } from '../../records/identity.js';
 import { readFields, refuse, type Checked } from './fields.js';
 import type { JsonObject, JsonValue, Usage } from '../../records/message.js';
 import { utf8Length } from '../../records/text.js';
+import type { Approval, ChildNews, ChildReport, Decision } from './people.js';
 
 /** Ours: a sub-agent's id is its parent's, the turn and the number of the call. */
 export const CHILD_PATTERN = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}(?::turn_\d{4,15}:\d{1,6}){1,8}$/;

@@ -1,5 +1,5 @@
 /** Stepping, as it lies in the state (control.ts). */
-import type { Breakpoints, ControlMode, StepKind, StepResult } from '../protocol/contract.js';
+import type { Breakpoints, ControlMode, StepKind, StepResult } from '../protocol/stepping.js';
 
 export interface Control {
   readonly mode: ControlMode;

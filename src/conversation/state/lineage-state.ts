@@ -1,6 +1,7 @@
 /** What a conversation's state knows of other lives and of turns taken back (lineage.ts, rewinding.ts). */
-import type { Opened, Origin, RewindResult, TurnError } from '../protocol/contract.js';
+import type { TurnError } from '../protocol/contract.js';
 import type { ConversationEvent } from '../event.js';
+import type { Opened, Origin, RewindResult } from '../protocol/lineage.js';
 
 export interface LineageState {
   readonly origin: Origin;

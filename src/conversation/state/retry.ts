@@ -1,6 +1,7 @@
 /** When to try again what failed for a passing reason. */
 import type { StepFailure } from '../activity-io/effects.js';
 import type { Retry } from './turn-state.js';
+import type { ConversationState } from '../state.js';
 
 const FIRST_MS = 2_000;
 const LONGEST_MS = 60_000;
@@ -19,4 +20,20 @@ const STORE_LONGEST_MS = 15_000;
 /** A store that is back should be noticed soon: from half a second to fifteen. */
 export function storeRetryAfter(failure: StepFailure, attempts: number, at: number): Retry {
   return { until: at + Math.min(STORE_LONGEST_MS, 500 * 2 ** Math.min(attempts - 1, 10)), attempts, failure };
+}
+
+export function withRetry(state: ConversationState, of: string, retry: Retry): ConversationState {
+  return { ...state, retries: { ...state.retries, [of]: retry } };
+}
+
+export function withoutRetry(state: ConversationState, of: string): ConversationState {
+  if (!state.retries[of]) return state;
+  const { [of]: _over, ...retries } = state.retries;
+  return { ...state, retries };
+}
+
+/** True until the time at which it is tried again. */
+export function isResting(state: Pick<ConversationState, 'retries' | 'now'>, of: string): boolean {
+  const retry = state.retries[of];
+  return retry !== undefined && state.now < retry.until;
 }

@@ -1,8 +1,9 @@
 /** A turn that runs, what is left of one that has ended, as state. */
-import type { Approval, StopReason, TurnError } from '../protocol/contract.js';
+import type { StopReason, TurnError } from '../protocol/contract.js';
 import type { DeferReason, StepFailure } from '../activity-io/effects.js';
 import type { Usage } from '../../records/message.js';
 import type { ApprovedWith, ToolPlan } from '../activity-io/tool-effects.js';
+import type { Approval } from '../protocol/people.js';
 
 export interface Turn {
   readonly number: number;

@@ -6,7 +6,7 @@
  * G3  While a turn runs no further event is taken; then comes truncation, then compaction, then the model or a tool (design section 4).
  * G4  A breakpoint stops before what it names, and is passed by the next step or by going on.
  */
-import type { StepKind, StepResult } from '../protocol/contract.js';
+import type { StepKind, StepResult } from '../protocol/stepping.js';
 import { AUTO, type StepLock } from '../state/control-state.js';
 import { compactionCause, isChangingContext, truncationDue } from '../context/compaction.js';
 import type { ConversationEvent, EventOf } from '../event.js';

@@ -1,5 +1,5 @@
 /** What a conversation may use in all, sub-agents included: looked at before every model call (call-gate.ts). */
-import type { Budget } from '../activity-io/effects.js';
+import type { Budget } from '../../records/identity.js';
 import type { Usage } from '../../records/message.js';
 import type { ConversationState } from '../state.js';
 

@@ -6,10 +6,10 @@
  * D3  A stop of this conversation is a stop of its sub-agents; what they wait for, a person sees here.
  */
 import { budgetOf, leftOf } from './budget.js';
-import type { ChildNews, ChildReport, Delegation, StartOptions } from '../protocol/contract.js';
+import type { StartOptions } from '../protocol/contract.js';
 import { isHeld } from '../stepping/control.js';
 import type { EventOf } from '../event.js';
-import { isRunning, type Failed, type Started } from '../lifecycle.js';
+import { isRunning, type Failed, type Started, type ChildStart } from '../lifecycle.js';
 import type { AppContextRef } from '../activity-io/tool-effects.js';
 import type { ConversationState } from '../state.js';
 import { turnId } from '../../records/turn-id.js';
@@ -17,12 +17,7 @@ import type { ToolCall } from '../state/turn-state.js';
 import { addUsage, NO_USAGE } from '../../records/usage.js';
 import { spend, withToolCalls } from './turn-access.js';
 import { approvalsOf, reply } from './waiting.js';
-
-export interface ChildStart {
-  readonly callId: string;
-  readonly child: string;
-  readonly options: StartOptions & { readonly delegation: Delegation };
-}
+import type { ChildNews, ChildReport } from '../protocol/people.js';
 
 /** The next sub-agent to start. */
 export function childToStart(state: ConversationState): ChildStart | undefined {

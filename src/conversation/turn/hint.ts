@@ -1,6 +1,6 @@
 /** Seed 004, soft threshold: the model is told once in an epoch that its context fills; what it makes of that is its own affair. */
 import { compactsAt, suggestsCompaction } from '../context/compaction.js';
-import type { AgentSettings } from '../activity-io/effects.js';
+import type { AgentSettings } from '../activity-io/settings.js';
 import type { Entry } from '../../records/message.js';
 import { settle } from '../outbox/settlement.js';
 import { withSlot } from '../../records/slots.js';

@@ -8,21 +8,12 @@ import { withoutShown } from '../context/citing.js';
 import { MAX_RECOVERIES, notePrompt, numbersOf } from '../context/compaction.js';
 import type { TurnError } from '../protocol/contract.js';
 import { payOnce } from './costs.js';
-import type {
-  CallSettings,
-  Configured,
-  DeferReason,
-  ModelAnswer,
-  ModelStepInput,
-  RidingTool,
-  StepFailure,
-  Writes,
-} from '../activity-io/effects.js';
+import type { DeferReason, ModelAnswer, ModelStepInput, RidingTool, StepFailure, Writes } from '../activity-io/effects.js';
 import { assistantEntry } from '../activity-io/entries.js';
-import { withRetry, withoutRetry, type Completed, type Failed } from '../lifecycle.js';
+import type { Completed, Failed } from '../lifecycle.js';
 import type { AssistantBlock, JsonValue } from '../../records/message.js';
 import { acceptWritten, asksAttributes } from '../outbox/recording.js';
-import { retryAfter, storeRetryAfter } from '../state/retry.js';
+import { retryAfter, storeRetryAfter, withRetry, withoutRetry } from '../state/retry.js';
 import { announce, settle } from '../outbox/settlement.js';
 import { withSlot } from '../../records/slots.js';
 import type { ConversationState } from '../state.js';
@@ -33,6 +24,7 @@ import { currentModelCall, openToolCalls, spend, withModelCall, withTurn } from 
 import { turnId } from '../../records/turn-id.js';
 import type { ModelCall, ToolCall } from '../state/turn-state.js';
 import { addUsage } from '../../records/usage.js';
+import type { CallSettings, Configured } from '../activity-io/settings.js';
 
 /** Rounds of waiting for a model that fails for passing reasons, each longer than the one before: about twenty minutes. */
 const MAX_MODEL_FAILURES = 24;

@@ -10,7 +10,7 @@ import { overBudget } from '../activity-io/call-gate.js';
 import { abandon } from './costs.js';
 import { runningChildren } from './delegation.js';
 import { withHint } from './hint.js';
-import { withoutRetry } from '../lifecycle.js';
+import { withoutRetry } from '../state/retry.js';
 import { announce, answerFor, mayHaveRun, settle } from '../outbox/settlement.js';
 import { withSlot } from '../../records/slots.js';
 import type { ConversationState } from '../state.js';

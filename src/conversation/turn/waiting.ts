@@ -5,7 +5,7 @@
  * P2  Nobody is waited for longer than the plan says: what nobody has decided is not run, and the model is told so.
  * P3  The same call in `MAX_REPEATS` rounds in a row is not run again; one more round of it ends the turn.
  */
-import type { Approval, Decision } from '../protocol/contract.js';
+import type { Approval, Decision } from '../protocol/people.js';
 import type { EventOf } from '../event.js';
 import type { ToolOutcome } from '../../records/message.js';
 import { announce, resultEntry, settle } from '../outbox/settlement.js';

@@ -8,8 +8,7 @@ import type { EventOf } from '../event.js';
 import { parentOf } from '../lineage/lineage.js';
 import type { ConversationState } from '../state.js';
 import { approvalsOf } from '../turn/waiting.js';
-
-export type AgentStatus = 'running' | 'waiting' | 'failed' | 'done';
+import type { AgentStatus } from '../protocol/contract.js';
 
 export interface SearchAttributes {
   readonly AgentName: string;

@@ -2,7 +2,7 @@
  * What observers are told beside the bare event (seed 004, EventProcessor: dispatch, reducer, state change). Made in the workflow, where
  * the state is, from what was before an event and what is after it; small, whatever the state is.
  */
-import type { StepResult, StopReason } from '../protocol/contract.js';
+import type { StopReason } from '../protocol/contract.js';
 import type { ConversationEvent } from '../event.js';
 import type { Usage } from '../../records/message.js';
 import { queuedCount } from '../inbox/spill.js';
@@ -10,6 +10,7 @@ import type { ConversationState } from '../state.js';
 import type { ToolFinished } from '../activity-io/tool-effects.js';
 import { turnId } from '../../records/turn-id.js';
 import type { EndedTurn } from '../state/turn-state.js';
+import type { StepResult } from '../protocol/stepping.js';
 
 /** Of what the next model call would see (the seed's MemoryState), and of what waits. */
 export interface StateSummary {
@@ -34,6 +35,14 @@ export interface StateChange {
   /** A turn that has just begun or ended. */
   readonly turn?: TurnNews;
 }
+
+/** How a workflow's events are told: to observers, and to replays that rebuild what a store has lost. */
+export type ConversationListener = {
+  /** The state that a run begins with: empty, or carried over. */
+  opened(state: ConversationState): void;
+  /** With what it has changed, null where nothing that is told has; and with its mark (`createMarks`). */
+  event(event: ConversationEvent, change: StateChange | null, mark: string): void;
+};
 
 export interface TurnNews {
   readonly turnId: string;

@@ -4,7 +4,7 @@ import { budgetOf } from '../turn/budget.js';
 import { compactsAt, isChangingContext } from '../context/compaction.js';
 import { runningChildren } from '../turn/delegation.js';
 import { approvalsOf, nextWait } from '../turn/waiting.js';
-import type { ContextIndex, ControlStatus, ControlView, Phase, QueuedEvent, Status, TurnResult } from '../protocol/contract.js';
+import type { ContextIndex, Phase, QueuedEvent, Status, TurnResult } from '../protocol/contract.js';
 import type { JsonValue } from '../../records/message.js';
 import { isRunning } from '../lifecycle.js';
 import { waitsForOrigin } from '../lineage/lineage.js';
@@ -18,6 +18,7 @@ import { isRunningTool } from '../turn/turn-access.js';
 import { turnId, turnNumber } from '../../records/turn-id.js';
 import type { EndedTurn } from '../state/turn-state.js';
 import { NO_USAGE } from '../../records/usage.js';
+import type { ControlStatus, ControlView } from '../protocol/stepping.js';
 
 export function statusOf(state: ConversationState, historyEvents: number): Status {
   const { title, session, epoch } = state;

@@ -15,30 +15,16 @@
  * MEMORY.md expect.
  */
 import { join } from 'node:path';
-import type { MemoryText } from '../../records/memory/documents.js';
 import { inDocumentWords } from './errors.js';
-import type { FoldedLines } from './folded-lines.js';
-import { createFileHistory, foldHistory, type HistoryLog } from './history.js';
+import { createFileHistory, foldHistory } from './history.js';
 import { withLock } from './lock.js';
-import { createFileMemoryText, foldChanges, type Changes } from './memory-text.js';
+import { createFileMemoryText, foldChanges } from './memory-text.js';
 import { scopeDir } from './paths.js';
 import { createFileProposals } from './proposals.js';
 import { redactFiles } from './redact.js';
-import type { Documents, ScopeKey } from '../store.js';
+import type { Documents } from '../store.js';
 import { createTurns } from './turns.js';
-
-/** One scope's documents, as this process knows them. */
-export interface DocumentFolder {
-  readonly dir: string;
-  readonly changes: FoldedLines<Changes>;
-  readonly history: FoldedLines<HistoryLog>;
-  /** The MEMORY.md that was read last, and how its file looked to `stat`. */
-  seen: { readonly stamp: string; readonly memory: MemoryText } | undefined;
-  /** One writer at a time; those of this process take turns in the order of their asking. */
-  locked<T>(work: () => Promise<T>): Promise<T>;
-}
-
-export type FolderOf = (key: ScopeKey) => DocumentFolder;
+import type { FolderOf, DocumentFolder } from './document-folder.js';
 
 /** Beyond these the one that was opened first is let go, and read again when it is asked for. */
 const OPEN_FOLDERS = 256;

@@ -14,30 +14,10 @@ import { historyBlock, monthOf, parseHistory, supersede, toKeptEntry, type Writt
 import { memoryVersion } from '../../records/memory/memory-version.js';
 import { decodeRecord, encodeRecord, entrySchema } from '../codecs/document-codec.js';
 import { appendBlock, readDocument } from './document.js';
-import type { DocumentFolder, FolderOf } from './documents.js';
+import type { DocumentFolder, FolderOf, HistoryLog, Begun, Known, Name } from './document-folder.js';
 import { inDocumentWords, isAbsent } from './errors.js';
 import { foldLines, type FoldedLines } from './folded-lines.js';
 import type { Documents } from '../store.js';
-
-type Name = Pick<HistoryEntry, 'id' | 'kind'>;
-
-/** What of an entry stays in memory. */
-interface Known extends Name {
-  readonly ts: number;
-  readonly hash: string;
-}
-
-interface Begun {
-  readonly entry: HistoryEntry;
-  /** Bytes of HISTORY.md and of the month's file. */
-  readonly sizes: readonly [number, number];
-}
-
-export interface HistoryLog {
-  /** In the order of writing. */
-  readonly known: Map<string, Known>;
-  readonly begun: Map<string, Begun>;
-}
 
 export const historyLineSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('begun'), entry: entrySchema, sizes: z.tuple([z.number(), z.number()]) }),

@@ -14,19 +14,11 @@ import { newLines } from '../../records/memory/memory-diff.js';
 import { memoryVersion, NO_MEMORY_VERSION } from '../../records/memory/memory-version.js';
 import { changeSchema, decodeRecord, encodeRecord, refuseLongMemory, toMemoryText } from '../codecs/document-codec.js';
 import { readDocument, replaceDocument } from './document.js';
-import type { DocumentFolder, FolderOf } from './documents.js';
+import type { DocumentFolder, FolderOf, Changes } from './document-folder.js';
 import { inDocumentWords, isAbsent } from './errors.js';
 import { foldLines, type FoldedLines } from './folded-lines.js';
 import { replaceFile } from './lists.js';
 import { LONGEST_MEMORY, type Documents } from '../store.js';
-
-export interface Changes {
-  readonly done: MemoryChange[];
-  /** id -> version */
-  readonly versions: Map<string, string>;
-  /** The last one, when it is begun and not known to be done. */
-  begun: MemoryChange | undefined;
-}
 
 export const changeLineSchema = z.object({ kind: z.enum(['begun', 'done']), change: changeSchema });
 

@@ -8,7 +8,7 @@ import type { HistoryEntry, MemoryChange } from '../../records/memory/documents.
 import { headerTime, withoutHeaders } from '../../records/memory/history-text.js';
 import { decodeRecord, encodeRecord, redactChange, redactText } from '../codecs/document-codec.js';
 import { readDocument, replaceDocument } from './document.js';
-import type { DocumentFolder } from './documents.js';
+import type { DocumentFolder } from './document-folder.js';
 import { completeHistory, historyFiles, historyLineSchema, namesIn } from './history.js';
 import { replaceFile } from './lists.js';
 import { changeLineSchema, seeHand, versionPath } from './memory-text.js';

@@ -4,7 +4,7 @@ import { apply } from '../../../src/conversation/apply.js';
 import { obstacleTo, type CallNumbers, type GateSettings } from '../../../src/conversation/activity-io/call-gate.js';
 import { withResultCounted } from '../../../src/conversation/context/citing.js';
 import { numbersOf } from '../../../src/conversation/context/compaction.js';
-import type { AgentSettings, DeferReason, Settlement } from '../../../src/conversation/activity-io/effects.js';
+import type { DeferReason, Settlement } from '../../../src/conversation/activity-io/effects.js';
 import type { ConversationEvent } from '../../../src/conversation/event.js';
 import type { JsonValue } from '../../../src/records/message.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
@@ -33,6 +33,7 @@ import {
   USAGE,
   written,
 } from '../drive.js';
+import type { AgentSettings } from '../../../src/conversation/activity-io/settings.js';
 
 const AT = 1000;
 const asks: ToolPlan = { ...QUICK, approval: { policy: 'ask', expiresMs: 60_000 } };

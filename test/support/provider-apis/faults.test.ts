@@ -22,9 +22,8 @@ import {
   truncatedTool,
   unknownEvent,
   unknownStop,
-  type Cut,
 } from './faults.js';
-import { callTool, text, type Reply } from './reply.js';
+import { callTool, text, type Cut, type Reply } from './reply.js';
 import { closeAll, connect, failure, hello, post, rawEvents, sdk } from './client.js';
 
 afterEach(closeAll);

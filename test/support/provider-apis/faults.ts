@@ -1,47 +1,5 @@
 /** What can go wrong with an answer on its way: each fault by name, with a builder that reads as what happens. */
-import { callTools, text, type Reply } from './reply.js';
-
-/**
- * Where in the stream it happens: after so many events (0 = headers only), or at a landmark.
- * `in-event` is in the middle of the bytes of an event of the first content block, `after-message-stop` when all is said.
- */
-export type Cut =
-  number | 'before-headers' | 'in-event' | 'before-block-stop' | 'before-message-delta' | 'before-message-stop' | 'after-message-stop';
-
-export type Fault =
-  /** An error instead of an answer. `body` replaces the API's own error body. */
-  | {
-      readonly kind: 'status';
-      readonly status: number;
-      readonly type?: string;
-      readonly message?: string;
-      readonly headers?: Readonly<Record<string, string>>;
-      readonly body?: string;
-      readonly contentType?: string;
-    }
-  /** An `error` event in the middle of the stream, after which it ends. */
-  | {
-      readonly kind: 'error-event';
-      readonly at: Cut;
-      readonly type?: 'overloaded_error' | 'api_error' | (string & {});
-      readonly message?: string;
-    }
-  /** The response ends as if all had been said. */
-  | { readonly kind: 'half-close'; readonly at: Cut }
-  /** The connection is closed (FIN) with the body unfinished. */
-  | { readonly kind: 'fin'; readonly at: Cut }
-  /** The connection is reset (RST). */
-  | { readonly kind: 'reset'; readonly at: Cut }
-  /** Nothing more comes, and the connection stays open until the client or the server leaves. */
-  | { readonly kind: 'silence'; readonly at: Cut }
-  /** For ever one `ping` event, or one byte of an event that never ends, every so often. */
-  | { readonly kind: 'drip'; readonly at: Cut; readonly what: 'ping' | 'byte'; readonly everyMs: number }
-  /** An event whose data is no JSON; then the stream goes on. */
-  | { readonly kind: 'malformed-json'; readonly at: Cut }
-  /** An event of a type that nobody knows; harmless, the stream goes on. */
-  | { readonly kind: 'unknown-event'; readonly at: Cut }
-  /** Status 200 and a web page (a captive portal). */
-  | { readonly kind: 'html' };
+import { callTools, text, type Reply, type Fault, type Cut } from './reply.js';
 
 /** How a 429 or 529 says when to come back. A Date becomes an HTTP date. */
 export interface RetryHeaders {

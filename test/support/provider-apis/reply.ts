@@ -1,5 +1,4 @@
 /** What the scripted model answers, in the words a test would use. `to-events.ts` turns it into the API's events. */
-import type { Fault } from './faults.js';
 
 export type StopReason =
   'end_turn' | 'max_tokens' | 'stop_sequence' | 'tool_use' | 'pause_turn' | 'refusal' | 'model_context_window_exceeded';
@@ -74,3 +73,45 @@ export function gate(where: { events?: number; chars?: number } = { chars: 1 }):
   const reached = new Promise<void>((resolve) => (onReached = resolve));
   return { ...where, until, release, reached, onReached };
 }
+
+/**
+ * Where in the stream it happens: after so many events (0 = headers only), or at a landmark.
+ * `in-event` is in the middle of the bytes of an event of the first content block, `after-message-stop` when all is said.
+ */
+export type Cut =
+  number | 'before-headers' | 'in-event' | 'before-block-stop' | 'before-message-delta' | 'before-message-stop' | 'after-message-stop';
+
+export type Fault =
+  /** An error instead of an answer. `body` replaces the API's own error body. */
+  | {
+      readonly kind: 'status';
+      readonly status: number;
+      readonly type?: string;
+      readonly message?: string;
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly body?: string;
+      readonly contentType?: string;
+    }
+  /** An `error` event in the middle of the stream, after which it ends. */
+  | {
+      readonly kind: 'error-event';
+      readonly at: Cut;
+      readonly type?: 'overloaded_error' | 'api_error' | (string & {});
+      readonly message?: string;
+    }
+  /** The response ends as if all had been said. */
+  | { readonly kind: 'half-close'; readonly at: Cut }
+  /** The connection is closed (FIN) with the body unfinished. */
+  | { readonly kind: 'fin'; readonly at: Cut }
+  /** The connection is reset (RST). */
+  | { readonly kind: 'reset'; readonly at: Cut }
+  /** Nothing more comes, and the connection stays open until the client or the server leaves. */
+  | { readonly kind: 'silence'; readonly at: Cut }
+  /** For ever one `ping` event, or one byte of an event that never ends, every so often. */
+  | { readonly kind: 'drip'; readonly at: Cut; readonly what: 'ping' | 'byte'; readonly everyMs: number }
+  /** An event whose data is no JSON; then the stream goes on. */
+  | { readonly kind: 'malformed-json'; readonly at: Cut }
+  /** An event of a type that nobody knows; harmless, the stream goes on. */
+  | { readonly kind: 'unknown-event'; readonly at: Cut }
+  /** Status 200 and a web page (a captive portal). */
+  | { readonly kind: 'html' };

@@ -2,9 +2,9 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApiError } from './api-error.js';
-import { htmlPage, type Cut, type Fault } from './faults.js';
+import { htmlPage } from './faults.js';
 import type { Frame, Landmark, OddFrame, Protocol } from './protocol.js';
-import type { Hold, Reply } from './reply.js';
+import type { Hold, Reply, Cut, Fault } from './reply.js';
 
 /** Which side ended it: `cut` is a fault that was asked for, `left` means the client was gone first. */
 export type Ending = 'sent' | 'cut' | 'left';

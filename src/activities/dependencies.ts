@@ -1,0 +1,68 @@
+/** What activities are given, once, by the worker. */
+import type { AgentLoader } from '../agents/load-agent.js';
+import type { CompactionPlugins } from '../memory/channel/compaction-plugin.js';
+import type { CompactorRegistry } from '../memory/compaction/compactor.js';
+import type { Processors } from '../memory/processors.js';
+import type { ModelHook } from '../models/hooks.js';
+import type { Model } from '../models/model.js';
+import type { Healed } from '../heal/heal.js';
+import type { ConversationKey, Store } from '../stores/store.js';
+import type { ServerTools } from '../tools/mcp/server-tools.js';
+import type { ToolRegistry } from '../tools/registry.js';
+import type { AskMemory } from './memory/ask-memory.js';
+import type { RememberedBy } from './memory/heal-memory.js';
+import type { StatusOf } from './look-after.js';
+
+export interface ActivityDependencies {
+  readonly store: Store;
+  readonly models: (name: string) => Model;
+  readonly agents: AgentLoader;
+  readonly tools: ToolRegistry;
+  /** Those of agents' MCP servers. Without it agents have none. */
+  readonly serverTools?: ServerTools;
+  /** Real path that file tools stay inside. */
+  readonly workspace: string;
+  /** For conversations and agents that name none. */
+  readonly defaultModel: string;
+  /** Rebuilds from history what the store has lost; of a life that has ended by one of its runs. Without it a gap stays one. */
+  readonly heal?: (key: ConversationKey, run?: string) => Promise<Healed>;
+  /** How the memory workflow is told what to consolidate. Without it nothing is ever consolidated by a model. */
+  readonly askMemory?: AskMemory;
+  /** What history says was written to a scope's memory. Without it a memory that a store has lost stays lost. */
+  readonly rememberedBy?: RememberedBy;
+  /** Versions of MEMORY.md that could not be brought back: not tried again by this worker. */
+  readonly lostMemories?: Set<string>;
+  /** Whether our search attributes are registered where the worker works. Asked once in each run of a conversation. */
+  readonly hasSearchAttributes?: () => Promise<boolean>;
+  /** Of what people say, and of what tools answer; in their order, before it is stored. */
+  readonly processors?: Processors;
+  readonly hooks?: readonly ModelHook[];
+  /** Default: `WorkingFlowCompactor` alone. */
+  readonly compactors?: CompactorRegistry;
+  /** By tool: what stands for long results, beside the built-in ones. */
+  readonly compactionPlugins?: CompactionPlugins;
+  /** How Temporal says that a workflow stands, such as RUNNING. Without it sub-agents of earlier runs are not looked after. */
+  readonly statusOf?: StatusOf;
+  /** Tells somebody that a person is waited for. Without it nobody is told. */
+  readonly notify?: Notify;
+  /** Milliseconds; tests shorten them. */
+  readonly modelTimeouts?: { readonly idleMs?: number; readonly totalMs?: number };
+}
+
+/** What is told of one wait. `arguments` is their beginning, as JSON. */
+export interface Notice {
+  readonly conversation: string;
+  readonly agent: string;
+  readonly title: string | null;
+  readonly callId: string;
+  readonly kind: 'approval' | 'question';
+  readonly tool: string;
+  readonly arguments: string;
+  /** ISO 8601, UTC. */
+  readonly expiresAt: string;
+  /** The command that answers it. */
+  readonly command: string;
+}
+
+/** May reject: it is tried again a few times, and its failure shows in the Temporal UI. */
+export type Notify = (notices: readonly Notice[], signal: AbortSignal) => Promise<void>;

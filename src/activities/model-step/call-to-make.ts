@@ -1,0 +1,23 @@
+import type { MemorySettings } from '../../conversation/activity-io/settings.js';
+import type { Usage } from '../../records/message.js';
+import type { SlotRange } from '../../records/slots.js';
+import type { ConversationIdentity } from '../../records/identity.js';
+
+/** A call as it is to be made, with the settings that hold for it. */
+export interface CallToMake {
+  readonly identity: ConversationIdentity;
+  readonly session: number;
+  readonly turn: string;
+  readonly call: string;
+  readonly slot: number;
+  readonly seq: number;
+  readonly context: readonly SlotRange[];
+  readonly base: string | null;
+  readonly recap?: string | undefined;
+  readonly memory: Pick<MemorySettings, 'version' | 'forgotten'>;
+  readonly agentHash: string;
+  readonly model: string;
+  readonly firstToolCall: number;
+  readonly output?: string;
+  readonly soFar: { readonly usage: Usage; readonly toolCalls: number };
+}

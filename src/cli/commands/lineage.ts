@@ -1,0 +1,72 @@
+import type { Command } from 'commander';
+import type { CliContext } from '../session/context.js';
+import type { ForkOptions, LifeOptions } from '../actions/lineage.js';
+
+export function rewindCommand(program: Command, context: CliContext): void {
+  program
+    .command('rewind')
+    .description('take turns of a conversation back: it goes on from the end of an earlier one')
+    .argument('<id>', 'the conversation, or the beginning of its id')
+    .requiredOption('--to <turn>', 'the last turn that stays: its number')
+    .addHelpText('after', KEPT)
+    .action(async (id: string, options: { readonly to: string }) => {
+      const { rewind } = await import('../actions/lineage.js');
+      context.end(await rewind(context, id, options));
+    });
+}
+
+const KEPT = `
+A turn that runs is stopped first; messages that wait are answered after it. What is cut is kept as a branch (show --branch, fork --at).
+What tools have done is not undone, what was paid stays paid, and numbers of turns go on. Facts that long-term memory has learnt stay.`;
+
+export function forkCommand(program: Command, context: CliContext): void {
+  program
+    .command('fork')
+    .description('start a conversation that begins with the turns of another one, up to one of them')
+    .argument('<id>', 'the conversation, or the beginning of its id: running, ended, or long out of Temporal')
+    .requiredOption('--at <turn>', 'the last turn that both share: its number, of a branch too')
+    .option('--id <id>', 'of the new conversation (default: one is made)')
+    .option('--title <text>', 'of the new conversation (default: that of the old one)')
+    .option('--agent <name>', 'who answers in it (default: as before)')
+    .option('--scope <name>', 'whose long-term memory it has, where Temporal does not know it any more')
+    .addHelpText('after', NOTHING_AGAIN)
+    .action(async (id: string, options: ForkOptions) => {
+      const { fork } = await import('../actions/lineage.js');
+      context.end(await fork(context, id, options));
+    });
+}
+
+const NOTHING_AGAIN = `
+No model is asked and no tool is run again, and nothing is copied: what was said is read where it lies. So the old conversation
+cannot be deleted before the new one. Both have the same long-term memory. The old one goes on as if nothing had happened.`;
+
+export function resumeCommand(program: Command, context: CliContext): void {
+  program
+    .command('resume')
+    .description('go on with a conversation that has ended: closed, terminated or failed')
+    .argument('<id>', 'the conversation, or the beginning of its id')
+    .option('--title <text>', 'a new one (default: as before)')
+    .option('--agent <name>', 'who answers from now on (default: as before)')
+    .option('--scope <name>', 'whose long-term memory it has, where Temporal does not know it any more')
+    .action(async (id: string, options: LifeOptions) => {
+      const { resume } = await import('../actions/lineage.js');
+      context.end(await resume(context, id, options));
+    });
+}
+
+export function deleteCommand(program: Command, context: CliContext): void {
+  program
+    .command('delete')
+    .description('remove a conversation that has ended, from the store and from Temporal')
+    .argument('<id>', 'the conversation, or the beginning of its id')
+    .option('-y, --yes', 'do not ask')
+    .addHelpText('after', STAYS)
+    .action(async (id: string, options: { readonly yes?: boolean }) => {
+      const { remove } = await import('../actions/lineage.js');
+      context.end(await remove(context, id, options));
+    });
+}
+
+const STAYS = `
+All lives of it go: what was said, its traces, its summaries and long texts, and its runs in Temporal. What its scope has learnt from it
+stays (perdura memory forget). One that runs is not deleted, nor one whose turns a fork reads: delete the fork first.`;

@@ -1,0 +1,68 @@
+import { type Command, InvalidArgumentError, Option, Argument } from 'commander';
+import type { CliContext } from '../session/context.js';
+import type { DevOptions } from '../dev.js';
+import { type Shell, completionScript, SHELLS } from '../completion.js';
+import { EXIT } from '../terminal/exit.js';
+
+export function devCommand(program: Command, { output, config, closed, end }: CliContext): void {
+  program
+    .command('dev')
+    .description('run a Temporal server and a worker until Ctrl+C')
+    .option('--port <port>', 'of the server (default: 7233)', readPort)
+    .option('--ui-port <port>', 'of its page (default: port + 1000)', readPort)
+    .option('--db-filename <path>', 'its database (default: .perdura/temporal.db)')
+    .action(async (options: DevOptions) => {
+      const { dev } = await import('../dev.js');
+      const { port, uiPort, dbFilename } = options;
+      end(await dev(config(), { port, uiPort, dbFilename }, output, closed));
+    });
+}
+
+function readPort(text: string): number {
+  const port = Number(text);
+  if (/^\d+$/.test(text) && port > 0 && port < 65_536) return port;
+  throw new InvalidArgumentError('A port is a number from 1 to 65535.');
+}
+
+export function workerCommand(program: Command, { output, config, end }: CliContext): void {
+  program
+    .command('worker')
+    .description('take work from the task queue until Ctrl+C')
+    .addOption(new Option('--when-told', 'only once the parent process says so').hideHelp())
+    .action(async (options: { readonly whenTold?: boolean }) => {
+      const { worker } = await import('../worker.js');
+      end(await worker(config(), output, options));
+    });
+}
+
+export function setupCommand(program: Command, { output, config, end }: CliContext): void {
+  program
+    .command('setup')
+    .description('register search attributes and set the retention of the namespace that TEMPORAL_* names')
+    .action(async () => {
+      const { setup } = await import('../setup.js');
+      end(await setup(config(), output));
+    });
+}
+
+export function doctorCommand(program: Command, { output, config, globals, end }: CliContext): void {
+  program
+    .command('doctor')
+    .description('say whether all that is needed is there, and what mends what is not')
+    .option('--report', 'to be pasted: without the name of the home folder')
+    .action(async (options: { readonly report?: boolean }) => {
+      const { doctor } = await import('../doctor/doctor.js');
+      end(await doctor(config(), { ...options, format: globals().output }, output));
+    });
+}
+
+export function completionCommand(program: Command, { output, end }: CliContext): void {
+  program
+    .command('completion')
+    .description('print a script that completes commands and options in a shell')
+    .addArgument(new Argument('<shell>', 'which').choices(SHELLS))
+    .action((shell: Shell) => {
+      output.line(completionScript(program, shell));
+      end(EXIT.ok);
+    });
+}

@@ -1,0 +1,53 @@
+import { type Command, Option } from 'commander';
+import type { ExportOptions } from '../actions/export.js';
+import type { CliContext } from '../session/context.js';
+import type { ImportOptions } from '../actions/import.js';
+
+export function exportCommand(program: Command, context: CliContext): void {
+  program
+    .command('export')
+    .description('print a whole conversation, to read, to keep or to replay')
+    .argument('<id>', 'the conversation, or the beginning of its id')
+    .addOption(
+      new Option(
+        '--format <format>',
+        "md to read (the default), json or jsonl to process, history: Temporal's own of every run, for replay, seed: a folder of raw traces and memory, which `perdura import` reads",
+      ).choices(['md', 'jsonl', 'json', 'history', 'seed']),
+    )
+    .option('--out <dir>', 'where --format seed writes its folder; nothing there is overwritten (default: the id, in this folder)')
+    .action(async (id: string, options: ExportOptions) => {
+      const { exportConversation } = await import('../actions/export.js');
+      context.end(await exportConversation(context, id, options));
+    });
+}
+
+export function importCommand(program: Command, context: CliContext): void {
+  program
+    .command('import')
+    .description('start a conversation that keeps what `perdura export --format seed` wrote, or another program in the same layout')
+    .argument('<dir>', 'the folder')
+    .option('--id <id>', 'the new conversation; it must not be running')
+    .option('--agent <name>', 'its agent')
+    .option('--scope <name>', 'whose long-term memory takes the facts (default: one of its own, named as the conversation)')
+    .addHelpText('after', HONESTY)
+    .action(async (dir: string, options: ImportOptions) => {
+      const { importConversation } = await import('../actions/import.js');
+      context.end(await importConversation(context, dir, options));
+    });
+}
+
+const HONESTY = `
+What was said and its summaries are kept beside the new conversation, as an earlier life of it: show, memory list and export
+tell them, but they are not in what its model is shown, and its own turns begin at 1. The facts go to its scope, which numbers
+them anew, and its model is told them: import into a scope that others use only what you trust.`;
+
+export function healCommand(program: Command, context: CliContext): void {
+  program
+    .command('heal')
+    .description("write again what the store has lost of a conversation, from Temporal's history")
+    .argument('<id>', 'the conversation, or the beginning of its id')
+    .action(async (id: string) => {
+      const { heal } = await import('../actions/heal.js');
+      context.end(await heal(context, id));
+    });
+}

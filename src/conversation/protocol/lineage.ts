@@ -1,0 +1,33 @@
+/** Where a conversation comes from, and what a rewind has cut. */
+
+export interface Origin {
+  readonly kind: 'fork' | 'resume';
+  readonly conversation: string;
+  readonly life: string;
+  /** A run of that life, for healing; absent where Temporal has none any more. */
+  readonly run?: string;
+  /** Default: the last one. */
+  readonly turn?: string;
+}
+
+/** Answer of the update `opened`, once a conversation with an origin has its beginning. */
+export interface Opened {
+  readonly conversation: string;
+  /** The last one that is shared. */
+  readonly turn: string;
+  /** How many turns it begins with, and how many of them its model sees word for word. */
+  readonly turns: number;
+  readonly inContext: number;
+  /** Estimate. */
+  readonly tokens: number;
+}
+
+/** Answer of the update `rewind`. */
+export interface RewindResult {
+  readonly to: string;
+  /** Turns that were cut, and the branch in which they are kept; null when nothing came after. */
+  readonly cut: number;
+  readonly branch: number | null;
+  readonly session: number;
+  readonly epoch: number;
+}

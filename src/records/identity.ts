@@ -1,0 +1,29 @@
+/** Whose work it is, who asked for it, and what it may use. */
+
+/**
+ * Who is asking, beyond what Temporal tells an activity anyway (namespace and workflow id). `life` is the first run id: a new
+ * start under a used id is a new life.
+ */
+export interface ConversationIdentity {
+  readonly life: string;
+  readonly agent: string;
+  readonly scope: string;
+}
+
+/** What a conversation may use in all. Absent: no limit of that kind. */
+export interface Budget {
+  readonly maxCostUsd?: number;
+  /** Of prompts and answers together. */
+  readonly maxTokens?: number;
+}
+
+/** The conversation that asked for this one, and the call that waits for it. */
+export interface ParentLink {
+  readonly conversation: string;
+  readonly life: string;
+  readonly callId: string;
+  /** 1 for a sub-agent of a conversation that people began. */
+  readonly depth: number;
+  /** Whose items it sees and adds to, or sees as they were at this time (epoch milliseconds). Absent: it has its own alone. */
+  readonly memory?: { readonly session: number; readonly until: number | null };
+}
