@@ -2,9 +2,8 @@
 import type { FeedEvent } from '../conversation/protocol/contract.js';
 import type { Entry } from '../records/message.js';
 import type { SlotRange } from '../records/slots.js';
-import { withBodies } from '../memory/bodies.js';
-import { readBranch, readBranches, readCurrent, type Branch } from '../memory/branches.js';
-import { importedLife, readLife, type PastLife } from '../memory/past-life.js';
+import type { Branch } from '../memory/branches.js';
+import type { PastLife } from '../memory/past-life.js';
 import type { ConversationKey, EpisodeRecord, FactRecord, Store } from '../stores/store.js';
 import { ClientError } from './errors.js';
 
@@ -48,6 +47,11 @@ export interface Reading {
   readonly keyOf: (id: string) => Promise<ConversationKey>;
 }
 
+/** What reads a past is loaded by who asks for it: with its schemas it takes longer to load than a command does that only talks. */
+const branches = () => import('../memory/branches.js');
+const pastLife = () => import('../memory/past-life.js');
+const bodies = () => import('../memory/bodies.js');
+
 export function createReading({ store, keyOf }: Reading): ReadingClient {
   return {
     async *watch(id, { after = '$', signal = new AbortController().signal } = {}) {
@@ -59,6 +63,7 @@ export function createReading({ store, keyOf }: Reading): ReadingClient {
 
     async history(id, { after: first = 0, branch } = {}) {
       const [own, key] = [await store(), await keyOf(id)];
+      const { readBranch, readCurrent } = await branches();
       if (branch === undefined) return readCurrent(own, key, first);
       const entries = await readBranch(own, key, branch);
       if (!entries) throw new ClientError('not-found', `${id} has no branch ${branch}`);
@@ -68,9 +73,11 @@ export function createReading({ store, keyOf }: Reading): ReadingClient {
     async entries(id, slots, { whole = false } = {}) {
       const [own, key] = [await store(), await keyOf(id)];
       const found = (await own.entries.read(key, slots)).filter((entry) => entry !== undefined);
-      return whole ? Promise.all(found.map(async (entry) => ({ ...entry, message: await withBodies(own, key, entry) }))) : found;
+      if (!whole) return found;
+      const { withBodies } = await bodies();
+      return Promise.all(found.map(async (entry) => ({ ...entry, message: await withBodies(own, key, entry) })));
     },
-    branches: async (id) => readBranches(await store(), await keyOf(id)),
+    branches: async (id) => (await branches()).readBranches(await store(), await keyOf(id)),
 
     archived: async (id) => (await store()).entries.archived(await keyOf(id)),
 
@@ -82,6 +89,7 @@ export function createReading({ store, keyOf }: Reading): ReadingClient {
     },
 
     async imported(id) {
+      const { importedLife, readLife } = await pastLife();
       const life = await readLife(await store(), importedLife(await keyOf(id)));
       return life.entries.length + life.episodes.length + life.skipped === 0 ? undefined : life;
     },

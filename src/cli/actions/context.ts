@@ -5,7 +5,6 @@ import { findConversation, findRunning } from '../args/find-conversation.js';
 import { temporalCommand } from '../session/temporal-command.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { outcomeInWords, renderMeter } from '../views/context-meter.js';
-import { whyForgotten } from './why.js';
 import { withClient, type Desk } from '../session/with-client.js';
 
 export interface ContextOptions {
@@ -16,8 +15,12 @@ export interface ContextOptions {
   readonly why?: string;
 }
 
-export function context(cli: CliContext, given: string, { compact, undo, truncate, why }: ContextOptions): Promise<number> {
-  if (why !== undefined) return whyForgotten(cli, given, why);
+export async function context(cli: CliContext, given: string, { compact, undo, truncate, why }: ContextOptions): Promise<number> {
+  if (why !== undefined) {
+    // Replays history, and so loads what a worker does.
+    const { whyForgotten } = await import('./why.js');
+    return whyForgotten(cli, given, why);
+  }
   return withClient(cli, { needsWorker: true }, async (desk) => {
     if (compact === true) return change(desk, given, 'compact');
     if (undo === true) return change(desk, given, 'undoCompaction');

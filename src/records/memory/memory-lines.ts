@@ -13,6 +13,17 @@ export function linesOf(text: string): string[] {
   return text.replace(/\r\n?/g, '\n').split('\n');
 }
 
+/** The newline at the end of the last one begins no further line. */
+export function toLines(text: string): string[] {
+  return text === '' ? [] : text.replace(/\r?\n$/, '').split(/\r?\n/);
+}
+
+/** Lines of `after` that `before` does not have anywhere; one that was only moved is not new. */
+export function newLines(before: string, after: string): string[] {
+  const known = new Set(toLines(before).map(foldedLine));
+  return toLines(after).filter((line) => foldedLine(line) !== '' && !known.has(foldedLine(line)));
+}
+
 /** How often each folded line stands in `lines`; blank ones do not count. */
 export function lineCounts(lines: readonly string[]): Map<string, number> {
   const counts = new Map<string, number>();

@@ -10,7 +10,7 @@ import { lstat, mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { MemoryChange, MemoryText } from '../../records/memory/documents.js';
-import { newLines } from '../../records/memory/memory-diff.js';
+import { newLines } from '../../records/memory/memory-lines.js';
 import { memoryVersion, NO_MEMORY_VERSION } from '../../records/memory/memory-version.js';
 import { changeSchema, decodeRecord, encodeRecord, refuseLongMemory, toMemoryText } from '../codecs/document-codec.js';
 import { readDocument, replaceDocument } from './document.js';

@@ -1,6 +1,7 @@
 import { blame } from '../../../src/memory/documents/blame.js';
 import type { LineSource, MemoryChange } from '../../../src/records/memory/documents.js';
-import { diffMemory, newLines, versionAt } from '../../../src/records/memory/memory-diff.js';
+import { diffMemory, versionAt } from '../../../src/records/memory/memory-diff.js';
+import { newLines } from '../../../src/records/memory/memory-lines.js';
 
 const USER: LineSource = { trust: 'user', conversation: 'conv_8', turn_ids: ['turn_0001'] };
 const TOOL: LineSource = { trust: 'tool:read_file', conversation: 'conv_9' };
