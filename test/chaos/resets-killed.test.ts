@@ -24,7 +24,7 @@ function consolidator(request: ApiRequest): Reply | undefined {
 
 sceneTest(
   'whatever dies around a reset, each session is remembered once',
-  { redis: true, ownTemporal: true, answer: () => text('Noted.'), aside: consolidator },
+  { impatient: true, redis: true, ownTemporal: true, answer: () => text('Noted.'), aside: consolidator },
   async (scene) => {
     const id = scene.id();
     let worker = await scene.startWorker();

@@ -5,7 +5,7 @@ import { textOf } from './invariants.js';
 
 sceneTest(
   'a worker killed between every two steps: each step is done once, and the conversation is what it would have been',
-  { ledger: true, answer: (request) => echo(request, () => [{ name: 'note', input: { item: 'a' } }]) },
+  { impatient: true, ledger: true, answer: (request) => echo(request, () => [{ name: 'note', input: { item: 'a' } }]) },
   async (scene) => {
     const id = scene.id();
     scene.letToolsEnd();

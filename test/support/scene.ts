@@ -9,6 +9,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from '@temporalio/client';
+import type { WorkerOptions } from '@temporalio/worker';
 import { openConnection } from '../../src/client/connection.js';
 import { createClient, type PerduraClient } from '../../src/client.js';
 import { loadConfig } from '../../src/config.js';
@@ -28,6 +29,11 @@ export interface SceneOptions extends MessagesApiOptions {
   readonly agent?: object;
   /** What the file tools find. */
   readonly files?: Readonly<Record<string, string>>;
+  /**
+   * A dead worker's conversations wait for it a second, and not the five of the product: for tests of what is done after a kill. When it is
+   * done, those measure that have the product's own wait (worker-killed, tool-killed, kill-storm).
+   */
+  readonly impatient?: boolean;
   /** With the tools `note`, `pay` and `ship` (ledger-tools.cjs). */
   readonly ledger?: boolean;
 }
@@ -69,6 +75,8 @@ export interface Scene {
   /** Ended with the scene, last one first. */
   onClose(end: () => unknown): void;
 }
+
+const IMPATIENCE: Partial<WorkerOptions> = { stickyQueueScheduleToStartTimeout: '1s' };
 
 interface OpenScene extends Scene {
   /** Aborted at first when the scene closes. */
@@ -168,8 +176,13 @@ async function build(options: SceneOptions, ends: (() => unknown)[], close: () =
       temporalServer = await startOwnTemporal(portOf(address));
     },
     async startWorker({ address: way = address, apiUrl = api.url, preload, env = {} } = {}) {
-      const preloads = [...(preload === undefined ? [] : [preload]), ...(options.ledger ? [join(__dirname, 'ledger-tools.cjs')] : [])];
-      const worker = startWorkerProcess({ env: { ...environment(way, apiUrl), ...env }, cwd: dir, preloads });
+      const preloads = [
+        ...(preload === undefined ? [] : [preload]),
+        ...(options.impatient ? [join(__dirname, '..', 'determinism', 'worker-settings.cjs')] : []),
+        ...(options.ledger ? [join(__dirname, 'ledger-tools.cjs')] : []),
+      ];
+      const settings: Record<string, string> = options.impatient ? { STORM_WORKER: JSON.stringify(IMPATIENCE) } : {};
+      const worker = startWorkerProcess({ env: { ...environment(way, apiUrl), ...settings, ...env }, cwd: dir, preloads });
       ends.push(() => worker.kill());
       await worker.ready;
       return worker;
