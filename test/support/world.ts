@@ -71,25 +71,42 @@ const PAYLOAD_CONVERTER = require.resolve('../../src/workflows/payload-converter
 
 let bundle: Promise<WorkflowBundleWithSourceMap> | undefined;
 
-/** Made once per run of jest, by the test file that wants it first: it takes seconds. */
+/** Made once per run of jest, by the test file that wants it first, for which the others wait: it takes seconds. */
 export function workflowBundle(): Promise<WorkflowBundleWithSourceMap> {
   return (bundle ??= bundleOnce(process.env['PERDURA_TEST_DIR']));
 }
 
 async function bundleOnce(dir: string | undefined): Promise<WorkflowBundleWithSourceMap> {
-  const file = dir === undefined ? undefined : join(dir, 'workflow-bundle.js');
-  const made = file === undefined ? undefined : await readFile(file, 'utf8').catch(() => undefined);
-  if (made !== undefined) return { code: made, sourceMap: '' };
-  const fresh = await bundleWorkflowCode({
-    ...bundleOptions(),
-    logger: new DefaultLogger('ERROR'),
-  });
-  if (file !== undefined) {
+  if (dir === undefined) return bundleNow();
+  const file = join(dir, 'workflow-bundle.js');
+  const lock = `${file}.lock`;
+  for (;;) {
+    const code = await readFile(file, 'utf8').catch(() => undefined);
+    if (code !== undefined) return { code, sourceMap: '' };
+    const isOurs = await mkdir(lock).then(
+      () => true,
+      () => false,
+    );
+    if (isOurs) break;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  try {
+    const fresh = await bundleNow();
     const own = `${file}.${randomUUID()}`;
     await writeFile(own, fresh.code);
     await rename(own, file);
+    return fresh;
+  } finally {
+    // Whoever waits finds the file, or tries by itself.
+    await rm(lock, { recursive: true, force: true });
   }
-  return fresh;
+}
+
+function bundleNow(): Promise<WorkflowBundleWithSourceMap> {
+  return bundleWorkflowCode({
+    ...bundleOptions(),
+    logger: new DefaultLogger('ERROR'),
+  });
 }
 
 export async function startWorld(options: WorldOptions = {}): Promise<World> {
