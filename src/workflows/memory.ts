@@ -20,7 +20,7 @@ import {
 } from '@temporalio/workflow';
 import { ID_PATTERN } from '../conversation/protocol/contract.js';
 import type { Consolidation } from '../conversation/protocol/contract.js';
-import type { Consolidated } from '../conversation/activity-io/memory-effects.js';
+import type { Consolidated, RememberInput } from '../conversation/activity-io/memory-effects.js';
 import type { Checked } from '../conversation/protocol/fields.js';
 import { readCare, readConsolidationRequest, readForget, readMemoryStart, readReview } from '../conversation/protocol/memory-input.js';
 import { memoryWorkflowId, type Cared, type Forgotten, type MemoryStart, type Reviewed } from '../conversation/protocol/memory-contract.js';
@@ -33,6 +33,7 @@ import {
   nextRequest,
   nextRetryAt,
   noteDone,
+  noteWritten,
   postponeRequest,
   startRequest,
   type AskedConsolidation,
@@ -80,6 +81,10 @@ export async function memory(argument: MemoryArgument): Promise<never> {
     bell.ring();
   });
 
+  const remember = async (activities: ReturnType<typeof memoryActivities>, input: RememberInput): Promise<void> => {
+    const remembered = await writing(() => activities.remember(input));
+    change(noteWritten(queue, input, remembered));
+  };
   /** A person is told what went wrong, not that an activity did. */
   const inWords = <T>(work: () => Promise<T>): Promise<T> =>
     work().catch((error: unknown) => {
@@ -107,7 +112,7 @@ export async function memory(argument: MemoryArgument): Promise<never> {
     const id = `care/${workflowInfo().runId}/${++cares}`;
     if (found.update) {
       const { update } = found;
-      await writing(() => activities.remember({ scope, id, cause: 'care', history: null, update, proposed: [] }));
+      await remember(activities, { scope, id, cause: 'care', history: null, update, proposed: [] });
     }
     const { kind, bytesBefore, bytesAfter, facts } = found;
     change(noteDone(queue, now(), kind === 'cared' ? `cared for: ${bytesBefore} to ${bytesAfter} bytes` : 'cared for: nothing to do'));
@@ -142,10 +147,11 @@ export async function memory(argument: MemoryArgument): Promise<never> {
     let ended: { consolidation: Consolidation; usage: Usage | null };
     try {
       const summary = `${conversation} · ${request.messages} messages (${request.why})`;
-      const result = await activities.consolidate({ scope, request }, summary);
+      const { written } = queue;
+      const result = await activities.consolidate({ scope, request, ...(written && { written }) }, summary);
       ended = outcomeOf(result);
-      const written = toRemember(scope, id, result);
-      if (written) await writing(() => activities.remember(written));
+      const input = toRemember(scope, id, result);
+      if (input) await remember(activities, input);
     } catch (error) {
       if (cancelled !== undefined) throw cancelled;
       return change(postponeRequest(queue, id, failureOf(error), now())); // M1
@@ -200,11 +206,7 @@ function outcomeOf(result: Consolidated): { consolidation: Consolidation; usage:
   }
 }
 
-function toRemember(
-  scope: string,
-  id: string,
-  result: Consolidated,
-): Parameters<ReturnType<typeof memoryActivities>['remember']>[0] | undefined {
+function toRemember(scope: string, id: string, result: Consolidated): RememberInput | undefined {
   if (result.kind === 'nothing-to-do') return undefined;
   const common = { scope, id, cause: 'consolidation' } as const;
   if (result.kind === 'unusable') {

@@ -167,6 +167,19 @@ test('twenty conversations that are reset at once are consolidated one after the
   expect(await world.client.scope(scope).status()).toMatchObject({ phase: 'idle', consolidated: 20, fallbacks: 0, queued: [] });
 }, 60_000);
 
+test('a memory that no consolidation changes is not taken for lost, and each summary is written once', async () => {
+  const { id, scope } = await started();
+  const append = jest.spyOn(world.store.documents, 'appendHistory');
+  consolidator = () => answerJson('[2026-11-21 10:00] Small talk.', '');
+  for (let n = 1; n <= 4; n++) {
+    await world.client.send(id, say(id, `nothing new, ${n}`));
+    expect(await world.client.reset(id)).toMatchObject({ consolidation: 'model' });
+  }
+  expect(append.mock.calls.filter(([key]) => key.scope === scope)).toHaveLength(4);
+  append.mockRestore();
+  expect([await memoryOf(scope), (await historyOf(scope)).length]).toEqual(['', 4]);
+});
+
 test('what only a page said is not the user’s wish: it waits for a person, who may accept it', async () => {
   const { id, scope } = await started();
   stage.play(

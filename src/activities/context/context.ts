@@ -130,7 +130,7 @@ export async function loadMemory(
   const text = await store.documents.memoryText(key, version);
   if (text !== undefined) return text;
   // Once: a version that a person had made by hand is in no history.
-  if (lostMemories?.has(version) !== true) await healMemory(store, rememberedBy, key, { isLost: true });
+  if (lostMemories?.has(version) !== true) await healMemory(store, rememberedBy, key);
   lostMemories?.add(version);
   return (await store.documents.memoryText(key, version)) ?? (await store.documents.memory(key)).text;
 }

@@ -22,7 +22,7 @@ import { ModelFailure } from '../../models/model.js';
 import { inputBudget, memoryAnswerTokens } from '../model-step/budget.js';
 import { readHealed } from '../context/context.js';
 import { performEffect, type Done } from '../effect.js';
-import { healMemory } from './heal-memory.js';
+import { healMemory, isMemoryLost } from './heal-memory.js';
 import { startHeartbeat } from '../heartbeat.js';
 import type { ActivityDependencies } from '../dependencies.js';
 import { hashOf, scopeKey } from '../key.js';
@@ -34,7 +34,10 @@ const MOST_HALVED = 4;
 
 type Persisted = Consolidated & { readonly persisted: boolean };
 
-export async function consolidate(dependencies: ActivityDependencies, { scope, request }: ConsolidateInput): Promise<Consolidated> {
+export async function consolidate(
+  dependencies: ActivityDependencies,
+  { scope, request, written }: ConsolidateInput,
+): Promise<Consolidated> {
   const activity = Context.current();
   const key: ConversationKey = { ...scopeKey(scope), conversation: request.conversation, life: request.life };
   const stopHeartbeat = startHeartbeat(activity);
@@ -42,7 +45,7 @@ export async function consolidate(dependencies: ActivityDependencies, { scope, r
     const { persisted: _, ...result } = await performEffect<Persisted>(dependencies.store, {
       key,
       claim: { id: `consolidate/${request.requestId}`, hash: hashOf([request.session, request.slots]) },
-      work: () => askForMemory(dependencies, key, request, activity),
+      work: () => askForMemory(dependencies, key, { request, written }, activity),
       // Nobody fences a consolidation.
       fenced: () => ({ kind: 'nothing-to-do', persisted: true }),
     });
@@ -55,7 +58,7 @@ export async function consolidate(dependencies: ActivityDependencies, { scope, r
 async function askForMemory(
   dependencies: ActivityDependencies,
   key: ConversationKey,
-  request: ConsolidateInput['request'],
+  { request, written }: Omit<ConsolidateInput, 'scope'>,
   activity: Context,
 ): Promise<Done<Persisted>> {
   const { store, agents, models, defaultModel } = dependencies;
@@ -67,7 +70,7 @@ async function askForMemory(
   );
   const messages = toConversationEntries(whole);
   if (messages.length === 0) return { result: { kind: 'nothing-to-do', persisted: true } };
-  await healMemory(store, dependencies.rememberedBy, key);
+  if (await isMemoryLost(store, key, written)) await healMemory(store, dependencies.rememberedBy, key);
   const [memory, tombstones, config] = await Promise.all([
     store.documents.memory(key),
     store.documents.forgotten(key),

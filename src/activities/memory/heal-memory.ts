@@ -7,25 +7,31 @@
  * H3  A decision counts for the line that it was about, whatever number that has now.
  */
 import { log } from '@temporalio/activity';
-import type { RememberInput } from '../../conversation/activity-io/memory-effects.js';
+import type { RememberInput, WrittenMemory } from '../../conversation/activity-io/memory-effects.js';
 import type { Reviewed } from '../../conversation/protocol/memory-contract.js';
 import type { RememberedWrite } from '../../heal/remembered.js';
 import type { ScopeKey, Store } from '../../stores/store.js';
+import { NO_MEMORY_VERSION } from '../../records/memory/memory-version.js';
 import { acceptLine, forget, type ForgetInput } from './decide-memory.js';
 import { remember } from './remember.js';
 
 export type RememberedBy = (scope: string) => Promise<readonly RememberedWrite[]>;
 
-/** True when there was something to write again. Whoever has found out that something is lost says so; else a memory without any change is. */
-export async function healMemory(
-  store: Store,
-  rememberedBy: RememberedBy | undefined,
-  key: ScopeKey,
-  { isLost = false }: { readonly isLost?: boolean } = {},
-): Promise<boolean> {
-  if (!rememberedBy || (!isLost && (await store.documents.changes(key)).changes.length > 0)) return false;
+/**
+ * Whether a store that was written to has lost it. A memory whose MEMORY.md no consolidation has changed, or no model's answer was of
+ * use for, is not lost: it would be healed at each consolidation, longer every time.
+ */
+export async function isMemoryLost({ documents }: Store, key: ScopeKey, written: WrittenMemory | undefined): Promise<boolean> {
+  if ((await documents.changes(key)).changes.length > 0) return false;
+  if (written?.version !== NO_MEMORY_VERSION) return true;
+  for await (const { kind } of documents.history(key)) if (!written.summary || kind === 'summary') return false;
+  return true;
+}
+
+export async function healMemory(store: Store, rememberedBy: RememberedBy | undefined, key: ScopeKey): Promise<void> {
+  if (!rememberedBy) return;
   const writes = await rememberedBy(key.scope);
-  if (writes.length === 0) return false;
+  if (writes.length === 0) return;
   const forgotten = writes.filter(({ activity }) => activity === 'forget');
   const others = writes.filter(({ activity }) => activity !== 'forget');
   let failed = 0;
@@ -36,7 +42,6 @@ export async function healMemory(
     });
   }
   log.warn('the store had lost a memory: written again from history', { scope: key.scope, writes: writes.length, failed });
-  return true;
 }
 
 async function again(store: Store, key: ScopeKey, { activity, input, result, at }: RememberedWrite): Promise<void> {

@@ -60,6 +60,15 @@ export interface Evicted {
 export interface ConsolidateInput {
   readonly scope: string;
   readonly request: ConsolidationRequest;
+  /** What a store must have of what was remembered before; absent: nothing was. */
+  readonly written?: WrittenMemory;
+}
+
+export interface WrittenMemory {
+  /** Of MEMORY.md after the last write. */
+  readonly version: string;
+  /** True: a summary went to HISTORY. */
+  readonly summary: boolean;
 }
 
 export type Consolidated =

@@ -5,7 +5,7 @@
  * Q2  One at a time, in the order of their arrival; one that failed rests, and those behind it go on.
  */
 import type { Consolidation } from '../protocol/contract.js';
-import type { ConsolidationRequest } from '../activity-io/memory-effects.js';
+import type { ConsolidationRequest, Remembered, RememberInput, WrittenMemory } from '../activity-io/memory-effects.js';
 import type { StepFailure } from '../activity-io/effects.js';
 import type { MemoryStatus } from '../protocol/memory-contract.js';
 import type { Usage } from '../../records/message.js';
@@ -24,6 +24,8 @@ export interface MemoryQueue {
   readonly fallbacks: number;
   readonly usage: Usage;
   readonly last: MemoryStatus['last'];
+  /** Absent: nothing was remembered yet. */
+  readonly written?: WrittenMemory;
 }
 
 export interface QueuedRequest {
@@ -94,6 +96,10 @@ export function finishRequest(
     usage: how.usage ? addUsage(queue.usage, how.usage) : queue.usage,
   };
   return noteDone(done, how.at, `${conversation}: ${messages} messages (${why}), ${how.consolidation}`);
+}
+
+export function noteWritten(queue: MemoryQueue, { history }: RememberInput, { version }: Remembered): MemoryQueue {
+  return { ...queue, written: { version, summary: queue.written?.summary === true || history?.kind === 'summary' } };
 }
 
 /** For people who look: the latest things that were done. */

@@ -6,6 +6,7 @@ import {
   memoryStatusOf,
   nextRequest,
   nextRetryAt,
+  noteWritten,
   postponeRequest,
   startRequest,
   type AskedConsolidation,
@@ -49,4 +50,14 @@ test('what a person must see to rests for longer and longer; what may pass by it
     phase: 'waiting-to-retry',
     waitingFor: expect.stringMatching(/^auth: no; trying again at /) as unknown,
   });
+});
+
+test('what a store must have is what the last write left, and whether any left a summary', () => {
+  const remembered = (queue: MemoryQueue, kind: 'summary' | 'raw-fallback' | null, version: string): MemoryQueue => {
+    const history = kind === null ? null : { kind, text: 'Talked.' };
+    return noteWritten(queue, { scope: 's', id: 'i', cause: 'consolidation', history, update: null, proposed: [] }, { version });
+  };
+  const unusable = remembered(emptyQueue('s'), 'raw-fallback', 'empty');
+  expect([emptyQueue('s').written, unusable.written]).toEqual([undefined, { version: 'empty', summary: false }]);
+  expect(remembered(remembered(unusable, 'summary', 'empty'), null, 'v1').written).toEqual({ version: 'v1', summary: true });
 });
