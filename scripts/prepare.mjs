@@ -17,7 +17,7 @@ const dist = join(root, 'dist');
 const distStamp = join(dist, '.perdura-stamp');
 
 /** Lowest Node that has what we use (`util.parseEnv`). */
-const MINIMUM_NODE = [20, 12];
+const MINIMUM_NODE = [20, 19];
 
 /** Everything in order. `build: false` leaves `dist` alone; `quiet` says only what had to be done. */
 export async function prepare({ build = true, quiet = false } = {}) {

@@ -34,7 +34,7 @@ import {
 import { refuseProtected } from './protected-paths.js';
 import { writeInside, type Seen, type Written } from './workspace-write.js';
 
-export { PathRefused, WriteRefused } from './workspace-guard.js';
+export { PathRefused } from './workspace-guard.js';
 
 export interface OpenedFile {
   /** The caller closes it. */

@@ -6,7 +6,8 @@ import { callTool, callTools, gate, text, type Gate, type Reply } from '../suppo
 import { contextWindowExceeded, httpError, overloaded, pauseTurn, rateLimited, refusal } from '../support/provider-apis/faults.js';
 import { consolidationReply } from '../support/provider-apis/consolidation-reply.js';
 import type { DeferReason } from '../../src/conversation/activity-io/effects.js';
-import type { Exchange } from '../support/provider-apis/messages-api.js';
+import type { ApiRequest } from '../support/provider-apis/api-request.js';
+import type { Exchange } from '../support/provider-apis/scripted-api.js';
 import type { World, WorldOptions } from '../support/world.js';
 
 export interface WorkerProcess {
@@ -74,7 +75,7 @@ const EVICT = '"name":"evict"';
 const CONTINUED = 'EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW';
 
 const scopeOf = (id: string): string => `scope-${id}`;
-const script = (...replies: readonly Reply[]): Exchange[] => replies.map((reply) => ({ reply }));
+const script = (...replies: readonly Reply[]): Exchange<ApiRequest>[] => replies.map((reply) => ({ reply }));
 const says = (...replies: readonly Reply[]) => ({ script: script(...replies) });
 const tools = (...names: readonly string[]): Reply => callTools(...names.map((name, i) => ({ name, input: { text: `${i}` } })));
 const held = (stop: Gate, reply: Reply): Reply => ({ ...reply, hold: stop });

@@ -7,7 +7,7 @@ import { messageOf } from '../terminal/exit.js';
 import type { Finding } from './finding.js';
 import { broken, ok, warning } from './finding.js';
 
-const MINIMUM_NODE = [20, 12] as const;
+const MINIMUM_NODE = [20, 19] as const;
 const LITTLE = 1024 ** 3;
 const TOO_LITTLE = 100 * 1024 ** 2;
 

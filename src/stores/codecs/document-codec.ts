@@ -53,7 +53,6 @@ export function toRecord<T>(schema: z.ZodType<T>, value: unknown): T | undefined
 
 export const toChange = (text: string | null | undefined): MemoryChange | undefined => decodeRecord(changeSchema, text);
 export const toEntry = (text: string | null | undefined): HistoryEntry | undefined => decodeRecord(entrySchema, text);
-export const toProposal = (text: string | null | undefined): Proposal | undefined => decodeRecord(proposalSchema, text);
 export const toTombstone = (text: string | null | undefined): Tombstone | undefined => decodeRecord(tombstoneSchema, text);
 
 /** `prop_0001` for 1. */

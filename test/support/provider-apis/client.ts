@@ -1,6 +1,5 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { startMessagesApi, type MessagesApi, type MessagesApiOptions } from './messages-api.js';
-import type { ApiRequest } from './api-request.js';
 
 const open: MessagesApi[] = [];
 
@@ -56,8 +55,4 @@ export async function failure(promise: Promise<unknown>): Promise<Error & { stat
     return error as Error;
   }
   throw new Error('expected a failure');
-}
-
-export function request(...messages: ApiRequest['messages']): ApiRequest {
-  return { model: 'claude-test', max_tokens: 100, messages };
 }

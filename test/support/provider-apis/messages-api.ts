@@ -9,10 +9,6 @@ import * as scripted from './scripted-api.js';
 import { toFrames, toMessage } from './to-events.js';
 import { estimateTokens, freshId } from './words-of.js';
 
-export type Match = scripted.Match<ApiRequest>;
-export type Expectation = scripted.Expectation<ApiRequest>;
-export type Exchange = scripted.Exchange<ApiRequest>;
-export type Hit = scripted.Hit<ApiRequest>;
 export type MessagesApiOptions = scripted.ScriptedApiOptions<ApiRequest>;
 /** Its `url` is the SDK's `baseURL`. */
 export type MessagesApi = scripted.ScriptedApi<ApiRequest>;
