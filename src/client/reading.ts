@@ -47,11 +47,7 @@ export interface Reading {
   readonly keyOf: (id: string) => Promise<ConversationKey>;
 }
 
-/** What reads a past is loaded by who asks for it: with its schemas it takes longer to load than a command does that only talks. */
-const branches = () => import('../memory/branches.js');
-const pastLife = () => import('../memory/past-life.js');
-const bodies = () => import('../memory/bodies.js');
-
+/** What reads a past is loaded where it is asked for: with its schemas it takes longer to load than a command that only talks. */
 export function createReading({ store, keyOf }: Reading): ReadingClient {
   return {
     async *watch(id, { after = '$', signal = new AbortController().signal } = {}) {
@@ -63,7 +59,7 @@ export function createReading({ store, keyOf }: Reading): ReadingClient {
 
     async history(id, { after: first = 0, branch } = {}) {
       const [own, key] = [await store(), await keyOf(id)];
-      const { readBranch, readCurrent } = await branches();
+      const { readBranch, readCurrent } = await import('../memory/branches.js');
       if (branch === undefined) return readCurrent(own, key, first);
       const entries = await readBranch(own, key, branch);
       if (!entries) throw new ClientError('not-found', `${id} has no branch ${branch}`);
@@ -74,10 +70,10 @@ export function createReading({ store, keyOf }: Reading): ReadingClient {
       const [own, key] = [await store(), await keyOf(id)];
       const found = (await own.entries.read(key, slots)).filter((entry) => entry !== undefined);
       if (!whole) return found;
-      const { withBodies } = await bodies();
+      const { withBodies } = await import('../memory/bodies.js');
       return Promise.all(found.map(async (entry) => ({ ...entry, message: await withBodies(own, key, entry) })));
     },
-    branches: async (id) => (await branches()).readBranches(await store(), await keyOf(id)),
+    branches: async (id) => (await import('../memory/branches.js')).readBranches(await store(), await keyOf(id)),
 
     archived: async (id) => (await store()).entries.archived(await keyOf(id)),
 
@@ -89,7 +85,7 @@ export function createReading({ store, keyOf }: Reading): ReadingClient {
     },
 
     async imported(id) {
-      const { importedLife, readLife } = await pastLife();
+      const { importedLife, readLife } = await import('../memory/past-life.js');
       const life = await readLife(await store(), importedLife(await keyOf(id)));
       return life.entries.length + life.episodes.length + life.skipped === 0 ? undefined : life;
     },
