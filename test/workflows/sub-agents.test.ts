@@ -1,7 +1,7 @@
 /** Sub-agents: conversations of their own, whose stops, approvals and results pass through the border. */
 import { NativeConnection } from '@temporalio/worker';
 import { z } from 'zod';
-import { createStatusOf } from '../../src/client/status-of.js';
+import { createStatusOf } from '../../src/client/describe.js';
 import { callTool, callTools, text } from '../../src/testing/reply.js';
 import { delegate } from '../../src/tools/builtin/delegate.js';
 import { defineTool } from '../../src/tools/define-tool.js';

@@ -6,7 +6,7 @@
 import { Context, log } from '@temporalio/activity';
 import { AgentConfigError } from '../../agents/load-agent.js';
 import { agentConfigSchema, type AgentConfig } from '../../agents/agent-config.js';
-import type { ConsolidateInput, Consolidated } from '../../conversation/activity-io/memory-effects.js';
+import type { ConsolidateInput, Consolidated, AskMemoryInput } from '../../conversation/activity-io/memory-effects.js';
 import type { Entry, JsonValue } from '../../records/message.js';
 import { slotsOf } from '../../records/slots.js';
 import { withBodies } from '../../memory/bodies.js';
@@ -24,8 +24,10 @@ import { readHealed } from '../context/context.js';
 import { performEffect, type Done } from '../effect.js';
 import { healMemory } from './heal-memory.js';
 import { startHeartbeat } from '../heartbeat.js';
-import type { ActivityDependencies } from '../dependencies.js';
-import { hashOf, scopeKey } from '../key.js';
+import type { ActivityDependencies, AskMemory } from '../dependencies.js';
+import { hashOf, scopeKey, keyOf } from '../key.js';
+import { ApplicationFailure } from '@temporalio/common';
+import { consolidationId } from '../../memory/consolidation/consolidation-id.js';
 
 /** Fewer than the usual four: not every language is that thrifty. */
 const CHARACTERS_PER_TOKEN = 3;
@@ -134,4 +136,11 @@ export async function configOf(agents: ActivityDependencies['agents'], agent: st
     if (error instanceof AgentConfigError) return agentConfigSchema.parse({});
     throw error;
   }
+}
+
+export async function askMemory(ask: AskMemory | undefined, { identity, request }: AskMemoryInput): Promise<void> {
+  if (!ask) throw ApplicationFailure.nonRetryable('this worker was made without a way to the memory workflow', 'internal');
+  const { conversation, life, scope } = keyOf(identity);
+  const id = consolidationId({ conversation, life }, request.requestId);
+  await ask(scope, { ...request, id, conversation, life, taskQueue: Context.current().info.taskQueue });
 }

@@ -29,8 +29,7 @@ import { startHeartbeat, wasStopped } from '../heartbeat.js';
 import type { ActivityDependencies } from '../dependencies.js';
 import { hashOf, keyOf } from '../key.js';
 import { finishedOf, performTool } from '../tools/run-tool.js';
-import { knownAttributes } from '../store/store-step.js';
-import { writeOwed } from '../store/write-owed.js';
+import { knownAttributes, writeOwed } from '../store-step.js';
 import type { CallSettings, Configured } from '../../conversation/activity-io/settings.js';
 
 /** Milliseconds that all tools of one step have together. */

@@ -1,7 +1,7 @@
 /** `perdura heal`: writes again what the store has lost, from Temporal's history. */
 import { connectTemporal } from '../../client.js';
 import { heal as healConversation } from '../../heal/heal.js';
-import { createRememberedBy } from '../../heal/remembered.js';
+import { createRememberedBy } from '../../heal/restore-memory.js';
 import { openStore } from '../../stores/open.js';
 import { loadUserConfig } from '../../extensions/user-config.js';
 import type { CliContext } from '../session/context.js';

@@ -25,7 +25,7 @@ function partsOf({ message }: Entry): string[] {
     case 'assistant':
       return message.blocks.flatMap((block) => {
         if (block.kind === 'text') return [toTerminalText(shownText(block.text)).trim()];
-        if (block.kind === 'tool-call') return [`**→ ${block.name}**`, fenced(shownInput(block.input))];
+        if (block.kind === 'tool-call') return [`**→ ${block.name}**`, fenced(indentedInput(block.input))];
         return [];
       });
   }
@@ -45,6 +45,6 @@ function fenced(text: string): string {
   return `${fence}\n${toTerminalText(text).trimEnd()}\n${fence}`;
 }
 
-function shownInput(input: JsonValue | { readonly preview: string }): string {
+function indentedInput(input: JsonValue | { readonly preview: string }): string {
   return isBodyRef(input) ? input.preview : JSON.stringify(input, null, 2);
 }

@@ -12,7 +12,7 @@ import type { ScopeKey } from '../store.js';
 type Redact = (line: string) => string;
 
 const MOST_ATTEMPTS = 10;
-const PAGE = 500;
+const REDACTED_AT_ONCE = 500;
 
 export async function redactRedis(link: RedisLink, key: ScopeKey, redact: Redact): Promise<void> {
   const attempt = `redact the documents of ${key.scope}`;
@@ -43,7 +43,7 @@ async function redactFields(
   let others = 0;
   let cursor = '0';
   do {
-    const [next, found] = await link.ask(attempt, (redis) => redis.hscan(where, cursor, 'COUNT', PAGE));
+    const [next, found] = await link.ask(attempt, (redis) => redis.hscan(where, cursor, 'COUNT', REDACTED_AT_ONCE));
     const changed: string[] = [];
     for (let i = 0; i < found.length; i += 2) {
       const [field = '', text = ''] = [found[i], found[i + 1]];
@@ -61,8 +61,8 @@ async function redactChanges(link: RedisLink, key: ScopeKey, redact: Redact): Pr
   const attempt = `redact the changes of ${key.scope}`;
   const texts = await link.ask(attempt, (redis) => redis.lrange(where, 0, -1));
   let others = 0;
-  for (let from = 0; from < texts.length; from += PAGE) {
-    const changed = texts.slice(from, from + PAGE).flatMap((text, i) => {
+  for (let from = 0; from < texts.length; from += REDACTED_AT_ONCE) {
+    const changed = texts.slice(from, from + REDACTED_AT_ONCE).flatMap((text, i) => {
       const change = decodeRecord(changeSchema, text);
       const after = change ? unlessSame(text, change, redactChange(change, redact)) : redact(text);
       return after === text ? [] : [String(from + i), text, after];

@@ -8,7 +8,7 @@ import { spawn } from 'node:child_process';
 /** One file that a command writes is not larger: a full disk is everybody's trouble. */
 const FILE_BYTES = 4 * 1024 ** 3;
 
-const LIMITS = ['prlimit', '--core=0', `--fsize=${FILE_BYTES}`, '--'];
+const WRAPPED_LIMITS = ['prlimit', '--core=0', `--fsize=${FILE_BYTES}`, '--'];
 const OWN_PROCESSES = ['--pid', '--fork', '--kill-child', '--mount-proc', '--'];
 const NAMESPACES = [
   ['unshare', ...OWN_PROCESSES],
@@ -27,7 +27,7 @@ export interface Wrappers {
 
 export async function findWrappers(): Promise<Wrappers> {
   if (process.platform !== 'linux') return { before: [], hasOwnProcesses: false };
-  const limits = (await works(LIMITS)) ? LIMITS : [];
+  const limits = (await works(WRAPPED_LIMITS)) ? WRAPPED_LIMITS : [];
   for (const namespace of NAMESPACES) {
     if (await works([...limits, ...namespace])) return { before: [...limits, ...namespace], hasOwnProcesses: true };
   }

@@ -13,7 +13,7 @@ export interface EditRequest {
   readonly all: boolean;
 }
 
-const NAMED_LINES = 10;
+const NAMED_PLACES = 10;
 const LINE_CHARS = 160;
 
 /** Throws an `Error` whose message says what to send instead. */
@@ -23,7 +23,7 @@ export function editText(text: string, request: EditRequest): Edited {
   const places = placesOf(text, oldText);
   if (places.length === 0) throw new Error(`oldText is not in the file. ${hint(text, oldText)}`);
   if (places.length > 1 && !request.all) {
-    const lines = places.slice(0, NAMED_LINES).map((at) => lineAt(text, at));
+    const lines = places.slice(0, NAMED_PLACES).map((at) => lineAt(text, at));
     const more = places.length > lines.length ? ` and ${places.length - lines.length} more` : '';
     throw new Error(
       `oldText is in the file ${places.length} times, beginning on the lines ${lines.join(', ')}${more}. ` +
