@@ -15,15 +15,13 @@ import type { ActivityDependencies } from './dependencies.js';
 import { keyOf } from './key.js';
 import type { FeedEvent } from '../conversation/protocol/contract.js';
 import { userEntry } from '../conversation/activity-io/entries.js';
-import { mediaBytes } from '../records/media.js';
-import type { Entry, JsonValue } from '../records/message.js';
+import { type Entry, type JsonValue, answerIn, mediaBytes } from '../records/message.js';
 import { beginningOf } from '../records/text.js';
 import { mediaToRefs, RESULT_INLINE, TEXT_INLINE, toBody } from '../memory/bodies.js';
 import { keepItems } from '../memory/channel/items-of-entries.js';
 import { processInput } from '../memory/process-input.js';
 import { memoryIngest, type InputProcessor } from '../memory/processors.js';
 import { insist } from './effect.js';
-import { answerIn } from '../records/answer.js';
 
 export async function storeStep(dependencies: ActivityDependencies, input: StoreStepInput): Promise<StoreStepResult> {
   const { store, processors } = dependencies;

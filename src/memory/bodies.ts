@@ -1,6 +1,15 @@
 /** Long texts travel by reference: to the store first, then as `{ ref, sha256, bytes, preview }` (design section 2). */
-import type { AssistantBlock, Body, ConversationMessage, Entry, JsonValue, Media, MediaSource } from '../records/message.js';
-import { mediaOf, sourcesIn } from '../records/media.js';
+import {
+  type AssistantBlock,
+  type Body,
+  type ConversationMessage,
+  type Entry,
+  type JsonValue,
+  type Media,
+  type MediaSource,
+  mediaOf,
+  sourcesIn,
+} from '../records/message.js';
 import { isBodyRef } from '../records/message.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 

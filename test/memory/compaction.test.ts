@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { turnId } from '../../src/records/turn-id.js';
+import { turnId } from '../../src/records/identity.js';
 import { memoryBundle } from '../../src/memory/compaction/snapshot.js';
 import { summarize, type Ask } from '../../src/memory/compaction/summary.js';
 import { compactionWindow } from '../../src/memory/compaction/window.js';

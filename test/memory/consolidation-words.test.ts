@@ -1,4 +1,4 @@
-import { foldedLine } from '../../src/records/memory/memory-lines.js';
+import { foldedLine } from '../../src/records/memory/memory-diff.js';
 import { allWords, significantWords, wordsSaid } from '../../src/memory/documents/significant-words.js';
 
 const words = (text: string) => [...allWords(significantWords(text))].sort();

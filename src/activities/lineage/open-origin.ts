@@ -6,7 +6,7 @@ import { Context, log } from '@temporalio/activity';
 import type { OpenedOrigin, OpenOriginInput, RetoldEpisode } from '../../conversation/activity-io/lineage-effects.js';
 import type { SharedSlots } from '../../records/lives.js';
 import { slotsOf } from '../../records/slots.js';
-import { turnId } from '../../records/turn-id.js';
+import { turnId } from '../../records/identity.js';
 import { bodiesOf } from '../../memory/bodies.js';
 import { countMessages } from '../../memory/consolidation/conversation-entries.js';
 import { rangesOf, slotsIn, sortedRanges, type Past, type Prefix } from '../../memory/prefix.js';

@@ -6,11 +6,10 @@
  */
 import { log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
-import type { ConversationIdentity } from '../../records/identity.js';
+import { type ConversationIdentity, turnId, turnNumber } from '../../records/identity.js';
 import type { Resumption } from '../../conversation/activity-io/lineage-effects.js';
 import type { Task } from '../../records/episodes.js';
 import { shownText, type Entry } from '../../records/message.js';
-import { turnId, turnNumber } from '../../records/turn-id.js';
 import { beginningOf } from '../../records/text.js';
 import { memoryBundle } from '../../memory/compaction/snapshot.js';
 import { toConversationEntries } from '../../memory/consolidation/conversation-entries.js';

@@ -3,7 +3,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { Forgotten, Reviewed } from '../../conversation/protocol/memory-contract.js';
 import { isForgotten, redactor, tombstoneFor, withoutForgotten } from '../../memory/documents/forgetting.js';
 import type { LineSource } from '../../records/memory/documents.js';
-import { linesOf } from '../../records/memory/memory-lines.js';
+import { linesOf } from '../../records/memory/memory-diff.js';
 import type { ScopeKey, Store } from '../../stores/store.js';
 import { scopeKey } from '../key.js';
 import { replaceMemory } from './remember.js';

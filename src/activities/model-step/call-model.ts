@@ -1,11 +1,10 @@
 /** A model step's call: load the context, call, stream to the feed, commit answer and cost. */
 import { Context, log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
-import { answerIn } from '../../records/answer.js';
 import type { FeedEvent, TurnResult } from '../../conversation/protocol/contract.js';
 import type { ModelAnswer, ModelStepResult } from '../../conversation/activity-io/effects.js';
 import { assistantEntry } from '../../conversation/activity-io/entries.js';
-import type { AssistantBlock, JsonValue, ModelStop, Usage, JsonObject } from '../../records/message.js';
+import { type AssistantBlock, type JsonValue, type ModelStop, type Usage, type JsonObject, answerIn } from '../../records/message.js';
 import { addUsage } from '../../records/usage.js';
 import type { ConversationKey } from '../../stores/store.js';
 import { ModelInterrupted, type ModelDelta, type ModelResponse, type Model } from '../../models/model.js';

@@ -5,7 +5,7 @@ import type { AgentConfig } from '../../agents/agent-config.js';
 import type { AgentSettings, Configured, ConfigureRequest } from '../../conversation/activity-io/settings.js';
 import { checkCompactor, createCompactorRegistry, UnknownCompactor } from '../../memory/compaction/compactor.js';
 import type { MemoryText } from '../../records/memory/documents.js';
-import { NO_MEMORY_VERSION } from '../../records/memory/memory-version.js';
+import { NO_MEMORY_VERSION } from '../../records/memory/memory-diff.js';
 import { ModelFailure } from '../../models/model.js';
 import { splitModel } from '../../models/registry.js';
 import { tokenCounterFor } from '../../models/token-counter.js';

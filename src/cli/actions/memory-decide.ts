@@ -3,7 +3,7 @@ import type { ScopeMemory } from '../../client.js';
 import { memoryWorkflowId, type Reviewed } from '../../conversation/protocol/memory-contract.js';
 import type { Proposal } from '../../records/memory/documents.js';
 import { isForgotten, tombstoneOf } from '../../memory/documents/forgetting.js';
-import { linesOf } from '../../records/memory/memory-lines.js';
+import { linesOf } from '../../records/memory/memory-diff.js';
 import type { CliContext } from '../session/context.js';
 import type { Drawn } from '../terminal/drawn.js';
 import { CliError, EXIT } from '../terminal/exit.js';

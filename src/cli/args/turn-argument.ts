@@ -1,4 +1,4 @@
-import { turnId } from '../../records/turn-id.js';
+import { turnId } from '../../records/identity.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 
 /** `7` or `turn_0007`, as people write a turn. */

@@ -23,7 +23,7 @@ import { patiently } from './patiently.js';
 import { answerExitCode, explainEnd } from '../session/turn-end.js';
 import { untilEnd, wholeAnswer } from './whole-answer.js';
 import { queueLine, setMode, stepOnce } from './chat-stepping.js';
-import { turnNumber } from '../../records/turn-id.js';
+import { turnNumber } from '../../records/identity.js';
 
 /** Answers the exit code: that of the last answer that was not a good one. */
 export async function chatInLines(

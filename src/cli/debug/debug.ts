@@ -2,7 +2,7 @@
 import type { WriteStream } from 'node:tty';
 import { createPast, type Past } from '../../conversation/replay/past.js';
 import type { Entry } from '../../records/message.js';
-import { turnId } from '../../records/turn-id.js';
+import { turnId } from '../../records/identity.js';
 import type { CliContext } from '../session/context.js';
 import { summaryOf } from './debug-scene.js';
 import { CliError, EXIT } from '../terminal/exit.js';

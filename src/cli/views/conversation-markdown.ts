@@ -1,6 +1,5 @@
 /** What was said in a conversation as a Markdown file, for `/export`. */
-import { sourcesIn } from '../../records/media.js';
-import type { Entry, JsonValue } from '../../records/message.js';
+import { type Entry, type JsonValue, sourcesIn } from '../../records/message.js';
 import { isBodyRef, shownText } from '../../records/message.js';
 import { toTerminalLine, toTerminalText } from '../terminal/terminal-text.js';
 

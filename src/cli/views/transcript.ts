@@ -1,6 +1,5 @@
 /** What was said, as lines: for people, for programs, and as the raw traces of the seed. */
-import { sourcesIn } from '../../records/media.js';
-import type { Entry, JsonValue } from '../../records/message.js';
+import { type Entry, type JsonValue, sourcesIn } from '../../records/message.js';
 import { isBodyRef, shownText } from '../../records/message.js';
 import { toTraces } from '../../memory/traces.js';
 import type { Drawn } from '../terminal/drawn.js';

@@ -1,7 +1,7 @@
 /** A summary without a model: the same window gives the same summary, always, so that no compaction ever fails for want of one. */
 import { shownText, type Entry } from '../../records/message.js';
-import { turnNumber } from '../../records/turn-id.js';
-import { cut, oneLine } from '../../records/plain-text.js';
+import { turnNumber } from '../../records/identity.js';
+import { cut, oneLine } from '../../records/text.js';
 import { SUMMARY_LIMITS, type Summary } from './summary-answer.js';
 
 const GOAL_CHARACTERS = 400;

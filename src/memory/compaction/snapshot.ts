@@ -3,7 +3,7 @@
  * headings and the way their items are marked are the seed's, literally; `[TASK]` is ours and pinned (design section 4).
  */
 import type { EpisodicItem, SemanticItem } from '../../records/memory/items.js';
-import { indented, oneLine } from '../../records/plain-text.js';
+import { indented, oneLine } from '../../records/text.js';
 import { MAX_EPISODIC_ITEMS, MAX_SEMANTIC_ITEMS } from '../retrieval.js';
 
 export interface SnapshotParts {

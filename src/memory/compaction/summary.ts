@@ -7,7 +7,7 @@
  * S3  Being stopped is no failure: an interrupt goes through.
  */
 import type { Entry } from '../../records/message.js';
-import { cut, oneLine } from '../../records/plain-text.js';
+import { cut, oneLine } from '../../records/text.js';
 import { workNotes } from './file-operations.js';
 import { ruleSummary } from './rule-summary.js';
 import { parseSummary, type Summary } from './summary-answer.js';

@@ -1,5 +1,5 @@
 /** The part of scheduled care that needs no model: what stands twice goes, and nothing else. */
-import { foldedLine, linesOf } from '../../records/memory/memory-lines.js';
+import { foldedLine, linesOf } from '../../records/memory/memory-diff.js';
 import { shareIn, significantWords, type SignificantWords } from '../documents/significant-words.js';
 import { bySalience, foldedFact, type SemanticItem } from '../../records/memory/items.js';
 

@@ -12,7 +12,7 @@
  * R5  Memory that changes nothing is not written; with no history entry beside it the answer says nothing.
  */
 import { beginningOf, utf8Length } from '../../records/text.js';
-import { linesOf } from '../../records/memory/memory-lines.js';
+import { linesOf } from '../../records/memory/memory-diff.js';
 import { wordsSaid } from '../documents/significant-words.js';
 import type { ConversationEntry } from './conversation-entries.js';
 import { LONGEST_MESSAGE } from './message-lines.js';

@@ -6,7 +6,7 @@
  * C3  What the model throws goes through: a provider's failure is its caller's to retry, an interrupt nobody's.
  */
 import type { Ask } from '../compaction/summary.js';
-import { cut, oneLine } from '../../records/plain-text.js';
+import { cut, oneLine } from '../../records/text.js';
 import { checkResult, type CheckedResult } from './check-result.js';
 import { parseResponse, type ConsolidationResult } from './parse-response.js';
 import { carePrompt, consolidationPrompt, repairPrompt, type ConsolidationPrompt, type ConsolidationRequest } from './prompt.js';

@@ -6,7 +6,7 @@
  * M3  What the person deleted or rewrote does not come back: not in its place, not in another, not in other words.
  */
 import { diff3Merge } from 'node-diff3';
-import { foldedLine, lineCounts, linesOf } from '../../records/memory/memory-lines.js';
+import { foldedLine, lineCounts, linesOf } from '../../records/memory/memory-diff.js';
 import { allWords, shareIn, significantWords } from '../documents/significant-words.js';
 
 export interface MemoryVersions {

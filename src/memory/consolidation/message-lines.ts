@@ -1,6 +1,5 @@
 /** A conversation's messages as text that passes for nothing else: each begins at the margin, and only it does. */
-import { cut, indented, oneLine } from '../../records/plain-text.js';
-import { beginningOf } from '../../records/text.js';
+import { beginningOf, cut, indented, oneLine } from '../../records/text.js';
 import type { ConversationEntry } from './conversation-entries.js';
 
 /** Of one message, longest first: the first with which all fit. */

@@ -18,7 +18,7 @@
 import { isBodyRef, shownText, type Body, type Entry } from '../../records/message.js';
 import { diffArrays } from 'diff';
 import type { LineSource, SourcedLine, Trust } from '../../records/memory/documents.js';
-import { foldedLine, lineCounts, linesOf, takeLine } from '../../records/memory/memory-lines.js';
+import { foldedLine, lineCounts, linesOf, takeLine } from '../../records/memory/memory-diff.js';
 import { allWords, shareIn, significantWords, wordsSaid } from '../documents/significant-words.js';
 
 export interface ProvenanceRequest {

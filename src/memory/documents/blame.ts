@@ -1,6 +1,6 @@
 /** Who brought which line of MEMORY.md. */
 import type { LineSource, MemoryChange } from '../../records/memory/documents.js';
-import { foldedLine } from '../../records/memory/memory-lines.js';
+import { foldedLine } from '../../records/memory/memory-diff.js';
 
 export interface BlamedLine {
   readonly line: string;

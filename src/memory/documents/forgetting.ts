@@ -1,7 +1,7 @@
 /** That something stays forgotten (design section 4), without a word of it being kept: a tombstone has salted hashes alone. */
 import { createHash } from 'node:crypto';
 import type { Tombstone } from '../../records/memory/documents.js';
-import { foldedLine, linesOf } from '../../records/memory/memory-lines.js';
+import { foldedLine, linesOf } from '../../records/memory/memory-diff.js';
 import { allWords, significantWords, wordsSaid } from './significant-words.js';
 
 /** Of a tombstone's words: said a little differently, it is still the same thing. */

@@ -17,7 +17,7 @@
  * P3  The same call twice in one answer is made once.
  */
 import type { TextToolFormat, ToolDescription } from '../model.js';
-import { oneLine } from '../../records/plain-text.js';
+import { oneLine } from '../../records/text.js';
 import { jsonStarts, readJson } from './json.js';
 import { TEXT_TOOL_LIMITS, type Piece, type Read, type TextToolCall } from './reading.js';
 import { readXml, xmlStarts } from './xml.js';

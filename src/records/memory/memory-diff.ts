@@ -1,8 +1,7 @@
 /** What is new, gone and the same between two texts of MEMORY.md, line by line. */
 import { diffArrays } from 'diff';
 import type { MemoryChange } from './documents.js';
-import { NO_MEMORY_VERSION } from './memory-version.js';
-import { foldedLine } from './memory-lines.js';
+import { createHash } from 'node:crypto';
 
 export interface DiffLine {
   readonly kind: 'added' | 'removed' | 'kept';
@@ -38,4 +37,46 @@ function toLines(text: string): string[] {
 
 function of(kind: DiffLine['kind'], lines: readonly string[]): DiffLine[] {
   return lines.map((line) => ({ kind, line }));
+}
+
+/** The lines of a document, and when two of them say the same. */
+
+/** Without its list mark and with single spaces: what is moved, indented or numbered anew stays the same line. */
+export function foldedLine(line: string): string {
+  return line
+    .normalize('NFC')
+    .replace(/^\s*(?:[-*+•]|\d{1,4}[.)])\s+/, '')
+    .replace(/\s+/g, ' ')
+    .trim();
+}
+
+export function linesOf(text: string): string[] {
+  return text.replace(/\r\n?/g, '\n').split('\n');
+}
+
+/** How often each folded line stands in `lines`; blank ones do not count. */
+export function lineCounts(lines: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const line of lines) {
+    const folded = foldedLine(line);
+    if (folded !== '') counts.set(folded, (counts.get(folded) ?? 0) + 1);
+  }
+  return counts;
+}
+
+/** Whether `counts` still has this line; takes it out if so. Blank lines are always there. */
+export function takeLine(counts: Map<string, number>, line: string): boolean {
+  const folded = foldedLine(line);
+  if (folded === '') return true;
+  const count = counts.get(folded) ?? 0;
+  if (count > 0) counts.set(folded, count - 1);
+  return count > 0;
+}
+
+/** The version of a MEMORY.md that is empty, or not there. */
+export const NO_MEMORY_VERSION = 'empty';
+
+/** Names the bytes of a MEMORY.md. */
+export function memoryVersion(text: string): string {
+  return text === '' ? NO_MEMORY_VERSION : createHash('sha256').update(text).digest('hex').slice(0, 16);
 }

@@ -2,7 +2,7 @@
  * Takes words out of what lies beside MEMORY.md, in Redis. Each record is replaced only as it was read, so that two who redact at
  * once both have their way.
  */
-import { NO_MEMORY_VERSION } from '../../records/memory/memory-version.js';
+import { NO_MEMORY_VERSION } from '../../records/memory/memory-diff.js';
 import { changeSchema, decodeRecord, encodeRecord, redactChange, redactText, toEntry } from '../codecs/document-codec.js';
 import { decodeJson } from '../codecs/entry-codec.js';
 import { scopeKeyOf, type ScopeKeyName } from './keys.js';
