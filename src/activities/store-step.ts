@@ -19,8 +19,7 @@ import { type Entry, type JsonValue, answerIn, mediaBytes } from '../records/mes
 import { beginningOf } from '../records/text.js';
 import { mediaToRefs, RESULT_INLINE, TEXT_INLINE, toBody } from '../memory/bodies.js';
 import { keepItems } from '../memory/channel/items-of-entries.js';
-import { processInput } from '../memory/process-input.js';
-import { memoryIngest, type InputProcessor } from '../memory/processors.js';
+import { memoryIngest, type InputProcessor, processInput } from '../memory/processors.js';
 import { insist } from './effect.js';
 
 export async function storeStep(dependencies: ActivityDependencies, input: StoreStepInput): Promise<StoreStepResult> {

@@ -1,8 +1,7 @@
 /** What became of older turns: summaries, facts, what went to HISTORY as it was, and what is archived. */
-import { consolidationId } from '../memory/consolidation/consolidation-id.js';
+import { consolidationId } from '../memory/consolidation/consolidate.js';
 import { redactor, tombstoneFor } from '../memory/documents/forgetting.js';
-import { factsBatch } from '../memory/facts-batch.js';
-import { learnFacts } from '../memory/learn-facts.js';
+import { learnFacts, factsBatch } from '../memory/facts.js';
 import { DocumentRefused, type ConversationKey, type Store, type ScopeKey } from '../stores/store.js';
 import type { FoldedFacts, Remainder } from './fold.js';
 import { memoryWorkflowId } from '../conversation/protocol/memory-contract.js';

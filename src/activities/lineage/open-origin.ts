@@ -10,7 +10,7 @@ import { turnId } from '../../records/identity.js';
 import { bodiesOf } from '../../memory/bodies.js';
 import { countMessages } from '../../memory/consolidation/conversation-entries.js';
 import { rangesOf, slotsIn, sortedRanges, type Past, type Prefix } from '../../memory/prefix.js';
-import { MAX_EPISODIC_ITEMS } from '../../memory/retrieval.js';
+import { MAX_EPISODIC_ITEMS } from '../../memory/facts.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
 import { startHeartbeat } from '../heartbeat.js';
 import type { ActivityDependencies } from '../dependencies.js';

@@ -11,11 +11,11 @@ import type { Entry, JsonValue } from '../../records/message.js';
 import { slotsOf } from '../../records/slots.js';
 import { withBodies } from '../../memory/bodies.js';
 import { isForgotten, redactor, withoutForgotten } from '../../memory/documents/forgetting.js';
-import { consolidate as ask } from '../../memory/consolidation/consolidate.js';
+import { consolidate as ask, consolidationId } from '../../memory/consolidation/consolidate.js';
 import { toConversationEntries } from '../../memory/consolidation/conversation-entries.js';
 import { consolidationJsonSchema } from '../../memory/consolidation/prompt.js';
 import { withProvenance } from '../../memory/consolidation/provenance.js';
-import { rawFallback } from '../../memory/consolidation/raw-fallback.js';
+import { rawFallback } from '../../memory/consolidation/message-lines.js';
 import type { ConversationKey } from '../../stores/store.js';
 import { createAsker } from '../ask-model.js';
 import { ModelFailure } from '../../models/model.js';
@@ -27,7 +27,6 @@ import { startHeartbeat } from '../heartbeat.js';
 import type { ActivityDependencies, AskMemory } from '../dependencies.js';
 import { hashOf, scopeKey, keyOf } from '../key.js';
 import { ApplicationFailure } from '@temporalio/common';
-import { consolidationId } from '../../memory/consolidation/consolidation-id.js';
 
 /** Fewer than the usual four: not every language is that thrifty. */
 const CHARACTERS_PER_TOKEN = 3;

@@ -19,7 +19,7 @@ import { estimateTokens } from '../../records/token-usage.js';
 import type { RunToolInput, ToolFinished } from '../../conversation/activity-io/tool-effects.js';
 import { addUsage } from '../../records/usage.js';
 import { memoryBundle } from '../../memory/compaction/snapshot.js';
-import { retrieve } from '../../memory/retrieval.js';
+import { retrieve } from '../../memory/facts.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
 import { callModel, type CommittedCall } from './call-model.js';
 import { configure } from './configure.js';

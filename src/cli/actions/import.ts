@@ -1,7 +1,7 @@
 /** `perdura import`: a conversation from the seed's layout. Everything is read and checked before anything is started or written. */
 import { randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
-import { learnFacts } from '../../memory/learn-facts.js';
+import { learnFacts } from '../../memory/facts.js';
 import { importedLife, writeLife } from '../../memory/past-life.js';
 import { readLayout, type ImportedFact } from '../../memory/seed-layout/layout.js';
 import { toTraces } from '../../memory/traces.js';

@@ -4,7 +4,7 @@
  */
 import type { EpisodicItem, SemanticItem } from '../../records/memory/items.js';
 import { indented, oneLine } from '../../records/text.js';
-import { MAX_EPISODIC_ITEMS, MAX_SEMANTIC_ITEMS } from '../retrieval.js';
+import { MAX_EPISODIC_ITEMS, MAX_SEMANTIC_ITEMS } from '../facts.js';
 
 export interface SnapshotParts {
   /** In the order of showing; more than three are left out. */
