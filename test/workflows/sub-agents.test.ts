@@ -3,7 +3,7 @@ import { NativeConnection } from '@temporalio/worker';
 import { z } from 'zod';
 import { createStatusOf } from '../../src/client/describe.js';
 import { callTool, callTools, text } from '../../src/testing/reply.js';
-import { delegate } from '../../src/tools/builtin/delegate.js';
+import { delegate } from '../../src/tools/builtin/conversation-tools.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { replayProblems } from '../support/replays.js';
 import { runsOf, workflowTaskFailures } from '../support/run-chain.js';

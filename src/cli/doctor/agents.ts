@@ -2,7 +2,7 @@
 import { readdir } from 'node:fs/promises';
 import { loadAgent, type LoadedAgent } from '../../agents/load-agent.js';
 import type { Environment } from '../../config.js';
-import { expandServer } from '../../tools/mcp/expand.js';
+import { expandServer } from '../../tools/mcp/server-config.js';
 import { messageOf } from '../terminal/exit.js';
 import type { Finding } from './finding.js';
 import { broken, ok, warning } from './finding.js';
