@@ -1,4 +1,4 @@
-/** What of the memory comes into a snapshot (seed 000, sections 5 and 19; order: design section 4). */
+/** Facts: how they are learned, and what of the memory comes into a snapshot (seed 000, sections 5 and 19; order: design section 4). */
 import { byAge, bySalience, type EpisodicItem, type SemanticItem } from '../records/memory/items.js';
 import type { FactRecord, FactSource, ScopeKey, Store, ConversationKey } from '../stores/store.js';
 import { isForgotten } from './documents/forgetting.js';

@@ -10,7 +10,7 @@ import { findConversation } from '../args/find-conversation.js';
 import { onTermination } from '../terminal/interrupts.js';
 import { replayedRuns } from './replayed-runs.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
-import { toTurn } from '../args/turn-argument.js';
+import { toTurn } from '../args/values.js';
 import { eventInWords } from '../views/event-words.js';
 import { withClient, type Desk } from '../session/with-client.js';
 
