@@ -33,7 +33,7 @@ import {
 import { readMessage, readStart } from './conversation/protocol/input.js';
 import { CHILD_PATTERN } from './conversation/protocol/people-input.js';
 import { fetchRuns, type FetchedRuns } from './heal/fetch-runs.js';
-import { askedArguments } from './memory/asked-arguments.js';
+import { askedArguments } from './memory/bodies.js';
 import type { ConversationKey, Store } from './stores/store.js';
 import {
   closeSignal,

@@ -8,8 +8,8 @@ import { join, resolve } from 'node:path';
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { createActivities, type Activities } from './activities/index.js';
 import { createAgentLoader } from './agents/load-agent.js';
-import { createAskMemory } from './client/ask-memory.js';
-import { createStatusOf } from './client/status-of.js';
+import { createAskMemory } from './client/memory-workflow.js';
+import { createStatusOf } from './client/describe.js';
 import {
   commandEnvironment,
   loadConfig,
@@ -21,7 +21,7 @@ import {
   type Config,
 } from './config.js';
 import { heal } from './heal/heal.js';
-import { createRememberedBy } from './heal/remembered.js';
+import { createRememberedBy } from './heal/restore-memory.js';
 import type { WorkflowCode } from './heal/replay-here.js';
 import { createCompactorRegistry } from './memory/compaction/compactor.js';
 import { toTraces } from './memory/traces.js';
@@ -32,8 +32,8 @@ import { bundleOwnWorkflows } from './extensions/own-workflows.js';
 import { createAttributeCheck } from './client/registered-attributes.js';
 import { openStore } from './stores/open.js';
 import type { Store } from './stores/store.js';
-import { sayTurn } from './telemetry/activity-log.js';
 import { createOfflineModel, OFFLINE_MODEL } from './models/offline.js';
+import { sayTurn } from './telemetry/log.js';
 import { builtinToolsWith, type BuiltinSettings } from './tools/builtin/index.js';
 import { createServerTools } from './tools/mcp/server-tools.js';
 import { createToolRegistry } from './tools/registry.js';

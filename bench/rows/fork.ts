@@ -3,7 +3,7 @@
  * written straight into the store: what is measured is the fork.
  */
 import type { Entry } from '../../src/records/message.js';
-import { turnId } from '../../src/records/turn-id.js';
+import { turnId } from '../../src/records/identity.js';
 import type { ConversationKey, Store } from '../../src/stores/store.js';
 import { ANSWER, FINDING } from '../bodies.js';
 import { median } from '../pairs.js';

@@ -9,9 +9,9 @@ import type { Healed } from '../heal/heal.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import type { ServerTools } from '../tools/mcp/server-tools.js';
 import type { ToolRegistry } from '../tools/registry.js';
-import type { AskMemory } from './memory/ask-memory.js';
 import type { RememberedBy } from './memory/heal-memory.js';
 import type { StatusOf } from './look-after.js';
+import type { AskedConsolidation } from '../conversation/memory-workflow/memory-queue.js';
 
 export interface ActivityDependencies {
   readonly store: Store;
@@ -66,3 +66,8 @@ export interface Notice {
 
 /** May reject: it is tried again a few times, and its failure shows in the Temporal UI. */
 export type Notify = (notices: readonly Notice[], signal: AbortSignal) => Promise<void>;
+
+/** The `ask-memory` step: tells the workflow `memory:<scope>` what to consolidate, and starts it where it does not run. */
+
+/** Sent twice it is one request: it has an id. */
+export type AskMemory = (scope: string, request: AskedConsolidation) => Promise<void>;

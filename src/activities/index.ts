@@ -22,10 +22,9 @@ import type { CompactInput, Compacted, TruncateInput, Truncated, UncompactInput 
 import type { NotifyInput, RunToolInput, ToolFinished } from '../conversation/activity-io/tool-effects.js';
 import type { OpenedOrigin, OpenOriginInput, RewindInput, Rewound } from '../conversation/activity-io/lineage-effects.js';
 import type { Forgotten, Reviewed } from '../conversation/protocol/memory-contract.js';
-import { askMemory } from './memory/ask-memory.js';
 import { care, type CareInput } from './memory/care.js';
-import { compact, uncompact } from './context/compact.js';
-import { consolidate } from './memory/consolidate.js';
+import { compact, uncompact, truncate } from './context/compact.js';
+import { consolidate, askMemory } from './memory/consolidate.js';
 import { readHealed } from './context/context.js';
 import { forget, review, type ForgetInput, type ReviewInput } from './memory/decide-memory.js';
 import { toApplicationFailure } from './failures.js';
@@ -36,12 +35,10 @@ import { lookAfter, type LookAfterInput } from './look-after.js';
 import { modelStep } from './model-step/model-step.js';
 import { notifyOfWait } from './notify.js';
 import { openOrigin } from './lineage/open-origin.js';
-import { recall } from './store/recall.js';
 import { remember } from './memory/remember.js';
 import { rewind } from './lineage/rewind.js';
 import { runTool } from './tools/run-tool.js';
-import { storeStep } from './store/store-step.js';
-import { truncate } from './context/truncate.js';
+import { storeStep, recall } from './store-step.js';
 import type { ActivityDependencies } from './dependencies.js';
 
 export interface Activities {

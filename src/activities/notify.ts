@@ -2,7 +2,7 @@
 import { Context } from '@temporalio/activity';
 import type { NotifyInput } from '../conversation/activity-io/tool-effects.js';
 import { beginningOf } from '../records/text.js';
-import { askedArguments } from '../memory/asked-arguments.js';
+import { askedArguments } from '../memory/bodies.js';
 import type { ActivityDependencies, Notice } from './dependencies.js';
 import { keyOf } from './key.js';
 

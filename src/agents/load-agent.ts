@@ -10,7 +10,7 @@ import { dirname, join } from 'node:path';
 import type { z } from 'zod';
 import { ID_PATTERN } from '../conversation/protocol/contract.js';
 import { mcpConfigSchema, toServers, type McpServer } from '../tools/mcp/server-config.js';
-import { listIssues } from '../tools/schema-issues.js';
+import { listIssues } from '../tools/result-text.js';
 import { enterWorkspace, PathRefused, type Workspace } from '../tools/workspace.js';
 import { agentConfigSchema, type AgentConfig } from './agent-config.js';
 import { buildSystemPrompt, IDENTITY_FILES, type IdentityFiles } from './identity.js';

@@ -4,8 +4,7 @@ import { temporalConnection } from '../config.js';
 import { loadUserConfig } from '../extensions/user-config.js';
 import { EXIT } from './terminal/exit.js';
 import type { Output } from './terminal/output.js';
-import { asSentence } from './services/file-failures.js';
-import { checkMemoryFolder } from './services/memory-folder.js';
+import { checkMemoryFolder, asSentence } from './services/memory-folder.js';
 import { checkTemporal } from './services/temporal-connection.js';
 import type { WorkerReady } from './services/worker-process.js';
 

@@ -1,5 +1,11 @@
 /** What Temporal itself knows of a conversation, whether a worker is there or not. */
-import type { WorkflowExecutionDescription, WorkflowExecutionInfo } from '@temporalio/client';
+import {
+  type WorkflowExecutionDescription,
+  type WorkflowExecutionInfo,
+  Client,
+  WorkflowNotFoundError,
+  type ConnectionLike,
+} from '@temporalio/client';
 import { optionalTsToMs } from '@temporalio/common/lib/time.js';
 
 /** `ended`: by itself, after `close`. */
@@ -129,4 +135,17 @@ function toRunState(name: string): RunState {
 
 function textOrNull(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
+}
+
+/** How a workflow stands, for activities that have no conversation to ask. */
+export function createStatusOf(connection: ConnectionLike, namespace: string): (workflowId: string) => Promise<string> {
+  const client = new Client({ connection, namespace });
+  return async (workflowId) => {
+    try {
+      return (await client.workflow.getHandle(workflowId).describe()).status.name;
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) return 'NOT_FOUND';
+      throw error;
+    }
+  };
 }

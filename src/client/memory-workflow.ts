@@ -1,6 +1,8 @@
 /** Which workflow keeps a scope's memory, and with what it is started. */
-import { WorkflowNotFoundError, type Client } from '@temporalio/client';
-import { memoryWorkflowId } from '../conversation/protocol/memory-contract.js';
+import { WorkflowNotFoundError, Client, type ConnectionLike } from '@temporalio/client';
+import { memoryWorkflowId, MEMORY_WORKFLOW_TYPE } from '../conversation/protocol/memory-contract.js';
+import type { AskedConsolidation } from '../conversation/memory-workflow/memory-queue.js';
+import { consolidateSignal } from '../workflows/messages.js';
 
 /**
  * `memory:<scope>`; where that lives on another task queue, one for ours beside it: nobody may take work there any more, and a reset
@@ -35,5 +37,29 @@ export function memoryStart(scope: string, { id, taskQueue }: { readonly id: str
     memo: { scope },
     staticSummary: `long-term memory of ${scope}`,
     staticDetails: `The only writer of MEMORY.md and of what is remembered of \`${scope}\`. What it does now stands under Current Details.`,
+  };
+}
+
+/** How a worker reaches the memory workflow of a scope: a signal, with the start where it does not run. */
+
+interface MemoryPlace {
+  readonly connection: ConnectionLike;
+  readonly namespace: string;
+  readonly taskQueue: string;
+}
+
+export function createAskMemory({
+  connection,
+  namespace,
+  taskQueue,
+}: MemoryPlace): (scope: string, request: AskedConsolidation) => Promise<void> {
+  const client = new Client({ connection, namespace });
+  return async (scope, request) => {
+    const id = await memoryIdFor(client, scope, taskQueue);
+    await client.workflow.signalWithStart(MEMORY_WORKFLOW_TYPE, {
+      ...memoryStart(scope, { id, taskQueue }),
+      signal: consolidateSignal,
+      signalArgs: [request],
+    });
   };
 }

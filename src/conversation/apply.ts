@@ -11,13 +11,12 @@ import { receiveMessage, rejectInput, requestInterrupt, requestReset } from './i
 import { noteTold } from './views/attributes.js';
 import { answerInVain, requestCompaction, requestUndo } from './context/compaction.js';
 import { advanceControl, isHeld, queuedId, setBreakpoints, setMode, startStep } from './stepping/control.js';
-import { noteChildAsks } from './turn/delegation.js';
+import { noteChildAsks, lookAfterChildren } from './turn/delegation.js';
 import { EFFECTS } from './effect-table.js';
 import type { ConversationEvent, EventOf } from './event.js';
 import type { Effect } from './lifecycle.js';
 import { holdEvent } from './lineage/lineage.js';
-import { lookAfterChildren } from './turn/looking-after.js';
-import { editQueue } from './inbox/queue-editing.js';
+import { editQueue, withdraw } from './inbox/queue-editing.js';
 import { isRewinding, requestRewind } from './lineage/rewinding.js';
 import { endSession } from './context/session.js';
 import type { ConversationState } from './state.js';
@@ -25,7 +24,6 @@ import { acceptChildEnd, acceptDecision, passWaits } from './turn/tool-round.js'
 import { requestTruncation } from './context/truncation.js';
 import { beginTurn, endIfStopped, passTime, sendStop, stopTurn } from './turn/turn.js';
 import { acceptConsolidation, advanceWindow, endsWithNothing } from './context/window.js';
-import { withdraw } from './inbox/withdrawal.js';
 import { withoutRetry } from './state/retry.js';
 
 export function apply(before: ConversationState, event: ConversationEvent): ConversationState {

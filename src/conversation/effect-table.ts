@@ -3,11 +3,10 @@
  * A new effect is one entry here, one in `Effects` (lifecycle.ts), a function that makes its input and one that takes its result.
  */
 import { acceptCompacted, acceptUndone, failCompaction, failUndo, nextMove, startCompaction } from './context/compaction.js';
-import { payOnce } from './turn/costs.js';
-import { failChildStart, startChild } from './turn/delegation.js';
+import { payOnce } from './turn/budget.js';
+import { failChildStart, startChild, failLook } from './turn/delegation.js';
 import type { Completed, Effect, EffectName, EffectOf, Effects, Failed, Started } from './lifecycle.js';
 import { acceptOrigin, failOpening } from './lineage/lineage.js';
-import { failLook } from './turn/looking-after.js';
 import type { JsonValue } from '../records/message.js';
 import { acceptModelStep, failModelStep, payLateStep } from './turn/model-step.js';
 import { startNotifying } from './turn/notice.js';

@@ -16,7 +16,7 @@ import type { Model } from '../models/model.js';
 import type { Observer } from '../telemetry/observer.js';
 import { builtinTools } from '../tools/builtin/index.js';
 import { mcpConfigSchema, toServers, type McpServer } from '../tools/mcp/server-config.js';
-import { listIssues } from '../tools/schema-issues.js';
+import { listIssues } from '../tools/result-text.js';
 import type { Tool } from '../tools/tool.js';
 
 export type { Observed, Observer } from '../telemetry/observer.js';

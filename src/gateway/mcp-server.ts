@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js' with { 'resolution-mode': 'import' };
 import type { PerduraClient } from '../client.js';
 import { ID_PATTERN } from '../conversation/protocol/contract.js';
-import { transcriptOf } from './transcript.js';
+import { isBodyRef, shownText, type Entry } from '../records/message.js';
 
 const DEFAULT_WAIT_S = 45;
 const LONGEST_WAIT_S = 3_600;
@@ -199,4 +199,37 @@ function tellProgress({ _meta, sendNotification }: Calling): () => void {
 
 function json(value: object): { content: { type: 'text'; text: string }[] } {
   return { content: [{ type: 'text', text: JSON.stringify(value, null, 2) }] };
+}
+
+/** What was said in a conversation, as Markdown for another program. */
+
+/** Of one tool result or argument; the conversation has the whole. */
+const LONGEST = 4_000;
+
+function transcriptOf(entries: readonly Entry[]): string {
+  const parts: string[] = [];
+  for (const [at, entry] of entries.entries()) {
+    if (entry.turn !== entries[at - 1]?.turn) parts.push(`## ${entry.turn} · ${new Date(entry.ts * 1000).toISOString()}`);
+    parts.push(...partsOf(entry));
+  }
+  return parts.join('\n\n');
+}
+
+function partsOf({ message }: Entry): string[] {
+  switch (message.role) {
+    case 'user':
+      return [`**user**\n\n${shownText(message.text)}`];
+    case 'tool':
+      return [`**result of ${message.name}**, ${message.outcome}\n\n${beginning(shownText(message.text))}`];
+    case 'assistant':
+      return message.blocks.flatMap((block) => {
+        if (block.kind === 'text') return [`**assistant**\n\n${shownText(block.text)}`];
+        if (block.kind !== 'tool-call') return [];
+        return [`**calls ${block.name}** ${beginning(isBodyRef(block.input) ? block.input.preview : JSON.stringify(block.input))}`];
+      });
+  }
+}
+
+function beginning(text: string): string {
+  return text.length <= LONGEST ? text : `${text.slice(0, LONGEST).toWellFormed()}\n[${text.length - LONGEST} more characters]`;
 }

@@ -10,9 +10,8 @@ import type { ConversationKey, Store } from '../stores/store.js';
 import type { HistoryService } from './fetch-runs.js';
 import { createFold, WRITING } from './fold.js';
 import { readActivities } from './read-activities.js';
-import type { RememberedWrite } from './remembered.js';
 import { createEntryWriter } from './restore-entries.js';
-import { restoreMemory } from './restore-memory.js';
+import { restoreMemory, type RememberedWrite } from './restore-memory.js';
 
 export interface Healed {
   /** Runs of the conversation that history still has, and their events. */

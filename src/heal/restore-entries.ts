@@ -3,14 +3,13 @@ import pLimit from 'p-limit';
 import { userEntry } from '../conversation/activity-io/entries.js';
 import type { MessageContent, MessageToRecord } from '../conversation/activity-io/effects.js';
 import type { Beginning } from '../records/lives.js';
-import type { Entry, JsonValue } from '../records/message.js';
+import type { Entry, JsonValue, JsonObject } from '../records/message.js';
 import { bodiesOf, mediaToRefs, RESULT_INLINE, TEXT_INLINE, toBody } from '../memory/bodies.js';
 import { keepItems, speaksOfItems } from '../memory/channel/items-of-entries.js';
-import { processInput } from '../memory/process-input.js';
-import type { InputProcessor } from '../memory/processors.js';
+import { type InputProcessor, processInput } from '../memory/processors.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import type { Write } from './fold.js';
-import { healValues } from './shared-values.js';
+import type { AppContextRef, ToolFinished, ValuesRef } from '../conversation/activity-io/tool-effects.js';
 
 export interface RestoredEntries {
   /** Entries that history knows of, those that were missing, and those that are back. */
@@ -157,4 +156,33 @@ async function withTextStored(store: Store, key: ConversationKey, entry: Entry):
   const { message } = entry;
   if (message.role !== 'tool' || typeof message.text !== 'string') return entry;
   return { ...entry, message: { ...message, text: await toBody(store, key, message.text, RESULT_INLINE) } };
+}
+
+/** Values that tools share (seed 003, Context), put together again from what tools have changed. */
+
+interface ChangedValues {
+  readonly change: NonNullable<ToolFinished['contextChange']>;
+  /** As they were after it. */
+  readonly whole: AppContextRef | undefined;
+}
+
+/** Where one of the values that it stands on is lost, or the change was too long to travel, it stays lost. */
+async function healValues(store: Store, key: ConversationKey, { change, whole }: ChangedValues): Promise<void> {
+  const { values, on } = change;
+  if (values === undefined) return;
+  await store.bodies.put(key, JSON.stringify(values));
+  const before = await Promise.all([...(on ? [on] : []), ...(on?.changes ?? [])].map((at) => read(store, key, at)));
+  if (!whole || before.includes(undefined)) return;
+  // As tools see them, and then as this one leaves them: in that order, since a key that went and came again stands last.
+  const shared = withoutNulls(before.reduce<JsonObject>((all, one) => ({ ...all, ...one }), {}));
+  await store.bodies.put(key, JSON.stringify(withoutNulls({ ...shared, ...values })));
+}
+
+async function read(store: Store, key: ConversationKey, { ref, origin }: ValuesRef): Promise<JsonObject | undefined> {
+  const text = await store.bodies.get({ ...key, ...origin }, ref);
+  return text === undefined ? undefined : (JSON.parse(text) as JsonObject);
+}
+
+function withoutNulls(values: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null));
 }

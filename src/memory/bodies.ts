@@ -1,6 +1,15 @@
 /** Long texts travel by reference: to the store first, then as `{ ref, sha256, bytes, preview }` (design section 2). */
-import type { AssistantBlock, Body, ConversationMessage, Entry, JsonValue, Media, MediaSource } from '../records/message.js';
-import { mediaOf, sourcesIn } from '../records/media.js';
+import {
+  type AssistantBlock,
+  type Body,
+  type ConversationMessage,
+  type Entry,
+  type JsonValue,
+  type Media,
+  type MediaSource,
+  mediaOf,
+  sourcesIn,
+} from '../records/message.js';
 import { isBodyRef } from '../records/message.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 
@@ -127,4 +136,18 @@ async function changed(media: Media, change: (source: MediaSource) => Promise<re
     Object.entries(mediaOf(media)).map(async ([kind, list]) => [kind, (await Promise.all(list.map(change))).flat()] as const),
   );
   return Object.fromEntries(lists);
+}
+
+/** What a call that waits for a person would run with: it stands in the store, with the answer that asked for it. */
+
+/** Undefined where the store does not have it. */
+export async function askedArguments(
+  store: Store,
+  key: ConversationKey,
+  { callId, askedIn }: { readonly callId: string; readonly askedIn: number },
+): Promise<JsonValue | undefined> {
+  const [entry] = await store.entries.read(key, [askedIn]);
+  const blocks = entry?.message.role === 'assistant' ? entry.message.blocks : [];
+  const block = blocks.find((one) => one.kind === 'tool-call' && one.callId === callId);
+  return block?.kind === 'tool-call' ? inputOf(store, key, block) : undefined;
 }

@@ -1,7 +1,7 @@
 /** What a conversation has said as it stands now, and what rewinds have cut out of it. */
 import type { Entry } from '../records/message.js';
 import { slotsOf } from '../records/slots.js';
-import { turnId, turnNumber } from '../records/turn-id.js';
+import { turnId, turnNumber } from '../records/identity.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import { readEntries } from './past-life.js';
 import { currentLine, slotsIn, turnsOf } from './prefix.js';

@@ -1,7 +1,7 @@
 /** Everything that one life of a conversation has told, with long texts at hand: to be taken elsewhere, and to be put there. */
 import type { Entry } from '../records/message.js';
 import { slotsOf, withSlot, type SlotRange } from '../records/slots.js';
-import { turnId, turnNumber } from '../records/turn-id.js';
+import { turnId, turnNumber } from '../records/identity.js';
 import type { ConversationKey, EpisodeRecord, Store } from '../stores/store.js';
 import { episodicId, itemNumber } from '../records/memory/items.js';
 import { mediaToRefs, TEXT_INLINE, RESULT_INLINE, toBody, withBodies, withLongBlocksStored } from './bodies.js';

@@ -11,7 +11,7 @@
 import type { Cut } from '../records/lives.js';
 import type { Entry } from '../records/message.js';
 import { slotsOf, withSlot, type SlotRange } from '../records/slots.js';
-import { turnNumber } from '../records/turn-id.js';
+import { turnNumber } from '../records/identity.js';
 import type { EpisodeRecord } from '../stores/store.js';
 import { countMessages } from './consolidation/conversation-entries.js';
 import { byAge } from '../records/memory/items.js';

@@ -5,6 +5,8 @@
  * A processor is a function of the text and its context alone: no clock, no chance, no memory of its own. When the store has lost
  * a message it is rebuilt from history, and the processors run again: what they removed must be removed again.
  */
+import type { MessageToRecord } from '../conversation/activity-io/effects.js';
+import type { ConversationKey } from '../stores/store.js';
 
 export interface ProcessorContext {
   readonly conversation: string;
@@ -106,4 +108,14 @@ async function runOne<Context>({ name, order, process }: Processor<Context>, tex
 
 function byOrder(a: Processor<never>, b: Processor<never>): number {
   return a.order - b.order || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
+}
+
+/** A person's text as it is remembered; the same again when it is rebuilt from history. Throws ProcessorFailed. */
+export async function processInput(
+  processors: readonly InputProcessor[] = [],
+  { conversation, scope }: ConversationKey,
+  { text, session, turn }: Pick<MessageToRecord, 'text' | 'session' | 'turn'>,
+): Promise<string> {
+  if (processors.length === 0) return text;
+  return (await runProcessors(processors, text, { conversation, scope, session, turn })).toWellFormed();
 }

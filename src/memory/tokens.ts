@@ -3,8 +3,7 @@
  * the driver: what the provider reports decides.
  */
 import { citationTokens, isKept, newFrom } from '../conversation/context/citing.js';
-import { sourcesIn, type MediaKind } from '../records/media.js';
-import { isBodyRef, type AssistantBlock, type Body, type ConversationMessage } from '../records/message.js';
+import { isBodyRef, type AssistantBlock, type Body, type ConversationMessage, sourcesIn, type MediaKind } from '../records/message.js';
 import { estimateTokens } from '../records/token-usage.js';
 
 /**

@@ -1,7 +1,7 @@
 /** What becomes of the events of a stream. Each provider has its own way of putting an answer together; this is what they share. */
 import type { AssistantBlock, ModelStop } from '../records/message.js';
 import type { ModelResponse, ModelUsage } from './model.js';
-import { brokenStream } from './unread-call.js';
+import { brokenStream } from './tool-input.js';
 import { toWellFormed } from './well-formed.js';
 
 export interface Answer<Event> {

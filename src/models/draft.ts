@@ -1,8 +1,7 @@
 /** An answer that arrives in pieces without borders: a block ends where one of another kind begins. */
 import type { AssistantBlock, JsonValue } from '../records/message.js';
 import type { ModelDelta } from './model.js';
-import { createTeller } from './teller.js';
-import { readCall } from './unread-call.js';
+import { readCall } from './tool-input.js';
 import { toWellFormed } from './well-formed.js';
 
 export interface Draft {
@@ -84,4 +83,26 @@ export function createDraft(provider: string, onDelta: (delta: ModelDelta) => vo
     ended: () => items.slice(0, -1).flatMap((item) => toBlocks(item, false)),
     hasCalls: () => items.some((item) => item.kind === 'call'),
   };
+}
+
+/** Passes pieces of an answer on. They may end between the halves of a surrogate pair: the first half waits for the second. */
+interface Teller {
+  (kind: 'text' | 'thinking', piece: string): void;
+  /** The block has ended: a half that still waits will never be whole. */
+  flush(): void;
+}
+
+export function createTeller(onDelta: (delta: ModelDelta) => void): Teller {
+  let held = '';
+  const tell = (kind: 'text' | 'thinking', piece: string): void => {
+    const text = held + piece;
+    held = /[\uD800-\uDBFF]$/.exec(text)?.[0] ?? '';
+    const ready = toWellFormed(text.slice(0, text.length - held.length));
+    if (ready !== '') onDelta({ kind, text: ready });
+  };
+  return Object.assign(tell, {
+    flush: () => {
+      held = '';
+    },
+  });
 }

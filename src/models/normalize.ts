@@ -23,8 +23,10 @@ import {
   type MediaSource,
   type ToolResultMessage,
   type UserMessage,
+  MEDIA_KINDS,
+  mapMedia,
+  sourcesIn,
 } from '../records/message.js';
-import { MEDIA_KINDS, mapMedia, sourcesIn } from '../records/media.js';
 import { isWellFormed, isWellFormedJson, toWellFormedBody, toWellFormedJson } from './well-formed.js';
 
 export interface NormalizeOptions {

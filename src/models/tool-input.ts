@@ -1,6 +1,7 @@
 /** A tool's input as a model wrote it: a stranger's JSON. What comes out is an object, shallow enough to store, without keys that reach prototypes. */
-import { isBodyRef, shownText, type BodyRef, type JsonObject, type JsonValue } from '../records/message.js';
+import { isBodyRef, shownText, type BodyRef, type JsonObject, type JsonValue, type AssistantBlock } from '../records/message.js';
 import { toWellFormedJson } from './well-formed.js';
+import { ModelFailure } from './model.js';
 
 /** Deeper JSON parses, but cannot be written again: it would break the payload, the store and the trace. */
 export const MAX_DEPTH = 64;
@@ -36,4 +37,26 @@ function withoutPrototypeKeys(value: JsonValue): JsonValue {
   if (Array.isArray(value)) return value.map(withoutPrototypeKeys);
   const entries = Object.entries(value).filter(([key]) => !PROTOTYPE_KEYS.includes(key));
   return Object.fromEntries(entries.map(([key, inner]) => [key, withoutPrototypeKeys(inner)]));
+}
+
+/** A tool call whose input waits for the stop reason before it is read: cut off, its JSON may look whole and mean something else. */
+export interface UnreadCall {
+  readonly kind: 'unread-call';
+  readonly callId: string;
+  readonly name: string;
+  readonly json: string;
+  /** Where the input came as a value and not as JSON text. */
+  readonly input: JsonValue;
+}
+
+export function readCall({ callId, name, json, input }: UnreadCall): AssistantBlock {
+  try {
+    return { kind: 'tool-call', callId, name, input: json.trim() === '' ? toToolInput(input) : parseToolInput(json) };
+  } catch (error) {
+    throw brokenStream(`the input of ${name} is not whole JSON`, error);
+  }
+}
+
+export function brokenStream(what: string, cause?: unknown): ModelFailure {
+  return new ModelFailure('broken-stream', what, { cause });
 }

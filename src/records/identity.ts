@@ -27,3 +27,12 @@ export interface ParentLink {
   /** Whose items it sees and adds to, or sees as they were at this time (epoch milliseconds). Absent: it has its own alone. */
   readonly memory?: { readonly session: number; readonly until: number | null };
 }
+
+/** `turn_0007` (seed 000, section 20). */
+export function turnId(number: number): string {
+  return `turn_${String(number).padStart(4, '0')}`;
+}
+
+export function turnNumber(id: string): number {
+  return Number(/^turn_(\d{4,})$/.exec(id)?.[1] ?? 0);
+}

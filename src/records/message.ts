@@ -124,3 +124,46 @@ export function isBodyRef(value: unknown): value is BodyRef {
 export function shownText(body: Body): string {
   return typeof body === 'string' ? body : `${body.preview}… (${body.bytes} bytes in all: ${body.ref})`;
 }
+
+/** What a person reads of what a model said: its texts, one after the other. */
+export interface Answer {
+  readonly text: string;
+  /** Where the whole of it lies, when `text` is only its beginning. */
+  readonly textRef?: BodyRef;
+}
+
+/** Undefined when nothing was said. */
+export function answerIn(blocks: readonly AssistantBlock[]): Answer | undefined {
+  const texts = blocks.flatMap((block) => (block.kind === 'text' ? [block.text] : []));
+  if (texts.length === 0) return undefined;
+  const text = texts.map((part) => (typeof part === 'string' ? part : `${part.preview}…`)).join('\n\n');
+  const textRef = texts.find(isBodyRef);
+  return textRef ? { text, textRef } : { text };
+}
+
+/** What comes with a person's text: pictures, sound, video. A list that is empty is none, and stays absent where it is stored. */
+export type MediaKind = keyof Media;
+
+export const MEDIA_KINDS: readonly MediaKind[] = ['images', 'audio', 'video'];
+
+/** Each list that has something in it, in one order; other fields of what carries them are left out. */
+export function mediaOf(carrier: Media): Media {
+  return mapMedia(carrier, (list) => list);
+}
+
+export function mapMedia(carrier: Media, change: (list: readonly MediaSource[], kind: MediaKind) => readonly MediaSource[]): Media {
+  const lists = MEDIA_KINDS.flatMap((kind) => {
+    const list = carrier[kind] ?? [];
+    return list.length === 0 ? [] : [[kind, change(list, kind)] as const];
+  });
+  return Object.fromEntries(lists);
+}
+
+export function sourcesIn(carrier: Media): { readonly kind: MediaKind; readonly source: MediaSource }[] {
+  return MEDIA_KINDS.flatMap((kind) => (carrier[kind] ?? []).map((source) => ({ kind, source })));
+}
+
+/** As they travel: what is elsewhere has none. */
+export function mediaBytes(carrier: Media): number {
+  return sourcesIn(carrier).reduce((sum, { source }) => sum + ('base64' in source ? source.base64.length : 0), 0);
+}

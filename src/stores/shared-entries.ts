@@ -8,7 +8,8 @@
  */
 import type { Beginning } from '../records/lives.js';
 import type { Entry } from '../records/message.js';
-import type { Bodies, ConversationKey, Entries, Lives } from './store.js';
+import type { Bodies, ConversationKey, Entries, Lives, WriteBatch } from './store.js';
+import { withSlot, type SlotRange } from '../records/slots.js';
 
 /** Beginnings never change; so many are remembered. */
 const MOST_KNOWN = 256;
@@ -107,4 +108,21 @@ function within(ranges: readonly (readonly [first: number, last: number])[]): (s
     }
     return false;
   };
+}
+
+/** What a batch of writes attempts, as the end of the sentence "cannot … of conv_8". */
+export function describeBatch({ record = [], fence = [], append = [], publish = [], reserve }: WriteBatch): string {
+  const parts = [
+    ...(record.length > 0 ? [`record ${record.length} messages from slot ${record[0]?.slot}`] : []),
+    ...(fence.length > 0 ? [`fence ${fence.length} effects`] : []),
+    ...(append.length > 0 ? [`append ${append.length} entries from slot ${append[0]?.slot}`] : []),
+    ...(publish.length > 0 ? [`publish ${publish.length} live events`] : []),
+    ...(reserve ? [`reserve effect ${reserve.claim.id}`] : []),
+  ];
+  return parts.length === 0 ? 'write nothing' : parts.join(', ');
+}
+
+/** Slots as a set: ascending, those beside each other in one range. */
+export function toRanges(slots: Iterable<number>): SlotRange[] {
+  return [...[...slots].sort((a, b) => a - b).reduce<readonly SlotRange[]>(withSlot, [])];
 }

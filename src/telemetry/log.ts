@@ -7,6 +7,7 @@ import pc from 'picocolors';
 import pino from 'pino';
 import type { LogLevel } from '../config.js';
 import { REDACTED, type Redactor } from './redact.js';
+import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 
 export interface LogOptions {
   readonly level: LogLevel;
@@ -74,4 +75,26 @@ function stackOf(error: unknown): string {
 /** All but line ends and the colors that are ours. */
 function withoutControls(text: string): string {
   return text.replace(/\x1b(?!\[\d+m)|[\x00-\x09\x0b-\x1a\x1c-\x1f\x7f-\x9f]/g, ' ');
+}
+
+/** Every line that an activity logs says of which conversation and turn it is. */
+export const sayTurn: ActivityInterceptorsFactory = ({ info }) => {
+  let turn: string | undefined;
+  return {
+    inbound: {
+      execute(input, next) {
+        turn = turnOf(input.args[0]);
+        return next(input);
+      },
+    },
+    outbound: {
+      getLogAttributes: (attributes, next) => next({ ...attributes, conversation: info.workflowExecution?.workflowId, turn }),
+    },
+  };
+};
+
+/** A store step has no turn of its own: it writes messages of turns. */
+function turnOf(input: unknown): string | undefined {
+  const { turn, write } = (input ?? {}) as { readonly turn?: string; readonly write?: { readonly messages?: readonly { turn: string }[] } };
+  return turn ?? write?.messages?.[0]?.turn;
 }

@@ -9,6 +9,8 @@ import { metricMeter, type Info } from '@temporalio/activity';
 import type { Usage, ToolOutcome } from '../records/message.js';
 import { isTransient, LONG_WAIT_MS } from '../records/failure-kinds.js';
 import { ModelFailure } from '../models/model.js';
+import type { ModelHook } from '../models/hooks.js';
+import { costUsd } from '../models/registry.js';
 
 function count(name: string, description: string, value: number, labels: Readonly<Record<string, string>> = {}): void {
   if (value > 0) metricMeter.createCounter(name, undefined, description).add(value, labels);
@@ -47,3 +49,9 @@ export function countHeal({ restored, complete }: { readonly restored: number; r
   count('perdura_heals_total', 'Times that traces were rebuilt from history', 1, { complete: String(complete) });
   count('perdura_healed_entries_total', 'Entries that came back from history', restored);
 }
+
+/** Token usage tracking, a hook as any other (seed 000, phase D): the provider's own numbers, counted per model. */
+export const usageTracking: ModelHook = {
+  name: 'token-usage-tracking',
+  afterInvoke: (_messages, { usage }, { model }) => countAnswer(model, { ...usage, costUsd: costUsd(model, usage) }),
+};

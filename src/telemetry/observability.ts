@@ -7,7 +7,6 @@ import type { ConversationEvent } from '../conversation/event.js';
 import { notificationsOf } from '../conversation/views/observation.js';
 import type { ModelHook } from '../models/hooks.js';
 import { createDelivery } from './delivery.js';
-import { createTold } from './told.js';
 import { createLog } from './log.js';
 import { createRedactor } from './redact.js';
 import type { Observed, Observer } from './observer.js';
@@ -164,4 +163,37 @@ function countLost(observer: string): (count: number) => void {
     Runtime.instance()
       .metricMeter.createCounter('perdura_observer_events_lost_total', undefined, 'Events that an observer or the audit file did not take')
       .add(count, { observer });
+}
+
+/** What was told of late, so that a workflow task that is done again on this worker tells nothing twice. */
+
+interface Told {
+  /** False for a mark that this run has told already. */
+  isNew(runId: string, mark: string): boolean;
+}
+
+/** Of one run: more than a workflow task tells. */
+const MARKS = 256;
+const RUNS = 1_000;
+
+export function createTold(): Told {
+  const runs = new Map<string, Set<string>>();
+  return {
+    isNew(runId, mark) {
+      const marks = runs.get(runId) ?? new Set<string>();
+      // Last in the map: told of latest.
+      runs.delete(runId);
+      runs.set(runId, marks);
+      if (runs.size > RUNS) dropFirst(runs);
+      if (marks.has(mark)) return false;
+      marks.add(mark);
+      if (marks.size > MARKS) dropFirst(marks);
+      return true;
+    },
+  };
+}
+
+function dropFirst(of: Map<string, unknown> | Set<string>): void {
+  const [first] = of.keys();
+  if (first !== undefined) of.delete(first);
 }

@@ -7,9 +7,7 @@
  */
 import { z } from 'zod';
 import type { JsonObject, JsonValue, ToolResultMessage } from '../records/message.js';
-import { contextSchema, filesSchema, taskSchema } from './beside-the-text.js';
-import { boundText, errorText, toText } from './result-text.js';
-import { listIssues } from './schema-issues.js';
+import { boundText, errorText, toText, listIssues } from './result-text.js';
 import type { Tool, ToolDefinition, ToolPolicy, ToolResult } from './tool.js';
 
 export const TOOL_NAME_PATTERN = /^[a-zA-Z0-9_-]{1,64}$/;
@@ -157,3 +155,22 @@ function withBeside(
     ...(files.data && { files: JSON.parse(JSON.stringify(files.data)) as ToolResultMessage['files'] }),
   };
 }
+
+/** What a tool's result may tell besides its text. Checked, since it goes into a conversation's state and into its memory. */
+
+/** Half characters would be refused by stores and providers. */
+const words = z.string().overwrite((text) => text.toWellFormed());
+
+export const taskSchema = z.object({
+  goal: words.max(500),
+  openTasks: z.array(words.min(1).max(200)).max(20),
+});
+
+/** Of what an application shares with its tools: what JSON can say, and not too much of it. */
+const CONTEXT_BYTES = 16 * 1024;
+const contextSchema = z
+  .record(z.string().max(200), z.json())
+  .refine((value) => JSON.stringify(value).length <= CONTEXT_BYTES, `more than ${CONTEXT_BYTES} characters of JSON`);
+
+const paths = z.array(words.min(1).max(1000)).max(200).optional();
+const filesSchema = z.object({ read: paths, edited: paths, written: paths });

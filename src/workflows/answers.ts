@@ -2,7 +2,7 @@
  * The texts of the last turns of this run, for the handlers that wait for them. Not state: they are in history already, and
  * a replay gathers them again. After a hand-over they are read from the store.
  */
-import { answerIn, type Answer } from '../records/answer.js';
+import { answerIn, type Answer } from '../records/message.js';
 import type { ConversationEvent } from '../conversation/event.js';
 
 export interface Answers {

@@ -24,6 +24,7 @@ import {
   setDefaultUpdateHandler,
   upsertMemo,
   workflowInfo,
+  proxySinks,
 } from '@temporalio/workflow';
 import { apply } from '../conversation/apply.js';
 import { CHILD_PATTERN } from '../conversation/protocol/people-input.js';
@@ -33,7 +34,7 @@ import type { ConversationEvent } from '../conversation/event.js';
 import { readStart } from '../conversation/protocol/input.js';
 import { withOrigin } from '../conversation/lineage/lineage.js';
 import { nextStep } from '../conversation/next-step.js';
-import { changeOf, createMarks, summaryOf } from '../conversation/views/observation.js';
+import { changeOf, createMarks, summaryOf, type ConversationListener } from '../conversation/views/observation.js';
 import { createReducerRegistry, type Reducers } from '../conversation/inbox/reducers.js';
 import { LATEST_RULES } from '../conversation/rules.js';
 import { openConversation, type ConversationState } from '../conversation/state.js';
@@ -42,7 +43,6 @@ import { createBell } from './bell.js';
 import { now } from './clock.js';
 import { handleMessages } from './handlers.js';
 import { FAILURES } from './messages.js';
-import { observer } from './observe.js';
 import { createPerformer } from './perform.js';
 
 /** State that a continue-as-new may carry; the server terminates the workflow at 2 MiB. */
@@ -188,3 +188,12 @@ function handOverReason(state: ConversationState, updates: number): string | und
             : undefined;
   return reason !== undefined && JSON.stringify(state).length <= LARGEST_STATE ? reason : undefined;
 }
+
+/**
+ * What happens to a conversation, told to the worker: for observers, and for replays that rebuild what a store has lost. One way:
+ * nothing comes back, and on replay the worker decides whether to listen.
+ */
+
+type ConversationSinks = { readonly conversation: ConversationListener };
+
+const { conversation: observer } = proxySinks<ConversationSinks>();

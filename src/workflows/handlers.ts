@@ -14,15 +14,14 @@ import type { Recalled } from '../conversation/activity-io/effects.js';
 import { readMessage, readOptionalText, readTitle, readTurnRequest, type Said } from '../conversation/protocol/input.js';
 import { readConsolidationNews } from '../conversation/protocol/memory-input.js';
 import type { ConversationState } from '../conversation/state.js';
-import { turnId } from '../records/turn-id.js';
+import { turnId } from '../records/identity.js';
 import type { EndedTurn } from '../conversation/state/turn-state.js';
 import { contextOf, endedTurn, isTurnOpen, promiseOf, queueOf, resultOf, statusOf } from '../conversation/views/view.js';
 import { heal, recall } from './activities.js';
 import type { Answers } from './answers.js';
 import { handleLineage } from './lineage-handlers.js';
 import { now } from './clock.js';
-import type { Handling } from './handling.js';
-import { accepted, askAgain, refuseWhenClosing } from './refusals.js';
+import { type Handling, accepted, askAgain, refuseWhenClosing } from './handling.js';
 import { handleStepping } from './stepping.js';
 import { handlePeople, messageReceived } from './people.js';
 import {

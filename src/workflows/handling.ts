@@ -3,6 +3,9 @@ import type { ConversationEvent } from '../conversation/event.js';
 import type { Said } from '../conversation/protocol/input.js';
 import type { ConversationState } from '../conversation/state.js';
 import type { Bell } from './bell.js';
+import { ApplicationFailure } from '@temporalio/workflow';
+import type { Checked } from '../conversation/protocol/fields.js';
+import { FAILURES } from './messages.js';
 
 export interface Handling {
   readonly state: () => ConversationState;
@@ -16,4 +19,19 @@ export interface Handling {
   readonly accept: (said: Said, id: string) => void;
   /** A signal cannot be refused: it is told in the status. */
   readonly reject: (name: string, reason: string) => void;
+}
+
+/** How handlers refuse: by a failure that names what is wrong. */
+export function accepted<T>(checked: Checked<T>): T {
+  if (checked.ok) return checked.value;
+  throw ApplicationFailure.nonRetryable(checked.reason, FAILURES.invalidMessage);
+}
+
+export function refuseWhenClosing(state: ConversationState): void {
+  if (state.closing === 'no') return;
+  throw ApplicationFailure.nonRetryable('the conversation is closing and takes no new messages; start another', FAILURES.closing);
+}
+
+export function askAgain(why: string): ApplicationFailure {
+  return ApplicationFailure.create({ message: `${why}; ask again with the same id`, type: FAILURES.continues });
 }

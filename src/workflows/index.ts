@@ -1,5 +1,5 @@
 /** Entry of the workflow bundle, and what an entry of one's own is made of (`perdura/workflows`). */
 export { conversation, createConversation } from './conversation.js';
 export { memory } from './memory.js';
-export { memoryCare } from './memory-care.js';
+export { memoryCare } from './memory.js';
 export type { AppChunk, AppEvent, ChunkOperation, NewChunk, Reducer, Reducers, ReducerView } from '../conversation/inbox/reducers.js';

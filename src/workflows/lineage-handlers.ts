@@ -5,9 +5,8 @@ import { readRewind } from '../conversation/protocol/input.js';
 import { rewindOutcome } from '../conversation/lineage/rewinding.js';
 import type { ConversationState } from '../conversation/state.js';
 import { now } from './clock.js';
-import type { Handling } from './handling.js';
+import { type Handling, accepted, askAgain, refuseWhenClosing } from './handling.js';
 import { FAILURES, openedUpdate, rewindUpdate } from './messages.js';
-import { accepted, askAgain, refuseWhenClosing } from './refusals.js';
 
 export function handleLineage({ state, dispatch, bell, isHandingOver, counted }: Omit<Handling, 'accept' | 'reject'>): void {
   setHandler(

@@ -17,13 +17,21 @@ import {
   setDefaultSignalHandler,
   setHandler,
   workflowInfo,
+  log,
 } from '@temporalio/workflow';
 import { ID_PATTERN } from '../conversation/protocol/contract.js';
 import type { Consolidation } from '../conversation/protocol/contract.js';
 import type { Consolidated, RememberInput } from '../conversation/activity-io/memory-effects.js';
 import type { Checked } from '../conversation/protocol/fields.js';
 import { readCare, readConsolidationRequest, readForget, readMemoryStart, readReview } from '../conversation/protocol/memory-input.js';
-import { memoryWorkflowId, type Cared, type Forgotten, type MemoryStart, type Reviewed } from '../conversation/protocol/memory-contract.js';
+import {
+  memoryWorkflowId,
+  type Cared,
+  type Forgotten,
+  type MemoryStart,
+  type Reviewed,
+  type CareRequest,
+} from '../conversation/protocol/memory-contract.js';
 import {
   addRequest,
   emptyQueue,
@@ -43,7 +51,7 @@ import type { Usage } from '../records/message.js';
 import { createBell } from './bell.js';
 import { now } from './clock.js';
 import { failureOf } from './failure.js';
-import { memoryActivities } from './memory-activities.js';
+import { memoryActivities } from './activities.js';
 import {
   careSignal,
   careUpdate,
@@ -229,4 +237,16 @@ function createTurnstile(): <T>(work: () => Promise<T>) => Promise<T> {
 function accepted<T>(checked: Checked<T>): T {
   if (checked.ok) return checked.value;
   throw ApplicationFailure.nonRetryable(checked.reason, FAILURES.invalidMessage);
+}
+
+/** What a schedule starts (`perdura memory schedule`): it asks the scope's one writer to take care of its memory. */
+
+/** `memory` is the workflow id of that writer. */
+export async function memoryCare({ scope, memory, agent }: MemoryStart & CareRequest & { readonly memory: string }): Promise<void> {
+  try {
+    await getExternalWorkflowHandle(memory).signal(careSignal, agent === undefined ? {} : { agent });
+  } catch {
+    // Nothing was ever consolidated there: nothing to take care of.
+    log.info('there is no memory to take care of', { scope });
+  }
 }

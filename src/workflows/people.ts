@@ -8,9 +8,9 @@ import { readMessage, type Said } from '../conversation/protocol/input.js';
 import { readBudget, readChildNews, readDecision, readWithdrawal } from '../conversation/protocol/people-input.js';
 import { queuedCount } from '../conversation/inbox/spill.js';
 import { approvalsOf, refuseDecision } from '../conversation/turn/waiting.js';
-import { refuseWithdrawal } from '../conversation/inbox/withdrawal.js';
+import { refuseWithdrawal } from '../conversation/inbox/queue-editing.js';
 import { now } from './clock.js';
-import type { Handling } from './handling.js';
+import { type Handling, accepted, refuseWhenClosing } from './handling.js';
 import {
   approvalsQuery,
   childSignal,
@@ -21,7 +21,6 @@ import {
   raiseBudgetUpdate,
   withdrawUpdate,
 } from './messages.js';
-import { accepted, refuseWhenClosing } from './refusals.js';
 import type { Decided } from '../conversation/protocol/people.js';
 
 export function handlePeople({

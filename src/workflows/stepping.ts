@@ -9,7 +9,7 @@ import { refuseEdit } from '../conversation/inbox/queue-editing.js';
 import { queuedCount } from '../conversation/inbox/spill.js';
 import { controlOf, controlViewOf, queueOf } from '../conversation/views/view.js';
 import { now } from './clock.js';
-import type { Handling } from './handling.js';
+import { type Handling, accepted, askAgain, refuseWhenClosing } from './handling.js';
 import {
   controlQuery,
   dispatchUpdate,
@@ -20,7 +20,6 @@ import {
   setModeUpdate,
   stepUpdate,
 } from './messages.js';
-import { accepted, askAgain, refuseWhenClosing } from './refusals.js';
 import type { ControlStatus, StepResult } from '../conversation/protocol/stepping.js';
 
 export function handleStepping({ state, dispatch, bell, isHandingOver, counted, reject }: Omit<Handling, 'accept'>): void {

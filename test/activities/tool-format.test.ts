@@ -1,4 +1,4 @@
-import { withToolsOf } from '../../src/activities/model-step/tool-format.js';
+import { withToolsOf } from '../../src/activities/model-step/call-model.js';
 import type { Model, ModelRequest } from '../../src/models/model.js';
 
 const tools = [{ name: 'look', description: 'Looks.', inputSchema: { type: 'object', properties: {} } }];

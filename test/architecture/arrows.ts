@@ -102,7 +102,7 @@ export const ARROWS: readonly Row[] = [
     may: [
       ...['records/', 'conversation/', 'config.ts', 'version.ts', 'stores/', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/'],
       ...['activities/', 'heal/', 'workflow-bundle-options.ts', ...EXTENSIONS],
-      ...['client/ask-memory.ts', 'client/status-of.ts', 'client/registered-attributes.ts'],
+      ...['client/memory-workflow.ts', 'client/describe.ts', 'client/registered-attributes.ts'],
     ],
   },
   {

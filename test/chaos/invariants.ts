@@ -7,7 +7,7 @@
  */
 import type { TurnResult } from '../../src/conversation/protocol/contract.js';
 import type { Entry } from '../../src/records/message.js';
-import { turnNumber } from '../../src/records/turn-id.js';
+import { turnNumber } from '../../src/records/identity.js';
 import { toTraces } from '../../src/memory/traces.js';
 
 export interface Acknowledged {

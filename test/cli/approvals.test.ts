@@ -1,7 +1,7 @@
 /** What a person sees before deciding, and which call they mean. */
-import { textOfDrawn } from '../../src/cli/terminal/drawn.js';
-import { parseAmount, parseTokens } from '../../src/cli/args/amount.js';
-import { pickApproval } from '../../src/cli/args/pick-approval.js';
+import { textOfDrawn } from '../../src/cli/terminal/terminal-text.js';
+import { parseAmount, parseTokens } from '../../src/cli/args/values.js';
+import { pickApproval } from '../../src/cli/args/find-conversation.js';
 import { renderApproval, renderApprovals, shownArguments } from '../../src/cli/views/approvals.js';
 import type { Pending } from '../../src/client.js';
 import { measure } from './commands/measure.js';

@@ -4,9 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ChatSession } from '../../src/cli/chat/chat-session.js';
-import { patiently } from '../../src/cli/chat/patiently.js';
-import { asSentence } from '../../src/cli/services/file-failures.js';
-import { checkMemoryFolder } from '../../src/cli/services/memory-folder.js';
+import { patiently } from '../../src/cli/session/patiently.js';
+import { checkMemoryFolder, asSentence } from '../../src/cli/services/memory-folder.js';
 import { openNamespace } from '../../src/cli/services/temporal-connection.js';
 
 describe('a folder that cannot be written', () => {

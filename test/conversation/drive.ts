@@ -16,8 +16,7 @@ import type {
 import type { ConversationEvent } from '../../src/conversation/event.js';
 import type { Effect, EffectName, EffectOf, Effects } from '../../src/conversation/lifecycle.js';
 import type { AskMemoryInput, Evicted, EvictInput } from '../../src/conversation/activity-io/memory-effects.js';
-import type { AssistantBlock } from '../../src/records/message.js';
-import { mediaBytes } from '../../src/records/media.js';
+import { type AssistantBlock, mediaBytes } from '../../src/records/message.js';
 import { nextStep, type Step } from '../../src/conversation/next-step.js';
 import { LATEST_RULES } from '../../src/conversation/rules.js';
 import { openConversation, type ConversationState } from '../../src/conversation/state.js';

@@ -21,7 +21,7 @@ import type { Effect, EffectOf } from '../../src/conversation/lifecycle.js';
 import { withOrigin } from '../../src/conversation/lineage/lineage.js';
 import type { JsonValue } from '../../src/records/message.js';
 import { nextStep, type Step } from '../../src/conversation/next-step.js';
-import { owesNothingToStore } from '../../src/conversation/outbox/outbox.js';
+import { owesNothingToStore } from '../../src/conversation/state/queue-state.js';
 import { slotsOf, toRanges } from '../../src/records/slots.js';
 import type { ConversationState } from '../../src/conversation/state.js';
 import type { ToolFinished, ToolPlan } from '../../src/conversation/activity-io/tool-effects.js';

@@ -14,7 +14,7 @@ import type { Resumption } from '../../src/conversation/activity-io/lineage-effe
 import type { Entry, Usage } from '../../src/records/message.js';
 import type { SlotRange } from '../../src/records/slots.js';
 import type { RunToolInput, ToolFinished } from '../../src/conversation/activity-io/tool-effects.js';
-import { turnId } from '../../src/records/turn-id.js';
+import { turnId } from '../../src/records/identity.js';
 import type { Activity } from '../../src/heal/read-activities.js';
 
 export const identity = { life: 'l1', agent: 'default', scope: 'default' };

@@ -10,7 +10,7 @@ import { Redis } from 'ioredis';
 import { z } from 'zod';
 import { slotsOf } from '../../src/records/slots.js';
 import { heal } from '../../src/heal/heal.js';
-import { createRememberedBy } from '../../src/heal/remembered.js';
+import { createRememberedBy } from '../../src/heal/restore-memory.js';
 import { createFileStore } from '../../src/stores/file/index.js';
 import { createRedisStore } from '../../src/stores/redis/index.js';
 import { bodiesOf } from '../../src/memory/bodies.js';

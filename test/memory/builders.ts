@@ -9,7 +9,7 @@ import type {
   ToolResultMessage,
   UserMessage,
 } from '../../src/records/message.js';
-import { turnId } from '../../src/records/turn-id.js';
+import { turnId } from '../../src/records/identity.js';
 
 export function user(text: string): UserMessage {
   return { role: 'user', text };

@@ -1,12 +1,12 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { turnId } from '../../src/records/turn-id.js';
+import { turnId } from '../../src/records/identity.js';
 import { memoryBundle } from '../../src/memory/compaction/snapshot.js';
 import { summarize, type Ask } from '../../src/memory/compaction/summary.js';
 import { compactionWindow } from '../../src/memory/compaction/window.js';
 import { episodicId } from '../../src/records/memory/items.js';
-import { retrieve } from '../../src/memory/retrieval.js';
+import { retrieve } from '../../src/memory/facts.js';
 import { toTraces } from '../../src/memory/traces.js';
 import { createFileStore } from '../../src/stores/file/index.js';
 import { conversationDir } from '../../src/stores/file/paths.js';

@@ -1,6 +1,5 @@
 import * as fc from 'fast-check';
-import { checkResult, MAX_HISTORY_ENTRY, MAX_MEMORY_BYTES } from '../../src/memory/consolidation/check-result.js';
-import { consolidate, tendMemory } from '../../src/memory/consolidation/consolidate.js';
+import { consolidate, tendMemory, checkResult, MAX_HISTORY_ENTRY, MAX_MEMORY_BYTES } from '../../src/memory/consolidation/consolidate.js';
 import { MAX_ANSWER_BYTES, parseResponse } from '../../src/memory/consolidation/parse-response.js';
 import { carePrompt, consolidationPrompt, repairPrompt, type ConsolidationRequest } from '../../src/memory/consolidation/prompt.js';
 import type { Ask } from '../../src/memory/compaction/summary.js';

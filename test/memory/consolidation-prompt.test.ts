@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { utf8Length } from '../../src/records/text.js';
 import { countMessages, toConversationEntries, type ConversationEntry } from '../../src/memory/consolidation/conversation-entries.js';
-import { boundedMessages, messageText } from '../../src/memory/consolidation/message-lines.js';
+import { boundedMessages, messageText, rawFallback, RECAP_BYTES, recapOf } from '../../src/memory/consolidation/message-lines.js';
 import {
   carePrompt,
   careJsonSchema,
@@ -10,8 +10,6 @@ import {
   MAX_MEMORY_SIZE,
   repairPrompt,
 } from '../../src/memory/consolidation/prompt.js';
-import { rawFallback } from '../../src/memory/consolidation/raw-fallback.js';
-import { RECAP_BYTES, recapOf } from '../../src/memory/consolidation/recap.js';
 import { answer, calls, chat, conversation, result, user } from './builders.js';
 
 const at = (second: number) => new Date((1738100000 + second) * 1000).toISOString();

@@ -1,7 +1,7 @@
 /** A conversation up to one of its turns, with compactions, resets and rewinds behind it. */
 import type { Cut } from '../../src/records/lives.js';
 import type { Entry } from '../../src/records/message.js';
-import { turnId } from '../../src/records/turn-id.js';
+import { turnId } from '../../src/records/identity.js';
 import { currentLine, episodesInSight, prefixOf, rangesOf, type Past } from '../../src/memory/prefix.js';
 import type { EpisodeRecord } from '../../src/stores/store.js';
 

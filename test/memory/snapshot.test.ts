@@ -1,5 +1,5 @@
 import { memoryBundle } from '../../src/memory/compaction/snapshot.js';
-import { retrieve } from '../../src/memory/retrieval.js';
+import { retrieve } from '../../src/memory/facts.js';
 import type { EpisodicItem, SemanticItem } from '../../src/records/memory/items.js';
 
 const episode = (n: number, over: Partial<EpisodicItem> = {}): EpisodicItem => ({

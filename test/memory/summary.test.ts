@@ -1,7 +1,6 @@
-import { ruleSummary } from '../../src/memory/compaction/rule-summary.js';
 import { parseSummary, SUMMARY_LIMITS, summaryJsonSchema, type Summary } from '../../src/memory/compaction/summary-answer.js';
 import { summaryPrompt } from '../../src/memory/compaction/summary-prompt.js';
-import { summarize, type Ask } from '../../src/memory/compaction/summary.js';
+import { summarize, type Ask, ruleSummary } from '../../src/memory/compaction/summary.js';
 import { answer, calls, chat, conversation, result, user } from './builders.js';
 
 const SOUND: Summary = {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { slotsOf } from '../../src/records/slots.js';
-import { turnId } from '../../src/records/turn-id.js';
+import { turnId } from '../../src/records/identity.js';
 import { compactionWindow, RAW_TAIL_TURNS } from '../../src/memory/compaction/window.js';
 import { answer, calls, chat, conversation, result, user } from './builders.js';
 

@@ -1,6 +1,5 @@
-import type { JsonValue } from '../../src/records/message.js';
+import { type JsonValue, mediaBytes, mediaOf } from '../../src/records/message.js';
 import { readMessage } from '../../src/conversation/protocol/input.js';
-import { mediaBytes, mediaOf } from '../../src/records/media.js';
 import { userEntry } from '../../src/conversation/activity-io/entries.js';
 import { answered, applyAll, open, said, take } from '../conversation/drive.js';
 

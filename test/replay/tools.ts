@@ -2,9 +2,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { askUser } from '../../src/tools/builtin/ask-user.js';
-import { delegate } from '../../src/tools/builtin/delegate.js';
-import { waitUntil } from '../../src/tools/builtin/wait-until.js';
+import { askUser, waitUntil, delegate } from '../../src/tools/builtin/conversation-tools.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import type { Tool } from '../../src/tools/tool.js';
 

@@ -1,5 +1,5 @@
 /** Nothing is told twice by one worker, and it remembers no more than it must. */
-import { createTold } from '../../src/telemetry/told.js';
+import { createTold } from '../../src/telemetry/observability.js';
 
 test('a mark is new once in its run', () => {
   const told = createTold();

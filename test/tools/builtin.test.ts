@@ -7,7 +7,7 @@ import { listFiles } from '../../src/tools/builtin/files/list-files.js';
 import { readFile } from '../../src/tools/builtin/files/read-file.js';
 import { searchFiles } from '../../src/tools/builtin/files/search-files.js';
 import { searchHistory } from '../../src/tools/builtin/memory/search-history.js';
-import { setTask } from '../../src/tools/builtin/set-task.js';
+import { setTask } from '../../src/tools/builtin/conversation-tools.js';
 import { RESULT_BYTES } from '../../src/tools/result-text.js';
 import type { Tool, ToolContext } from '../../src/tools/tool.js';
 import { createPlace, toolContext, type Place } from './tool-context.js';

@@ -9,7 +9,7 @@ import { listFiles } from '../../src/tools/builtin/files/list-files.js';
 import { readFile } from '../../src/tools/builtin/files/read-file.js';
 import { searchFiles } from '../../src/tools/builtin/files/search-files.js';
 import { searchHistory } from '../../src/tools/builtin/memory/search-history.js';
-import { setTask } from '../../src/tools/builtin/set-task.js';
+import { setTask } from '../../src/tools/builtin/conversation-tools.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { workflowTaskFailures } from '../support/run-chain.js';
 import { createStage, say, type Stage } from '../support/stage.js';

@@ -1,9 +1,9 @@
 /** Sub-agents: conversations of their own, whose stops, approvals and results pass through the border. */
 import { NativeConnection } from '@temporalio/worker';
 import { z } from 'zod';
-import { createStatusOf } from '../../src/client/status-of.js';
+import { createStatusOf } from '../../src/client/describe.js';
 import { callTool, callTools, text } from '../support/provider-apis/reply.js';
-import { delegate } from '../../src/tools/builtin/delegate.js';
+import { delegate } from '../../src/tools/builtin/conversation-tools.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { replayProblems } from '../support/replays.js';
 import { runsOf, workflowTaskFailures } from '../support/run-chain.js';

@@ -4,9 +4,15 @@
  */
 import { Context, log } from '@temporalio/activity';
 import type { AgentConfig } from '../../agents/agent-config.js';
-import type { CompactInput, Compacted, UncompactInput } from '../../conversation/activity-io/compaction-effects.js';
+import type {
+  CompactInput,
+  Compacted,
+  UncompactInput,
+  TruncateInput,
+  Truncated,
+} from '../../conversation/activity-io/compaction-effects.js';
 import { shownText, type Entry, type JsonValue } from '../../records/message.js';
-import { slotsOf, withSlot } from '../../records/slots.js';
+import { slotsOf, withSlot, toRanges } from '../../records/slots.js';
 import { addUsage } from '../../records/usage.js';
 import { beginningOf } from '../../records/text.js';
 import { withBodies } from '../../memory/bodies.js';
@@ -16,14 +22,12 @@ import { summaryJsonSchema } from '../../memory/compaction/summary-answer.js';
 import { compactionWindow } from '../../memory/compaction/window.js';
 import { withProvenance } from '../../memory/consolidation/provenance.js';
 import { isForgotten, redactor } from '../../memory/documents/forgetting.js';
-import { factsBatch } from '../../memory/facts-batch.js';
 import { episodesInSight } from '../../memory/prefix.js';
-import { learnFacts } from '../../memory/learn-facts.js';
 import { byAge, episodicId } from '../../records/memory/items.js';
 import type { Ask } from '../../memory/compaction/summary.js';
-import { retrieve } from '../../memory/retrieval.js';
+import { retrieve, learnFacts, factsBatch } from '../../memory/facts.js';
 import { shownTokensOf } from '../../memory/tokens.js';
-import { tokenCounterFor } from '../../models/token-counter.js';
+import { tokenCounterFor, tokenCounterBy } from '../../models/token-counter.js';
 import type { ConversationKey, EpisodeRecord, Store } from '../../stores/store.js';
 import { createAsker, type Asker } from '../ask-model.js';
 import { readHealed } from './context.js';
@@ -32,6 +36,7 @@ import { startHeartbeat } from '../heartbeat.js';
 import type { ActivityDependencies } from '../dependencies.js';
 import { hashOf, keyOf } from '../key.js';
 import type { CompactionRecord } from '../../records/episodes.js';
+import { selectTruncation } from '../../memory/compaction/truncation.js';
 
 const SUMMARY_TOKENS = 4_096;
 const GOAL_CHARACTERS = 500;
@@ -215,4 +220,22 @@ async function episodesOf(store: Store, key: ConversationKey, session: number): 
 function goalIn(entries: readonly Entry[]): string {
   const first = entries.find(({ message }) => message.role === 'user');
   return first?.message.role === 'user' ? beginningOf(shownText(first.message.text), GOAL_CHARACTERS) : '';
+}
+
+/** The `truncate` step: says what leaves the prompt, and writes the notice that stands in its place. Done again it says the same. */
+export async function truncate(dependencies: ActivityDependencies, input: TruncateInput): Promise<Truncated> {
+  const { identity, epoch, context, excess, currentTurn, notice, tokenizer } = input;
+  const key = keyOf(identity);
+  const entries = (await readHealed(dependencies, key, slotsOf(context))).filter((entry) => entry !== undefined);
+  const { count } = await tokenCounterBy(tokenizer);
+  const { dropped, tokens } = selectTruncation(entries, excess, currentTurn, count);
+  const result = { life: identity.life, epoch, dropped: toRanges(dropped.map(({ slot }) => slot)), tokens, entries: dropped.length };
+  if (dropped.length === 0) return result;
+  const text =
+    `[${dropped.length} earlier messages (about ${tokens} tokens) were left out of this prompt, because the context was full. ` +
+    'They are kept in the traces, and become part of the next summary.]';
+  // The time of what it stands for: another attempt writes the same.
+  const said: Entry = { v: 1, ...notice, ts: dropped[0]?.ts ?? 0, message: { role: 'user', text } };
+  await dependencies.store.entries.append(key, [said]);
+  return { ...result, notice: said };
 }

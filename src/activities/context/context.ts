@@ -9,7 +9,7 @@ import { MessageTooLarge, selectMessages } from '../../memory/select-messages.js
 import { estimateMessageTokens, tokensOf, type CountTokens } from '../../memory/tokens.js';
 import { ModelFailure } from '../../models/model.js';
 import { withoutForgotten } from '../../memory/documents/forgetting.js';
-import { NO_MEMORY_VERSION } from '../../records/memory/memory-version.js';
+import { NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
 import type { ConversationKey } from '../../stores/store.js';
 import { countHeal } from '../../telemetry/metrics.js';
 import { healMemory } from '../memory/heal-memory.js';

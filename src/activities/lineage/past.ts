@@ -6,20 +6,19 @@
  */
 import { log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
-import type { ConversationIdentity } from '../../records/identity.js';
+import { type ConversationIdentity, turnId, turnNumber } from '../../records/identity.js';
 import type { Resumption } from '../../conversation/activity-io/lineage-effects.js';
 import type { Task } from '../../records/episodes.js';
 import { shownText, type Entry } from '../../records/message.js';
-import { turnId, turnNumber } from '../../records/turn-id.js';
 import { beginningOf } from '../../records/text.js';
 import { memoryBundle } from '../../memory/compaction/snapshot.js';
 import { toConversationEntries } from '../../memory/consolidation/conversation-entries.js';
-import { recapOf } from '../../memory/consolidation/recap.js';
+import { recapOf } from '../../memory/consolidation/message-lines.js';
 import { redactor } from '../../memory/documents/forgetting.js';
 import { itemNumber } from '../../records/memory/items.js';
 import { readPages } from '../../memory/past-life.js';
 import { prefixOf, rangesOf, turnsOf, type Past, type PastTurn, type Prefix } from '../../memory/prefix.js';
-import { retrieve } from '../../memory/retrieval.js';
+import { retrieve } from '../../memory/facts.js';
 import { estimateStringTokens, tokensOf } from '../../memory/tokens.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
 import { countHeal } from '../../telemetry/metrics.js';

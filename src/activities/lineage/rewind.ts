@@ -8,7 +8,7 @@ import type { Cut } from '../../records/lives.js';
 import { slotsOf } from '../../records/slots.js';
 import { episodicId } from '../../records/memory/items.js';
 import { currentLine, slotsIn, sortedRanges, type Prefix } from '../../memory/prefix.js';
-import { MAX_EPISODIC_ITEMS } from '../../memory/retrieval.js';
+import { MAX_EPISODIC_ITEMS } from '../../memory/facts.js';
 import { startHeartbeat } from '../heartbeat.js';
 import type { ActivityDependencies } from '../dependencies.js';
 import { keyOf } from '../key.js';

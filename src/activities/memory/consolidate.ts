@@ -6,16 +6,16 @@
 import { Context, log } from '@temporalio/activity';
 import { AgentConfigError } from '../../agents/load-agent.js';
 import { agentConfigSchema, type AgentConfig } from '../../agents/agent-config.js';
-import type { ConsolidateInput, Consolidated } from '../../conversation/activity-io/memory-effects.js';
+import type { ConsolidateInput, Consolidated, AskMemoryInput } from '../../conversation/activity-io/memory-effects.js';
 import type { Entry, JsonValue } from '../../records/message.js';
 import { slotsOf } from '../../records/slots.js';
 import { withBodies } from '../../memory/bodies.js';
 import { isForgotten, redactor, withoutForgotten } from '../../memory/documents/forgetting.js';
-import { consolidate as ask } from '../../memory/consolidation/consolidate.js';
+import { consolidate as ask, consolidationId } from '../../memory/consolidation/consolidate.js';
 import { toConversationEntries } from '../../memory/consolidation/conversation-entries.js';
 import { consolidationJsonSchema } from '../../memory/consolidation/prompt.js';
 import { withProvenance } from '../../memory/consolidation/provenance.js';
-import { rawFallback } from '../../memory/consolidation/raw-fallback.js';
+import { rawFallback } from '../../memory/consolidation/message-lines.js';
 import type { ConversationKey } from '../../stores/store.js';
 import { createAsker } from '../ask-model.js';
 import { ModelFailure } from '../../models/model.js';
@@ -24,8 +24,9 @@ import { readHealed } from '../context/context.js';
 import { performEffect, type Done } from '../effect.js';
 import { healMemory, isMemoryLost } from './heal-memory.js';
 import { startHeartbeat } from '../heartbeat.js';
-import type { ActivityDependencies } from '../dependencies.js';
-import { hashOf, scopeKey } from '../key.js';
+import type { ActivityDependencies, AskMemory } from '../dependencies.js';
+import { hashOf, scopeKey, keyOf } from '../key.js';
+import { ApplicationFailure } from '@temporalio/common';
 
 /** Fewer than the usual four: not every language is that thrifty. */
 const CHARACTERS_PER_TOKEN = 3;
@@ -137,4 +138,11 @@ export async function configOf(agents: ActivityDependencies['agents'], agent: st
     if (error instanceof AgentConfigError) return agentConfigSchema.parse({});
     throw error;
   }
+}
+
+export async function askMemory(ask: AskMemory | undefined, { identity, request }: AskMemoryInput): Promise<void> {
+  if (!ask) throw ApplicationFailure.nonRetryable('this worker was made without a way to the memory workflow', 'internal');
+  const { conversation, life, scope } = keyOf(identity);
+  const id = consolidationId({ conversation, life }, request.requestId);
+  await ask(scope, { ...request, id, conversation, life, taskQueue: Context.current().info.taskQueue });
 }

@@ -6,12 +6,11 @@ import type { Evicted, EvictInput } from '../../conversation/activity-io/memory-
 import type { Entry } from '../../records/message.js';
 import { slotsOf, type SlotRange } from '../../records/slots.js';
 import { toConversationEntries } from '../../memory/consolidation/conversation-entries.js';
-import { rawFallback } from '../../memory/consolidation/raw-fallback.js';
-import { recapOf } from '../../memory/consolidation/recap.js';
+import { rawFallback, recapOf } from '../../memory/consolidation/message-lines.js';
 import { shownTokensOf } from '../../memory/tokens.js';
 import { redactor } from '../../memory/documents/forgetting.js';
 import { DocumentRefused, type ConversationKey, type Store } from '../../stores/store.js';
-import { consolidationId } from '../../memory/consolidation/consolidation-id.js';
+import { consolidationId } from '../../memory/consolidation/consolidate.js';
 import { keyOf } from '../key.js';
 
 export async function evict(

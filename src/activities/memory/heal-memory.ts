@@ -9,9 +9,9 @@
 import { log } from '@temporalio/activity';
 import type { RememberInput, WrittenMemory } from '../../conversation/activity-io/memory-effects.js';
 import type { Reviewed } from '../../conversation/protocol/memory-contract.js';
-import type { RememberedWrite } from '../../heal/remembered.js';
+import type { RememberedWrite } from '../../heal/restore-memory.js';
 import type { ScopeKey, Store } from '../../stores/store.js';
-import { NO_MEMORY_VERSION } from '../../records/memory/memory-version.js';
+import { NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
 import { acceptLine, forget, type ForgetInput } from './decide-memory.js';
 import { remember } from './remember.js';
 

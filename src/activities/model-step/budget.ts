@@ -2,6 +2,8 @@
 import { modelLimits, safetyMarginOf } from '../../models/registry.js';
 import type { Thresholds } from '../../conversation/activity-io/settings.js';
 import type { AgentConfig } from '../../agents/agent-config.js';
+import type { CountTokens } from '../../memory/tokens.js';
+import type { Tool } from '../../tools/tool.js';
 
 /** A budget that leaves no room is somebody's mistake; the smallest still lets the model say so. */
 const SMALLEST = 1_000;
@@ -36,4 +38,10 @@ export function thresholdsOf(config: AgentConfig, model: string, offered: readon
 
 export function compactionRatio({ context }: AgentConfig, model: string): number {
   return context.compactionRatio ?? modelLimits(model).compactionRatio;
+}
+
+/** What every prompt of an agent takes before a word is said. */
+export function fixedTokens(system: string, tools: readonly Tool[], count: CountTokens): number {
+  const described = tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
+  return count(system) + count(JSON.stringify(described));
 }

@@ -1,29 +1,29 @@
 /** A model step's call: load the context, call, stream to the feed, commit answer and cost. */
 import { Context, log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
-import { answerIn } from '../../records/answer.js';
 import type { FeedEvent, TurnResult } from '../../conversation/protocol/contract.js';
 import type { ModelAnswer, ModelStepResult } from '../../conversation/activity-io/effects.js';
 import { assistantEntry } from '../../conversation/activity-io/entries.js';
-import type { AssistantBlock, JsonValue, ModelStop, Usage } from '../../records/message.js';
+import { type AssistantBlock, type JsonValue, type ModelStop, type Usage, type JsonObject, answerIn } from '../../records/message.js';
 import { addUsage } from '../../records/usage.js';
 import type { ConversationKey } from '../../stores/store.js';
-import { ModelInterrupted, type ModelDelta, type ModelResponse } from '../../models/model.js';
-import { costUsd } from '../../models/registry.js';
+import { ModelInterrupted, type ModelDelta, type ModelResponse, type Model } from '../../models/model.js';
+import { costUsd, modelLimits } from '../../models/registry.js';
 import { runHooks, type HookedCall } from '../../models/hooks.js';
 import { withLongBlocksStored } from '../../memory/bodies.js';
-import { countModelFailure, countRetry } from '../../telemetry/metrics.js';
-import { usageTracking } from '../../telemetry/usage-tracking.js';
+import { countModelFailure, countRetry, usageTracking } from '../../telemetry/metrics.js';
 import { performEffect, type Done, type Reserved } from '../effect.js';
 import { createFeedWriter, type FeedWriter } from '../feed-writer.js';
 import { wasStopped } from '../heartbeat.js';
 import type { ActivityDependencies } from '../dependencies.js';
 import { keyOf } from '../key.js';
-import { misfitOf } from './misfit.js';
 import { planCalls } from './plan-calls.js';
 import { prepareRequest, type PreparedRequest } from './prepare-request.js';
-import { withToolsOf } from './tool-format.js';
 import type { CallToMake } from './call-to-make.js';
+import { Ajv, type ValidateFunction } from 'ajv';
+import { beginningOf } from '../../records/text.js';
+import type { AgentConfig } from '../../agents/agent-config.js';
+import { withTextTools } from '../../models/text-tools/model.js';
 
 /** What the ledger has of a call: the answer, and what its step had found. */
 export interface CommittedCall extends Pick<ModelStepResult, 'configured' | 'base' | 'citations'> {
@@ -165,3 +165,41 @@ function endOf({ turn, soFar }: CallToMake, answer: ModelAnswer): JsonValue {
 }
 
 const NOTHING: Usage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, costUsd: 0 };
+
+/** Whether an answer is the data that was asked for (seed 003, Payload): JSON that fits a JSON Schema. */
+
+const MOST_CHARACTERS = 500;
+
+/** What is wrong, for the model to correct; undefined when it fits. */
+function misfitOf(text: string, schema: JsonObject): string | undefined {
+  let data: unknown;
+  try {
+    data = JSON.parse(text);
+  } catch (error) {
+    return `it is not JSON (${error instanceof Error ? beginningOf(error.message, 200) : 'it cannot be read'})`;
+  }
+  const validate = validatorOf(schema);
+  if (typeof validate === 'string') return validate;
+  if (validate(data)) return undefined;
+  const problems = (validate.errors ?? []).map(
+    ({ instancePath, message }) => `${instancePath || '(the whole)'} ${message ?? 'does not fit'}`,
+  );
+  return beginningOf(problems.join('; '), MOST_CHARACTERS);
+}
+
+/** A text for a schema that cannot be compiled: the person who sent it reads it as the turn's error. */
+function validatorOf(schema: JsonObject): ValidateFunction | string {
+  try {
+    return new Ajv({ strict: false, logger: false, validateFormats: false }).compile(schema);
+  } catch (error) {
+    return `the schema itself cannot be used (${error instanceof Error ? beginningOf(error.message, 200) : 'unknown'})`;
+  }
+}
+
+/** How a model calls tools: by itself, or in its text. */
+
+/** agent.json has the last word, then the provider, then what is known of the model of this name. */
+export function withToolsOf(native: Model, name: string, { textTools }: Pick<AgentConfig, 'textTools'>): Model {
+  const format = textTools ?? native.textTools ?? modelLimits(name).textTools ?? 'off';
+  return format === 'off' ? native : withTextTools(native, format);
+}

@@ -17,7 +17,7 @@ import { inputBudget } from './budget.js';
 import type { Citing } from '../context/context.js';
 import type { CallToMake } from './call-to-make.js';
 import type { ActivityDependencies } from '../dependencies.js';
-import { hasMemoryChannel } from '../tools/offered-tools.js';
+import { hasMemoryChannel } from '../tools/tools-of.js';
 
 const CITATION_TOKENS = 512;
 const AT_ONCE = 4;

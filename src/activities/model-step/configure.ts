@@ -1,21 +1,20 @@
 /** An agent's settings, as its files, the worker and the scope's memory say them at the start of a turn. */
 import { createHash } from 'node:crypto';
-import { AgentConfigError } from '../../agents/load-agent.js';
+import { AgentConfigError, type LoadedAgent } from '../../agents/load-agent.js';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import type { AgentSettings, Configured, ConfigureRequest } from '../../conversation/activity-io/settings.js';
 import { checkCompactor, createCompactorRegistry, UnknownCompactor } from '../../memory/compaction/compactor.js';
 import type { MemoryText } from '../../records/memory/documents.js';
-import { NO_MEMORY_VERSION } from '../../records/memory/memory-version.js';
+import { NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
 import { ModelFailure } from '../../models/model.js';
 import { splitModel } from '../../models/registry.js';
 import { tokenCounterFor } from '../../models/token-counter.js';
 import { DocumentRefused, type ConversationKey } from '../../stores/store.js';
 import { UnknownTools } from '../../tools/registry.js';
-import { compactionRatio, inputBudget, thresholdsOf } from './budget.js';
-import { fixedTokens } from './fixed-tokens.js';
+import { compactionRatio, inputBudget, thresholdsOf, fixedTokens } from './budget.js';
 import type { ActivityDependencies } from '../dependencies.js';
-import { systemPrompt } from './system-prompt.js';
 import { toolsOf } from '../tools/tools-of.js';
+import { buildSystemPrompt } from '../../agents/identity.js';
 
 const HAND_OVER = { events: 3_000, bytes: 2 * 1024 * 1024, updates: 1_500 };
 
@@ -101,4 +100,9 @@ async function settingsOf(
 function budgetOf({ limits: { maxCostUsd, maxTokens } }: AgentConfig): Pick<AgentSettings, 'budget'> {
   if (maxCostUsd === undefined && maxTokens === undefined) return {};
   return { budget: { ...(maxCostUsd === undefined ? {} : { maxCostUsd }), ...(maxTokens === undefined ? {} : { maxTokens }) } };
+}
+
+/** With the scope's MEMORY.md and, where the window has let messages go, what is left of them. */
+export function systemPrompt({ files, system }: LoadedAgent, memory: string, recap = ''): string {
+  return memory.trim() === '' && recap === '' ? system : buildSystemPrompt({ ...files, memory }, recap);
 }

@@ -19,7 +19,7 @@ import { estimateTokens } from '../../records/token-usage.js';
 import type { RunToolInput, ToolFinished } from '../../conversation/activity-io/tool-effects.js';
 import { addUsage } from '../../records/usage.js';
 import { memoryBundle } from '../../memory/compaction/snapshot.js';
-import { retrieve } from '../../memory/retrieval.js';
+import { retrieve } from '../../memory/facts.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
 import { callModel, type CommittedCall } from './call-model.js';
 import { configure } from './configure.js';
@@ -28,8 +28,7 @@ import { startHeartbeat, wasStopped } from '../heartbeat.js';
 import type { ActivityDependencies } from '../dependencies.js';
 import { hashOf, keyOf } from '../key.js';
 import { finishedOf, performTool } from '../tools/run-tool.js';
-import { knownAttributes } from '../store/store-step.js';
-import { writeOwed } from '../store/write-owed.js';
+import { knownAttributes, writeOwed } from '../store-step.js';
 import type { CallSettings, Configured } from '../../conversation/activity-io/settings.js';
 
 /** Milliseconds that all tools of one step have together. */

@@ -9,14 +9,13 @@ import { splitModel } from '../../models/registry.js';
 import { tokenCounterFor, type TokenCounter } from '../../models/token-counter.js';
 import type { ConversationKey } from '../../stores/store.js';
 import type { Tool } from '../../tools/tool.js';
-import { inputBudget } from './budget.js';
+import { inputBudget, fixedTokens } from './budget.js';
 import { citingFor, type MadeCitation } from './citing-for.js';
 import { fitting, loadBase, loadContext, loadMemory, loadRecap, type Said } from '../context/context.js';
-import { fixedTokens } from './fixed-tokens.js';
 import type { CallToMake } from './call-to-make.js';
 import type { ActivityDependencies } from '../dependencies.js';
 import { hashOf } from '../key.js';
-import { systemPrompt } from './system-prompt.js';
+import { systemPrompt } from './configure.js';
 import { SERVER_PATIENCE_MS, toolsOf } from '../tools/tools-of.js';
 
 export interface PreparedRequest {

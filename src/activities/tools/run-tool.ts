@@ -21,8 +21,7 @@ import { startHeartbeat, wasStopped } from '../heartbeat.js';
 import type { ActivityDependencies } from '../dependencies.js';
 import { keepResult, type KeptText } from './keep-result.js';
 import { hashOf, keyOf } from '../key.js';
-import { SERVER_PATIENCE_MS, toolsOf } from './tools-of.js';
-import { hasMemoryChannel } from './offered-tools.js';
+import { SERVER_PATIENCE_MS, toolsOf, hasMemoryChannel } from './tools-of.js';
 import { toolMemory } from './tool-memory.js';
 
 /** What takes no longer is announced with its result, in one write. */

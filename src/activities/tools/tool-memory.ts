@@ -5,10 +5,9 @@ import type { RunToolInput } from '../../conversation/activity-io/tool-effects.j
 import { NO_USAGE } from '../../records/usage.js';
 import type { Usage } from '../../records/message.js';
 import type { AgentMemory } from '../../records/memory/agent-memory.js';
-import { itemId } from '../../memory/channel/item-id.js';
-import { snapshotMemory, sharedMemory } from '../../memory/channel/shared-memory.js';
+import { itemId } from '../../memory/channel/items-of-entries.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
-import { openMemory } from '../../memory/channel/open-memory.js';
+import { openMemory, snapshotMemory, sharedMemory } from '../../memory/channel/open-memory.js';
 import { createAsker } from '../ask-model.js';
 import type { ActivityDependencies } from '../dependencies.js';
 import { keyOf } from '../key.js';

@@ -6,7 +6,8 @@ import { isServerToolName, serverPrefix } from '../../tools/mcp/tool-name.js';
 import { createToolRegistry, UnknownTools, type ToolRegistry } from '../../tools/registry.js';
 import type { Tool } from '../../tools/tool.js';
 import type { ActivityDependencies } from '../dependencies.js';
-import { offeredNames } from './offered-tools.js';
+import type { AgentConfig } from '../../agents/agent-config.js';
+import { MEMORY_TOOLS } from '../../records/memory/agent-memory.js';
 
 export interface AgentTools {
   readonly registry: ToolRegistry;
@@ -48,4 +49,22 @@ function expand(name: string, registry: ToolRegistry, prefixes: readonly string[
   const prefix = prefixes.find((one) => name.startsWith(one));
   if (prefix === undefined) throw new UnknownTools([name], [...registry.names, ...prefixes.map((one) => `${one}*`)]);
   return name === `${prefix}*` ? registry.names.filter((one) => one.startsWith(prefix)) : [];
+}
+
+/** Which tools an agent has. The memory tools come and go with its memory channel. */
+
+/** In the order of the request. An agent that names its tools has the memory tools behind them; one without any has none. */
+function offeredNames(
+  { tools: named, memory }: { readonly tools?: readonly string[] | undefined; readonly memory: Pick<AgentConfig['memory'], 'enabled'> },
+  tools: Pick<ToolRegistry, 'names' | 'find'>,
+): readonly string[] {
+  const names = named ?? tools.names;
+  if (!memory.enabled) return names.filter((name) => !MEMORY_TOOLS.includes(name));
+  if (names.length === 0) return names;
+  return [...names, ...MEMORY_TOOLS.filter((name) => !names.includes(name) && tools.find(name))];
+}
+
+/** Nothing is cited that could not be read again. */
+export function hasMemoryChannel(config: AgentConfig, tools: Pick<ToolRegistry, 'names' | 'find'>): boolean {
+  return offeredNames(config, tools).includes('retrieve_from_memory');
 }

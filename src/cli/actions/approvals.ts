@@ -1,13 +1,15 @@
 /** `perdura approvals`: what waits for a person, in one conversation or in all. */
-import type { AllPending } from '../../client.js';
+import type { AllPending, Pending } from '../../client.js';
 import type { CliContext } from '../session/context.js';
-import { EXIT } from '../terminal/exit.js';
-import { findRunning } from '../args/find-conversation.js';
-import { temporalCommand } from '../session/temporal-command.js';
+import { EXIT, CliError } from '../terminal/exit.js';
+import { findRunning, CALL_PATTERN, pickApproval, type Verb } from '../args/find-conversation.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
-import { renderApproval, renderApprovals } from '../views/approvals.js';
-import { loadMeasure } from '../views/cells.js';
-import { withClient, type Desk } from '../session/with-client.js';
+import { renderApproval, renderApprovals, askedLines, shownArguments, shownName } from '../views/approvals.js';
+import { loadMeasure } from '../views/table.js';
+import { withClient, type Desk, temporalCommand } from '../session/with-client.js';
+import type { Decision } from '../../conversation/protocol/people.js';
+import { readJsonObject } from '../args/values.js';
+import { readStandardInput } from '../terminal/standard-input.js';
 
 export interface ApprovalsOptions {
   readonly full?: boolean;
@@ -49,4 +51,73 @@ export function approvals(context: CliContext, given: string | undefined, { full
 
 async function lookFor({ client }: Desk, id: string | undefined): Promise<AllPending> {
   return id === undefined ? client.allApprovals() : { approvals: await client.approvals(id), silent: [], more: false };
+}
+
+/** `perdura approve`, `deny` and `answer`: a person's word on what waits for it. */
+export interface ApproveOptions {
+  readonly note?: string;
+  readonly input?: string;
+}
+
+export async function approve(context: CliContext, given: string, call: string | undefined, options: ApproveOptions): Promise<number> {
+  const { note, input } = options;
+  const edited = input === undefined ? {} : { input: await readJsonObject('--input', input) };
+  return decide(context, { given, call, verb: 'approve' }, { decision: 'approve', ...(note === undefined ? {} : { note }), ...edited });
+}
+
+export function deny(context: CliContext, given: string, call: string | undefined, { note }: { readonly note?: string }): Promise<number> {
+  return decide(context, { given, call, verb: 'deny' }, { decision: 'deny', ...(note === undefined ? {} : { note }) });
+}
+
+/** `words` may begin with the call. */
+export async function answer(context: CliContext, given: string, words: readonly string[]): Promise<number> {
+  const [first = '', ...rest] = words;
+  const isCall = CALL_PATTERN.test(first);
+  const said = (isCall ? rest : words).join(' ');
+  const text = said === '-' ? (await readStandardInput()).trimEnd() : said;
+  if (text.trim() === '') throw new CliError(`cannot answer ${given}: the answer is empty`, EXIT.usage);
+  return decide(context, { given, call: isCall ? first : undefined, verb: 'answer' }, { decision: 'approve', note: text });
+}
+
+interface Asked {
+  readonly given: string;
+  readonly call: string | undefined;
+  readonly verb: Verb;
+}
+
+/** It counts for the arguments that stood there when we looked, and for no others. */
+function decide(context: CliContext, { given, call, verb }: Asked, word: Omit<Decision, 'callId'>): Promise<number> {
+  return withClient(context, { needsWorker: true }, async (desk) => {
+    const id = await findRunning(desk, given);
+    if (call !== undefined && !CALL_PATTERN.test(call)) {
+      throw new CliError(
+        `${JSON.stringify(call)} is not a call: write it as \`perdura approvals\` shows it, such as turn_0001/c1`,
+        EXIT.usage,
+      );
+    }
+    const waiting = await desk.slowly(`asking what waits in ${id}`, desk.client.approvals(id));
+    const asked = pickApproval(waiting, call, verb, id);
+    const { callId, conversation, hash } = asked;
+    const decision: Decision = { ...word, callId, hash, ...(conversation === id ? {} : { conversation }) };
+    await desk.slowly(`telling ${id}`, desk.client.decide(id, decision));
+    return done(desk, id, asked, decision, verb);
+  });
+}
+
+function done({ output, globals, temporal }: Desk, id: string, asked: Pending, decision: Decision, verb: Verb): number {
+  const { callId, conversation, tool, kind } = asked;
+  if (globals.output !== 'text') {
+    const { input, note } = decision;
+    output.line(
+      toTerminalJson({ ...asked, decision: verb, ...(note === undefined ? {} : { note }), ...(input === undefined ? {} : { input }) }),
+    );
+    return EXIT.ok;
+  }
+  const what = { approve: 'is allowed', deny: kind === 'question' ? 'gets no answer' : 'is not run', answer: 'is answered' }[verb];
+  output.say(`${callId} of ${conversation} ${what}: ${kind === 'question' ? 'the question' : shownName(tool)}`);
+  const shown = decision.input === undefined ? askedLines(asked) : shownArguments(decision.input, 2).split('\n');
+  for (const line of shown) output.note(`  ${line}`);
+  const input = JSON.stringify(decision);
+  output.note(temporalCommand(temporal, ['workflow', 'signal', '--name', 'decide', '-w', id, '--input', input.length > 200 ? '…' : input]));
+  return EXIT.ok;
 }

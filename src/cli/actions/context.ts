@@ -1,11 +1,14 @@
 /** `perdura context`: the meter of what a model call sees; `--compact` and `--undo` change it. */
 import type { CliContext } from '../session/context.js';
-import { EXIT } from '../terminal/exit.js';
+import { EXIT, CliError } from '../terminal/exit.js';
 import { findConversation, findRunning } from '../args/find-conversation.js';
-import { temporalCommand } from '../session/temporal-command.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { outcomeInWords, renderMeter } from '../views/context-meter.js';
-import { withClient, type Desk } from '../session/with-client.js';
+import { withClient, type Desk, temporalCommand } from '../session/with-client.js';
+import { slotsOf } from '../../records/slots.js';
+import { leavingsOf } from '../../conversation/replay/leaving.js';
+import { toTurn } from '../args/values.js';
+import { renderWhy, whyOf, type WhyAnswer } from '../views/why.js';
 
 export interface ContextOptions {
   readonly compact?: boolean;
@@ -15,12 +18,8 @@ export interface ContextOptions {
   readonly why?: string;
 }
 
-export async function context(cli: CliContext, given: string, { compact, undo, truncate, why }: ContextOptions): Promise<number> {
-  if (why !== undefined) {
-    // Replays history, and so loads what a worker does.
-    const { whyForgotten } = await import('./why.js');
-    return whyForgotten(cli, given, why);
-  }
+export function context(cli: CliContext, given: string, { compact, undo, truncate, why }: ContextOptions): Promise<number> {
+  if (why !== undefined) return whyForgotten(cli, given, why);
   return withClient(cli, { needsWorker: true }, async (desk) => {
     if (compact === true) return change(desk, given, 'compact');
     if (undo === true) return change(desk, given, 'undoCompaction');
@@ -56,4 +55,49 @@ async function change(desk: Desk, given: string, name: 'compact' | 'undoCompacti
 
 function indentOf({ globals }: Desk): number | undefined {
   return globals.output === 'json' ? 2 : undefined;
+}
+
+/** `perdura context --why`: which compaction, truncation or trim took a turn out of the prompt. */
+function whyForgotten(context: CliContext, given: string, which: string): Promise<number> {
+  const turn = toTurn(which);
+  return withClient(context, {}, async (desk) => {
+    const { output, globals, temporal, slowly } = desk;
+    const id = await findConversation(desk, given);
+    const answer = await slowly(`replaying the history of ${id}`, answerOf(desk, id, turn));
+    if (globals.output !== 'text') output.line(toTerminalJson(answer, globals.output === 'json' ? 2 : undefined));
+    else {
+      for (const line of renderWhy(answer, globals.timeFormat, Date.now())) output.draw(line);
+      output.note(temporalCommand(temporal, ['workflow', 'show', '-w', id]));
+    }
+    return EXIT.ok;
+  });
+}
+
+async function answerOf({ client, config }: Desk, id: string, turn: string): Promise<WhyAnswer> {
+  const [all, { episodes }] = await Promise.all([client.history(id), client.memory(id)]);
+  const entries = all.filter((entry) => entry.turn === turn);
+  if (entries.length === 0)
+    throw new CliError(`conversation ${id} has no ${turn}; \`perdura inspect ${id}\` shows the latest`, EXIT.notFound);
+  // Replays history, and so loads what a worker does.
+  const { replayedRuns } = await import('../debug/replayed-runs.js');
+  const { runs, complete, problems } = await replayedRuns(client, id, config.cwd);
+  const turns = new Map(all.map((entry) => [entry.slot, entry.turn]));
+  const slots = new Set(entries.map(({ slot }) => slot));
+  const causes = whyOf(turn, leavingsOf(runs, slots), episodes, (slot) => turns.get(slot));
+  return { id, turn, entries: entries.length, inPrompt: await inPrompt(client, id, slots, causes), causes, complete, problems };
+}
+
+/** As the conversation says; where nobody answers for it, as what happened to it leaves it. */
+async function inPrompt(
+  { describe, context }: Desk['client'],
+  id: string,
+  slots: ReadonlySet<number>,
+  causes: WhyAnswer['causes'],
+): Promise<number> {
+  const { state } = await describe(id);
+  const index = state === 'running' ? await context(id).catch(() => undefined) : undefined;
+  if (index) return index.chunks.flatMap(({ slots: ranges = [] }) => slotsOf(ranges)).filter((slot) => slots.has(slot)).length;
+  const left = new Set(slots);
+  for (const why of causes) for (const slot of why.slots) why.kind === 'returned' ? left.add(slot) : left.delete(slot);
+  return left.size;
 }

@@ -1,16 +1,15 @@
 /** `perdura heal`: writes again what the store has lost, from Temporal's history. */
 import { connectTemporal } from '../../client.js';
-import { heal as healConversation } from '../../heal/heal.js';
-import { createRememberedBy } from '../../heal/remembered.js';
+import { heal as healConversation, type Healed } from '../../heal/heal.js';
+import { createRememberedBy } from '../../heal/restore-memory.js';
 import { openStore } from '../../stores/open.js';
 import { loadUserConfig } from '../../extensions/user-config.js';
 import type { CliContext } from '../session/context.js';
 import { EXIT } from '../terminal/exit.js';
 import { findConversation } from '../args/find-conversation.js';
-import { temporalCommand } from '../session/temporal-command.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
-import { inWords, isWhole } from '../views/healed.js';
-import { withClient } from '../session/with-client.js';
+import { withClient, temporalCommand } from '../session/with-client.js';
+import { formatCount } from '../views/quantities.js';
 
 export function heal(context: CliContext, given: string): Promise<number> {
   return withClient(context, {}, async (desk) => {
@@ -35,4 +34,28 @@ export function heal(context: CliContext, given: string): Promise<number> {
       await connection.close();
     }
   });
+}
+
+/** What `perdura heal` found, in words. */
+function isWhole({ missing, restored, problems }: Healed): boolean {
+  return missing === restored && problems.length === 0;
+}
+
+export function inWords(id: string, { runs, known, missing, restored, lostBodies, complete }: Healed): string[] {
+  const read = `${id}: history has ${counted(known, 'entry', 'entries')} in ${counted(runs, 'run', 'runs')}`;
+  const found =
+    missing === 0
+      ? 'the store has them all'
+      : restored === missing
+        ? `${counted(missing, 'was', 'were')} missing in the store and ${missing === 1 ? 'is' : 'are'} back`
+        : `${counted(missing, 'was', 'were')} missing in the store, ${formatCount(restored)} back; run it again, and look at the store if it stays so`;
+  return [
+    `${read}; ${found}`,
+    ...lostBodies.map((ref) => `a long text is lost, history had only its beginning: ${ref}`),
+    ...(complete ? [] : ['earlier runs have passed their retention: what only they knew cannot be brought back']),
+  ];
+}
+
+function counted(count: number, one: string, many: string): string {
+  return `${formatCount(count)} ${count === 1 ? one : many}`;
 }

@@ -5,7 +5,7 @@ import { parseMoment } from '../../records/memory/moment.js';
 import { LONGEST_QUERY, MOST_MATCHES, searchHistory, wordsOf } from '../../memory/documents/search-history.js';
 import type { CliContext } from '../session/context.js';
 import { CliError, EXIT } from '../terminal/exit.js';
-import { renderHistory, renderMatches } from '../views/history.js';
+import { renderHistory, renderMatches } from '../views/memory-document.js';
 import { tell, withMemory, type ScopeWanted } from '../session/with-memory.js';
 
 export interface HistoryWanted extends ScopeWanted {

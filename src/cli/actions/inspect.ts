@@ -4,13 +4,12 @@ import type { QueuedEvent, Status } from '../../conversation/protocol/contract.j
 import type { CliContext } from '../session/context.js';
 import { EXIT } from '../terminal/exit.js';
 import { findConversation } from '../args/find-conversation.js';
-import { orSilence } from '../session/or-silence.js';
+import { orSilence } from '../session/patiently.js';
 import { findUiPort, uiLink } from '../services/temporal-connection.js';
-import { temporalCommand } from '../session/temporal-command.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
-import { loadMeasure } from '../views/cells.js';
+import { loadMeasure } from '../views/table.js';
 import { inspectTurns, renderInspection, type Inspection } from '../views/inspection.js';
-import { withClient, type Desk } from '../session/with-client.js';
+import { withClient, type Desk, temporalCommand } from '../session/with-client.js';
 
 const TURNS = 5;
 const CHILDREN = 100;

@@ -4,11 +4,10 @@ import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import type { CliContext } from '../session/context.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { findConversation, findRunning } from '../args/find-conversation.js';
-import { temporalCommand } from '../session/temporal-command.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
-import { turnName } from '../args/turn-name.js';
+import { turnName } from '../args/values.js';
 import { formatCount } from '../views/quantities.js';
-import { withClient, type Desk } from '../session/with-client.js';
+import { withClient, type Desk, temporalCommand } from '../session/with-client.js';
 
 export interface LifeOptions {
   readonly title?: string;

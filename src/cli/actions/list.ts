@@ -2,11 +2,10 @@
 import { missingAttributes } from '../../client/registered-attributes.js';
 import type { CliContext } from '../session/context.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
-import { temporalCommand } from '../session/temporal-command.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
-import { loadMeasure } from '../views/cells.js';
+import { loadMeasure } from '../views/table.js';
 import { renderList } from '../views/conversation-list.js';
-import { withClient, type Desk } from '../session/with-client.js';
+import { withClient, type Desk, temporalCommand } from '../session/with-client.js';
 
 export type ListStatus = 'running' | 'waiting' | 'failed' | 'ended' | 'canceled' | 'terminated' | 'timed-out';
 

@@ -2,13 +2,12 @@
 import type { CliContext } from '../session/context.js';
 import { EXIT } from '../terminal/exit.js';
 import { findConversation } from '../args/find-conversation.js';
-import { temporalCommand } from '../session/temporal-command.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
-import { loadMeasure } from '../views/cells.js';
+import { loadMeasure } from '../views/table.js';
 import { renderEpisodes, renderFacts } from '../views/memory.js';
 import { asImported } from '../views/transcript.js';
 import { formatCount } from '../views/quantities.js';
-import { withClient } from '../session/with-client.js';
+import { withClient, temporalCommand } from '../session/with-client.js';
 
 export interface MemoryListOptions {
   readonly episodic?: boolean;

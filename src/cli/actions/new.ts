@@ -2,10 +2,9 @@
 import type { StartOptions } from '../../conversation/protocol/contract.js';
 import type { CliContext } from '../session/context.js';
 import { EXIT } from '../terminal/exit.js';
-import { readJsonObject } from '../args/json-argument.js';
-import { temporalCommand } from '../session/temporal-command.js';
+import { readJsonObject } from '../args/values.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
-import { withClient } from '../session/with-client.js';
+import { withClient, temporalCommand } from '../session/with-client.js';
 
 export interface NewOptions extends Pick<StartOptions, 'agent' | 'title' | 'model' | 'scope' | 'mode'>, BudgetWanted {
   readonly id?: string;

@@ -3,15 +3,16 @@ import { randomUUID } from 'node:crypto';
 import type { Delivery, Enqueued, Message } from '../../conversation/protocol/contract.js';
 import type { CliContext } from '../session/context.js';
 import { CliError, EXIT } from '../terminal/exit.js';
-import { readJson, readJsonObject } from '../args/json-argument.js';
-import { patiently } from '../chat/patiently.js';
+import { readJson, readJsonObject } from '../args/values.js';
+import { patiently } from '../session/patiently.js';
 import { readStandardInput } from '../terminal/standard-input.js';
-import { temporalCommand } from '../session/temporal-command.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
-import { answerExitCode, explainEnd } from '../session/turn-end.js';
+import { answerExitCode, explainEnd, untilEnd, wholeAnswer } from '../session/turn-end.js';
 import { formatDuration } from '../views/quantities.js';
-import { untilEnd, wholeAnswer } from '../chat/whole-answer.js';
-import { withClient } from '../session/with-client.js';
+import { withClient, temporalCommand } from '../session/with-client.js';
+import { readAppEvent } from '../../conversation/protocol/control-input.js';
+import type { JsonValue } from '../../records/message.js';
+import { findRunning } from '../args/find-conversation.js';
 
 export interface SendOptions {
   readonly signal?: boolean;
@@ -92,4 +93,62 @@ function receiptInWords({ turnId, acceptedAs, position }: Enqueued): string {
   if (acceptedAs === 'duplicate') return `known already${turnId === null ? '' : `, as ${turnId}`}`;
   const before = position === 0 ? 'nothing is before it' : `${position} before it`;
   return turnId === null ? 'it joins the running turn at its next tool border' : `it becomes ${turnId}; ${before}`;
+}
+
+/** `perdura dispatch`: an event of somebody's own application, for its reducer. */
+interface EventToDispatch {
+  readonly type: string;
+  /** As written; undefined: none, `-`: on stdin. */
+  readonly json: string | undefined;
+  readonly eventId: string | undefined;
+}
+
+export async function dispatch(context: CliContext, given: string, { type, json, eventId }: EventToDispatch): Promise<number> {
+  const payload = await readPayload(json);
+  const event = { ...(eventId === undefined ? {} : { id: eventId }), type, ...(payload === undefined ? {} : { payload }) };
+  const read = readAppEvent(event);
+  if (!read.ok) throw new CliError(`cannot dispatch ${type} to ${given}: ${read.reason}`, EXIT.usage);
+  return withClient(context, { needsWorker: true }, async (desk) => {
+    const { client, output, globals, temporal, slowly } = desk;
+    const id = await findRunning(desk, given);
+    const { id: own, position } = await slowly(`handing ${type} to ${id}`, client.dispatch(id, event));
+    if (globals.output !== 'text') output.line(toTerminalJson({ conversation: id, id: own, type, position }));
+    else {
+      output.line(own);
+      output.say(
+        `${type} waits in the queue of ${id}${position === 0 ? '' : `, behind ${position} others`}; \`perdura inspect ${id}\` tells of one that nobody reduces`,
+      );
+      const input = JSON.stringify({ ...event, id: own });
+      const words = ['workflow', 'update', 'execute', '--name', 'dispatch', '-w', id, '--input', input.length > 200 ? '…' : input];
+      output.note(temporalCommand(temporal, words));
+    }
+    return EXIT.ok;
+  });
+}
+
+async function readPayload(json: string | undefined): Promise<JsonValue | undefined> {
+  if (json === undefined) return undefined;
+  const text = json === '-' ? await readStandardInput() : json;
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new CliError(`the payload is not JSON: ${reason}. A text stands in quotes of its own: '"like this"'`, EXIT.usage);
+  }
+}
+
+/** `perdura withdraw`: takes a message back that no turn has taken. */
+export function withdraw(context: CliContext, given: string, messageId: string): Promise<number> {
+  return withClient(context, { needsWorker: true }, async ({ client, output, globals, temporal, slowly }) => {
+    const id = await findRunning({ client, output, slowly }, given);
+    const outcome = await slowly(`telling ${id}`, client.withdraw(id, messageId));
+    if (globals.output !== 'text') output.line(toTerminalJson({ id, ...outcome }));
+    if (!outcome.withdrawn) throw new CliError(`not withdrawn: ${outcome.reason ?? 'no reason was given'}`, EXIT.failed);
+    if (globals.output === 'text') {
+      output.say(`message ${messageId} is taken back: no turn has seen it, and none will`);
+      const input = JSON.stringify({ messageId });
+      output.note(temporalCommand(temporal, ['workflow', 'update', 'execute', '--name', 'withdraw', '-w', id, '--input', input]));
+    }
+    return EXIT.ok;
+  });
 }

@@ -5,18 +5,17 @@ import type { QueuedEvent } from '../../conversation/protocol/contract.js';
 import type { Entry } from '../../records/message.js';
 import { slotsOf } from '../../records/slots.js';
 import type { CliContext } from '../session/context.js';
-import type { Drawn } from '../terminal/drawn.js';
+import type { Drawn } from '../terminal/terminal-text.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { findConversation } from '../args/find-conversation.js';
 import type { TimeFormat } from '../args/global-options.js';
-import { orSilence } from '../session/or-silence.js';
-import { temporalCommand } from '../session/temporal-command.js';
-import { turnName } from '../args/turn-name.js';
+import { orSilence } from '../session/patiently.js';
+import { turnName } from '../args/values.js';
 import type { PastLife } from '../../memory/past-life.js';
 import { queuedInWords } from '../views/control.js';
 import { formatTime } from '../views/quantities.js';
 import { asImported, IMPORTED, OWN, renderData, renderTraces, renderTranscript } from '../views/transcript.js';
-import { withClient, type Desk } from '../session/with-client.js';
+import { withClient, type Desk, temporalCommand } from '../session/with-client.js';
 
 export interface ShowOptions {
   readonly follow?: boolean;

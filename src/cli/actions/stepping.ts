@@ -3,10 +3,9 @@ import type { QueueEdit } from '../../conversation/protocol/contract.js';
 import type { CliContext } from '../session/context.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { findRunning } from '../args/find-conversation.js';
-import { temporalCommand } from '../session/temporal-command.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { queuedInWords, renderControl, renderQueue, renderStep } from '../views/control.js';
-import { withClient, type Desk } from '../session/with-client.js';
+import { withClient, type Desk, temporalCommand } from '../session/with-client.js';
 import type { Breakpoints, ControlMode, ControlStatus, ControlView, StepResult } from '../../conversation/protocol/stepping.js';
 
 export function mode(context: CliContext, given: string, wanted: ControlMode | undefined): Promise<number> {

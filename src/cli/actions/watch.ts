@@ -3,12 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { CliContext } from '../session/context.js';
 import { EXIT, exitCodeOf, messageOf } from '../terminal/exit.js';
 import { findConversation } from '../args/find-conversation.js';
-import { orSilence } from '../session/or-silence.js';
-import { temporalCommand } from '../session/temporal-command.js';
+import { orSilence } from '../session/patiently.js';
 import { toTerminalJson, toTerminalLine } from '../terminal/terminal-text.js';
-import { loadMeasure } from '../views/cells.js';
+import { loadMeasure } from '../views/table.js';
 import { createTimeline, type Timeline } from '../views/timeline.js';
-import { withClient, type Desk } from '../session/with-client.js';
+import { withClient, type Desk, temporalCommand } from '../session/with-client.js';
 
 export interface WatchOptions {
   /** Begin with the oldest event that is kept. */

@@ -1,3 +1,6 @@
+import type { Command } from 'commander';
+import { CliError, EXIT } from '../terminal/exit.js';
+
 /** Which known word a mistyped one was meant to be. */
 export function nearest<Word extends string>(word: string, known: readonly [Word, ...Word[]]): Word {
   const ranked = known.map((name) => ({ name, distance: editDistance(word, name) }));
@@ -28,4 +31,20 @@ function editDistance(a: string, b: string): number {
     row = next;
   }
   return row[right.length] ?? 0;
+}
+
+/** `perdura shwo conv_1` is a slip, not a message that costs money: without the word `chat` the first word must be a command. */
+export function refuseStrayWords(words: readonly string[], isPrint: boolean, program: Command, command: Command): void {
+  const isNamed = program.args[0] === command.name();
+  const word = words[0];
+  if (isNamed || isPrint || word === undefined) return;
+  const meant = nearestSlip(
+    word,
+    program.commands.map((one) => one.name()),
+  );
+  const hint = meant === undefined ? '' : `; did you mean ${meant}?`;
+  throw new CliError(
+    `there is no command ${word}${hint === '' ? ';' : `${hint}`} \`perdura --help\` lists all, and \`perdura chat\` or -p takes words to say`,
+    EXIT.usage,
+  );
 }

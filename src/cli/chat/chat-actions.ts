@@ -6,12 +6,13 @@ import type { Usage } from '../../records/message.js';
 import { shownText } from '../../records/message.js';
 import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
-import { toMarkdown } from '../views/conversation-markdown.js';
-import type { Drawn } from '../terminal/drawn.js';
-import { orSilence } from '../session/or-silence.js';
-import { toTerminalLine } from '../terminal/terminal-text.js';
+import { toMarkdown } from '../views/transcript.js';
+import { orSilence } from '../session/patiently.js';
+import { toTerminalLine, type Drawn } from '../terminal/terminal-text.js';
 import { outcomeInWords, renderMeter } from '../views/context-meter.js';
 import { formatDuration } from '../views/quantities.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { renderControl, renderStep } from '../views/control.js';
 
 /** The card of `/status`. */
 export function statusCard(id: string, status: Status): string {
@@ -150,4 +151,29 @@ function lastRefusal({ rejectedInputs }: Status): string {
 
 function count(number: number): string {
   return number.toLocaleString('en-US');
+}
+
+/** `/mode` and `/step` of the chat. */
+
+/** Without a mode it says how things stand. */
+export async function setMode({ client, id }: ChatSession, mode: string): Promise<Drawn[]> {
+  if (mode !== '' && mode !== 'auto' && mode !== 'stepping') {
+    throw new CliError(`there is no mode ${mode}: write /mode auto or /mode stepping`, EXIT.usage);
+  }
+  return renderControl(mode === '' ? await client.control(id) : await client.setMode(id, mode));
+}
+
+export async function stepOnce({ client, id }: ChatSession): Promise<Drawn[]> {
+  return renderStep(await client.step(id));
+}
+
+/** Queues a line, and answers which turn it becomes. */
+export async function queueLine({ client, id }: ChatSession, text: string): Promise<string> {
+  const { messageId } = await client.message(id, text);
+  for (let tries = 0; tries < 50; tries++) {
+    const queued = (await client.queue(id)).find(({ event }) => event.kind === 'message' && event.messageId === messageId);
+    if (queued?.event.kind === 'message') return queued.event.turnId;
+    await sleep(100);
+  }
+  throw new CliError(`the line was sent to ${id}, and is not in its queue: \`perdura queue ${id}\` shows what is`, EXIT.failed);
 }

@@ -13,17 +13,18 @@ import {
   rename,
   resetNow,
   statusCard,
+  queueLine,
+  setMode,
+  stepOnce,
 } from './chat-actions.js';
 import type { ChatCommand } from './chat-commands.js';
 import { helpText, readChatLine, refusalOf } from './chat-commands.js';
 import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 import { onInterrupt } from '../terminal/interrupts.js';
-import { patiently } from './patiently.js';
-import { answerExitCode, explainEnd } from '../session/turn-end.js';
-import { untilEnd, wholeAnswer } from './whole-answer.js';
-import { queueLine, setMode, stepOnce } from './chat-stepping.js';
-import { turnNumber } from '../../records/turn-id.js';
+import { patiently } from '../session/patiently.js';
+import { answerExitCode, explainEnd, untilEnd, wholeAnswer } from '../session/turn-end.js';
+import { turnNumber } from '../../records/identity.js';
 
 /** Answers the exit code: that of the last answer that was not a good one. */
 export async function chatInLines(

@@ -9,7 +9,7 @@ import type { Pending } from '../../client.js';
 import type { Decision } from '../../conversation/protocol/people.js';
 import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT } from '../terminal/exit.js';
-import { CALL_PATTERN, pickApproval, type Verb } from '../args/pick-approval.js';
+import { CALL_PATTERN, pickApproval, type Verb } from '../args/find-conversation.js';
 import { toTerminalLine } from '../terminal/terminal-text.js';
 import { askedLines, shownName } from '../views/approvals.js';
 import { formatTime } from '../views/quantities.js';

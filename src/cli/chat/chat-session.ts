@@ -6,7 +6,7 @@ import { shownText } from '../../records/message.js';
 import { rememberLastConversation } from './last-conversation.js';
 import type { Output } from '../terminal/output.js';
 import { toTerminalLine } from '../terminal/terminal-text.js';
-import { answerText } from './whole-answer.js';
+import { answerText } from '../session/turn-end.js';
 import type { ControlMode } from '../../conversation/protocol/stepping.js';
 
 export interface ChatSession {

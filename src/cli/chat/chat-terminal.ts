@@ -24,8 +24,9 @@ import {
   rename,
   resetNow,
   statusCard,
+  setMode,
+  stepOnce,
 } from './chat-actions.js';
-import { setMode, stepOnce } from './chat-stepping.js';
 import type { ChatCommand } from './chat-commands.js';
 import { helpText, readChatLine, refusalOf } from './chat-commands.js';
 import { createFoot } from './chat-foot.js';
@@ -35,7 +36,7 @@ import type { ChatSession } from './chat-session.js';
 import { messageOf } from '../terminal/exit.js';
 import type { Waiting } from './what-it-waits-for.js';
 import { toWords, trouble, waitingAfter, waitingOfStatus } from './what-it-waits-for.js';
-import { untilEnd, wholeAnswer } from './whole-answer.js';
+import { untilEnd, wholeAnswer } from '../session/turn-end.js';
 
 /** How long the feed is waited for once the result is there. */
 const FEED_PATIENCE = 500;

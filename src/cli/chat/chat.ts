@@ -56,12 +56,12 @@ export async function chat(
       loadAhead(isTerminal);
       services = await startServices(config, output, leave.signal);
     }
-    const { connectClient } = await import('../session/connect.js');
+    const { connectClient } = await import('../session/with-client.js');
     client = await connectClient(config, output, { needsWorker: services === undefined });
     leave.signal.throwIfAborted();
 
     if (resume === true) {
-      const { pickConversation } = await import('./pick-conversation.js');
+      const { pickConversation } = await import('./last-conversation.js');
       resume = await pickConversation(client, process.stderr.columns || 80);
     }
     const linkOf = await linkTo(config, services);
@@ -96,7 +96,7 @@ export async function chat(
 
 /** What is needed once the services have started is loaded while they do; what cannot be loaded is said when it is needed. */
 function loadAhead(isTerminal: boolean): void {
-  const needed = [import('../session/connect.js'), import('../../client.js'), ...(isTerminal ? [import('./chat-terminal.js')] : [])];
+  const needed = [import('../session/with-client.js'), import('../../client.js'), ...(isTerminal ? [import('./chat-terminal.js')] : [])];
   Promise.all(needed).catch(() => undefined);
 }
 

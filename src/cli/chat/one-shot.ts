@@ -4,11 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 import { onInterrupt } from '../terminal/interrupts.js';
-import { patiently } from './patiently.js';
+import { patiently } from '../session/patiently.js';
 import { readPipedInput, readStandardInput } from '../terminal/standard-input.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
-import { answerExitCode, explainEnd } from '../session/turn-end.js';
-import { untilEnd, wholeAnswer } from './whole-answer.js';
+import { answerExitCode, explainEnd, untilEnd, wholeAnswer } from '../session/turn-end.js';
 
 export async function printOneAnswer(
   session: ChatSession,

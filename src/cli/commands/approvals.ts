@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
-import type { ApprovalsOptions } from '../actions/approvals.js';
+import type { ApprovalsOptions, ApproveOptions } from '../actions/approvals.js';
 import type { CliContext } from '../session/context.js';
-import type { ApproveOptions } from '../actions/decide.js';
 
 export function approvalsCommand(program: Command, context: CliContext): void {
   program
@@ -24,7 +23,7 @@ export function approveCommand(program: Command, context: CliContext): void {
     .option('--note <text>', 'for the model, which reads it with the result')
     .option('--input <json>', "other arguments in place of the model's: JSON, @FILE or - for stdin")
     .action(async (id: string, call: string | undefined, options: ApproveOptions) => {
-      const { approve } = await import('../actions/decide.js');
+      const { approve } = await import('../actions/approvals.js');
       context.end(await approve(context, id, call, options));
     });
 }
@@ -37,7 +36,7 @@ export function denyCommand(program: Command, context: CliContext): void {
     .argument('[call]', 'which call, as `perdura approvals` shows it; may be left out when only one waits')
     .option('--note <text>', 'why, for the model, which reads it in place of a result')
     .action(async (id: string, call: string | undefined, options: { readonly note?: string }) => {
-      const { deny } = await import('../actions/decide.js');
+      const { deny } = await import('../actions/approvals.js');
       context.end(await deny(context, id, call, options));
     });
 }
@@ -49,7 +48,7 @@ export function answerCommand(program: Command, context: CliContext): void {
     .argument('<id>', 'the conversation, or the beginning of its id')
     .argument('<words...>', 'the answer, or - for stdin; which call, such as turn_0001/c1, may stand before it')
     .action(async (id: string, words: string[]) => {
-      const { answer } = await import('../actions/decide.js');
+      const { answer } = await import('../actions/approvals.js');
       context.end(await answer(context, id, words));
     });
 }

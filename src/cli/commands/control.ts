@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
-import type { BudgetOptions } from '../actions/budget.js';
-import { parseAmount, parseTokens } from '../args/amount.js';
+import { parseAmount, parseTokens } from '../args/values.js';
 import type { CliContext } from '../session/context.js';
-import type { TerminateOptions } from '../actions/control.js';
+import type { TerminateOptions, BudgetOptions } from '../actions/control.js';
 
 export function budgetCommand(program: Command, context: CliContext): void {
   program
@@ -13,7 +12,7 @@ export function budgetCommand(program: Command, context: CliContext): void {
     .option('--max-tokens <count>', 'at most so many tokens, of prompts and answers together', parseTokens)
     .option('--none', 'no limit any more')
     .action(async (id: string, options: BudgetOptions) => {
-      const { budget } = await import('../actions/budget.js');
+      const { budget } = await import('../actions/control.js');
       context.end(await budget(context, id, options));
     });
 }

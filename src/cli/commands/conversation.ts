@@ -1,11 +1,10 @@
 import { type Command, Option } from 'commander';
 import type { ChatOptions } from '../chat/chat.js';
-import { parseAmount, parseTokens } from '../args/amount.js';
 import type { CliContext } from '../session/context.js';
-import { refuseStrayWords } from '../args/stray-words.js';
+import { refuseStrayWords } from '../args/nearest.js';
 import type { NewOptions } from '../actions/new.js';
 import type { SendOptions } from '../actions/send.js';
-import { parseDuration } from '../args/duration.js';
+import { parseDuration, parseAmount, parseTokens } from '../args/values.js';
 
 export function chatCommand(program: Command, { output, config, closed, end }: CliContext): void {
   program
@@ -91,7 +90,7 @@ export function dispatchCommand(program: Command, context: CliContext): void {
     .option('--event-id <id>', 'its id: the same twice is one event')
     .addHelpText('after', HELP)
     .action(async (id: string, type: string, json: string | undefined, options: { readonly eventId?: string }) => {
-      const { dispatch } = await import('../actions/dispatch.js');
+      const { dispatch } = await import('../actions/send.js');
       context.end(await dispatch(context, id, { type, json, eventId: options.eventId }));
     });
 }
@@ -103,7 +102,7 @@ export function withdrawCommand(program: Command, context: CliContext): void {
     .argument('<id>', 'the conversation, or the beginning of its id')
     .argument('<message-id>', 'the message, as `perdura send --signal` or `--enqueue` printed it')
     .action(async (id: string, messageId: string) => {
-      const { withdraw } = await import('../actions/withdraw.js');
+      const { withdraw } = await import('../actions/send.js');
       context.end(await withdraw(context, id, messageId));
     });
 }

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import type { ListOptions } from '../actions/list.js';
 import type { CliContext } from '../session/context.js';
-import { parseCount } from '../args/duration.js';
+import { parseCount } from '../args/values.js';
 import type { ShowOptions } from '../actions/show.js';
 import type { ContextOptions } from '../actions/context.js';
 import type { WatchOptions } from '../actions/watch.js';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { AcceptWanted } from '../mcp/accept.js';
+import type { AcceptWanted } from '../mcp/tools.js';
 import type { CliContext } from '../session/context.js';
 
 const EXAMPLES = `
@@ -33,7 +33,7 @@ export function mcpCommand(program: Command, context: CliContext): void {
     .option('-y, --yes', 'without asking')
     .addHelpText('after', EXAMPLES)
     .action(async (agent: string, what: string | undefined, options: Pick<AcceptWanted, 'yes'>) => {
-      const { acceptServerTools } = await import('../mcp/accept.js');
+      const { acceptServerTools } = await import('../mcp/tools.js');
       context.end(await acceptServerTools(context, { ...options, agent, what }));
     });
 }

@@ -5,7 +5,7 @@ import type { ForgetWanted, ReviewWanted } from '../actions/memory-decide.js';
 import type { DiffWanted } from '../actions/memory-document.js';
 import type { MemoryListOptions } from '../actions/memory-list.js';
 import type { CliContext } from '../session/context.js';
-import { parseCount, parseInterval } from '../args/duration.js';
+import { parseCount, parseInterval } from '../args/values.js';
 import type { ScopeWanted } from '../session/with-memory.js';
 import type { GrepWanted, HistoryWanted } from '../actions/history.js';
 

@@ -2,7 +2,7 @@ import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import type { ControlMode } from '../../conversation/protocol/stepping.js';
 import type { CliContext } from '../session/context.js';
 import type { StepOptions, BreakOptions, QueueOptions } from '../actions/stepping.js';
-import { parseCount } from '../args/duration.js';
+import { parseCount } from '../args/values.js';
 
 export function modeCommand(program: Command, context: CliContext): void {
   program

@@ -1,7 +1,6 @@
 import { type Command, Option } from 'commander';
-import type { ExportOptions } from '../actions/export.js';
+import type { ExportOptions, ImportOptions } from '../actions/transfer.js';
 import type { CliContext } from '../session/context.js';
-import type { ImportOptions } from '../actions/import.js';
 
 export function exportCommand(program: Command, context: CliContext): void {
   program
@@ -16,7 +15,7 @@ export function exportCommand(program: Command, context: CliContext): void {
     )
     .option('--out <dir>', 'where --format seed writes its folder; nothing there is overwritten (default: the id, in this folder)')
     .action(async (id: string, options: ExportOptions) => {
-      const { exportConversation } = await import('../actions/export.js');
+      const { exportConversation } = await import('../actions/transfer.js');
       context.end(await exportConversation(context, id, options));
     });
 }
@@ -31,7 +30,7 @@ export function importCommand(program: Command, context: CliContext): void {
     .option('--scope <name>', 'whose long-term memory takes the facts (default: one of its own, named as the conversation)')
     .addHelpText('after', HONESTY)
     .action(async (dir: string, options: ImportOptions) => {
-      const { importConversation } = await import('../actions/import.js');
+      const { importConversation } = await import('../actions/transfer.js');
       context.end(await importConversation(context, dir, options));
     });
 }

@@ -9,7 +9,7 @@ import { ask, clampCursor, createCursor, pressed, showWhole, viewOf } from './de
 import { createEntryReader, liveScene, type DebugScene } from './debug-scene.js';
 import { messageOf } from '../terminal/exit.js';
 import { openFullScreen, type Key } from '../terminal/full-screen.js';
-import { loadMeasure } from '../views/cells.js';
+import { loadMeasure } from '../views/table.js';
 import { breakpointsInWords, queuedInWords } from '../views/control.js';
 import { formatDuration } from '../views/quantities.js';
 import { renderDebug, type DebugLook } from '../views/debug-screen.js';

@@ -6,7 +6,7 @@ import { tokenCounterBy } from '../../models/token-counter.js';
 import { ask, clampCursor, createCursor, pressed, showWhole, viewOf } from './debug-cursor.js';
 import { pastScene, type DebugScene } from './debug-scene.js';
 import { openFullScreen, type Key } from '../terminal/full-screen.js';
-import { loadMeasure } from '../views/cells.js';
+import { loadMeasure } from '../views/table.js';
 import { renderDebug, type DebugLook } from '../views/debug-screen.js';
 import { eventInWords } from '../views/event-words.js';
 import { formatCount, formatTime } from '../views/quantities.js';

@@ -10,7 +10,7 @@ import { approvalsOf } from '../../conversation/turn/waiting.js';
 import { selectTruncation } from '../../memory/compaction/truncation.js';
 import { estimateMessageTokens, type CountTokens } from '../../memory/tokens.js';
 import { tokenCounterBy } from '../../models/token-counter.js';
-import { answerText } from '../chat/whole-answer.js';
+import { answerText } from '../session/turn-end.js';
 import type { ControlView } from '../../conversation/protocol/stepping.js';
 import type { Approval } from '../../conversation/protocol/people.js';
 

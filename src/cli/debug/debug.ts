@@ -2,7 +2,7 @@
 import type { WriteStream } from 'node:tty';
 import { createPast, type Past } from '../../conversation/replay/past.js';
 import type { Entry } from '../../records/message.js';
-import { turnId } from '../../records/turn-id.js';
+import { turnId } from '../../records/identity.js';
 import type { CliContext } from '../session/context.js';
 import { summaryOf } from './debug-scene.js';
 import { CliError, EXIT } from '../terminal/exit.js';
@@ -10,7 +10,7 @@ import { findConversation } from '../args/find-conversation.js';
 import { onTermination } from '../terminal/interrupts.js';
 import { replayedRuns } from './replayed-runs.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
-import { toTurn } from '../args/turn-argument.js';
+import { toTurn } from '../args/values.js';
 import { eventInWords } from '../views/event-words.js';
 import { withClient, type Desk } from '../session/with-client.js';
 

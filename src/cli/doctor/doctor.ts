@@ -1,12 +1,9 @@
 /** `perdura doctor`: whether everything that is needed is there, and what mends what is not. Changes nothing that stays. */
 import type { Config } from '../../config.js';
 import { describeSettings, loadVariables, secretsOf } from '../../config.js';
-import { checkAgents } from './agents.js';
 import type { Report } from './finding.js';
 import { isBroken, pasteable, renderReport } from './finding.js';
-import { checkDisk, checkFolder, checkNode } from './machine.js';
-import { checkProvider } from './provider.js';
-import { checkStore } from './store.js';
+import { checkDisk, checkFolder, checkNode, checkAgents, checkStore, checkProvider } from './checks.js';
 import { checkServer } from './temporal.js';
 import { EXIT } from '../terminal/exit.js';
 import type { Output } from '../terminal/output.js';

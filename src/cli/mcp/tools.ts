@@ -1,10 +1,10 @@
 /** `perdura mcp tools`: an agent's MCP servers, whether they answer, and whether their tools run. */
-import type { ServerReport } from '../../tools/mcp/server-tools.js';
+import type { ServerReport, ToolReport } from '../../tools/mcp/server-tools.js';
 import type { CliContext } from '../session/context.js';
-import type { Drawn } from '../terminal/drawn.js';
-import { EXIT } from '../terminal/exit.js';
-import { toTerminalJson, toTerminalLine } from '../terminal/terminal-text.js';
+import { EXIT, CliError } from '../terminal/exit.js';
+import { toTerminalJson, toTerminalLine, type Drawn } from '../terminal/terminal-text.js';
 import { stateOf, withServers, type ToolState } from '../session/with-servers.js';
+import { pinOf } from '../../tools/mcp/pins.js';
 
 const LOOKS = { accepted: 'green', changed: 'red', new: 'dim' } as const satisfies Record<ToolState, string>;
 const WIDTH = 100;
@@ -71,4 +71,89 @@ function renderServer({ server, state, tools, leftOut }: ServerReport, width: nu
 /** Some put a key into the address. */
 function withoutKeys(url: string): string {
   return url.replace(/\/\/[^/@]*@/, '//***@').replace(/\?.*$/, '?***');
+}
+
+/** `perdura mcp accept`: a person looks at what a server says about its tools now, and takes it. */
+export interface AcceptWanted {
+  readonly agent: string;
+  readonly what: string | undefined;
+  readonly yes?: boolean;
+}
+
+export function acceptServerTools(context: CliContext, { agent, what, yes = false }: AcceptWanted): Promise<number> {
+  const { output } = context;
+  const format = context.globals().output;
+  const isAsked = !yes && process.stdin.isTTY && process.stderr.isTTY;
+  return withServers(context, agent, async ({ namespace, store, reports }) => {
+    const wanted = meant(reports, what);
+    for (const { server, state } of reports) {
+      if (state.kind === 'down')
+        output.problem(`MCP server ${toTerminalLine(server.name, 100)} does not answer: ${toTerminalLine(state.reason, 400)}`);
+    }
+    if (wanted.length === 0) {
+      const isKnown =
+        what === undefined || reports.some((report) => report.server.name === what || report.tools.some((tool) => isNamed(tool, what)));
+      if (!isKnown)
+        throw new CliError(
+          `agent ${agent} has no server or tool ${what} that answers; perdura mcp tools ${agent} lists them`,
+          EXIT.notFound,
+        );
+      output.note('nothing has changed since it was accepted');
+      return EXIT.ok;
+    }
+    const { createTwoFilesPatch } = await import('diff');
+    const accepted: string[] = [];
+    for (const tool of wanted) {
+      const { text } = pinOf(tool.live);
+      const patch = createTwoFilesPatch(`${tool.name} as accepted`, `${tool.name} as it is now`, tool.pin?.text ?? '', text, '', '', {
+        context: 2,
+      });
+      if (format === 'text') for (const line of renderPatch(patch)) output.draw(line);
+      if (!yes && !isAsked) continue;
+      if (isAsked && !(await confirmed(tool.name))) continue;
+      // What was shown, whatever the server says by now.
+      await store.pins.accept({ namespace, agent }, [pinOf(tool.live)]);
+      accepted.push(tool.name);
+      if (format === 'text') output.say(`accepted ${tool.name}: it runs from the next call on`);
+    }
+    if (format !== 'text') {
+      const data = { agent, accepted, changed: wanted.map(({ name }) => name).filter((name) => !accepted.includes(name)) };
+      output.line(toTerminalJson(data, format === 'json' ? 2 : undefined));
+    }
+    if (accepted.length === wanted.length) return EXIT.ok;
+    if (!yes && !isAsked) throw new CliError('nothing was accepted: nobody can be asked here; --yes accepts what is shown', EXIT.usage);
+    return EXIT.failed;
+  });
+}
+
+/** All that has changed, or what is named; of a tool that nobody has seen yet too, when it is named. */
+function meant(reports: readonly ServerReport[], what: string | undefined): ToolReport[] {
+  return reports.flatMap(({ server, tools }) =>
+    tools.filter((tool) => {
+      const state = stateOf(tool);
+      if (what === undefined || what === server.name) return state === 'changed';
+      return isNamed(tool, what) && state !== 'accepted';
+    }),
+  );
+}
+
+function isNamed({ name, live }: ToolReport, what: string): boolean {
+  return what === name || what === `${live.server}/${live.tool}`;
+}
+
+function renderPatch(patch: string): Drawn[] {
+  return patch
+    .split('\n')
+    .slice(1)
+    .map((line): Drawn => {
+      const look = line.startsWith('+') ? 'green' : line.startsWith('-') ? 'red' : 'dim';
+      return [{ text: line, look }];
+    });
+}
+
+async function confirmed(name: string): Promise<boolean> {
+  const { confirm, isCancel } = await import('@clack/prompts');
+  const answer = await confirm({ message: `Accept ${name} as it is now?`, initialValue: false, output: process.stderr });
+  if (isCancel(answer)) throw new CliError('the rest was not accepted', EXIT.interrupted);
+  return answer;
 }

@@ -4,13 +4,12 @@ import type { Config, TemporalConnection } from '../../config.js';
 import { needsStandIn, temporalConnection } from '../../config.js';
 import { findUserConfig } from '../../extensions/user-config.js';
 import type { Output } from '../terminal/output.js';
-import { asSentence } from './file-failures.js';
-import { checkMemoryFolder } from './memory-folder.js';
-import { checkRedis } from './redis-check.js';
+import { checkMemoryFolder, asSentence } from './memory-folder.js';
 import { uiLink } from './temporal-connection.js';
 import type { ServerPlace } from './temporal-server.js';
 import { useTemporalServer } from './temporal-server.js';
 import { startWorkerProcess } from './worker-process.js';
+import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 
 export interface Services {
   uiLink(conversation: string): string | undefined;
@@ -106,5 +105,36 @@ async function abortable(work: Promise<void>, signal: AbortSignal): Promise<void
     await Promise.race([work, aborted]);
   } finally {
     signal.removeEventListener('abort', stop);
+  }
+}
+
+/** It is there, and does not let us in. */
+const REFUSED = /^(NOAUTH|WRONGPASS|NOPERM)|invalid password/i;
+
+/** Asks Redis whether it is there. Answers its address without the password. */
+async function checkRedis(url: string): Promise<string> {
+  const { Redis } = await import('ioredis');
+  const { host, pathname, protocol } = new URL(url);
+  const address = `${protocol}//${host}${pathname}`;
+  const redis = new Redis(url, { lazyConnect: true, connectTimeout: 3000, commandTimeout: 3000, retryStrategy: () => null });
+  let reason: unknown;
+  // ioredis tells the reason of a failed connection here, and to the caller only that it is closed.
+  redis.on('error', (error) => (reason = error));
+  try {
+    await redis.connect();
+    await redis.ping();
+    return address;
+  } catch (error) {
+    const why = [error, reason].map(messageOf).find((text) => REFUSED.test(text)) ?? messageOf(reason ?? error);
+    const advice = REFUSED.test(why)
+      ? 'put the right user and password into REDIS_URL'
+      : 'start it, or unset REDIS_URL to keep memory in files';
+    throw new CliError(
+      `cannot ${REFUSED.test(why) ? 'use' : 'reach'} Redis at ${address}, which REDIS_URL names: ${why}; ${advice}`,
+      EXIT.unreachable,
+      { cause: error },
+    );
+  } finally {
+    redis.disconnect();
   }
 }

@@ -1,14 +1,13 @@
 /** The frame of every command that works on conversations: connect, work, close; Ctrl+C and a closed pipe end it. */
 import type { PerduraClient } from '../../client.js';
-import type { Config, TemporalConnection } from '../../config.js';
-import { temporalConnection } from '../../config.js';
-import { connectClient } from './connect.js';
+import { DEFAULT_TEMPORAL_ADDRESS, temporalConnection, type Config, type TemporalConnection } from '../../config.js';
 import type { CliContext } from './context.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import type { GlobalOptions } from '../args/global-options.js';
 import { onInterrupt } from '../terminal/interrupts.js';
 import type { Output } from '../terminal/output.js';
-import { slowly } from '../terminal/slowly.js';
+import { slowly } from './patiently.js';
+import { hasWorker, openNamespace } from '../services/temporal-connection.js';
 
 export interface Desk {
   readonly client: PerduraClient;
@@ -75,4 +74,38 @@ async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   } finally {
     signal.removeEventListener('abort', stop);
   }
+}
+
+/** A client on a server that answers. Says so when no worker is there to take the message. */
+export async function connectClient(config: Config, output: Output, options: { readonly needsWorker: boolean }): Promise<PerduraClient> {
+  const temporal = await temporalConnection(config);
+  const connection = await openNamespace(temporal);
+  try {
+    if (options.needsWorker && !(await hasWorker(connection, temporal.namespace, config.taskQueue))) {
+      output.problem(
+        `no worker takes work from task queue ${config.taskQueue}: messages wait until \`perdura worker\` or \`npm start\` runs`,
+      );
+    }
+    const { createClientOn } = await import('../../client.js');
+    return createClientOn(config, { connection, namespace: temporal.namespace });
+  } catch (error) {
+    await connection.close();
+    throw error;
+  }
+}
+
+/** What a person would type to see or do the same with the `temporal` program. */
+export function temporalCommand(temporal: TemporalConnection, words: readonly string[]): string {
+  const { address } = temporal.connectionOptions;
+  const where = [
+    ...(address === DEFAULT_TEMPORAL_ADDRESS ? [] : ['--address', address]),
+    ...(temporal.namespace === 'default' ? [] : ['-n', temporal.namespace]),
+  ];
+  return ['temporal', ...words, ...where].map(quoted).join(' ');
+}
+
+/** For a POSIX shell; double quotes where they need no escapes, since queries are full of single ones. */
+function quoted(word: string): string {
+  if (/^[\w@%+=:,./-]+$/.test(word)) return word;
+  return word.includes("'") && !/["$`\\!]/.test(word) ? `"${word}"` : `'${word.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,14 +1,12 @@
 /** The frame of every command on a scope's memory: which scope is meant, and how its data are printed. */
 import type { ScopeMemory } from '../../client.js';
 import type { CliContext } from './context.js';
-import type { Drawn } from '../terminal/drawn.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { findConversation } from '../args/find-conversation.js';
-import { temporalCommand } from './temporal-command.js';
-import { toTerminalJson } from '../terminal/terminal-text.js';
-import { loadMeasure } from '../views/cells.js';
+import { toTerminalJson, type Drawn } from '../terminal/terminal-text.js';
+import { loadMeasure } from '../views/table.js';
 import type { MemoryLook } from '../views/memory.js';
-import { withClient, type Desk, type DeskOptions } from './with-client.js';
+import { withClient, type Desk, type DeskOptions, temporalCommand } from './with-client.js';
 
 /** `scope` by its name, or `of` a conversation. */
 export interface ScopeWanted {

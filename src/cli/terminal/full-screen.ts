@@ -2,8 +2,7 @@
 import { emitKeypressEvents } from 'node:readline';
 import type { ReadStream, WriteStream } from 'node:tty';
 import pc from 'picocolors';
-import type { Drawn } from './drawn.js';
-import { toTerminalText } from './terminal-text.js';
+import { toTerminalText, type Drawn } from './terminal-text.js';
 
 export interface Key {
   /** `up`, `pagedown`, `return`, `escape`, `ctrl+c`, or the character itself. */

@@ -2,9 +2,8 @@
 import type { Writable } from 'node:stream';
 import pc from 'picocolors';
 import type { ColorWish } from '../args/global-options.js';
-import type { Drawn } from './drawn.js';
 import type { TextPen } from './markdown-pen.js';
-import { toTerminalText } from './terminal-text.js';
+import { toTerminalText, type Drawn } from './terminal-text.js';
 
 /** All but `text` are whole lines, and begin on a line of their own. */
 export interface Output {

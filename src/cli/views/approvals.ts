@@ -4,12 +4,10 @@
  */
 import type { Pending } from '../../client.js';
 import type { JsonValue } from '../../records/message.js';
-import type { Drawn } from '../terminal/drawn.js';
 import type { TimeFormat } from '../args/global-options.js';
-import { toTerminalJson, toTerminalLine } from '../terminal/terminal-text.js';
-import type { Measure } from './cells.js';
+import { toTerminalJson, toTerminalLine, type Drawn } from '../terminal/terminal-text.js';
 import { formatTime } from './quantities.js';
-import { renderTable, type Column } from './table.js';
+import { renderTable, type Column, type Measure } from './table.js';
 
 export interface ApprovalsLook {
   readonly width?: number;

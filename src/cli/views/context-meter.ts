@@ -4,7 +4,7 @@
  */
 import type { CompactionOutcome, ContextIndex } from '../../conversation/protocol/contract.js';
 import { countSlots } from '../../records/slots.js';
-import type { Drawn, Piece } from '../terminal/drawn.js';
+import type { Drawn, Piece } from '../terminal/terminal-text.js';
 import { formatCount } from './quantities.js';
 
 interface Part {

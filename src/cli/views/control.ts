@@ -1,8 +1,7 @@
 /** How a conversation is stepped, and what waits in its queue, in words. */
 import type { QueuedEvent } from '../../conversation/protocol/contract.js';
-import type { Drawn } from '../terminal/drawn.js';
 import type { TimeFormat } from '../args/global-options.js';
-import { toTerminalLine } from '../terminal/terminal-text.js';
+import { toTerminalLine, type Drawn } from '../terminal/terminal-text.js';
 import { formatBytes, formatCount, formatTime } from './quantities.js';
 import type { Breakpoints, StepResult } from '../../conversation/protocol/stepping.js';
 

@@ -1,11 +1,9 @@
 /** `perdura list` for people. */
 import type { Listed } from '../../client.js';
-import type { Drawn, Piece } from '../terminal/drawn.js';
 import type { TimeFormat } from '../args/global-options.js';
-import { toTerminalLine } from '../terminal/terminal-text.js';
-import type { Measure } from './cells.js';
+import { toTerminalLine, type Drawn, type Piece } from '../terminal/terminal-text.js';
 import { formatCost, formatCount, formatTime } from './quantities.js';
-import { renderTable, type Column } from './table.js';
+import { renderTable, type Column, type Measure } from './table.js';
 
 export interface ListLook {
   /** Of the screen; undefined where there is none. */

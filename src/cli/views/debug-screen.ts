@@ -3,9 +3,8 @@
  * person looks, exactly as many lines as the screen has, none wider than it is.
  */
 import type { DebugChunk, DebugScene } from '../debug/debug-scene.js';
-import { plain, type Drawn, type Piece } from '../terminal/drawn.js';
-import { toTerminalLine } from '../terminal/terminal-text.js';
-import { fit, pad, type Measure } from './cells.js';
+import { toTerminalLine, plain, type Drawn, type Piece } from '../terminal/terminal-text.js';
+import { fit, pad, type Measure } from './table.js';
 import { breakpointsInWords, queuedInWords } from './control.js';
 import { wrap } from './inspection.js';
 import { bar, formatCost, formatCount } from './quantities.js';

@@ -3,13 +3,11 @@ import type { Description, Listed, Pending, PendingActivity } from '../../client
 import type { QueuedEvent, Status } from '../../conversation/protocol/contract.js';
 import type { Entry } from '../../records/message.js';
 import { shownText } from '../../records/message.js';
-import type { Drawn, Piece } from '../terminal/drawn.js';
 import type { TimeFormat } from '../args/global-options.js';
-import { toTerminalLine } from '../terminal/terminal-text.js';
+import { toTerminalLine, type Drawn, type Piece } from '../terminal/terminal-text.js';
 import { shownArguments, shownName } from './approvals.js';
-import { budgetInWords } from './budget.js';
-import { fit, pad, type Measure } from './cells.js';
-import { bar, formatBytes, formatCount, formatDuration, formatTime, formatUsage } from './quantities.js';
+import { fit, pad, type Measure } from './table.js';
+import { bar, formatBytes, formatCount, formatDuration, formatTime, formatUsage, budgetInWords } from './quantities.js';
 
 export interface Inspection {
   readonly description: Description;

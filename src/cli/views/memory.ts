@@ -1,9 +1,8 @@
 /** What a conversation remembers, for people: each item under the line that says where it is from. */
 import type { EpisodeRecord, FactRecord, FactSource } from '../../stores/store.js';
-import type { Drawn, Piece } from '../terminal/drawn.js';
 import type { TimeFormat } from '../args/global-options.js';
-import { toTerminalLine } from '../terminal/terminal-text.js';
-import type { Measure } from './cells.js';
+import { toTerminalLine, type Drawn, type Piece } from '../terminal/terminal-text.js';
+import type { Measure } from './table.js';
 import { wrap } from './inspection.js';
 import { formatCount, formatTime } from './quantities.js';
 

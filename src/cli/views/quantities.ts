@@ -1,6 +1,8 @@
 /** Numbers and times as people read them. */
 import type { Usage } from '../../records/message.js';
 import type { TimeFormat } from '../args/global-options.js';
+import type { Status } from '../../conversation/protocol/contract.js';
+import type { Budget } from '../../records/identity.js';
 
 /** `raw` is epoch milliseconds. */
 export function formatTime(ms: number, format: TimeFormat, now: number): string {
@@ -49,4 +51,18 @@ export function bar(share: number, width: number): string {
   const exact = Math.round(Math.min(1, Math.max(0, share)) * width);
   const filled = share > 0 && exact === 0 ? 1 : share < 1 && exact === width && width > 1 ? width - 1 : exact;
   return '█'.repeat(filled) + '░'.repeat(width - filled);
+}
+
+/** A conversation's budget as people read it. */
+export function budgetInWords(budget: Budget | null): string {
+  const { maxCostUsd, maxTokens } = budget ?? {};
+  const limits = [
+    ...(maxCostUsd === undefined ? [] : [formatCost(maxCostUsd)]),
+    ...(maxTokens === undefined ? [] : [`${formatCount(maxTokens)} tokens`]),
+  ];
+  return limits.length === 0 ? 'no limit' : `at most ${limits.join(' and ')}`;
+}
+
+export function usedInWords({ usage: { costUsd, inputTokens, outputTokens } }: Pick<Status, 'usage'>): string {
+  return `used: ${formatCost(costUsd)}, ${formatCount(inputTokens + outputTokens)} tokens`;
 }

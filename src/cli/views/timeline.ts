@@ -8,9 +8,8 @@
  */
 import type { PendingActivity } from '../../client.js';
 import type { FeedEvent, Status, TurnResult } from '../../conversation/protocol/contract.js';
-import type { Drawn, Piece } from '../terminal/drawn.js';
-import { toTerminalLine } from '../terminal/terminal-text.js';
-import { fit, pad, type Measure } from './cells.js';
+import { toTerminalLine, type Drawn, type Piece } from '../terminal/terminal-text.js';
+import { fit, pad, type Measure } from './table.js';
 import { formatCount, formatDuration, formatUsage } from './quantities.js';
 
 export interface Timeline {

@@ -1,9 +1,8 @@
 /** "Why did it forget?": what took a turn out of the prompt, and what stands for it. */
 import type { Leaving } from '../../conversation/replay/leaving.js';
 import type { EpisodeRecord } from '../../stores/store.js';
-import type { Drawn } from '../terminal/drawn.js';
 import type { TimeFormat } from '../args/global-options.js';
-import { toTerminalLine } from '../terminal/terminal-text.js';
+import { toTerminalLine, type Drawn } from '../terminal/terminal-text.js';
 import { formatCount, formatTime } from './quantities.js';
 
 /** One thing that took entries of the turn out of the prompt, or brought them back, with what the store knows of it. */

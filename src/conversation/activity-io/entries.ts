@@ -1,8 +1,7 @@
 /** One entry from what produced it: the same when it is first written, and when it is rebuilt from history. */
 import type { MessageToRecord, ModelAnswer } from './effects.js';
 import type { ToolFinished } from './tool-effects.js';
-import { mediaOf } from '../../records/media.js';
-import type { Body, Entry, Media } from '../../records/message.js';
+import { type Body, type Entry, type Media, mediaOf } from '../../records/message.js';
 
 export function userEntry(message: MessageToRecord, text: Body, media: Media = {}): Entry {
   const { messageId, slot, turn, seq, session, ts } = message;

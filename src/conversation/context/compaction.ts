@@ -16,7 +16,7 @@ import { isRunning, type Completed, type Failed } from '../lifecycle.js';
 import { countSlots, slotsOf, toRanges, withSlot, type SlotRange } from '../../records/slots.js';
 import { NO_MEMORY, type MemoryState } from '../state/memory-state.js';
 import type { ConversationState } from '../state.js';
-import { turnId } from '../../records/turn-id.js';
+import { turnId } from '../../records/identity.js';
 import { addUsage } from '../../records/usage.js';
 
 /** How often in one turn a model that says its context is full may be helped. */

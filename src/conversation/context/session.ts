@@ -6,7 +6,7 @@ import type { Completed } from '../lifecycle.js';
 import { announce } from '../outbox/settlement.js';
 import type { ConversationState } from '../state.js';
 import { endTurn } from '../turn/turn.js';
-import { turnId } from '../../records/turn-id.js';
+import { turnId } from '../../records/identity.js';
 import { acceptTrim, consolidationOf, freshWindow } from './window.js';
 
 export function acceptEvicted(state: ConversationState, completed: Completed<'evict'>): ConversationState {

@@ -10,7 +10,7 @@ import type { EventOf } from '../event.js';
 import type { Completed, Failed } from '../lifecycle.js';
 import { slotsOf, toRanges } from '../../records/slots.js';
 import type { ConversationState } from '../state.js';
-import { turnId } from '../../records/turn-id.js';
+import { turnId } from '../../records/identity.js';
 
 const MAX_OUTCOMES = 16;
 /** Of a turn that has ended: after all that it can have. */

@@ -11,7 +11,7 @@ import { isHeld, queuedId } from '../stepping/control.js';
 import { nextMove } from './compaction.js';
 import { isRunning, type Completed, type Failed } from '../lifecycle.js';
 import type { AskMemoryInput, EvictInput } from '../activity-io/memory-effects.js';
-import { owesNothingToStore } from '../outbox/outbox.js';
+import { owesNothingToStore } from '../state/queue-state.js';
 import type { EventOf } from '../event.js';
 import { retryAfter, storeRetryAfter, isResting, withRetry } from '../state/retry.js';
 import { slotsOf, toRanges } from '../../records/slots.js';

@@ -18,7 +18,7 @@ import { utf8Length } from '../../records/text.js';
 import type { QueueItem } from '../state/queue-state.js';
 import type { ConversationState } from '../state.js';
 import { estimateTokens } from '../../records/token-usage.js';
-import { turnId } from '../../records/turn-id.js';
+import { turnId } from '../../records/identity.js';
 
 const NONE: AppEvents = { chunks: [], unreduced: { count: 0, types: [] }, parked: [], parkedCount: 0 };
 const REMEMBERED = 20;

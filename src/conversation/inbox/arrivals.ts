@@ -10,8 +10,8 @@ import type { EventOf } from '../event.js';
 import { LIMITS, type Consolidation } from '../protocol/contract.js';
 import type { QueuedMessage, QueueItem } from '../state/queue-state.js';
 import type { ConversationState } from '../state.js';
-import { turnId } from '../../records/turn-id.js';
-import { mediaBytes, mediaOf } from '../../records/media.js';
+import { turnId } from '../../records/identity.js';
+import { mediaBytes, mediaOf } from '../../records/message.js';
 import { utf8Length } from '../../records/text.js';
 import { stopTurn } from '../turn/turn.js';
 

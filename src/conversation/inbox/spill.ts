@@ -8,7 +8,7 @@
 import type { QueuedAgain } from '../activity-io/effects.js';
 import { countSlots, slotsOf, withSlot } from '../../records/slots.js';
 import type { QueuedMessage, QueueItem, SpilledMessages } from '../state/queue-state.js';
-import { turnNumber } from '../../records/turn-id.js';
+import { turnNumber } from '../../records/identity.js';
 
 export const MAX_AT_HAND = 500;
 const MIN_AT_HAND = 50;

@@ -13,7 +13,7 @@ import { slotsOf, type SlotRange } from '../../records/slots.js';
 import { NO_MEMORY, type MemoryState } from '../state/memory-state.js';
 import type { ConversationState } from '../state.js';
 import { estimateTokens } from '../../records/token-usage.js';
-import { turnId } from '../../records/turn-id.js';
+import { turnId } from '../../records/identity.js';
 
 const HELD: readonly ConversationEvent['kind'][] = [
   'message-received',

@@ -14,7 +14,7 @@ import type { RewindOutcome, RewindState } from '../state/lineage-state.js';
 import { isWithin, resumeWith } from './lineage.js';
 import { slotsOf, withSlot, type SlotRange } from '../../records/slots.js';
 import type { ConversationState } from '../state.js';
-import { turnId, turnNumber } from '../../records/turn-id.js';
+import { turnId, turnNumber } from '../../records/identity.js';
 
 const REMEMBERED = 16;
 const NONE: RewindState = { branches: 0, asked: [], outcomes: [] };

@@ -8,13 +8,11 @@
  * R5  A message that is too large for one activity input is stored in parts, each by a step of its own.
  */
 import { rejectInput, remember } from '../inbox/arrivals.js';
-import { payOnce } from '../turn/costs.js';
+import { payOnce } from '../turn/budget.js';
 import type { MessageContent, MessageToRecord, QueuedAgain, StoreStepInput, Writes, Written } from '../activity-io/effects.js';
 import { isRunning, type Completed, type Failed } from '../lifecycle.js';
-import { mediaOf } from '../../records/media.js';
-import type { Media } from '../../records/message.js';
-import type { Outbox } from './outbox.js';
-import type { QueuedMessage } from '../state/queue-state.js';
+import { type Media, mediaOf } from '../../records/message.js';
+import type { QueuedMessage, Outbox } from '../state/queue-state.js';
 import { storeRetryAfter, withoutRetry, withRetry } from '../state/retry.js';
 import { slotsOf, toRanges } from '../../records/slots.js';
 import { rehydrate, slotsToRehydrate, spill, MAX_AT_HAND } from '../inbox/spill.js';
@@ -22,7 +20,7 @@ import type { ConversationState } from '../state.js';
 import { steeringBecomesNext } from '../inbox/steering.js';
 import { utf8Length } from '../../records/text.js';
 import { estimateTokens } from '../../records/token-usage.js';
-import { turnId, turnNumber } from '../../records/turn-id.js';
+import { turnId, turnNumber } from '../../records/identity.js';
 
 /** UTF-8 bytes of JSON that one step carries: an activity's input may have 1 MiB, and there is more in it. */
 const STEP_BYTES = 768 * 1024;

@@ -9,7 +9,7 @@ import type { Settlement, StepFailure } from '../activity-io/effects.js';
 import type { Entry, ToolOutcome } from '../../records/message.js';
 import type { ConversationState } from '../state.js';
 import { isRunningTool, wasTried } from '../turn/turn-access.js';
-import { turnId } from '../../records/turn-id.js';
+import { turnId } from '../../records/identity.js';
 import type { ToolCall, Turn } from '../state/turn-state.js';
 
 const MAX_FEED = 64;

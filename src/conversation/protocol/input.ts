@@ -4,8 +4,7 @@
  */
 import { ID_PATTERN, LIMITS, type Delivery, type StartOptions } from './contract.js';
 import { nameOf, readFields, refuse, type Checked } from './fields.js';
-import { MEDIA_KINDS, mediaBytes, type MediaKind } from '../../records/media.js';
-import type { JsonObject, Media, MediaSource } from '../../records/message.js';
+import { type JsonObject, type Media, type MediaSource, MEDIA_KINDS, mediaBytes, type MediaKind } from '../../records/message.js';
 import { readMode } from './control-input.js';
 import { readBudget, readDelegation, readObject } from './people-input.js';
 import { utf8Length } from '../../records/text.js';

@@ -8,7 +8,7 @@ import { apply } from '../apply.js';
 import type { ConversationEvent } from '../event.js';
 import { eventName } from '../views/observation.js';
 import type { ConversationState } from '../state.js';
-import { turnNumber } from '../../records/turn-id.js';
+import { turnNumber } from '../../records/identity.js';
 
 /** One run of a conversation: the state it began with, and what happened in it. */
 export interface Run {

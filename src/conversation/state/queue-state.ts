@@ -1,7 +1,8 @@
 /** What waits its turn, as state. */
 import type { Delivery } from '../protocol/contract.js';
-import type { JsonObject, JsonValue, MediaSource } from '../../records/message.js';
+import type { JsonObject, JsonValue, MediaSource, Entry } from '../../records/message.js';
 import type { SlotRange } from '../../records/slots.js';
+import type { OwedFeedEvent, Settlement } from '../activity-io/effects.js';
 
 export type QueueItem =
   | {
@@ -57,3 +58,20 @@ export interface SpilledMessages {
 }
 
 export type QueuedMessage = Extract<QueueItem, { kind: 'message' }>;
+
+/** What a conversation still owes to its store, as state (recording.ts). */
+export interface Outbox {
+  /** Messages that turns have taken. */
+  readonly messages: readonly QueuedMessage[];
+  readonly settle: readonly Settlement[];
+  readonly feed: readonly OwedFeedEvent[];
+  /** Of results that the store did not take when they were made. */
+  readonly entries: readonly Entry[];
+}
+
+export const EMPTY_OUTBOX: Outbox = { messages: [], settle: [], feed: [], entries: [] };
+
+/** Whether the store has everything that was decided so far; what a running step carries is not there yet. */
+export function owesNothingToStore({ outbox }: { readonly outbox: Outbox }): boolean {
+  return outbox.messages.length + outbox.settle.length + outbox.entries.length + outbox.feed.length === 0;
+}

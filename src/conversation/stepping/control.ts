@@ -17,7 +17,7 @@ import { slotsOf } from '../../records/slots.js';
 import { queuedCount } from '../inbox/spill.js';
 import type { QueueItem } from '../state/queue-state.js';
 import type { ConversationState } from '../state.js';
-import { turnId } from '../../records/turn-id.js';
+import { turnId } from '../../records/identity.js';
 import type { ToolCall } from '../state/turn-state.js';
 
 export interface Planned {

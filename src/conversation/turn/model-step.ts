@@ -7,7 +7,7 @@
 import { withoutShown } from '../context/citing.js';
 import { MAX_RECOVERIES, notePrompt, numbersOf } from '../context/compaction.js';
 import type { TurnError } from '../protocol/contract.js';
-import { payOnce } from './costs.js';
+import { payOnce } from './budget.js';
 import type { DeferReason, ModelAnswer, ModelStepInput, RidingTool, StepFailure, Writes } from '../activity-io/effects.js';
 import { assistantEntry } from '../activity-io/entries.js';
 import type { Completed, Failed } from '../lifecycle.js';
@@ -21,7 +21,7 @@ import { estimateTokens } from '../../records/token-usage.js';
 import { acceptToolResult, startRound } from './tool-round.js';
 import { endTurn, endWithOpenCalls, nextModelCall } from './turn.js';
 import { currentModelCall, openToolCalls, spend, withModelCall, withTurn } from './turn-access.js';
-import { turnId } from '../../records/turn-id.js';
+import { turnId } from '../../records/identity.js';
 import type { ModelCall, ToolCall } from '../state/turn-state.js';
 import { addUsage } from '../../records/usage.js';
 import type { CallSettings, Configured } from '../activity-io/settings.js';

@@ -4,7 +4,7 @@
  * T2  A result counts only for the call that is in flight; what comes later is dropped.
  * T3  Before the next model call, every tool call of an answer in the context has its result in the context.
  */
-import { abandon } from './costs.js';
+import { abandon } from './budget.js';
 import { toolEntry } from '../activity-io/entries.js';
 import { countResult } from '../context/citing.js';
 import type { EventOf } from '../event.js';
@@ -20,8 +20,7 @@ import type { ToolCall } from '../state/turn-state.js';
 import { addUsage } from '../../records/usage.js';
 import { beginningOf } from '../../records/text.js';
 import { endIfStopped, endStopped, endTurn, endWithOpenCalls, nextModelCall } from './turn.js';
-import { acceptReport } from './delegation.js';
-import { acceptLook } from './looking-after.js';
+import { acceptReport, acceptLook } from './delegation.js';
 import { admit, decide, endWaits, isCircling, refuseDecision } from './waiting.js';
 import { rejectInput } from '../inbox/arrivals.js';
 import { closeRound, openToolCalls, spend, withToolCalls, withTurn } from './turn-access.js';

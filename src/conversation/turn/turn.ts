@@ -5,11 +5,9 @@
  * T5  A slot is given once; one whose effect failed stays empty and out of the context.
  */
 import { LIMITS, type StopReason, type TurnError } from '../protocol/contract.js';
-import { budgetOf } from './budget.js';
+import { budgetOf, abandon } from './budget.js';
 import { overBudget } from '../activity-io/call-gate.js';
-import { abandon } from './costs.js';
 import { runningChildren } from './delegation.js';
-import { withHint } from './hint.js';
 import { withoutRetry } from '../state/retry.js';
 import { announce, answerFor, mayHaveRun, settle } from '../outbox/settlement.js';
 import { withSlot } from '../../records/slots.js';
@@ -17,10 +15,13 @@ import type { ConversationState } from '../state.js';
 import { joinSteering, steeringBecomesNext } from '../inbox/steering.js';
 import { estimateTokens } from '../../records/token-usage.js';
 import { callsInFlight, closeRound, currentModelCall, openToolCalls, wasTried, withToolCalls, withTurn } from './turn-access.js';
-import { turnId } from '../../records/turn-id.js';
+import { turnId } from '../../records/identity.js';
 import type { ToolCall } from '../state/turn-state.js';
 import { NO_USAGE } from '../../records/usage.js';
 import { noteTurn } from '../context/window.js';
+import { compactsAt, suggestsCompaction } from '../context/compaction.js';
+import type { AgentSettings } from '../activity-io/settings.js';
+import type { Entry } from '../../records/message.js';
 
 /** Milliseconds that what is in flight has to stop by itself; the contract promises two seconds. */
 export const STOP_GRACE_MS = 1_500;
@@ -160,4 +161,34 @@ export function endWithOpenCalls(state: ConversationState, stopReason: StopReaso
 function giveUp(state: ConversationState, ids: readonly string[]): ConversationState {
   const inFlight = state.inFlight.filter(({ effect }) => effect !== 'model-step' && effect !== 'run-tool');
   return abandon({ ...state, inFlight }, ids);
+}
+
+/** Seed 004, soft threshold: the model is told once in an epoch that its context fills; what it makes of that is its own affair. */
+
+/** An entry of its own, so that the prompt stays as it is once it was said. */
+function withHint(state: ConversationState): ConversationState {
+  const { turn, settings, memory, epoch, session, now } = state;
+  if (!turn || !settings || memory.hintedIn === epoch || !suggestsCompaction(state)) return state;
+  const slot = state.counters.slot + 1;
+  const seq = turn.seq + 1;
+  const text =
+    `[The context has about ${state.contextTokens} tokens; ${whatComes(settings)}. ` +
+    'When a task has just been completed, compact_context does it at a better moment.]';
+  const entry: Entry = { v: 1, slot, session, turn: turnId(turn.number), seq, ts: now / 1000, message: { role: 'user', text } };
+  const told = settle({ ...state, counters: { ...state.counters, slot }, context: withSlot(state.context, slot) }, [
+    { effect: `${turnId(turn.number)}/hint-${epoch}`, entry },
+  ]);
+  return {
+    ...told,
+    contextTokens: told.contextTokens + estimateTokens(text.length),
+    turn: { ...turn, seq },
+    memory: { ...told.memory, hintedIn: epoch },
+  };
+}
+
+/** An agent that compacts only when asked loses the oldest at the last line instead. */
+function whatComes(settings: AgentSettings): string {
+  const { thresholds } = settings;
+  if (thresholds.autoCompact === false) return `beyond ${thresholds.truncation} its oldest messages are left out of the prompt`;
+  return `from ${compactsAt(settings)} on its older turns become memory by themselves`;
 }

@@ -11,7 +11,7 @@ import type { ToolOutcome } from '../../records/message.js';
 import { announce, resultEntry, settle } from '../outbox/settlement.js';
 import type { ConversationState } from '../state.js';
 import { estimateTokens } from '../../records/token-usage.js';
-import { turnId } from '../../records/turn-id.js';
+import { turnId } from '../../records/identity.js';
 import type { ToolCall, Turn } from '../state/turn-state.js';
 import { withTurn, withToolCalls } from './turn-access.js';
 

@@ -8,14 +8,13 @@ import type { ContextIndex, Phase, QueuedEvent, Status, TurnResult } from '../pr
 import type { JsonValue } from '../../records/message.js';
 import { isRunning } from '../lifecycle.js';
 import { waitsForOrigin } from '../lineage/lineage.js';
-import { owesNothingToStore } from '../outbox/outbox.js';
 import { countSlots } from '../../records/slots.js';
 import { queuedCount } from '../inbox/spill.js';
 import { countMessages } from '../context/window.js';
-import type { QueueItem } from '../state/queue-state.js';
+import { type QueueItem, owesNothingToStore } from '../state/queue-state.js';
 import type { ConversationState } from '../state.js';
 import { isRunningTool } from '../turn/turn-access.js';
-import { turnId, turnNumber } from '../../records/turn-id.js';
+import { turnId, turnNumber } from '../../records/identity.js';
 import type { EndedTurn } from '../state/turn-state.js';
 import { NO_USAGE } from '../../records/usage.js';
 import type { ControlStatus, ControlView } from '../protocol/stepping.js';

@@ -2,7 +2,7 @@
  * What stands for a long result, made by a model that knows what the conversation is for (seed 003, "Compaction Strategies", option B).
  * Undefined where its answer is of no use: the plugin's stands then.
  */
-import { oneLine } from '../../records/plain-text.js';
+import { oneLine } from '../../records/text.js';
 import type { Ask } from '../compaction/summary.js';
 
 /** Seed 003: `substring(0, 5000)`. */

@@ -7,8 +7,8 @@ import type { ConversationMessage, Entry, JsonObject, JsonValue } from '../../re
 import type { ConversationKey, Store } from '../../stores/store.js';
 import { inputOf } from '../bodies.js';
 import { itemRecordSchema, splitAtCommas, type ItemRecord } from '../../records/memory/agent-memory.js';
-import { itemId } from './item-id.js';
 import { openMemory, sizeOf } from './open-memory.js';
+import { createHash } from 'node:crypto';
 
 /** The tool by which an agent stores something itself. */
 const STORES = 'store_in_memory';
@@ -86,4 +86,17 @@ async function storeAgain(store: Store, key: ConversationKey, { message, session
 
 function asObject(value: JsonValue): JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
+}
+
+/**
+ * Ids of items are made of the call that stores them: every attempt at it, and healing, give the same. They are no content addresses;
+ * the conversation goes in, so that shared memories do not mix theirs up.
+ */
+
+const HASH_CHARACTERS = 12;
+
+/** `nth`: of several that one call stores; a tool's own result is 0. */
+export function itemId({ conversation, life }: Pick<ConversationKey, 'conversation' | 'life'>, callId: string, nth = 0): string {
+  const hash = createHash('sha256').update(JSON.stringify([conversation, life, callId, nth]));
+  return `mem_${hash.digest('hex').slice(0, HASH_CHARACTERS)}`;
 }

@@ -7,7 +7,7 @@
  */
 import { z } from 'zod';
 import type { Entry } from '../../records/message.js';
-import { cut, oneLine } from '../../records/plain-text.js';
+import { cut, oneLine } from '../../records/text.js';
 import { flattenTurns, type FlatTurn } from './recent-turns.js';
 import { checkSummary, SUMMARY_LIMITS, type ParsedSummary } from './summary-answer.js';
 import { isInterrupt, summarize, withNotes, type Ask, type Summarized } from './summary.js';

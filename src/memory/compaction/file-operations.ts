@@ -1,7 +1,7 @@
 /** What was done to files, and what tools failed at: facts that a summary must not lose (seed 002, "Compaction" and gap 4). */
 import { shownText, type Entry, type JsonValue, type ToolOutcome } from '../../records/message.js';
-import { turnNumber } from '../../records/turn-id.js';
-import { cut, oneLine } from '../../records/plain-text.js';
+import { turnNumber } from '../../records/identity.js';
+import { cut, oneLine } from '../../records/text.js';
 
 /** Paths as the tools had them, each once, sorted. */
 export interface FileOperations {

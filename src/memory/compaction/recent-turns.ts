@@ -1,8 +1,7 @@
 /** Turns as text (seed 000, section 19), where messages cannot stand as messages: for a summarizer, another provider, a person. */
-import { mediaOf, type MediaKind } from '../../records/media.js';
-import { shownText, type AssistantMessage, type Entry, type ToolResultMessage } from '../../records/message.js';
-import { turnNumber } from '../../records/turn-id.js';
-import { cut, indented } from '../../records/plain-text.js';
+import { shownText, type AssistantMessage, type Entry, type ToolResultMessage, mediaOf, type MediaKind } from '../../records/message.js';
+import { turnNumber } from '../../records/identity.js';
+import { cut, indented } from '../../records/text.js';
 
 /** Characters of one text; of a longer one its beginning is shown. */
 const TEXT_CHARACTERS = 2_000;

@@ -3,8 +3,8 @@
  * headings and the way their items are marked are the seed's, literally; `[TASK]` is ours and pinned (design section 4).
  */
 import type { EpisodicItem, SemanticItem } from '../../records/memory/items.js';
-import { indented, oneLine } from '../../records/plain-text.js';
-import { MAX_EPISODIC_ITEMS, MAX_SEMANTIC_ITEMS } from '../retrieval.js';
+import { indented, oneLine } from '../../records/text.js';
+import { MAX_EPISODIC_ITEMS, MAX_SEMANTIC_ITEMS } from '../facts.js';
 
 export interface SnapshotParts {
   /** In the order of showing; more than three are left out. */

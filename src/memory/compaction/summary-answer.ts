@@ -1,10 +1,9 @@
 /** What a summarizer must answer, and the reading of what it did answer: any text at all. */
 import { z } from 'zod';
 import type { JsonObject } from '../../records/message.js';
-import { cleanText } from '../../records/text.js';
+import { cleanText, oneLine } from '../../records/text.js';
 import { objectAt } from '../../records/balanced-json.js';
 import { foldedFact, type EpisodicItem, type SemanticItem } from '../../records/memory/items.js';
-import { oneLine } from '../../records/plain-text.js';
 
 /** One compaction's memory, before it has ids. */
 export interface Summary {

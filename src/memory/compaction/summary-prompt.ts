@@ -1,7 +1,6 @@
 /** What a summarizer is asked: the same window gives the same text, and none is longer than its bound. */
 import type { Entry } from '../../records/message.js';
-import { beginningOf, cleanText } from '../../records/text.js';
-import { cut, indented, oneLine } from '../../records/plain-text.js';
+import { beginningOf, cleanText, cut, indented, oneLine } from '../../records/text.js';
 import { flattenTurns, type FlatTurn } from './recent-turns.js';
 import { SUMMARY_LIMITS, summaryJsonSchema } from './summary-answer.js';
 import { workNotes } from './file-operations.js';

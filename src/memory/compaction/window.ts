@@ -7,7 +7,7 @@
  */
 import { withSlot, type SlotRange } from '../../records/slots.js';
 import type { Entry } from '../../records/message.js';
-import { turnNumber } from '../../records/turn-id.js';
+import { turnNumber } from '../../records/identity.js';
 
 /** Seed 000, section 19: `raw_tail_turns`. */
 export const RAW_TAIL_TURNS = 4;

@@ -3,9 +3,17 @@
  * result are told together by `correlation_id`; where another program wrote none, by the tool's name, in order.
  */
 import { z } from 'zod';
-import type { AssistantBlock, ConversationMessage, Entry, JsonValue, MediaSource } from '../../records/message.js';
-import { MEDIA_KINDS, mediaOf, type MediaKind } from '../../records/media.js';
-import { turnId } from '../../records/turn-id.js';
+import {
+  type AssistantBlock,
+  type ConversationMessage,
+  type Entry,
+  type JsonValue,
+  type MediaSource,
+  MEDIA_KINDS,
+  mediaOf,
+  type MediaKind,
+} from '../../records/message.js';
+import { turnId } from '../../records/identity.js';
 import { toTraces } from '../traces.js';
 
 const addresses = z.array(z.string()).optional();

@@ -9,9 +9,8 @@ import type { AssistantBlock, JsonObject, JsonValue, ModelStop } from '../../rec
 import { type Answer, hasText, settledStop } from '../answer.js';
 import type { ModelDelta, ModelUsage } from '../model.js';
 import { asCount, asObject, asText } from '../read-json.js';
-import { createTeller } from '../teller.js';
-import { isDeeperThan, MAX_DEPTH } from '../tool-input.js';
-import { brokenStream, readCall, type UnreadCall } from '../unread-call.js';
+import { createTeller } from '../draft.js';
+import { isDeeperThan, MAX_DEPTH, brokenStream, readCall, type UnreadCall } from '../tool-input.js';
 import { isWellFormed, toWellFormed } from '../well-formed.js';
 
 /** An event as it comes over the wire: `type` is sure, the rest is read with care. */

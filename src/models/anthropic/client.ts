@@ -5,7 +5,7 @@ import { keyAdvice, missingKey, type Provider } from '../failure.js';
 import { guardedCall, type Line } from '../guarded-call.js';
 import type { Model, ModelRequest } from '../model.js';
 import { toRefusal } from '../refusal.js';
-import { brokenStream } from '../unread-call.js';
+import { brokenStream } from '../tool-input.js';
 import { createAnswer, type StreamEvent } from './answer.js';
 import { renderRequest } from './render.js';
 

@@ -10,7 +10,7 @@ import { type Answer, hasText, NO_USAGE, settledStop } from '../answer.js';
 import { createDraft } from '../draft.js';
 import type { ModelDelta, ModelUsage } from '../model.js';
 import { asCount, asList, asObject, asText, isRecord } from '../read-json.js';
-import { brokenStream } from '../unread-call.js';
+import { brokenStream } from '../tool-input.js';
 import { toWellFormed } from '../well-formed.js';
 import { toFunctionName } from './render.js';
 

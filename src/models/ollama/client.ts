@@ -3,8 +3,7 @@ import type { Ollama } from 'ollama' with { 'resolution-mode': 'import' };
 import type { Provider } from '../failure.js';
 import { guardedCall, type Line } from '../guarded-call.js';
 import type { Model, ModelRequest } from '../model.js';
-import { createAnswer } from './answer.js';
-import { withCheckedLines } from './lines.js';
+import { createAnswer, withCheckedLines } from './answer.js';
 import { renderRequest } from './render.js';
 
 export interface OllamaOptions {

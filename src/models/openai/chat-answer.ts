@@ -11,7 +11,7 @@ import { type Answer, NO_USAGE, settledStop } from '../answer.js';
 import { createDraft, type GrowingCall } from '../draft.js';
 import type { ModelDelta, ModelUsage } from '../model.js';
 import { asCount, asList, asObject, asText } from '../read-json.js';
-import { brokenStream } from '../unread-call.js';
+import { brokenStream } from '../tool-input.js';
 
 const STOPS: ReadonlyMap<string, ModelStop> = new Map([
   ['stop', 'end'],

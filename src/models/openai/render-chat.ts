@@ -12,8 +12,7 @@ import type {
   ChatCompletionFunctionTool,
   ChatCompletionMessageParam,
 } from 'openai/resources/chat/completions/completions.js';
-import { sourcesIn } from '../../records/media.js';
-import type { AssistantBlock, ConversationMessage, MediaSource, UserMessage } from '../../records/message.js';
+import { type AssistantBlock, type ConversationMessage, type MediaSource, type UserMessage, sourcesIn } from '../../records/message.js';
 import { sentSchema } from '../answer-schema.js';
 import type { ModelRequest, ToolDescription } from '../model.js';
 import { recordingsInWords, sentImage, sentRecording, sentText } from '../shown.js';

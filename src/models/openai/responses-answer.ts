@@ -10,9 +10,8 @@ import { type Answer, NO_USAGE, settledStop } from '../answer.js';
 import type { ModelDelta, ModelUsage } from '../model.js';
 import { asCount, asList, asObject, asText } from '../read-json.js';
 import { toRefusal } from '../refusal.js';
-import { createTeller } from '../teller.js';
-import { isDeeperThan, MAX_DEPTH } from '../tool-input.js';
-import { brokenStream, readCall, type UnreadCall } from '../unread-call.js';
+import { createTeller } from '../draft.js';
+import { isDeeperThan, MAX_DEPTH, brokenStream, readCall, type UnreadCall } from '../tool-input.js';
 import { toWellFormed } from '../well-formed.js';
 
 type WholeBlock = AssistantBlock | UnreadCall;

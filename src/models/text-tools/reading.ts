@@ -1,6 +1,6 @@
 /** What the readers of both formats of text tool calls share. */
 import type { JsonObject } from '../../records/message.js';
-import { cut, oneLine } from '../../records/plain-text.js';
+import { cut, oneLine } from '../../records/text.js';
 
 export interface TextToolCall {
   readonly name: string;

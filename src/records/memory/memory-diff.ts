@@ -1,8 +1,7 @@
 /** What is new, gone and the same between two texts of MEMORY.md, line by line. */
 import { diffArrays } from 'diff';
 import type { MemoryChange } from './documents.js';
-import { NO_MEMORY_VERSION } from './memory-version.js';
-import { toLines } from './memory-lines.js';
+import { NO_MEMORY_VERSION, toLines } from './memory-lines.js';
 
 export interface DiffLine {
   readonly kind: 'added' | 'removed' | 'kept';

@@ -1,4 +1,5 @@
-/** The lines of a document, and when two of them say the same. */
+/** The lines of a MEMORY.md, when two of them say the same, and the name of a version. */
+import { createHash } from 'node:crypto';
 
 /** Without its list mark and with single spaces: what is moved, indented or numbered anew stays the same line. */
 export function foldedLine(line: string): string {
@@ -41,4 +42,12 @@ export function takeLine(counts: Map<string, number>, line: string): boolean {
   const count = counts.get(folded) ?? 0;
   if (count > 0) counts.set(folded, count - 1);
   return count > 0;
+}
+
+/** The version of a MEMORY.md that is empty, or not there. */
+export const NO_MEMORY_VERSION = 'empty';
+
+/** Names the bytes of a MEMORY.md. */
+export function memoryVersion(text: string): string {
+  return text === '' ? NO_MEMORY_VERSION : createHash('sha256').update(text).digest('hex').slice(0, 16);
 }

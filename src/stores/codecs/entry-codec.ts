@@ -3,6 +3,8 @@
  * empty slot: writing the entry again heals it.
  */
 import type { Entry } from '../../records/message.js';
+import { z } from 'zod';
+import type { ToolPin } from '../store.js';
 
 const ROLES: readonly unknown[] = ['user', 'assistant', 'tool'];
 
@@ -39,4 +41,12 @@ export function decodeJson(text: string | null | undefined): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** A pin as it is kept. One that cannot be read counts as none of anybody's: S5. */
+export const pinSchema = z.object({ server: z.string(), tool: z.string(), hash: z.string(), text: z.string() });
+
+/** Names one tool of one server, whatever characters they have. */
+export function pinField({ server, tool }: Pick<ToolPin, 'server' | 'tool'>): string {
+  return JSON.stringify([server, tool]);
 }

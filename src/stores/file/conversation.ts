@@ -18,8 +18,7 @@ import { isForeign } from './errors.js';
 import type { FileHandles } from './handles.js';
 import { emptyIndex, foldLine, type JournalIndex, type JournalLine } from './journal.js';
 import { readNewLines, UNREAD } from './lines.js';
-import type { WithLock } from './lock.js';
-import { createTurns } from './turns.js';
+import { type WithLock, createTurns } from './lock.js';
 
 export interface OpenConversation {
   /** Fresh, also when another process has written. */

@@ -12,11 +12,10 @@ import { createFeedPosition, cursorBefore, OLDEST, parseCursor, RESYNC, toCursor
 import { toUnavailable } from './errors.js';
 import type { FileHandles } from './handles.js';
 import { readNewLines, UNREAD, type Reading } from './lines.js';
-import type { WithLock } from './lock.js';
+import { type WithLock, createTurns, type Turns } from './lock.js';
 import { conversationDir } from './paths.js';
-import { watchFolder } from './watch.js';
 import { REMEMBERED_EVENT_IDS, type Feed, type LiveEvent } from '../store.js';
-import { createTurns, type Turns } from './turns.js';
+import { watch, type FSWatcher } from 'node:fs';
 
 interface FeedEvent {
   readonly cursor: string;
@@ -189,4 +188,61 @@ function decodeEvent(line: string): FeedEvent | undefined {
   const { cursor, id, event } = value as { readonly [field: string]: unknown };
   if (typeof cursor !== 'string' || parseCursor(cursor) === undefined || event === undefined) return undefined;
   return { cursor, ...(typeof id === 'string' && { id }), event: event as JsonValue };
+}
+
+/** Waiting for news in a folder. */
+
+/** Waiting never lasts longer, as not every file system tells of changes, and a folder that is not there yet cannot. */
+const POLL_MS = 15;
+
+interface FolderWatch {
+  /** Resolves when something may have changed since the last call, at the latest after 15 ms or when `signal` aborts. */
+  changed(signal: AbortSignal): Promise<void>;
+  close(): void;
+}
+
+function watchFolder(folder: string, isOurs: (file: string) => boolean): FolderWatch {
+  let watcher: FSWatcher | undefined;
+  let news = false;
+  let wake: (() => void) | undefined;
+
+  function begin(): void {
+    try {
+      watcher = watch(folder, (_, file) => {
+        if (file !== null && !isOurs(file)) return;
+        news = true;
+        wake?.();
+      });
+      // The folder is gone, or watching ended: polling goes on, and watching begins again when it can.
+      watcher.on('error', end);
+    } catch {
+      watcher = undefined;
+    }
+  }
+
+  function end(): void {
+    watcher?.close();
+    watcher = undefined;
+  }
+
+  return {
+    async changed(signal) {
+      if (watcher === undefined) begin();
+      if (!news && !signal.aborted) {
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(done, POLL_MS);
+          function done(): void {
+            clearTimeout(timer);
+            signal.removeEventListener('abort', done);
+            wake = undefined;
+            resolve();
+          }
+          wake = done;
+          signal.addEventListener('abort', done, { once: true });
+        });
+      }
+      news = false;
+    },
+    close: end,
+  };
 }

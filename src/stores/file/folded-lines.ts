@@ -3,7 +3,7 @@ import { open, readFile } from 'node:fs/promises';
 import { isAbsent, isForeign } from './errors.js';
 import { readNewLines, UNREAD } from './lines.js';
 import { replaceFile } from './lists.js';
-import { createTurns } from './turns.js';
+import { createTurns } from './lock.js';
 
 export interface FoldedLines<State> {
   /** Fresh, also when another process has written. `skipped` counts lines that nobody can read; 1 for something else in the file's place. */

@@ -11,10 +11,18 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { HistoryEntry } from '../../records/memory/documents.js';
 import { historyBlock, monthOf, parseHistory, supersede, toKeptEntry, type WrittenEntry } from '../../records/memory/history-text.js';
-import { memoryVersion } from '../../records/memory/memory-version.js';
+import { memoryVersion } from '../../records/memory/memory-lines.js';
 import { decodeRecord, encodeRecord, entrySchema } from '../codecs/document-codec.js';
-import { appendBlock, readDocument } from './document.js';
-import type { DocumentFolder, FolderOf, HistoryLog, Begun, Known, Name } from './document-folder.js';
+import {
+  appendBlock,
+  readDocument,
+  type DocumentFolder,
+  type FolderOf,
+  type HistoryLog,
+  type Begun,
+  type Known,
+  type Name,
+} from './document.js';
 import { inDocumentWords, isAbsent } from './errors.js';
 import { foldLines, type FoldedLines } from './folded-lines.js';
 import type { Documents } from '../store.js';

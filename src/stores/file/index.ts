@@ -22,7 +22,6 @@ import type { Entry } from '../../records/message.js';
 import { countSlots, slotsOf } from '../../records/slots.js';
 import { createFileBodies } from './bodies.js';
 import { openConversation, type ConversationFiles, type OpenConversation } from './conversation.js';
-import { describeBatch } from '../describe-batch.js';
 import { createFileDocuments } from './documents.js';
 import { toUnavailable } from './errors.js';
 import { createFileEpisodes } from './episodes.js';
@@ -35,8 +34,7 @@ import { lineOf, outcomeOf, settlementOf } from './journal.js';
 import { createLocks } from './lock.js';
 import { conversationDir } from './paths.js';
 import { createFilePins } from './pins.js';
-import { withSharedEntries } from '../shared-entries.js';
-import { toRanges } from '../slot-ranges.js';
+import { withSharedEntries, describeBatch, toRanges } from '../shared-entries.js';
 import { byTime } from '../../records/memory/agent-memory.js';
 import type { ConversationKey, Effects, Entries, Feed, Items, LiveEvent, Store, Writes } from '../store.js';
 

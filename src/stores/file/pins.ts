@@ -4,7 +4,7 @@ import { decodeRecord, encodeRecord } from '../codecs/document-codec.js';
 import { inDocumentWords } from './errors.js';
 import { changeList, readList, type ListFile } from './lists.js';
 import { toFileName } from './paths.js';
-import { pinField, pinSchema } from '../codecs/pin-codec.js';
+import { pinField, pinSchema } from '../codecs/entry-codec.js';
 import type { AgentKey, Pins, ToolPin } from '../store.js';
 
 export function createFilePins(dir: string): Pins {

@@ -30,7 +30,6 @@ import type { Entry, JsonValue } from '../../records/message.js';
 import { countSlots, slotsOf } from '../../records/slots.js';
 import { withSlot, type SlotRange } from '../../records/slots.js';
 import { hashInRef, toBodyRef, verified } from '../body-ref.js';
-import { describeBatch } from '../describe-batch.js';
 import { createEntryCache, type EntryCache } from './entry-cache.js';
 import { decodeEntry, decodeJson, encodeEntry } from '../codecs/entry-codec.js';
 import { checkRedis } from './check.js';
@@ -43,8 +42,7 @@ import { createRedisLives } from './lives.js';
 import { keyOf } from './keys.js';
 import { createRedisPins } from './pins.js';
 import { openRedisLink, type RedisLink } from './link.js';
-import { withSharedEntries } from '../shared-entries.js';
-import { toRanges } from '../slot-ranges.js';
+import { withSharedEntries, describeBatch, toRanges } from '../shared-entries.js';
 import type { Bodies, Commitment, Effects, Entries, Recording, Reservation, Store, Writes } from '../store.js';
 
 export interface RedisStoreOptions {

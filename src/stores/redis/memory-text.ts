@@ -1,7 +1,6 @@
 /** MEMORY.md and its changes, in Redis. A person may edit it there too: `HSET perdura:{m:…}:memory text "…"`. */
 import type { MemoryChange, MemoryText } from '../../records/memory/documents.js';
-import { newLines } from '../../records/memory/memory-lines.js';
-import { memoryVersion, NO_MEMORY_VERSION } from '../../records/memory/memory-version.js';
+import { newLines, memoryVersion, NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
 import { encodeRecord, refuseLongMemory, toChange, toMemoryText } from '../codecs/document-codec.js';
 import { scopeKeyOf } from './keys.js';
 import type { RedisLink } from './link.js';

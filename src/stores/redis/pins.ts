@@ -1,6 +1,6 @@
 /** What is accepted of MCP servers, in Redis: a hash of each agent's. */
 import { decodeRecord, encodeRecord } from '../codecs/document-codec.js';
-import { pinField, pinSchema } from '../codecs/pin-codec.js';
+import { pinField, pinSchema } from '../codecs/entry-codec.js';
 import { pinsKeyOf } from './keys.js';
 import type { RedisLink } from './link.js';
 import type { Pins } from '../store.js';

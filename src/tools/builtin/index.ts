@@ -1,21 +1,15 @@
 /** The tools that every agent has unless its `agent.json` says otherwise. */
 import type { Tool } from '../tool.js';
-import { askUser } from './ask-user.js';
-import { compactContext } from './compact-context.js';
-import { delegate } from './delegate.js';
+import { askUser, waitUntil, delegate, setTask, compactContext } from './conversation-tools.js';
 import { createEditFile, editFile } from './files/edit-file.js';
 import { createFetchUrl, fetchUrl } from './web/fetch-url.js';
 import { getTime } from './get-time.js';
 import { listFiles } from './files/list-files.js';
-import { queryMemory } from './memory/query-memory.js';
 import { readFile } from './files/read-file.js';
 import { createRunCommand, runCommand } from './command/run-command.js';
-import { retrieveFromMemory } from './memory/retrieve-from-memory.js';
 import { searchFiles } from './files/search-files.js';
 import { searchHistory } from './memory/search-history.js';
-import { setTask } from './set-task.js';
-import { storeInMemory } from './memory/store-in-memory.js';
-import { waitUntil } from './wait-until.js';
+import { storeInMemory, retrieveFromMemory, queryMemory } from './memory/memory-channel.js';
 import { createWriteFile, writeFile } from './files/write-file.js';
 
 export const builtinTools: Tool[] = [

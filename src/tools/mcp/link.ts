@@ -9,10 +9,8 @@
  */
 import type { JsonObject } from '../../records/message.js';
 import { connect, ConnectionFault, type Connection, type Listed } from './connection.js';
-import { expandServer, type Variables } from './expand.js';
-import type { McpServer } from './server-config.js';
+import { type McpServer, expandServer, type Variables, createVeil } from './server-config.js';
 import { createSchemaCheck, readServerTool, type LeftOut, type ServerTool } from './server-tool.js';
-import { createVeil } from './veil.js';
 
 export interface Listing {
   readonly tools: readonly ServerTool[];

@@ -73,3 +73,53 @@ function withType(given: unknown): unknown {
   const type: unknown = 'type' in given ? given.type : 'url' in given ? 'http' : 'stdio';
   return { ...given, type: type === 'streamable-http' || type === 'streamableHttp' ? 'http' : type };
 }
+
+/** `${NAME}` and `${NAME:-default}` in a server's settings, from the worker's environment. */
+export type Variables = Readonly<Record<string, string | undefined>>;
+
+/** A setting names a variable that is not set. The message names both, and no value. */
+class VariableMissing extends Error {
+  override readonly name = 'VariableMissing';
+}
+
+const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;
+
+/** Throws `VariableMissing`. */
+export function expandServer(server: McpServer, variables: Variables): McpServer {
+  const inText = (field: string, text: string): string =>
+    text.replace(VARIABLE, (_whole, name: string, otherwise: string | undefined) => {
+      const value = variables[name] || otherwise;
+      if (value !== undefined) return value;
+      throw new VariableMissing(`mcpServers.${server.name}.${field} names \${${name}}, which is not set where the worker runs`);
+    });
+  const inAll = (field: string, texts: Readonly<Record<string, string>>): Record<string, string> =>
+    Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, inText(`${field}.${name}`, text)]));
+
+  if (server.type === 'http') {
+    return { ...server, url: inText('url', server.url), headers: inAll('headers', server.headers) };
+  }
+  return {
+    ...server,
+    command: inText('command', server.command),
+    args: server.args.map((text, at) => inText(`args[${at}]`, text)),
+    env: inAll('env', server.env),
+    ...(server.cwd !== undefined && { cwd: inText('cwd', server.cwd) }),
+  };
+}
+
+/** What a server was given in confidence does not come back in what is said about it. */
+
+const SHORTEST = 8;
+
+/** `server` is expanded. */
+export function createVeil(server: McpServer): (text: string) => string {
+  const given = server.type === 'http' ? [...Object.values(server.headers), ...inAddress(server.url)] : Object.values(server.env);
+  // A header says what kind of key it is before the key.
+  const secrets = given.flatMap((value) => [value, ...value.split(' ')]).filter((value) => value.length >= SHORTEST);
+  return (text) => secrets.reduce((left, secret) => left.replaceAll(secret, '***'), text);
+}
+
+function inAddress(url: string): string[] {
+  const parsed = URL.parse(url);
+  return parsed ? [parsed.password, parsed.search, ...parsed.searchParams.values()] : [];
+}

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { z } from 'zod';
 import type { JsonObject, JsonValue } from '../../records/message.js';
-import { listIssues } from '../schema-issues.js';
+import { listIssues } from '../result-text.js';
 import { hasHidden, withoutHidden } from '../hidden-text.js';
 
 export interface ServerTool {

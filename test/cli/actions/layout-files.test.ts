@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtemp, readdir, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { LARGEST_FILE, readLayoutFiles, writeLayout } from '../../../src/cli/actions/layout-files.js';
+import { LARGEST_FILE, readLayoutFiles, writeLayout } from '../../../src/cli/actions/transfer.js';
 
 const FILES = {
   'raw_traces.jsonl': 'a\n',

@@ -1,5 +1,4 @@
-import type { Drawn } from '../../../src/cli/terminal/drawn.js';
-import { textOfDrawn } from '../../../src/cli/terminal/drawn.js';
+import { type Drawn, textOfDrawn } from '../../../src/cli/terminal/terminal-text.js';
 import { cellsOf, outcomeInWords, renderMeter } from '../../../src/cli/views/context-meter.js';
 import type { ContextIndex } from '../../../src/conversation/protocol/contract.js';
 import { measure } from './measure.js';

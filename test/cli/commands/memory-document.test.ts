@@ -1,11 +1,17 @@
 import { InvalidArgumentError } from 'commander';
 import { consolidationInWords } from '../../../src/cli/chat/chat-actions.js';
 import { labelOf } from '../../../src/cli/actions/memory-decide.js';
-import type { Drawn } from '../../../src/cli/terminal/drawn.js';
-import { textOfDrawn } from '../../../src/cli/terminal/drawn.js';
-import { parseInterval } from '../../../src/cli/args/duration.js';
-import { renderHistory, renderMatches } from '../../../src/cli/views/history.js';
-import { renderBlame, renderDiff, renderLog, renderProposals, type CountedChange } from '../../../src/cli/views/memory-document.js';
+import { type Drawn, textOfDrawn } from '../../../src/cli/terminal/terminal-text.js';
+import { parseInterval } from '../../../src/cli/args/values.js';
+import {
+  renderBlame,
+  renderDiff,
+  renderLog,
+  renderProposals,
+  type CountedChange,
+  renderHistory,
+  renderMatches,
+} from '../../../src/cli/views/memory-document.js';
 import { blame } from '../../../src/memory/documents/blame.js';
 import type { HistoryEntry, LineSource, MemoryChange, Proposal } from '../../../src/records/memory/documents.js';
 import { diffMemory } from '../../../src/records/memory/memory-diff.js';

@@ -1,5 +1,4 @@
-import type { Drawn } from '../../../src/cli/terminal/drawn.js';
-import { textOfDrawn } from '../../../src/cli/terminal/drawn.js';
+import { type Drawn, textOfDrawn } from '../../../src/cli/terminal/terminal-text.js';
 import { renderEpisodes, renderFacts, spanOf } from '../../../src/cli/views/memory.js';
 import type { EpisodeRecord, FactRecord } from '../../../src/stores/store.js';
 import { measure } from './measure.js';

@@ -1,10 +1,9 @@
-import { inWords } from '../../../src/cli/views/healed.js';
-import type { Drawn } from '../../../src/cli/terminal/drawn.js';
-import { textOfDrawn } from '../../../src/cli/terminal/drawn.js';
-import { parseDuration } from '../../../src/cli/args/duration.js';
+import { inWords } from '../../../src/cli/actions/heal.js';
+import { type Drawn, textOfDrawn } from '../../../src/cli/terminal/terminal-text.js';
+import { parseDuration } from '../../../src/cli/args/values.js';
 import { nearestSlip } from '../../../src/cli/args/nearest.js';
-import { temporalCommand } from '../../../src/cli/session/temporal-command.js';
-import { fit, pad } from '../../../src/cli/views/cells.js';
+import { temporalCommand } from '../../../src/cli/session/with-client.js';
+import { fit, pad } from '../../../src/cli/views/table.js';
 import { renderList, shortIds } from '../../../src/cli/views/conversation-list.js';
 import { inspectTurns, renderInspection, wrap, type Inspection } from '../../../src/cli/views/inspection.js';
 import { bar, formatDuration, formatTime } from '../../../src/cli/views/quantities.js';

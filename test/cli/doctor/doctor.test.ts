@@ -2,9 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describeSettings } from '../../../src/config.js';
-import { checkAgents } from '../../../src/cli/doctor/agents.js';
 import { broken, isBroken, ok, pasteable, renderReport, warning } from '../../../src/cli/doctor/finding.js';
-import { checkFolder, checkNode } from '../../../src/cli/doctor/machine.js';
+import { checkFolder, checkNode, checkAgents } from '../../../src/cli/doctor/checks.js';
 import { speedFinding } from '../../../src/cli/doctor/temporal.js';
 
 let dir: string;

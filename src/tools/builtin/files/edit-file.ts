@@ -3,9 +3,7 @@ import { defineTool } from '../../define-tool.js';
 import { refuseNewScripts } from '../../protected-paths.js';
 import type { Tool } from '../../tool.js';
 import { enterWorkspace } from '../../workspace.js';
-import { editText } from './edit-text.js';
-import { inTurn } from './file-turn.js';
-import { readWhole } from './whole-file.js';
+import { readWhole, inTurn } from './whole-file.js';
 import { FILE_BYTES, type FileSettings } from './write-file.js';
 
 const NAMED_LINES = 20;
@@ -53,4 +51,115 @@ function edited(name: string, text: string, request: Parameters<typeof editText>
   } catch (cause) {
     throw new Error(`did not edit ${name}: ${cause instanceof Error ? cause.message : String(cause)}`);
   }
+}
+
+/** Exact old text -> new text. Pure: what cannot be done is said so that the one who asked can ask better. */
+interface Edited {
+  readonly text: string;
+  /** Number of the line where each change begins, in the new text. */
+  readonly lines: readonly number[];
+}
+
+interface EditRequest {
+  readonly oldText: string;
+  readonly newText: string;
+  /** Every place; otherwise there must be one alone. */
+  readonly all: boolean;
+}
+
+const NAMED_PLACES = 10;
+const LINE_CHARS = 160;
+
+/** Throws an `Error` whose message says what to send instead. */
+function editText(text: string, request: EditRequest): Edited {
+  const { oldText, newText } = fittingLineEnds(text, request);
+  if (oldText === newText) throw new Error('oldText and newText are the same, so there is nothing to change.');
+  const places = placesOf(text, oldText);
+  if (places.length === 0) throw new Error(`oldText is not in the file. ${hint(text, oldText)}`);
+  if (places.length > 1 && !request.all) {
+    const lines = places.slice(0, NAMED_PLACES).map((at) => lineAt(text, at));
+    const more = places.length > lines.length ? ` and ${places.length - lines.length} more` : '';
+    throw new Error(
+      `oldText is in the file ${places.length} times, beginning on the lines ${lines.join(', ')}${more}. ` +
+        'Send more of the text around the one that is meant, or all: true to change every one.',
+    );
+  }
+  const pieces: string[] = [];
+  const lines: number[] = [];
+  let from = 0;
+  let line = 1;
+  for (const at of places) {
+    const between = text.slice(from, at);
+    pieces.push(between, newText);
+    line += countFeeds(between);
+    lines.push(line);
+    line += countFeeds(newText);
+    from = at + oldText.length;
+  }
+  pieces.push(text.slice(from));
+  return { text: pieces.join(''), lines };
+}
+
+/** Models send line feeds alone; a file whose lines end in CR LF is searched with those and keeps them. */
+function fittingLineEnds(text: string, { oldText, newText }: EditRequest): { oldText: string; newText: string } {
+  const isCrLf = /\r\n/.test(text) && !/(^|[^\r])\n/.test(text);
+  const fit = (part: string): string => (isCrLf ? part.replace(/\r?\n/g, '\r\n') : part);
+  return { oldText: fit(oldText), newText: fit(newText) };
+}
+
+/** Places that do not overlap, from the beginning. */
+function placesOf(text: string, wanted: string): number[] {
+  const places: number[] = [];
+  for (let at = text.indexOf(wanted); at !== -1; at = text.indexOf(wanted, at + wanted.length)) places.push(at);
+  return places;
+}
+
+/** What is nearly there: the same but for blanks, or the same up to some line. */
+function hint(text: string, oldText: string): string {
+  const lines = text.split('\n');
+  const wanted = oldText.split('\n');
+  const plain = lines.map(withoutBlanks);
+  const plainWanted = wanted.map(withoutBlanks);
+  while (plainWanted.length > 1 && plainWanted.at(-1) === '') plainWanted.pop();
+  const first = plainWanted.findIndex((line) => line !== '');
+  if (first === -1) return 'It holds nothing but blanks; send the text around it as well.';
+  let best = { at: -1, length: 0 };
+  for (let at = plain.indexOf(plainWanted[first] ?? ''); at !== -1; at = plain.indexOf(plainWanted[first] ?? '', at + 1)) {
+    let length = 0;
+    while (first + length < plainWanted.length && plain[at + length] === plainWanted[first + length]) length++;
+    if (length > best.length) best = { at, length };
+    if (first + length >= plainWanted.length) break;
+  }
+  const { at, length } = best;
+  if (at === -1) {
+    const part = lines.findIndex((line) => line.includes((wanted[first] ?? '').trim()));
+    if (part !== -1 && wanted.length > 1)
+      return `Its first line is a part of line ${part + 1}: ${quoted(lines[part])}. Read the file again.`;
+    return 'Nor is its first line, even with other blanks. Read the file again, and send the text exactly as it stands there.';
+  }
+  if (first + length >= plainWanted.length) {
+    return `With other blanks or line ends it is on line ${at + 1}: ${quoted(lines[at])}. Send the blanks exactly as they stand there.`;
+  }
+  return (
+    `It agrees with line ${at + 1} and what follows, up to line ${at + length + 1}, where the file has ${quoted(lines[at + length])} ` +
+    `and oldText ${quoted(wanted[first + length])}.`
+  );
+}
+
+function withoutBlanks(line: string): string {
+  return line.replace(/\s+/g, '');
+}
+
+function quoted(line = ''): string {
+  return JSON.stringify(line.length > LINE_CHARS ? `${line.slice(0, LINE_CHARS)}…` : line);
+}
+
+function lineAt(text: string, at: number): number {
+  return countFeeds(text.slice(0, at)) + 1;
+}
+
+function countFeeds(text: string): number {
+  let count = 0;
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) count++;
+  return count;
 }

@@ -2,7 +2,6 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { defineTool } from '../../define-tool.js';
 import { enterWorkspace, PathRefused, type Folder, type FolderEntry, type Workspace } from '../../workspace.js';
-import { isPassedOver } from './passed-over.js';
 
 export const listFiles = defineTool({
   name: 'list_files',
@@ -81,4 +80,11 @@ function describe(path: string, entry: FolderEntry): string {
     default:
       throw new Error(`no such entry: ${entry satisfies never}`);
   }
+}
+
+/** Folders full of what nobody asked for; they are gone into only when named. */
+const PASSED_OVER = new Set(['node_modules', '.git']);
+
+export function isPassedOver(folder: string): boolean {
+  return PASSED_OVER.has(folder);
 }

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { defineTool } from '../../define-tool.js';
 import { showHidden } from '../../hidden-text.js';
 import { enterWorkspace, PathRefused, type Workspace } from '../../workspace.js';
-import { isPassedOver } from './passed-over.js';
+import { isPassedOver } from './list-files.js';
 
 const FILE_BYTES = 16 * 1024 * 1024;
 const TOTAL_BYTES = 128 * 1024 * 1024;

@@ -1,6 +1,7 @@
 /** A text file read whole, as it is to be written back: what is not UTF-8 is refused, since a rewrite would spoil it. */
 import type { Seen } from '../../workspace-write.js';
 import { PathRefused, type Workspace } from '../../workspace.js';
+import pLimit from 'p-limit';
 
 export interface WholeFile {
   readonly text: string;
@@ -37,4 +38,12 @@ function toText(name: string, bytes: Buffer): string {
   } catch (cause) {
     throw new Error(`cannot edit ${name}: it is not UTF-8 text, and writing it back would spoil it. Convert it first.`, { cause });
   }
+}
+
+/** Files are changed one after the other in one worker: of two edits of one file at the same time, one would be lost. */
+
+const one = pLimit(1);
+
+export function inTurn<T>(work: () => Promise<T>): Promise<T> {
+  return one(work);
 }

@@ -3,8 +3,7 @@ import { defineTool } from '../../define-tool.js';
 import type { Tool } from '../../tool.js';
 import { refuseNewScripts } from '../../protected-paths.js';
 import { enterWorkspace } from '../../workspace.js';
-import { inTurn } from './file-turn.js';
-import { readWhole } from './whole-file.js';
+import { readWhole, inTurn } from './whole-file.js';
 
 /** UTF-8 bytes of one file that is written or edited whole. */
 export const FILE_BYTES = 4 * 1024 * 1024;

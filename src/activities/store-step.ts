@@ -1,18 +1,68 @@
-/** What a conversation owes to its store, in one batch: messages after their input processors, outcomes, entries, events for watchers. */
-import type { FeedEvent } from '../../conversation/protocol/contract.js';
-import type { MessageContent, MessageToRecord, Writes, Written } from '../../conversation/activity-io/effects.js';
-import { userEntry } from '../../conversation/activity-io/entries.js';
-import { mediaBytes } from '../../records/media.js';
-import type { Entry, JsonValue } from '../../records/message.js';
-import { beginningOf } from '../../records/text.js';
-import { mediaToRefs, RESULT_INLINE, TEXT_INLINE, toBody } from '../../memory/bodies.js';
-import { keepItems } from '../../memory/channel/items-of-entries.js';
-import { processInput } from '../../memory/process-input.js';
-import { memoryIngest, type InputProcessor } from '../../memory/processors.js';
-import type { Applied, ConversationKey, EffectClaim, LiveEvent, Store } from '../../stores/store.js';
-import { insist } from '../effect.js';
+/** The `store-step`: what the store is owed and no model call will carry, and queued messages that only the store has any more. */
+import type {
+  QueuedAgain,
+  StoreStepInput,
+  StoreStepResult,
+  MessageContent,
+  MessageToRecord,
+  Writes,
+  Written,
+  Recalled,
+  RecallInput,
+} from '../conversation/activity-io/effects.js';
+import type { ConversationKey, Store, Applied, EffectClaim, LiveEvent } from '../stores/store.js';
+import type { ActivityDependencies } from './dependencies.js';
+import { keyOf } from './key.js';
+import type { FeedEvent } from '../conversation/protocol/contract.js';
+import { userEntry } from '../conversation/activity-io/entries.js';
+import { type Entry, type JsonValue, answerIn, mediaBytes } from '../records/message.js';
+import { beginningOf } from '../records/text.js';
+import { mediaToRefs, RESULT_INLINE, TEXT_INLINE, toBody } from '../memory/bodies.js';
+import { keepItems } from '../memory/channel/items-of-entries.js';
+import { memoryIngest, type InputProcessor, processInput } from '../memory/processors.js';
+import { insist } from './effect.js';
 
-export interface WrittenBatch {
+export async function storeStep(dependencies: ActivityDependencies, input: StoreStepInput): Promise<StoreStepResult> {
+  const { store, processors } = dependencies;
+  const { identity, write, rehydrate, part, asksAttributes } = input;
+  const key = keyOf(identity);
+  const [{ written }, rehydrated, stored, attributes] = await Promise.all([
+    writeOwed(store, key, write, { processors: processors?.input }),
+    readAgain(store, key, rehydrate),
+    part && store.bodies.put(key, part.text),
+    asksAttributes ? knownAttributes(dependencies) : undefined,
+  ]);
+  return {
+    life: identity.life,
+    written: { ...written, ...(attributes && { attributes }) },
+    ...(rehydrated.length > 0 && { rehydrated }),
+    ...(stored && { part: stored.ref }),
+  };
+}
+
+export async function knownAttributes({
+  hasSearchAttributes,
+}: Pick<ActivityDependencies, 'hasSearchAttributes'>): Promise<'registered' | 'missing'> {
+  return (await hasSearchAttributes?.()) ? 'registered' : 'missing';
+}
+
+async function readAgain(store: Store, key: ConversationKey, slots: readonly number[]): Promise<QueuedAgain[]> {
+  if (slots.length === 0) return [];
+  const entries = await store.entries.read(key, slots);
+  return entries.map((entry, i) => {
+    const slot = slots[i] ?? 0;
+    if (entry?.message.role !== 'user' || entry.messageId === undefined) {
+      return { slot, messageId: '', turn: '', session: 0, at: 0, bytes: 0, lost: true };
+    }
+    const { messageId, turn, session, ts, message } = entry;
+    const bytes = typeof message.text === 'string' ? Buffer.byteLength(message.text) : message.text.bytes;
+    return { slot, messageId, turn, session, at: Math.round(ts * 1000), bytes };
+  });
+}
+
+/** What a conversation owes to its store, in one batch: messages after their input processors, outcomes, entries, events for watchers. */
+
+interface WrittenBatch {
   readonly written: Written;
   readonly applied: Applied;
   /** By how many bytes processors have changed what the workflow counted. */
@@ -126,4 +176,11 @@ function eventsOf(messages: readonly PreparedMessage[], { feed }: Writes): LiveE
     return { id: `message/${slot}`, event: event as unknown as JsonValue };
   });
   return [...arrived, ...feed.map(({ number, event }) => ({ id: `event/${number}`, event: event as unknown as JsonValue }))];
+}
+
+/** What the assistant said in one entry. */
+export async function recall(store: Store, { identity, slot }: RecallInput): Promise<Recalled> {
+  const [entry] = await store.entries.read(keyOf(identity), [slot]);
+  if (!entry) return null;
+  return (entry.message.role === 'assistant' ? answerIn(entry.message.blocks) : undefined) ?? { text: '' };
 }

@@ -2,7 +2,7 @@ import type { Pending, PerduraClient } from '../../client.js';
 import type { Output } from '../terminal/output.js';
 import { toTerminalLine } from '../terminal/terminal-text.js';
 import { askedLines, howToDecide, shownArguments, shownName } from '../views/approvals.js';
-import { trouble, waitingOfStatus } from './what-it-waits-for.js';
+import { trouble, waitingOfStatus } from '../chat/what-it-waits-for.js';
 
 const LOOK_EVERY = 5000;
 /** A person is told soon that nothing goes on without them. */
@@ -64,4 +64,33 @@ function waitInLines(one: Pending): string[] {
     ...asked.map((line) => `    ${line}`),
     ...howToDecide(one).map((line) => `  ${line}`),
   ];
+}
+
+/** Without a worker a query is answered by nobody, and Temporal waits for one half a minute. */
+const PATIENCE_MS = 10_000;
+
+/** Only a worker can say how the conversation stands; what Temporal knows is worth showing without it. */
+export async function orSilence<T>(asked: Promise<T>, instead: T, patienceMs = PATIENCE_MS): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const patience = new Promise<T>((resolve) => (timer = setTimeout(() => resolve(instead), patienceMs)));
+  const answer = asked.catch((error: unknown) => {
+    if ((error as { kind?: unknown }).kind === 'not-found') throw error;
+    return instead;
+  });
+  answer.catch(() => undefined);
+  try {
+    return await Promise.race([answer, patience]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Says what is being done once it has taken a second. */
+export async function slowly<T>(output: Output, what: string, work: Promise<T>): Promise<T> {
+  const timer = setTimeout(() => output.note(`${what} …`), 1000);
+  try {
+    return await work;
+  } finally {
+    clearTimeout(timer);
+  }
 }

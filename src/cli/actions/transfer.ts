@@ -1,0 +1,203 @@
+/** `perdura export` and `perdura import`: a conversation to take along, and one that was taken along. */
+import { resolve, join } from 'node:path';
+import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
+import { joinLives, type PastLife, importedLife, writeLife } from '../../memory/past-life.js';
+import { toLayout, readLayout, type ImportedFact, LAYOUT_FILES, type LayoutFile } from '../../memory/seed-layout/layout.js';
+import type { CliContext } from '../session/context.js';
+import { CliError, EXIT, messageOf } from '../terminal/exit.js';
+import { findConversation } from '../args/find-conversation.js';
+import { toTerminalJson } from '../terminal/terminal-text.js';
+import { asImported, toMarkdown } from '../views/transcript.js';
+import { withClient, type Desk, temporalCommand } from '../session/with-client.js';
+import { randomUUID } from 'node:crypto';
+import { learnFacts } from '../../memory/facts.js';
+import { toTraces } from '../../memory/traces.js';
+import { openStore } from '../../stores/open.js';
+import type { ConversationKey, Store } from '../../stores/store.js';
+import { constants } from 'node:fs';
+import { lstat, mkdir, open, writeFile } from 'node:fs/promises';
+
+type ExportFormat = 'md' | 'jsonl' | 'json' | 'history' | 'seed';
+
+export interface ExportOptions {
+  readonly format?: ExportFormat;
+  readonly out?: string;
+}
+
+export function exportConversation(context: CliContext, given: string, options: ExportOptions): Promise<number> {
+  if (options.out !== undefined && options.format !== 'seed')
+    throw new CliError('--out is for --format seed: others are printed', EXIT.usage);
+  return withClient(context, {}, async (desk) => {
+    const { output, temporal, globals, slowly } = desk;
+    const id = await findConversation(desk, given);
+    const format = options.format ?? (globals.output === 'text' ? 'md' : globals.output);
+    if (format === 'seed') await exportLayout(desk, id, resolve(desk.config.cwd, options.out ?? id));
+    else await slowly(`reading ${id}`, format === 'history' ? exportRuns(desk, id) : exportEntries(desk, id, format));
+    if (globals.output === 'text') output.note(temporalCommand(temporal, ['workflow', 'show', '-w', id, '-o', 'json']));
+    return EXIT.ok;
+  });
+}
+
+async function exportEntries({ client, output }: Desk, id: string, format: Exclude<ExportFormat, 'history' | 'seed'>): Promise<void> {
+  const [{ agent, title, scope, life, state }, own, imported] = await Promise.all([
+    client.describe(id),
+    client.history(id),
+    client.imported(id),
+  ]);
+  const entries = [...(imported?.entries ?? []).map(asImported), ...own];
+  switch (format) {
+    case 'md':
+      return output.line(toMarkdown(title ?? id, entries).trimEnd());
+    case 'json':
+      return output.line(toTerminalJson({ v: 1, id, namespace: client.namespace, agent, title, scope, life, state, entries }, 2));
+    case 'jsonl':
+      for (const entry of entries) output.line(toTerminalJson(entry));
+  }
+}
+
+/** The seed's files. What was imported into the conversation comes first, and its own turns are numbered on from there. */
+async function exportLayout({ client, output, globals, slowly }: Desk, id: string, dir: string): Promise<void> {
+  const read = Promise.all([client.describe(id), client.history(id), client.archived(id), client.memory(id), client.imported(id)]);
+  const [{ agent, title }, entries, archived, { episodes, facts, skipped }, imported] = await slowly(`reading ${id}`, read);
+  const own: PastLife = { entries, archived, episodes, skipped };
+  const life = imported ? joinLives(imported, own) : own;
+  const { scope } = await client.key(id);
+  await writeLayout(dir, toLayout({ conversation: id, scope, agent, title }, life, facts));
+  const told = { entries: life.entries.length, episodes: life.episodes.length, facts: facts.length, skipped: life.skipped };
+  if (globals.output !== 'text') output.line(toTerminalJson({ id, dir, ...told }));
+  else output.line(`${dir}: ${told.entries} entries, ${told.episodes} summaries, ${told.facts} facts`);
+  if (life.skipped > 0) output.problem(`${life.skipped} records in the store cannot be read and are left out`);
+}
+
+/** Every run as Temporal's own tools write it, oldest first: each element can be given to a replay. */
+async function exportRuns({ client, output }: Desk, id: string): Promise<void> {
+  const { histories, complete } = await client.runs(id);
+  const runs = histories.map((history) => JSON.parse(historyToJSON(history)) as unknown);
+  output.line(toTerminalJson(runs, 2));
+  if (!complete) output.problem(`earlier runs of ${id} have passed the retention of their namespace: this is not all`);
+}
+
+/** `perdura import`: a conversation from the seed's layout. Everything is read and checked before anything is started or written. */
+export interface ImportOptions {
+  readonly id?: string;
+  readonly agent?: string;
+  readonly scope?: string;
+}
+
+/** Of what was skipped so much is named. */
+const NAMED = 10;
+
+export function importConversation(context: CliContext, given: string, options: ImportOptions): Promise<number> {
+  return withClient(context, { needsWorker: true }, async ({ client, config, output, globals, temporal, slowly }) => {
+    const dir = resolve(config.cwd, given);
+    const { origin, life, facts, problems } = readLayout(await readLayoutFiles(dir));
+    for (const problem of problems.slice(0, NAMED)) output.problem(`left out: ${problem}`);
+    if (problems.length > NAMED) output.problem(`left out: ${problems.length - NAMED} more`);
+    if (life.entries.length + life.episodes.length + facts.length === 0) {
+      throw new CliError(`cannot import ${dir}: nothing in it can be read`, EXIT.failed);
+    }
+
+    const wanted = options.id ?? `conv-${randomUUID()}`;
+    const start = { agent: options.agent, scope: options.scope ?? wanted, ...(origin?.title && { title: origin.title }) };
+    const { id, attached } = await slowly('starting a conversation', client.start(wanted, start));
+    if (attached) throw new CliError(`conversation ${id} is running: import under an id that is not in use`, EXIT.usage);
+    const traceLines = (entry: Parameters<typeof toTraces>[0], { conversation }: ConversationKey): string[] =>
+      toTraces(entry, conversation).map((trace) => JSON.stringify(trace));
+    const store = openStore(config, { traceLines });
+    try {
+      const key = await client.key(id);
+      await slowly(`writing ${life.entries.length} entries`, writeLife(store, importedLife(key), life));
+      await learn(store, key, facts);
+    } catch (error) {
+      output.problem(`${id} was started, and what was imported is not whole: import again under another id`);
+      throw error;
+    } finally {
+      await store.close();
+    }
+
+    const told = { entries: life.entries.length, episodes: life.episodes.length, facts: facts.length, leftOut: problems.length };
+    if (globals.output !== 'text') output.line(toTerminalJson({ id, scope: start.scope, ...told }));
+    else {
+      output.line(id);
+      output.say(`${told.entries} entries, ${told.episodes} summaries and ${told.facts} facts; \`perdura show ${id}\` tells them`);
+      output.note(temporalCommand(temporal, ['workflow', 'describe', '-w', id]));
+    }
+    return EXIT.ok;
+  });
+}
+
+/** In the order of their numbers, so that a scope that knows nothing numbers them the same; a batch is what has one source. */
+async function learn(store: Store, key: ConversationKey, facts: readonly ImportedFact[]): Promise<void> {
+  for (let at = 0; at < facts.length;) {
+    const source = facts[at]?.source ?? null;
+    const other = facts.findIndex((fact, place) => place > at && JSON.stringify(fact.source) !== JSON.stringify(source));
+    const end = other === -1 ? facts.length : other;
+    const batch = facts.slice(at, end).map(({ id: _id, source: _source, ...fact }) => fact);
+    await learnFacts(store, key, `${key.life}/imported/${at + 1}`, batch, source ?? { conversation: key.conversation, turn_ids: [] });
+    at = end;
+  }
+}
+
+/**
+ * The files of the seed's layout on a disk. Their names are fixed, so nothing in a layout names a path; a link is refused instead
+ * of followed, since it may point anywhere.
+ */
+export const LARGEST_FILE = 256 * 1024 * 1024;
+
+/** Overwrites nothing. */
+export async function writeLayout(dir: string, files: Readonly<Record<LayoutFile, string>>): Promise<void> {
+  try {
+    await mkdir(dir, { recursive: true });
+    await refuseLink(dir);
+    for (const name of LAYOUT_FILES) await writeFile(join(dir, name), files[name], { flag: 'wx' });
+  } catch (cause) {
+    if (cause instanceof CliError) throw cause;
+    const isThere = (cause as NodeJS.ErrnoException).code === 'EEXIST';
+    throw new CliError(
+      `cannot write ${dir}: ${isThere ? 'there is an export already; name another folder' : messageOf(cause)}`,
+      EXIT.failed,
+      {
+        cause,
+      },
+    );
+  }
+}
+
+/** Those that are there; at least one must be. */
+export async function readLayoutFiles(dir: string): Promise<Partial<Record<LayoutFile, string>>> {
+  await refuseLink(dir);
+  const files: Partial<Record<LayoutFile, string>> = {};
+  for (const name of LAYOUT_FILES) {
+    const text = await readBounded(join(dir, name));
+    if (text !== undefined) files[name] = text;
+  }
+  if (Object.keys(files).length > 0) return files;
+  throw new CliError(`cannot import ${dir}: none of ${LAYOUT_FILES.join(', ')} is there`, EXIT.notFound);
+}
+
+async function refuseLink(dir: string): Promise<void> {
+  const found = await lstat(dir).catch((cause: unknown) => {
+    throw new CliError(`cannot open ${dir}: ${messageOf(cause)}`, EXIT.notFound, { cause });
+  });
+  if (!found.isDirectory())
+    throw new CliError(`${dir} is no folder${found.isSymbolicLink() ? ' but a link' : ''}: name the folder itself`, EXIT.usage);
+}
+
+async function readBounded(path: string): Promise<string | undefined> {
+  // Without blocking: a pipe of that name would keep us waiting for a writer.
+  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch((cause: NodeJS.ErrnoException) => {
+    if (cause.code === 'ENOENT') return undefined;
+    const why = cause.code === 'ELOOP' || cause.code === 'EMLINK' ? 'it is a link, and links are not followed' : messageOf(cause);
+    throw new CliError(`cannot read ${path}: ${why}`, EXIT.usage, { cause });
+  });
+  if (file === undefined) return undefined;
+  try {
+    const found = await file.stat();
+    if (!found.isFile()) throw new CliError(`cannot read ${path}: it is no file`, EXIT.usage);
+    if (found.size > LARGEST_FILE)
+      throw new CliError(`cannot read ${path}: ${found.size} bytes, at most ${LARGEST_FILE} are read`, EXIT.usage);
+    return await file.readFile('utf8');
+  } finally {
+    await file.close();
+  }
+}

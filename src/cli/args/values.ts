@@ -1,0 +1,88 @@
+/** What stands in arguments: times, amounts, turns, JSON. */
+import { InvalidArgumentError } from 'commander';
+import { turnId } from '../../records/identity.js';
+import { CliError, EXIT, messageOf } from '../terminal/exit.js';
+import { readFile } from 'node:fs/promises';
+import type { JsonObject, JsonValue } from '../../records/message.js';
+import { readStandardInput } from '../terminal/standard-input.js';
+
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, min: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** `30s`, `1.5m`, `500ms`; a bare number is seconds. Answers milliseconds. For an option of commander. */
+export function parseDuration(text: string): number {
+  const match = /^(\d+(?:\.\d+)?)(ms|s|min|m|h|d)?$/.exec(text.trim());
+  const ms = Number(match?.[1]) * (UNITS[match?.[2] ?? 's'] ?? NaN);
+  // Longer ones overflow Node's timers.
+  if (!(ms > 0) || ms > 2 ** 31 - 1) throw new InvalidArgumentError('write a duration such as 30s, 5m or 1h.');
+  return ms;
+}
+
+/** For a schedule. */
+export function parseInterval(text: string): number {
+  const ms = parseDuration(text);
+  if (ms < 60_000) throw new InvalidArgumentError('write a minute or more, such as 30m, 24h or 7d.');
+  return ms;
+}
+
+export function parseCount(text: string): number {
+  const count = Number(text);
+  if (!Number.isInteger(count) || count < 1) throw new InvalidArgumentError('write a whole number from 1.');
+  return count;
+}
+
+/** Sums that people type, for options of commander. */
+
+/** US dollars: `2.50`, `$2.50`. */
+export function parseAmount(text: string): number {
+  const amount = /^\$?(\d+(?:\.\d+)?|\.\d+)$/.exec(text.trim())?.[1];
+  if (amount === undefined) throw new InvalidArgumentError('write US dollars, such as 2.50.');
+  return Number(amount);
+}
+
+/** `500000`, `500k`, `2M`. */
+export function parseTokens(text: string): number {
+  const [, digits, unit = ''] = /^(\d{1,15}(?:\.\d+)?)([kM]?)$/.exec(text.trim()) ?? [];
+  const count = Number(digits) * (unit === 'k' ? 1_000 : unit === 'M' ? 1_000_000 : 1);
+  if (!Number.isSafeInteger(count)) throw new InvalidArgumentError('write a number of tokens, such as 500000 or 500k.');
+  return count;
+}
+
+/** `7` or `turn_0007`, as people write a turn. */
+export function toTurn(text: string): string {
+  const digits = /^(?:turn_)?0*(\d{1,9})$/.exec(text)?.[1];
+  if (digits === undefined)
+    throw new CliError(`${JSON.stringify(text)} is not a turn: write its number, such as 7 or turn_0007`, EXIT.usage);
+  return turnId(Number(digits));
+}
+
+/** A turn as people type it: `3`, `turn_3`, `turn_0003`. */
+export function turnName(text: string): string {
+  const digits = /^(?:turn_)?0*(\d{1,9})$/.exec(text)?.[1];
+  if (digits === undefined)
+    throw new CliError(`${JSON.stringify(text)} is not a turn: write its number, such as 3 or turn_0003`, EXIT.usage);
+  return `turn_${digits.padStart(4, '0')}`;
+}
+
+/** JSON that a person gives to a command: as it is, `@file`, or `-` for stdin. */
+export async function readJson(option: string, given: string): Promise<JsonValue> {
+  const text = given === '-' ? await readStandardInput() : given.startsWith('@') ? await readGiven(option, given.slice(1)) : given;
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch (cause) {
+    throw new CliError(`${option} is not JSON: ${messageOf(cause)}; write JSON, @FILE or - for stdin`, EXIT.usage, { cause });
+  }
+}
+
+export async function readJsonObject(option: string, given: string): Promise<JsonObject> {
+  const value = await readJson(option, given);
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject;
+  throw new CliError(`${option} must be a JSON object, such as {"name":"value"}`, EXIT.usage);
+}
+
+async function readGiven(option: string, path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (cause) {
+    throw new CliError(`cannot read ${path} for ${option}: ${messageOf(cause)}`, EXIT.usage, { cause });
+  }
+}

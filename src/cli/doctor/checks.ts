@@ -1,0 +1,171 @@
+/** What the doctor looks at beside Temporal: Node, the folders and their disks, the agents, the store, the provider. */
+import { randomUUID } from 'node:crypto';
+import { mkdir, rm, statfs, writeFile, readdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { type Config, type Environment, needsStandIn, providerSettings } from '../../config.js';
+import { messageOf } from '../terminal/exit.js';
+import { type Finding, broken, ok, warning, skipped } from './finding.js';
+import { loadAgent, type LoadedAgent } from '../../agents/load-agent.js';
+import { expandServer } from '../../tools/mcp/server-config.js';
+import { checkRedis as warningsOf } from '../../stores/redis/check.js';
+import { withoutSecrets } from '../../stores/redis/errors.js';
+import { openRedisLink } from '../../stores/redis/link.js';
+import { createModels } from '../../models/choose.js';
+import { splitModel } from '../../models/registry.js';
+
+const MINIMUM_NODE = [20, 19] as const;
+const LITTLE = 1024 ** 3;
+const TOO_LITTLE = 100 * 1024 ** 2;
+
+export function checkNode(version: string): Finding {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const isEnough = major > MINIMUM_NODE[0] || (major === MINIMUM_NODE[0] && minor >= MINIMUM_NODE[1]);
+  return isEnough
+    ? ok('Node', version)
+    : broken('Node', `${version}, and ${MINIMUM_NODE.join('.')} is needed`, 'nvm install 22, or https://nodejs.org');
+}
+
+export async function checkFolder(what: string, dir: string, setting: string): Promise<Finding> {
+  const file = join(dir, `.perdura-doctor-${randomUUID()}`);
+  try {
+    await mkdir(dir, { recursive: true });
+    await writeFile(file, 'doctor\n');
+    return ok(what, `${dir} can be written`);
+  } catch (error) {
+    const full = (error as NodeJS.ErrnoException).code === 'ENOSPC';
+    return broken(
+      what,
+      `cannot write to ${dir}: ${messageOf(error)}`,
+      full ? 'free space on that disk' : `chmod u+w '${dir}', or set ${setting}`,
+    );
+  } finally {
+    await rm(file, { force: true }).catch(() => {});
+  }
+}
+
+export async function checkDisk(config: Config): Promise<Finding> {
+  try {
+    const { bavail, bsize } = await statfs(await firstThatExists(config.cwd));
+    const free = bavail * bsize;
+    const found = `${(free / 1024 ** 3).toFixed(1)} GiB free at ${config.cwd}`;
+    if (free < TOO_LITTLE) return broken('Disk', found, 'free space: Temporal and the store write here');
+    return free < LITTLE ? warning('Disk', found, 'free space before it runs out') : ok('Disk', found);
+  } catch (error) {
+    return warning('Disk', `cannot be asked: ${messageOf(error)}`, 'look with df -h');
+  }
+}
+
+async function firstThatExists(dir: string): Promise<string> {
+  return statfs(dir).then(
+    () => dir,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT' && dirname(dir) !== dir) return firstThatExists(dirname(dir));
+      throw error;
+    },
+  );
+}
+
+/** Every folder of the agents folder, read as a worker reads it. */
+export async function checkAgents(agentsDir: string, variables: Environment): Promise<Finding[]> {
+  let names: string[];
+  try {
+    const entries = await readdir(agentsDir, { withFileTypes: true });
+    names = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.')).map(({ name }) => name);
+  } catch (error) {
+    return [broken('Agents', `cannot read ${agentsDir}: ${messageOf(error)}`, 'create it with an agent inside, or set PERDURA_AGENTS_DIR')];
+  }
+  const failed: Finding[] = [];
+  const servers: Finding[] = [];
+  const good: string[] = [];
+  for (const name of names.sort()) {
+    try {
+      const agent = await loadAgent(agentsDir, name);
+      good.push(agent.id);
+      servers.push(...checkServers(agent, variables));
+    } catch (error) {
+      failed.push(broken(`Agent ${name}`, messageOf(error), `edit ${agentsDir}/${name}/agent.json`));
+    }
+  }
+  if (good.length === 0 && failed.length === 0) {
+    return [
+      broken('Agents', `there is none in ${agentsDir}`, `mkdir -p '${agentsDir}/default' && echo '{}' > '${agentsDir}/default/agent.json'`),
+    ];
+  }
+  const found = good.length === 0 ? [] : [ok('Agents', good.join(', '))];
+  const noDefault = names.includes('default')
+    ? []
+    : [warning('Agents', 'there is none called default', 'name one with --agent, or create it')];
+  return [...found, ...noDefault, ...failed, ...servers];
+}
+
+/** Not started from here: `perdura mcp tools` does that. */
+function checkServers({ id, servers }: LoadedAgent, variables: Environment): Finding[] {
+  if (servers.length === 0) return [];
+  const what = `MCP of ${id}`;
+  const missing = servers.flatMap((server) => {
+    try {
+      expandServer(server, variables);
+      return [];
+    } catch (error) {
+      return [warning(what, messageOf(error), 'set it in the environment or in .env, or write ${NAME:-default}')];
+    }
+  });
+  return [ok(what, `${servers.map(({ name }) => name).join(', ')}; perdura mcp tools ${id} asks them`), ...missing];
+}
+
+/** The store that the settings ask for. */
+export async function checkStore({ redisUrl, memoryDir }: Config): Promise<Finding[]> {
+  return redisUrl === undefined ? [await checkFolder('Store', memoryDir, 'PERDURA_MEMORY_DIR')] : checkRedis(redisUrl);
+}
+
+async function checkRedis(url: string): Promise<Finding[]> {
+  const where = `Redis at ${withoutSecrets(url)}`;
+  const link = openRedisLink({ url, commandTimeoutMs: 3000 });
+  try {
+    const warnings = await warningsOf(link);
+    const version = /redis_version:(\S+)/.exec(await link.redis.info('server').catch(() => ''))?.[1];
+    return [ok('Store', `${where}${version === undefined ? '' : `, version ${version}`}`), ...warnings.map(toFinding)];
+  } catch (error) {
+    return [broken('Store', messageOf(error), 'start that Redis, correct REDIS_URL, or unset it to keep memory in files')];
+  } finally {
+    link.redis.disconnect();
+  }
+}
+
+/** `what it is: what follows; what to do`. */
+function toFinding(text: string): Finding {
+  const [found = text, mend = ''] = text.split('; ');
+  const setting = /set (appendonly|maxmemory-policy) (\w+)$/.exec(text);
+  if (setting !== null) return warning('Store', found, `redis-cli CONFIG SET ${setting[1]} ${setting[2]}`);
+  return text.includes('replica') || text.includes('is needed') || text.includes('failed')
+    ? broken('Store', found, mend || 'see the text')
+    : warning('Store', found, mend || 'redis-cli CONFIG GET appendonly; redis-cli CONFIG GET maxmemory-policy');
+}
+
+/** Whether the provider takes the key: by asking for a few tokens, since nothing else tells. */
+
+const PATIENCE = 20_000;
+
+export async function checkProvider(config: Config): Promise<Finding> {
+  if (needsStandIn(config)) {
+    return skipped('Model', 'ANTHROPIC_API_KEY is not set: a scripted stand-in answers, which is not a model');
+  }
+  const { model } = config;
+  const begin = Date.now();
+  try {
+    const { model: name } = splitModel(model);
+    const found = createModels(providerSettings(config))(model);
+    await found.stream(
+      // OpenAI's Responses refuse fewer.
+      { model: name, maxTokens: 16, system: '', tools: [], messages: [{ role: 'user', text: 'hi' }] },
+      { signal: AbortSignal.timeout(PATIENCE), onDelta: () => {}, idleMs: PATIENCE, totalMs: PATIENCE },
+    );
+    return ok('Model', `${model} answers, ${Date.now() - begin} ms for a few tokens`);
+  } catch (error) {
+    return broken(
+      'Model',
+      messageOf(error),
+      'export a key that is valid for this provider (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY), or correct PERDURA_MODEL',
+    );
+  }
+}
