@@ -11,6 +11,7 @@ export function bundleOptions(sources = __dirname): Made {
     workflowsPath: at('index'),
     payloadConverterPath: at('payload-converter'),
     workflowInterceptorModules: [at('early-questions')],
-    preloadModules: [at('call-stacks')],
+    // Pure, so that one copy does for all conversations of a worker: it is neither run nor kept for each of them.
+    preloadModules: [at('call-stacks'), at('../conversation/apply'), at('../conversation/next-step')],
   };
 }

@@ -20,45 +20,44 @@ export type CountTokens = (text: string) => number;
 
 /** All that reaches a prompt: texts, tool inputs as JSON, names and call ids, thinking. What lies in the store counts its bytes. */
 export function estimateMessageTokens(message: ConversationMessage, count?: CountTokens): number {
-  const { texts, elsewhere } = partsOf(message);
-  const media = message.role === 'user' ? sourcesIn(message).reduce((sum, { kind }) => sum + MEDIA_TOKENS[kind], 0) : 0;
-  const characters = count ? 0 : texts.reduce((sum, { length }) => sum + length, 0);
-  const counted = count ? texts.reduce((sum, text) => sum + count(text), 0) : 0;
-  return estimateTokens(characters + elsewhere) + counted + media;
-}
-
-/** `elsewhere`: bytes of what lies in the store. */
-function partsOf(message: ConversationMessage): { readonly texts: readonly string[]; readonly elsewhere: number } {
-  const bodies = bodiesIn(message);
-  return {
-    texts: bodies.filter((body) => typeof body === 'string'),
-    elsewhere: bodies.reduce((sum, body) => (isBodyRef(body) ? sum + body.bytes : sum), 0),
+  let characters = 0;
+  let counted = 0;
+  const add = (body: Body): void => {
+    if (isBodyRef(body)) characters += body.bytes;
+    else if (count) counted += count(body);
+    else characters += body.length;
   };
+  addMessage(message, add);
+  const media = message.role === 'user' ? sourcesIn(message).reduce((sum, { kind }) => sum + MEDIA_TOKENS[kind], 0) : 0;
+  return estimateTokens(characters) + counted + media;
 }
 
-function bodiesIn(message: ConversationMessage): Body[] {
+function addMessage(message: ConversationMessage, add: (body: Body) => void): void {
   switch (message.role) {
     case 'user':
-      return [message.text];
+      return add(message.text);
     case 'assistant':
-      return message.blocks.flatMap(bodiesInBlock);
+      return message.blocks.forEach((block) => addBlock(block, add));
     case 'tool':
-      return [message.callId, message.name, message.text];
+      for (const body of [message.callId, message.name, message.text]) add(body);
+      return;
     default:
       return message satisfies never;
   }
 }
 
-function bodiesInBlock(block: AssistantBlock): Body[] {
+function addBlock(block: AssistantBlock, add: (body: Body) => void): void {
   switch (block.kind) {
     case 'text':
-      return [block.text];
+      return add(block.text);
     case 'thinking':
-      return [block.text, block.signature ?? ''];
+      add(block.text);
+      return add(block.signature ?? '');
     case 'opaque':
-      return [JSON.stringify(block.value)];
+      return add(JSON.stringify(block.value));
     case 'tool-call':
-      return [block.callId, block.name, block.inputRef ?? JSON.stringify(block.input)];
+      for (const body of [block.callId, block.name, block.inputRef ?? JSON.stringify(block.input)]) add(body);
+      return;
     default:
       return block satisfies never;
   }

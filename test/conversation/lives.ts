@@ -439,7 +439,7 @@ function performModelStep(world: World, input: ModelStepInput, how: number, tool
   }, input.numbers);
   // What processors make of a message may be longer than the workflow can know.
   const obstacle = obstacleTo(numbers, settings) ?? (how === 7 ? 'compaction' : undefined);
-  if (obstacle && !input.deferred.includes(obstacle)) return deferred(obstacle, done);
+  if (obstacle && !input.deferred?.includes(obstacle)) return deferred(obstacle, done);
   if (how === 9) {
     if (tools % 3 === 0) commitAnswer(world, made(input, tools, 0));
     return STORE_AWAY;

@@ -63,7 +63,6 @@ export function stepInput({ turn, slot, write, tools = [] }: StepMade): ModelSte
     configure: null,
     numbers: { contextTokens: 0, shownOnce: 0, reported: null, mayTruncate: false, mayCompact: false, usage, budget: null },
     settings: null,
-    deferred: [],
     call: { id: `${turnId(turn)}/m1`, slot, seq: 2, context: [], base: null, firstToolCall: 1, soFar: { usage, toolCalls: 0 } },
   };
 }

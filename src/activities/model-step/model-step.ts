@@ -95,7 +95,7 @@ async function runStep(dependencies: ActivityDependencies, input: ModelStepInput
   // Decide.
   const numbers = numbersNow(input, settings, bytesMore, tools);
   const obstacle = obstacleTo(numbers, settings);
-  if (obstacle && !input.deferred.includes(obstacle)) return deferred(obstacle, tools);
+  if (obstacle && !input.deferred?.includes(obstacle)) return deferred(obstacle, tools);
 
   // Call.
   const { agentHash, model, memory } = settings;

@@ -128,7 +128,7 @@ export interface ModelStepInput {
   /** As the turn began; null before the first one, and then the step finds them. */
   readonly settings: CallSettings | null;
   /** Reasons for which this turn was deferred already: they do not defer it again. */
-  readonly deferred: readonly DeferReason[];
+  readonly deferred?: readonly DeferReason[];
   readonly call: CallInput;
 }
 

@@ -64,7 +64,7 @@ export function modelStepInput(state: ConversationState, write: Writes): ModelSt
     ...(isFirst && memory.base === null && state.context[0]?.[0] === turn.firstSlot && { opensSession: true }),
     numbers: numbersOf(state),
     settings: settings && callSettings(settings),
-    deferred: turn.deferred,
+    ...(turn.deferred.length > 0 && { deferred: turn.deferred }),
     call: {
       id: call.id,
       slot: call.slot,
