@@ -129,7 +129,7 @@ test('the package has the workflow bundle, types, the program and the agent, and
   const here = (...path: string[]): boolean => existsSync(join(project.perdura, ...path));
   const wanted = ['dist/workflow-bundle.js', 'dist/index.d.ts', 'dist/worker.d.ts', 'bin/perdura', 'agents/default/SOUL.md', 'workspace'];
   expect(wanted.filter((path) => !here(path))).toEqual([]);
-  expect(readdirSync(project.perdura).sort()).toEqual(['README.md', 'agents', 'bin', 'dist', 'package.json', 'workspace']);
+  expect(readdirSync(project.perdura).sort()).toEqual(['LICENSE', 'README.md', 'agents', 'bin', 'dist', 'package.json', 'workspace']);
 });
 
 test('publint and attw find nothing wrong with it', async () => {

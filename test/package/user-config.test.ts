@@ -18,7 +18,7 @@ const TOOL = `{ name: 'pay', description: 'Pays.', inputSchema: {}, policy: {}, 
 /** Names of the tools, or the error. */
 function load(files: Readonly<Record<string, string>>): string {
   for (const [name, text] of Object.entries(files)) writeFileSync(join(cwd, name), text);
-  const script = `require(${JSON.stringify(join(PRODUCT, 'dist', 'user-config.js'))}).loadUserConfig(process.cwd()).then(
+  const script = `require(${JSON.stringify(join(PRODUCT, 'dist', 'extensions', 'user-config.js'))}).loadUserConfig(process.cwd()).then(
     (own) => console.log(JSON.stringify({ ...own, tools: own.tools?.map(({ name }) => name) })),
     (error) => console.log(error.name + ': ' + error.message),
   )`;
