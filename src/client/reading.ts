@@ -2,8 +2,9 @@
 import type { FeedEvent } from '../conversation/protocol/contract.js';
 import type { Entry } from '../records/message.js';
 import type { SlotRange } from '../records/slots.js';
-import type { Branch } from '../memory/branches.js';
-import type { PastLife } from '../memory/past-life.js';
+import { withBodies } from '../memory/bodies.js';
+import { readBranch, readBranches, readCurrent, type Branch } from '../memory/branches.js';
+import { importedLife, readLife, type PastLife } from '../memory/past-life.js';
 import type { ConversationKey, EpisodeRecord, FactRecord, Store } from '../stores/store.js';
 import { ClientError } from './errors.js';
 
@@ -47,7 +48,6 @@ export interface Reading {
   readonly keyOf: (id: string) => Promise<ConversationKey>;
 }
 
-/** What reads a past is loaded where it is asked for: with its schemas it takes longer to load than a command that only talks. */
 export function createReading({ store, keyOf }: Reading): ReadingClient {
   return {
     async *watch(id, { after = '$', signal = new AbortController().signal } = {}) {
@@ -59,7 +59,6 @@ export function createReading({ store, keyOf }: Reading): ReadingClient {
 
     async history(id, { after: first = 0, branch } = {}) {
       const [own, key] = [await store(), await keyOf(id)];
-      const { readBranch, readCurrent } = await import('../memory/branches.js');
       if (branch === undefined) return readCurrent(own, key, first);
       const entries = await readBranch(own, key, branch);
       if (!entries) throw new ClientError('not-found', `${id} has no branch ${branch}`);
@@ -70,10 +69,9 @@ export function createReading({ store, keyOf }: Reading): ReadingClient {
       const [own, key] = [await store(), await keyOf(id)];
       const found = (await own.entries.read(key, slots)).filter((entry) => entry !== undefined);
       if (!whole) return found;
-      const { withBodies } = await import('../memory/bodies.js');
       return Promise.all(found.map(async (entry) => ({ ...entry, message: await withBodies(own, key, entry) })));
     },
-    branches: async (id) => (await import('../memory/branches.js')).readBranches(await store(), await keyOf(id)),
+    branches: async (id) => readBranches(await store(), await keyOf(id)),
 
     archived: async (id) => (await store()).entries.archived(await keyOf(id)),
 
@@ -85,7 +83,6 @@ export function createReading({ store, keyOf }: Reading): ReadingClient {
     },
 
     async imported(id) {
-      const { importedLife, readLife } = await import('../memory/past-life.js');
       const life = await readLife(await store(), importedLife(await keyOf(id)));
       return life.entries.length + life.episodes.length + life.skipped === 0 ? undefined : life;
     },
