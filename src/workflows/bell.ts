@@ -2,8 +2,8 @@
  * Rung whenever something has happened, for all who wait for it. Looking is cheap and a promise is not (the SDK keeps the stack
  * trace of each, and a replay makes them all again): whoever waits has one, and his condition is looked at when it rings.
  */
-export interface Bell {
-  ring(): void;
+export interface ChangeNotifier {
+  notify(): void;
   /** Resolves when it is so; looks at once, and then at each ring. */
   until(isSo: () => boolean): Promise<void>;
 }
@@ -13,10 +13,10 @@ interface Waiter {
   readonly go: () => void;
 }
 
-export function createBell(): Bell {
+export function createChangeNotifier(): ChangeNotifier {
   let waiting: Waiter[] = [];
   return {
-    ring() {
+    notify() {
       if (waiting.length === 0) return;
       const all = waiting;
       waiting = [];

@@ -39,7 +39,7 @@ import { createReducerRegistry, type Reducers } from '../conversation/inbox/redu
 import { LATEST_RULES } from '../conversation/rules.js';
 import { openConversation, type ConversationState } from '../conversation/state.js';
 import { createAnswers } from './answers.js';
-import { createBell } from './bell.js';
+import { createChangeNotifier } from './bell.js';
 import { now } from './clock.js';
 import { handleMessages } from './handlers.js';
 import { FAILURES } from './messages.js';
@@ -67,7 +67,7 @@ async function converse(
 ): Promise<ConversationOutcome> {
   let state = begin(argument);
   const answers = createAnswers();
-  const bell = createBell();
+  const bell = createChangeNotifier();
   let leaving = false;
   let summary = summaryOf(state);
   const markOf = createMarks();
@@ -79,13 +79,13 @@ async function converse(
     const change = changeOf(before, state, summary);
     if (change) summary = change.after;
     observer.event(event, change ?? null, markOf(event));
-    bell.ring();
+    bell.notify();
   };
   let cancelled: Error | undefined;
   // A bell is deaf to the workflow's own cancellation.
   CancellationScope.current().cancelRequested.catch((error: Error) => {
     cancelled = error;
-    bell.ring();
+    bell.notify();
   });
   observer.opened(state);
   remindOfAgent(state);
@@ -110,12 +110,12 @@ async function converse(
       }
       case 'hand-over':
         leaving = true;
-        bell.ring();
+        bell.notify();
         await condition(allHandlersFinished);
         return continueAsNew<typeof conversation>({ carried: state });
       case 'refuse':
         leaving = true;
-        bell.ring();
+        bell.notify();
         await condition(allHandlersFinished);
         throw refuseStart(step.message);
       case 'finish':

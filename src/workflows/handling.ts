@@ -2,7 +2,7 @@
 import type { ConversationEvent } from '../conversation/event.js';
 import type { Said } from '../conversation/protocol/input.js';
 import type { ConversationState } from '../conversation/state.js';
-import type { Bell } from './bell.js';
+import type { ChangeNotifier } from './bell.js';
 import { ApplicationFailure } from '@temporalio/workflow';
 import type { Checked } from '../conversation/protocol/fields.js';
 import { FAILURES } from './messages.js';
@@ -10,7 +10,7 @@ import { FAILURES } from './messages.js';
 export interface Handling {
   readonly state: () => ConversationState;
   readonly dispatch: (event: ConversationEvent) => void;
-  readonly bell: Bell;
+  readonly bell: ChangeNotifier;
   /** True once the run is about to hand over: whoever waits is told `continues`. */
   readonly isHandingOver: () => boolean;
   /** An update after the last hand-over check would be lost with this run's results: it is counted, then served. */

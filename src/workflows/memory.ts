@@ -48,7 +48,7 @@ import {
   type MemoryQueue,
 } from '../conversation/memory-workflow/memory-queue.js';
 import type { Usage } from '../records/message.js';
-import { createBell } from './bell.js';
+import { createChangeNotifier } from './bell.js';
 import { now } from './clock.js';
 import { failureOf } from './failure.js';
 import { memoryActivities } from './activities.js';
@@ -77,16 +77,16 @@ export async function memory(argument: MemoryArgument): Promise<never> {
   let leaving = false;
   let cares = 0;
   let cancelled: Error | undefined;
-  const bell = createBell();
+  const bell = createChangeNotifier();
   const writing = createTurnstile();
   const change = (next: MemoryQueue): void => {
     queue = next;
     setCurrentDetails(memoryDetailsOf(queue));
-    bell.ring();
+    bell.notify();
   };
   CancellationScope.current().cancelRequested.catch((error: Error) => {
     cancelled = error;
-    bell.ring();
+    bell.notify();
   });
 
   const remember = async (activities: ReturnType<typeof memoryActivities>, input: RememberInput): Promise<void> => {
