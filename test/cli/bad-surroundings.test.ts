@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ChatSession } from '../../src/cli/chat/chat-session.js';
-import { patiently } from '../../src/cli/session/patiently.js';
+import { withProgress } from '../../src/cli/session/patiently.js';
 import { checkMemoryFolder, asSentence } from '../../src/cli/services/memory-folder.js';
 import { openNamespace } from '../../src/cli/services/temporal-connection.js';
 
@@ -75,7 +75,7 @@ test('an answer that waits for a store says for what, once for each reason', asy
   const client = { status: async () => ({ waitingFor: waits.length > 1 ? waits.shift() : waits[0] }) };
   // Of a session it asks for nothing else.
   const session = { client, id: 'c-1', output: { note: (text: string) => notes.push(text) } } as unknown as ChatSession;
-  const answered = patiently(session, new Promise((resolve) => setTimeout(() => resolve('an answer'), 22_000)));
+  const answered = withProgress(session, new Promise((resolve) => setTimeout(() => resolve('an answer'), 22_000)));
   await jest.advanceTimersByTimeAsync(30_000);
   jest.useRealTimers();
   expect(await answered).toBe('an answer');

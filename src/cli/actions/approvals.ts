@@ -6,7 +6,7 @@ import { findRunning, CALL_PATTERN, pickApproval, type Verb } from '../args/find
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { renderApproval, renderApprovals, askedLines, shownArguments, shownName } from '../views/approvals.js';
 import { loadMeasure } from '../views/table.js';
-import { withClient, type Desk, temporalCommand } from '../session/with-client.js';
+import { withClient, type CommandSession, temporalCommand } from '../session/with-client.js';
 import type { Decision } from '../../conversation/protocol/people.js';
 import { readJsonObject } from '../args/values.js';
 import { readStandardInput } from '../terminal/standard-input.js';
@@ -19,7 +19,7 @@ export function approvals(context: CliContext, given: string | undefined, { full
   return withClient(context, {}, async (desk) => {
     const { output, globals, temporal } = desk;
     const id = given === undefined ? undefined : await findRunning(desk, given);
-    const found = await desk.slowly('asking what waits', lookFor(desk, id));
+    const found = await desk.withSlowNotice('asking what waits', lookFor(desk, id));
     for (const { id: silent, reason } of found.silent) output.problem(`${silent} does not answer: ${reason}`);
     if (found.more) output.problem('more conversations run than were asked; name one to look there');
     switch (globals.output) {
@@ -49,7 +49,7 @@ export function approvals(context: CliContext, given: string | undefined, { full
   });
 }
 
-async function lookFor({ client }: Desk, id: string | undefined): Promise<AllPending> {
+async function lookFor({ client }: CommandSession, id: string | undefined): Promise<AllPending> {
   return id === undefined ? client.allApprovals() : { approvals: await client.approvals(id), silent: [], more: false };
 }
 
@@ -95,16 +95,16 @@ function decide(context: CliContext, { given, call, verb }: Asked, word: Omit<De
         EXIT.usage,
       );
     }
-    const waiting = await desk.slowly(`asking what waits in ${id}`, desk.client.approvals(id));
+    const waiting = await desk.withSlowNotice(`asking what waits in ${id}`, desk.client.approvals(id));
     const asked = pickApproval(waiting, call, verb, id);
     const { callId, conversation, hash } = asked;
     const decision: Decision = { ...word, callId, hash, ...(conversation === id ? {} : { conversation }) };
-    await desk.slowly(`telling ${id}`, desk.client.decide(id, decision));
+    await desk.withSlowNotice(`telling ${id}`, desk.client.decide(id, decision));
     return done(desk, id, asked, decision, verb);
   });
 }
 
-function done({ output, globals, temporal }: Desk, id: string, asked: Pending, decision: Decision, verb: Verb): number {
+function done({ output, globals, temporal }: CommandSession, id: string, asked: Pending, decision: Decision, verb: Verb): number {
   const { callId, conversation, tool, kind } = asked;
   if (globals.output !== 'text') {
     const { input, note } = decision;

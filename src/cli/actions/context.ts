@@ -4,7 +4,7 @@ import { EXIT, CliError } from '../terminal/exit.js';
 import { findConversation, findRunning } from '../args/find-conversation.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { outcomeInWords, renderMeter } from '../views/context-meter.js';
-import { withClient, type Desk, temporalCommand } from '../session/with-client.js';
+import { withClient, type CommandSession, temporalCommand } from '../session/with-client.js';
 import { slotsOf } from '../../records/slots.js';
 import { leavingsOf } from '../../conversation/replay/leaving.js';
 import { toTurn } from '../args/values.js';
@@ -25,7 +25,7 @@ export function context(cli: CliContext, given: string, { compact, undo, truncat
     if (undo === true) return change(desk, given, 'undoCompaction');
     if (truncate === true) return change(desk, given, 'truncate');
     const id = await findConversation(desk, given);
-    const index = await desk.slowly(`asking ${id} for its context`, desk.client.context(id));
+    const index = await desk.withSlowNotice(`asking ${id} for its context`, desk.client.context(id));
     if (desk.globals.output !== 'text') desk.output.line(toTerminalJson(index, indentOf(desk)));
     else {
       for (const line of renderMeter(index, desk.output.width())) desk.output.draw(line);
@@ -37,10 +37,10 @@ export function context(cli: CliContext, given: string, { compact, undo, truncat
 
 const DOING = { compact: 'compacting', undoCompaction: 'taking back the compaction of', truncate: 'truncating' } as const;
 
-async function change(desk: Desk, given: string, name: 'compact' | 'undoCompaction' | 'truncate'): Promise<number> {
-  const { client, output, globals, temporal, slowly } = desk;
+async function change(desk: CommandSession, given: string, name: 'compact' | 'undoCompaction' | 'truncate'): Promise<number> {
+  const { client, output, globals, temporal, withSlowNotice } = desk;
   const id = await findRunning(desk, given);
-  const outcome = await slowly(`${DOING[name]} ${id}`, client[name](id));
+  const outcome = await withSlowNotice(`${DOING[name]} ${id}`, client[name](id));
   const exitCode = outcome.kind === 'failed' ? EXIT.failed : EXIT.ok;
   if (globals.output !== 'text') {
     output.line(toTerminalJson({ id, outcome }, indentOf(desk)));
@@ -53,7 +53,7 @@ async function change(desk: Desk, given: string, name: 'compact' | 'undoCompacti
   return exitCode;
 }
 
-function indentOf({ globals }: Desk): number | undefined {
+function indentOf({ globals }: CommandSession): number | undefined {
   return globals.output === 'json' ? 2 : undefined;
 }
 
@@ -61,9 +61,9 @@ function indentOf({ globals }: Desk): number | undefined {
 function whyForgotten(context: CliContext, given: string, which: string): Promise<number> {
   const turn = toTurn(which);
   return withClient(context, {}, async (desk) => {
-    const { output, globals, temporal, slowly } = desk;
+    const { output, globals, temporal, withSlowNotice } = desk;
     const id = await findConversation(desk, given);
-    const answer = await slowly(`replaying the history of ${id}`, answerOf(desk, id, turn));
+    const answer = await withSlowNotice(`replaying the history of ${id}`, answerOf(desk, id, turn));
     if (globals.output !== 'text') output.line(toTerminalJson(answer, globals.output === 'json' ? 2 : undefined));
     else {
       for (const line of renderWhy(answer, globals.timeFormat, Date.now())) output.draw(line);
@@ -73,7 +73,7 @@ function whyForgotten(context: CliContext, given: string, which: string): Promis
   });
 }
 
-async function answerOf({ client, config }: Desk, id: string, turn: string): Promise<WhyAnswer> {
+async function answerOf({ client, config }: CommandSession, id: string, turn: string): Promise<WhyAnswer> {
   const [all, { episodes }] = await Promise.all([client.history(id), client.memory(id)]);
   const entries = all.filter((entry) => entry.turn === turn);
   if (entries.length === 0)
@@ -89,7 +89,7 @@ async function answerOf({ client, config }: Desk, id: string, turn: string): Pro
 
 /** As the conversation says; where nobody answers for it, as what happened to it leaves it. */
 async function inPrompt(
-  { describe, context }: Desk['client'],
+  { describe, context }: CommandSession['client'],
   id: string,
   slots: ReadonlySet<number>,
   causes: WhyAnswer['causes'],

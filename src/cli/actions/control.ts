@@ -4,7 +4,7 @@ import { CliError, EXIT } from '../terminal/exit.js';
 import { findRunning } from '../args/find-conversation.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { formatCount, formatUsage, budgetInWords, usedInWords } from '../views/quantities.js';
-import { withClient, type Desk, temporalCommand } from '../session/with-client.js';
+import { withClient, type CommandSession, temporalCommand } from '../session/with-client.js';
 import type { Status } from '../../conversation/protocol/contract.js';
 import type { Budget } from '../../records/identity.js';
 
@@ -12,7 +12,7 @@ export function rename(context: CliContext, given: string, title: string): Promi
   if (title.trim() === '') throw new CliError(`cannot rename ${given}: the title is empty`, EXIT.usage);
   return withClient(context, {}, async (desk) => {
     const id = await findRunning(desk, given);
-    await desk.slowly(`renaming ${id}`, desk.client.rename(id, title));
+    await desk.withSlowNotice(`renaming ${id}`, desk.client.rename(id, title));
     const input = ['--input', JSON.stringify({ title })];
     return done(desk, { id, title }, `${id} is now ${title}`, ['workflow', 'signal', '--name', 'rename', '-w', id, ...input]);
   });
@@ -21,7 +21,7 @@ export function rename(context: CliContext, given: string, title: string): Promi
 export function stop(context: CliContext, given: string, { reason }: { readonly reason?: string }): Promise<number> {
   return withClient(context, {}, async (desk) => {
     const id = await findRunning(desk, given);
-    await desk.slowly(`stopping the turn of ${id}`, desk.client.interrupt(id, reason));
+    await desk.withSlowNotice(`stopping the turn of ${id}`, desk.client.interrupt(id, reason));
     const words = ['workflow', 'signal', '--name', 'interrupt', '-w', id];
     return done(desk, { id, stopped: true }, `${id} was told to stop its turn; the conversation goes on`, words);
   });
@@ -31,10 +31,10 @@ export function close(context: CliContext, given: string, { wait }: { readonly w
   const whenInterrupted = 'stopped waiting; the conversation closes all the same';
   return withClient(context, { needsWorker: true, whenInterrupted }, async (desk) => {
     const id = await findRunning(desk, given);
-    await desk.slowly(`closing ${id}`, desk.client.closeConversation(id));
+    await desk.withSlowNotice(`closing ${id}`, desk.client.closeConversation(id));
     const words = ['workflow', 'signal', '--name', 'close', '-w', id];
     if (wait !== true) return done(desk, { id, closing: true }, `${id} closes: it takes no new messages and runs out its queue`, words);
-    const outcome = await desk.slowly(`waiting for the end of ${id}`, desk.client.outcome(id, { signal: desk.signal }));
+    const outcome = await desk.withSlowNotice(`waiting for the end of ${id}`, desk.client.outcome(id, { signal: desk.signal }));
     const told = `${id} has ended after ${formatCount(outcome.turns)} turns: ${formatUsage(outcome.usage)}`;
     return done(desk, { id, outcome }, told, words);
   });
@@ -43,7 +43,7 @@ export function close(context: CliContext, given: string, { wait }: { readonly w
 export function cancel(context: CliContext, given: string): Promise<number> {
   return withClient(context, {}, async (desk) => {
     const id = await findRunning(desk, given);
-    await desk.slowly(`cancelling ${id}`, desk.client.cancel(id));
+    await desk.withSlowNotice(`cancelling ${id}`, desk.client.cancel(id));
     return done(desk, { id, canceled: true }, `${id} was asked to end now, without what waits in its queue`, [
       'workflow',
       'cancel',
@@ -62,7 +62,7 @@ export function terminate(context: CliContext, given: string, { reason, yes }: T
   return withClient(context, {}, async (desk) => {
     const id = await findRunning(desk, given);
     if (yes !== true) await confirmTermination(id);
-    await desk.slowly(`terminating ${id}`, desk.client.terminate(id, reason));
+    await desk.withSlowNotice(`terminating ${id}`, desk.client.terminate(id, reason));
     const words = ['workflow', 'terminate', '-w', id, ...(reason === undefined ? [] : ['--reason', reason])];
     return done(desk, { id, terminated: true }, `${id} is terminated: what was recorded stays, nothing of it runs any more`, words);
   });
@@ -78,7 +78,7 @@ async function confirmTermination(id: string): Promise<void> {
   if (answer !== true) throw new CliError(`${id} was left as it is`, EXIT.interrupted);
 }
 
-function done({ output, globals, temporal }: Desk, data: object, told: string, words: readonly string[]): number {
+function done({ output, globals, temporal }: CommandSession, data: object, told: string, words: readonly string[]): number {
   if (globals.output === 'text') {
     output.say(told);
     output.note(temporalCommand(temporal, words));
@@ -98,9 +98,9 @@ export interface BudgetOptions {
 export function budget(context: CliContext, given: string, { maxCost, maxTokens, none }: BudgetOptions): Promise<number> {
   const isChanged = maxCost !== undefined || maxTokens !== undefined;
   if (none === true && isChanged) throw new CliError('--none takes every limit away: leave out --max-cost and --max-tokens', EXIT.usage);
-  return withClient(context, { needsWorker: true }, async ({ client, output, globals, temporal, slowly, ...desk }) => {
-    const id = await findRunning({ client, output, slowly }, given);
-    const before = await slowly(`asking ${id}`, client.status(id));
+  return withClient(context, { needsWorker: true }, async ({ client, output, globals, temporal, withSlowNotice, ...desk }) => {
+    const id = await findRunning({ client, output, withSlowNotice }, given);
+    const before = await withSlowNotice(`asking ${id}`, client.status(id));
     // The limit that was not named stays.
     const wanted: Budget = {
       ...before.budget,
@@ -108,7 +108,7 @@ export function budget(context: CliContext, given: string, { maxCost, maxTokens,
       ...(maxTokens === undefined ? {} : { maxTokens }),
     };
     const told = none === true ? {} : wanted;
-    if (none === true || isChanged) await slowly(`telling ${id}`, client.raiseBudget(id, told));
+    if (none === true || isChanged) await withSlowNotice(`telling ${id}`, client.raiseBudget(id, told));
     desk.signal.throwIfAborted();
     const now: Status = none === true || isChanged ? await client.status(id) : before;
     if (globals.output !== 'text') {

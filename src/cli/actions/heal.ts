@@ -13,7 +13,7 @@ import { formatCount } from '../views/quantities.js';
 
 export function heal(context: CliContext, given: string): Promise<number> {
   return withClient(context, {}, async (desk) => {
-    const { client, config, output, globals, temporal, slowly } = desk;
+    const { client, config, output, globals, temporal, withSlowNotice } = desk;
     const id = await findConversation(desk, given);
     const key = await client.key(id);
     const { connection } = await connectTemporal(config);
@@ -23,7 +23,7 @@ export function heal(context: CliContext, given: string): Promise<number> {
       const { workflowService: service } = connection;
       const rememberedBy = createRememberedBy(service, { namespace: key.namespace, taskQueue: config.taskQueue });
       const dependencies = { service, store, processors: own.processors?.input, rememberedBy };
-      const healed = await slowly(`reading the history of ${id}`, healConversation(dependencies, key));
+      const healed = await withSlowNotice(`reading the history of ${id}`, healConversation(dependencies, key));
       if (globals.output !== 'text') output.line(toTerminalJson({ id, ...healed }, globals.output === 'json' ? 2 : undefined));
       else for (const line of inWords(id, healed)) output.line(line);
       for (const problem of healed.problems) output.problem(problem);

@@ -14,10 +14,10 @@ export interface HistoryWanted extends ScopeWanted {
 
 export function showHistory(context: CliContext, wanted: HistoryWanted): Promise<number> {
   return withMemory(context, wanted, {}, async (desk) => {
-    const { memory, look, slowly } = desk;
+    const { memory, look, withSlowNotice } = desk;
     const { scope } = memory;
     // One more than is shown, to know whether there are more.
-    const found = await slowly(`reading the HISTORY of ${scope}`, firstOf(memory.history(), wanted.limit + 1));
+    const found = await withSlowNotice(`reading the HISTORY of ${scope}`, firstOf(memory.history(), wanted.limit + 1));
     const entries = found.slice(0, wanted.limit);
     const more = found.length > entries.length;
     tell(desk, {
@@ -48,10 +48,10 @@ export function grepHistory(context: CliContext, query: string, wanted: GrepWant
     throw new CliError(`${JSON.stringify(wanted.since)} is no date: write 2026-02-27 or 2026-02-27T14:30, in UTC`, EXIT.usage);
   }
   return withMemory(context, wanted, {}, async (desk) => {
-    const { memory, look, signal, slowly } = desk;
+    const { memory, look, signal, withSlowNotice } = desk;
     const { scope } = memory;
     const search = async () => searchHistory(await memory.history(), { query, limit: wanted.limit, after, signal });
-    const { matches, more } = await slowly(`searching the HISTORY of ${scope}`, search());
+    const { matches, more } = await withSlowNotice(`searching the HISTORY of ${scope}`, search());
     tell(desk, {
       data: { scope, matches, more },
       records: matches,

@@ -4,21 +4,21 @@ import type { QueuedEvent, Status } from '../../conversation/protocol/contract.j
 import type { CliContext } from '../session/context.js';
 import { EXIT } from '../terminal/exit.js';
 import { findConversation } from '../args/find-conversation.js';
-import { orSilence } from '../session/patiently.js';
+import { withTimeoutFallback } from '../session/patiently.js';
 import { findUiPort, uiLink } from '../services/temporal-connection.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { loadMeasure } from '../views/table.js';
 import { inspectTurns, renderInspection, type Inspection } from '../views/inspection.js';
-import { withClient, type Desk, temporalCommand } from '../session/with-client.js';
+import { withClient, type CommandSession, temporalCommand } from '../session/with-client.js';
 
 const TURNS = 5;
 const CHILDREN = 100;
 
 export function inspect(context: CliContext, given: string, { turns }: { readonly turns?: number }): Promise<number> {
   return withClient(context, {}, async (desk) => {
-    const { output, globals, temporal, slowly } = desk;
+    const { output, globals, temporal, withSlowNotice } = desk;
     const id = await findConversation(desk, given);
-    const inspection = await slowly(`looking at ${id}`, lookAt(desk, id, turns ?? TURNS));
+    const inspection = await withSlowNotice(`looking at ${id}`, lookAt(desk, id, turns ?? TURNS));
     if (globals.output !== 'text') {
       output.line(toTerminalJson(inspection, globals.output === 'json' ? 2 : undefined));
       return EXIT.ok;
@@ -30,13 +30,13 @@ export function inspect(context: CliContext, given: string, { turns }: { readonl
   });
 }
 
-async function lookAt(desk: Desk, id: string, turns: number): Promise<Inspection> {
+async function lookAt(desk: CommandSession, id: string, turns: number): Promise<Inspection> {
   const { client, temporal, output } = desk;
   const description = await client.describe(id);
   const [said, queue, approvals, children, entries, uiPort] = await Promise.all([
-    orSilence<Status | null>(client.status(id), null),
-    orSilence<QueuedEvent[]>(client.queue(id), []),
-    orSilence<Pending[]>(client.approvals(id), []),
+    withTimeoutFallback<Status | null>(client.status(id), null),
+    withTimeoutFallback<QueuedEvent[]>(client.queue(id), []),
+    withTimeoutFallback<Pending[]>(client.approvals(id), []),
     client.list({ query: `WorkflowId STARTS_WITH '${id}:'`, limit: CHILDREN }).catch((): Listed[] => []),
     client.history(id).catch((error: unknown) => {
       output.problem(`what was said cannot be read: ${error instanceof Error ? error.message : String(error)}`);

@@ -7,7 +7,7 @@ import { findConversation, findRunning } from '../args/find-conversation.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { turnName } from '../args/values.js';
 import { formatCount } from '../views/quantities.js';
-import { withClient, type Desk, temporalCommand } from '../session/with-client.js';
+import { withClient, type CommandSession, temporalCommand } from '../session/with-client.js';
 
 export interface LifeOptions {
   readonly title?: string;
@@ -27,7 +27,7 @@ export function fork(context: CliContext, given: string, { at: turn, id: wanted,
   }
   return withClient(context, { needsWorker: true }, async (desk) => {
     const from = await findRemembered(desk, given);
-    const begun = await desk.slowly(`forking ${from} at ${at}`, desk.client.fork(from, { at, id: wanted, ...more }));
+    const begun = await desk.withSlowNotice(`forking ${from} at ${at}`, desk.client.fork(from, { at, id: wanted, ...more }));
     return tellBegun(desk, begun, `begins with ${turnsOf(begun)} of ${from}, up to ${begun.turn}; ${from} goes on as before`);
   });
 }
@@ -35,7 +35,7 @@ export function fork(context: CliContext, given: string, { at: turn, id: wanted,
 export function resume(context: CliContext, given: string, options: LifeOptions): Promise<number> {
   return withClient(context, { needsWorker: true }, async (desk) => {
     const id = await findRemembered(desk, given);
-    const begun = await desk.slowly(`going on from the end of ${id}`, desk.client.resume(id, options));
+    const begun = await desk.withSlowNotice(`going on from the end of ${id}`, desk.client.resume(id, options));
     return tellBegun(desk, begun, `goes on after ${begun.turn} with its ${turnsOf(begun)}`);
   });
 }
@@ -44,7 +44,7 @@ export function rewind(context: CliContext, given: string, { to: turn }: { reado
   const to = turnName(turn);
   return withClient(context, { needsWorker: true, whenInterrupted: 'stopped waiting; it is rewound all the same' }, async (desk) => {
     const id = await findRunning(desk, given);
-    const done = await desk.slowly(`rewinding ${id} to ${to}`, desk.client.rewind(id, to));
+    const done = await desk.withSlowNotice(`rewinding ${id} to ${to}`, desk.client.rewind(id, to));
     const words = ['workflow', 'update', 'execute', '--name', 'rewind', '-w', id, '--input', JSON.stringify({ to })];
     const { branch, cut } = done;
     const kept =
@@ -63,7 +63,7 @@ export function remove(context: CliContext, given: string, { yes }: { readonly y
   return withClient(context, {}, async (desk) => {
     const id = await findRemembered(desk, given);
     if (yes !== true) await confirmDeletion(id);
-    const done = await desk.slowly(`deleting ${id}`, desk.client.deleteConversation(id));
+    const done = await desk.withSlowNotice(`deleting ${id}`, desk.client.deleteConversation(id));
     const { lives, runs } = done;
     const told = [
       `${id} is deleted: ${formatCount(lives)} ${lives === 1 ? 'life' : 'lives'} from the store, ${formatCount(runs)} ${runs === 1 ? 'run' : 'runs'} from Temporal`,
@@ -77,7 +77,7 @@ const TEMPORAL_LATER = 'Temporal removes the histories in the background; a back
 const MEMORY_STAYS = 'MEMORY.md, HISTORY and the facts of its scope stay: `perdura memory forget` removes what was said there';
 
 /** What Temporal no longer knows, the store may. */
-async function findRemembered(desk: Desk, given: string): Promise<string> {
+async function findRemembered(desk: CommandSession, given: string): Promise<string> {
   try {
     return await findConversation(desk, given);
   } catch (error) {
@@ -99,7 +99,7 @@ function turnsOf({ turns, inContext }: Begun): string {
   return inContext === turns ? all : `${all} (${formatCount(inContext)} of them word for word, for the others a summary)`;
 }
 
-function tellBegun(desk: Desk, begun: Begun, told: string): number {
+function tellBegun(desk: CommandSession, begun: Begun, told: string): number {
   const { output, globals, temporal } = desk;
   if (globals.output !== 'text') output.line(toTerminalJson(begun));
   else {
@@ -111,7 +111,7 @@ function tellBegun(desk: Desk, begun: Begun, told: string): number {
 }
 
 function tell(
-  { output, globals, temporal }: Desk,
+  { output, globals, temporal }: CommandSession,
   data: object,
   told: readonly string[],
   notes: readonly string[],

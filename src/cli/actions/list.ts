@@ -5,7 +5,7 @@ import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { loadMeasure } from '../views/table.js';
 import { renderList } from '../views/conversation-list.js';
-import { withClient, type Desk, temporalCommand } from '../session/with-client.js';
+import { withClient, type CommandSession, temporalCommand } from '../session/with-client.js';
 
 export type ListStatus = 'running' | 'waiting' | 'failed' | 'ended' | 'canceled' | 'terminated' | 'timed-out';
 
@@ -17,14 +17,14 @@ export interface ListOptions {
 
 export function list(context: CliContext, { query, limit, status }: ListOptions): Promise<number> {
   return withClient(context, {}, async (desk) => {
-    const { client, output, globals, temporal, slowly } = desk;
+    const { client, output, globals, temporal, withSlowNotice } = desk;
     const wanted = [
       ...(query === undefined ? [] : [`(${query})`]),
-      ...(status === undefined ? [] : [queryOf(status, await slowly('asking for search attributes', hasAttributes(desk, status)))]),
+      ...(status === undefined ? [] : [queryOf(status, await withSlowNotice('asking for search attributes', hasAttributes(desk, status)))]),
     ];
     const own = wanted.length === 0 ? undefined : wanted.join(' AND ');
     // One more than is shown, to know whether there are more.
-    const found = await slowly('listing conversations', client.list({ limit: limit + 1, query: own }).catch(explainQuery(query)));
+    const found = await withSlowNotice('listing conversations', client.list({ limit: limit + 1, query: own }).catch(explainQuery(query)));
     const shown = found.slice(0, limit);
     switch (globals.output) {
       case 'json':
@@ -55,7 +55,7 @@ function explainQuery(query: string | undefined): (error: unknown) => never {
 }
 
 /** Only where the answer matters: `running` and the rest are Temporal's own. */
-async function hasAttributes({ config, client }: Desk, status: ListStatus): Promise<boolean> {
+async function hasAttributes({ config, client }: CommandSession, status: ListStatus): Promise<boolean> {
   if (status !== 'waiting' && status !== 'failed') return false;
   const { connectTemporal } = await import('../../client.js');
   const { connection } = await connectTemporal(config);

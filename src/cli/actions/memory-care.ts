@@ -11,9 +11,9 @@ export interface CareWanted extends ScopeWanted {
 
 export function careForMemory(context: CliContext, wanted: CareWanted): Promise<number> {
   return withMemory(context, wanted, { needsWorker: true }, async (desk) => {
-    const { memory, slowly } = desk;
+    const { memory, withSlowNotice } = desk;
     const { scope } = memory;
-    const cared = await slowly(`taking care of the memory of ${scope}`, memory.care(wanted.agent));
+    const cared = await withSlowNotice(`taking care of the memory of ${scope}`, memory.care(wanted.agent));
     const { kind, bytesBefore, bytesAfter, facts } = cared;
     const merged = facts.length === 0 ? '' : `; ${formatCount(facts.length)} facts that another one says too are gone`;
     const done = `the memory of ${scope} is in order: ${formatCount(bytesBefore)} → ${formatCount(bytesAfter)} bytes${merged}`;
@@ -35,12 +35,12 @@ export interface ScheduleWanted extends CareWanted {
 
 export function scheduleCare(context: CliContext, wanted: ScheduleWanted): Promise<number> {
   return withMemory(context, wanted, {}, async (desk) => {
-    const { memory, look, slowly } = desk;
+    const { memory, look, withSlowNotice } = desk;
     const { scope } = memory;
     const { every, off, agent } = wanted;
-    if (off === true) await slowly(`ending the schedule of ${scope}`, memory.schedule(null));
-    else if (every !== undefined) await slowly(`making a schedule for ${scope}`, memory.schedule(`${every}ms`, agent));
-    const next = await slowly(`asking for the schedule of ${scope}`, memory.nextCare());
+    if (off === true) await withSlowNotice(`ending the schedule of ${scope}`, memory.schedule(null));
+    else if (every !== undefined) await withSlowNotice(`making a schedule for ${scope}`, memory.schedule(`${every}ms`, agent));
+    const next = await withSlowNotice(`asking for the schedule of ${scope}`, memory.nextCare());
     const often = every === undefined ? '' : ` every ${formatDuration(every)}`;
     const told =
       next === undefined

@@ -23,9 +23,9 @@ export function reviewMemory(context: CliContext, wanted: ReviewWanted): Promise
   const said = decisionsIn(wanted);
   const isAsked = said.length === 0 && context.globals().output === 'text' && process.stdin.isTTY && process.stderr.isTTY;
   return withMemory(context, wanted, { needsWorker: said.length > 0 }, async (desk) => {
-    const { memory, look, slowly } = desk;
+    const { memory, look, withSlowNotice } = desk;
     const { scope } = memory;
-    const all = await slowly(`reading the proposals of ${scope}`, memory.proposals());
+    const all = await withSlowNotice(`reading the proposals of ${scope}`, memory.proposals());
     const open = all.filter(({ state }) => state === 'open');
     for (const [id] of said) {
       if (all.some((proposal) => proposal.id === id)) continue;
@@ -46,7 +46,7 @@ export function reviewMemory(context: CliContext, wanted: ReviewWanted): Promise
     const decisions = said.length > 0 ? said : await pickDecisions(open);
     const reviewed: Reviewed[] = [];
     for (const [id, decision] of decisions) {
-      reviewed.push(await slowly(`telling ${memoryWorkflowId(scope)}`, memory.review(id, decision)));
+      reviewed.push(await withSlowNotice(`telling ${memoryWorkflowId(scope)}`, memory.review(id, decision)));
     }
     const late = decisions.filter(([id, decision]) => reviewed.find((one) => one.id === id)?.state !== `${decision}ed`);
     tell(desk, {
@@ -117,12 +117,12 @@ interface Doomed {
 
 export function forgetInMemory(context: CliContext, text: string, wanted: ForgetWanted): Promise<number> {
   return withMemory(context, wanted, { needsWorker: true }, async (desk) => {
-    const { memory, look, output, globals, slowly } = desk;
+    const { memory, look, output, globals, withSlowNotice } = desk;
     const { scope } = memory;
-    const doomed = await slowly(`looking for it in the memory of ${scope}`, findDoomed(memory, text));
+    const doomed = await withSlowNotice(`looking for it in the memory of ${scope}`, findDoomed(memory, text));
     if (globals.output === 'text') for (const line of renderDoomed(doomed, look)) output.draw(line);
     if (wanted.yes !== true) await confirmForgetting(desk, doomed);
-    const gone = await slowly(`telling ${memoryWorkflowId(scope)}`, memory.forget(text));
+    const gone = await withSlowNotice(`telling ${memoryWorkflowId(scope)}`, memory.forget(text));
     const counts = [
       countOf(gone.lines.length, 'line'),
       countOf(gone.facts.length, 'fact'),

@@ -13,20 +13,23 @@ import { parseMoment } from '../../records/memory/moment.js';
 import type { CliContext } from '../session/context.js';
 import { plain } from '../terminal/terminal-text.js';
 import { CliError, EXIT } from '../terminal/exit.js';
-import { orSilence } from '../session/patiently.js';
+import { withTimeoutFallback } from '../session/patiently.js';
 import { renderBlame, renderDiff, renderLog, shortVersion, type CountedChange } from '../views/memory-document.js';
 import { formatCount, formatTime } from '../views/quantities.js';
 import { tell, withMemory, type MemoryDesk, type ScopeWanted } from '../session/with-memory.js';
 
 export function showMemory(context: CliContext, wanted: ScopeWanted): Promise<number> {
   return withMemory(context, wanted, {}, async (desk) => {
-    const { memory, config, look, slowly } = desk;
+    const { memory, config, look, withSlowNotice } = desk;
     const { scope } = memory;
-    const [{ text, version }, changes, proposals, limit] = await slowly(
+    const [{ text, version }, changes, proposals, limit] = await withSlowNotice(
       `reading the memory of ${scope}`,
       Promise.all([memory.text(), memory.changes(), memory.proposals(), limitOf(config.agentsDir, scope)]),
     );
-    const status = await slowly(`asking ${memoryWorkflowId(scope)}`, orSilence<MemoryStatus | undefined | null>(memory.status(), null));
+    const status = await withSlowNotice(
+      `asking ${memoryWorkflowId(scope)}`,
+      withTimeoutFallback<MemoryStatus | undefined | null>(memory.status(), null),
+    );
     const open = proposals.filter(({ state }) => state === 'open').length;
     const bytes = utf8Length(text);
     const last = changes.at(-1);
@@ -75,11 +78,11 @@ export interface DiffWanted extends ScopeWanted {
 
 export function diffOfMemory(context: CliContext, wanted: DiffWanted): Promise<number> {
   return withMemory(context, wanted, {}, async (desk) => {
-    const { memory, slowly } = desk;
+    const { memory, withSlowNotice } = desk;
     const { scope } = memory;
     const { version: present, changes } = await readWhole(desk);
     const [from, to] = versionsBetween(changes, present, wanted);
-    const [before, after] = await slowly('reading both versions', Promise.all([textOf(memory, from), textOf(memory, to)]));
+    const [before, after] = await withSlowNotice('reading both versions', Promise.all([textOf(memory, from), textOf(memory, to)]));
     const lines = diffMemory(before, after);
     const isSame = lines.every(({ kind }) => kind === 'kept');
     tell(desk, {
@@ -124,11 +127,11 @@ export function memoryAt(context: CliContext, date: string, wanted: ScopeWanted)
 
 export function logOfMemory(context: CliContext, wanted: ScopeWanted, { limit }: { readonly limit: number }): Promise<number> {
   return withMemory(context, wanted, {}, async (desk) => {
-    const { memory, slowly } = desk;
+    const { memory, withSlowNotice } = desk;
     const { scope } = memory;
     const { changes } = await readWhole(desk);
     const newest = changes.slice(-limit).reverse();
-    const counted = await slowly(
+    const counted = await withSlowNotice(
       `counting the lines of ${newest.length} changes`,
       Promise.all(newest.map((one) => countLines(memory, one))),
     );
@@ -149,12 +152,15 @@ export function logOfMemory(context: CliContext, wanted: ScopeWanted, { limit }:
 const HOW_DATES_ARE_WRITTEN = 'write 2026-02-27 or 2026-02-27T14:30, in UTC unless a zone stands behind it';
 
 /** What a person has just written with an editor becomes a change when the text is read: so that comes first. */
-async function readWhole({ memory, slowly }: MemoryDesk): Promise<{ text: string; version: string; changes: readonly MemoryChange[] }> {
+async function readWhole({
+  memory,
+  withSlowNotice,
+}: MemoryDesk): Promise<{ text: string; version: string; changes: readonly MemoryChange[] }> {
   const read = async (): Promise<{ text: string; version: string; changes: readonly MemoryChange[] }> => {
     const { text, version } = await memory.text();
     return { text, version, changes: await memory.changes() };
   };
-  return slowly(`reading the memory of ${memory.scope}`, read());
+  return withSlowNotice(`reading the memory of ${memory.scope}`, read());
 }
 
 async function textOf(memory: ScopeMemory, version: string): Promise<string> {

@@ -16,9 +16,9 @@ export interface MemoryListOptions {
 
 export function listMemory(context: CliContext, given: string, wanted: MemoryListOptions): Promise<number> {
   return withClient(context, {}, async (desk) => {
-    const { client, output, globals, temporal, slowly } = desk;
+    const { client, output, globals, temporal, withSlowNotice } = desk;
     const id = await findConversation(desk, given);
-    const [own, imported] = await slowly(`reading the memory of ${id}`, Promise.all([client.memory(id), client.imported(id)]));
+    const [own, imported] = await withSlowNotice(`reading the memory of ${id}`, Promise.all([client.memory(id), client.imported(id)]));
     const episodes = [...own.episodes, ...(imported?.episodes ?? []).map(asImported)];
     const skipped = own.skipped + (imported?.skipped ?? 0);
     const { facts } = own;

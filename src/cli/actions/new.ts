@@ -28,9 +28,9 @@ export function startBudget({ budget, budgetTokens }: BudgetWanted): Pick<StartO
 export async function newConversation(context: CliContext, given: NewOptions): Promise<number> {
   const { id: wanted, agent, title, model, scope, mode } = given;
   const shared = given.context === undefined ? {} : { context: await readJsonObject('--context', given.context) };
-  return withClient(context, { needsWorker: true }, async ({ client, output, globals, temporal, slowly }) => {
+  return withClient(context, { needsWorker: true }, async ({ client, output, globals, temporal, withSlowNotice }) => {
     const options: StartOptions = { agent, title, model, scope, mode, ...startBudget(given), ...shared };
-    const { id, attached } = await slowly('starting a conversation', client.start(wanted, options));
+    const { id, attached } = await withSlowNotice('starting a conversation', client.start(wanted, options));
     if (globals.output !== 'text') {
       output.line(toTerminalJson({ id, attached, namespace: client.namespace, taskQueue: client.taskQueue }));
       return EXIT.ok;

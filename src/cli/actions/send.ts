@@ -4,7 +4,7 @@ import type { Delivery, Enqueued, Message } from '../../conversation/protocol/co
 import type { CliContext } from '../session/context.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { readJson, readJsonObject } from '../args/values.js';
-import { patiently } from '../session/patiently.js';
+import { withProgress } from '../session/patiently.js';
 import { readStandardInput } from '../terminal/standard-input.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { answerExitCode, explainEnd, untilEnd, wholeAnswer } from '../session/turn-end.js';
@@ -37,46 +37,50 @@ export async function send(context: CliContext, id: string, message: string, opt
   const isAwaited = options.wait && options.signal !== true && options.enqueue !== true;
   const own: Message & { readonly id: string } = { id: options.id ?? randomUUID(), text, ...(await beside(options)) };
   const whenInterrupted = 'stopped waiting; the conversation goes on';
-  return withClient(context, { needsWorker: isAwaited, whenInterrupted }, async ({ client, output, globals, temporal, signal, slowly }) => {
-    if (options.enqueue === true) {
-      const receipt = await slowly(`sending to ${id}`, client.enqueue(id, own));
-      if (globals.output !== 'text') output.line(toTerminalJson({ conversation: id, ...receipt }));
-      else {
-        output.line(receipt.messageId);
-        output.note(receiptInWords(receipt));
+  return withClient(
+    context,
+    { needsWorker: isAwaited, whenInterrupted },
+    async ({ client, output, globals, temporal, signal, withSlowNotice }) => {
+      if (options.enqueue === true) {
+        const receipt = await withSlowNotice(`sending to ${id}`, client.enqueue(id, own));
+        if (globals.output !== 'text') output.line(toTerminalJson({ conversation: id, ...receipt }));
+        else {
+          output.line(receipt.messageId);
+          output.note(receiptInWords(receipt));
+        }
+        return EXIT.ok;
       }
-      return EXIT.ok;
-    }
-    if (!isAwaited) {
-      const { messageId } = await slowly(`sending to ${id}`, client.message(id, own));
-      output.line(globals.output === 'text' ? messageId : toTerminalJson({ conversation: id, messageId }));
-      if (globals.output === 'text') {
-        const input = text.length > 200 ? '…' : JSON.stringify(own);
-        output.note(temporalCommand(temporal, ['workflow', 'signal', '--name', 'message', '-w', id, '--input', input]));
+      if (!isAwaited) {
+        const { messageId } = await withSlowNotice(`sending to ${id}`, client.message(id, own));
+        output.line(globals.output === 'text' ? messageId : toTerminalJson({ conversation: id, messageId }));
+        if (globals.output === 'text') {
+          const input = text.length > 200 ? '…' : JSON.stringify(own);
+          output.note(temporalCommand(temporal, ['workflow', 'signal', '--name', 'message', '-w', id, '--input', input]));
+        }
+        return EXIT.ok;
       }
-      return EXIT.ok;
-    }
-    const limit = options.timeout === undefined ? undefined : AbortSignal.timeout(options.timeout);
-    const patience = limit === undefined ? signal : AbortSignal.any([signal, limit]);
-    const asked = { client, output, id };
-    const ask = async (): Promise<number> => {
-      const result = await untilEnd(client, id, await patiently(asked, client.send(id, own, { signal: patience })), patience);
-      const answer = await wholeAnswer(client, id, result);
-      if (globals.output !== 'text') output.line(toTerminalJson({ conversation: id, messageId: own.id, ...result, text: answer }));
-      else if (answer !== '') output.line(answer);
-      explainEnd(result, output);
-      if (globals.output === 'text') output.note(temporalCommand(temporal, ['workflow', 'show', '-w', id]));
-      return answerExitCode(result);
-    };
-    return slowly(`waiting for the answer of ${id}`, ask()).catch((error: unknown) => {
-      if (limit?.aborted !== true || signal.aborted) throw error;
-      const again = `perdura send ${id} … --id ${own.id}`;
-      throw new CliError(
-        `no answer from ${id} within ${formatDuration(options.timeout ?? 0)}; the message stays sent, and \`${again}\` waits again`,
-        EXIT.timedOut,
-      );
-    });
-  });
+      const limit = options.timeout === undefined ? undefined : AbortSignal.timeout(options.timeout);
+      const patience = limit === undefined ? signal : AbortSignal.any([signal, limit]);
+      const asked = { client, output, id };
+      const ask = async (): Promise<number> => {
+        const result = await untilEnd(client, id, await withProgress(asked, client.send(id, own, { signal: patience })), patience);
+        const answer = await wholeAnswer(client, id, result);
+        if (globals.output !== 'text') output.line(toTerminalJson({ conversation: id, messageId: own.id, ...result, text: answer }));
+        else if (answer !== '') output.line(answer);
+        explainEnd(result, output);
+        if (globals.output === 'text') output.note(temporalCommand(temporal, ['workflow', 'show', '-w', id]));
+        return answerExitCode(result);
+      };
+      return withSlowNotice(`waiting for the answer of ${id}`, ask()).catch((error: unknown) => {
+        if (limit?.aborted !== true || signal.aborted) throw error;
+        const again = `perdura send ${id} … --id ${own.id}`;
+        throw new CliError(
+          `no answer from ${id} within ${formatDuration(options.timeout ?? 0)}; the message stays sent, and \`${again}\` waits again`,
+          EXIT.timedOut,
+        );
+      });
+    },
+  );
 }
 
 /** What goes with the text. */
@@ -109,9 +113,9 @@ export async function dispatch(context: CliContext, given: string, { type, json,
   const read = readAppEvent(event);
   if (!read.ok) throw new CliError(`cannot dispatch ${type} to ${given}: ${read.reason}`, EXIT.usage);
   return withClient(context, { needsWorker: true }, async (desk) => {
-    const { client, output, globals, temporal, slowly } = desk;
+    const { client, output, globals, temporal, withSlowNotice } = desk;
     const id = await findRunning(desk, given);
-    const { id: own, position } = await slowly(`handing ${type} to ${id}`, client.dispatch(id, event));
+    const { id: own, position } = await withSlowNotice(`handing ${type} to ${id}`, client.dispatch(id, event));
     if (globals.output !== 'text') output.line(toTerminalJson({ conversation: id, id: own, type, position }));
     else {
       output.line(own);
@@ -139,9 +143,9 @@ async function readPayload(json: string | undefined): Promise<JsonValue | undefi
 
 /** `perdura withdraw`: takes a message back that no turn has taken. */
 export function withdraw(context: CliContext, given: string, messageId: string): Promise<number> {
-  return withClient(context, { needsWorker: true }, async ({ client, output, globals, temporal, slowly }) => {
-    const id = await findRunning({ client, output, slowly }, given);
-    const outcome = await slowly(`telling ${id}`, client.withdraw(id, messageId));
+  return withClient(context, { needsWorker: true }, async ({ client, output, globals, temporal, withSlowNotice }) => {
+    const id = await findRunning({ client, output, withSlowNotice }, given);
+    const outcome = await withSlowNotice(`telling ${id}`, client.withdraw(id, messageId));
     if (globals.output !== 'text') output.line(toTerminalJson({ id, ...outcome }));
     if (!outcome.withdrawn) throw new CliError(`not withdrawn: ${outcome.reason ?? 'no reason was given'}`, EXIT.failed);
     if (globals.output === 'text') {

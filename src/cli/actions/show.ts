@@ -9,13 +9,13 @@ import type { Drawn } from '../terminal/terminal-text.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { findConversation } from '../args/find-conversation.js';
 import type { TimeFormat } from '../args/global-options.js';
-import { orSilence } from '../session/patiently.js';
+import { withTimeoutFallback } from '../session/patiently.js';
 import { turnName } from '../args/values.js';
 import type { PastLife } from '../../memory/past-life.js';
 import { queuedInWords } from '../views/control.js';
 import { formatTime } from '../views/quantities.js';
 import { asImported, IMPORTED, OWN, renderData, renderTraces, renderTranscript } from '../views/transcript.js';
-import { withClient, type Desk, temporalCommand } from '../session/with-client.js';
+import { withClient, type CommandSession, temporalCommand } from '../session/with-client.js';
 
 export interface ShowOptions {
   readonly follow?: boolean;
@@ -37,7 +37,7 @@ export function show(context: CliContext, given: string, options: ShowOptions): 
     throw new CliError('--archived is for --raw: without it everything that was said is shown', EXIT.usage);
   }
   return withClient(context, { whenInterrupted: 'stopped following' }, async (desk) => {
-    const { client, output, globals, temporal, slowly } = desk;
+    const { client, output, globals, temporal, withSlowNotice } = desk;
     const id = await findConversation(desk, given);
     const { branch } = options;
     const showsWaiting = globals.output === 'text' && options.raw !== true && branch === undefined && turn === undefined;
@@ -47,7 +47,7 @@ export function show(context: CliContext, given: string, options: ShowOptions): 
       client.branches(id),
       showsWaiting ? waitingIn(desk, id) : [],
     ]);
-    const [all, imported, branches, waiting] = await slowly(`reading ${id}`, read);
+    const [all, imported, branches, waiting] = await withSlowNotice(`reading ${id}`, read);
     const wanted = (entry: Entry): boolean => turn === undefined || entry.turn === turn;
     const entries = all.filter(wanted);
     if (imported) printImported(desk, id, imported, wanted, options);
@@ -68,7 +68,13 @@ export function show(context: CliContext, given: string, options: ShowOptions): 
   });
 }
 
-function print({ output, globals }: Desk, id: string, entries: readonly Entry[], { raw }: ShowOptions, before: string | undefined): void {
+function print(
+  { output, globals }: CommandSession,
+  id: string,
+  entries: readonly Entry[],
+  { raw }: ShowOptions,
+  before: string | undefined,
+): void {
   if (raw === true) for (const line of renderTraces(entries, id)) output.line(line);
   else if (globals.output !== 'text') for (const line of renderData(entries, globals.output)) output.line(line);
   else {
@@ -78,7 +84,7 @@ function print({ output, globals }: Desk, id: string, entries: readonly Entry[],
 }
 
 /** Before what was said here: the turns of both begin at 1. */
-function printImported(desk: Desk, id: string, life: PastLife, wanted: (entry: Entry) => boolean, options: ShowOptions): void {
+function printImported(desk: CommandSession, id: string, life: PastLife, wanted: (entry: Entry) => boolean, options: ShowOptions): void {
   const { output, globals } = desk;
   const hidden = options.raw === true && options.archived !== true ? new Set(slotsOf(life.archived)) : new Set();
   const entries = life.entries.filter((entry) => wanted(entry) && !hidden.has(entry.slot));
@@ -93,9 +99,9 @@ function printImported(desk: Desk, id: string, life: PastLife, wanted: (entry: E
 const QUEUE_MS = 1_000;
 
 /** What was sent and no turn has begun yet: the store gets it when its turn begins. */
-async function waitingIn({ client }: Desk, id: string): Promise<readonly QueuedEvent[]> {
+async function waitingIn({ client }: CommandSession, id: string): Promise<readonly QueuedEvent[]> {
   const { state } = await client.describe(id);
-  return state === 'running' ? orSilence<readonly QueuedEvent[]>(client.queue(id), [], QUEUE_MS).catch(() => []) : [];
+  return state === 'running' ? withTimeoutFallback<readonly QueuedEvent[]>(client.queue(id), [], QUEUE_MS).catch(() => []) : [];
 }
 
 function drawWaiting(queued: QueuedEvent, timeFormat: TimeFormat): Drawn {
@@ -107,7 +113,7 @@ const LOOK_AGAIN_MS = 1000;
 
 /** The store is the truth and the feed only hurries: what was recorded is looked for until the conversation has ended. */
 async function follow(
-  desk: Desk,
+  desk: CommandSession,
   id: string,
   known: readonly Entry[],
   isWanted: (entry: Entry) => boolean,

@@ -5,14 +5,14 @@ import { CliError, EXIT } from '../terminal/exit.js';
 import { findRunning } from '../args/find-conversation.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { queuedInWords, renderControl, renderQueue, renderStep } from '../views/control.js';
-import { withClient, type Desk, temporalCommand } from '../session/with-client.js';
+import { withClient, type CommandSession, temporalCommand } from '../session/with-client.js';
 import type { Breakpoints, ControlMode, ControlStatus, ControlView, StepResult } from '../../conversation/protocol/stepping.js';
 
 export function mode(context: CliContext, given: string, wanted: ControlMode | undefined): Promise<number> {
   return withClient(context, { needsWorker: true }, async (desk) => {
     const id = await findRunning(desk, given);
-    if (wanted === undefined) return showControl(desk, id, await desk.slowly(`asking ${id} for its mode`, desk.client.control(id)));
-    const control = await desk.slowly(`setting ${id} to ${wanted}`, desk.client.setMode(id, wanted));
+    if (wanted === undefined) return showControl(desk, id, await desk.withSlowNotice(`asking ${id} for its mode`, desk.client.control(id)));
+    const control = await desk.withSlowNotice(`setting ${id} to ${wanted}`, desk.client.setMode(id, wanted));
     return showControl(desk, id, control, [
       'workflow',
       'update',
@@ -34,11 +34,11 @@ export interface StepOptions {
 export function step(context: CliContext, given: string, { count }: StepOptions): Promise<number> {
   const whenInterrupted = 'stopped waiting; a step that has begun is done all the same';
   return withClient(context, { needsWorker: true, whenInterrupted }, async (desk) => {
-    const { client, output, globals, temporal, slowly, signal } = desk;
+    const { client, output, globals, temporal, withSlowNotice, signal } = desk;
     const id = await findRunning(desk, given);
     const steps: StepResult[] = [];
     for (let n = 0; n < count; n++) {
-      const result = await slowly(`stepping ${id}`, client.step(id, { signal }));
+      const result = await withSlowNotice(`stepping ${id}`, client.step(id, { signal }));
       steps.push(result);
       if (globals.output === 'jsonl') output.line(toTerminalJson({ id, ...result }));
       if (globals.output === 'text') for (const line of renderStep(result)) output.draw(line);
@@ -62,10 +62,10 @@ export interface BreakOptions {
 export function breakAt(context: CliContext, given: string, options: BreakOptions): Promise<number> {
   return withClient(context, { needsWorker: true }, async (desk) => {
     const id = await findRunning(desk, given);
-    const before = await desk.slowly(`asking ${id} for its breakpoints`, desk.client.control(id));
+    const before = await desk.withSlowNotice(`asking ${id} for its breakpoints`, desk.client.control(id));
     if (Object.keys(options).length === 0) return showControl(desk, id, before);
     const breakpoints = withMore(options.none === true ? {} : before.breakpoints, options);
-    const control = await desk.slowly(`setting the breakpoints of ${id}`, desk.client.setBreakpoints(id, breakpoints));
+    const control = await desk.withSlowNotice(`setting the breakpoints of ${id}`, desk.client.setBreakpoints(id, breakpoints));
     const words = ['workflow', 'update', 'execute', '--name', 'setBreakpoints', '-w', id, '--input', JSON.stringify(breakpoints)];
     return showControl(desk, id, control, words);
   });
@@ -94,12 +94,12 @@ export interface QueueOptions {
 export function queue(context: CliContext, given: string, options: QueueOptions): Promise<number> {
   const edit = toEdit(options);
   return withClient(context, { needsWorker: true }, async (desk) => {
-    const { client, output, globals, temporal, slowly } = desk;
+    const { client, output, globals, temporal, withSlowNotice } = desk;
     const id = await findRunning(desk, given);
     if (edit && edit.op !== 'move' && options.yes !== true) await confirmEdit(desk, id, edit);
     const waiting = edit
-      ? await slowly(`changing the queue of ${id}`, client.editQueue(id, edit))
-      : await slowly(`reading the queue of ${id}`, client.queue(id));
+      ? await withSlowNotice(`changing the queue of ${id}`, client.editQueue(id, edit))
+      : await withSlowNotice(`reading the queue of ${id}`, client.queue(id));
     if (globals.output !== 'text') {
       if (globals.output === 'json') output.line(toTerminalJson({ id, queue: waiting }, 2));
       else for (const queued of waiting) output.line(toTerminalJson({ conversation: id, ...queued }));
@@ -120,7 +120,7 @@ function toEdit({ drop, move, before, clear }: QueueOptions): QueueEdit | undefi
   return clear === true ? { op: 'clear' } : undefined;
 }
 
-async function confirmEdit({ client }: Desk, id: string, edit: QueueEdit): Promise<void> {
+async function confirmEdit({ client }: CommandSession, id: string, edit: QueueEdit): Promise<void> {
   const what = edit.op === 'clear' ? 'clear the queue' : `drop ${edit.op === 'drop' ? edit.id : ''}`;
   if (!process.stdin.isTTY || !process.stderr.isTTY) throw new CliError(`will not ${what} of ${id} unasked: add --yes`, EXIT.usage);
   const waiting = await client.queue(id);
@@ -135,7 +135,7 @@ async function confirmEdit({ client }: Desk, id: string, edit: QueueEdit): Promi
 }
 
 function showControl(
-  { output, globals, temporal }: Desk,
+  { output, globals, temporal }: CommandSession,
   id: string,
   control: ControlStatus | ControlView,
   words?: readonly string[],

@@ -8,7 +8,7 @@ import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 import { findConversation } from '../args/find-conversation.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { asImported, toMarkdown } from '../views/transcript.js';
-import { withClient, type Desk, temporalCommand } from '../session/with-client.js';
+import { withClient, type CommandSession, temporalCommand } from '../session/with-client.js';
 import { randomUUID } from 'node:crypto';
 import { learnFacts } from '../../memory/facts.js';
 import { toTraces } from '../../memory/traces.js';
@@ -28,17 +28,21 @@ export function exportConversation(context: CliContext, given: string, options: 
   if (options.out !== undefined && options.format !== 'seed')
     throw new CliError('--out is for --format seed: others are printed', EXIT.usage);
   return withClient(context, {}, async (desk) => {
-    const { output, temporal, globals, slowly } = desk;
+    const { output, temporal, globals, withSlowNotice } = desk;
     const id = await findConversation(desk, given);
     const format = options.format ?? (globals.output === 'text' ? 'md' : globals.output);
     if (format === 'seed') await exportLayout(desk, id, resolve(desk.config.cwd, options.out ?? id));
-    else await slowly(`reading ${id}`, format === 'history' ? exportRuns(desk, id) : exportEntries(desk, id, format));
+    else await withSlowNotice(`reading ${id}`, format === 'history' ? exportRuns(desk, id) : exportEntries(desk, id, format));
     if (globals.output === 'text') output.note(temporalCommand(temporal, ['workflow', 'show', '-w', id, '-o', 'json']));
     return EXIT.ok;
   });
 }
 
-async function exportEntries({ client, output }: Desk, id: string, format: Exclude<ExportFormat, 'history' | 'seed'>): Promise<void> {
+async function exportEntries(
+  { client, output }: CommandSession,
+  id: string,
+  format: Exclude<ExportFormat, 'history' | 'seed'>,
+): Promise<void> {
   const [{ agent, title, scope, life, state }, own, imported] = await Promise.all([
     client.describe(id),
     client.history(id),
@@ -56,9 +60,9 @@ async function exportEntries({ client, output }: Desk, id: string, format: Exclu
 }
 
 /** The seed's files. What was imported into the conversation comes first, and its own turns are numbered on from there. */
-async function exportLayout({ client, output, globals, slowly }: Desk, id: string, dir: string): Promise<void> {
+async function exportLayout({ client, output, globals, withSlowNotice }: CommandSession, id: string, dir: string): Promise<void> {
   const read = Promise.all([client.describe(id), client.history(id), client.archived(id), client.memory(id), client.imported(id)]);
-  const [{ agent, title }, entries, archived, { episodes, facts, skipped }, imported] = await slowly(`reading ${id}`, read);
+  const [{ agent, title }, entries, archived, { episodes, facts, skipped }, imported] = await withSlowNotice(`reading ${id}`, read);
   const own: PastLife = { entries, archived, episodes, skipped };
   const life = imported ? joinLives(imported, own) : own;
   const { scope } = await client.key(id);
@@ -70,7 +74,7 @@ async function exportLayout({ client, output, globals, slowly }: Desk, id: strin
 }
 
 /** Every run as Temporal's own tools write it, oldest first: each element can be given to a replay. */
-async function exportRuns({ client, output }: Desk, id: string): Promise<void> {
+async function exportRuns({ client, output }: CommandSession, id: string): Promise<void> {
   const { histories, complete } = await client.runs(id);
   const runs = histories.map((history) => JSON.parse(historyToJSON(history)) as unknown);
   output.line(toTerminalJson(runs, 2));
@@ -88,7 +92,7 @@ export interface ImportOptions {
 const NAMED = 10;
 
 export function importConversation(context: CliContext, given: string, options: ImportOptions): Promise<number> {
-  return withClient(context, { needsWorker: true }, async ({ client, config, output, globals, temporal, slowly }) => {
+  return withClient(context, { needsWorker: true }, async ({ client, config, output, globals, temporal, withSlowNotice }) => {
     const dir = resolve(config.cwd, given);
     const { origin, life, facts, problems } = readLayout(await readLayoutFiles(dir));
     for (const problem of problems.slice(0, NAMED)) output.problem(`left out: ${problem}`);
@@ -99,14 +103,14 @@ export function importConversation(context: CliContext, given: string, options: 
 
     const wanted = options.id ?? `conv-${randomUUID()}`;
     const start = { agent: options.agent, scope: options.scope ?? wanted, ...(origin?.title && { title: origin.title }) };
-    const { id, attached } = await slowly('starting a conversation', client.start(wanted, start));
+    const { id, attached } = await withSlowNotice('starting a conversation', client.start(wanted, start));
     if (attached) throw new CliError(`conversation ${id} is running: import under an id that is not in use`, EXIT.usage);
     const traceLines = (entry: Parameters<typeof toTraces>[0], { conversation }: ConversationKey): string[] =>
       toTraces(entry, conversation).map((trace) => JSON.stringify(trace));
     const store = openStore(config, { traceLines });
     try {
       const key = await client.key(id);
-      await slowly(`writing ${life.entries.length} entries`, writeLife(store, importedLife(key), life));
+      await withSlowNotice(`writing ${life.entries.length} entries`, writeLife(store, importedLife(key), life));
       await learn(store, key, facts);
     } catch (error) {
       output.problem(`${id} was started, and what was imported is not whole: import again under another id`);

@@ -3,11 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { CliContext } from '../session/context.js';
 import { EXIT, exitCodeOf, messageOf } from '../terminal/exit.js';
 import { findConversation } from '../args/find-conversation.js';
-import { orSilence } from '../session/patiently.js';
+import { withTimeoutFallback } from '../session/patiently.js';
 import { toTerminalJson, toTerminalLine } from '../terminal/terminal-text.js';
 import { loadMeasure } from '../views/table.js';
 import { createTimeline, type Timeline } from '../views/timeline.js';
-import { withClient, type Desk, temporalCommand } from '../session/with-client.js';
+import { withClient, type CommandSession, temporalCommand } from '../session/with-client.js';
 
 export interface WatchOptions {
   /** Begin with the oldest event that is kept. */
@@ -51,7 +51,7 @@ export function watch(context: CliContext, given: string, { fromStart }: WatchOp
 type OnEvent = (cursor: string, event: Parameters<Timeline['event']>[0]) => void;
 
 /** Goes on after the last event that it had, however often the store or Temporal goes away. */
-async function read({ client, output }: Desk, id: string, first: string, signal: AbortSignal, onEvent: OnEvent): Promise<void> {
+async function read({ client, output }: CommandSession, id: string, first: string, signal: AbortSignal, onEvent: OnEvent): Promise<void> {
   let after = first;
   for (let isAway = false; !signal.aborted;) {
     try {
@@ -73,20 +73,20 @@ async function read({ client, output }: Desk, id: string, first: string, signal:
 }
 
 /** What the feed does not tell: retries of activities, what waits, how it is stepped, and that the conversation has ended. */
-async function look({ client, output }: Desk, id: string, timeline: Timeline | undefined, signal: AbortSignal): Promise<void> {
+async function look({ client, output }: CommandSession, id: string, timeline: Timeline | undefined, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     const description = await client.describe(id).catch(() => undefined);
     if (description !== undefined && description.state !== 'running') return;
     const lines = timeline?.pending(description?.pendingActivities ?? [], Date.now()) ?? [];
     for (const line of lines) output.draw(line);
-    const status = timeline && (await orSilence(client.status(id), undefined, LOOK_MS).catch(() => undefined));
+    const status = timeline && (await withTimeoutFallback(client.status(id), undefined, LOOK_MS).catch(() => undefined));
     if (status && timeline) for (const line of [...timeline.control(status), ...timeline.queued(status.queued)]) output.draw(line);
     await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
   }
 }
 
 /** One line at the foot of the screen that says what goes on. */
-function showFoot({ output }: Desk, timeline: Timeline): () => void {
+function showFoot({ output }: CommandSession, timeline: Timeline): () => void {
   const screen = process.stderr;
   if (!screen.isTTY) return () => undefined;
   let isShown = false;

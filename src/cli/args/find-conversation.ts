@@ -3,10 +3,10 @@ import type { PerduraClient, Pending } from '../../client.js';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import { CHILD_PATTERN } from '../../conversation/protocol/people-input.js';
 import { CliError, EXIT } from '../terminal/exit.js';
-import type { Desk } from '../session/with-client.js';
+import type { CommandSession } from '../session/with-client.js';
 
 export async function findConversation(
-  { client, output, slowly }: Pick<Desk, 'client' | 'output' | 'slowly'>,
+  { client, output, withSlowNotice }: Pick<CommandSession, 'client' | 'output' | 'slowly'>,
   given: string,
 ): Promise<string> {
   // As `perdura list` shows a shortened one.
@@ -14,7 +14,7 @@ export async function findConversation(
   if (!BEGINNING.test(beginning)) {
     throw new CliError(`${JSON.stringify(given)} is not an id of a conversation: up to 64 letters, digits, - and _`, EXIT.usage);
   }
-  const id = await slowly(`looking for ${beginning}`, find(client, beginning));
+  const id = await withSlowNotice(`looking for ${beginning}`, find(client, beginning));
   if (id !== beginning) output.note(`${beginning} is ${id}`);
   return id;
 }
@@ -23,7 +23,7 @@ export async function findConversation(
 const BEGINNING = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}(?::[a-z0-9_]{0,24}){0,16}$/;
 
 /** What has ended cannot be told anything; better said here than as "no such conversation". */
-export async function findRunning(desk: Pick<Desk, 'client' | 'output' | 'slowly'>, given: string): Promise<string> {
+export async function findRunning(desk: Pick<CommandSession, 'client' | 'output' | 'slowly'>, given: string): Promise<string> {
   const id = await findConversation(desk, given);
   const { state } = await desk.client.describe(id);
   if (state === 'running' || state === 'unknown') return id;

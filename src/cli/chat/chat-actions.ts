@@ -7,7 +7,7 @@ import { shownText } from '../../records/message.js';
 import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 import { toMarkdown } from '../views/transcript.js';
-import { orSilence } from '../session/patiently.js';
+import { withTimeoutFallback } from '../session/patiently.js';
 import { toTerminalLine, type Drawn } from '../terminal/terminal-text.js';
 import { outcomeInWords, renderMeter } from '../views/context-meter.js';
 import { formatDuration } from '../views/quantities.js';
@@ -87,7 +87,7 @@ async function isStillOwed(client: ChatSession['client'], id: string): Promise<b
     const memory = await client.scope(scope).status();
     return window.owed > 0 || memory === undefined || memory.queued.some(({ conversation }) => conversation === id);
   };
-  return orSilence(look(), true, 2000).catch(() => true);
+  return withTimeoutFallback(look(), true, 2000).catch(() => true);
 }
 
 /** The last message of a person, to be said again. */

@@ -22,7 +22,7 @@ import { helpText, readChatLine, refusalOf } from './chat-commands.js';
 import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 import { onInterrupt } from '../terminal/interrupts.js';
-import { patiently } from '../session/patiently.js';
+import { withProgress } from '../session/patiently.js';
 import { answerExitCode, explainEnd, untilEnd, wholeAnswer } from '../session/turn-end.js';
 import { turnNumber } from '../../records/identity.js';
 
@@ -55,7 +55,7 @@ export async function chatInLines(
   const command = async (name: Exclude<ChatCommand, '/exit'>, argument: string): Promise<void> => {
     switch (name) {
       case '/new': {
-        const { reply, how } = await patiently(session, resetNow(session));
+        const { reply, how } = await withProgress(session, resetNow(session));
         output.line(reply);
         if (how !== undefined) output.note(`(${how})`);
         return;
@@ -108,7 +108,7 @@ export async function chatInLines(
     const isDone = (turn: string): boolean => !isStepped || turnNumber(turn) <= turns;
     const [done, open] = [stepped.filter(isDone), stepped.filter((turn) => !isDone(turn))];
     stepped = open;
-    for (const turn of done) await print(await patiently(session, client.turn(id, turn, { signal })));
+    for (const turn of done) await print(await withProgress(session, client.turn(id, turn, { signal })));
   };
   const say = async (text: string): Promise<void> => {
     session.noteSpoken();
@@ -116,11 +116,11 @@ export async function chatInLines(
       stepped = [...stepped, await queueLine(session, text)];
       return output.note('(queued: it is taken by /step, or by /mode auto)');
     }
-    await print(await patiently(session, client.send(id, { text }, { signal })));
+    await print(await withProgress(session, client.send(id, { text }, { signal })));
   };
 
   try {
-    for (const turn of isStepped ? [] : session.openTurns) await print(await patiently(session, client.turn(id, turn, { signal })));
+    for (const turn of isStepped ? [] : session.openTurns) await print(await withProgress(session, client.turn(id, turn, { signal })));
     if (options.firstMessage !== undefined) await say(options.firstMessage);
     for await (const text of createInterface({ input: options.input, crlfDelay: Infinity, signal })) {
       if (signal.aborted) break;

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 import { onInterrupt } from '../terminal/interrupts.js';
-import { patiently } from '../session/patiently.js';
+import { withProgress } from '../session/patiently.js';
 import { readPipedInput, readStandardInput } from '../terminal/standard-input.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { answerExitCode, explainEnd, untilEnd, wholeAnswer } from '../session/turn-end.js';
@@ -27,7 +27,7 @@ export async function printOneAnswer(
     const { signal } = options.leave;
     const messageId = randomUUID();
     const live = options.format === 'stream-json' ? streamEvents(session, messageId, AbortSignal.any([signal, drawn.signal])) : undefined;
-    const first = await patiently(session, client.send(id, { id: messageId, text }, { signal }));
+    const first = await withProgress(session, client.send(id, { id: messageId, text }, { signal }));
     const result = await untilEnd(client, id, first, signal);
     const answer = await wholeAnswer(client, id, result);
     await live?.caughtUp();

@@ -13,7 +13,7 @@ import { loadMeasure } from '../views/table.js';
 import { breakpointsInWords, queuedInWords } from '../views/control.js';
 import { formatDuration } from '../views/quantities.js';
 import { renderDebug, type DebugLook } from '../views/debug-screen.js';
-import type { Desk } from '../session/with-client.js';
+import type { CommandSession } from '../session/with-client.js';
 import type { Breakpoints } from '../../conversation/protocol/stepping.js';
 
 const KEYS = 's step  r run (auto)  p pause  b breakpoints  e queue  a/d approve/deny  ↑↓ PgUp PgDn chunks  ⏎ whole  q quit';
@@ -25,7 +25,7 @@ const GATHER_MS = 150;
 
 /** Resolves when the person leaves, with the mode that the conversation is left in; rejects when the first look fails. */
 export async function debugLive(
-  { client, output, signal }: Desk,
+  { client, output, signal }: CommandSession,
   id: string,
   terminal: { readonly input: ReadStream; readonly screen: WriteStream },
 ): Promise<{ readonly mode: string; readonly ended: boolean }> {
@@ -214,7 +214,7 @@ export async function debugLive(
 }
 
 /** Without the feed there is still the look every few seconds. */
-async function listen(client: Desk['client'], id: string, stop: AbortSignal, refresh: () => Promise<void>): Promise<void> {
+async function listen(client: CommandSession['client'], id: string, stop: AbortSignal, refresh: () => Promise<void>): Promise<void> {
   while (!stop.aborted) {
     try {
       for await (const _ of client.watch(id, { signal: stop })) {

@@ -10,13 +10,13 @@ import { loadMeasure } from '../views/table.js';
 import { renderDebug, type DebugLook } from '../views/debug-screen.js';
 import { eventInWords } from '../views/event-words.js';
 import { formatCount, formatTime } from '../views/quantities.js';
-import type { Desk } from '../session/with-client.js';
+import type { CommandSession } from '../session/with-client.js';
 
 const KEYS = '←/→ event  t/T next/previous turn  home/end  / find  n/N next/previous match  ↑↓ PgUp PgDn chunks  ⏎ whole  q quit';
 
 /** Resolves when the person leaves. */
 export async function debugPast(
-  { output, signal, globals }: Desk,
+  { output, signal, globals }: CommandSession,
   id: string,
   past: Past,
   entries: ReadonlyMap<number, Entry>,

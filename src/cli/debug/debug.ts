@@ -12,7 +12,7 @@ import { replayedRuns } from './replayed-runs.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { toTurn } from '../args/values.js';
 import { eventInWords } from '../views/event-words.js';
-import { withClient, type Desk } from '../session/with-client.js';
+import { withClient, type CommandSession } from '../session/with-client.js';
 
 export interface DebugOptions {
   /** A turn. */
@@ -32,7 +32,7 @@ export function debug(context: CliContext, given: string, { at }: DebugOptions):
     const id = await findConversation(desk, given);
     const { state } = await desk.client.describe(id);
     if (isText && turn === undefined && state === 'running') return live(desk, id);
-    const { past, complete, problems } = await desk.slowly(`replaying the history of ${id}`, pastOf(desk, id));
+    const { past, complete, problems } = await desk.withSlowNotice(`replaying the history of ${id}`, pastOf(desk, id));
     const from = turn === undefined ? undefined : past.positionOf(turn);
     if (turn !== undefined && from === undefined) throw new CliError(noSuchTurn(id, turn, past), EXIT.notFound);
     if (!isText) return print(desk, id, past, from ?? 0, { complete, problems });
@@ -51,7 +51,7 @@ export function debug(context: CliContext, given: string, { at }: DebugOptions):
   });
 }
 
-async function live(desk: Desk, id: string): Promise<number> {
+async function live(desk: CommandSession, id: string): Promise<number> {
   const { debugLive } = await import('./debug-live.js');
   return untilTermination(desk, async (own) => {
     const { mode, ended } = await debugLive(own, id, { input: process.stdin, screen: process.stdout as WriteStream });
@@ -64,7 +64,7 @@ async function live(desk: Desk, id: string): Promise<number> {
 }
 
 /** The terminal is given back, whoever ends us. */
-async function untilTermination(desk: Desk, work: (desk: Desk) => Promise<number>): Promise<number> {
+async function untilTermination(desk: CommandSession, work: (desk: CommandSession) => Promise<number>): Promise<number> {
   const ended = new AbortController();
   const stopListening = onTermination((exitCode) => ended.abort(new CliError('ended from outside', exitCode)));
   try {
@@ -75,7 +75,7 @@ async function untilTermination(desk: Desk, work: (desk: Desk) => Promise<number
 }
 
 async function pastOf(
-  { client, config }: Pick<Desk, 'client' | 'config'>,
+  { client, config }: Pick<CommandSession, 'client' | 'config'>,
   id: string,
 ): Promise<{ readonly past: Past; readonly complete: boolean; readonly problems: readonly string[] }> {
   const { runs: known, complete, problems } = await replayedRuns(client, id, config.cwd);
@@ -88,7 +88,7 @@ async function pastOf(
 }
 
 /** Also those that a rewind has cut out of what was said. */
-async function readEntries({ client, output }: Desk, id: string, past: Past): Promise<Map<number, Entry>> {
+async function readEntries({ client, output }: CommandSession, id: string, past: Past): Promise<Map<number, Entry>> {
   const slots = Array.from({ length: past.at(past.last).state.counters.slot }, (_, n) => n + 1);
   const entries = await client.entries(id, slots, { whole: true }).catch((error: unknown): Entry[] => {
     output.problem(`what was said cannot be read: ${error instanceof Error ? error.message : String(error)}`);
@@ -98,7 +98,7 @@ async function readEntries({ client, output }: Desk, id: string, past: Past): Pr
 }
 
 function print(
-  { output, globals }: Desk,
+  { output, globals }: CommandSession,
   id: string,
   past: Past,
   from: number,

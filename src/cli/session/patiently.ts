@@ -15,7 +15,7 @@ interface Awaited {
 }
 
 /** Says what an answer waits for when it does not come, where no live screen shows it: each reason once. */
-export async function patiently<T>({ client, id, output }: Awaited, answer: Promise<T>): Promise<T> {
+export async function withProgress<T>({ client, id, output }: Awaited, answer: Promise<T>): Promise<T> {
   let told: string | undefined;
   let isOver = false;
   const shown = new Set<string>();
@@ -70,7 +70,7 @@ function waitInLines(one: Pending): string[] {
 const PATIENCE_MS = 10_000;
 
 /** Only a worker can say how the conversation stands; what Temporal knows is worth showing without it. */
-export async function orSilence<T>(asked: Promise<T>, instead: T, patienceMs = PATIENCE_MS): Promise<T> {
+export async function withTimeoutFallback<T>(asked: Promise<T>, instead: T, patienceMs = PATIENCE_MS): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const patience = new Promise<T>((resolve) => (timer = setTimeout(() => resolve(instead), patienceMs)));
   const answer = asked.catch((error: unknown) => {
@@ -86,7 +86,7 @@ export async function orSilence<T>(asked: Promise<T>, instead: T, patienceMs = P
 }
 
 /** Says what is being done once it has taken a second. */
-export async function slowly<T>(output: Output, what: string, work: Promise<T>): Promise<T> {
+export async function withSlowNotice<T>(output: Output, what: string, work: Promise<T>): Promise<T> {
   const timer = setTimeout(() => output.note(`${what} …`), 1000);
   try {
     return await work;

@@ -6,10 +6,10 @@ import { CliError, EXIT } from '../terminal/exit.js';
 import type { GlobalOptions } from '../args/global-options.js';
 import { onInterrupt } from '../terminal/interrupts.js';
 import type { Output } from '../terminal/output.js';
-import { slowly } from './patiently.js';
+import { withSlowNotice } from './patiently.js';
 import { hasWorker, openNamespace } from '../services/temporal-connection.js';
 
-export interface Desk {
+export interface CommandSession {
   readonly client: PerduraClient;
   readonly config: Config;
   readonly temporal: TemporalConnection;
@@ -18,7 +18,7 @@ export interface Desk {
   /** Aborted by Ctrl+C, and when nobody reads any more. */
   readonly signal: AbortSignal;
   /** Says what `work` is when it takes more than a second. */
-  readonly slowly: <T>(what: string, work: Promise<T>) => Promise<T>;
+  readonly withSlowNotice: <T>(what: string, work: Promise<T>) => Promise<T>;
 }
 
 export interface DeskOptions {
@@ -28,7 +28,11 @@ export interface DeskOptions {
   readonly whenInterrupted?: string;
 }
 
-export async function withClient(context: CliContext, options: DeskOptions, work: (desk: Desk) => Promise<number>): Promise<number> {
+export async function withClient(
+  context: CliContext,
+  options: DeskOptions,
+  work: (desk: CommandSession) => Promise<number>,
+): Promise<number> {
   const { output } = context;
   const config = context.config();
   const leave = new AbortController();
@@ -39,14 +43,22 @@ export async function withClient(context: CliContext, options: DeskOptions, work
   const run = async (): Promise<number> => {
     const temporal = await temporalConnection(config);
     const { address } = temporal.connectionOptions;
-    client = await slowly(
+    client = await withSlowNotice(
       output,
       `connecting to Temporal at ${address}`,
       connectClient(config, output, { needsWorker: options.needsWorker === true }),
     );
     leave.signal.throwIfAborted();
     const globals = context.globals();
-    return work({ client, config, temporal, output, globals, signal: leave.signal, slowly: (what, slow) => slowly(output, what, slow) });
+    return work({
+      client,
+      config,
+      temporal,
+      output,
+      globals,
+      signal: leave.signal,
+      withSlowNotice: (what, slow) => withSlowNotice(output, what, slow),
+    });
   };
   try {
     return await orAborted(run(), leave.signal);

@@ -6,7 +6,7 @@ import { findConversation } from '../args/find-conversation.js';
 import { toTerminalJson, type Drawn } from '../terminal/terminal-text.js';
 import { loadMeasure } from '../views/table.js';
 import type { MemoryLook } from '../views/memory.js';
-import { withClient, type Desk, type DeskOptions, temporalCommand } from './with-client.js';
+import { withClient, type CommandSession, type DeskOptions, temporalCommand } from './with-client.js';
 
 /** `scope` by its name, or `of` a conversation. */
 export interface ScopeWanted {
@@ -14,7 +14,7 @@ export interface ScopeWanted {
   readonly of?: string;
 }
 
-export interface MemoryDesk extends Desk {
+export interface MemoryDesk extends CommandSession {
   readonly memory: ScopeMemory;
   readonly look: MemoryLook;
 }
@@ -39,9 +39,9 @@ export function withMemory(
   });
 }
 
-async function scopeOf(desk: Desk, given: string): Promise<string> {
+async function scopeOf(desk: CommandSession, given: string): Promise<string> {
   const id = await findConversation(desk, given);
-  const { scope } = await desk.slowly(`asking ${id} for its scope`, desk.client.key(id));
+  const { scope } = await desk.withSlowNotice(`asking ${id} for its scope`, desk.client.key(id));
   desk.output.note(`the scope of ${id} is ${scope}`);
   return scope;
 }
@@ -59,7 +59,7 @@ export interface Told {
   readonly temporal: readonly string[] | undefined;
 }
 
-export function tell({ output, globals, temporal }: Desk, told: Told): void {
+export function tell({ output, globals, temporal }: CommandSession, told: Told): void {
   switch (globals.output) {
     case 'json':
       return output.line(toTerminalJson(told.data, 2));

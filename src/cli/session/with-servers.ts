@@ -8,7 +8,7 @@ import type { ServerReport, ToolReport } from '../../tools/mcp/server-tools.js';
 import { loadUserConfig, sharedServers } from '../../extensions/user-config.js';
 import { packageVersion } from '../../version.js';
 import type { CliContext } from './context.js';
-import { slowly } from './patiently.js';
+import { withSlowNotice } from './patiently.js';
 
 export interface ServersDesk {
   readonly agent: string;
@@ -38,7 +38,7 @@ export async function withServers(context: CliContext, agent: string, work: (des
       // What goes wrong with a server stands in its report.
       { pins: store.pins, variables: loadVariables(config.cwd), version: packageVersion(), log: () => undefined },
     );
-    const reports = await slowly(context.output, `asking the MCP servers ${names}`, asking);
+    const reports = await withSlowNotice(context.output, `asking the MCP servers ${names}`, asking);
     return await work({ agent, namespace, store, reports });
   } finally {
     await store.close();
