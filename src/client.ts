@@ -14,7 +14,7 @@ import { BETWEEN_RUNS_MS, ClientError, isBetweenRuns, toClientError } from './cl
 import { createLineageClient, type LineageClient } from './client/lineage.js';
 import { createScopeMemory, type ScopeMemory } from './client/memory.js';
 import { createPeople, type PeopleClient } from './client/people.js';
-import { persistInTrying } from './client/persist-in-trying.js';
+import { withRetries } from './client/persist-in-trying.js';
 import { createReading, type ReadingClient } from './client/reading.js';
 import { createStepping, type SteppingClient } from './client/stepping.js';
 import { temporalConnection, type Config } from './config.js';
@@ -177,7 +177,7 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
     let result = first;
     while ((result.stopReason === 'continues' || result.stopReason === 'queued') && result.turnId !== null) {
       const { turnId } = result;
-      result = await persistInTrying({ attempt: `cannot wait for ${turnId} of ${id}`, signal }, () =>
+      result = await withRetries({ attempt: `cannot wait for ${turnId} of ${id}`, signal }, () =>
         withSignal(signal, () => handleOf(id).executeUpdate(turnUpdate, { args: [{ turnId }] })),
       );
     }
@@ -199,18 +199,17 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
   };
 
   const asked = <T>(attempt: string, query: () => Promise<T>): Promise<T> =>
-    persistInTrying({ attempt, patienceMs: BETWEEN_RUNS_MS, isWorthAnother: isBetweenRuns }, query);
+    withRetries({ attempt, patienceMs: BETWEEN_RUNS_MS, isWorthAnother: isBetweenRuns }, query);
 
   const status = (id: string): Promise<Status> => asked(`cannot read the status of ${id}`, () => handleOf(id).query(statusQuery));
 
-  const signalled = async (attempt: string, send: () => Promise<void>): Promise<void> =>
-    persistInTrying({ attempt, patienceMs: 10_000 }, send);
+  const signalled = async (attempt: string, send: () => Promise<void>): Promise<void> => withRetries({ attempt, patienceMs: 10_000 }, send);
 
   /** The request has an id, so that saying it again, to the next run if need be, asks once. */
   const changeMemory = (attempt: string, id: string, update: typeof compactUpdate): Promise<CompactionOutcome> => {
     const requestId = randomUUID();
     const args: [{ id: string }] = [{ id: requestId }];
-    return persistInTrying({ attempt }, () => handleOf(id).executeUpdate(update, { args, updateId: `${update.name}-${requestId}` }));
+    return withRetries({ attempt }, () => handleOf(id).executeUpdate(update, { args, updateId: `${update.name}-${requestId}` }));
   };
 
   const list = async ({ limit = 50, query }: { limit?: number; query?: string } = {}): Promise<Listed[]> => {
@@ -265,7 +264,7 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
       const own = withId(message);
       const attempt = `cannot send to ${id}`;
       for (;;) {
-        const result = await persistInTrying({ attempt, signal }, () =>
+        const result = await withRetries({ attempt, signal }, () =>
           withSignal(signal, () => {
             const options = { args: [own] as [Message], updateId: `send-${own.id}` };
             if (!start) return handleOf(id).executeUpdate(sendUpdate, options);
@@ -307,7 +306,7 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
 
     reset(id) {
       const resetId = randomUUID();
-      return persistInTrying({ attempt: `cannot reset ${id}` }, () =>
+      return withRetries({ attempt: `cannot reset ${id}` }, () =>
         handleOf(id).executeUpdate(resetUpdate, { args: [{ id: resetId }], updateId: `reset-${resetId}` }),
       );
     },
@@ -325,7 +324,7 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
     closeConversation: (id) => signalled(`cannot close ${id}`, () => handleOf(id).signal(closeSignal)),
 
     outcome: (id, { signal } = {}) =>
-      persistInTrying({ attempt: `cannot wait for the end of ${id}`, signal }, () =>
+      withRetries({ attempt: `cannot wait for the end of ${id}`, signal }, () =>
         withSignal(signal, () => handleOf(id).result() as Promise<ConversationOutcome>),
       ),
 

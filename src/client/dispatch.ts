@@ -5,7 +5,7 @@ import { readAppEvent } from '../conversation/protocol/control-input.js';
 import type { JsonValue } from '../records/message.js';
 import { dispatchUpdate } from '../workflows/messages.js';
 import { ClientError } from './errors.js';
-import { persistInTrying } from './persist-in-trying.js';
+import { withRetries } from './persist-in-trying.js';
 
 export interface AppEventToDispatch {
   /** The same twice is one event; one is made where there is none. */
@@ -29,6 +29,6 @@ export function createDispatch(handleOf: (id: string) => WorkflowHandle): Dispat
     const read = readAppEvent(event);
     if (!read.ok) throw new ClientError('invalid', `${attempt}: ${read.reason}`);
     const own = { ...event, id: event.id ?? randomUUID() };
-    return persistInTrying({ attempt }, () => handleOf(id).executeUpdate(dispatchUpdate, { args: [own], updateId: `dispatch-${own.id}` }));
+    return withRetries({ attempt }, () => handleOf(id).executeUpdate(dispatchUpdate, { args: [own], updateId: `dispatch-${own.id}` }));
   };
 }

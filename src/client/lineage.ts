@@ -8,7 +8,7 @@ import type { ConversationKey, Store } from '../stores/store.js';
 import { openedUpdate, rewindUpdate, WORKFLOW_TYPE } from '../workflows/messages.js';
 import type { Description } from './describe.js';
 import { ClientError, toClientError } from './errors.js';
-import { persistInTrying } from './persist-in-trying.js';
+import { withRetries } from './persist-in-trying.js';
 import type { Opened, Origin, RewindResult } from '../conversation/protocol/lineage.js';
 
 export interface Begun extends Opened {
@@ -64,7 +64,7 @@ export function createLineageClient(access: LineageAccess): LineageClient {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw toClientError(error, attempt);
       throw new ClientError('invalid', `${attempt}: a conversation of that id is running; choose another id`);
     }
-    const opened = await persistInTrying({ attempt }, () => handleOf(id).executeUpdate(openedUpdate, { updateId: 'opened' })).catch(
+    const opened = await withRetries({ attempt }, () => handleOf(id).executeUpdate(openedUpdate, { updateId: 'opened' })).catch(
       (error: unknown) => refusalOf(handleOf(id), error),
     );
     if (opened === null) throw new ClientError('failed', `${attempt}: its worker is of an earlier version and began it with nothing`);
@@ -128,7 +128,7 @@ export function createLineageClient(access: LineageAccess): LineageClient {
     rewind(id, to) {
       const requestId = randomUUID();
       const args: [{ to: string; id: string }] = [{ to, id: requestId }];
-      return persistInTrying({ attempt: `cannot rewind ${id} to ${to}` }, () =>
+      return withRetries({ attempt: `cannot rewind ${id} to ${to}` }, () =>
         handleOf(id).executeUpdate(rewindUpdate, { args, updateId: `rewind-${requestId}` }),
       );
     },

@@ -16,7 +16,7 @@ import type { FactRecord, ScopeKey, Store } from '../stores/store.js';
 import { careUpdate, forgetUpdate, memoryStatusQuery, reviewUpdate } from '../workflows/messages.js';
 import { ClientError, toClientError } from './errors.js';
 import { findMemory, memoryIdFor, memoryStart } from './memory-workflow.js';
-import { persistInTrying } from './persist-in-trying.js';
+import { withRetries } from './persist-in-trying.js';
 
 export interface ScopeMemory {
   readonly scope: string;
@@ -66,7 +66,7 @@ export function createScopeMemory({ client, namespace, taskQueue, store }: Memor
   /** Started where it does not run: a person may decide before anything was consolidated. */
   const decide = <Result>(attempt: string, update: { readonly name: string }, argument: object): Promise<Result> => {
     const updateId = `${update.name}-${randomUUID()}`;
-    return persistInTrying({ attempt }, async () => {
+    return withRetries({ attempt }, async () => {
       const id = await memoryIdFor(client, scope, taskQueue);
       const startWorkflowOperation = new WithStartWorkflowOperation(MEMORY_WORKFLOW_TYPE, {
         ...memoryStart(scope, { id, taskQueue }),

@@ -21,7 +21,7 @@ import {
   withdrawUpdate,
 } from '../workflows/messages.js';
 import { BETWEEN_RUNS_MS, ClientError, isBetweenRuns } from './errors.js';
-import { persistInTrying } from './persist-in-trying.js';
+import { withRetries } from './persist-in-trying.js';
 import type { Approval, Decided, Decision } from '../conversation/protocol/people.js';
 
 /** What waits for a person, with what it would run with. */
@@ -84,7 +84,7 @@ const LOOK_MS = 100;
 
 export function createPeople({ handleOf, withId, argumentsOf, running, within }: PeopleAccess): PeopleClient {
   const query = <T>(attempt: string, ask: () => Promise<T>): Promise<T> =>
-    persistInTrying({ attempt, patienceMs: BETWEEN_RUNS_MS, isWorthAnother: isBetweenRuns }, ask);
+    withRetries({ attempt, patienceMs: BETWEEN_RUNS_MS, isWorthAnother: isBetweenRuns }, ask);
 
   const waitingIn = (id: string): Promise<Approval[]> => query(`cannot read what waits in ${id}`, () => handleOf(id).query(approvalsQuery));
 
@@ -123,7 +123,7 @@ export function createPeople({ handleOf, withId, argumentsOf, running, within }:
     if (!asked) throw new ClientError('not-waiting', `${attempt}: ${NOT_WAITING}`);
     if (decision.hash !== undefined && decision.hash !== asked.hash) throw new ClientError('not-waiting', `${attempt}: ${OTHER_ARGUMENTS}`);
     const before = await rejectedBy(owner);
-    await persistInTrying({ attempt, patienceMs: 10_000 }, () => handleOf(id).signal(decideSignal, decision));
+    await withRetries({ attempt, patienceMs: 10_000 }, () => handleOf(id).signal(decideSignal, decision));
     for (const until = Date.now() + TAKEN_WITHIN_MS; ; await sleep(LOOK_MS)) {
       const refusals = (await rejectedBy(owner)).filter(({ at, reason }) => !before.some((one) => one.at === at && one.reason === reason));
       const refusal = refusals.find(({ reason }) => reason.includes(callId));
@@ -175,14 +175,14 @@ export function createPeople({ handleOf, withId, argumentsOf, running, within }:
       if (!checked.ok) throw new ClientError('invalid', checked.reason);
       if (!awaited) return decideBySignal(id, checked.value);
       const updateId = `decide-${randomUUID()}`;
-      return persistInTrying({ attempt: `cannot decide ${decision.callId} of ${id}` }, () =>
+      return withRetries({ attempt: `cannot decide ${decision.callId} of ${id}` }, () =>
         handleOf(id).executeUpdate(decideUpdate, { args: [checked.value], updateId }),
       );
     },
 
     enqueue(id, message) {
       const own = withId(message);
-      return persistInTrying({ attempt: `cannot send to ${id}` }, () =>
+      return withRetries({ attempt: `cannot send to ${id}` }, () =>
         handleOf(id).executeUpdate(enqueueUpdate, { args: [own], updateId: `enqueue-${own.id}` }),
       );
     },
@@ -191,7 +191,7 @@ export function createPeople({ handleOf, withId, argumentsOf, running, within }:
       const checked = readWithdrawal({ messageId });
       if (!checked.ok) throw new ClientError('invalid', checked.reason);
       const updateId = `withdraw-${randomUUID()}`;
-      return persistInTrying({ attempt: `cannot withdraw ${messageId} from ${id}` }, () =>
+      return withRetries({ attempt: `cannot withdraw ${messageId} from ${id}` }, () =>
         handleOf(id).executeUpdate(withdrawUpdate, { args: [{ messageId }], updateId }),
       );
     },
@@ -200,7 +200,7 @@ export function createPeople({ handleOf, withId, argumentsOf, running, within }:
       const checked = readBudget(budget, 'budget');
       if (!checked.ok) throw new ClientError('invalid', checked.reason);
       const updateId = `raise-budget-${randomUUID()}`;
-      const told = await persistInTrying({ attempt: `cannot change the budget of ${id}` }, () =>
+      const told = await withRetries({ attempt: `cannot change the budget of ${id}` }, () =>
         handleOf(id).executeUpdate(raiseBudgetUpdate, { args: [checked.value], updateId }),
       );
       return told.budget;

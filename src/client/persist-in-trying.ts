@@ -15,7 +15,7 @@ const LONGEST_PAUSE_MS = 2_000;
 /** Ten attempts with pauses of up to 5 s. */
 const LONGEST_TRY_MS = 25_000;
 
-export async function persistInTrying<T>(tries: Tries, say: () => Promise<T>): Promise<T> {
+export async function withRetries<T>(tries: Tries, say: () => Promise<T>): Promise<T> {
   const { attempt, signal, patienceMs = 120_000, isWorthAnother = isWorthAnotherTry } = tries;
   let troubled = 0;
   let since = Date.now();

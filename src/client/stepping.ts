@@ -14,7 +14,7 @@ import {
   truncateUpdate,
 } from '../workflows/messages.js';
 import { ClientError, isBetweenRuns } from './errors.js';
-import { persistInTrying } from './persist-in-trying.js';
+import { withRetries } from './persist-in-trying.js';
 import type { Breakpoints, ControlMode, ControlStatus, ControlView, StepResult } from '../conversation/protocol/stepping.js';
 
 export interface SteppingClient {
@@ -42,20 +42,20 @@ export interface SteppingAccess {
 
 export function createStepping({ handleOf, withSignal }: SteppingAccess): SteppingClient {
   const query = <T>(attempt: string, ask: () => Promise<T>): Promise<T> =>
-    persistInTrying({ attempt, patienceMs: 10_000, isWorthAnother: isBetweenRuns }, ask);
+    withRetries({ attempt, patienceMs: 10_000, isWorthAnother: isBetweenRuns }, ask);
 
   return {
     async setMode(id, mode) {
       const attempt = `cannot set the mode of ${id}`;
       const args: [{ mode: ControlMode }] = [{ mode: checked(attempt, readMode({ mode })) }];
       const updateId = `setMode-${randomUUID()}`;
-      return persistInTrying({ attempt }, () => handleOf(id).executeUpdate(setModeUpdate, { args, updateId }));
+      return withRetries({ attempt }, () => handleOf(id).executeUpdate(setModeUpdate, { args, updateId }));
     },
 
     step(id, { id: stepId = randomUUID(), signal } = {}) {
       const args: [{ id: string }] = [{ id: stepId }];
       // An id of its own each time: a run answers an update once, and a step that it refused may be possible a moment later.
-      return persistInTrying({ attempt: `cannot step ${id}`, signal }, () =>
+      return withRetries({ attempt: `cannot step ${id}`, signal }, () =>
         withSignal(signal, () => handleOf(id).executeUpdate(stepUpdate, { args, updateId: `step-${stepId}-${randomUUID()}` })),
       );
     },
@@ -64,7 +64,7 @@ export function createStepping({ handleOf, withSignal }: SteppingAccess): Steppi
       const attempt = `cannot set the breakpoints of ${id}`;
       const args: [Breakpoints] = [checked(attempt, readBreakpoints(breakpoints))];
       const updateId = `setBreakpoints-${randomUUID()}`;
-      return persistInTrying({ attempt }, () => handleOf(id).executeUpdate(setBreakpointsUpdate, { args, updateId }));
+      return withRetries({ attempt }, () => handleOf(id).executeUpdate(setBreakpointsUpdate, { args, updateId }));
     },
 
     async editQueue(id, edit) {
@@ -73,7 +73,7 @@ export function createStepping({ handleOf, withSignal }: SteppingAccess): Steppi
       const updateId = `editQueue-${randomUUID()}`;
       let tries = 0;
       try {
-        return await persistInTrying({ attempt }, async () => {
+        return await withRetries({ attempt }, async () => {
           tries += 1;
           return (await handleOf(id).executeUpdate(editQueueUpdate, { args, updateId })).queue;
         });
@@ -89,7 +89,7 @@ export function createStepping({ handleOf, withSignal }: SteppingAccess): Steppi
 
     truncate(id) {
       const requestId = randomUUID();
-      return persistInTrying({ attempt: `cannot truncate the context of ${id}` }, () =>
+      return withRetries({ attempt: `cannot truncate the context of ${id}` }, () =>
         handleOf(id).executeUpdate(truncateUpdate, { args: [{ id: requestId }], updateId: `truncate-${requestId}` }),
       );
     },

@@ -1,6 +1,6 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { isBetweenRuns, type ClientError } from '../../src/client/errors.js';
-import { persistInTrying } from '../../src/client/persist-in-trying.js';
+import { withRetries } from '../../src/client/persist-in-trying.js';
 
 /** As grpc-js throws it. */
 function grpcError(code: number, details: string): Error {
@@ -24,44 +24,44 @@ test.each([
   ['DEADLINE_EXCEEDED', 4],
 ])('%s is said again', async (name, code) => {
   const { say, said } = failingWith(grpcError(code, name), grpcError(code, name));
-  expect(await persistInTrying({ attempt: 'cannot send' }, say)).toBe('answer');
+  expect(await withRetries({ attempt: 'cannot send' }, say)).toBe('answer');
   expect(said()).toBe(3);
 });
 
 test('an update that a run had not taken when it handed over is said again', async () => {
   const { say, said } = failingWith(new WorkflowNotFoundError('update "send-m1" not found', 'c-1', undefined));
-  expect(await persistInTrying({ attempt: 'cannot send' }, say)).toBe('answer');
+  expect(await withRetries({ attempt: 'cannot send' }, say)).toBe('answer');
   expect(said()).toBe(2);
   const gone = failingWith(new WorkflowNotFoundError('workflow not found for ID: c-1', 'c-1', undefined));
-  await expect(persistInTrying({ attempt: 'cannot send' }, gone.say)).rejects.toMatchObject({ kind: 'not-found' });
+  await expect(withRetries({ attempt: 'cannot send' }, gone.say)).rejects.toMatchObject({ kind: 'not-found' });
 });
 
 test('what another try cannot help is told at once, with what was attempted', async () => {
   const { say, said } = failingWith(grpcError(5, 'NOT_FOUND'));
-  const failure = persistInTrying({ attempt: 'cannot send to c-1' }, say);
+  const failure = withRetries({ attempt: 'cannot send to c-1' }, say);
   await expect(failure).rejects.toMatchObject({ kind: 'not-found', message: expect.stringContaining('cannot send to c-1') } as ClientError);
   expect(said()).toBe(1);
 });
 
 test('a conversation that has as many signals as Temporal keeps for nobody says so, and what to do', async () => {
   const { say } = failingWith(grpcError(3, 'exceeded workflow execution limit for signal events'));
-  const failure = persistInTrying({ attempt: 'cannot send to c-1' }, say);
+  const failure = withRetries({ attempt: 'cannot send to c-1' }, say);
   await expect(failure).rejects.toMatchObject({ kind: 'queue-full', message: expect.stringContaining('Start a worker') });
 });
 
 test('a question that meets the moment between two runs is asked again, and no other is', async () => {
   const between = failingWith(grpcError(9, 'Workflow task is not scheduled yet.'));
-  expect(await persistInTrying({ attempt: 'cannot ask', isWorthAnother: isBetweenRuns }, between.say)).toBe('answer');
+  expect(await withRetries({ attempt: 'cannot ask', isWorthAnother: isBetweenRuns }, between.say)).toBe('answer');
   const alone = failingWith(grpcError(9, 'no poller seen for task queue recently, worker may be down'));
-  await expect(persistInTrying({ attempt: 'cannot ask', isWorthAnother: isBetweenRuns }, alone.say)).rejects.toThrow('no poller');
+  await expect(withRetries({ attempt: 'cannot ask', isWorthAnother: isBetweenRuns }, alone.say)).rejects.toThrow('no poller');
   expect([between.said(), alone.said()]).toEqual([2, 1]);
 });
 
 test('the patience ends, and so does the wait of who gives up', async () => {
   const always = (): Promise<never> => Promise.reject(grpcError(14, 'UNAVAILABLE'));
-  await expect(persistInTrying({ attempt: 'cannot send', patienceMs: 50 }, always)).rejects.toMatchObject({ kind: 'unreachable' });
+  await expect(withRetries({ attempt: 'cannot send', patienceMs: 50 }, always)).rejects.toMatchObject({ kind: 'unreachable' });
   const stop = new AbortController();
-  const waiting = persistInTrying({ attempt: 'cannot send', signal: stop.signal }, always);
+  const waiting = withRetries({ attempt: 'cannot send', signal: stop.signal }, always);
   stop.abort();
   await expect(waiting).rejects.toMatchObject({ kind: 'aborted' });
 });
@@ -75,7 +75,7 @@ describe('with a clock of its own', () => {
     new Promise<never>((_, fail) => setTimeout(() => fail(error), seconds * 1000));
 
   test('a server that is away is given up, though Temporal’s client itself tries for 20 s before it says so', async () => {
-    const trying = persistInTrying({ attempt: 'cannot close', patienceMs: 10_000 }, failingAfter(20, grpcError(14, 'UNAVAILABLE')));
+    const trying = withRetries({ attempt: 'cannot close', patienceMs: 10_000 }, failingAfter(20, grpcError(14, 'UNAVAILABLE')));
     const failure = expect(trying).rejects.toMatchObject({ kind: 'unreachable' });
     await jest.advanceTimersByTimeAsync(60_000);
     await failure;
@@ -83,7 +83,7 @@ describe('with a clock of its own', () => {
 
   test('a long wait that the server ends now and then is no trouble, however often', async () => {
     let ended = false;
-    const trying = persistInTrying({ attempt: 'cannot wait' }, failingAfter(60, grpcError(4, 'DEADLINE_EXCEEDED'))).finally(
+    const trying = withRetries({ attempt: 'cannot wait' }, failingAfter(60, grpcError(4, 'DEADLINE_EXCEEDED'))).finally(
       () => (ended = true),
     );
     trying.catch(() => undefined);
