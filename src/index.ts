@@ -26,4 +26,4 @@ export type {
   MemoryTransform,
   NewMemoryItem,
 } from './records/memory/agent-memory.js';
-export type { Observed, Observer, OwnCode } from './extensions/user-config.js';
+export type { Observed, Observer, Extensions } from './extensions/user-config.js';

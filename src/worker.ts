@@ -28,7 +28,7 @@ import { toTraces } from './memory/traces.js';
 import { createModels } from './models/choose.js';
 import { createNotify } from './extensions/notify.js';
 import { createObservation, createObservationFor, installTelemetry, runtimeLog, type Observation } from './telemetry/observability.js';
-import { bundleOwnWorkflows } from './extensions/own-workflows.js';
+import { bundleCustomWorkflows } from './extensions/own-workflows.js';
 import { createAttributeCheck } from './client/registered-attributes.js';
 import { openStore } from './stores/open.js';
 import type { Store } from './stores/store.js';
@@ -37,19 +37,19 @@ import { sayTurn } from './telemetry/log.js';
 import { builtinToolsWith, type BuiltinSettings } from './tools/builtin/index.js';
 import { createServerTools } from './tools/mcp/server-tools.js';
 import { createToolRegistry } from './tools/registry.js';
-import { checkOwnCode, sharedServers, type OwnCode } from './extensions/user-config.js';
+import { checkExtensions, sharedServers, type Extensions } from './extensions/user-config.js';
 import { packageVersion } from './version.js';
 import { bundleOptions } from './workflow-bundle-options.js';
 import type { ActivityDependencies } from './activities/dependencies.js';
 
-export type { Observed, Observer, OwnCode } from './extensions/user-config.js';
+export type { Observed, Observer, Extensions } from './extensions/user-config.js';
 export type { Compactor, CompactorAnswer, CompactorInput } from './memory/compaction/compactor.js';
 export type { Notification, StateChange, StateSummary } from './conversation/views/observation.js';
 
 /** What a SIGTERM leaves running activities to finish by themselves; after it they move to another worker. */
 const SHUTDOWN_GRACE = '10s';
 
-export interface CreateWorkerOptions extends OwnCode {
+export interface CreateWorkerOptions extends Extensions {
   /** Default: the environment and `.env`, by `loadConfig`. */
   readonly config?: Config;
   /** Told once the worker polls. */
@@ -66,7 +66,7 @@ export interface PerduraWorker {
 /** A worker with one's own tools, providers and observers. Throws `ConfigError`, which names the field. */
 export function createWorker(options: CreateWorkerOptions = {}): PerduraWorker {
   const { config = loadConfig(), onReady, ...given } = options;
-  const own = checkOwnCode(given, 'createWorker');
+  const own = checkExtensions(given, 'createWorker');
   const stop = new AbortController();
   let hasRun = false;
   return {
@@ -80,11 +80,11 @@ export function createWorker(options: CreateWorkerOptions = {}): PerduraWorker {
 }
 
 /** Runs until SIGTERM or SIGINT. */
-export async function runWorker(config: Config, own: OwnCode & Pick<CreateWorkerOptions, 'onReady'> = {}): Promise<void> {
+export async function runWorker(config: Config, own: Extensions & Pick<CreateWorkerOptions, 'onReady'> = {}): Promise<void> {
   await createWorker({ ...own, config }).run();
 }
 
-async function runUntil(stop: AbortSignal, config: Config, own: OwnCode, onReady: (() => void) | undefined): Promise<void> {
+async function runUntil(stop: AbortSignal, config: Config, own: Extensions, onReady: (() => void) | undefined): Promise<void> {
   const { connectionOptions, namespace } = await temporalConnection(config);
   const { logLevel, metricsAddress } = config;
   // A key may also come from Temporal's profile file.
@@ -147,7 +147,7 @@ async function runUntil(stop: AbortSignal, config: Config, own: OwnCode, onReady
 
 async function activitiesOf(
   config: Config,
-  own: OwnCode,
+  own: Extensions,
   store: Store,
   more: Pick<ActivityDependencies, 'askMemory' | 'statusOf' | 'heal' | 'hasSearchAttributes' | 'rememberedBy' | 'serverTools'>,
 ): Promise<Activities> {
@@ -178,7 +178,7 @@ function toolSettings({ fetchAllow, memoryDir, cwd }: Config, agentsDir: string)
 }
 
 /** A folder without agents has the one that we ship, as long as nobody named another place. */
-function agentsDirOf({ cwd, agentsDir }: Config, own: OwnCode): string {
+function agentsDirOf({ cwd, agentsDir }: Config, own: Extensions): string {
   if (own.agentsDir !== undefined) return resolve(cwd, own.agentsDir);
   const shipped = join(__dirname, '..', 'agents');
   return agentsDir === join(cwd, 'agents') && !existsSync(agentsDir) && existsSync(shipped) ? shipped : agentsDir;
@@ -238,9 +238,9 @@ export interface Code extends WorkflowCode {
 }
 
 /** The same with the reducers of one's own code: who replays a history needs what has made it. Throws `ConfigError`. */
-export async function workflowCodeOf({ workflows }: Pick<OwnCode, 'workflows'>, cwd: string): Promise<Code> {
+export async function workflowCodeOf({ workflows }: Pick<Extensions, 'workflows'>, cwd: string): Promise<Code> {
   const { workflowBundle, workflowsPath, dataConverter } = workflowCode();
   if (workflows === undefined) return { ...(workflowBundle ? { workflowBundle } : { workflowsPath }), dataConverter };
-  const { code, hash } = await bundleOwnWorkflows(workflows, { cwd, log: { warn: (message) => runtimeLog().warn(message) } });
+  const { code, hash } = await bundleCustomWorkflows(workflows, { cwd, log: { warn: (message) => runtimeLog().warn(message) } });
   return { workflowBundle: { code }, dataConverter, hash };
 }

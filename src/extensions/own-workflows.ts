@@ -15,7 +15,7 @@ const EXPORTS = ['conversation', 'memory', 'memoryCare'] as const;
 const EVALUATION_MS = 10_000;
 const REASON_CHARACTERS = 2_000;
 
-export interface OwnWorkflows {
+export interface CustomWorkflows {
   readonly code: string;
   /** Of the code: two workers with different reducers are told apart in every history. */
   readonly hash: string;
@@ -26,7 +26,7 @@ export interface BundleLog {
 }
 
 /** `entry` as the setting says it, from `cwd`. Throws `ConfigError`, which says what to change. */
-export async function bundleOwnWorkflows(entry: string, { cwd, log }: { cwd: string; log: BundleLog }): Promise<OwnWorkflows> {
+export async function bundleCustomWorkflows(entry: string, { cwd, log }: { cwd: string; log: BundleLog }): Promise<CustomWorkflows> {
   const file = resolve(cwd, entry);
   const refuse = (what: string, cause?: unknown): ConfigError => new ConfigError(`workflows: ${file} ${what}`, { cause });
   if (!isFile(file)) throw refuse('is not there, or is no file: name the entry that exports your conversation, with its extension');

@@ -21,7 +21,7 @@ import type { Tool } from '../tools/tool.js';
 
 export type { Observed, Observer } from '../telemetry/observer.js';
 
-export interface OwnCode {
+export interface Extensions {
   /** Beside the built-in ones; made with `defineTool`. */
   readonly tools?: readonly Tool[];
   /** By the name that stands before the slash in `provider/model`. */
@@ -69,7 +69,7 @@ export function findUserConfig(cwd: string): string | undefined {
 }
 
 /** What the folder's `perdura.config.*` exports as default; nothing where there is no such file. Throws `ConfigError`. */
-export async function loadUserConfig(cwd: string): Promise<OwnCode> {
+export async function loadUserConfig(cwd: string): Promise<Extensions> {
   const file = findUserConfig(cwd);
   if (file === undefined) return {};
   const exported = await importFile(file).catch((cause: unknown) => {
@@ -81,11 +81,11 @@ export async function loadUserConfig(cwd: string): Promise<OwnCode> {
   if (isRecord(own) && 'config' in own) {
     throw new ConfigError(`${file}: "config" is for createWorker; here settings stand in the environment or in .env`);
   }
-  return checkOwnCode(own, file);
+  return checkExtensions(own, file);
 }
 
 /** `from`: who asks, for the message. Throws `ConfigError`. */
-export function checkOwnCode(own: unknown, from: string): OwnCode {
+export function checkExtensions(own: unknown, from: string): Extensions {
   const refuse = (what: string): never => {
     throw new ConfigError(`${from}: ${what}`);
   };
@@ -132,7 +132,7 @@ export function checkOwnCode(own: unknown, from: string): OwnCode {
   checkOwnCompactors(compactors, refuse);
   if (workflows !== undefined && (typeof workflows !== 'string' || workflows === ''))
     refuse(`"workflows" must be the path of a file, and is ${kindOf(workflows)}`);
-  return own as OwnCode;
+  return own as Extensions;
 }
 
 function checkOwnCompactors(compactors: unknown, refuse: (what: string) => never): void {
@@ -149,7 +149,7 @@ function checkOwnCompactors(compactors: unknown, refuse: (what: string) => never
 }
 
 /** MCP servers of all agents. */
-export function sharedServers({ mcpServers }: OwnCode, cwd: string): readonly McpServer[] {
+export function sharedServers({ mcpServers }: Extensions, cwd: string): readonly McpServer[] {
   return toServers(mcpConfigSchema.parse({ mcpServers }), cwd);
 }
 
