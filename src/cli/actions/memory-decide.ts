@@ -6,7 +6,7 @@ import { isForgotten, tombstoneOf } from '../../memory/documents/forgetting.js';
 import { linesOf } from '../../records/memory/memory-lines.js';
 import type { CliContext } from '../session/context.js';
 import { CliError, EXIT } from '../terminal/exit.js';
-import { toTerminalLine, type Drawn } from '../terminal/terminal-text.js';
+import { toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
 import { originOf, renderProposals } from '../views/memory-document.js';
 import { drawText, type MemoryLook } from '../views/memory.js';
 import { formatCount } from '../views/quantities.js';
@@ -166,14 +166,14 @@ async function findDoomed(memory: ScopeMemory, text: string): Promise<Doomed> {
   };
 }
 
-function renderDoomed({ lines, facts, proposals, historyLines }: Doomed, look: MemoryLook): Drawn[] {
+function renderDoomed({ lines, facts, proposals, historyLines }: Doomed, look: MemoryLook): StyledLine[] {
   const found: readonly (readonly [where: string, text: string])[] = [
     ...lines.map((line) => ['MEMORY.md', line] as const),
     ...facts.map(({ id, fact }) => [`fact ${id}`, fact] as const),
     ...proposals.map(({ id, line }) => [`proposal ${id}`, line] as const),
     ...(historyLines === 0 ? [] : [['HISTORY', `${countOf(historyLines, 'line')}`] as const]),
   ];
-  if (found.length === 0) return [[{ text: 'nothing says this now; forgotten, it cannot come in later', look: 'dim' }]];
+  if (found.length === 0) return [[{ text: 'nothing says this now; forgotten, it cannot come in later', style: 'dim' }]];
   return found.flatMap(([where, text]) => [...drawText(where, 0, look, 'dim'), ...drawText(text, 4, look, 'red')]);
 }
 

@@ -5,7 +5,7 @@ import type { QueuedEvent } from '../../conversation/protocol/contract.js';
 import type { Entry } from '../../records/message.js';
 import { slotsOf } from '../../records/slots.js';
 import type { CliContext } from '../session/context.js';
-import type { Drawn } from '../terminal/terminal-text.js';
+import type { StyledLine } from '../terminal/terminal-text.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { findConversation } from '../args/find-conversation.js';
 import type { TimeFormat } from '../args/global-options.js';
@@ -90,9 +90,9 @@ function printImported(desk: CommandSession, id: string, life: PastLife, wanted:
   const entries = life.entries.filter((entry) => wanted(entry) && !hidden.has(entry.slot));
   if (entries.length === 0) return;
   const isForPeople = globals.output === 'text' && options.raw !== true;
-  if (isForPeople) output.draw([{ text: IMPORTED, look: 'dim' }]);
+  if (isForPeople) output.draw([{ text: IMPORTED, style: 'dim' }]);
   print(desk, id, globals.output === 'text' ? entries : entries.map(asImported), options, undefined);
-  if (isForPeople) output.draw([{ text: `\n${OWN}`, look: 'dim' }]);
+  if (isForPeople) output.draw([{ text: `\n${OWN}`, style: 'dim' }]);
 }
 
 /** Milliseconds: what was said is shown without a worker too. */
@@ -104,9 +104,9 @@ async function waitingIn({ client }: CommandSession, id: string): Promise<readon
   return state === 'running' ? withTimeoutFallback<readonly QueuedEvent[]>(client.queue(id), [], QUEUE_MS).catch(() => []) : [];
 }
 
-function drawWaiting(queued: QueuedEvent, timeFormat: TimeFormat): Drawn {
+function drawWaiting(queued: QueuedEvent, timeFormat: TimeFormat): StyledLine {
   const since = formatTime(queued.queuedAt, timeFormat, Date.now());
-  return [{ text: 'waits  ', look: 'yellow' }, { text: queuedInWords(queued) }, { text: `  ${since}`, look: 'dim' }];
+  return [{ text: 'waits  ', style: 'yellow' }, { text: queuedInWords(queued) }, { text: `  ${since}`, style: 'dim' }];
 }
 
 const LOOK_AGAIN_MS = 1000;

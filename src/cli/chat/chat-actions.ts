@@ -8,7 +8,7 @@ import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 import { toMarkdown } from '../views/transcript.js';
 import { withTimeoutFallback } from '../session/patiently.js';
-import { toTerminalLine, type Drawn } from '../terminal/terminal-text.js';
+import { toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
 import { outcomeInWords, renderMeter } from '../views/context-meter.js';
 import { formatDuration } from '../views/quantities.js';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -104,7 +104,7 @@ export async function rename({ client, id }: ChatSession, title: string): Promis
 }
 
 /** The meter of `/context`. */
-export async function contextMeter({ client, id, output }: ChatSession): Promise<Drawn[]> {
+export async function contextMeter({ client, id, output }: ChatSession): Promise<StyledLine[]> {
   return renderMeter(await client.context(id), output.width());
 }
 
@@ -156,14 +156,14 @@ function count(number: number): string {
 /** `/mode` and `/step` of the chat. */
 
 /** Without a mode it says how things stand. */
-export async function setMode({ client, id }: ChatSession, mode: string): Promise<Drawn[]> {
+export async function setMode({ client, id }: ChatSession, mode: string): Promise<StyledLine[]> {
   if (mode !== '' && mode !== 'auto' && mode !== 'stepping') {
     throw new CliError(`there is no mode ${mode}: write /mode auto or /mode stepping`, EXIT.usage);
   }
   return renderControl(mode === '' ? await client.control(id) : await client.setMode(id, mode));
 }
 
-export async function stepOnce({ client, id }: ChatSession): Promise<Drawn[]> {
+export async function stepOnce({ client, id }: ChatSession): Promise<StyledLine[]> {
   return renderStep(await client.step(id));
 }
 

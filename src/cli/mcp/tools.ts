@@ -2,7 +2,7 @@
 import type { ServerReport, ToolReport } from '../../tools/mcp/server-tools.js';
 import type { CliContext } from '../session/context.js';
 import { EXIT, CliError } from '../terminal/exit.js';
-import { toTerminalJson, toTerminalLine, type Drawn } from '../terminal/terminal-text.js';
+import { toTerminalJson, toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
 import { stateOf, withServers, type ToolState } from '../session/with-servers.js';
 import { pinOf } from '../../tools/mcp/pins.js';
 
@@ -41,28 +41,28 @@ function toTold({ server, state, tools, leftOut }: ServerReport) {
   };
 }
 
-function renderServer({ server, state, tools, leftOut }: ServerReport, width: number): Drawn[] {
+function renderServer({ server, state, tools, leftOut }: ServerReport, width: number): StyledLine[] {
   const place = server.type === 'http' ? withoutKeys(server.url) : [server.command, ...server.args].join(' ');
-  const head: Drawn = [
-    { text: toTerminalLine(server.name, 40), look: 'bold' },
-    { text: `  ${state.kind}  `, look: state.kind === 'up' ? 'green' : 'red' },
+  const head: StyledLine = [
+    { text: toTerminalLine(server.name, 40), style: 'bold' },
+    { text: `  ${state.kind}  `, style: state.kind === 'up' ? 'green' : 'red' },
     // As it stands in the file: with the names of variables, not with what they hold.
-    { text: toTerminalLine(place, Math.max(20, width - 50)), look: 'dim' },
+    { text: toTerminalLine(place, Math.max(20, width - 50)), style: 'dim' },
   ];
   return [
     head,
     ...(state.kind === 'down' ? [[{ text: `  ${toTerminalLine(state.reason, 400)}`, look: 'red' as const }]] : []),
-    ...tools.map((tool): Drawn => {
+    ...tools.map((tool): StyledLine => {
       const known = stateOf(tool);
       const room = Math.max(10, width - tool.name.length - 15);
       return [
-        { text: `  ${known.padEnd(8)} `, look: LOOKS[known] },
+        { text: `  ${known.padEnd(8)} `, style: LOOKS[known] },
         { text: `${tool.name}  ` },
-        { text: toTerminalLine(tool.live.description, room), look: 'dim' },
+        { text: toTerminalLine(tool.live.description, room), style: 'dim' },
       ];
     }),
-    ...leftOut.map(({ tool, reason }): Drawn => [
-      { text: '  left out ', look: 'red' },
+    ...leftOut.map(({ tool, reason }): StyledLine => [
+      { text: '  left out ', style: 'red' },
       { text: toTerminalLine(`${tool}: ${reason}`, Math.max(20, width - 12)) },
     ]),
   ];
@@ -141,13 +141,13 @@ function isNamed({ name, live }: ToolReport, what: string): boolean {
   return what === name || what === `${live.server}/${live.tool}`;
 }
 
-function renderPatch(patch: string): Drawn[] {
+function renderPatch(patch: string): StyledLine[] {
   return patch
     .split('\n')
     .slice(1)
-    .map((line): Drawn => {
+    .map((line): StyledLine => {
       const look = line.startsWith('+') ? 'green' : line.startsWith('-') ? 'red' : 'dim';
-      return [{ text: line, look }];
+      return [{ text: line, style }];
     });
 }
 

@@ -3,7 +3,7 @@ import type { ScopeMemory } from '../../client.js';
 import type { CliContext } from './context.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { findConversation } from '../args/find-conversation.js';
-import { toTerminalJson, type Drawn } from '../terminal/terminal-text.js';
+import { toTerminalJson, type StyledLine } from '../terminal/terminal-text.js';
 import { loadMeasure } from '../views/table.js';
 import type { MemoryLook } from '../views/memory.js';
 import { withClient, type CommandSession, type DeskOptions, temporalCommand } from './with-client.js';
@@ -52,7 +52,7 @@ export interface Told {
   /** `-o jsonl`: each on a line. */
   readonly records?: readonly object[];
   /** For people. */
-  readonly lines: readonly Drawn[];
+  readonly lines: readonly StyledLine[];
   /** For people, beside the data. */
   readonly notes?: readonly string[];
   /** What of the `temporal` program shows or does the same. */

@@ -2,7 +2,7 @@
 import { emitKeypressEvents } from 'node:readline';
 import type { ReadStream, WriteStream } from 'node:tty';
 import pc from 'picocolors';
-import { toTerminalText, type Drawn } from './terminal-text.js';
+import { toTerminalText, type StyledLine } from './terminal-text.js';
 
 export interface Key {
   /** `up`, `pagedown`, `return`, `escape`, `ctrl+c`, or the character itself. */
@@ -13,7 +13,7 @@ export interface Key {
 
 export interface FullScreen {
   /** As many lines as there are rows. */
-  draw(lines: readonly Drawn[]): void;
+  draw(lines: readonly StyledLine[]): void;
   size(): { readonly width: number; readonly height: number };
   close(): void;
 }
@@ -58,7 +58,7 @@ export function openFullScreen(
   return {
     draw(lines) {
       if (!isOpen) return;
-      const drawn = lines.map((line) => line.map(({ text, look }) => (look ? colors[look] : String)(oneLine(text))).join(''));
+      const drawn = lines.map((line) => line.map(({ text, style }) => (style ? colors[style] : String)(oneLine(text))).join(''));
       output.write(`${BEGIN_FRAME}${drawn.map((line) => `\x1b[2K${line}`).join('\r\n')}${END_FRAME}`);
     },
     size: () => ({ width: output.columns || 80, height: output.rows || 24 }),

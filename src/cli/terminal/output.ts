@@ -3,7 +3,7 @@ import type { Writable } from 'node:stream';
 import pc from 'picocolors';
 import type { ColorWish } from '../args/global-options.js';
 import type { TextPen } from './markdown-pen.js';
-import { toTerminalText, type Drawn } from './terminal-text.js';
+import { toTerminalText, type StyledLine } from './terminal-text.js';
 
 /** All but `text` are whole lines, and begin on a line of their own. */
 export interface Output {
@@ -14,7 +14,7 @@ export interface Output {
   /** Data. */
   line(text: string): void;
   /** Data for people, with its looks. */
-  draw(line: Drawn): void;
+  draw(line: StyledLine): void;
   /** Beside the data, dim. */
   note(text: string): void;
   /** Beside the data. */
@@ -106,7 +106,7 @@ export function createOutput(
       const colors = colorsOf(stdout);
       line(
         stdout,
-        drawn.map(({ text: piece, look }) => (look === undefined ? toTerminalText : colors[look])(toTerminalText(piece))).join(''),
+        drawn.map(({ text: piece, style }) => (style === undefined ? toTerminalText : colors[style])(toTerminalText(piece))).join(''),
       );
     },
     note: (whole) => beside(colorsOf(stderr).dim(toTerminalText(whole))),

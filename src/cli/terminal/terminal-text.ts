@@ -47,18 +47,18 @@ function shown(character: string): string {
 }
 
 /** A line for people: pieces of text with their looks, so that colours never mix with what others wrote. */
-export interface Piece {
+export interface Span {
   readonly text: string;
-  readonly look?: 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan';
+  readonly style?: 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan';
 }
 
-export type Drawn = readonly Piece[];
+export type StyledLine = readonly Span[];
 
-export function plain(text: string): Drawn {
+export function plain(text: string): StyledLine {
   return [{ text }];
 }
 
 /** What stands there, without looks. */
-export function textOfDrawn(line: Drawn): string {
+export function textOfDrawn(line: StyledLine): string {
   return line.map(({ text }) => text).join('');
 }

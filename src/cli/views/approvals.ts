@@ -5,7 +5,7 @@
 import type { Pending } from '../../client.js';
 import type { JsonValue } from '../../records/message.js';
 import type { TimeFormat } from '../args/global-options.js';
-import { toTerminalJson, toTerminalLine, type Drawn } from '../terminal/terminal-text.js';
+import { toTerminalJson, toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
 import { formatTime } from './quantities.js';
 import { renderTable, type Column, type Measure } from './table.js';
 
@@ -19,7 +19,7 @@ export interface ApprovalsLook {
 const LOST = '(the store does not have them)';
 
 /** One line each; their whole arguments are `renderApproval`'s. */
-export function renderApprovals(approvals: readonly Pending[], look: ApprovalsLook): Drawn[] {
+export function renderApprovals(approvals: readonly Pending[], look: ApprovalsLook): StyledLine[] {
   const columns: Column<Pending>[] = [
     { title: 'CONVERSATION', cell: ({ conversation }) => conversation, look: () => 'cyan', rank: 0 },
     { title: 'CALL', cell: ({ callId }) => callId, rank: 1 },
@@ -32,19 +32,19 @@ export function renderApprovals(approvals: readonly Pending[], look: ApprovalsLo
 }
 
 /** Everything about one: what would run, whole, and how to decide. */
-export function renderApproval(one: Pending, { timeFormat, now }: ApprovalsLook): Drawn[] {
+export function renderApproval(one: Pending, { timeFormat, now }: ApprovalsLook): StyledLine[] {
   const { conversation, callId, kind, tool, why, askedAt, expiresAt } = one;
   const times = `asked ${formatTime(askedAt, timeFormat, now)}, expires ${formatTime(expiresAt, timeFormat, now)}`;
   return [
     [
-      { text: conversation, look: 'cyan' },
+      { text: conversation, style: 'cyan' },
       { text: `  ${callId}  ` },
-      { text: kind === 'question' ? 'asks' : `may ${shownName(tool)} run?`, look: 'yellow' },
+      { text: kind === 'question' ? 'asks' : `may ${shownName(tool)} run?`, style: 'yellow' },
     ],
-    ...askedLines(one).map((line): Drawn => [{ text: `  ${line}` }]),
-    ...(why === undefined ? [] : [[{ text: `  why: ${toTerminalLine(why, 500)}` }] as Drawn]),
-    [{ text: `  ${times}`, look: 'dim' }],
-    ...howToDecide(one).map((line): Drawn => [{ text: `  ${line}`, look: 'dim' }]),
+    ...askedLines(one).map((line): StyledLine => [{ text: `  ${line}` }]),
+    ...(why === undefined ? [] : [[{ text: `  why: ${toTerminalLine(why, 500)}` }] as StyledLine]),
+    [{ text: `  ${times}`, style: 'dim' }],
+    ...howToDecide(one).map((line): StyledLine => [{ text: `  ${line}`, style: 'dim' }]),
   ];
 }
 

@@ -4,14 +4,14 @@
  */
 import type { CompactionOutcome, ContextIndex } from '../../conversation/protocol/contract.js';
 import { countSlots } from '../../records/slots.js';
-import type { Drawn, Piece } from '../terminal/terminal-text.js';
+import type { StyledLine, Span } from '../terminal/terminal-text.js';
 import { formatCount } from './quantities.js';
 
 interface Part {
   readonly sign: string;
   readonly name: string;
   readonly tokens: number;
-  readonly look: Piece['look'];
+  readonly look: Span['style'];
 }
 
 /** Below this the numbers stand under the names. */
@@ -19,14 +19,14 @@ const NARROW = 44;
 const WIDEST = 60;
 const LINE = '┃';
 
-export function renderMeter(index: ContextIndex, width = 80): Drawn[] {
+export function renderMeter(index: ContextIndex, width = 80): StyledLine[] {
   const { budget, compactsAt, total } = index;
-  if (budget === 0) return [[{ text: 'how much fits is known once the first turn has begun', look: 'dim' }], ...drawFacts(index, width)];
+  if (budget === 0) return [[{ text: 'how much fits is known once the first turn has begun', style: 'dim' }], ...drawFacts(index, width)];
   const parts = partsOf(index);
   const names = Math.max(...parts.map(({ name }) => name.length));
-  const row = ({ sign, name, tokens, look }: Part): Drawn[] => {
+  const row = ({ sign, name, tokens, look }: Part): StyledLine[] => {
     const numbers = [formatCount(tokens).padStart(formatCount(budget).length), `${share(tokens, budget)} %`.padStart(6)].join(' ');
-    const head: Drawn = [{ text: sign, look }, { text: ` ${name}` }];
+    const head: StyledLine = [{ text: sign, style }, { text: ` ${name}` }];
     if (width < NARROW) return [head, [{ text: `  ${numbers}` }]];
     return [[...head, { text: ' '.repeat(names - name.length + 2) }, { text: numbers }]];
   };
@@ -36,7 +36,9 @@ export function renderMeter(index: ContextIndex, width = 80): Drawn[] {
     [],
     ...[...parts, line].flatMap(row),
     [],
-    ...wrapped(`${formatCount(total)} of ${formatCount(budget)} tokens, ${share(total, budget)} %`, width).map((text): Drawn => [{ text }]),
+    ...wrapped(`${formatCount(total)} of ${formatCount(budget)} tokens, ${share(total, budget)} %`, width).map((text): StyledLine => [
+      { text },
+    ]),
     ...drawFacts(index, width),
   ];
 }
@@ -76,15 +78,15 @@ function partsOf({ chunks, budget, total }: ContextIndex): Part[] {
   ];
 }
 
-function drawBar(parts: readonly Part[], index: ContextIndex, width: number): Drawn {
+function drawBar(parts: readonly Part[], index: ContextIndex, width: number): StyledLine {
   const whole = parts.reduce((sum, { tokens }) => sum + tokens, 0);
   const cells = cellsOf(
     parts.map(({ tokens }) => tokens),
     width,
   );
-  const signs = parts.flatMap(({ sign, look }, at) => Array.from({ length: cells[at] ?? 0 }, (): Piece => ({ text: sign, look })));
+  const signs = parts.flatMap(({ sign, look }, at) => Array.from({ length: cells[at] ?? 0 }, (): Span => ({ text: sign, style })));
   const mark = Math.min(signs.length - 1, Math.round((index.compactsAt / Math.max(whole, 1)) * signs.length));
-  const drawn = signs.map((piece, at): Piece => (at === mark ? { text: LINE, look: lookOfLine(index) } : piece));
+  const drawn = signs.map((piece, at): Span => (at === mark ? { text: LINE, style: lookOfLine(index) } : piece));
   return joined(drawn);
 }
 
@@ -101,19 +103,19 @@ export function cellsOf(parts: readonly number[], width: number): number[] {
 }
 
 /** Neighbours of one look are one piece. */
-function joined(pieces: readonly Piece[]): Drawn {
-  return pieces.reduce<Piece[]>((line, piece) => {
+function joined(pieces: readonly Span[]): StyledLine {
+  return pieces.reduce<Span[]>((line, piece) => {
     const last = line.at(-1);
-    if (last === undefined || last.look !== piece.look) return [...line, piece];
+    if (last === undefined || last.style !== piece.style) return [...line, piece];
     return [...line.slice(0, -1), { ...last, text: last.text + piece.text }];
   }, []);
 }
 
-function lookOfLine({ total, compactsAt }: ContextIndex): Piece['look'] {
+function lookOfLine({ total, compactsAt }: ContextIndex): Span['style'] {
   return total >= compactsAt ? 'red' : 'bold';
 }
 
-function drawFacts({ epoch, compactions, canUndo, reported, tokenizer, chunks }: ContextIndex, width: number): Drawn[] {
+function drawFacts({ epoch, compactions, canUndo, reported, tokenizer, chunks }: ContextIndex, width: number): StyledLine[] {
   const messages = chunks.reduce((sum, { slots = [] }) => sum + countSlots(slots), 0);
   return [
     `${formatCount(messages)} messages in epoch ${epoch}`,
@@ -122,7 +124,7 @@ function drawFacts({ epoch, compactions, canUndo, reported, tokenizer, chunks }:
       : [`compacted ${compactions === 1 ? 'once' : `${compactions} times`}${canUndo ? '; the last one can be taken back' : ''}`]),
     ...(reported === null ? [] : [`the last prompt as its provider counted it: ${formatCount(reported)} tokens`]),
     `${reported === null ? '' : 'what came since is '}${tokenizer === undefined ? 'estimated: four characters are a token' : `counted by ${tokenizer}`}`,
-  ].flatMap((fact) => wrapped(fact, width).map((text): Drawn => [{ text, look: 'dim' }]));
+  ].flatMap((fact) => wrapped(fact, width).map((text): StyledLine => [{ text, style: 'dim' }]));
 }
 
 function wrapped(text: string, width: number): string[] {

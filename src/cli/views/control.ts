@@ -1,7 +1,7 @@
 /** How a conversation is stepped, and what waits in its queue, in words. */
 import type { QueuedEvent } from '../../conversation/protocol/contract.js';
 import type { TimeFormat } from '../args/global-options.js';
-import { toTerminalLine, type Drawn } from '../terminal/terminal-text.js';
+import { toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
 import { formatBytes, formatCount, formatTime } from './quantities.js';
 import type { Breakpoints, StepResult } from '../../conversation/protocol/stepping.js';
 
@@ -15,10 +15,10 @@ export interface ControlWords {
   readonly next: string | null;
 }
 
-export function renderControl({ mode, stepLock, running, pausedBy, breakpoints = {}, next }: ControlWords): Drawn[] {
-  const fact = (name: string, text: string, look?: 'yellow' | 'green'): Drawn => [
-    { text: name.padEnd(12), look: 'dim' },
-    { text: toTerminalLine(text, 400), look },
+export function renderControl({ mode, stepLock, running, pausedBy, breakpoints = {}, next }: ControlWords): StyledLine[] {
+  const fact = (name: string, text: string, look?: 'yellow' | 'green'): StyledLine => [
+    { text: name.padEnd(12), style: 'dim' },
+    { text: toTerminalLine(text, 400), style },
   ];
   return [
     fact(
@@ -44,22 +44,22 @@ export function breakpointsInWords({ tools = [], events = [], onError, costUsd }
 }
 
 /** What a step has done, and what would be next. */
-export function renderStep(result: StepResult): Drawn[] {
+export function renderStep(result: StepResult): StyledLine[] {
   const { did, words, dispatchResult, queuedEventCount, next } = result;
   const look = did === 'nothing' ? 'dim' : 'cyan';
   return [
-    [{ text: did.padEnd(12), look }, { text: toTerminalLine(words, 400) }],
+    [{ text: did.padEnd(12), style }, { text: toTerminalLine(words, 400) }],
     ...(dispatchResult === null ? [] : [changesOf(dispatchResult)]),
     ...(next === null || did === 'nothing'
       ? []
-      : [[{ text: 'next'.padEnd(12), look: 'dim' }, { text: toTerminalLine(next, 400) }] as Drawn]),
+      : [[{ text: 'next'.padEnd(12), style: 'dim' }, { text: toTerminalLine(next, 400) }] as StyledLine]),
     ...(queuedEventCount === 0
       ? []
-      : [[{ text: 'queue'.padEnd(12), look: 'dim' }, { text: `${formatCount(queuedEventCount)} waiting` }] as Drawn]),
+      : [[{ text: 'queue'.padEnd(12), style: 'dim' }, { text: `${formatCount(queuedEventCount)} waiting` }] as StyledLine]),
   ];
 }
 
-function changesOf({ addedChunks, removedChunkIds, contextTokens }: NonNullable<StepResult['dispatchResult']>): Drawn {
+function changesOf({ addedChunks, removedChunkIds, contextTokens }: NonNullable<StepResult['dispatchResult']>): StyledLine {
   const { before, after } = contextTokens;
   const some = (ids: readonly string[]): string =>
     ids.length > 4 ? `${ids.slice(0, 3).join(', ')} and ${ids.length - 3} more` : ids.join(', ');
@@ -69,8 +69,8 @@ function changesOf({ addedChunks, removedChunkIds, contextTokens }: NonNullable<
     before === after ? `${formatCount(after)} tokens` : `${formatCount(before)} → ${formatCount(after)} tokens`,
   ];
   return [
-    { text: 'context'.padEnd(12), look: 'dim' },
-    { text: parts.join(' · '), look: 'dim' },
+    { text: 'context'.padEnd(12), style: 'dim' },
+    { text: parts.join(' · '), style: 'dim' },
   ];
 }
 
@@ -87,11 +87,11 @@ export function queuedInWords({ event }: QueuedEvent): string {
   }
 }
 
-export function renderQueue(queue: readonly QueuedEvent[], timeFormat: TimeFormat, now: number): Drawn[] {
-  if (queue.length === 0) return [[{ text: 'the queue is empty', look: 'dim' }]];
-  return queue.map((queued): Drawn => [
-    { text: queued.id.padEnd(12), look: 'cyan' },
+export function renderQueue(queue: readonly QueuedEvent[], timeFormat: TimeFormat, now: number): StyledLine[] {
+  if (queue.length === 0) return [[{ text: 'the queue is empty', style: 'dim' }]];
+  return queue.map((queued): StyledLine => [
+    { text: queued.id.padEnd(12), style: 'cyan' },
     { text: ` ${queuedInWords(queued)}` },
-    { text: `  ${formatTime(queued.queuedAt, timeFormat, now)}`, look: 'dim' },
+    { text: `  ${formatTime(queued.queuedAt, timeFormat, now)}`, style: 'dim' },
   ]);
 }

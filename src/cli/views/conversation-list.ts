@@ -1,7 +1,7 @@
 /** `perdura list` for people. */
 import type { Listed } from '../../client.js';
 import type { TimeFormat } from '../args/global-options.js';
-import { toTerminalLine, type Drawn, type Piece } from '../terminal/terminal-text.js';
+import { toTerminalLine, type StyledLine, type Span } from '../terminal/terminal-text.js';
 import { formatCost, formatCount, formatTime } from './quantities.js';
 import { renderTable, type Column, type Measure } from './table.js';
 
@@ -13,7 +13,7 @@ export interface ListLook {
   readonly measure: Measure;
 }
 
-export function renderList(conversations: readonly Listed[], look: ListLook): Drawn[] {
+export function renderList(conversations: readonly Listed[], look: ListLook): StyledLine[] {
   const ids = look.width === undefined ? undefined : shortIds(conversations.map(({ id }) => id));
   const hasTurns = conversations.some(({ turns }) => turns !== null);
   const columns: Column<Listed>[] = [
@@ -42,7 +42,7 @@ export function shownStatus({ running, state, status }: Listed): string {
   return running ? (status ?? 'running') : state;
 }
 
-function lookOfStatus(conversation: Listed): Piece['look'] {
+function lookOfStatus(conversation: Listed): Span['style'] {
   const status = shownStatus(conversation);
   if (status === 'failed' || status === 'terminated' || status === 'timed-out') return 'red';
   return status === 'waiting' ? 'yellow' : conversation.running ? 'green' : 'dim';

@@ -3,7 +3,7 @@
  * person looks, exactly as many lines as the screen has, none wider than it is.
  */
 import type { DebugChunk, DebugScene } from '../debug/debug-scene.js';
-import { toTerminalLine, plain, type Drawn, type Piece } from '../terminal/terminal-text.js';
+import { toTerminalLine, plain, type StyledLine, type Span } from '../terminal/terminal-text.js';
 import { fit, pad, type Measure } from './table.js';
 import { breakpointsInWords, queuedInWords } from './control.js';
 import { wrap } from './inspection.js';
@@ -36,7 +36,7 @@ export interface DebugView {
 const WIDE = 110;
 const SMALLEST = { width: 20, height: 8 };
 
-export function renderDebug(scene: DebugScene, view: DebugView, look: DebugLook): Drawn[] {
+export function renderDebug(scene: DebugScene, view: DebugView, look: DebugLook): StyledLine[] {
   const { width, height, measure } = look;
   if (width < SMALLEST.width || height < SMALLEST.height) {
     return fill([plain(fit('too small a screen: q leaves', width, measure))], height).map((line) => cut(line, look));
@@ -53,51 +53,54 @@ export function linesOfWhole(text: string, { width, measure }: DebugLook): strin
   return text.split('\n').flatMap((line) => (line === '' ? [''] : wrap(line.replaceAll('\t', '  '), width, measure)));
 }
 
-function titleLine({ id, status }: DebugScene, { where }: DebugView, { width, measure }: DebugLook): Drawn {
+function titleLine({ id, status }: DebugScene, { where }: DebugView, { width, measure }: DebugLook): StyledLine {
   const title = status.title === null ? '' : ` · ${toTerminalLine(status.title, 80)}`;
   const right = ` ${where} `;
   const room = Math.max(0, width - measure(right));
   return [
-    { text: pad(` ${id}${title}`, room, measure), look: 'bold' },
-    { text: right, look: 'yellow' },
+    { text: pad(` ${id}${title}`, room, measure), style: 'bold' },
+    { text: right, style: 'yellow' },
   ];
 }
 
-function noticeLine({ prompt, notice }: DebugView): Drawn {
-  if (prompt) return [{ text: `${prompt.question} `, look: 'bold' }, { text: `${toTerminalLine(prompt.text, 200)}▏` }];
-  return [{ text: toTerminalLine(notice, 400), look: 'yellow' }];
+function noticeLine({ prompt, notice }: DebugView): StyledLine {
+  if (prompt) return [{ text: `${prompt.question} `, style: 'bold' }, { text: `${toTerminalLine(prompt.text, 200)}▏` }];
+  return [{ text: toTerminalLine(notice, 400), style: 'yellow' }];
 }
 
 /** At blanks between keys, so that none is cut off in the middle. */
-function keyLines(keys: string, { width, measure }: DebugLook): Drawn[] {
+function keyLines(keys: string, { width, measure }: DebugLook): StyledLine[] {
   const lines = keys.split('  ').reduce<string[]>((all, key) => {
     const last = all.at(-1);
     if (last === undefined || measure(`${last}  ${key}`) > width) return [...all, key];
     return [...all.slice(0, -1), `${last}  ${key}`];
   }, []);
-  return lines.slice(0, 3).map((text): Drawn => [{ text, look: 'dim' }]);
+  return lines.slice(0, 3).map((text): StyledLine => [{ text, style: 'dim' }]);
 }
 
-function bodyLines(scene: DebugScene, view: DebugView, room: number, look: DebugLook): Drawn[] {
+function bodyLines(scene: DebugScene, view: DebugView, room: number, look: DebugLook): StyledLine[] {
   const state = stateLines(scene, view, look);
   const left = room - state.length;
   if (look.width >= WIDE) {
     const narrow = Math.floor(look.width * 0.42);
     const side = fill([...queueLines(scene, view, Math.max(3, Math.floor(left / 2))), ...callLines(scene, left)], left);
     const chunks = fill(chunkLines(scene, view, left, look.width - narrow - 1), left);
-    return [...state, ...side.map((line, at): Drawn => [...padded(line, narrow, look), { text: '│', look: 'dim' }, ...(chunks[at] ?? [])])];
+    return [
+      ...state,
+      ...side.map((line, at): StyledLine => [...padded(line, narrow, look), { text: '│', style: 'dim' }, ...(chunks[at] ?? [])]),
+    ];
   }
   const queue = queueLines(scene, view, view.focus === 'queue' ? Math.max(4, left - 6) : 4);
   const calls = callLines(scene, view.focus === 'queue' ? 2 : 5);
   return [...state, ...queue, ...calls, ...chunkLines(scene, view, Math.max(0, left - queue.length - calls.length), look.width)];
 }
 
-function stateLines({ status, control, index }: DebugScene, { event }: DebugView, look: DebugLook): Drawn[] {
+function stateLines({ status, control, index }: DebugScene, { event }: DebugView, look: DebugLook): StyledLine[] {
   const { phase, mode, session, turn, turns, epoch, stepLock, pausedBy, waitingFor, usage } = status;
   const thresholds = control?.thresholds;
-  const line = (name: string, text: string, color?: Piece['look']): Drawn => [
-    { text: name.padEnd(9), look: 'dim' },
-    { text: toTerminalLine(text, 400), look: color },
+  const line = (name: string, text: string, color?: Span['style']): StyledLine => [
+    { text: name.padEnd(9), style: 'dim' },
+    { text: toTerminalLine(text, 400), style: color },
   ];
   const paused = pausedBy === null ? '' : ` · stopped by ${pausedBy}`;
   const lock = stepLock === null ? '' : ` · step ${stepLock} runs${control?.running ? `: ${control.running}` : ''}`;
@@ -127,40 +130,40 @@ function tokenLine(
   total: number,
   { soft, hard, truncation }: { soft: number; hard: number; truncation: number },
   { width }: DebugLook,
-): Drawn {
+): StyledLine {
   const color = total > truncation ? 'red' : total > hard ? 'yellow' : undefined;
   const numbers = `${formatCount(total)} · soft ${formatCount(soft)} · hard ${formatCount(hard)} · truncation ${formatCount(truncation)}`;
   return [
-    { text: 'tokens'.padEnd(9), look: 'dim' },
-    { text: bar(total / truncation, width >= 100 ? 24 : 10), look: color },
-    { text: ` ${numbers}`, look: color },
+    { text: 'tokens'.padEnd(9), style: 'dim' },
+    { text: bar(total / truncation, width >= 100 ? 24 : 10), style: color },
+    { text: ` ${numbers}`, style: color },
   ];
 }
 
-function queueLines({ queue, status, approvals }: DebugScene, { focus, selectedQueued }: DebugView, most: number): Drawn[] {
-  const heading: Drawn = [{ text: `── queue ${formatCount(status.queued)} `, look: focus === 'queue' ? 'bold' : 'dim' }];
+function queueLines({ queue, status, approvals }: DebugScene, { focus, selectedQueued }: DebugView, most: number): StyledLine[] {
+  const heading: StyledLine = [{ text: `── queue ${formatCount(status.queued)} `, style: focus === 'queue' ? 'bold' : 'dim' }];
   const asks = approvals
     .slice(0, 2)
-    .map((approval): Drawn => [
-      { text: approval.kind === 'question' ? '? answer ' : '? leave for ', look: 'yellow' },
+    .map((approval): StyledLine => [
+      { text: approval.kind === 'question' ? '? answer ' : '? leave for ', style: 'yellow' },
       { text: toTerminalLine(`${approval.tool} ${approval.target} (${approval.callId})`, 200) },
     ]);
   const room = Math.max(1, most - 1 - asks.length);
   const from = focus === 'queue' ? windowFrom(selectedQueued, queue.length, room) : 0;
-  const shown = queue.slice(from, from + room).map((queued, at): Drawn => {
+  const shown = queue.slice(from, from + room).map((queued, at): StyledLine => {
     const isSelected = focus === 'queue' && from + at === selectedQueued;
     return [
-      { text: `${isSelected ? '▸' : ' '} ${queued.id} `, look: 'cyan' },
-      { text: queuedInWords(queued), look: isSelected ? 'bold' : undefined },
+      { text: `${isSelected ? '▸' : ' '} ${queued.id} `, style: 'cyan' },
+      { text: queuedInWords(queued), style: isSelected ? 'bold' : undefined },
     ];
   });
   const more = queue.length - from - shown.length;
   const last = shown.at(-1);
-  if (more > 0 && last) shown[shown.length - 1] = [...last, { text: `  … ${more} more`, look: 'dim' }];
-  return [heading, ...(shown.length === 0 ? [[{ text: '  empty', look: 'dim' }] as Drawn] : shown), ...asks];
+  if (more > 0 && last) shown[shown.length - 1] = [...last, { text: `  … ${more} more`, style: 'dim' }];
+  return [heading, ...(shown.length === 0 ? [[{ text: '  empty', style: 'dim' }] as StyledLine] : shown), ...asks];
 }
 
-const CALL_LOOKS: Readonly<Record<string, Piece['look']>> = {
+const CALL_LOOKS: Readonly<Record<string, Span['style']>> = {
   running: 'cyan',
   riding: 'cyan',
   waiting: 'yellow',
@@ -168,12 +171,12 @@ const CALL_LOOKS: Readonly<Record<string, Piece['look']>> = {
   done: 'green',
 };
 
-function callLines({ control }: DebugScene, most: number): Drawn[] {
+function callLines({ control }: DebugScene, most: number): StyledLine[] {
   const turn = control?.turn;
   if (!turn) return [];
-  const heading: Drawn = [{ text: `── ${turn.id} `, look: 'dim' }];
-  const line = (status: string, text: string): Drawn => [
-    { text: `  ${status.padEnd(9)}`, look: CALL_LOOKS[status] },
+  const heading: StyledLine = [{ text: `── ${turn.id} `, style: 'dim' }];
+  const line = (status: string, text: string): StyledLine => [
+    { text: `  ${status.padEnd(9)}`, style: CALL_LOOKS[status] },
     { text: toTerminalLine(text, 200) },
   ];
   const model = turn.modelCall;
@@ -190,21 +193,21 @@ function callLines({ control }: DebugScene, most: number): Drawn[] {
     heading,
     ...calls
       .slice(0, room)
-      .map((line, at): Drawn =>
-        at === room - 1 && calls.length > room ? [...line, { text: `  … ${calls.length - room} more`, look: 'dim' }] : line,
+      .map((line, at): StyledLine =>
+        at === room - 1 && calls.length > room ? [...line, { text: `  … ${calls.length - room} more`, style: 'dim' }] : line,
       ),
   ];
 }
 
-function chunkLines({ chunks, index, control }: DebugScene, { focus, selected }: DebugView, room: number, width: number): Drawn[] {
+function chunkLines({ chunks, index, control }: DebugScene, { focus, selected }: DebugView, room: number, width: number): StyledLine[] {
   if (room <= 1) return [];
   const out = control && control.leftOut > 0 ? ` · ${control.leftOut} left out` : '';
-  const heading: Drawn = [
+  const heading: StyledLine = [
     {
       text: `── context ${chunks.length} chunks · ${formatCount(index.total)} tokens, ${index.tokenizer ?? 'estimated'}${out} `,
-      look: focus === 'chunks' ? 'bold' : 'dim',
+      style: focus === 'chunks' ? 'bold' : 'dim',
     },
-    { text: '✂ = dropped next', look: 'dim' },
+    { text: '✂ = dropped next', style: 'dim' },
   ];
   const from = windowFrom(selected, chunks.length, room - 1);
   const wide = width >= 60;
@@ -214,23 +217,23 @@ function chunkLines({ chunks, index, control }: DebugScene, { focus, selected }:
   ];
 }
 
-function chunkLine({ id, kind, tokens, turn, role, words, drops }: DebugChunk, isSelected: boolean, wide: boolean): Drawn {
+function chunkLine({ id, kind, tokens, turn, role, words, drops }: DebugChunk, isSelected: boolean, wide: boolean): StyledLine {
   const name = kind === 'WORKING_FLOW' ? id : kind;
   return [
-    { text: isSelected ? '▸' : ' ', look: 'bold' },
-    { text: drops ? '✂ ' : '  ', look: 'red' },
-    { text: name.padEnd(11), look: 'cyan' },
-    { text: formatCount(tokens).padStart(8), look: drops ? 'red' : undefined },
+    { text: isSelected ? '▸' : ' ', style: 'bold' },
+    { text: drops ? '✂ ' : '  ', style: 'red' },
+    { text: name.padEnd(11), style: 'cyan' },
+    { text: formatCount(tokens).padStart(8), style: drops ? 'red' : undefined },
     ...(wide ? [{ text: ` ${turn.padEnd(10)}${role.padEnd(10)}`, look: 'dim' } as const] : [{ text: ' ' }]),
-    { text: toTerminalLine(words, 400), look: isSelected ? 'bold' : undefined },
+    { text: toTerminalLine(words, 400), style: isSelected ? 'bold' : undefined },
   ];
 }
 
-function wholeLines({ title, text, from }: NonNullable<DebugView['whole']>, room: number, look: DebugLook): Drawn[] {
+function wholeLines({ title, text, from }: NonNullable<DebugView['whole']>, room: number, look: DebugLook): StyledLine[] {
   const lines = linesOfWhole(text, look);
   const shown = lines.slice(from, from + room - 1);
   const where = lines.length > room - 1 ? ` · lines ${from + 1}–${from + shown.length} of ${lines.length}` : '';
-  return [[{ text: `── ${title}${where} `, look: 'bold' }], ...shown.map(plain)];
+  return [[{ text: `── ${title}${where} `, style: 'bold' }], ...shown.map(plain)];
 }
 
 /** So that the selected one is in sight. */
@@ -238,22 +241,22 @@ function windowFrom(selected: number, count: number, room: number): number {
   return Math.max(0, Math.min(selected - Math.floor(room / 2), count - room));
 }
 
-function fill(lines: readonly Drawn[], height: number): Drawn[] {
-  return [...lines.slice(0, height), ...Array.from({ length: Math.max(0, height - lines.length) }, (): Drawn => [])];
+function fill(lines: readonly StyledLine[], height: number): StyledLine[] {
+  return [...lines.slice(0, height), ...Array.from({ length: Math.max(0, height - lines.length) }, (): StyledLine => [])];
 }
 
-function cut(line: Drawn, { width, measure }: Pick<DebugLook, 'width' | 'measure'>): Drawn {
+function cut(line: StyledLine, { width, measure }: Pick<DebugLook, 'width' | 'measure'>): StyledLine {
   let left = width;
-  return line.flatMap(({ text, look }): Piece[] => {
+  return line.flatMap(({ text, style }): Span[] => {
     if (left <= 0) return [];
     const fitted = fit(text, left, measure);
     left -= measure(fitted);
     if (fitted !== text) left = 0;
-    return [{ text: fitted, look }];
+    return [{ text: fitted, style }];
   });
 }
 
-function padded(line: Drawn, width: number, look: DebugLook): Drawn {
+function padded(line: StyledLine, width: number, look: DebugLook): StyledLine {
   const short = cut(line, { width, measure: look.measure });
   const used = short.reduce((sum, { text }) => sum + look.measure(text), 0);
   return [...short, { text: ' '.repeat(Math.max(0, width - used)) }];

@@ -4,7 +4,7 @@ import type { QueuedEvent, Status } from '../../conversation/protocol/contract.j
 import type { Entry } from '../../records/message.js';
 import { shownText } from '../../records/message.js';
 import type { TimeFormat } from '../args/global-options.js';
-import { toTerminalLine, type Drawn, type Piece } from '../terminal/terminal-text.js';
+import { toTerminalLine, type StyledLine, type Span } from '../terminal/terminal-text.js';
 import { shownArguments, shownName } from './approvals.js';
 import { fit, pad, type Measure } from './table.js';
 import { bar, formatBytes, formatCount, formatDuration, formatTime, formatUsage, budgetInWords } from './quantities.js';
@@ -65,16 +65,18 @@ const LABEL = 10;
 export function renderInspection(
   { description, status, queue, approvals, children, turns, link }: Inspection,
   look: InspectionLook,
-): Drawn[] {
+): StyledLine[] {
   const { timeFormat, now } = look;
   const agent = status?.agent ?? description.agent;
   const title = status?.title ?? description.title;
   const started = formatTime(description.startedAt.getTime(), timeFormat, now);
   const closed = description.closedAt === null ? '' : `, ended ${formatTime(description.closedAt.getTime(), timeFormat, now)}`;
-  const fact = (name: string, text: string, color?: Piece['look']): Drawn[] => drawFact(name, text, color, look);
+  const fact = (name: string, text: string, color?: Span['style']): StyledLine[] => drawFact(name, text, color, look);
   return [
-    [{ text: description.id, look: 'cyan' }],
-    ...(title === null ? [] : [[{ text: fit(toTerminalLine(title, 200), look.width ?? Infinity, look.measure), look: 'bold' }] as Drawn]),
+    [{ text: description.id, style: 'cyan' }],
+    ...(title === null
+      ? []
+      : [[{ text: fit(toTerminalLine(title, 200), look.width ?? Infinity, look.measure), style: 'bold' }] as StyledLine]),
     [],
     ...fact('status', statusLine(description, status), lookOfState(description, status)),
     ...(status?.waitingFor === undefined ? [] : fact('waiting', toTerminalLine(status.waitingFor, 400), 'yellow')),
@@ -97,7 +99,7 @@ export function renderInspection(
     ...(children.length === 0 ? [] : [[], ...drawChildren(children, look)]),
     ...(turns.length === 0 ? [] : [[], ...drawTurns(turns, look)]),
     ...(description.pendingActivities.length === 0 ? [] : [[], ...drawPending(description.pendingActivities, look)]),
-    ...(link === null ? [] : [[], [{ text: link, look: 'dim' }] as Drawn]),
+    ...(link === null ? [] : [[], [{ text: link, style: 'dim' }] as StyledLine]),
   ];
 }
 
@@ -107,26 +109,26 @@ function statusLine({ state }: Description, status: Status | null): string {
   return `${phase} · turn ${status.turn} · session ${status.session}`;
 }
 
-function lookOfState({ state }: Description, status: Status | null): Piece['look'] {
+function lookOfState({ state }: Description, status: Status | null): Span['style'] {
   if (state === 'failed' || state === 'terminated' || state === 'timed-out') return 'red';
   if (status?.phase === 'waiting-to-retry' || status?.phase === 'waiting-for-person') return 'yellow';
   return state === 'running' ? 'green' : undefined;
 }
 
-function drawFact(name: string, text: string, color: Piece['look'], { width = Infinity, measure }: InspectionLook): Drawn[] {
+function drawFact(name: string, text: string, color: Span['style'], { width = Infinity, measure }: InspectionLook): StyledLine[] {
   if (width < NARROW) {
     return [
-      [{ text: name, look: 'dim' }],
-      ...wrap(text, width - 2, measure).map((part): Drawn => [{ text: '  ' }, { text: part, look: color }]),
+      [{ text: name, style: 'dim' }],
+      ...wrap(text, width - 2, measure).map((part): StyledLine => [{ text: '  ' }, { text: part, style: color }]),
     ];
   }
-  return wrap(text, width - LABEL, measure).map((part, at): Drawn => [
-    { text: (at === 0 ? name : '').padEnd(LABEL), look: 'dim' },
-    { text: part, look: color },
+  return wrap(text, width - LABEL, measure).map((part, at): StyledLine => [
+    { text: (at === 0 ? name : '').padEnd(LABEL), style: 'dim' },
+    { text: part, style: color },
   ]);
 }
 
-function contextFacts({ context }: Status, look: InspectionLook): Drawn[] {
+function contextFacts({ context }: Status, look: InspectionLook): StyledLine[] {
   const { tokens, budget } = context;
   if (budget === 0) return drawFact('context', `${formatCount(tokens)} tokens`, undefined, look);
   const share = tokens / budget;
@@ -137,7 +139,7 @@ function contextFacts({ context }: Status, look: InspectionLook): Drawn[] {
 }
 
 /** Only where it does not go on by itself. A worker of an earlier version does not tell. */
-function steppingFacts({ mode, stepLock, pausedBy, nextStep }: Status, look: InspectionLook): Drawn[] {
+function steppingFacts({ mode, stepLock, pausedBy, nextStep }: Status, look: InspectionLook): StyledLine[] {
   if (mode !== 'stepping') return [];
   return [
     ...drawFact('mode', `stepping${stepLock === null ? '' : ` · step ${stepLock} is running`}`, 'yellow', look),
@@ -147,7 +149,7 @@ function steppingFacts({ mode, stepLock, pausedBy, nextStep }: Status, look: Ins
 }
 
 /** What long-term memory does not have yet. A worker of an earlier version does not tell. */
-function windowFacts({ window }: Status, look: InspectionLook): Drawn[] {
+function windowFacts({ window }: Status, look: InspectionLook): StyledLine[] {
   if ((window as Status['window'] | undefined) === undefined) return [];
   const { since, messages, limit, consolidating, owed } = window;
   const text = [
@@ -158,7 +160,7 @@ function windowFacts({ window }: Status, look: InspectionLook): Drawn[] {
   return drawFact('window', text, owed > 0 ? 'yellow' : undefined, look);
 }
 
-function queueFacts(status: Status | null, queue: readonly QueuedEvent[], look: InspectionLook): Drawn[] {
+function queueFacts(status: Status | null, queue: readonly QueuedEvent[], look: InspectionLook): StyledLine[] {
   if (queue.length === 0) return status === null ? [] : drawFact('queue', 'empty', undefined, look);
   const lines = queue.slice(0, 5).map(({ event, queuedAt }) => {
     const since = formatTime(queuedAt, look.timeFormat, look.now);
@@ -177,16 +179,16 @@ function queueFacts(status: Status | null, queue: readonly QueuedEvent[], look: 
   return lines.flatMap((line, at) => drawFact(at === 0 ? 'queue' : '', line, undefined, look));
 }
 
-function rejectedFacts({ rejectedInputs: { count, last } }: Status, look: InspectionLook): Drawn[] {
+function rejectedFacts({ rejectedInputs: { count, last } }: Status, look: InspectionLook): StyledLine[] {
   const latest = last[last.length - 1];
   const why = latest === undefined ? '' : `, last: ${toTerminalLine(`${latest.name}: ${latest.reason}`, 200)}`;
   return drawFact('refused', `${count} ${count === 1 ? 'input' : 'inputs'}${why}`, 'yellow', look);
 }
 
-function drawApprovals(approvals: readonly Pending[], look: InspectionLook): Drawn[] {
+function drawApprovals(approvals: readonly Pending[], look: InspectionLook): StyledLine[] {
   return [
-    [{ text: 'waits for a person', look: 'dim' }],
-    ...approvals.map((one): Drawn => {
+    [{ text: 'waits for a person', style: 'dim' }],
+    ...approvals.map((one): StyledLine => {
       const { conversation, via, callId, kind, tool } = one;
       const whose = conversation === via ? '' : `${conversation} `;
       const given = one.arguments === undefined ? '' : ` ${shownArguments(one.arguments)}`;
@@ -194,7 +196,7 @@ function drawApprovals(approvals: readonly Pending[], look: InspectionLook): Dra
       const room = Math.max(8, (look.width ?? Infinity) - look.measure(head));
       return [
         { text: head },
-        { text: fit(`${kind === 'question' ? 'asks' : shownName(tool)}${given}`, room, look.measure), look: 'yellow' },
+        { text: fit(`${kind === 'question' ? 'asks' : shownName(tool)}${given}`, room, look.measure), style: 'yellow' },
       ];
     }),
   ];
@@ -202,21 +204,22 @@ function drawApprovals(approvals: readonly Pending[], look: InspectionLook): Dra
 
 const MOST_CHILDREN = 10;
 
-function drawChildren(children: readonly Listed[], look: InspectionLook): Drawn[] {
-  const more = children.length > MOST_CHILDREN ? [[{ text: `  … ${children.length - MOST_CHILDREN} more`, look: 'dim' }] as Drawn] : [];
+function drawChildren(children: readonly Listed[], look: InspectionLook): StyledLine[] {
+  const more =
+    children.length > MOST_CHILDREN ? [[{ text: `  … ${children.length - MOST_CHILDREN} more`, style: 'dim' }] as StyledLine] : [];
   return [
-    [{ text: 'sub-agents', look: 'dim' }],
-    ...children.slice(0, MOST_CHILDREN).map(({ id, running, state, status, agent, title }): Drawn => {
+    [{ text: 'sub-agents', style: 'dim' }],
+    ...children.slice(0, MOST_CHILDREN).map(({ id, running, state, status, agent, title }): StyledLine => {
       const head = `  ${id}  `;
       const rest = [running ? (status ?? 'running') : state, agent, title].filter(Boolean).join(' · ');
       const room = Math.max(8, (look.width ?? Infinity) - look.measure(head));
-      return [{ text: head, look: 'cyan' }, { text: fit(toTerminalLine(rest, 300), room, look.measure) }];
+      return [{ text: head, style: 'cyan' }, { text: fit(toTerminalLine(rest, 300), room, look.measure) }];
     }),
     ...more,
   ];
 }
 
-function appEventFacts({ chunks, unreduced, parked, parkedCount }: NonNullable<Status['appEvents']>, look: InspectionLook): Drawn[] {
+function appEventFacts({ chunks, unreduced, parked, parkedCount }: NonNullable<Status['appEvents']>, look: InspectionLook): StyledLine[] {
   const last = parked[parked.length - 1];
   return [
     ...drawFact('own events', `${chunks} ${chunks === 1 ? 'chunk' : 'chunks'} in the context`, undefined, look),
@@ -230,13 +233,13 @@ function appEventFacts({ chunks, unreduced, parked, parkedCount }: NonNullable<S
 }
 
 /** Bars on one scale, the longest turn across all of it. */
-function drawTurns(turns: readonly InspectedTurn[], look: InspectionLook): Drawn[] {
+function drawTurns(turns: readonly InspectedTurn[], look: InspectionLook): StyledLine[] {
   const width = look.width ?? 100;
   const longest = Math.max(1, ...turns.map(({ durationMs }) => durationMs));
   const cells = width < 60 ? 0 : 16;
   return [
-    [{ text: 'last turns', look: 'dim' }],
-    ...turns.map(({ turn, durationMs, toolCalls, question, startedAt }): Drawn => {
+    [{ text: 'last turns', style: 'dim' }],
+    ...turns.map(({ turn, durationMs, toolCalls, question, startedAt }): StyledLine => {
       const tools = toolCalls === 0 ? '' : ` · ${toolCalls} tool${toolCalls === 1 ? '' : 's'}`;
       const when = width < 60 ? '' : ` · ${formatTime(startedAt.getTime(), look.timeFormat, look.now)}`;
       const facts = `${formatDuration(durationMs).padStart(6)}${tools}${when}`;
@@ -244,16 +247,16 @@ function drawTurns(turns: readonly InspectedTurn[], look: InspectionLook): Drawn
       const head = `  ${turn}${drawn} ${facts}`;
       if (width < 30) return [{ text: fit(head, width, look.measure) }];
       const room = width - look.measure(head) - 2;
-      return [{ text: head }, { text: room < 6 ? '' : `  ${fit(question, room, look.measure)}`, look: 'dim' }];
+      return [{ text: head }, { text: room < 6 ? '' : `  ${fit(question, room, look.measure)}`, style: 'dim' }];
     }),
   ];
 }
 
-function drawPending(pending: readonly PendingActivity[], look: InspectionLook): Drawn[] {
+function drawPending(pending: readonly PendingActivity[], look: InspectionLook): StyledLine[] {
   const width = look.width ?? Infinity;
   return [
-    [{ text: 'under way', look: 'dim' }],
-    ...pending.flatMap(({ type, state, attempt, startedAt, nextAttemptAt, lastFailure, worker }): Drawn[] => {
+    [{ text: 'under way', style: 'dim' }],
+    ...pending.flatMap(({ type, state, attempt, startedAt, nextAttemptAt, lastFailure, worker }): StyledLine[] => {
       const since = startedAt === null ? '' : `, since ${formatDuration(look.now - startedAt.getTime())}`;
       const next =
         nextAttemptAt === null || state !== 'scheduled' ? '' : `, again ${formatTime(nextAttemptAt.getTime(), look.timeFormat, look.now)}`;
@@ -262,7 +265,7 @@ function drawPending(pending: readonly PendingActivity[], look: InspectionLook):
       const failure = lastFailure === null ? [] : wrap(`last failure: ${toTerminalLine(lastFailure, 400)}`, width - 4, look.measure);
       return [
         [{ text: fit(head, width, look.measure) }],
-        ...failure.map((part): Drawn => [{ text: '    ' }, { text: part, look: 'yellow' }]),
+        ...failure.map((part): StyledLine => [{ text: '    ' }, { text: part, style: 'yellow' }]),
       ];
     }),
   ];

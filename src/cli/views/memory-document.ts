@@ -2,7 +2,7 @@
 import type { BlamedLine } from '../../memory/documents/blame.js';
 import type { LineSource, MemoryChange, Proposal, HistoryEntry } from '../../records/memory/documents.js';
 import type { DiffLine } from '../../records/memory/memory-diff.js';
-import { toTerminalLine, toTerminalText, type Drawn, type Piece, textOfDrawn } from '../terminal/terminal-text.js';
+import { toTerminalLine, toTerminalText, type StyledLine, type Span, textOfDrawn } from '../terminal/terminal-text.js';
 import { wrap } from './inspection.js';
 import { drawText, spanOf, type MemoryLook } from './memory.js';
 import { formatCount, formatTime } from './quantities.js';
@@ -26,7 +26,7 @@ export function shortVersion(version: string): string {
 }
 
 /** Lines that came together stand below their source. */
-export function renderBlame(lines: readonly BlamedLine[], look: MemoryLook): Drawn[] {
+export function renderBlame(lines: readonly BlamedLine[], look: MemoryLook): StyledLine[] {
   const digits = String(lines.at(-1)?.number ?? 0).length;
   let before: string | undefined;
   return lines.flatMap(({ line, number, source, change }) => {
@@ -38,18 +38,18 @@ export function renderBlame(lines: readonly BlamedLine[], look: MemoryLook): Dra
 }
 
 /** Red goes, green comes. What stays is shown around them only. */
-export function renderDiff(lines: readonly DiffLine[], look: MemoryLook): Drawn[] {
+export function renderDiff(lines: readonly DiffLine[], look: MemoryLook): StyledLine[] {
   const near = lines.map((_, at) => lines.slice(Math.max(0, at - AROUND), at + AROUND + 1).some(({ kind }) => kind !== 'kept'));
   return lines.flatMap(({ kind, line }, at) => {
     if (near[at] === true) return drawLine(`${MARKS[kind]} `, line, look, LOOKS[kind]);
-    return at > 0 && near[at - 1] !== true ? [] : [[{ text: '…', look: 'dim' }] as Drawn];
+    return at > 0 && near[at - 1] !== true ? [] : [[{ text: '…', style: 'dim' }] as StyledLine];
   });
 }
 
 const MARKS = { added: '+', removed: '-', kept: ' ' } as const;
 const LOOKS = { added: 'green', removed: 'red', kept: undefined } as const;
 
-export function renderLog(changes: readonly CountedChange[], look: MemoryLook): Drawn[] {
+export function renderLog(changes: readonly CountedChange[], look: MemoryLook): StyledLine[] {
   const columns: readonly Column<CountedChange>[] = [
     { title: 'VERSION', cell: ({ version }) => shortVersion(version), look: () => 'cyan', rank: 0 },
     { title: 'WHEN', cell: ({ ts }) => timeOf(ts, look), rank: 2 },
@@ -60,7 +60,7 @@ export function renderLog(changes: readonly CountedChange[], look: MemoryLook): 
   return renderTable(changes, columns, look);
 }
 
-export function renderProposals(proposals: readonly Proposal[], look: MemoryLook): Drawn[] {
+export function renderProposals(proposals: readonly Proposal[], look: MemoryLook): StyledLine[] {
   return proposals.flatMap(({ id, ts, line, source }) => [
     ...drawText([id, originOf(source), timeOf(ts, look)].join(' · '), 0, look, 'dim'),
     ...drawText(line, 4, look),
@@ -74,13 +74,13 @@ export function originOf({ trust, conversation, turn_ids }: LineSource): string 
 }
 
 /** A line of a document, with its own indentation, after what stands before it; it goes on below itself. */
-export function drawLine(head: string, line: string, { width = Infinity, measure }: MemoryLook, look?: Piece['look']): Drawn[] {
+export function drawLine(head: string, line: string, { width = Infinity, measure }: MemoryLook, look?: Span['style']): StyledLine[] {
   const text = toTerminalText(line).replaceAll('\n', ' ').replaceAll('\t', '  ').trimEnd();
   const own = Math.min(text.length - text.trimStart().length, 12);
   const before = measure(head) + own;
-  return wrap(text.trimStart(), Math.max(width - before, 4), measure).map((part, at): Drawn => [
-    { text: at === 0 ? head : ' '.repeat(measure(head)), look: look ?? 'dim' },
-    { text: `${' '.repeat(own)}${part}`, look },
+  return wrap(text.trimStart(), Math.max(width - before, 4), measure).map((part, at): StyledLine => [
+    { text: at === 0 ? head : ' '.repeat(measure(head)), style: look ?? 'dim' },
+    { text: `${' '.repeat(own)}${part}`, style },
   ]);
 }
 
@@ -89,7 +89,7 @@ function timeOf(ts: number, { timeFormat, now }: MemoryLook): string {
 }
 
 /** What only a tool said is for a person to look at. */
-function lookOfTrust({ trust }: LineSource): Piece['look'] {
+function lookOfTrust({ trust }: LineSource): Span['style'] {
   if (trust.startsWith('tool:')) return 'yellow';
   return trust === 'model' ? 'dim' : 'cyan';
 }
@@ -101,12 +101,12 @@ function conversationsIn(sources: readonly LineSource[]): string {
 }
 
 /** HISTORY for people: each entry below its time. */
-export function renderHistory(entries: readonly HistoryEntry[], look: MemoryLook): Drawn[] {
+export function renderHistory(entries: readonly HistoryEntry[], look: MemoryLook): StyledLine[] {
   return entries.flatMap((entry, at) => [...(at === 0 ? [] : [[]]), ...renderHeader(entry, look), ...renderText(entry.text, look)]);
 }
 
 /** `words` as `wordsOf` the query gives them. */
-export function renderMatches(matches: readonly HistoryMatch[], words: readonly string[], look: MemoryLook): Drawn[] {
+export function renderMatches(matches: readonly HistoryMatch[], words: readonly string[], look: MemoryLook): StyledLine[] {
   return matches.flatMap((match, at) => [
     ...(at === 0 ? [] : [[]]),
     ...renderHeader(match, look),
@@ -114,22 +114,22 @@ export function renderMatches(matches: readonly HistoryMatch[], words: readonly 
   ]);
 }
 
-function renderHeader({ ts, kind, id }: Pick<HistoryEntry, 'ts' | 'kind' | 'id'>, look: MemoryLook): Drawn[] {
+function renderHeader({ ts, kind, id }: Pick<HistoryEntry, 'ts' | 'kind' | 'id'>, look: MemoryLook): StyledLine[] {
   const { timeFormat, now } = look;
   const ago = timeFormat === 'relative' ? [formatTime(Math.round(ts * 1000), timeFormat, now)] : [];
   const by = id === '' ? ['written by hand'] : kind === 'raw-fallback' ? ['not summarized'] : [];
   return drawText([isoTime(ts), ...ago, ...by].join(' · '), 0, look, kind === 'raw-fallback' ? 'yellow' : 'cyan');
 }
 
-function renderText(text: string, look: MemoryLook): Drawn[] {
+function renderText(text: string, look: MemoryLook): StyledLine[] {
   return text.split(/\r?\n/).flatMap((line) => drawLine('  ', line, look));
 }
 
 /** What was looked for stands out, as far as lower case leaves each character in its place. */
-function marked(text: string, words: readonly string[]): Drawn {
+function marked(text: string, words: readonly string[]): StyledLine {
   const lower = text.toLowerCase();
   if (lower.length !== text.length) return [{ text }];
-  const pieces: Piece[] = [];
+  const pieces: Span[] = [];
   for (let at = 0; at < text.length;) {
     const next = words.flatMap((word) => {
       const found = lower.indexOf(word, at);
@@ -141,7 +141,7 @@ function marked(text: string, words: readonly string[]): Drawn {
       break;
     }
     if (first.found > at) pieces.push({ text: text.slice(at, first.found) });
-    pieces.push({ text: text.slice(first.found, first.found + first.length), look: 'bold' });
+    pieces.push({ text: text.slice(first.found, first.found + first.length), style: 'bold' });
     at = first.found + first.length;
   }
   return pieces;

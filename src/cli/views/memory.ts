@@ -1,7 +1,7 @@
 /** What a conversation remembers, for people: each item under the line that says where it is from. */
 import type { EpisodeRecord, FactRecord, FactSource } from '../../stores/store.js';
 import type { TimeFormat } from '../args/global-options.js';
-import { toTerminalLine, type Drawn, type Piece } from '../terminal/terminal-text.js';
+import { toTerminalLine, type StyledLine, type Span } from '../terminal/terminal-text.js';
 import type { Measure } from './table.js';
 import { wrap } from './inspection.js';
 import { formatCount, formatTime } from './quantities.js';
@@ -16,7 +16,7 @@ export interface MemoryLook {
 /** More of one item than anybody reads in a list; `-o json` has it whole. */
 const LONGEST = 2000;
 
-export function renderEpisodes(episodes: readonly (EpisodeRecord & { readonly imported?: true })[], look: MemoryLook): Drawn[] {
+export function renderEpisodes(episodes: readonly (EpisodeRecord & { readonly imported?: true })[], look: MemoryLook): StyledLine[] {
   return [
     heading('episodic', episodes.length, 'summaries of older turns'),
     ...episodes.flatMap(({ id, ts, turn_ids, summary, tags, salience, session, imported }) => [
@@ -31,7 +31,7 @@ export function renderEpisodes(episodes: readonly (EpisodeRecord & { readonly im
   ];
 }
 
-export function renderFacts(facts: readonly FactRecord[], scope: string, look: MemoryLook): Drawn[] {
+export function renderFacts(facts: readonly FactRecord[], scope: string, look: MemoryLook): StyledLine[] {
   return [
     heading('semantic', facts.length, `facts of scope ${scope}`),
     ...facts.flatMap(({ id, ts, fact, tags, confidence, salience, source }) => [
@@ -53,10 +53,10 @@ export function spanOf(turnIds: readonly string[]): string {
   return spans.map(([first, last]) => (first === last ? first : `${first}–${last}`)).join(', ') || 'no turns';
 }
 
-function heading(name: string, count: number, what: string): Drawn {
+function heading(name: string, count: number, what: string): StyledLine {
   return [
-    { text: name, look: 'cyan' },
-    { text: `  ${formatCount(count)} ${what}`, look: 'dim' },
+    { text: name, style: 'cyan' },
+    { text: `  ${formatCount(count)} ${what}`, style: 'dim' },
   ];
 }
 
@@ -77,9 +77,9 @@ function originOf(source: FactSource | null): string {
   return source === null ? 'written by hand' : `learnt in ${source.conversation}, ${spanOf(source.turn_ids)}`;
 }
 
-export function drawText(text: string, indent: number, { width = Infinity, measure }: MemoryLook, look?: Piece['look']): Drawn[] {
-  return wrap(toTerminalLine(text, LONGEST), width - indent, measure).map((part): Drawn => [
+export function drawText(text: string, indent: number, { width = Infinity, measure }: MemoryLook, look?: Span['style']): StyledLine[] {
+  return wrap(toTerminalLine(text, LONGEST), width - indent, measure).map((part): StyledLine => [
     { text: ' '.repeat(indent) },
-    { text: part, look },
+    { text: part, style },
   ]);
 }

@@ -5,12 +5,12 @@
  * 2. Where even their least widths do not fit, columns are left out, the least important first.
  * 3. Where not even two are left, each row becomes a few lines, first cell whole and the others below it.
  */
-import type { Drawn, Piece } from '../terminal/terminal-text.js';
+import type { StyledLine, Span } from '../terminal/terminal-text.js';
 
 export interface Column<Row> {
   readonly title: string;
   readonly cell: (row: Row) => string;
-  readonly look?: (row: Row) => Piece['look'];
+  readonly look?: (row: Row) => Span['style'];
   readonly align?: 'left' | 'right';
   /** Least cells, for a column that may be cut; absent: never cut. */
   readonly least?: number;
@@ -25,11 +25,11 @@ export function renderTable<Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],
   { width, measure }: { readonly width?: number; readonly measure: Measure },
-): Drawn[] {
+): StyledLine[] {
   const shown = width === undefined ? columns : chooseColumns(rows, columns, width, measure);
   if (shown.length < 2 && columns.length > 1) return rows.flatMap((row) => stacked(row, columns, width ?? Infinity, measure));
   const widths = chooseWidths(rows, shown, width ?? Infinity, measure);
-  const line = (pieceOf: (column: Column<Row>, cells: number, isLast: boolean) => Piece): Drawn =>
+  const line = (pieceOf: (column: Column<Row>, cells: number, isLast: boolean) => Span): StyledLine =>
     shown.flatMap((column, at) => {
       const isLast = at === shown.length - 1;
       const piece = pieceOf(column, widths[at] ?? 0, isLast);
@@ -38,9 +38,9 @@ export function renderTable<Row>(
   const cellOf = (column: Column<Row>, text: string, cells: number, isLast: boolean): string =>
     isLast && column.align !== 'right' ? fit(text, cells, measure) : pad(text, cells, measure, column.align);
   return [
-    line((column, cells, isLast) => ({ text: cellOf(column, column.title, cells, isLast), look: 'dim' })),
+    line((column, cells, isLast) => ({ text: cellOf(column, column.title, cells, isLast), style: 'dim' })),
     ...rows.map((row) =>
-      line((column, cells, isLast) => ({ text: cellOf(column, column.cell(row), cells, isLast), look: column.look?.(row) })),
+      line((column, cells, isLast) => ({ text: cellOf(column, column.cell(row), cells, isLast), style: column.look?.(row) })),
     ),
   ];
 }
@@ -77,17 +77,17 @@ function chooseWidths<Row>(rows: readonly Row[], columns: readonly Column<Row>[]
   return widths;
 }
 
-function stacked<Row>(row: Row, columns: readonly Column<Row>[], width: number, measure: Measure): Drawn[] {
+function stacked<Row>(row: Row, columns: readonly Column<Row>[], width: number, measure: Measure): StyledLine[] {
   const [first, ...others] = columns;
   if (first === undefined) return [];
   const below = others.filter((column) => column.cell(row) !== '');
   return [
-    [{ text: first.cell(row), look: first.look?.(row) }],
-    ...below.map((column): Drawn => {
+    [{ text: first.cell(row), style: first.look?.(row) }],
+    ...below.map((column): StyledLine => {
       const name = `  ${column.title.toLowerCase()} `;
       return [
-        { text: name, look: 'dim' },
-        { text: fit(column.cell(row), width - measure(name), measure), look: column.look?.(row) },
+        { text: name, style: 'dim' },
+        { text: fit(column.cell(row), width - measure(name), measure), style: column.look?.(row) },
       ];
     }),
   ];

@@ -8,18 +8,18 @@
  */
 import type { PendingActivity } from '../../client.js';
 import type { FeedEvent, Status, TurnResult } from '../../conversation/protocol/contract.js';
-import { toTerminalLine, type Drawn, type Piece } from '../terminal/terminal-text.js';
+import { toTerminalLine, type StyledLine, type Span } from '../terminal/terminal-text.js';
 import { fit, pad, type Measure } from './table.js';
 import { formatCount, formatDuration, formatUsage } from './quantities.js';
 
 export interface Timeline {
-  event(event: FeedEvent, at: number): Drawn[];
+  event(event: FeedEvent, at: number): StyledLine[];
   /** What Temporal says is under way: tells of attempts beyond the first, each once. */
-  pending(activities: readonly PendingActivity[], at: number): Drawn[];
+  pending(activities: readonly PendingActivity[], at: number): StyledLine[];
   /** How it is stepped, when that has changed since it was told last; nothing of one that runs by itself. */
-  control(status: Pick<Status, 'mode' | 'stepLock' | 'pausedBy' | 'nextStep'>): Drawn[];
+  control(status: Pick<Status, 'mode' | 'stepLock' | 'pausedBy' | 'nextStep'>): StyledLine[];
   /** How many messages and events wait, when these have become more: the feed tells of a message when its turn takes it. */
-  queued(count: number): Drawn[];
+  queued(count: number): StyledLine[];
   /** What goes on now, for the foot of the screen. */
   doing(at: number): string | undefined;
 }
@@ -64,27 +64,27 @@ export function createTimeline({ width, measure }: TimelineLook): Timeline {
     turns.set(turn, made);
     return made;
   };
-  const line = (turn: WatchedTurn, at: number, what: string, text: string, look?: Piece['look']): Drawn[] => {
+  const line = (turn: WatchedTurn, at: number, what: string, text: string, look?: Span['look']): StyledLine[] => {
     const time = `+${formatDuration(at - turn.begin)}`.padStart(8);
     const head = `${time}  ${what}`;
     const room = (width ?? Infinity) - measure(head) - 2;
-    if (room < 4) return [[{ text: fit(`${head} ${text}`, width ?? Infinity, measure), look }]];
-    return [[{ text: `${time}  `, look: 'dim' }, { text: what, look }, { text: `  ${fit(toTerminalLine(text, 300), room, measure)}` }]];
+    if (room < 4) return [[{ text: fit(`${head} ${text}`, width ?? Infinity, measure), style }]];
+    return [[{ text: `${time}  `, style: 'dim' }, { text: what, style }, { text: `  ${fit(toTerminalLine(text, 300), room, measure)}` }]];
   };
 
-  const onEvent = (event: Exclude<FeedEvent, { kind: 'session' | 'resync' }>, at: number): Drawn[] => {
+  const onEvent = (event: Exclude<FeedEvent, { kind: 'session' | 'resync' }>, at: number): StyledLine[] => {
     const isKnown = turns.has(event.turn);
     const turn = turnOf(event.turn, at, event.kind === 'message');
-    const joined: Drawn[] = isKnown || event.kind === 'message' ? [] : [heading(event.turn, '(already running)')];
+    const joined: StyledLine[] = isKnown || event.kind === 'message' ? [] : [heading(event.turn, '(already running)')];
     return [...joined, ...linesOf(turn, event, at)];
   };
 
-  const heading = (turn: string, text: string): Drawn => {
+  const heading = (turn: string, text: string): StyledLine => {
     const room = (width ?? Infinity) - measure(turn) - 2;
-    return [{ text: turn, look: 'bold' }, { text: `  ${fit(toTerminalLine(text, 300), room, measure)}` }];
+    return [{ text: turn, style: 'bold' }, { text: `  ${fit(toTerminalLine(text, 300), room, measure)}` }];
   };
 
-  const linesOf = (turn: WatchedTurn, event: Exclude<FeedEvent, { kind: 'session' | 'resync' }>, at: number): Drawn[] => {
+  const linesOf = (turn: WatchedTurn, event: Exclude<FeedEvent, { kind: 'session' | 'resync' }>, at: number): StyledLine[] => {
     switch (event.kind) {
       case 'message':
         return [heading(event.turn, `› ${event.preview}`)];
@@ -156,13 +156,13 @@ export function createTimeline({ width, measure }: TimelineLook): Timeline {
     }
   };
 
-  const drawSpans = (turn: WatchedTurn, at: number): Drawn[] => {
+  const drawSpans = (turn: WatchedTurn, at: number): StyledLine[] => {
     const label = Math.min(14, Math.max(...turn.spans.map((span) => measure(span.label)), 0));
     const cells = Math.min(60, (width ?? 90) - label - 24);
     if (turn.spans.length === 0 || cells < 10) return [];
     const total = Math.max(1, at - turn.begin);
     const column = (time: number): number => Math.round(((time - turn.begin) / total) * cells);
-    return turn.spans.map((span): Drawn => {
+    return turn.spans.map((span): StyledLine => {
       const to = span.to ?? at;
       const from = Math.min(column(span.from), cells - 1);
       const end = Math.max(from + 1, column(to));
@@ -176,10 +176,10 @@ export function createTimeline({ width, measure }: TimelineLook): Timeline {
       const look = span.kind === 'wait' ? 'yellow' : span.outcome === undefined || span.outcome === 'ok' ? undefined : 'red';
       const note = span.attempts > 1 ? ` ×${span.attempts}` : '';
       return [
-        { text: `          ${pad(span.label, label, measure)} `, look: 'dim' },
-        { text: `▕${' '.repeat(from)}`, look: 'dim' },
-        { text: drawn, look: look ?? (span.kind === 'model' ? 'cyan' : 'green') },
-        { text: `${' '.repeat(Math.max(0, cells - end))}▏`, look: 'dim' },
+        { text: `          ${pad(span.label, label, measure)} `, style: 'dim' },
+        { text: `▕${' '.repeat(from)}`, style: 'dim' },
+        { text: drawn, style: look ?? (span.kind === 'model' ? 'cyan' : 'green') },
+        { text: `${' '.repeat(Math.max(0, cells - end))}▏`, style: 'dim' },
         { text: ` ${formatDuration(to - span.from)}${note}` },
       ];
     });
@@ -187,8 +187,8 @@ export function createTimeline({ width, measure }: TimelineLook): Timeline {
 
   return {
     event(event, at) {
-      if (event.kind === 'session') return [[{ text: `session ${event.session} begins`, look: 'bold' }]];
-      if (event.kind === 'resync') return [[{ text: '(a part was missed)', look: 'yellow' }]];
+      if (event.kind === 'session') return [[{ text: `session ${event.session} begins`, style: 'bold' }]];
+      if (event.kind === 'resync') return [[{ text: '(a part was missed)', style: 'yellow' }]];
       return onEvent(event, at);
     },
     pending(activities, at) {
@@ -199,7 +199,7 @@ export function createTimeline({ width, measure }: TimelineLook): Timeline {
         const turn = [...turns.values()][0];
         const text = `${type} is tried again${why}`;
         return turn === undefined
-          ? [[{ text: fit(toTerminalLine(`attempt ${attempt}: ${text}`, 300), width ?? Infinity, measure), look: 'yellow' }] as Drawn]
+          ? [[{ text: fit(toTerminalLine(`attempt ${attempt}: ${text}`, 300), width ?? Infinity, measure), style: 'yellow' }] as StyledLine]
           : line(turn, at, `attempt ${attempt}`, text, 'yellow');
       });
       for (const id of attempts.keys()) if (!activities.some((activity) => activity.id === id)) attempts.delete(id);
@@ -209,12 +209,12 @@ export function createTimeline({ width, measure }: TimelineLook): Timeline {
       const now = controlInWords(status);
       if (now === control) return [];
       control = now;
-      return [[{ text: fit(toTerminalLine(now, 300), width ?? Infinity, measure), look: 'yellow' }]];
+      return [[{ text: fit(toTerminalLine(now, 300), width ?? Infinity, measure), style: 'yellow' }]];
     },
     queued(count) {
       const isMore = count > waiting;
       waiting = count;
-      return isMore ? [[{ text: fit(`queue · ${formatCount(count)} waiting`, width ?? Infinity, measure), look: 'dim' }]] : [];
+      return isMore ? [[{ text: fit(`queue · ${formatCount(count)} waiting`, width ?? Infinity, measure), style: 'dim' }]] : [];
     },
     doing(at) {
       const turn = [...turns.values()][0];
@@ -276,11 +276,11 @@ function endOf({ text, usage, toolCalls, error }: TurnResult): string {
   return `${tools}${formatUsage(usage)} · ${error?.message ?? JSON.stringify(toTerminalLine(text, 120))}`;
 }
 
-function lookOf({ stopReason }: TurnResult): Piece['look'] {
+function lookOf({ stopReason }: TurnResult): Span['look'] {
   return stopReason === 'end' ? 'green' : stopReason === 'failed' ? 'red' : 'yellow';
 }
 
 /** A worker of a later version may tell of things that this one does not know. */
-function ignoreNewer(_value: never): Drawn[] {
+function ignoreNewer(_value: never): StyledLine[] {
   return [];
 }

@@ -2,7 +2,7 @@
 import { isBodyRef, shownText, sourcesIn, type Entry, type JsonValue } from '../../records/message.js';
 import { toTraces } from '../../memory/traces.js';
 import type { OutputFormat, TimeFormat } from '../args/global-options.js';
-import { toTerminalJson, toTerminalLine, type Drawn, toTerminalText } from '../terminal/terminal-text.js';
+import { toTerminalJson, toTerminalLine, type StyledLine, toTerminalText } from '../terminal/terminal-text.js';
 import { formatTime } from './quantities.js';
 
 export function renderData(entries: readonly Entry[], format: Exclude<OutputFormat, 'text'>): string[] {
@@ -25,37 +25,37 @@ export function renderTraces(entries: readonly Entry[], conversation: string): s
 export function renderTranscript(
   entries: readonly Entry[],
   { timeFormat, now, before }: { readonly timeFormat: TimeFormat; readonly now: number; readonly before?: string },
-): Drawn[] {
+): StyledLine[] {
   return entries.flatMap((entry, at) => {
     const isNew = entry.turn !== (entries[at - 1]?.turn ?? before);
-    const heading: Drawn[] = isNew
-      ? [[], [{ text: `${entry.turn}  ${formatTime(Math.round(entry.ts * 1000), timeFormat, now)}`, look: 'dim' }]]
+    const heading: StyledLine[] = isNew
+      ? [[], [{ text: `${entry.turn}  ${formatTime(Math.round(entry.ts * 1000), timeFormat, now)}`, style: 'dim' }]]
       : [];
     return [...heading, ...linesOf(entry)];
   });
 }
 
-function linesOf({ message }: Entry): Drawn[] {
+function linesOf({ message }: Entry): StyledLine[] {
   switch (message.role) {
     case 'user':
       return [
         [
-          { text: '› ', look: 'cyan' },
-          { text: shownText(message.text), look: 'bold' },
+          { text: '› ', style: 'cyan' },
+          { text: shownText(message.text), style: 'bold' },
         ],
-        ...sourcesIn(message).map(({ kind, source }): Drawn => [
-          { text: `  [${kind === 'images' ? 'image' : kind}, ${source.mediaType}]`, look: 'dim' },
+        ...sourcesIn(message).map(({ kind, source }): StyledLine => [
+          { text: `  [${kind === 'images' ? 'image' : kind}, ${source.mediaType}]`, style: 'dim' },
         ]),
       ];
     case 'tool': {
       const shown = toTerminalLine(shownText(message.text), 200);
-      return [[{ text: `  ← ${message.name} ${message.outcome}: ${shown}`, look: message.outcome === 'ok' ? 'dim' : 'yellow' }]];
+      return [[{ text: `  ← ${message.name} ${message.outcome}: ${shown}`, style: message.outcome === 'ok' ? 'dim' : 'yellow' }]];
     }
     case 'assistant':
-      return message.blocks.flatMap((block): Drawn[] => {
+      return message.blocks.flatMap((block): StyledLine[] => {
         if (block.kind === 'text') return [[{ text: shownText(block.text) }]];
         if (block.kind !== 'tool-call') return [];
-        return [[{ text: `  → ${block.name} ${toTerminalLine(shownInput(block.input), 200)}`, look: 'dim' }]];
+        return [[{ text: `  → ${block.name} ${toTerminalLine(shownInput(block.input), 200)}`, style: 'dim' }]];
       });
   }
 }

@@ -2,7 +2,7 @@
 import type { Leaving } from '../../conversation/replay/leaving.js';
 import type { EpisodeRecord } from '../../stores/store.js';
 import type { TimeFormat } from '../args/global-options.js';
-import { toTerminalLine, type Drawn } from '../terminal/terminal-text.js';
+import { toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
 import { formatCount, formatTime } from './quantities.js';
 
 /** One thing that took entries of the turn out of the prompt, or brought them back, with what the store knows of it. */
@@ -97,7 +97,7 @@ export function renderWhy(
   { turn, entries, inPrompt, causes, complete, problems }: WhyAnswer,
   timeFormat: TimeFormat,
   now: number,
-): Drawn[] {
+): StyledLine[] {
   const all = `${formatCount(entries)} ${entries === 1 ? 'message' : 'messages'}`;
   const head =
     inPrompt === entries
@@ -106,14 +106,18 @@ export function renderWhy(
         ? `${turn} is partly in the prompt: ${inPrompt} of its ${all}`
         : `${turn} is no longer in the prompt: none of its ${all} is; \`perdura show --turn ${turn}\` has them word for word`;
   return [
-    [{ text: head, look: 'bold' }],
+    [{ text: head, style: 'bold' }],
     ...causes.flatMap((why) => drawWhy(why, timeFormat, now)),
-    ...(causes.length === 0 && inPrompt < entries ? [[{ text: '  what took it out is not known any more', look: 'yellow' }] as Drawn] : []),
+    ...(causes.length === 0 && inPrompt < entries
+      ? [[{ text: '  what took it out is not known any more', style: 'yellow' }] as StyledLine]
+      : []),
     ...(complete
       ? []
-      : [[{ text: '  earlier runs have passed their retention: what happened in them, only the store tells', look: 'dim' }] as Drawn]),
-    ...problems.map((problem): Drawn => [
-      { text: `  a run cannot be replayed with this version: ${toTerminalLine(problem, 300)}`, look: 'yellow' },
+      : [
+          [{ text: '  earlier runs have passed their retention: what happened in them, only the store tells', style: 'dim' }] as StyledLine,
+        ]),
+    ...problems.map((problem): StyledLine => [
+      { text: `  a run cannot be replayed with this version: ${toTerminalLine(problem, 300)}`, style: 'yellow' },
     ]),
   ];
 }
@@ -128,15 +132,15 @@ const IN_WORDS: Readonly<Record<Why['kind'], string>> = {
   other: 'an event took it out',
 };
 
-function drawWhy(why: Why, timeFormat: TimeFormat, now: number): Drawn[] {
+function drawWhy(why: Why, timeFormat: TimeFormat, now: number): StyledLine[] {
   const { kind, at, epoch, session, turns, tokens, model, method, inputsHash, episode, summary, consolidation } = why;
-  const fact = (name: string, text: string): Drawn => [{ text: `    ${name.padEnd(9)}`, look: 'dim' }, { text }];
+  const fact = (name: string, text: string): StyledLine => [{ text: `    ${name.padEnd(9)}`, style: 'dim' }, { text }];
   const by =
     method === 'rules' ? `rules, since ${model ?? 'the model'} gave no usable summary` : (model ?? 'not kept by the version that did it');
   return [
     [
-      { text: `  ${formatTime(at, timeFormat, now)}  `, look: 'dim' },
-      { text: IN_WORDS[kind], look: 'cyan' },
+      { text: `  ${formatTime(at, timeFormat, now)}  `, style: 'dim' },
+      { text: IN_WORDS[kind], style: 'cyan' },
     ],
     fact('epoch', `${epoch}, session ${session}`),
     ...(turns.length === 0 ? [] : [fact('turns', turns.length > 8 ? `${turns[0]} … ${turns.at(-1)} (${turns.length})` : turns.join(', '))]),

@@ -1,4 +1,4 @@
-import { type Drawn, textOfDrawn } from '../../../src/cli/terminal/terminal-text.js';
+import { type StyledLine, textOfDrawn } from '../../../src/cli/terminal/terminal-text.js';
 import { cellsOf, outcomeInWords, renderMeter } from '../../../src/cli/views/context-meter.js';
 import type { ContextIndex } from '../../../src/conversation/protocol/contract.js';
 import { measure } from './measure.js';
@@ -26,7 +26,7 @@ const INDEX: ContextIndex = {
   ],
 };
 
-function drawn(lines: readonly Drawn[]): string {
+function drawn(lines: readonly StyledLine[]): string {
   return lines.map((line) => `|${textOfDrawn(line)}|`).join('\n');
 }
 
@@ -87,13 +87,13 @@ test('at no width between 20 and 120 does a line of it pass the edge', () => {
 });
 
 test('the line of compaction stands behind what was used, red once it is reached', () => {
-  const bar = (index: ContextIndex): Drawn => renderMeter(index, 60)[0] ?? [];
+  const bar = (index: ContextIndex): StyledLine => renderMeter(index, 60)[0] ?? [];
   const text = textOfDrawn(bar(INDEX));
   expect(text.indexOf('┃')).toBe(48);
   expect(text.lastIndexOf('▒')).toBeLessThan(48);
-  expect(bar(INDEX).find(({ text: piece }) => piece === '┃')?.look).toBe('bold');
+  expect(bar(INDEX).find(({ text: piece }) => piece === '┃')?.style).toBe('bold');
   const full: ContextIndex = { ...INDEX, total: 170_000, chunks: [{ kind: 'WORKING_FLOW', tokens: 170_000 }] };
-  expect(bar(full).find(({ text: piece }) => piece === '┃')?.look).toBe('red');
+  expect(bar(full).find(({ text: piece }) => piece === '┃')?.style).toBe('red');
   expect(textOfDrawn(bar(full)).lastIndexOf('▒')).toBeGreaterThan(48);
 });
 

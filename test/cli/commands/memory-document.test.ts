@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import { consolidationInWords } from '../../../src/cli/chat/chat-actions.js';
 import { labelOf } from '../../../src/cli/actions/memory-decide.js';
-import { type Drawn, textOfDrawn } from '../../../src/cli/terminal/terminal-text.js';
+import { type StyledLine, textOfDrawn } from '../../../src/cli/terminal/terminal-text.js';
 import { parseInterval } from '../../../src/cli/args/values.js';
 import {
   renderBlame,
@@ -63,7 +63,7 @@ const ENTRIES: HistoryEntry[] = [
   { id: '', kind: 'summary', ts: NOW / 1000 - 86_400, text: 'The harbour was\u0007 sold.' },
 ];
 
-function drawn(lines: readonly Drawn[]): string {
+function drawn(lines: readonly StyledLine[]): string {
   return lines.map((line) => `|${textOfDrawn(line)}|`).join('\n');
 }
 
@@ -96,7 +96,7 @@ test('a difference shows what is around it, and no more', () => {
    |  line 11|
    |+ the end|"
   `);
-  const looks = renderDiff(diffMemory('old\n', 'new\n'), LOOK).map((line) => line.map(({ look }) => look));
+  const looks = renderDiff(diffMemory('old\n', 'new\n'), LOOK).map((line) => line.map(({ style }) => style));
   expect(looks).toEqual([
     ['red', 'red'],
     ['green', 'green'],
@@ -135,7 +135,7 @@ test('what was looked for stands out, in upper and lower case', () => {
   const marks = (excerpt: string): string[] =>
     renderMatches([{ ...match, excerpt }], wordsOf('HARBOUR the'), LOOK)
       .flat()
-      .filter(({ look }) => look === 'bold')
+      .filter(({ style }) => style === 'bold')
       .map(({ text }) => text);
   expect(marks('The Harbour, harbour')).toEqual(['The', 'Harbour', 'harbour']);
   // İ is two characters in lower case: rather no mark than one in the wrong place.

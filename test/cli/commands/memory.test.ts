@@ -1,4 +1,4 @@
-import { type Drawn, textOfDrawn } from '../../../src/cli/terminal/terminal-text.js';
+import { type StyledLine, textOfDrawn } from '../../../src/cli/terminal/terminal-text.js';
 import { renderEpisodes, renderFacts, spanOf } from '../../../src/cli/views/memory.js';
 import type { EpisodeRecord, FactRecord } from '../../../src/stores/store.js';
 import { measure } from './measure.js';
@@ -33,7 +33,7 @@ const FACTS: FactRecord[] = [
   { id: 'sem_0002', ts: NOW / 1000, fact: 'Tea, not coffee.', tags: [], confidence: 1, salience: 0.5, batch: null, source: null },
 ];
 
-function drawn(lines: readonly Drawn[]): string {
+function drawn(lines: readonly StyledLine[]): string {
   return lines.map((line) => `|${textOfDrawn(line)}|`).join('\n');
 }
 

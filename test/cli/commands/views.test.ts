@@ -1,5 +1,5 @@
 import { inWords } from '../../../src/cli/actions/heal.js';
-import { type Drawn, textOfDrawn } from '../../../src/cli/terminal/terminal-text.js';
+import { type StyledLine, textOfDrawn } from '../../../src/cli/terminal/terminal-text.js';
 import { parseDuration } from '../../../src/cli/args/values.js';
 import { nearestSlip } from '../../../src/cli/args/nearest.js';
 import { temporalCommand } from '../../../src/cli/session/with-client.js';
@@ -16,11 +16,11 @@ import { measure } from './measure.js';
 
 const NOW = Date.parse('2026-11-21T12:00:00Z');
 
-function drawn(lines: readonly Drawn[]): string {
+function drawn(lines: readonly StyledLine[]): string {
   return lines.map((line) => `|${textOfDrawn(line)}|`).join('\n');
 }
 
-function widest(lines: readonly Drawn[]): number {
+function widest(lines: readonly StyledLine[]): number {
   return Math.max(...lines.map((line) => measure(textOfDrawn(line))));
 }
 
@@ -323,7 +323,7 @@ describe('a timeline', () => {
     [10_000, { kind: 'turn-finished', turn: 'turn_0001', result: RESULT }],
   ];
 
-  function draw(width: number | undefined, events = EVENTS): Drawn[] {
+  function draw(width: number | undefined, events = EVENTS): StyledLine[] {
     const timeline = createTimeline({ width, measure });
     return events.flatMap(([at, event]) => timeline.event(event, NOW + at));
   }

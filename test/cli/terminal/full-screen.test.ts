@@ -26,7 +26,7 @@ const soon = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 2
 
 test('it is another screen until it is closed, and closing it twice changes nothing', async () => {
   const { screen, raw, written } = open();
-  screen.draw([[{ text: 'a\u001b[2J' }], [{ text: 'b\nc', look: 'red' }]]);
+  screen.draw([[{ text: 'a\u001b[2J' }], [{ text: 'b\nc', style: 'red' }]]);
   await soon();
   expect(written()).toContain('\u001b[?1049h');
   expect(written()).toContain('\u001b[2Ka␛[2J\r\n\u001b[2Kb c');
@@ -72,7 +72,7 @@ test('keys come by name, or as what was typed', async () => {
 
 test('without colours there are none, and with them they are', async () => {
   const [plain, colored] = [open(false), open(true)];
-  for (const { screen } of [plain, colored]) screen.draw([[{ text: 'x', look: 'red' }]]);
+  for (const { screen } of [plain, colored]) screen.draw([[{ text: 'x', style: 'red' }]]);
   await soon();
   expect(plain.written()).not.toContain('\u001b[31m');
   expect(colored.written()).toContain('\u001b[31mx');
