@@ -16,7 +16,7 @@ import { readConsolidationNews } from '../conversation/protocol/memory-input.js'
 import type { ConversationState } from '../conversation/state.js';
 import { turnId } from '../records/identity.js';
 import type { EndedTurn } from '../conversation/state/turn-state.js';
-import { contextOf, endedTurn, isTurnOpen, promiseOf, queueOf, resultOf, statusOf } from '../conversation/views/view.js';
+import { contextOf, endedTurn, isTurnOpen, pendingResult, queueOf, resultOf, statusOf } from '../conversation/views/view.js';
 import { heal, recall } from './activities.js';
 import type { Answers } from './answers.js';
 import { handleLineage } from './lineage-handlers.js';
@@ -114,14 +114,14 @@ export function handleMessages(conversation: Conversation): Handled {
       if (said.kind === 'reset') {
         await bell.until(() => isHandingOver() || isResetOver(state(), id));
         const done = resetResult(state(), id);
-        return done ? promiseOf(null, 'reset', done.reply) : promiseOf(null, 'continues');
+        return done ? pendingResult(null, 'reset', done.reply) : pendingResult(null, 'continues');
       }
       // Kept here too: by the time the turn ends, the state may have heard too many others to remember this id.
       let known: string | undefined;
       const turnOf = (): string | undefined => (known = turnOfMessage(state(), id) ?? known);
       // A steering message has no turn yet that could be asked for: it waits in any case.
       const given = turnOf();
-      if (given !== undefined && !isOver(state(), given) && waitingSends >= LIMITS.waitingSends) return promiseOf(given, 'queued');
+      if (given !== undefined && !isOver(state(), given) && waitingSends >= LIMITS.waitingSends) return pendingResult(given, 'queued');
       waitingSends += 1;
       try {
         await bell.until(() => isHandingOver() || isOver(state(), turnOf()));
@@ -129,10 +129,10 @@ export function handleMessages(conversation: Conversation): Handled {
         waitingSends -= 1;
       }
       const turn = turnOf();
-      if (turn === undefined || !isOver(state(), turn)) return promiseOf(turn ?? null, 'continues');
+      if (turn === undefined || !isOver(state(), turn)) return pendingResult(turn ?? null, 'continues');
       const ended = endedTurn(state(), turn);
       if (!ended) return answeredLongAgo(turn);
-      return atHand(ended) ?? (await recalled(ended)) ?? promiseOf(turn, 'continues');
+      return atHand(ended) ?? (await recalled(ended)) ?? pendingResult(turn, 'continues');
     }),
     {
       validator: (payload: unknown) => {
@@ -150,7 +150,7 @@ export function handleMessages(conversation: Conversation): Handled {
       const result = ended && (atHand(ended) ?? (await recalled(ended)));
       if (result) return result;
       if (ended) throw askAgain(`${turn} has ended, but the store, which has its answer, does not answer now`);
-      if (isTurnOpen(state(), turn)) return promiseOf(turn, 'continues');
+      if (isTurnOpen(state(), turn)) return pendingResult(turn, 'continues');
       throw unknownTurn(turn);
     }),
     {
@@ -242,7 +242,7 @@ function isOver(state: ConversationState, turn: string | undefined): boolean {
 /** The same message again, after its turn has left the state. */
 function answeredLongAgo(turn: string): TurnResult {
   const message = `this message was ${turn}, which ended long ago; its answer is in the history`;
-  return { ...promiseOf(turn, 'queued'), stopReason: 'end', error: { type: 'answered-before', message } };
+  return { ...pendingResult(turn, 'queued'), stopReason: 'end', error: { type: 'answered-before', message } };
 }
 
 function isResetOver(state: ConversationState, id: string): boolean {

@@ -170,7 +170,7 @@ function dataIn(text: string): JsonValue | undefined {
 }
 
 /** A result for someone who is not kept waiting for the turn itself. */
-export function promiseOf(id: string | null, stopReason: 'continues' | 'queued' | 'reset', text = ''): TurnResult {
+export function pendingResult(id: string | null, stopReason: 'continues' | 'queued' | 'reset', text = ''): TurnResult {
   return { turnId: id, text, stopReason, usage: NO_USAGE, toolCalls: 0 };
 }
 

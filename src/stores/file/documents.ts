@@ -15,7 +15,7 @@
  * MEMORY.md expect.
  */
 import { join } from 'node:path';
-import { inDocumentWords } from './errors.js';
+import { describeErrors } from './errors.js';
 import { createFileHistory, foldHistory, completeHistory, historyFiles, historyLineSchema, namesIn } from './history.js';
 import { withLock, createTurns } from './lock.js';
 import { createFileMemoryText, foldChanges, changeLineSchema, seeHand, versionPath } from './memory-text.js';
@@ -39,7 +39,7 @@ export function createFileDocuments(dir: string): Documents {
     ...createFileHistory(folderOf),
     ...createFileProposals(dir),
     redact: (key, redact) =>
-      inDocumentWords(folderOf(key).dir, `redact the documents of ${key.scope}`, () => redactFiles(folderOf(key), dir, key, redact)),
+      describeErrors(folderOf(key).dir, `redact the documents of ${key.scope}`, () => redactFiles(folderOf(key), dir, key, redact)),
   };
 }
 

@@ -22,7 +22,7 @@ export function toUnavailable(attempt: string, path: string, error: unknown): St
 }
 
 /** Runs what touches documents; what a person must see to (DocumentRefused) stays what it is. */
-export async function inDocumentWords<T>(path: string, attempt: string, work: () => Promise<T>): Promise<T> {
+export async function describeErrors<T>(path: string, attempt: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

@@ -23,7 +23,7 @@ import {
   type Known,
   type Name,
 } from './document.js';
-import { inDocumentWords, isAbsent } from './errors.js';
+import { describeErrors, isAbsent } from './errors.js';
 import { foldLines, type FoldedLines } from './folded-lines.js';
 import type { Documents } from '../store.js';
 
@@ -55,7 +55,7 @@ export function createFileHistory(folderOf: FolderOf): Pick<Documents, 'appendHi
   return {
     async appendHistory(key, given) {
       const folder = folderOf(key);
-      return inDocumentWords(folder.dir, `append ${given.kind} ${given.id} to the HISTORY of ${key.scope}`, () =>
+      return describeErrors(folder.dir, `append ${given.kind} ${given.id} to the HISTORY of ${key.scope}`, () =>
         folder.locked(async () => {
           const { known } = await completeHistory(folder);
           if (known.has(nameOf(given))) return 'known';
@@ -73,7 +73,7 @@ export function createFileHistory(folderOf: FolderOf): Pick<Documents, 'appendHi
 
     async *history(key) {
       const folder = folderOf(key);
-      const asked = <T>(work: () => Promise<T>): Promise<T> => inDocumentWords(folder.dir, `read the HISTORY of ${key.scope}`, work);
+      const asked = <T>(work: () => Promise<T>): Promise<T> => describeErrors(folder.dir, `read the HISTORY of ${key.scope}`, work);
       const main = groupBy(await asked(() => readEntries(join(folder.dir, 'HISTORY.md'))), ({ ts }) => monthOf(ts));
       const known = groupBy((await asked(() => folder.history.read())).state.known.values(), ({ ts }) => ts);
       const months = new Set([...main.keys(), ...(await asked(() => monthsIn(folder.dir)))]);

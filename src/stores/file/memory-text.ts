@@ -13,7 +13,7 @@ import type { MemoryChange, MemoryText } from '../../records/memory/documents.js
 import { newLines, memoryVersion, NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
 import { changeSchema, decodeRecord, encodeRecord, refuseLongMemory, toMemoryText } from '../codecs/document-codec.js';
 import { readDocument, replaceDocument, type DocumentFolder, type FolderOf, type Changes } from './document.js';
-import { inDocumentWords, isAbsent } from './errors.js';
+import { describeErrors, isAbsent } from './errors.js';
 import { foldLines, type FoldedLines } from './folded-lines.js';
 import { replaceFile } from './lists.js';
 import { LONGEST_MEMORY, type Documents } from '../store.js';
@@ -48,12 +48,12 @@ export function createFileMemoryText(folderOf: FolderOf): Pick<Documents, 'memor
   return {
     memory: (key) => {
       const folder = folderOf(key);
-      return inDocumentWords(memoryPath(folder), `read the MEMORY.md of ${key.scope}`, () => readMemory(folder));
+      return describeErrors(memoryPath(folder), `read the MEMORY.md of ${key.scope}`, () => readMemory(folder));
     },
 
     memoryText: (key, version) => {
       const folder = folderOf(key);
-      return inDocumentWords(folder.dir, `read version ${version} of the MEMORY.md of ${key.scope}`, async () => {
+      return describeErrors(folder.dir, `read version ${version} of the MEMORY.md of ${key.scope}`, async () => {
         if (version === NO_MEMORY_VERSION) return '';
         const { state } = await folder.changes.read();
         return state.done.some((change) => change.version === version) ? readVersion(folder, version) : undefined;
@@ -62,7 +62,7 @@ export function createFileMemoryText(folderOf: FolderOf): Pick<Documents, 'memor
 
     changes: (key) => {
       const folder = folderOf(key);
-      return inDocumentWords(folder.dir, `read the changes of the MEMORY.md of ${key.scope}`, async () => {
+      return describeErrors(folder.dir, `read the changes of the MEMORY.md of ${key.scope}`, async () => {
         const { state, skipped } = await folder.changes.read();
         return { changes: [...state.done], skipped };
       });
@@ -72,7 +72,7 @@ export function createFileMemoryText(folderOf: FolderOf): Pick<Documents, 'memor
       refuseLongMemory(key.scope, text);
       const folder = folderOf(key);
       const change = { ...write, version: memoryVersion(text) };
-      return inDocumentWords(memoryPath(folder), `write the MEMORY.md of ${key.scope}`, () =>
+      return describeErrors(memoryPath(folder), `write the MEMORY.md of ${key.scope}`, () =>
         folder.locked(async () => {
           const current = await seeHand(folder);
           const known = (await folder.changes.read()).state.versions.get(write.id);

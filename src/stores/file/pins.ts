@@ -1,7 +1,7 @@
 /** What is accepted of MCP servers, in `<dir>/pins/<agent>.jsonl`: a small file, written whole. */
 import { join } from 'node:path';
 import { decodeRecord, encodeRecord } from '../codecs/document-codec.js';
-import { inDocumentWords } from './errors.js';
+import { describeErrors } from './errors.js';
 import { changeList, readList, type ListFile } from './lists.js';
 import { toFileName } from './paths.js';
 import { pinField, pinSchema } from '../codecs/entry-codec.js';
@@ -15,13 +15,13 @@ export function createFilePins(dir: string): Pins {
   return {
     async list(key) {
       const file = fileOf(key);
-      return [...(await inDocumentWords(file.path, `read the pins of agent ${key.agent}`, () => readList(file))).items];
+      return [...(await describeErrors(file.path, `read the pins of agent ${key.agent}`, () => readList(file))).items];
     },
 
     async pin(key, pins) {
       if (pins.length === 0) return;
       const file = fileOf(key);
-      await inDocumentWords(file.path, `pin ${pins.length} tools of agent ${key.agent}`, () =>
+      await describeErrors(file.path, `pin ${pins.length} tools of agent ${key.agent}`, () =>
         changeList(file, (before) => {
           const known = new Set(before.map(pinField));
           const fresh = pins.filter((pin) => !known.has(pinField(pin)));
@@ -34,7 +34,7 @@ export function createFilePins(dir: string): Pins {
       if (pins.length === 0) return;
       const file = fileOf(key);
       const accepted = new Set(pins.map(pinField));
-      await inDocumentWords(file.path, `accept ${pins.length} tools of agent ${key.agent}`, () =>
+      await describeErrors(file.path, `accept ${pins.length} tools of agent ${key.agent}`, () =>
         changeList(file, (before) => [...before.filter((pin) => !accepted.has(pinField(pin))), ...pins]),
       );
     },

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { Proposal, Tombstone } from '../../records/memory/documents.js';
 import { byTime, decodeRecord, encodeRecord, proposalId, proposalNumber, proposalSchema, toTombstone } from '../codecs/document-codec.js';
-import { inDocumentWords } from './errors.js';
+import { describeErrors } from './errors.js';
 import { changeList, readList, type ListFile } from './lists.js';
 import { scopeDir } from './paths.js';
 import type { Documents, ScopeKey } from '../store.js';
@@ -20,7 +20,7 @@ export function createFileProposals(dir: string): Pick<Documents, 'propose' | 'p
       if (lines.length === 0) return [];
       const file = proposalsFile(dir, key);
       let added: readonly KeptProposal[] = [];
-      await inDocumentWords(file.path, `add ${lines.length} proposals to ${key.scope}`, () =>
+      await describeErrors(file.path, `add ${lines.length} proposals to ${key.scope}`, () =>
         changeList(file, (before) => {
           added = before.filter((proposal) => proposal.batch === batch);
           if (added.length > 0) return undefined;
@@ -34,14 +34,14 @@ export function createFileProposals(dir: string): Pick<Documents, 'propose' | 'p
 
     async proposals(key) {
       const file = proposalsFile(dir, key);
-      const { items, skipped } = await inDocumentWords(file.path, `read the proposals of ${key.scope}`, () => readList(file));
+      const { items, skipped } = await describeErrors(file.path, `read the proposals of ${key.scope}`, () => readList(file));
       return { proposals: items.map(withoutBatch).sort((a, b) => proposalNumber(a) - proposalNumber(b)), skipped };
     },
 
     async settleProposal(key, id, state) {
       const file = proposalsFile(dir, key);
       let settled: KeptProposal | undefined;
-      await inDocumentWords(file.path, `settle proposal ${id} of ${key.scope}`, () =>
+      await describeErrors(file.path, `settle proposal ${id} of ${key.scope}`, () =>
         changeList(file, (before) => {
           const found = before.find((proposal) => proposal.id === id);
           settled = found?.state === 'open' ? { ...found, state } : found;
@@ -54,14 +54,14 @@ export function createFileProposals(dir: string): Pick<Documents, 'propose' | 'p
 
     async forget(key, tombstone) {
       const file = forgottenFile(dir, key);
-      await inDocumentWords(file.path, `keep ${tombstone.id} of ${key.scope} forgotten`, () =>
+      await describeErrors(file.path, `keep ${tombstone.id} of ${key.scope} forgotten`, () =>
         changeList(file, (before) => (before.some(({ id }) => id === tombstone.id) ? undefined : [...before, tombstone])),
       );
     },
 
     async forgotten(key) {
       const file = forgottenFile(dir, key);
-      const { items } = await inDocumentWords(file.path, `read what ${key.scope} has forgotten`, () => readList(file));
+      const { items } = await describeErrors(file.path, `read what ${key.scope} has forgotten`, () => readList(file));
       return [...items].sort(byTime);
     },
   };
