@@ -14,7 +14,7 @@ import { BETWEEN_RUNS_MS, ClientError, isBetweenRuns, toClientError } from './cl
 import { createLineageClient, type LineageClient } from './client/lineage.js';
 import { createScopeMemory, type ScopeMemory } from './client/memory.js';
 import { createPeople, type PeopleClient } from './client/people.js';
-import { withRetries } from './client/persist-in-trying.js';
+import { withRetries } from './client/with-retries.js';
 import { createReading, type ReadingClient } from './client/reading.js';
 import { createStepping, type SteppingClient } from './client/stepping.js';
 import { temporalConnection, type Config } from './config.js';

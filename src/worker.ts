@@ -28,7 +28,7 @@ import { toTraces } from './memory/traces.js';
 import { createModels } from './models/choose.js';
 import { createNotify } from './extensions/notify.js';
 import { createObservation, createObservationFor, installTelemetry, runtimeLog, type Observation } from './telemetry/observability.js';
-import { bundleCustomWorkflows } from './extensions/own-workflows.js';
+import { bundleCustomWorkflows } from './extensions/custom-workflows.js';
 import { createAttributeCheck } from './client/registered-attributes.js';
 import { openStore } from './stores/open.js';
 import type { Store } from './stores/store.js';

@@ -5,7 +5,7 @@ import { readAppEvent } from '../conversation/protocol/control-input.js';
 import type { JsonValue } from '../records/message.js';
 import { dispatchUpdate } from '../workflows/messages.js';
 import { ClientError } from './errors.js';
-import { withRetries } from './persist-in-trying.js';
+import { withRetries } from './with-retries.js';
 
 export interface AppEventToDispatch {
   /** The same twice is one event; one is made where there is none. */

@@ -8,7 +8,7 @@ import type { ConversationKey, Store } from '../stores/store.js';
 import { openedUpdate, rewindUpdate, WORKFLOW_TYPE } from '../workflows/messages.js';
 import type { Description } from './describe.js';
 import { ClientError, toClientError } from './errors.js';
-import { withRetries } from './persist-in-trying.js';
+import { withRetries } from './with-retries.js';
 import type { Opened, Origin, RewindResult } from '../conversation/protocol/lineage.js';
 
 export interface Begun extends Opened {

@@ -16,7 +16,7 @@ import type { FactRecord, ScopeKey, Store } from '../stores/store.js';
 import { careUpdate, forgetUpdate, memoryStatusQuery, reviewUpdate } from '../workflows/messages.js';
 import { ClientError, toClientError } from './errors.js';
 import { findMemory, memoryIdFor, memoryStart } from './memory-workflow.js';
-import { withRetries } from './persist-in-trying.js';
+import { withRetries } from './with-retries.js';
 
 export interface ScopeMemory {
   readonly scope: string;

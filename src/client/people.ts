@@ -21,7 +21,7 @@ import {
   withdrawUpdate,
 } from '../workflows/messages.js';
 import { BETWEEN_RUNS_MS, ClientError, isBetweenRuns } from './errors.js';
-import { withRetries } from './persist-in-trying.js';
+import { withRetries } from './with-retries.js';
 import type { Approval, Decided, Decision } from '../conversation/protocol/people.js';
 
 /** What waits for a person, with what it would run with. */

@@ -14,7 +14,7 @@ import {
   truncateUpdate,
 } from '../workflows/messages.js';
 import { ClientError, isBetweenRuns } from './errors.js';
-import { withRetries } from './persist-in-trying.js';
+import { withRetries } from './with-retries.js';
 import type { Breakpoints, ControlMode, ControlStatus, ControlView, StepResult } from '../conversation/protocol/stepping.js';
 
 export interface SteppingClient {

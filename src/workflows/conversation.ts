@@ -39,7 +39,7 @@ import { createReducerRegistry, type Reducers } from '../conversation/inbox/redu
 import { LATEST_RULES } from '../conversation/rules.js';
 import { openConversation, type ConversationState } from '../conversation/state.js';
 import { createAnswers } from './answers.js';
-import { createChangeNotifier } from './bell.js';
+import { createChangeNotifier } from './change-notifier.js';
 import { now } from './clock.js';
 import { handleMessages } from './handlers.js';
 import { FAILURES } from './messages.js';

@@ -2,7 +2,7 @@
 import type { ConversationEvent } from '../conversation/event.js';
 import type { Said } from '../conversation/protocol/input.js';
 import type { ConversationState } from '../conversation/state.js';
-import type { ChangeNotifier } from './bell.js';
+import type { ChangeNotifier } from './change-notifier.js';
 import { ApplicationFailure } from '@temporalio/workflow';
 import type { Checked } from '../conversation/protocol/fields.js';
 import { FAILURES } from './messages.js';

@@ -48,7 +48,7 @@ import {
   type MemoryQueue,
 } from '../conversation/memory-workflow/memory-queue.js';
 import type { Usage } from '../records/message.js';
-import { createChangeNotifier } from './bell.js';
+import { createChangeNotifier } from './change-notifier.js';
 import { now } from './clock.js';
 import { failureOf } from './failure.js';
 import { memoryActivities } from './activities.js';

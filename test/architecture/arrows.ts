@@ -18,7 +18,7 @@ interface Row {
   readonly packages?: readonly string[];
 }
 
-const EXTENSIONS = ['extensions/user-config.ts', 'extensions/own-workflows.ts', 'extensions/notify.ts'];
+const EXTENSIONS = ['extensions/user-config.ts', 'extensions/custom-workflows.ts', 'extensions/notify.ts'];
 
 /** Rows take values and types only from rows above them, so the picture has no cycle. */
 export const ARROWS: readonly Row[] = [
@@ -73,7 +73,7 @@ export const ARROWS: readonly Row[] = [
     never: ['@temporalio/'],
   },
   // Workflows of one's own, bundled; ours it names by path, never by import.
-  { place: 'extensions/own-workflows.ts', may: ['config.ts', 'workflow-bundle-options.ts'] },
+  { place: 'extensions/custom-workflows.ts', may: ['config.ts', 'workflow-bundle-options.ts'] },
   // Tells programs and addresses of people's own: it reads no settings itself.
   { place: 'extensions/notify.ts', may: [], mayTypes: ['activities/dependencies.ts'], packages: ['node:child_process'] },
   {

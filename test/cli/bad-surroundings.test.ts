@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ChatSession } from '../../src/cli/chat/chat-session.js';
-import { withProgress } from '../../src/cli/session/patiently.js';
+import { withProgress } from '../../src/cli/session/with-progress.js';
 import { checkMemoryFolder, asSentence } from '../../src/cli/services/memory-folder.js';
 import { openNamespace } from '../../src/cli/services/temporal-connection.js';
 

@@ -96,7 +96,7 @@ test('the same tool in perdura.config.ts, with the installed program and its wor
   const env = environment();
   writeFileSync(
     join(project.dir, 'perdura.config.ts'),
-    "import type { OwnCode } from 'perdura/worker';\nimport { tools } from './tools.js';\nexport default { tools } satisfies OwnCode;\n",
+    "import type { Extensions } from 'perdura/worker';\nimport { tools } from './tools.js';\nexport default { tools } satisfies Extensions;\n",
   );
   writeFileSync(join(project.dir, 'tools.ts'), "import { bookExpense } from './book-expense.cjs';\nexport const tools = [bookExpense];\n");
   // A project of CommonJS, where Node of any age can load what a .ts file imports.

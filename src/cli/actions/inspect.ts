@@ -4,7 +4,7 @@ import type { QueuedEvent, Status } from '../../conversation/protocol/contract.j
 import type { CliContext } from '../session/context.js';
 import { EXIT } from '../terminal/exit.js';
 import { findConversation } from '../args/find-conversation.js';
-import { withTimeoutFallback } from '../session/patiently.js';
+import { withTimeoutFallback } from '../session/with-progress.js';
 import { findUiPort, uiLink } from '../services/temporal-connection.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { loadMeasure } from '../views/table.js';

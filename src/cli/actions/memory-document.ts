@@ -13,7 +13,7 @@ import { parseMoment } from '../../records/memory/moment.js';
 import type { CliContext } from '../session/context.js';
 import { plain } from '../terminal/terminal-text.js';
 import { CliError, EXIT } from '../terminal/exit.js';
-import { withTimeoutFallback } from '../session/patiently.js';
+import { withTimeoutFallback } from '../session/with-progress.js';
 import { renderBlame, renderDiff, renderLog, shortVersion, type CountedChange } from '../views/memory-document.js';
 import { formatCount, formatTime } from '../views/quantities.js';
 import { tell, withMemory, type MemoryDesk, type ScopeWanted } from '../session/with-memory.js';

@@ -4,7 +4,7 @@ import type { Delivery, Enqueued, Message } from '../../conversation/protocol/co
 import type { CliContext } from '../session/context.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { readJson, readJsonObject } from '../args/values.js';
-import { withProgress } from '../session/patiently.js';
+import { withProgress } from '../session/with-progress.js';
 import { readStandardInput } from '../terminal/standard-input.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { answerExitCode, explainEnd, untilEnd, wholeAnswer } from '../session/turn-end.js';

@@ -9,7 +9,7 @@ import type { StyledLine } from '../terminal/terminal-text.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { findConversation } from '../args/find-conversation.js';
 import type { TimeFormat } from '../args/global-options.js';
-import { withTimeoutFallback } from '../session/patiently.js';
+import { withTimeoutFallback } from '../session/with-progress.js';
 import { turnName } from '../args/values.js';
 import type { PastLife } from '../../memory/past-life.js';
 import { queuedInWords } from '../views/control.js';

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { CliContext } from '../session/context.js';
 import { EXIT, exitCodeOf, messageOf } from '../terminal/exit.js';
 import { findConversation } from '../args/find-conversation.js';
-import { withTimeoutFallback } from '../session/patiently.js';
+import { withTimeoutFallback } from '../session/with-progress.js';
 import { toTerminalJson, toTerminalLine } from '../terminal/terminal-text.js';
 import { loadMeasure } from '../views/table.js';
 import { createTimeline, type Timeline } from '../views/timeline.js';

@@ -6,7 +6,7 @@ import { CliError, EXIT } from '../terminal/exit.js';
 import type { CommandSession } from '../session/with-client.js';
 
 export async function findConversation(
-  { client, output, withSlowNotice }: Pick<CommandSession, 'client' | 'output' | 'slowly'>,
+  { client, output, withSlowNotice }: Pick<CommandSession, 'client' | 'output' | 'withSlowNotice'>,
   given: string,
 ): Promise<string> {
   // As `perdura list` shows a shortened one.
@@ -23,7 +23,7 @@ export async function findConversation(
 const BEGINNING = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}(?::[a-z0-9_]{0,24}){0,16}$/;
 
 /** What has ended cannot be told anything; better said here than as "no such conversation". */
-export async function findRunning(desk: Pick<CommandSession, 'client' | 'output' | 'slowly'>, given: string): Promise<string> {
+export async function findRunning(desk: Pick<CommandSession, 'client' | 'output' | 'withSlowNotice'>, given: string): Promise<string> {
   const id = await findConversation(desk, given);
   const { state } = await desk.client.describe(id);
   if (state === 'running' || state === 'unknown') return id;

@@ -7,7 +7,7 @@ import { shownText } from '../../records/message.js';
 import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 import { toMarkdown } from '../views/transcript.js';
-import { withTimeoutFallback } from '../session/patiently.js';
+import { withTimeoutFallback } from '../session/with-progress.js';
 import { toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
 import { outcomeInWords, renderMeter } from '../views/context-meter.js';
 import { formatDuration } from '../views/quantities.js';

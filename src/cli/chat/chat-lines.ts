@@ -22,7 +22,7 @@ import { helpText, readChatLine, refusalOf } from './chat-commands.js';
 import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 import { onInterrupt } from '../terminal/interrupts.js';
-import { withProgress } from '../session/patiently.js';
+import { withProgress } from '../session/with-progress.js';
 import { answerExitCode, explainEnd, untilEnd, wholeAnswer } from '../session/turn-end.js';
 import { turnNumber } from '../../records/identity.js';
 

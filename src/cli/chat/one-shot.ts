@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 import { onInterrupt } from '../terminal/interrupts.js';
-import { withProgress } from '../session/patiently.js';
+import { withProgress } from '../session/with-progress.js';
 import { readPipedInput, readStandardInput } from '../terminal/standard-input.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { answerExitCode, explainEnd, untilEnd, wholeAnswer } from '../session/turn-end.js';

@@ -51,7 +51,7 @@ function renderServer({ server, state, tools, leftOut }: ServerReport, width: nu
   ];
   return [
     head,
-    ...(state.kind === 'down' ? [[{ text: `  ${toTerminalLine(state.reason, 400)}`, look: 'red' as const }]] : []),
+    ...(state.kind === 'down' ? [[{ text: `  ${toTerminalLine(state.reason, 400)}`, style: 'red' as const }]] : []),
     ...tools.map((tool): StyledLine => {
       const known = stateOf(tool);
       const room = Math.max(10, width - tool.name.length - 15);
@@ -146,7 +146,7 @@ function renderPatch(patch: string): StyledLine[] {
     .split('\n')
     .slice(1)
     .map((line): StyledLine => {
-      const look = line.startsWith('+') ? 'green' : line.startsWith('-') ? 'red' : 'dim';
+      const style = line.startsWith('+') ? 'green' : line.startsWith('-') ? 'red' : 'dim';
       return [{ text: line, style }];
     });
 }

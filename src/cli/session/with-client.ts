@@ -6,7 +6,7 @@ import { CliError, EXIT } from '../terminal/exit.js';
 import type { GlobalOptions } from '../args/global-options.js';
 import { onInterrupt } from '../terminal/interrupts.js';
 import type { Output } from '../terminal/output.js';
-import { withSlowNotice } from './patiently.js';
+import { withSlowNotice } from './with-progress.js';
 import { hasWorker, openNamespace } from '../services/temporal-connection.js';
 
 export interface CommandSession {

@@ -8,7 +8,7 @@ import type { ServerReport, ToolReport } from '../../tools/mcp/server-tools.js';
 import { loadUserConfig, sharedServers } from '../../extensions/user-config.js';
 import { packageVersion } from '../../version.js';
 import type { CliContext } from './context.js';
-import { withSlowNotice } from './patiently.js';
+import { withSlowNotice } from './with-progress.js';
 
 export interface ServersDesk {
   readonly agent: string;

@@ -84,7 +84,7 @@ function drawBar(parts: readonly Part[], index: ContextIndex, width: number): St
     parts.map(({ tokens }) => tokens),
     width,
   );
-  const signs = parts.flatMap(({ sign, look }, at) => Array.from({ length: cells[at] ?? 0 }, (): Span => ({ text: sign, style })));
+  const signs = parts.flatMap(({ sign, look: style }, at) => Array.from({ length: cells[at] ?? 0 }, (): Span => ({ text: sign, style })));
   const mark = Math.min(signs.length - 1, Math.round((index.compactsAt / Math.max(whole, 1)) * signs.length));
   const drawn = signs.map((piece, at): Span => (at === mark ? { text: LINE, style: lookOfLine(index) } : piece));
   return joined(drawn);
