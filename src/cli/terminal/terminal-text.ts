@@ -47,12 +47,12 @@ function shown(character: string): string {
 }
 
 /** A line for people: pieces of text with their looks, so that colours never mix with what others wrote. */
-export interface Span {
+export interface StyledSpan {
   readonly text: string;
   readonly style?: 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan';
 }
 
-export type StyledLine = readonly Span[];
+export type StyledLine = readonly StyledSpan[];
 
 export function plain(text: string): StyledLine {
   return [{ text }];

@@ -4,14 +4,14 @@
  */
 import type { CompactionOutcome, ContextIndex } from '../../conversation/protocol/contract.js';
 import { countSlots } from '../../records/slots.js';
-import type { StyledLine, Span } from '../terminal/terminal-text.js';
+import type { StyledLine, StyledSpan } from '../terminal/terminal-text.js';
 import { formatCount } from './quantities.js';
 
 interface Part {
   readonly sign: string;
   readonly name: string;
   readonly tokens: number;
-  readonly look: Span['style'];
+  readonly style: StyledSpan['style'];
 }
 
 /** Below this the numbers stand under the names. */
@@ -24,13 +24,13 @@ export function renderMeter(index: ContextIndex, width = 80): StyledLine[] {
   if (budget === 0) return [[{ text: 'how much fits is known once the first turn has begun', style: 'dim' }], ...drawFacts(index, width)];
   const parts = partsOf(index);
   const names = Math.max(...parts.map(({ name }) => name.length));
-  const row = ({ sign, name, tokens, look }: Part): StyledLine[] => {
+  const row = ({ sign, name, tokens, style }: Part): StyledLine[] => {
     const numbers = [formatCount(tokens).padStart(formatCount(budget).length), `${share(tokens, budget)} %`.padStart(6)].join(' ');
     const head: StyledLine = [{ text: sign, style }, { text: ` ${name}` }];
     if (width < NARROW) return [head, [{ text: `  ${numbers}` }]];
     return [[...head, { text: ' '.repeat(names - name.length + 2) }, { text: numbers }]];
   };
-  const line: Part = { sign: LINE, name: 'compacted from', tokens: compactsAt, look: lookOfLine(index) };
+  const line: Part = { sign: LINE, name: 'compacted from', tokens: compactsAt, style: lookOfLine(index) };
   return [
     drawBar(parts, index, Math.max(1, Math.min(width, WIDEST))),
     [],
@@ -71,10 +71,10 @@ function partsOf({ chunks, budget, total }: ContextIndex): Part[] {
   const tokensOf = (kind: ContextIndex['chunks'][number]['kind']): number =>
     chunks.filter((chunk) => chunk.kind === kind).reduce((sum, { tokens }) => sum + tokens, 0);
   return [
-    { sign: '█', name: 'system and tools', tokens: tokensOf('SYSTEM'), look: 'cyan' },
-    { sign: '▓', name: 'memory', tokens: tokensOf('MEMORY'), look: 'green' },
-    { sign: '▒', name: 'messages', tokens: tokensOf('WORKING_FLOW'), look: 'yellow' },
-    { sign: '·', name: 'free', tokens: Math.max(0, budget - total), look: 'dim' },
+    { sign: '█', name: 'system and tools', tokens: tokensOf('SYSTEM'), style: 'cyan' },
+    { sign: '▓', name: 'memory', tokens: tokensOf('MEMORY'), style: 'green' },
+    { sign: '▒', name: 'messages', tokens: tokensOf('WORKING_FLOW'), style: 'yellow' },
+    { sign: '·', name: 'free', tokens: Math.max(0, budget - total), style: 'dim' },
   ];
 }
 
@@ -84,9 +84,11 @@ function drawBar(parts: readonly Part[], index: ContextIndex, width: number): St
     parts.map(({ tokens }) => tokens),
     width,
   );
-  const signs = parts.flatMap(({ sign, look: style }, at) => Array.from({ length: cells[at] ?? 0 }, (): Span => ({ text: sign, style })));
+  const signs = parts.flatMap(({ sign, style: style }, at) =>
+    Array.from({ length: cells[at] ?? 0 }, (): StyledSpan => ({ text: sign, style })),
+  );
   const mark = Math.min(signs.length - 1, Math.round((index.compactsAt / Math.max(whole, 1)) * signs.length));
-  const drawn = signs.map((piece, at): Span => (at === mark ? { text: LINE, style: lookOfLine(index) } : piece));
+  const drawn = signs.map((piece, at): StyledSpan => (at === mark ? { text: LINE, style: lookOfLine(index) } : piece));
   return joined(drawn);
 }
 
@@ -102,16 +104,16 @@ export function cellsOf(parts: readonly number[], width: number): number[] {
   return cells;
 }
 
-/** Neighbours of one look are one piece. */
-function joined(pieces: readonly Span[]): StyledLine {
-  return pieces.reduce<Span[]>((line, piece) => {
+/** Neighbours of one style are one piece. */
+function joined(pieces: readonly StyledSpan[]): StyledLine {
+  return pieces.reduce<StyledSpan[]>((line, piece) => {
     const last = line.at(-1);
     if (last === undefined || last.style !== piece.style) return [...line, piece];
     return [...line.slice(0, -1), { ...last, text: last.text + piece.text }];
   }, []);
 }
 
-function lookOfLine({ total, compactsAt }: ContextIndex): Span['style'] {
+function lookOfLine({ total, compactsAt }: ContextIndex): StyledSpan['style'] {
   return total >= compactsAt ? 'red' : 'bold';
 }
 

@@ -16,7 +16,7 @@ export interface ControlWords {
 }
 
 export function renderControl({ mode, stepLock, running, pausedBy, breakpoints = {}, next }: ControlWords): StyledLine[] {
-  const fact = (name: string, text: string, look?: 'yellow' | 'green'): StyledLine => [
+  const fact = (name: string, text: string, style?: 'yellow' | 'green'): StyledLine => [
     { text: name.padEnd(12), style: 'dim' },
     { text: toTerminalLine(text, 400), style },
   ];
@@ -46,7 +46,7 @@ export function breakpointsInWords({ tools = [], events = [], onError, costUsd }
 /** What a step has done, and what would be next. */
 export function renderStep(result: StepResult): StyledLine[] {
   const { did, words, dispatchResult, queuedEventCount, next } = result;
-  const look = did === 'nothing' ? 'dim' : 'cyan';
+  const style = did === 'nothing' ? 'dim' : 'cyan';
   return [
     [{ text: did.padEnd(12), style }, { text: toTerminalLine(words, 400) }],
     ...(dispatchResult === null ? [] : [changesOf(dispatchResult)]),

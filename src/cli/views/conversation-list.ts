@@ -1,7 +1,7 @@
 /** `perdura list` for people. */
 import type { Listed } from '../../client.js';
 import type { TimeFormat } from '../args/global-options.js';
-import { toTerminalLine, type StyledLine, type Span } from '../terminal/terminal-text.js';
+import { toTerminalLine, type StyledLine, type StyledSpan } from '../terminal/terminal-text.js';
 import { formatCost, formatCount, formatTime } from './quantities.js';
 import { renderTable, type Column, type Measure } from './table.js';
 
@@ -42,7 +42,7 @@ export function shownStatus({ running, state, status }: Listed): string {
   return running ? (status ?? 'running') : state;
 }
 
-function lookOfStatus(conversation: Listed): Span['style'] {
+function lookOfStatus(conversation: Listed): StyledSpan['style'] {
   const status = shownStatus(conversation);
   if (status === 'failed' || status === 'terminated' || status === 'timed-out') return 'red';
   return status === 'waiting' ? 'yellow' : conversation.running ? 'green' : 'dim';

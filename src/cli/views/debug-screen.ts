@@ -3,7 +3,7 @@
  * person looks, exactly as many lines as the screen has, none wider than it is.
  */
 import type { DebugChunk, DebugScene } from '../debug/debug-scene.js';
-import { toTerminalLine, plain, type StyledLine, type Span } from '../terminal/terminal-text.js';
+import { toTerminalLine, plain, type StyledLine, type StyledSpan } from '../terminal/terminal-text.js';
 import { fit, pad, type Measure } from './table.js';
 import { breakpointsInWords, queuedInWords } from './control.js';
 import { wrap } from './inspection.js';
@@ -98,7 +98,7 @@ function bodyLines(scene: DebugScene, view: DebugView, room: number, look: Debug
 function stateLines({ status, control, index }: DebugScene, { event }: DebugView, look: DebugLook): StyledLine[] {
   const { phase, mode, session, turn, turns, epoch, stepLock, pausedBy, waitingFor, usage } = status;
   const thresholds = control?.thresholds;
-  const line = (name: string, text: string, color?: Span['style']): StyledLine => [
+  const line = (name: string, text: string, color?: StyledSpan['style']): StyledLine => [
     { text: name.padEnd(9), style: 'dim' },
     { text: toTerminalLine(text, 400), style: color },
   ];
@@ -163,7 +163,7 @@ function queueLines({ queue, status, approvals }: DebugScene, { focus, selectedQ
   return [heading, ...(shown.length === 0 ? [[{ text: '  empty', style: 'dim' }] as StyledLine] : shown), ...asks];
 }
 
-const CALL_LOOKS: Readonly<Record<string, Span['style']>> = {
+const CALL_LOOKS: Readonly<Record<string, StyledSpan['style']>> = {
   running: 'cyan',
   riding: 'cyan',
   waiting: 'yellow',
@@ -224,7 +224,7 @@ function chunkLine({ id, kind, tokens, turn, role, words, drops }: DebugChunk, i
     { text: drops ? '✂ ' : '  ', style: 'red' },
     { text: name.padEnd(11), style: 'cyan' },
     { text: formatCount(tokens).padStart(8), style: drops ? 'red' : undefined },
-    ...(wide ? [{ text: ` ${turn.padEnd(10)}${role.padEnd(10)}`, look: 'dim' } as const] : [{ text: ' ' }]),
+    ...(wide ? [{ text: ` ${turn.padEnd(10)}${role.padEnd(10)}`, style: 'dim' } as const] : [{ text: ' ' }]),
     { text: toTerminalLine(words, 400), style: isSelected ? 'bold' : undefined },
   ];
 }
@@ -247,7 +247,7 @@ function fill(lines: readonly StyledLine[], height: number): StyledLine[] {
 
 function cut(line: StyledLine, { width, measure }: Pick<DebugLook, 'width' | 'measure'>): StyledLine {
   let left = width;
-  return line.flatMap(({ text, style }): Span[] => {
+  return line.flatMap(({ text, style }): StyledSpan[] => {
     if (left <= 0) return [];
     const fitted = fit(text, left, measure);
     left -= measure(fitted);

@@ -4,7 +4,7 @@ import type { QueuedEvent, Status } from '../../conversation/protocol/contract.j
 import type { Entry } from '../../records/message.js';
 import { shownText } from '../../records/message.js';
 import type { TimeFormat } from '../args/global-options.js';
-import { toTerminalLine, type StyledLine, type Span } from '../terminal/terminal-text.js';
+import { toTerminalLine, type StyledLine, type StyledSpan } from '../terminal/terminal-text.js';
 import { shownArguments, shownName } from './approvals.js';
 import { fit, pad, type Measure } from './table.js';
 import { bar, formatBytes, formatCount, formatDuration, formatTime, formatUsage, budgetInWords } from './quantities.js';
@@ -71,7 +71,7 @@ export function renderInspection(
   const title = status?.title ?? description.title;
   const started = formatTime(description.startedAt.getTime(), timeFormat, now);
   const closed = description.closedAt === null ? '' : `, ended ${formatTime(description.closedAt.getTime(), timeFormat, now)}`;
-  const fact = (name: string, text: string, color?: Span['style']): StyledLine[] => drawFact(name, text, color, look);
+  const fact = (name: string, text: string, color?: StyledSpan['style']): StyledLine[] => drawFact(name, text, color, look);
   return [
     [{ text: description.id, style: 'cyan' }],
     ...(title === null
@@ -109,13 +109,13 @@ function statusLine({ state }: Description, status: Status | null): string {
   return `${phase} · turn ${status.turn} · session ${status.session}`;
 }
 
-function lookOfState({ state }: Description, status: Status | null): Span['style'] {
+function lookOfState({ state }: Description, status: Status | null): StyledSpan['style'] {
   if (state === 'failed' || state === 'terminated' || state === 'timed-out') return 'red';
   if (status?.phase === 'waiting-to-retry' || status?.phase === 'waiting-for-person') return 'yellow';
   return state === 'running' ? 'green' : undefined;
 }
 
-function drawFact(name: string, text: string, color: Span['style'], { width = Infinity, measure }: InspectionLook): StyledLine[] {
+function drawFact(name: string, text: string, color: StyledSpan['style'], { width = Infinity, measure }: InspectionLook): StyledLine[] {
   if (width < NARROW) {
     return [
       [{ text: name, style: 'dim' }],

@@ -2,7 +2,7 @@
 import type { BlamedLine } from '../../memory/documents/blame.js';
 import type { LineSource, MemoryChange, Proposal, HistoryEntry } from '../../records/memory/documents.js';
 import type { DiffLine } from '../../records/memory/memory-diff.js';
-import { toTerminalLine, toTerminalText, type StyledLine, type Span, textOfDrawn } from '../terminal/terminal-text.js';
+import { toTerminalLine, toTerminalText, type StyledLine, type StyledSpan, textOfDrawn } from '../terminal/terminal-text.js';
 import { wrap } from './inspection.js';
 import { drawText, spanOf, type MemoryLook } from './memory.js';
 import { formatCount, formatTime } from './quantities.js';
@@ -74,12 +74,12 @@ export function originOf({ trust, conversation, turn_ids }: LineSource): string 
 }
 
 /** A line of a document, with its own indentation, after what stands before it; it goes on below itself. */
-export function drawLine(head: string, line: string, { width = Infinity, measure }: MemoryLook, look?: Span['style']): StyledLine[] {
+export function drawLine(head: string, line: string, { width = Infinity, measure }: MemoryLook, style?: StyledSpan['style']): StyledLine[] {
   const text = toTerminalText(line).replaceAll('\n', ' ').replaceAll('\t', '  ').trimEnd();
   const own = Math.min(text.length - text.trimStart().length, 12);
   const before = measure(head) + own;
   return wrap(text.trimStart(), Math.max(width - before, 4), measure).map((part, at): StyledLine => [
-    { text: at === 0 ? head : ' '.repeat(measure(head)), style: look ?? 'dim' },
+    { text: at === 0 ? head : ' '.repeat(measure(head)), style: style ?? 'dim' },
     { text: `${' '.repeat(own)}${part}`, style },
   ]);
 }
@@ -89,7 +89,7 @@ function timeOf(ts: number, { timeFormat, now }: MemoryLook): string {
 }
 
 /** What only a tool said is for a person to look at. */
-function lookOfTrust({ trust }: LineSource): Span['style'] {
+function lookOfTrust({ trust }: LineSource): StyledSpan['style'] {
   if (trust.startsWith('tool:')) return 'yellow';
   return trust === 'model' ? 'dim' : 'cyan';
 }
@@ -129,7 +129,7 @@ function renderText(text: string, look: MemoryLook): StyledLine[] {
 function marked(text: string, words: readonly string[]): StyledLine {
   const lower = text.toLowerCase();
   if (lower.length !== text.length) return [{ text }];
-  const pieces: Span[] = [];
+  const pieces: StyledSpan[] = [];
   for (let at = 0; at < text.length;) {
     const next = words.flatMap((word) => {
       const found = lower.indexOf(word, at);

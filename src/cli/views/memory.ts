@@ -1,7 +1,7 @@
 /** What a conversation remembers, for people: each item under the line that says where it is from. */
 import type { EpisodeRecord, FactRecord, FactSource } from '../../stores/store.js';
 import type { TimeFormat } from '../args/global-options.js';
-import { toTerminalLine, type StyledLine, type Span } from '../terminal/terminal-text.js';
+import { toTerminalLine, type StyledLine, type StyledSpan } from '../terminal/terminal-text.js';
 import type { Measure } from './table.js';
 import { wrap } from './inspection.js';
 import { formatCount, formatTime } from './quantities.js';
@@ -77,7 +77,12 @@ function originOf(source: FactSource | null): string {
   return source === null ? 'written by hand' : `learnt in ${source.conversation}, ${spanOf(source.turn_ids)}`;
 }
 
-export function drawText(text: string, indent: number, { width = Infinity, measure }: MemoryLook, look?: Span['style']): StyledLine[] {
+export function drawText(
+  text: string,
+  indent: number,
+  { width = Infinity, measure }: MemoryLook,
+  style?: StyledSpan['style'],
+): StyledLine[] {
   return wrap(toTerminalLine(text, LONGEST), width - indent, measure).map((part): StyledLine => [
     { text: ' '.repeat(indent) },
     { text: part, style },

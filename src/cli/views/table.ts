@@ -5,12 +5,12 @@
  * 2. Where even their least widths do not fit, columns are left out, the least important first.
  * 3. Where not even two are left, each row becomes a few lines, first cell whole and the others below it.
  */
-import type { StyledLine, Span } from '../terminal/terminal-text.js';
+import type { StyledLine, StyledSpan } from '../terminal/terminal-text.js';
 
 export interface Column<Row> {
   readonly title: string;
   readonly cell: (row: Row) => string;
-  readonly look?: (row: Row) => Span['style'];
+  readonly look?: (row: Row) => StyledSpan['style'];
   readonly align?: 'left' | 'right';
   /** Least cells, for a column that may be cut; absent: never cut. */
   readonly least?: number;
@@ -29,7 +29,7 @@ export function renderTable<Row>(
   const shown = width === undefined ? columns : chooseColumns(rows, columns, width, measure);
   if (shown.length < 2 && columns.length > 1) return rows.flatMap((row) => stacked(row, columns, width ?? Infinity, measure));
   const widths = chooseWidths(rows, shown, width ?? Infinity, measure);
-  const line = (pieceOf: (column: Column<Row>, cells: number, isLast: boolean) => Span): StyledLine =>
+  const line = (pieceOf: (column: Column<Row>, cells: number, isLast: boolean) => StyledSpan): StyledLine =>
     shown.flatMap((column, at) => {
       const isLast = at === shown.length - 1;
       const piece = pieceOf(column, widths[at] ?? 0, isLast);

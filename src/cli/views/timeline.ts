@@ -8,7 +8,7 @@
  */
 import type { PendingActivity } from '../../client.js';
 import type { FeedEvent, Status, TurnResult } from '../../conversation/protocol/contract.js';
-import { toTerminalLine, type StyledLine, type Span } from '../terminal/terminal-text.js';
+import { toTerminalLine, type StyledLine, type StyledSpan } from '../terminal/terminal-text.js';
 import { fit, pad, type Measure } from './table.js';
 import { formatCount, formatDuration, formatUsage } from './quantities.js';
 
@@ -64,7 +64,7 @@ export function createTimeline({ width, measure }: TimelineLook): Timeline {
     turns.set(turn, made);
     return made;
   };
-  const line = (turn: WatchedTurn, at: number, what: string, text: string, look?: Span['look']): StyledLine[] => {
+  const line = (turn: WatchedTurn, at: number, what: string, text: string, style?: StyledSpan['style']): StyledLine[] => {
     const time = `+${formatDuration(at - turn.begin)}`.padStart(8);
     const head = `${time}  ${what}`;
     const room = (width ?? Infinity) - measure(head) - 2;
@@ -276,7 +276,7 @@ function endOf({ text, usage, toolCalls, error }: TurnResult): string {
   return `${tools}${formatUsage(usage)} · ${error?.message ?? JSON.stringify(toTerminalLine(text, 120))}`;
 }
 
-function lookOf({ stopReason }: TurnResult): Span['look'] {
+function lookOf({ stopReason }: TurnResult): StyledSpan['style'] {
   return stopReason === 'end' ? 'green' : stopReason === 'failed' ? 'red' : 'yellow';
 }
 

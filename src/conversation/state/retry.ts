@@ -1,7 +1,7 @@
 /** When to try again what failed for a passing reason. */
 import type { StepFailure } from '../activity-io/effects.js';
 import type { Retry } from './turn-state.js';
-import type { ConversationState } from '..js';
+import type { ConversationState } from '../state.js';
 
 const FIRST_MS = 2_000;
 const LONGEST_MS = 60_000;
