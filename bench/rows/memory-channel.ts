@@ -22,7 +22,7 @@ const ITERATIONS = 20;
 const SEARCH_BYTES = 8 * 1024;
 const PAGE_BYTES = 50 * 1024;
 const MOST_BYTES = 50 * 1024;
-const LEAST_SAVED = 0.99;
+const MIN_SAVED = 0.99;
 
 const policy = { repeatable: true, quick: false, timeoutMs: 60_000 };
 const search = defineTool({
@@ -109,7 +109,7 @@ export const memoryChannel: Row = {
           product: 100 * saved,
           unit: '%',
           toHold: '≥ 99 %',
-          holds: saved >= LEAST_SAVED,
+          holds: saved >= MIN_SAVED,
         },
       ];
     } finally {

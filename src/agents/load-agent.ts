@@ -54,8 +54,8 @@ const CONFIG_BYTES = 64 * 1024;
 const IDENTITY_BYTES = 256 * 1024;
 /** A file that was changed so lately can change once more within its time stamp's grain, and look the same. */
 const FRESH_MS = 2_000;
-const MOST_KNOWN = 20;
-const MOST_LOADED = 1_000;
+const MAX_KNOWN = 20;
+const MAX_LOADED = 1_000;
 
 /**
  * Reads an agent's folder again only after a file in it has changed, so that it can be asked on every turn. `shared` are MCP servers
@@ -75,7 +75,7 @@ export function createAgentLoader(agentsDir: string, now: () => number = Date.no
     loaded.delete(name);
     const agent = await loadAgent(agentsDir, id, scope, shared);
     if (now() - changedAt > FRESH_MS) loaded.set(name, { agent, stamp });
-    if (loaded.size > MOST_LOADED) loaded.delete(loaded.keys().next().value ?? '');
+    if (loaded.size > MAX_LOADED) loaded.delete(loaded.keys().next().value ?? '');
     return agent;
   };
 }
@@ -179,8 +179,7 @@ function parse<Schema extends z.ZodType>(schema: Schema, file: string, text: str
 
 async function unknownAgent(agentsDir: string, id: string): Promise<AgentConfigError> {
   const known = await knownAgents(agentsDir);
-  const list =
-    known.length > MOST_KNOWN ? `${known.slice(0, MOST_KNOWN).join(', ')} and ${known.length - MOST_KNOWN} more` : known.join(', ');
+  const list = known.length > MAX_KNOWN ? `${known.slice(0, MAX_KNOWN).join(', ')} and ${known.length - MAX_KNOWN} more` : known.join(', ');
   return new AgentConfigError(
     'unknown-agent',
     `there is no agent ${id}: ${join(agentsDir, id, CONFIG_FILE)} does not exist. ${known.length > 0 ? `There are: ${list}.` : 'The agents folder has none; an agent.json of {} makes one.'}`,

@@ -72,7 +72,7 @@ export interface PeopleAccess {
 
 /** Told by its search attributes, or not told of yet. */
 const WAITING = `AgentStatus = 'waiting' OR AgentStatus IS NULL`;
-const MOST_CONVERSATIONS = 1_000;
+const MAX_CONVERSATIONS = 1_000;
 const AT_ONCE = 8;
 /** Milliseconds for one conversation among many; more than the five seconds for which a dead worker is waited for. */
 const PATIENCE_MS = 8_000;
@@ -143,7 +143,7 @@ export function createPeople({ handleOf, withId, argumentsOf, running, within }:
   return {
     approvals,
 
-    async allApprovals({ limit = MOST_CONVERSATIONS } = {}) {
+    async allApprovals({ limit = MAX_CONVERSATIONS } = {}) {
       const ids = await candidates(limit + 1);
       const asked = ids.slice(0, limit);
       const found: Pending[] = [];

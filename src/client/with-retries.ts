@@ -11,9 +11,9 @@ export interface Tries {
 }
 
 const FIRST_PAUSE_MS = 20;
-const LONGEST_PAUSE_MS = 2_000;
+const MAX_PAUSE_MS = 2_000;
 /** Ten attempts with pauses of up to 5 s. */
-const LONGEST_TRY_MS = 25_000;
+const MAX_TRY_MS = 25_000;
 
 export async function withRetries<T>(tries: Tries, say: () => Promise<T>): Promise<T> {
   const { attempt, signal, patienceMs = 120_000, isWorthAnother = isWorthAnotherTry } = tries;
@@ -29,11 +29,11 @@ export async function withRetries<T>(tries: Tries, say: () => Promise<T>): Promi
       // A wait that the server ended after a while is progress, not trouble. That it is away, Temporal's client says late, having
       // tried for a while itself, or at the end of a long wait: so much of it counts.
       const isProgress = !isAway(error) && Date.now() - began > 5_000;
-      troubled = isProgress ? 0 : troubled + Math.min(Date.now() - since, LONGEST_TRY_MS);
+      troubled = isProgress ? 0 : troubled + Math.min(Date.now() - since, MAX_TRY_MS);
       since = Date.now();
       if (!isWorthAnother(error) || troubled > patienceMs) throw toClientError(error, attempt);
     }
-    await pause(Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(failed, 10)), signal);
+    await pause(Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(failed, 10)), signal);
   }
 }
 

@@ -7,7 +7,7 @@ import { ID_PATTERN } from '../conversation/protocol/contract.js';
 import { isBodyRef, shownText, type Entry } from '../records/message.js';
 
 const DEFAULT_WAIT_S = 45;
-const LONGEST_WAIT_S = 3_600;
+const MAX_WAIT_S = 3_600;
 const PROGRESS_MS = 5_000;
 const RESOURCES_LISTED = 50;
 const URI = /^conversation:\/\/([^/]+)$/;
@@ -16,7 +16,7 @@ const conversation = z.string().regex(ID_PATTERN).describe('id of the conversati
 const waitSeconds = z
   .number()
   .min(0)
-  .max(LONGEST_WAIT_S)
+  .max(MAX_WAIT_S)
   .default(DEFAULT_WAIT_S)
   .describe('how long to wait for the answer; the turn goes on after that too');
 

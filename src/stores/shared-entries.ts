@@ -12,7 +12,7 @@ import type { Bodies, ConversationKey, Entries, Lives, WriteBatch } from './stor
 import { withSlot, type SlotRange } from '../records/slots.js';
 
 /** Beginnings never change; so many are remembered. */
-const MOST_KNOWN = 256;
+const MAX_KNOWN = 256;
 
 export interface Shared {
   readonly entries: Entries;
@@ -28,7 +28,7 @@ export function withSharedEntries(own: Shared, lives: Pick<Lives, 'beginning'>):
     if (found === undefined) return undefined;
     known.delete(name);
     known.set(name, found);
-    for (const oldest of known.keys()) if (known.size > MOST_KNOWN) known.delete(oldest);
+    for (const oldest of known.keys()) if (known.size > MAX_KNOWN) known.delete(oldest);
     return found;
   };
 

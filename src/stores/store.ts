@@ -275,11 +275,11 @@ export interface Facts {
 }
 
 /** The longest MEMORY.md that is read or written, in bytes. */
-export const LONGEST_MEMORY = 1024 * 1024;
+export const MAX_MEMORY = 1024 * 1024;
 
 /**
  * MEMORY.md and HISTORY of a scope (seed 001), and what people have decided about them. A MEMORY.md that is no text, or longer than
- * LONGEST_MEMORY, is refused in words (DocumentRefused), never replaced.
+ * MAX_MEMORY, is refused in words (DocumentRefused), never replaced.
  */
 export interface Documents {
   /** As it is now. What a person has made of it with an editor becomes a change of its own, cause `hand`, when it is first seen. */

@@ -32,11 +32,11 @@ export interface AuditLine {
   readonly notifications?: readonly Readonly<Record<string, unknown>>[];
 }
 
-const MOST_LINES = 10_000;
+const MAX_LINES = 10_000;
 const BATCH = 500;
 const TEXT_CHARACTERS = 200;
 const DEEPEST = 4;
-const MOST_ITEMS = 50;
+const MAX_ITEMS = 50;
 
 /** Strings under these names are ids, names and kinds; any other string is a text. */
 const NAMED = new Set(
@@ -60,7 +60,7 @@ export function createAudit({ file, redactor, log, onLost }: AuditOptions): {
   const delivery = createDelivery<AuditLine>({
     to: `the audit file ${file}`,
     log,
-    limit: MOST_LINES,
+    limit: MAX_LINES,
     batch: BATCH,
     ...(onLost && { onLost }),
     deliver: (lines) => append(file, lines.map((line) => `${redactor.text(JSON.stringify(line))}\n`).join('')),
@@ -104,7 +104,7 @@ function notification(told: Notification): Readonly<Record<string, unknown>> {
 function fields(of: Readonly<Record<string, unknown>>, depth: number): Record<string, unknown> {
   const own = Object.entries(of)
     .filter(([name, value]) => !LEFT_OUT.has(name) && value !== undefined && value !== null)
-    .slice(0, MOST_ITEMS);
+    .slice(0, MAX_ITEMS);
   return Object.fromEntries(own.map(([name, value]) => shown(name.slice(0, TEXT_CHARACTERS), value, depth)));
 }
 
@@ -112,7 +112,7 @@ function shown(name: string, value: unknown, depth: number): [string, unknown] {
   if (typeof value === 'number' || typeof value === 'boolean') return [name, value];
   if (typeof value === 'string') return NAMED.has(name) ? [name, value.slice(0, TEXT_CHARACTERS)] : [`${name}Characters`, value.length];
   if (Array.isArray(value)) {
-    const items = value.slice(0, MOST_ITEMS) as readonly unknown[];
+    const items = value.slice(0, MAX_ITEMS) as readonly unknown[];
     if (NAMED.has(name) && value.every((item) => typeof item === 'string'))
       return [name, (items as readonly string[]).map((item) => item.slice(0, TEXT_CHARACTERS))];
     if (LISTED.has(name) && depth < DEEPEST && value.every(isObject))

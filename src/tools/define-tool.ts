@@ -15,7 +15,7 @@ export const TOOL_NAME_PATTERN = /^[a-zA-Z0-9_-]{1,64}$/;
 const TIMEOUT_MS = 60_000;
 const QUICK_TIMEOUT_MS = 1_000;
 const ECHO_BYTES = 600;
-const MOST_ATTEMPTS = 10;
+const MAX_ATTEMPTS = 10;
 
 export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinition<Schema>): Tool {
   const { name, description } = definition;
@@ -93,8 +93,8 @@ function toPolicy(name: string, given: Partial<ToolPolicy> = {}): ToolPolicy {
     ...(given.approval === undefined ? {} : { approval: given.approval }),
   };
   const { attempts = 1, approval = 'allow' } = policy;
-  if (!Number.isSafeInteger(attempts) || attempts < 1 || attempts > MOST_ATTEMPTS) {
-    throw new Error(`cannot define the tool ${name}: attempts must be a whole number from 1 to ${MOST_ATTEMPTS}, not ${attempts}`);
+  if (!Number.isSafeInteger(attempts) || attempts < 1 || attempts > MAX_ATTEMPTS) {
+    throw new Error(`cannot define the tool ${name}: attempts must be a whole number from 1 to ${MAX_ATTEMPTS}, not ${attempts}`);
   }
   if (attempts > 1 && (quick || !policy.repeatable)) {
     throw new Error(`cannot define the tool ${name}: more than one attempt is for repeatable tools that are not quick`);

@@ -139,13 +139,13 @@ function binaryBytes(value: object): number | undefined {
 
 /** What a schema found wrong, one line per finding, `path: reason`: for a model to correct itself, or a person their file. */
 
-const MOST_LINES = 12;
+const MAX_LINES = 12;
 const LINE_BYTES = 300;
 
 export function listIssues(issues: readonly z.core.$ZodIssue[]): string[] {
   const lines = issues.flatMap(issueLines);
-  const shown = lines.slice(0, MOST_LINES).map((line) => firstBytes(line, LINE_BYTES));
-  return lines.length > MOST_LINES ? [...shown, `and ${lines.length - MOST_LINES} more`] : shown;
+  const shown = lines.slice(0, MAX_LINES).map((line) => firstBytes(line, LINE_BYTES));
+  return lines.length > MAX_LINES ? [...shown, `and ${lines.length - MAX_LINES} more`] : shown;
 }
 
 function issueLines(issue: z.core.$ZodIssue): string[] {

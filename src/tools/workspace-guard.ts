@@ -7,8 +7,8 @@ import { lstat, open, readlink, realpath, stat, type FileHandle } from 'node:fs/
 import { dirname, isAbsolute, relative, sep } from 'node:path';
 import { hasHidden } from './hidden-text.js';
 
-const LONGEST_PATH = 4_096;
-const LONGEST_NAME = 255;
+const MAX_PATH = 4_096;
+const MAX_NAME = 255;
 /** File systems whose regular files are the kernel's own words: environment variables, other processes. */
 const KERNEL_FOLDERS = ['/proc', '/sys'];
 
@@ -60,11 +60,8 @@ export function refuseMalformed(path: string): void {
     throw new PathRefused('outside', `cannot use ${shownPath(path)}: "~" is a home folder, which lies outside the workspace. ${RELATIVE}`);
   }
   if (path.includes('\0')) throw new PathRefused('bad-path', `cannot use ${shownPath(path)}: it holds a NUL character. Leave that out.`);
-  if (Buffer.byteLength(path) > LONGEST_PATH || path.split(sep).some((name) => Buffer.byteLength(name) > LONGEST_NAME)) {
-    throw new PathRefused(
-      'bad-path',
-      `cannot use ${shownPath(path)}: a path has at most ${LONGEST_PATH} bytes, each name in it ${LONGEST_NAME}.`,
-    );
+  if (Buffer.byteLength(path) > MAX_PATH || path.split(sep).some((name) => Buffer.byteLength(name) > MAX_NAME)) {
+    throw new PathRefused('bad-path', `cannot use ${shownPath(path)}: a path has at most ${MAX_PATH} bytes, each name in it ${MAX_NAME}.`);
   }
 }
 

@@ -11,8 +11,8 @@ export interface Answers {
   of(turn: string): Answer | undefined;
 }
 
-const MOST_TURNS = 50;
-const MOST_CHARACTERS = 256 * 1024;
+const MAX_TURNS = 50;
+const MAX_CHARACTERS = 256 * 1024;
 
 export function createAnswers(): Answers {
   const answers = new Map<string, Answer>();
@@ -27,7 +27,7 @@ export function createAnswers(): Answers {
       let characters = 0;
       for (const [index, [id, answer]] of [...answers].reverse().entries()) {
         characters += answer.text.length;
-        if (index > 0 && (index >= MOST_TURNS || characters > MOST_CHARACTERS)) answers.delete(id);
+        if (index > 0 && (index >= MAX_TURNS || characters > MAX_CHARACTERS)) answers.delete(id);
       }
     },
     of: (turn) => answers.get(turn),

@@ -46,7 +46,7 @@ import { FAILURES } from './messages.js';
 import { createPerformer } from './perform.js';
 
 /** State that a continue-as-new may carry; the server terminates the workflow at 2 MiB. */
-const LARGEST_STATE = 1_500_000;
+const MAX_STATE = 1_500_000;
 
 /** The start argument, or what a run hands to the next. */
 export type ConversationArgument = StartOptions & { readonly carried?: ConversationState };
@@ -186,7 +186,7 @@ function handOverReason(state: ConversationState, updates: number): string | und
           : continueAsNewSuggested
             ? 'the server suggests it'
             : undefined;
-  return reason !== undefined && JSON.stringify(state).length <= LARGEST_STATE ? reason : undefined;
+  return reason !== undefined && JSON.stringify(state).length <= MAX_STATE ? reason : undefined;
 }
 
 /**

@@ -69,10 +69,10 @@ import {
 export type MemoryArgument = MemoryStart & { readonly carried?: MemoryQueue };
 
 /** A run hands over well before Temporal's own limits, and whenever that is suggested. */
-const MOST_EVENTS = 5_000;
+const MAX_EVENTS = 5_000;
 
 export async function memory(argument: MemoryArgument): Promise<never> {
-  const { scope, handOver = MOST_EVENTS } = begin(argument);
+  const { scope, handOver = MAX_EVENTS } = begin(argument);
   let queue = (workflowInfo().continuedFromExecutionRunId && argument.carried) || emptyQueue(scope);
   let leaving = false;
   let cares = 0;

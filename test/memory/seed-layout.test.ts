@@ -1,6 +1,6 @@
 import type { Entry } from '../../src/records/message.js';
 import { joinLives, type PastLife } from '../../src/memory/past-life.js';
-import { LONGEST_LINE, readLayout, toLayout, type LayoutFile } from '../../src/memory/seed-layout/layout.js';
+import { MAX_LINE, readLayout, toLayout, type LayoutFile } from '../../src/memory/seed-layout/layout.js';
 import type { FactRecord } from '../../src/stores/store.js';
 import { answerEntry, episode, fact, userEntry } from '../stores/builders.js';
 
@@ -154,7 +154,7 @@ test.each(['', '{', '[]', '{"v":2}', 'null'])('perdura.json that is %j is not re
 
 test('a line beyond all measure is left out, and the next one is read', () => {
   const { facts, problems } = readLayout({
-    'semantic.jsonl': `{"fact":"${'x'.repeat(LONGEST_LINE)}"}\n${toLayout(ORIGIN, LIFE, FACTS)['semantic.jsonl']}`,
+    'semantic.jsonl': `{"fact":"${'x'.repeat(MAX_LINE)}"}\n${toLayout(ORIGIN, LIFE, FACTS)['semantic.jsonl']}`,
   });
   expect([facts.length, problems]).toEqual([2, ['semantic.jsonl line 1: too long']]);
 });

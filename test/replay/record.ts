@@ -15,10 +15,10 @@ import { fetchChain, HISTORIES, withReadablePayloads, writeChain } from './histo
 import { scenarios, type Scenario, type Stage } from './scenarios.js';
 import { startStage } from './stage.js';
 
-const LARGEST_FILE = 100_000;
+const MAX_FILE = 100_000;
 const SIDE_BY_SIDE = 2;
 const TRIES = 3;
-const LONGEST_PLAY_MS = 180_000;
+const MAX_PLAY_MS = 180_000;
 
 async function main(names: readonly string[]): Promise<number> {
   const unknown = names.filter((name) => !scenarios.some((scenario) => scenario.name === name));
@@ -75,7 +75,7 @@ async function recordPatiently(scenario: Scenario, where: { address: string; bun
 async function record(scenario: Scenario, where: { address: string; bundlePath: string }): Promise<Map<string, number>> {
   const stage: Stage = await startStage(scenario, where);
   try {
-    await within(LONGEST_PLAY_MS, scenario.play(stage));
+    await within(MAX_PLAY_MS, scenario.play(stage));
     await stage.settled();
     const keep = scenario.keep ?? '';
     const all = await fetchChain(stage.world.temporal, scenario.whose?.(stage.id) ?? stage.id);
@@ -86,7 +86,7 @@ async function record(scenario: Scenario, where: { address: string; bundlePath: 
     const unwanted = (scenario.lacks ?? []).filter((part) => text.includes(part));
     if (unwanted.length > 0) throw new Error(`the history has ${unwanted.join(', ')}`);
     if (scenario.runs !== undefined && chain.length < scenario.runs) throw new Error(`${chain.length} runs, not ${scenario.runs}`);
-    return writeChain(scenario.name, chain, LARGEST_FILE);
+    return writeChain(scenario.name, chain, MAX_FILE);
   } finally {
     await stage.end();
   }

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { HistoryEntry, MemoryWrite, Proposal, SourcedLine } from '../../src/records/memory/documents.js';
 import { historyText, toKeptEntry } from '../../src/records/memory/history-text.js';
 import { memoryVersion } from '../../src/records/memory/memory-lines.js';
-import { DocumentRefused, LONGEST_MEMORY, type ScopeKey, type Store } from '../../src/stores/store.js';
+import { DocumentRefused, MAX_MEMORY, type ScopeKey, type Store } from '../../src/stores/store.js';
 import { aScope, numbered } from './builders.js';
 
 export interface DocumentsSubject {
@@ -114,10 +114,10 @@ export function documentsContract(name: string, make: () => Promise<DocumentsSub
       });
 
       test('of more than a MiB is refused in words', async () => {
-        const write = store.documents.writeMemory(key, aWrite('w1', 'empty', 'x'.repeat(LONGEST_MEMORY + 1)));
+        const write = store.documents.writeMemory(key, aWrite('w1', 'empty', 'x'.repeat(MAX_MEMORY + 1)));
         await expect(write).rejects.toBeInstanceOf(DocumentRefused);
         await expect(write).rejects.toThrow(/it would have 1048577 bytes, at most 1048576 are kept; shorten it$/);
-        await subject.editMemory(key, 'x'.repeat(LONGEST_MEMORY + 1));
+        await subject.editMemory(key, 'x'.repeat(MAX_MEMORY + 1));
         await expect(store.documents.memory(key)).rejects.toThrow(/it has 1048577 bytes, at most 1048576 are read; shorten it$/);
       });
 

@@ -217,7 +217,7 @@ async function inScene(options: SceneOptions, act: (scene: Scene) => Promise<voi
     await Promise.race([act(scene), late]);
   } catch (error) {
     scene.leaving.abort();
-    await outage(LONGEST_GRPC_PAUSE_MS);
+    await outage(MAX_GRPC_PAUSE_MS);
     throw error;
   } finally {
     clearTimeout(timer);
@@ -226,7 +226,7 @@ async function inScene(options: SceneOptions, act: (scene: Scene) => Promise<voi
 }
 
 /** What a failed test leaves unfinished, Temporal's client says again after a pause, and throws where nobody can catch it when its connection was closed. */
-const LONGEST_GRPC_PAUSE_MS = 6_000;
+const MAX_GRPC_PAUSE_MS = 6_000;
 
 /** Looks again and again until it is there. What is looked for may not be reachable for a while: an exception means "not yet". */
 export async function until<T>(what: string, look: () => T | Promise<T>, withinMs = 30_000): Promise<NonNullable<T>> {

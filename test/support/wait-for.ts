@@ -1,10 +1,10 @@
 /** Asks until the answer is the one that is waited for; a test never sleeps for a time that it guessed. */
 const FIRST_PAUSE_MS = 20;
-const LONGEST_PAUSE_MS = 200;
+const MAX_PAUSE_MS = 200;
 
 export async function waitFor<T>(ask: () => T | Promise<T>, isThere: (value: T) => boolean, limitMs = 50_000): Promise<T> {
   const until = Date.now() + limitMs;
-  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(LONGEST_PAUSE_MS, pause * 1.3)) {
+  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(MAX_PAUSE_MS, pause * 1.3)) {
     const value = await ask();
     if (isThere(value)) return value;
     if (Date.now() > until) throw new Error(`waited ${limitMs} ms in vain; last seen: ${JSON.stringify(value)?.slice(0, 1_000)}`);

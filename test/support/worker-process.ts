@@ -34,7 +34,7 @@ export const PRODUCT = process.env['PERDURA_TEST_PRODUCT'] ?? join(__dirname, '.
 
 const OWN = /^(TEMPORAL_|PERDURA_|REDIS_URL$|ANTHROPIC_|NODE_OPTIONS$)/;
 /** Longer than the worker's own grace. */
-const LONGEST_STOP_MS = 20_000;
+const MAX_STOP_MS = 20_000;
 const KEPT_LOG = 16_000;
 
 export function startWorkerProcess({ env, cwd, preloads = [] }: WorkerProcessOptions): WorkerProcess {
@@ -75,7 +75,7 @@ export function startWorkerProcess({ env, cwd, preloads = [] }: WorkerProcessOpt
     resume: () => void child.kill('SIGCONT'),
     async stop() {
       if (!isGone()) child.kill('SIGTERM');
-      const tooLong = setTimeout(() => child.kill('SIGKILL'), LONGEST_STOP_MS);
+      const tooLong = setTimeout(() => child.kill('SIGKILL'), MAX_STOP_MS);
       await ended;
       clearTimeout(tooLong);
     },

@@ -18,7 +18,7 @@ import { keyOf } from '../key.js';
 import { readPrefix, resume } from './past.js';
 
 /** Lives that one life reads from: of a longer line the oldest are copied after all. */
-const MOST_SHARED = 16;
+const MAX_SHARED = 16;
 
 export async function openOrigin(dependencies: ActivityDependencies, { identity, origin }: OpenOriginInput): Promise<OpenedOrigin> {
   const stopHeartbeat = startHeartbeat(Context.current());
@@ -32,7 +32,7 @@ export async function openOrigin(dependencies: ActivityDependencies, { identity,
     const shared = slotsIn(prefix.line);
     const inContext = new Set(slotsIn(prefix.context));
     const sources = await sourcesOf(store, parent, run, shared);
-    for (const surplus of sources.slice(MOST_SHARED)) await copy(store, parent, key, slotsOf(surplus.slots));
+    for (const surplus of sources.slice(MAX_SHARED)) await copy(store, parent, key, slotsOf(surplus.slots));
     const resumed = await resume(store, key, prefix);
     const episodes = toRetold(prefix);
     for (const { episode, ...place } of episodes) await store.episodes.add(key, { ...episode, ...place, epoch: 0 });
@@ -42,7 +42,7 @@ export async function openOrigin(dependencies: ActivityDependencies, { identity,
       kind,
       of: { conversation, life },
       turn: prefix.turn.number,
-      shared: sources.slice(0, MOST_SHARED),
+      shared: sources.slice(0, MAX_SHARED),
       archived: sortedRanges(shared.filter((slot) => !inContext.has(slot))),
     } as const;
     await store.lives.begin(key, beginning);

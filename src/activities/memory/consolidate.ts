@@ -30,8 +30,8 @@ import { ApplicationFailure } from '@temporalio/common';
 
 /** Fewer than the usual four: not every language is that thrifty. */
 const CHARACTERS_PER_TOKEN = 3;
-const LEAST_CHARACTERS = 4_000;
-const MOST_HALVED = 4;
+const MIN_CHARACTERS = 4_000;
+const MAX_HALVED = 4;
 
 type Persisted = Consolidated & { readonly persisted: boolean };
 
@@ -122,10 +122,10 @@ async function askWithLess<T>(
 ): Promise<T | { kind: 'unusable'; reason: string }> {
   for (let most = characters, halved = 0; ; most /= 2, halved++) {
     try {
-      return await question(Math.max(LEAST_CHARACTERS, Math.floor(most)));
+      return await question(Math.max(MIN_CHARACTERS, Math.floor(most)));
     } catch (error) {
       if (!(error instanceof ModelFailure) || !['too-large', 'context-full'].includes(error.kind)) throw error;
-      if (halved === MOST_HALVED) return { kind: 'unusable', reason: error.message };
+      if (halved === MAX_HALVED) return { kind: 'unusable', reason: error.message };
     }
   }
 }

@@ -7,7 +7,7 @@ import type { Tool } from '../../tools/tool.js';
 
 /** A budget that leaves no room is somebody's mistake; the smallest still lets the model say so. */
 const SMALLEST = 1_000;
-const LARGEST_MEMORY_ANSWER = 16_384;
+const MAX_MEMORY_ANSWER = 16_384;
 
 export function inputBudget({ context, maxTokens }: AgentConfig, model: string): number {
   const known = modelLimits(model);
@@ -20,7 +20,7 @@ export function inputBudget({ context, maxTokens }: AgentConfig, model: string):
 export function memoryAnswerTokens({ context }: AgentConfig, model: string): number {
   const known = modelLimits(model);
   const most = context.maxTokens ?? known.contextTokens;
-  return Math.max(SMALLEST, Math.min(LARGEST_MEMORY_ANSWER, known.maxOutputTokens, Math.floor(most / 4)));
+  return Math.max(SMALLEST, Math.min(MAX_MEMORY_ANSWER, known.maxOutputTokens, Math.floor(most / 4)));
 }
 
 /** Design section 4: all limits scale by `min(1, input_budget / truncation)`. */

@@ -168,7 +168,7 @@ const NOTHING: Usage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, costU
 
 /** Whether an answer is the data that was asked for (seed 003, Payload): JSON that fits a JSON Schema. */
 
-const MOST_CHARACTERS = 500;
+const MAX_CHARACTERS = 500;
 
 /** What is wrong, for the model to correct; undefined when it fits. */
 function misfitOf(text: string, schema: JsonObject): string | undefined {
@@ -184,7 +184,7 @@ function misfitOf(text: string, schema: JsonObject): string | undefined {
   const problems = (validate.errors ?? []).map(
     ({ instancePath, message }) => `${instancePath || '(the whole)'} ${message ?? 'does not fit'}`,
   );
-  return beginningOf(problems.join('; '), MOST_CHARACTERS);
+  return beginningOf(problems.join('; '), MAX_CHARACTERS);
 }
 
 /** A text for a schema that cannot be compiled: the person who sent it reads it as the turn's error. */

@@ -146,7 +146,7 @@ async function learn(store: Store, key: ConversationKey, facts: readonly Importe
  * The files of the seed's layout on a disk. Their names are fixed, so nothing in a layout names a path; a link is refused instead
  * of followed, since it may point anywhere.
  */
-export const LARGEST_FILE = 256 * 1024 * 1024;
+export const MAX_FILE = 256 * 1024 * 1024;
 
 /** Overwrites nothing. */
 export async function writeLayout(dir: string, files: Readonly<Record<LayoutFile, string>>): Promise<void> {
@@ -198,8 +198,7 @@ async function readBounded(path: string): Promise<string | undefined> {
   try {
     const found = await file.stat();
     if (!found.isFile()) throw new CliError(`cannot read ${path}: it is no file`, EXIT.usage);
-    if (found.size > LARGEST_FILE)
-      throw new CliError(`cannot read ${path}: ${found.size} bytes, at most ${LARGEST_FILE} are read`, EXIT.usage);
+    if (found.size > MAX_FILE) throw new CliError(`cannot read ${path}: ${found.size} bytes, at most ${MAX_FILE} are read`, EXIT.usage);
     return await file.readFile('utf8');
   } finally {
     await file.close();

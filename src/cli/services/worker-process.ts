@@ -40,9 +40,9 @@ export interface WorkerBegin {
 
 /** A worker that dies sooner than this is not started again at once: something is wrong with more than its luck. */
 const SHORT_LIFE = 5000;
-const LONGEST_PAUSE = 10_000;
+const MAX_PAUSE = 10_000;
 /** The worker's grace of 10 s and a little. */
-const LONGEST_SHUTDOWN = 12_000;
+const MAX_SHUTDOWN = 12_000;
 
 export function startWorkerProcess(options: WorkerOptions): WorkerProcess {
   let child: ChildProcess | undefined;
@@ -77,7 +77,7 @@ export function startWorkerProcess(options: WorkerOptions): WorkerProcess {
       }
       options.say(`the worker was ended ${how}: starting another (${options.logFile})`);
       if (shortLives < 2) return start();
-      pause = setTimeout(start, Math.min(1000 * 2 ** (shortLives - 2), LONGEST_PAUSE));
+      pause = setTimeout(start, Math.min(1000 * 2 ** (shortLives - 2), MAX_PAUSE));
     });
   };
   start();
@@ -91,7 +91,7 @@ export function startWorkerProcess(options: WorkerOptions): WorkerProcess {
     async stop(hurry) {
       stopping = true;
       clearTimeout(pause);
-      if (child?.pid !== undefined) await endProcess(child.pid, LONGEST_SHUTDOWN, hurry);
+      if (child?.pid !== undefined) await endProcess(child.pid, MAX_SHUTDOWN, hurry);
       if (options.pidFile !== undefined) rmSync(options.pidFile, { force: true });
     },
   };

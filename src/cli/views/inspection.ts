@@ -202,14 +202,13 @@ function drawApprovals(approvals: readonly Pending[], look: InspectionLook): Sty
   ];
 }
 
-const MOST_CHILDREN = 10;
+const MAX_CHILDREN = 10;
 
 function drawChildren(children: readonly Listed[], look: InspectionLook): StyledLine[] {
-  const more =
-    children.length > MOST_CHILDREN ? [[{ text: `  … ${children.length - MOST_CHILDREN} more`, style: 'dim' }] as StyledLine] : [];
+  const more = children.length > MAX_CHILDREN ? [[{ text: `  … ${children.length - MAX_CHILDREN} more`, style: 'dim' }] as StyledLine] : [];
   return [
     [{ text: 'sub-agents', style: 'dim' }],
-    ...children.slice(0, MOST_CHILDREN).map(({ id, running, state, status, agent, title }): StyledLine => {
+    ...children.slice(0, MAX_CHILDREN).map(({ id, running, state, status, agent, title }): StyledLine => {
       const head = `  ${id}  `;
       const rest = [running ? (status ?? 'running') : state, agent, title].filter(Boolean).join(' · ');
       const room = Math.max(8, (look.width ?? Infinity) - look.measure(head));

@@ -7,7 +7,7 @@ import type { ConversationState } from '../state.js';
 import { remember } from './arrivals.js';
 import { NO_USAGE } from '../../records/usage.js';
 
-const MOST_RESETS = 50;
+const MAX_RESETS = 50;
 
 export function editQueue(state: ConversationState, { edit, at }: EventOf<'queue-edited'>): ConversationState {
   if (refuseEdit(state, edit) !== undefined) return state;
@@ -61,7 +61,7 @@ function drop(state: ConversationState, item: QueueItem | undefined, at: number)
   const without = { ...state, queue: state.queue.filter((other) => other !== item) };
   if (item.kind !== 'reset') return without;
   const dropped = item.resetIds.map((resetId) => ({ resetId, result: null }));
-  return { ...without, queue: inSession(state, without.queue), resets: [...state.resets, ...dropped].slice(-MOST_RESETS) };
+  return { ...without, queue: inSession(state, without.queue), resets: [...state.resets, ...dropped].slice(-MAX_RESETS) };
 }
 
 /** A message belongs to the session that it stands in; what is recorded already is there with its own. */

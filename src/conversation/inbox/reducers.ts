@@ -55,7 +55,7 @@ export type Reduced =
   | { readonly kind: 'unreduced' }
   | { readonly kind: 'parked'; readonly error: string };
 
-const MOST_OPERATIONS = 1_000;
+const MAX_OPERATIONS = 1_000;
 const ERROR_CHARACTERS = 500;
 
 export function createReducerRegistry(reducers: Reducers): (event: AppEvent, view: ReducerView) => Reduced {
@@ -66,8 +66,8 @@ export function createReducerRegistry(reducers: Reducers): (event: AppEvent, vie
     try {
       const operations = reducer(event, view) ?? [];
       const wrong =
-        operations.length > MOST_OPERATIONS
-          ? `more than ${MOST_OPERATIONS} operations`
+        operations.length > MAX_OPERATIONS
+          ? `more than ${MAX_OPERATIONS} operations`
           : operations.map((one) => problemOf(one, view)).find(Boolean);
       // Through JSON once: what is left is plain data that may go into the state.
       return wrong

@@ -38,7 +38,7 @@ export interface QueuedRequest {
 export type AskedConsolidation = ConsolidationRequest & { readonly taskQueue: string };
 
 const FIRST_REST_MS = 60_000;
-const LONGEST_REST_MS = 6 * 3_600_000;
+const MAX_REST_MS = 6 * 3_600_000;
 const REMEMBERED_IDS = 1_000;
 const SHOWN = 10;
 
@@ -73,7 +73,7 @@ export function postponeRequest(queue: MemoryQueue, id: string, failure: StepFai
     const attempts = (one.retry?.attempts ?? 0) + 1;
     const soon = retryAfter(failure, attempts, at);
     // A key that is refused, a file that cannot be used: a person must see to it, and is given time.
-    const until = failure.transient ? soon.until : at + Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** Math.min(attempts - 1, 20));
+    const until = failure.transient ? soon.until : at + Math.min(MAX_REST_MS, FIRST_REST_MS * 2 ** Math.min(attempts - 1, 20));
     return { ...one, running: false, retry: { ...soon, until } };
   });
 }

@@ -5,7 +5,7 @@ import type { JsonValue } from '../../records/message.js';
 import { utf8Length } from '../../records/text.js';
 import type { Breakpoints, ControlMode } from './stepping.js';
 
-const MOST_NAMES = 100;
+const MAX_NAMES = 100;
 const EVENT_TYPE = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
 
 export interface ReadAppEvent {
@@ -41,7 +41,7 @@ export function readBreakpoints(payload: unknown): Checked<Breakpoints> {
     ['tools', tools],
     ['events', events],
   ] as const) {
-    if (list !== undefined && !isNames(list)) return refuse(`setBreakpoints.${name} must be a list of at most ${MOST_NAMES} names`);
+    if (list !== undefined && !isNames(list)) return refuse(`setBreakpoints.${name} must be a list of at most ${MAX_NAMES} names`);
   }
   if (onError !== undefined && typeof onError !== 'boolean')
     return refuse(`setBreakpoints.onError must be true or false, got ${nameOf(onError)}`);
@@ -72,7 +72,7 @@ function readField(payload: unknown, name: string, field: string): unknown {
 function isNames(value: unknown): value is readonly string[] {
   return (
     Array.isArray(value) &&
-    value.length <= MOST_NAMES &&
+    value.length <= MAX_NAMES &&
     value.every((name) => typeof name === 'string' && name.length > 0 && name.length <= 100)
   );
 }

@@ -6,11 +6,11 @@ import type { AskedConsolidation } from '../memory-workflow/memory-queue.js';
 import type { Usage } from '../../records/message.js';
 import type { SlotRange } from '../../records/slots.js';
 
-const MOST_RANGES = 10_000;
+const MAX_RANGES = 10_000;
 const WHYS: readonly string[] = ['reset', 'window', 'close'];
 /** UTF-16 units. */
-const LONGEST_TEXT = 2_000;
-const LONGEST_ID = 300;
+const MAX_TEXT = 2_000;
+const MAX_ID = 300;
 
 export function readMemoryStart(payload: unknown): Checked<MemoryStart> {
   const fields = readFields(payload, 'start', null);
@@ -28,14 +28,14 @@ export function readConsolidationRequest(payload: unknown): Checked<AskedConsoli
   if (!fields.ok) return fields;
   const { id, requestId, conversation, life, agent, model, why, taskQueue, session, messages, slots } = fields.value;
   for (const [name, value] of Object.entries({ id, requestId, conversation, life, taskQueue })) {
-    if (typeof value !== 'string' || value === '' || value.length > LONGEST_ID) return refuse(`consolidate.${name} must be a short text`);
+    if (typeof value !== 'string' || value === '' || value.length > MAX_ID) return refuse(`consolidate.${name} must be a short text`);
   }
   if (typeof agent !== 'string' || !ID_PATTERN.test(agent)) return refuse(`consolidate.agent must match ${ID_PATTERN.source}`);
-  if (typeof model !== 'string' || model.length > LONGEST_ID) return refuse('consolidate.model must be a text');
+  if (typeof model !== 'string' || model.length > MAX_ID) return refuse('consolidate.model must be a text');
   if (typeof why !== 'string' || !WHYS.includes(why)) return refuse(`consolidate.why must be one of ${WHYS.join(', ')}`);
   if (!isCount(session) || !isCount(messages)) return refuse('consolidate.session and consolidate.messages must be whole numbers');
-  if (!Array.isArray(slots) || slots.length > MOST_RANGES || !slots.every(isRange)) {
-    return refuse(`consolidate.slots must be at most ${MOST_RANGES} pairs of slots`);
+  if (!Array.isArray(slots) || slots.length > MAX_RANGES || !slots.every(isRange)) {
+    return refuse(`consolidate.slots must be at most ${MAX_RANGES} pairs of slots`);
   }
   const request = { id, requestId, conversation, life, session, slots, messages, agent, model, why, taskQueue };
   return { ok: true, value: request as AskedConsolidation };
@@ -45,8 +45,8 @@ export function readForget(payload: unknown): Checked<ForgetRequest> {
   const fields = readFields(payload, 'forget', ['text']);
   if (!fields.ok) return fields;
   const { text } = fields.value;
-  if (typeof text !== 'string' || text.trim() === '' || text.length > LONGEST_TEXT) {
-    return refuse(`forget.text must be a text of 1 to ${LONGEST_TEXT} characters`);
+  if (typeof text !== 'string' || text.trim() === '' || text.length > MAX_TEXT) {
+    return refuse(`forget.text must be a text of 1 to ${MAX_TEXT} characters`);
   }
   return { ok: true, value: { text: text.toWellFormed().trim() } };
 }

@@ -9,7 +9,7 @@ import type { Approval, ChildNews, ChildReport, Decision } from './people.js';
 /** Ours: a sub-agent's id is its parent's, the turn and the number of the call. */
 export const CHILD_PATTERN = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}(?::turn_\d{4,15}:\d{1,6}){1,8}$/;
 
-const MOST_ASKS = 100;
+const MAX_ASKS = 100;
 const DECISION_FIELDS = ['callId', 'decision', 'conversation', 'note', 'input', 'hash'];
 
 export function readDecision(payload: unknown): Checked<Decision> {
@@ -103,7 +103,7 @@ export function readChildNews(payload: unknown): Checked<ChildNews> {
   const { callId, kind, asks, report } = fields.value;
   if (typeof callId !== 'string') return refuse('child.callId must be a string');
   if (kind === 'asks' && Array.isArray(asks) && asks.every(isApproval))
-    return { ok: true, value: { callId, kind, asks: asks.slice(0, MOST_ASKS) } };
+    return { ok: true, value: { callId, kind, asks: asks.slice(0, MAX_ASKS) } };
   if (kind === 'ended' && isReport(report)) return { ok: true, value: { callId, kind, report } };
   return refuse('child must be { callId, kind: "asks", asks } or { callId, kind: "ended", report }');
 }

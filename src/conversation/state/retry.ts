@@ -4,14 +4,14 @@ import type { Retry } from './turn-state.js';
 import type { ConversationState } from '../state.js';
 
 const FIRST_MS = 2_000;
-const LONGEST_MS = 60_000;
+const MAX_MS = 60_000;
 /** A provider may ask for more; beyond a day the person is better told than kept waiting. */
-const LONGEST_ASKED_MS = 24 * 3_600_000;
+const MAX_ASKED_MS = 24 * 3_600_000;
 
 /** `attempts` counts this failure too. What the other side asked for wins over our own doubling. */
 export function retryAfter(failure: StepFailure, attempts: number, at: number): Retry {
-  const own = Math.min(LONGEST_MS, FIRST_MS * 2 ** Math.min(attempts - 1, 10));
-  const delay = failure.retryAfterMs === undefined ? own : Math.min(failure.retryAfterMs, LONGEST_ASKED_MS);
+  const own = Math.min(MAX_MS, FIRST_MS * 2 ** Math.min(attempts - 1, 10));
+  const delay = failure.retryAfterMs === undefined ? own : Math.min(failure.retryAfterMs, MAX_ASKED_MS);
   return { until: at + delay, attempts, failure };
 }
 

@@ -8,7 +8,7 @@ import type { Ask } from '../compaction/summary.js';
 /** Seed 003: `substring(0, 5000)`. */
 const RESULT_CHARACTERS = 5_000;
 const GOAL_CHARACTERS = 500;
-const LONGEST_ANSWER = 2_000;
+const MAX_ANSWER = 2_000;
 
 export interface ModelCompaction {
   readonly goal: string;
@@ -25,7 +25,7 @@ export async function compactByModel(ask: Ask, compaction: ModelCompaction): Pro
   const answer = (await ask(GUARD, promptFor(compaction))).trim();
   // JSON in a fence is JSON.
   const text = (/^```(?:json)?\n([\s\S]*)\n```$/.exec(answer)?.[1] ?? answer).trim().toWellFormed();
-  return text === '' || text.length > LONGEST_ANSWER ? undefined : text;
+  return text === '' || text.length > MAX_ANSWER ? undefined : text;
 }
 
 export function promptFor({ goal, action, result, memoryId, prompt }: ModelCompaction): string {

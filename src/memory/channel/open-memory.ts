@@ -8,7 +8,7 @@ import type { Ask } from '../compaction/summary.js';
 import {
   byTime,
   DEFAULT_LIMIT,
-  MOST_FOUND,
+  MAX_FOUND,
   TransformRefused,
   type AgentMemory,
   type ItemPlace,
@@ -29,8 +29,8 @@ export interface OpenMemory {
   readonly ask?: Ask;
 }
 
-const MOST_TAGS = 20;
-const LONGEST_WORD = 200;
+const MAX_TAGS = 20;
+const MAX_WORD = 200;
 
 export function openMemory({ store: { items, bodies }, place, nextId, now, ask }: OpenMemory): AgentMemory {
   const key = keyOfPlace(place);
@@ -56,7 +56,7 @@ export function openMemory({ store: { items, bodies }, place, nextId, now, ask }
     async query(criteria = {}) {
       const { limit = DEFAULT_LIMIT } = criteria;
       const found = (await visible()).filter((record) => isWanted(record, criteria)).sort(byTime);
-      return found.slice(0, Math.max(0, Math.min(limit, MOST_FOUND))).map(toHead);
+      return found.slice(0, Math.max(0, Math.min(limit, MAX_FOUND))).map(toHead);
     },
 
     async clear() {
@@ -98,7 +98,7 @@ export function openMemory({ store: { items, bodies }, place, nextId, now, ask }
       type,
       content: { ref, bytes, json },
       ts: (metadata.timestamp ?? now()).getTime() / 1000,
-      source: (metadata.source ?? 'user').slice(0, LONGEST_WORD),
+      source: (metadata.source ?? 'user').slice(0, MAX_WORD),
       size: metadata.size ?? sizeOf(content),
       tags: words(metadata.tags),
       relatedTo: words(metadata.relatedTo),
@@ -116,7 +116,7 @@ function keyOfPlace({ namespace, scope, conversation, life }: ItemPlace): Conver
 }
 
 function words(given: readonly string[] = []): string[] {
-  return given.slice(0, MOST_TAGS).map((word) => word.toWellFormed().slice(0, LONGEST_WORD));
+  return given.slice(0, MAX_TAGS).map((word) => word.toWellFormed().slice(0, MAX_WORD));
 }
 
 function isWanted(record: ItemRecord, { type, source, tags = [], timeRange }: MemoryCriteria): boolean {
@@ -154,7 +154,7 @@ export function sharedMemory(own: AgentMemory, shared: AgentMemory): AgentMemory
     async query(criteria = {}) {
       const found = (await Promise.all([own.query(criteria), shared.query(criteria)])).flat();
       const newestFirst = found.sort((a, b) => b.metadata.timestamp.getTime() - a.metadata.timestamp.getTime());
-      return newestFirst.slice(0, Math.max(0, Math.min(criteria.limit ?? DEFAULT_LIMIT, MOST_FOUND)));
+      return newestFirst.slice(0, Math.max(0, Math.min(criteria.limit ?? DEFAULT_LIMIT, MAX_FOUND)));
     },
     /** What is shared is not one's own to clear. */
     clear: () => own.clear(),
@@ -177,7 +177,7 @@ export function snapshotMemory(own: AgentMemory, other: AgentMemory, until: numb
     async query(criteria = {}) {
       const found = [...(await own.query(criteria)), ...(await other.query(criteria)).filter(wasThere)];
       const newestFirst = found.sort((a, b) => b.metadata.timestamp.getTime() - a.metadata.timestamp.getTime());
-      return newestFirst.slice(0, Math.max(0, Math.min(criteria.limit ?? DEFAULT_LIMIT, MOST_FOUND)));
+      return newestFirst.slice(0, Math.max(0, Math.min(criteria.limit ?? DEFAULT_LIMIT, MAX_FOUND)));
     },
   };
 }

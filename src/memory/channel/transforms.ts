@@ -149,9 +149,9 @@ function bounded(text: string): string {
 type PathStep =
   { readonly kind: 'name'; readonly name: string } | { readonly kind: 'index'; readonly index: number } | { readonly kind: 'all' };
 
-const LONGEST_PATH = 500;
-const MOST_STEPS = 32;
-const MOST_FOUND = 10_000;
+const MAX_PATH = 500;
+const MAX_STEPS = 32;
+const MAX_FOUND = 10_000;
 /** Sticky, without nesting: each character is looked at once. */
 const STEP = /\.([A-Za-z_$][\w$-]*)|\.(\*)|\[(\*)\]|\[(-?\d{1,9})\]|\['([^'\\\]]*)'\]|\["([^"\\\]]*)"\]/y;
 
@@ -162,7 +162,7 @@ function atPath(content: JsonValue, path: string): JsonValue[] {
       const next: JsonValue[] = [];
       for (const value of found) {
         for (const each of stepInto(value, step)) {
-          if (next.length >= MOST_FOUND) return next;
+          if (next.length >= MAX_FOUND) return next;
           next.push(each);
         }
       }
@@ -178,7 +178,7 @@ function parsePath(path: string): PathStep[] {
       `${JSON.stringify(path.slice(0, 80))} is no path: write it as $.name, $['a name'], $[0], $[-1], $[*] or $.*, one after the other`,
     );
   };
-  if (path.length > LONGEST_PATH) refuse();
+  if (path.length > MAX_PATH) refuse();
   let at = path.startsWith('$') ? 1 : 0;
   // `rows[0]` is understood as `$.rows[0]`.
   const text = at === 0 && /^[A-Za-z_]/.test(path) ? `.${path}` : path;
@@ -186,7 +186,7 @@ function parsePath(path: string): PathStep[] {
   while (at < text.length) {
     STEP.lastIndex = at;
     const found = STEP.exec(text);
-    if (!found || steps.length >= MOST_STEPS) return refuse();
+    if (!found || steps.length >= MAX_STEPS) return refuse();
     const [whole, name, every, all, index, single, double] = found;
     const key = name ?? single ?? double;
     if (key !== undefined) steps.push({ kind: 'name', name: key });

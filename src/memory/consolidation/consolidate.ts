@@ -97,10 +97,10 @@ export const MAX_MEMORY_BYTES = 64 * 1024;
 export const MAX_HISTORY_ENTRY = 4_000;
 
 const TRIVIAL_BYTES = 200;
-const LEAST_SHARE = 0.2;
-const LEAST_SHARE_COMPRESSED = 0.05;
-const LEAST_LINES = 3;
-const LEAST_WORDS = 0.4;
+const MIN_SHARE = 0.2;
+const MIN_SHARE_COMPRESSED = 0.05;
+const MIN_LINES = 3;
+const MIN_WORDS = 0.4;
 const VERBATIM_CHARACTERS = 1_000;
 const REFUSAL_CHARACTERS = 600;
 
@@ -171,15 +171,15 @@ function isForeign(update: string, currentMemory: string): boolean {
   const lines = linesOf(currentMemory)
     .map((line) => wordsSaid(line))
     .filter((words) => words.size > 0);
-  if (lines.length < LEAST_LINES) return false;
+  if (lines.length < MIN_LINES) return false;
   const there = wordsSaid(update);
-  const known = lines.filter((words) => [...words].filter((word) => there.has(word)).length >= words.size * LEAST_WORDS);
-  return known.length < lines.length * LEAST_SHARE;
+  const known = lines.filter((words) => [...words].filter((word) => there.has(word)).length >= words.size * MIN_WORDS);
+  return known.length < lines.length * MIN_SHARE;
 }
 
 /** R1 */
 function leastBytes(before: number, maxMemorySize: number): number {
-  return before > maxMemorySize ? Math.min(before * LEAST_SHARE_COMPRESSED, maxMemorySize / 2) : before * LEAST_SHARE;
+  return before > maxMemorySize ? Math.min(before * MIN_SHARE_COMPRESSED, maxMemorySize / 2) : before * MIN_SHARE;
 }
 
 function problemOfHistory(entry: string, entries: readonly ConversationEntry[]): string | undefined {

@@ -26,7 +26,7 @@ export const OPENING = [
 ] as const;
 
 /** What is left for the conversation beside a memory that fills the prompt. */
-const LEAST_CONVERSATION = 8_000;
+const MIN_CONVERSATION = 8_000;
 const ANSWER_CHARACTERS = 2_000;
 
 export interface ConsolidationRequest {
@@ -79,7 +79,7 @@ export function consolidationPrompt(request: ConsolidationRequest): Consolidatio
   const head = [...OPENING, '', MEMORY_HEADING, shownMemory(currentMemory), '', CONVERSATION_HEADING].join('\n');
   const bytes = utf8Length(currentMemory);
   const tail = [...(bytes > maxMemorySize ? [compression(bytes, maxMemorySize)] : []), RULES].join('\n\n');
-  const room = Math.max(maxCharacters - head.length - tail.length - 3, Math.min(LEAST_CONVERSATION, maxCharacters));
+  const room = Math.max(maxCharacters - head.length - tail.length - 3, Math.min(MIN_CONVERSATION, maxCharacters));
   return { system: SYSTEM, text: `${head}\n${boundedMessages(entries, room)}\n\n${tail}` };
 }
 

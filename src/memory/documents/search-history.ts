@@ -25,16 +25,16 @@ export interface HistoryMatches {
   readonly more: boolean;
 }
 
-export const LONGEST_QUERY = 200;
-export const MOST_MATCHES = 50;
-const LONGEST_EXCERPT = 600;
+export const MAX_QUERY = 200;
+export const MAX_MATCHES = 50;
+const MAX_EXCERPT = 600;
 /** Of an excerpt's characters those that may stand before the match. */
 const LEAD = 150;
 
 export async function searchHistory(entries: AsyncIterable<HistoryEntry>, search: HistoryQuery): Promise<HistoryMatches> {
   const { limit = 10, before = Infinity, after = -Infinity, signal } = search;
-  if (search.query.length > LONGEST_QUERY) throw new RangeError(`a query has at most ${LONGEST_QUERY} characters: take fewer words`);
-  if (!Number.isInteger(limit) || limit < 1 || limit > MOST_MATCHES) throw new RangeError(`limit is from 1 to ${MOST_MATCHES}`);
+  if (search.query.length > MAX_QUERY) throw new RangeError(`a query has at most ${MAX_QUERY} characters: take fewer words`);
+  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_MATCHES) throw new RangeError(`limit is from 1 to ${MAX_MATCHES}`);
   const words = wordsOf(search.query);
   if (words.length === 0) throw new RangeError('the query has no words: name what to look for');
 
@@ -86,11 +86,11 @@ function unfoldedIndex(text: string, index: number): number {
 }
 
 function excerptAt(text: string, match: number): string {
-  if (text.length <= LONGEST_EXCERPT) return text;
-  const start = Math.max(0, Math.min(match - LEAD, text.length - LONGEST_EXCERPT + 1));
+  if (text.length <= MAX_EXCERPT) return text;
+  const start = Math.max(0, Math.min(match - LEAD, text.length - MAX_EXCERPT + 1));
   const head = start > 0 ? '…' : '';
-  const tail = start + LONGEST_EXCERPT - head.length < text.length ? '…' : '';
-  const cut = text.slice(start, start + LONGEST_EXCERPT - head.length - tail.length);
+  const tail = start + MAX_EXCERPT - head.length < text.length ? '…' : '';
+  const cut = text.slice(start, start + MAX_EXCERPT - head.length - tail.length);
   // Never half of a character at either end.
   return `${head}${cut.replace(/^[\uDC00-\uDFFF]|[\uD800-\uDBFF]$/g, '')}${tail}`;
 }

@@ -151,7 +151,7 @@ function lifeOfTraces(files: Readonly<Partial<Record<LayoutFile, string>>>, prob
 
 /** Levels of nesting in what comes in. */
 const DEPTH = 64;
-export const LONGEST_LINE = 16 * 1024 * 1024;
+export const MAX_LINE = 16 * 1024 * 1024;
 
 function readLines<T>(
   files: Readonly<Partial<Record<LayoutFile, string>>>,
@@ -162,10 +162,10 @@ function readLines<T>(
   const items: T[] = [];
   for (const [at, line] of (files[name] ?? '').split('\n').entries()) {
     if (line.trim() === '') continue;
-    const value = line.length > LONGEST_LINE ? undefined : parsed(line);
+    const value = line.length > MAX_LINE ? undefined : parsed(line);
     const item = value === undefined || isDeeperThan(value, DEPTH) ? undefined : read(value);
     if (item !== undefined) items.push(item);
-    else problems.push(`${name} line ${at + 1}: ${line.length > LONGEST_LINE ? 'too long' : whatIsWrong(value)}`);
+    else problems.push(`${name} line ${at + 1}: ${line.length > MAX_LINE ? 'too long' : whatIsWrong(value)}`);
   }
   return items;
 }

@@ -15,7 +15,7 @@ export const TRANSFORM_TYPES = ['full', 'excerpt', 'summary', 'first_n', 'last_n
 
 /** How many a query answers with where it does not say. */
 export const DEFAULT_LIMIT = 10;
-export const MOST_FOUND = 50;
+export const MAX_FOUND = 50;
 
 export interface MemoryItemMetadata {
   /** Name of the tool, or who stored it. */

@@ -9,12 +9,12 @@ export interface DiffLine {
 }
 
 /** Texts further apart than this have nothing to do with each other, and comparing them takes time by its square. */
-const MOST_EDITS = 2_000;
+const MAX_EDITS = 2_000;
 
 /** In the order of reading, what is gone before what stands in its place. */
 export function diffMemory(before: string, after: string): DiffLine[] {
   const [old, present] = [toLines(before), toLines(after)];
-  const parts = diffArrays(old, present, { maxEditLength: MOST_EDITS });
+  const parts = diffArrays(old, present, { maxEditLength: MAX_EDITS });
   if (!parts) return [...of('removed', old), ...of('added', present)];
   return parts.flatMap(({ value, added, removed }) => of(added ? 'added' : removed ? 'removed' : 'kept', value));
 }

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { HistoryEntry, MemoryChange, Proposal, Tombstone } from '../../records/memory/documents.js';
 import { decodeJson } from './entry-codec.js';
-import { DocumentRefused, LONGEST_MEMORY } from '../store.js';
+import { DocumentRefused, MAX_MEMORY } from '../store.js';
 
 const sourceSchema = z.object({
   trust: z.union([z.enum(['user', 'model', 'person']), z.templateLiteral(['tool:', z.string()])]),
@@ -70,9 +70,9 @@ export function byTime(a: Tombstone, b: Tombstone): number {
 
 export function refuseLongMemory(scope: string, text: string): void {
   const bytes = Buffer.byteLength(text);
-  if (bytes <= LONGEST_MEMORY) return;
+  if (bytes <= MAX_MEMORY) return;
   throw new DocumentRefused(
-    `cannot write the MEMORY.md of ${scope}: it would have ${bytes} bytes, at most ${LONGEST_MEMORY} are kept; shorten it`,
+    `cannot write the MEMORY.md of ${scope}: it would have ${bytes} bytes, at most ${MAX_MEMORY} are kept; shorten it`,
   );
 }
 

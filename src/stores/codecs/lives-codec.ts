@@ -4,8 +4,8 @@ import type { Beginning, Cut } from '../../records/lives.js';
 import { decodeJson } from './entry-codec.js';
 
 const slot = z.number().int().nonnegative();
-const MOST_RANGES = 100_000;
-const ranges = z.array(z.tuple([slot, slot]).refine(([from, to]) => from <= to && to - from < 10_000_000)).max(MOST_RANGES);
+const MAX_RANGES = 100_000;
+const ranges = z.array(z.tuple([slot, slot]).refine(([from, to]) => from <= to && to - from < 10_000_000)).max(MAX_RANGES);
 const name = z.string().min(1).max(300);
 
 const beginningSchema = z.object({

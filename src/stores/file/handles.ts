@@ -34,7 +34,7 @@ interface Handle {
   retired: boolean;
 }
 
-const MOST_OPEN = 512;
+const MAX_OPEN = 512;
 const DONE = Promise.resolve();
 
 export function createFileHandles(calls: FileCalls): FileHandles {
@@ -62,7 +62,7 @@ export function createFileHandles(calls: FileCalls): FileHandles {
     if (closed) return handle;
     handles.set(path, handle);
     const [oldest] = handles;
-    if (handles.size > MOST_OPEN && oldest) retire(...oldest);
+    if (handles.size > MAX_OPEN && oldest) retire(...oldest);
     return handle;
   };
 

@@ -78,7 +78,7 @@ export interface Folded {
   readonly restored: readonly Entry[];
 }
 
-const MOST_SLOTS = 1_000_000;
+const MAX_SLOTS = 1_000_000;
 const NO_ENTRIES: readonly Entry[] = [];
 const NOTHING: Folded = { added: NO_ENTRIES, archived: NO_ENTRIES, restored: NO_ENTRIES };
 
@@ -254,7 +254,7 @@ function put(index: JournalIndex, entries: readonly Entry[]): readonly Entry[] {
 /** Ends where slots still can be counted: a damaged range must not be walked for ever. */
 function isRange(value: unknown): value is SlotRange {
   const [first, last] = Array.isArray(value) ? (value as unknown[]) : [];
-  return Number.isSafeInteger(first) && Number.isSafeInteger(last) && (last as number) - (first as number) < MOST_SLOTS;
+  return Number.isSafeInteger(first) && Number.isSafeInteger(last) && (last as number) - (first as number) < MAX_SLOTS;
 }
 
 function decodeLine(text: string): JournalLine | undefined {

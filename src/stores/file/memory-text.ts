@@ -16,7 +16,7 @@ import { readDocument, replaceDocument, type DocumentFolder, type FolderOf, type
 import { describeErrors, isAbsent } from './errors.js';
 import { foldLines, type FoldedLines } from './folded-lines.js';
 import { replaceFile } from './lists.js';
-import { LONGEST_MEMORY, type Documents } from '../store.js';
+import { MAX_MEMORY, type Documents } from '../store.js';
 
 export const changeLineSchema = z.object({ kind: z.enum(['begun', 'done']), change: changeSchema });
 
@@ -135,7 +135,7 @@ export async function seeHand(folder: DocumentFolder): Promise<MemoryText> {
 
 async function readText(folder: DocumentFolder): Promise<MemoryText & { readonly changedAt: number }> {
   const path = memoryPath(folder);
-  const bytes = await readDocument(path, LONGEST_MEMORY);
+  const bytes = await readDocument(path, MAX_MEMORY);
   const text = bytes === undefined ? '' : toMemoryText(path, bytes);
   const changedAt = bytes === undefined ? Date.now() : (await lstat(path)).mtimeMs;
   return { text, version: memoryVersion(text), changedAt };

@@ -147,12 +147,12 @@ function toProposal(id: string, json: string | undefined, state = 'open'): Propo
 
 type Redact = (line: string) => string;
 
-const MOST_ATTEMPTS = 10;
+const MAX_ATTEMPTS = 10;
 const REDACTED_AT_ONCE = 500;
 
 async function redactRedis(link: RedisLink, key: ScopeKey, redact: Redact): Promise<void> {
   const attempt = `redact the documents of ${key.scope}`;
-  for (let attempts = 0; attempts < MOST_ATTEMPTS; attempts += 1) {
+  for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts += 1) {
     const present = await link.ask(attempt, (redis) => redis.hget(scopeKeyOf(key, 'memory'), 'version'));
     const others =
       // The present version stays as MEMORY.md is: the next edit by hand is compared with it.

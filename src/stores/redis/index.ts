@@ -58,7 +58,7 @@ const PAGE_STEP = 500;
 /** JSON of entries that a worker keeps in memory, all conversations together. */
 const CACHED_BYTES = 32 * 1024 * 1024;
 /** Of one range: a damaged one must not be walked for ever. */
-const MOST_SLOTS = 1_000_000;
+const MAX_SLOTS = 1_000_000;
 
 export function createRedisStore(options: RedisStoreOptions): Store {
   const link = openRedisLink({ url: options.url, commandTimeoutMs: options.commandTimeoutMs ?? 2000, log: options.log });
@@ -286,7 +286,7 @@ function slotsIn(member: string): number[] {
   const [, first, last] = /^(\d{1,15})(?:-(\d{1,15}))?$/.exec(member) ?? [];
   if (first === undefined) return [];
   const [from, to] = [Number(first), Number(last ?? first)];
-  return to - from < MOST_SLOTS ? slotsOf([[from, to]]) : [];
+  return to - from < MAX_SLOTS ? slotsOf([[from, to]]) : [];
 }
 
 /** Whether one of the entries that we know is no longer there. */

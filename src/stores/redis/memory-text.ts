@@ -4,10 +4,10 @@ import { newLines, memoryVersion, NO_MEMORY_VERSION } from '../../records/memory
 import { encodeRecord, refuseLongMemory, toChange, toMemoryText } from '../codecs/document-codec.js';
 import { scopeKeyOf } from './keys.js';
 import type { RedisLink } from './link.js';
-import { DocumentRefused, LONGEST_MEMORY, type Documents, type ScopeKey } from '../store.js';
+import { DocumentRefused, MAX_MEMORY, type Documents, type ScopeKey } from '../store.js';
 
 /** Each time somebody else was quicker. */
-const MOST_ATTEMPTS = 20;
+const MAX_ATTEMPTS = 20;
 
 export function createRedisMemoryText(link: RedisLink): Pick<Documents, 'memory' | 'memoryText' | 'changes' | 'writeMemory'> {
   return {
@@ -35,7 +35,7 @@ export function createRedisMemoryText(link: RedisLink): Pick<Documents, 'memory'
       const text = given.toWellFormed();
       const change: MemoryChange = { ...write, version: memoryVersion(text) };
       const attempt = `write the MEMORY.md of ${key.scope}`;
-      for (let attempts = 0; attempts < MOST_ATTEMPTS; attempts += 1) {
+      for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts += 1) {
         const answer = await link.ask(attempt, (redis) =>
           redis.perduraWriteMemory(...keysOf(key), write.id, write.from, change.version, text, encodeRecord(change)),
         );
@@ -50,7 +50,7 @@ export function createRedisMemoryText(link: RedisLink): Pick<Documents, 'memory'
 
 async function readMemory(link: RedisLink, key: ScopeKey): Promise<MemoryText> {
   const attempt = `read the MEMORY.md of ${key.scope}`;
-  for (let attempts = 0; attempts < MOST_ATTEMPTS; attempts += 1) {
+  for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts += 1) {
     const [known, bytes] = await link.ask(attempt, (redis) => redis.hmgetBuffer(scopeKeyOf(key, 'memory'), 'version', 'text'));
     const from = known?.toString() ?? NO_MEMORY_VERSION;
     const text = toBoundedText(`the field text of ${scopeKeyOf(key, 'memory')}`, bytes ?? Buffer.alloc(0));
@@ -86,8 +86,8 @@ async function handChange(
 }
 
 function toBoundedText(where: string, bytes: Buffer): string {
-  if (bytes.length > LONGEST_MEMORY) {
-    throw new DocumentRefused(`cannot read ${where}: it has ${bytes.length} bytes, at most ${LONGEST_MEMORY} are read; shorten it`);
+  if (bytes.length > MAX_MEMORY) {
+    throw new DocumentRefused(`cannot read ${where}: it has ${bytes.length} bytes, at most ${MAX_MEMORY} are read; shorten it`);
   }
   return toMemoryText(where, bytes);
 }

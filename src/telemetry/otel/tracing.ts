@@ -23,7 +23,7 @@ import { contextOf, idsOf, type GivenIds } from './turn-trace.js';
 const SCOPE = 'perdura';
 const CONTENT_CHARACTERS = 64 * 1024;
 const NAME_CHARACTERS = 100;
-const MOST_OPEN_TURNS = 10_000;
+const MAX_OPEN_TURNS = 10_000;
 
 export interface TracingOptions {
   readonly ids: GivenIds;
@@ -202,7 +202,7 @@ export function createTracing({ ids, version, redactor, captureContent }: Tracin
       const key = JSON.stringify(Object.values(place));
       if (!turn.ended) {
         openTurns.set(key, event.at);
-        if (openTurns.size > MOST_OPEN_TURNS) openTurns.delete(openTurns.keys().next().value ?? '');
+        if (openTurns.size > MAX_OPEN_TURNS) openTurns.delete(openTurns.keys().next().value ?? '');
         return;
       }
       const { stopReason, usage, toolCalls, error } = turn.ended;

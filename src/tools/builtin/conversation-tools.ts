@@ -23,7 +23,7 @@ export const askUser = defineTool({
   run: () => ({ ok: false, error: 'nobody could be asked' }),
 });
 
-const LONGEST_DAYS = 365;
+const MAX_DAYS = 365;
 const DAY_SECONDS = 24 * 60 * 60;
 
 export const waitUntil = defineTool({
@@ -37,13 +37,13 @@ export const waitUntil = defineTool({
       seconds: z
         .number()
         .min(0)
-        .max(LONGEST_DAYS * DAY_SECONDS)
+        .max(MAX_DAYS * DAY_SECONDS)
         .optional(),
     })
     .refine(({ until, seconds }) => (until === undefined) !== (seconds === undefined), 'expected one of until and seconds')
     .refine(
-      ({ until }) => until === undefined || Date.parse(until) < Date.now() + LONGEST_DAYS * DAY_SECONDS * 1000,
-      `until is more than ${LONGEST_DAYS} days away`,
+      ({ until }) => until === undefined || Date.parse(until) < Date.now() + MAX_DAYS * DAY_SECONDS * 1000,
+      `until is more than ${MAX_DAYS} days away`,
     ),
   policy: { repeatable: true, quick: true, timeoutMs: 1_000 },
   instead: ({ until, seconds = 0 }) =>

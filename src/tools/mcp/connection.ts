@@ -11,7 +11,7 @@ export interface Connection {
   readonly hasTools: boolean;
   readonly hasResources: boolean;
   readonly hasPrompts: boolean;
-  /** All pages of a list, at most `MOST_LISTED` items; `isCut` says that there were more. */
+  /** All pages of a list, at most `MAX_LISTED` items; `isCut` says that there were more. */
   list(what: Listed): Promise<{ readonly items: readonly unknown[]; readonly isCut: boolean }>;
   /** One request; rejects with the server's error, or when the signal aborts. */
   ask(method: string, params: JsonObject, signal: AbortSignal): Promise<Record<string, unknown>>;
@@ -53,8 +53,8 @@ const METHODS: Readonly<Record<Listed, string>> = {
   resourceTemplates: 'resources/templates/list',
   prompts: 'prompts/list',
 };
-const MOST_LISTED = 256;
-const MOST_PAGES = 20;
+const MAX_LISTED = 256;
+const MAX_PAGES = 20;
 const PING_MS = 3_000;
 const LEAVE_MS = 1_000;
 /** Longer than any call: its own signal ends it. */
@@ -107,14 +107,14 @@ function asked(client: Client, timeoutMs: number): Omit<Connection, 'close'> {
       const deadline = Date.now() + timeoutMs;
       const items: unknown[] = [];
       let cursor: string | undefined;
-      for (let pages = 0; pages < MOST_PAGES && items.length <= MOST_LISTED; pages++) {
+      for (let pages = 0; pages < MAX_PAGES && items.length <= MAX_LISTED; pages++) {
         const params = cursor === undefined ? {} : { cursor };
         const answer = await client.request({ method: METHODS[what], params }, page, { timeout: Math.max(1, deadline - Date.now()) });
-        items.push(...(answer[what] as unknown[]).slice(0, MOST_LISTED + 1));
+        items.push(...(answer[what] as unknown[]).slice(0, MAX_LISTED + 1));
         cursor = answer.nextCursor as string | undefined;
         if (cursor === undefined) break;
       }
-      return { items: items.slice(0, MOST_LISTED), isCut: items.length > MOST_LISTED || cursor !== undefined };
+      return { items: items.slice(0, MAX_LISTED), isCut: items.length > MAX_LISTED || cursor !== undefined };
     },
 
     ask: (method, params, signal) => client.request({ method, params }, anything, { signal, timeout: NO_TIMEOUT_MS }),

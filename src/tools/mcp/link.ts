@@ -52,7 +52,7 @@ export interface LinkOptions {
 
 const CONNECT_MS = 8_000;
 const FIRST_PAUSE_MS = 1_000;
-const LONGEST_PAUSE_MS = 60_000;
+const MAX_PAUSE_MS = 60_000;
 /** A connection that held so long was a good one. */
 const GOOD_MS = 30_000;
 /** Not every server says when its list changes. */
@@ -231,7 +231,7 @@ function forPeople(reason: string, lastWords: string): string {
 
 /** 0, 1, 2, 4, … 60 s. */
 function pauseAfter(failures: number): number {
-  return failures === 0 ? 0 : Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (failures - 1));
+  return failures === 0 ? 0 : Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (failures - 1));
 }
 
 /** The server itself says that it could not: it is there. */

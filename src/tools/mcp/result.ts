@@ -5,7 +5,7 @@ import { boundText, toText } from '../result-text.js';
 import type { ToolResult } from '../tool.js';
 import { withoutHidden } from '../hidden-text.js';
 
-const MOST_PARTS = 1_000;
+const MAX_PARTS = 1_000;
 
 const text = z.looseObject({ type: z.literal('text'), text: z.string() });
 const media = z.looseObject({ type: z.enum(['image', 'audio']), data: z.string(), mimeType: z.string().optional() });
@@ -39,7 +39,7 @@ export function toToolResult(answer: Readonly<Record<string, unknown>>): ToolRes
 
 /** Of `resources/read`. */
 export function resourceText(answer: Readonly<Record<string, unknown>>): string {
-  const read = Array.isArray(answer['contents']) ? answer['contents'].slice(0, MOST_PARTS) : [];
+  const read = Array.isArray(answer['contents']) ? answer['contents'].slice(0, MAX_PARTS) : [];
   const texts = read.map((one) => {
     const checked = contents.safeParse(one);
     return checked.success ? ofContents(checked.data) : '[a part that cannot be read]';
@@ -49,7 +49,7 @@ export function resourceText(answer: Readonly<Record<string, unknown>>): string 
 
 /** Of `prompts/get`: what a person would have put into the conversation, here as text that a tool brings. */
 export function promptText(answer: Readonly<Record<string, unknown>>): string {
-  const messages = Array.isArray(answer['messages']) ? answer['messages'].slice(0, MOST_PARTS) : [];
+  const messages = Array.isArray(answer['messages']) ? answer['messages'].slice(0, MAX_PARTS) : [];
   const texts = messages.map((message: unknown) => {
     const { role, content } = (typeof message === 'object' && message !== null ? message : {}) as { role?: unknown; content?: unknown };
     return `[${role === 'assistant' ? 'assistant' : 'user'}]\n${partsOf([content]).join('\n')}`;
@@ -59,11 +59,11 @@ export function promptText(answer: Readonly<Record<string, unknown>>): string {
 
 function partsOf(content: unknown): string[] {
   if (!Array.isArray(content)) return [];
-  const shown = content.slice(0, MOST_PARTS).map((one) => {
+  const shown = content.slice(0, MAX_PARTS).map((one) => {
     const checked = part.safeParse(one);
     return checked.success ? ofPart(checked.data) : '[a part of a kind that is not known here]';
   });
-  return content.length > MOST_PARTS ? [...shown, `[${content.length - MOST_PARTS} more parts left out]`] : shown;
+  return content.length > MAX_PARTS ? [...shown, `[${content.length - MAX_PARTS} more parts left out]`] : shown;
 }
 
 function ofPart(one: Part): string {

@@ -25,16 +25,16 @@ export interface LeftOut {
 }
 
 /** Characters; what follows is cut. */
-const LONGEST_DESCRIPTION = 2_048;
-const LONGEST_NAME = 500;
+const MAX_DESCRIPTION = 2_048;
+const MAX_NAME = 500;
 /** Bytes of JSON. */
-const LARGEST_SCHEMA = 32 * 1024;
+const MAX_SCHEMA = 32 * 1024;
 const DEEPEST_SCHEMA = 24;
 /** As Anthropic wants them; others take more. */
 const PROPERTY_NAME = /^[a-zA-Z0-9_.-]{1,64}$/;
 
 const told = z.object({
-  name: z.string().min(1).max(LONGEST_NAME),
+  name: z.string().min(1).max(MAX_NAME),
   description: z.string().optional(),
   inputSchema: z.looseObject({ type: z.literal('object').optional() }).optional(),
   annotations: z.object({ readOnlyHint: z.boolean().optional(), idempotentHint: z.boolean().optional() }).optional(),
@@ -75,9 +75,9 @@ export function hashOfText(text: string): string {
 }
 
 function capped(text: string): string {
-  const characters = Array.from(text.slice(0, 2 * LONGEST_DESCRIPTION + 2));
-  if (characters.length <= LONGEST_DESCRIPTION) return text;
-  return `${characters.slice(0, LONGEST_DESCRIPTION).join('')}… [cut here: ${text.length} characters]`;
+  const characters = Array.from(text.slice(0, 2 * MAX_DESCRIPTION + 2));
+  if (characters.length <= MAX_DESCRIPTION) return text;
+  return `${characters.slice(0, MAX_DESCRIPTION).join('')}… [cut here: ${text.length} characters]`;
 }
 
 /** The schema as providers take it, or why it cannot be used. */
@@ -86,7 +86,7 @@ function readSchema(given: JsonObject, check: SchemaCheck): JsonObject | string 
   const { $schema: _, anyOf: _any, oneOf: _one, allOf: _all, ...rest } = given;
   const schema = { ...(withCappedTexts(rest) as JsonObject), type: 'object' };
   const text = JSON.stringify(schema);
-  if (Buffer.byteLength(text) > LARGEST_SCHEMA) return `its input schema has more than ${LARGEST_SCHEMA} bytes`;
+  if (Buffer.byteLength(text) > MAX_SCHEMA) return `its input schema has more than ${MAX_SCHEMA} bytes`;
   if (hasHidden(text)) return 'its input schema has characters that cannot be seen';
   const properties = 'properties' in schema && typeof schema.properties === 'object' ? Object.keys(schema.properties ?? {}) : [];
   const strange = properties.find((name) => !PROPERTY_NAME.test(name) || name === '__proto__');

@@ -45,8 +45,8 @@ export interface ToolReport {
   readonly pin: ToolPin | undefined;
 }
 
-const MOST_TURNS = 1_000;
-const MOST_TOLD = 1_000;
+const MAX_TURNS = 1_000;
+const MAX_TOLD = 1_000;
 
 export function createServerTools({ pins, now = Date.now, ...given }: ServerToolsOptions): ServerTools {
   const pool = createServerPool({ ...given, now });
@@ -54,7 +54,7 @@ export function createServerTools({ pins, now = Date.now, ...given }: ServerTool
   const told = new Set<string>();
 
   const tellOnce = (line: string): void => {
-    if (told.has(line) || told.size >= MOST_TOLD) return;
+    if (told.has(line) || told.size >= MAX_TOLD) return;
     told.add(line);
     given.log(line);
   };
@@ -92,7 +92,7 @@ export function createServerTools({ pins, now = Date.now, ...given }: ServerTool
       const tools = await gather(agent, patienceMs);
       if (turn !== undefined) {
         turns.set(turn, tools);
-        if (turns.size > MOST_TURNS) turns.delete(turns.keys().next().value ?? '');
+        if (turns.size > MAX_TURNS) turns.delete(turns.keys().next().value ?? '');
       }
       return tools;
     },
@@ -108,7 +108,7 @@ export async function inspectServers(
   const pool = createServerPool({ ...given, now });
   try {
     const links = pool.linksOf(agent.agent, agent.servers);
-    await Promise.all(links.map((link) => link.refresh(LONGEST_WAIT_MS)));
+    await Promise.all(links.map((link) => link.refresh(MAX_WAIT_MS)));
     const known = byTool(await pins.list(agent));
     const { byName, refused } = toolTable(
       links.flatMap((link) => link.listing()?.tools ?? []),
@@ -127,7 +127,7 @@ export async function inspectServers(
   }
 }
 
-const LONGEST_WAIT_MS = 20_000;
+const MAX_WAIT_MS = 20_000;
 
 function isWorthWaiting(link: ServerLink): boolean {
   return link.state().kind !== 'down';

@@ -10,7 +10,7 @@ import { createHash } from 'node:crypto';
 
 const PREFIX = 'mcp__';
 const LONGEST = 64;
-const LONGEST_SERVER = 24;
+const MAX_SERVER = 24;
 const DIGEST = 8;
 
 export function toolName(server: string, tool: string): string {
@@ -22,8 +22,8 @@ export function toolName(server: string, tool: string): string {
 
 /** What the names of all tools of a server begin with. */
 export function serverPrefix(server: string): string {
-  const isPlain = /^[a-zA-Z0-9_-]+$/.test(server) && server.length <= LONGEST_SERVER && !server.includes('__') && !server.endsWith('_');
-  return `${PREFIX}${isPlain ? server : `${slugOf(server, LONGEST_SERVER - DIGEST - 1)}-${digestOf(server)}`}__`;
+  const isPlain = /^[a-zA-Z0-9_-]+$/.test(server) && server.length <= MAX_SERVER && !server.includes('__') && !server.endsWith('_');
+  return `${PREFIX}${isPlain ? server : `${slugOf(server, MAX_SERVER - DIGEST - 1)}-${digestOf(server)}`}__`;
 }
 
 export function isServerToolName(name: string): boolean {

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtemp, readdir, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { LARGEST_FILE, readLayoutFiles, writeLayout } from '../../../src/cli/actions/transfer.js';
+import { MAX_FILE, readLayoutFiles, writeLayout } from '../../../src/cli/actions/transfer.js';
 
 const FILES = {
   'raw_traces.jsonl': 'a\n',
@@ -43,6 +43,6 @@ test('a pipe, a file that is too large, and a folder without any of the files ar
   await expect(readLayoutFiles(dir)).rejects.toThrow('it is no file');
   await rm(join(dir, 'semantic.jsonl'));
   await writeFile(join(dir, 'semantic.jsonl'), '');
-  await truncate(join(dir, 'semantic.jsonl'), LARGEST_FILE + 1);
-  await expect(readLayoutFiles(dir)).rejects.toThrow(`at most ${LARGEST_FILE} are read`);
+  await truncate(join(dir, 'semantic.jsonl'), MAX_FILE + 1);
+  await expect(readLayoutFiles(dir)).rejects.toThrow(`at most ${MAX_FILE} are read`);
 });

@@ -17,10 +17,10 @@ export interface CommandSettings {
 }
 
 const DEFAULT_MS = 120_000;
-const LONGEST_MS = 600_000;
+const MAX_MS = 600_000;
 /** So that a command's own limit comes first, and what it wrote until then is told. */
 const END_MS = 15_000;
-const MOST_AT_ONCE = 16;
+const MAX_AT_ONCE = 16;
 /** Linux takes no longer argument. */
 const ARGUMENT_BYTES = 128 * 1024 - 1;
 const STDIN_BYTES = 1024 * 1024;
@@ -32,7 +32,7 @@ const argument = z
   .refine((text) => Buffer.byteLength(text) <= ARGUMENT_BYTES, `expected at most ${ARGUMENT_BYTES} bytes; send more by stdin or a file`);
 
 export function createRunCommand({ environment = PLAIN_ENVIRONMENT, supervisor = createSupervisor(), limits }: CommandSettings = {}): Tool {
-  const inTurn = pLimit(MOST_AT_ONCE);
+  const inTurn = pLimit(MAX_AT_ONCE);
   return defineTool({
     name: 'run_command',
     description:
@@ -43,9 +43,9 @@ export function createRunCommand({ environment = PLAIN_ENVIRONMENT, supervisor =
       args: z.array(argument).max(1_000).default([]).describe('Its arguments, one each, without quotes, such as ["log", "-3"].'),
       cwd: z.string().min(1).default('.').describe('The folder to run in, relative to the workspace. Default: the workspace itself.'),
       stdin: z.string().max(STDIN_BYTES).optional().describe('What it reads on its standard input. Default: nothing.'),
-      timeoutMs: z.int().min(1).max(LONGEST_MS).default(DEFAULT_MS).describe('After so many milliseconds it is stopped.'),
+      timeoutMs: z.int().min(1).max(MAX_MS).default(DEFAULT_MS).describe('After so many milliseconds it is stopped.'),
     }),
-    policy: { repeatable: false, timeoutMs: LONGEST_MS + END_MS, approval: 'ask' },
+    policy: { repeatable: false, timeoutMs: MAX_MS + END_MS, approval: 'ask' },
     async run({ command, args, cwd, stdin, timeoutMs }, { workspace, signal }) {
       const folder = await folderOf(workspace, cwd);
       const outcome = await inTurn(() => {

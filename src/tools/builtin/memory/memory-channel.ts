@@ -4,13 +4,13 @@ import {
   splitAtCommas,
   TRANSFORM_TYPES,
   DEFAULT_LIMIT,
-  MOST_FOUND,
+  MAX_FOUND,
   type MemoryCriteria,
 } from '../../../records/memory/agent-memory.js';
 import { defineTool } from '../../define-tool.js';
 import { parseMoment } from '../../../records/memory/moment.js';
 
-const LONGEST_CONTENT = 200_000;
+const MAX_CONTENT = 200_000;
 
 export const storeInMemory = defineTool({
   name: 'store_in_memory',
@@ -18,7 +18,7 @@ export const storeInMemory = defineTool({
     'Puts a text away in the memory of this conversation, where it takes no room in your context; answers with the id by which ' +
     'retrieve_from_memory gives it back. Long results of tools are put there by themselves.',
   input: z.object({
-    content: z.string().min(1).max(LONGEST_CONTENT).describe('What to store: text, or JSON as text.'),
+    content: z.string().min(1).max(MAX_CONTENT).describe('What to store: text, or JSON as text.'),
     type: z.enum(ITEM_TYPES).default('custom'),
     tags: z.string().max(1_000).optional().describe('Words to find it by, with commas between them.'),
     relatedTo: z.string().max(1_000).optional().describe('Ids of other items, with commas between them.'),
@@ -80,7 +80,7 @@ export const queryMemory = defineTool({
     tags: z.string().max(1_000).optional().describe('Only items that have all of these, with commas between them.'),
     since: moment.optional().describe('Only items of this ISO date or time (UTC) and later.'),
     until: moment.optional().describe('Only items up to this ISO time (UTC), or to the end of this ISO date.'),
-    limit: z.int().min(1).max(MOST_FOUND).default(DEFAULT_LIMIT),
+    limit: z.int().min(1).max(MAX_FOUND).default(DEFAULT_LIMIT),
   }),
   policy: { repeatable: true, quick: true, timeoutMs: 1_000 },
   async run({ type, source, tags, since, until, limit }, { memory }) {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isoTime } from '../../../records/memory/history-text.js';
 import { parseMoment } from '../../../records/memory/moment.js';
-import { LONGEST_QUERY, MOST_MATCHES, searchHistory as search, wordsOf } from '../../../memory/documents/search-history.js';
+import { MAX_QUERY, MAX_MATCHES, searchHistory as search, wordsOf } from '../../../memory/documents/search-history.js';
 import { defineTool } from '../../define-tool.js';
 
 /** UTF-8 bytes of all that is answered, the notes included. */
@@ -22,10 +22,10 @@ export const searchHistory = defineTool({
     query: z
       .string()
       .min(1)
-      .max(LONGEST_QUERY)
+      .max(MAX_QUERY)
       .refine((text) => wordsOf(text).length > 0, 'expected at least one word')
       .describe('Words that all stand in an entry, in upper or lower case; "in quotation marks" as they stand there. Not a pattern.'),
-    limit: z.int().min(1).max(MOST_MATCHES).default(10).describe('How many entries to answer at most.'),
+    limit: z.int().min(1).max(MAX_MATCHES).default(10).describe('How many entries to answer at most.'),
     since: moment.optional().describe('Only entries of this ISO date or time (UTC) and later.'),
     until: moment.optional().describe('Only entries before this ISO time (UTC), or up to the end of this ISO date.'),
   }),

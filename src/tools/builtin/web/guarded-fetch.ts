@@ -32,8 +32,8 @@ export interface Fetched {
   readonly close: () => Promise<void>;
 }
 
-export const LONGEST_URL = 2_000;
-const MOST_HOPS = 5;
+export const MAX_URL = 2_000;
+const MAX_HOPS = 5;
 const HEADER_BYTES = 32 * 1024;
 const CONNECT_MS = 10_000;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
@@ -59,7 +59,7 @@ export async function fetchGuarded(start: string, guard: FetchGuard, signal: Abo
       const response = await fetch(url, { dispatcher: agent, redirect: 'manual', headers: HEADERS, signal });
       const location = REDIRECTS.has(response.status) ? response.headers.get('location') : null;
       if (location === null) return { response, url, hops, close: () => agent.destroy() };
-      if (hops === MOST_HOPS) throw new FetchRefused(`${start} redirects more than ${MOST_HOPS} times; the last one was from ${url.href}`);
+      if (hops === MAX_HOPS) throw new FetchRefused(`${start} redirects more than ${MAX_HOPS} times; the last one was from ${url.href}`);
       url = checkedUrl(location, url);
     } catch (error) {
       await agent.destroy();
@@ -72,9 +72,9 @@ export async function fetchGuarded(start: string, guard: FetchGuard, signal: Abo
 /** G1, G4 */
 function checkedUrl(text: string, base?: URL): URL {
   const from = base ? ` (where ${base.href} redirects to)` : '';
-  if (text.length > LONGEST_URL) {
+  if (text.length > MAX_URL) {
     throw new FetchRefused(
-      `did not fetch a URL of ${text.length} characters${from}: at most ${LONGEST_URL} are sent, since a long one can carry data away`,
+      `did not fetch a URL of ${text.length} characters${from}: at most ${MAX_URL} are sent, since a long one can carry data away`,
     );
   }
   if (!URL.canParse(text, base?.href))
@@ -86,7 +86,7 @@ function checkedUrl(text: string, base?: URL): URL {
   url.username = '';
   url.password = '';
   url.hash = '';
-  if (url.href.length > LONGEST_URL) throw new FetchRefused(`did not fetch a URL that is longer than ${LONGEST_URL} characters${from}`);
+  if (url.href.length > MAX_URL) throw new FetchRefused(`did not fetch a URL that is longer than ${MAX_URL} characters${from}`);
   return url;
 }
 

@@ -4,14 +4,14 @@ import pLimit from 'p-limit';
 import { ownProgram } from '../../own-program.js';
 import type { Page, ReadablePage } from './page-to-markdown.js';
 
-const LONGEST_MS = 10_000;
+const MAX_MS = 10_000;
 const MEMORY_MB = 512;
 
 /** Each may take that much. */
 const inTurn = pLimit(3);
 
 /** Undefined for a page that takes too long, too much memory, or breaks it. Throws the signal's reason. */
-export function readablePage(page: Page, signal: AbortSignal, longestMs = LONGEST_MS): Promise<ReadablePage | undefined> {
+export function readablePage(page: Page, signal: AbortSignal, longestMs = MAX_MS): Promise<ReadablePage | undefined> {
   return inTurn(() => inThread(page, signal, longestMs));
 }
 
