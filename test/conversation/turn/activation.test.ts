@@ -39,8 +39,8 @@ function arrive(world: World, arrival: Arrival): void {
   if (one) tell(world, endOf(world, one, arrival.how, arrival.tools));
 }
 
-/** What must not depend on the order. */
-function essenceOf({ state, said, messages, outcomes, children, asked }: World, arrivals: readonly Arrival[]) {
+/** What must not depend on the order. Whether memory is asked does: a steered message joins a turn or begins one, and messages are counted. */
+function essenceOf({ state, said, messages, outcomes, children }: World, arrivals: readonly Arrival[]) {
   const calls = arrivals.flatMap((one) => (one.kind === 'end' && one.effect.effect === 'run-tool' ? [one.effect.id] : []));
   return {
     written: [...messages.keys()].sort(),
@@ -48,7 +48,6 @@ function essenceOf({ state, said, messages, outcomes, children, asked }: World, 
     outcomes: calls.map((id) => [id, outcomes.get(id)]),
     owed: [state.outbox, state.inFlight, state.queue],
     children,
-    isAsked: asked.size > 0,
   };
 }
 
