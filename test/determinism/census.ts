@@ -22,6 +22,20 @@ export interface Census {
   readonly nondeterministic: number;
 }
 
+/** What such a task said, and where. */
+export function replayFailures(histories: readonly History[]): string[] {
+  return histories.flatMap(({ events }) =>
+    (events ?? []).filter(isNondeterministic).map(({ eventId, workflowTaskFailedEventAttributes: failed }) => {
+      const before = (events ?? []).filter((event) => Number(event.eventId) < Number(eventId)).slice(-12);
+      return `event ${eventId}: ${failed?.failure?.message}; before it ${before.map(({ eventType }) => proto.api.enums.v1.EventType[eventType ?? 0]).join(', ')}`;
+    }),
+  );
+}
+
+function isNondeterministic({ workflowTaskFailedEventAttributes: failed }: Event): boolean {
+  return failed?.cause === Cause.WORKFLOW_TASK_FAILED_CAUSE_NON_DETERMINISTIC_ERROR;
+}
+
 export function censusOf(histories: readonly History[]): Census {
   const all = histories.map(({ events }) => events ?? []);
   const count = (is: (event: Event, next: Event | undefined) => unknown): number =>
@@ -36,9 +50,7 @@ export function censusOf(histories: readonly History[]): Census {
     markers: count((event) => event.markerRecordedEventAttributes),
     timedOut: count(({ workflowTaskTimedOutEventAttributes: attributes }) => attributes && isStartToClose(attributes)),
     empty: count((event, next) => event.workflowTaskCompletedEventAttributes && next?.workflowTaskScheduledEventAttributes),
-    nondeterministic: count(
-      ({ workflowTaskFailedEventAttributes: failed }) => failed?.cause === Cause.WORKFLOW_TASK_FAILED_CAUSE_NON_DETERMINISTIC_ERROR,
-    ),
+    nondeterministic: count(isNondeterministic),
   };
 }
 
