@@ -52,7 +52,7 @@ const tools = [
     policy: { repeatable: true, quick: true },
     run: () => 'at once',
   }),
-  defineTool({ name: 'withSlowNotice', description: 'Takes a while.', input: z.object({}), run: () => sleep(30, 'after a while') }),
+  defineTool({ name: 'slowly', description: 'Takes a while.', input: z.object({}), run: () => sleep(30, 'after a while') }),
   defineTool({ name: 'at_length', description: 'Says much.', input: z.object({}), policy: { repeatable: true }, run: () => long('plums') }),
   defineTool({
     name: 'never',
@@ -79,7 +79,7 @@ const tools = [
   }),
 ];
 
-const TOOLS = ['quickly', 'quickly', 'withSlowNotice', 'at_length', 'breaks', 'change', 'store_in_memory', 'unknown'];
+const TOOLS = ['quickly', 'quickly', 'slowly', 'at_length', 'breaks', 'change', 'store_in_memory', 'unknown'];
 
 /** What the model does stands in what it was told last: `#tools a b`, `#long`, `#hold`. */
 let held: Gate | undefined;

@@ -236,7 +236,7 @@ describe('the store goes away as the result of a quick tool is on its way to it,
       began.open();
       await ends.through;
     });
-    stage.play(result, callTools(acts('withSlowNotice'), acts('b')), text('Done.'));
+    stage.play(result, callTools(acts('slowly'), acts('b')), text('Done.'));
     const sending = [answer, result, last].map((id) => world.client.send(id, say(id, 'go')));
     await Promise.all([answerHeld.reached, lastHeld.reached, began.through]);
     const trap = proxy.awayBefore('did slowly');

@@ -31,7 +31,7 @@ const whisper = defineTool({
   input: z.object({ words: z.string() }),
   policy: quick,
   run: async ({ words }) => {
-    if (words === 'withSlowNotice') await new Promise((resolve) => setTimeout(resolve, 150));
+    if (words === 'slowly') await new Promise((resolve) => setTimeout(resolve, 150));
     return `heard ${words}`;
   },
 });
@@ -139,7 +139,7 @@ test('a text turn takes 11 events, and each further round of quick tools 6, with
 
 test('results come in the order of the calls, though the first takes longest, and lie in the store under their slots and numbers', async () => {
   const id = await started();
-  stage.play(id, { ...callTools(heard('withSlowNotice'), heard('b'), heard('c')), text: 'Let me hear.' }, text('Done.'));
+  stage.play(id, { ...callTools(heard('slowly'), heard('b'), heard('c')), text: 'Let me hear.' }, text('Done.'));
   await world.client.send(id, say(id, 'go'));
   expect(resultTexts(stage.requests(id)[1])).toEqual(['heard slowly', 'heard b', 'heard c']);
   const history = await world.client.history(id);
