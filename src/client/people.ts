@@ -1,5 +1,5 @@
 /**
- * What people say to conversations beside messages: leave for a call, an answer, a larger budget, a message taken back.
+ * What people say to conversations beside messages: approval of a call, an answer, a larger budget, a message taken back.
  *
  * A decision is a signal unless somebody asks for its answer: sends that wait fill the ten updates that a server lets be in flight.
  * A signal has no answer, so the conversation is looked at afterwards.

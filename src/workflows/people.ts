@@ -1,4 +1,4 @@
-/** What people say beside messages: leave for a call, an answer, a larger budget, a message taken back. And what sub-agents report. */
+/** What people say beside messages: approval of a call, an answer, a larger budget, a message taken back. And what sub-agents report. */
 import { ApplicationFailure, setHandler, uuid4 } from '@temporalio/workflow';
 import { turnOfMessage } from '../conversation/inbox/arrivals.js';
 import type { Enqueued, Withdrawn } from '../conversation/protocol/contract.js';

@@ -63,11 +63,14 @@ export async function performTool(dependencies: ActivityDependencies, input: Run
   const feed = createFeedWriter(store.feed, key, SHORT_TOOL_MS);
   const { turn, callId, name } = input;
 
+  // While the ledger is asked.
+  const loading = Promise.all([askedFor(dependencies, input), dependencies.agents(input.identity.agent, input.identity.scope)]);
+  loading.catch(() => undefined);
+
   const work = async (earlier: number): Promise<Done<ToolFinished>> => {
-    const asked = await askedFor(dependencies, input);
+    const [asked, agent] = await loading;
     const argument = input.person?.input ?? asked.argument;
     feed.publish({ kind: 'tool-started', turn, callId, name, input: beginningOf(JSON.stringify(argument), 200) }, `${callId}/start`);
-    const agent = await dependencies.agents(input.identity.agent, input.identity.scope);
     const { config } = agent;
     const { memory, spent } = toolMemory(dependencies, input, { config, model: asked.model, activity });
     const began = performance.now();

@@ -11,7 +11,11 @@ interface CommandDescription {
 export const CHAT_COMMANDS = [
   { name: '/new', meaning: 'clear the session; long-term memory keeps what it was about' },
   { name: '/retry', meaning: 'say the last message again, as a new one' },
-  { name: '/approve', argument: '[NOTE]', meaning: 'let the call run that waits for your leave; c2 before the note names one of several' },
+  {
+    name: '/approve',
+    argument: '[NOTE]',
+    meaning: 'let the call run that waits for your approval; c2 before the note names one of several',
+  },
   { name: '/deny', argument: '[NOTE]', meaning: 'do not let it run, or give no answer; the agent reads the note' },
   { name: '/approvals', meaning: 'what waits for you, again' },
   { name: '/status', meaning: 'what the conversation does and has used' },

@@ -122,7 +122,7 @@ export async function chatInTerminal(
   const send = (text: string): void => {
     const isHeld = people.count() > 0;
     if (waitingFor > 0)
-      output.note(`(queued: it is taken after this answer${isHeld ? ', which waits for your leave: /approve or /deny' : ''})`);
+      output.note(`(queued: it is taken after this answer${isHeld ? ', which waits for your approval: /approve or /deny' : ''})`);
     session.noteSpoken();
     const messageId = randomUUID();
     ours.add(messageId);

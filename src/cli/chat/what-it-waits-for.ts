@@ -44,10 +44,10 @@ export function waitingOfStatus(status: Status, before: Waiting | undefined, now
     const text = `waiting for the memory of ${scope} {s}`;
     return before?.text === text ? before : { text, since: before === undefined || isTrouble(before) ? now : before.since };
   }
-  const person = /^a person: (leave for|an answer to) (\S+).*until (\d{4}-\d\d-\d\dT[\d:.]+Z)$/s.exec(status.waitingFor ?? '');
+  const person = /^a person: (approval of|an answer to) (\S+).*until (\d{4}-\d\d-\d\dT[\d:.]+Z)$/s.exec(status.waitingFor ?? '');
   if (person) {
     const [, what, tool = '', until = ''] = person;
-    return { text: personInWords(what === 'leave for' ? 'approval' : 'question', tool, Date.parse(until), now), since: now };
+    return { text: personInWords(what === 'approval of' ? 'approval' : 'question', tool, Date.parse(until), now), since: now };
   }
   if (status.waitingFor !== undefined) {
     const until = /(?:trying again )?at (\d{4}-\d\d-\d\dT[\d:.]+Z)/.exec(status.waitingFor)?.[1];
@@ -76,7 +76,7 @@ export function toWords({ text, since }: Waiting, now: number): string {
 }
 
 function personInWords(what: 'approval' | 'question', tool: string, until: number, now: number): string {
-  return `waiting: your ${what === 'question' ? 'answer' : `leave for ${tool}`} until ${momentOf(until, now)}`;
+  return `waiting: your ${what === 'question' ? 'answer' : `approval of ${tool}`} until ${momentOf(until, now)}`;
 }
 
 /** `rate-limit: 429 …` is what programs read; a person needs the first part. */

@@ -1,7 +1,7 @@
 /**
  * Calls that are not run at once: what a person must allow or answer, what waits for a time, what a sub-agent does.
  *
- * P1  A call that needs a person's leave does not start before a person has given it, for these very arguments; a decision counts once.
+ * P1  A call that needs a person's approval does not start before a person has given it, for these very arguments; a decision counts once.
  * P2  Nobody is waited for longer than the plan says: what nobody has decided is not run, and the model is told so.
  * P3  The same call in `MAX_REPEATS` rounds in a row is not run again; one more round of it ends the turn.
  */

@@ -218,7 +218,7 @@ function waitInWords(state: ConversationState): string | undefined {
   if (next) return `a step: ${next.words}${state.control?.pausedBy ? ` (stopped by ${state.control.pausedBy})` : ''}`;
   const [first, ...more] = approvalsOf(state);
   if (first) {
-    const what = first.kind === 'question' ? 'an answer to' : 'leave for';
+    const what = first.kind === 'question' ? 'an answer to' : 'approval of';
     const others = more.length === 0 ? '' : ` and ${more.length} more`;
     return `a person: ${what} ${first.tool}${first.target === '' ? '' : ` (${first.target})`}${others}; until ${new Date(first.expiresAt).toISOString()}`;
   }
