@@ -8,6 +8,7 @@ import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker, t
 import { createActivities } from '../../src/activities/index.js';
 import { createAgentLoader } from '../../src/agents/load-agent.js';
 import { openConnection } from '../../src/client/connection.js';
+import { withLock } from '../../src/cli/services/lock.js';
 import { createClientWith, type PerduraClient } from '../../src/client.js';
 import { createAskMemory } from '../../src/client/memory-workflow.js';
 import { createStatusOf } from '../../src/client/describe.js';
@@ -79,34 +80,19 @@ export function workflowBundle(): Promise<WorkflowBundleWithSourceMap> {
 async function bundleOnce(dir: string | undefined): Promise<WorkflowBundleWithSourceMap> {
   if (dir === undefined) return bundleNow();
   const file = join(dir, 'workflow-bundle.js');
-  const lock = `${file}.lock`;
-  for (;;) {
-    const code = await readFile(file, 'utf8').catch(() => undefined);
-    if (code !== undefined) return { code, sourceMap: '' };
-    const isOurs = await mkdir(lock).then(
-      () => true,
-      () => false,
-    );
-    if (isOurs) break;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  try {
+  return withLock(`${file}.lock`, async () => {
+    const made = await readFile(file, 'utf8').catch(() => undefined);
+    if (made !== undefined) return { code: made, sourceMap: '' };
     const fresh = await bundleNow();
     const own = `${file}.${randomUUID()}`;
     await writeFile(own, fresh.code);
     await rename(own, file);
     return fresh;
-  } finally {
-    // Whoever waits finds the file, or tries by itself.
-    await rm(lock, { recursive: true, force: true });
-  }
+  });
 }
 
 function bundleNow(): Promise<WorkflowBundleWithSourceMap> {
-  return bundleWorkflowCode({
-    ...bundleOptions(),
-    logger: new DefaultLogger('ERROR'),
-  });
+  return bundleWorkflowCode({ ...bundleOptions(), logger: new DefaultLogger('ERROR') });
 }
 
 export async function startWorld(options: WorldOptions = {}): Promise<World> {
