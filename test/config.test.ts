@@ -1,8 +1,16 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Environment } from '../src/config.js';
-import { commandEnvironment, ConfigError, loadConfig, loadMachine, secretsOf, SETTINGS, temporalConnection } from '../src/config.js';
+import {
+  commandEnvironment,
+  ConfigError,
+  loadConfig,
+  loadMachine,
+  secretsOf,
+  SETTINGS,
+  temporalConnection,
+  type Environment,
+} from '../src/config.js';
 
 let cwd: string;
 

@@ -1,13 +1,11 @@
 /** `perdura dev`: a Temporal server and a worker, kept running until Ctrl+C. */
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { Config } from '../config.js';
-import { temporalConnection } from '../config.js';
+import { temporalConnection, type Config } from '../config.js';
 import { CliError, EXIT } from './terminal/exit.js';
 import { onInterrupt, onTermination } from './terminal/interrupts.js';
 import type { Output } from './terminal/output.js';
-import type { ServerPlace } from './services/temporal-server.js';
-import { usualPlace } from './services/temporal-server.js';
+import { usualPlace, type ServerPlace } from './services/temporal-server.js';
 import { startServices } from './services/services.js';
 
 export interface DevOptions {

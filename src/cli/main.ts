@@ -14,8 +14,7 @@ import { modeCommand, stepCommand, breakCommand, queueCommand } from './commands
 import { exportCommand, importCommand, healCommand } from './commands/transfer.js';
 import type { CliContext } from './session/context.js';
 import { EXIT, exitCodeOf, messageOf } from './terminal/exit.js';
-import type { GlobalOptions } from './args/global-options.js';
-import { addGlobalOptions, readGlobalOptions } from './args/global-options.js';
+import { addGlobalOptions, readGlobalOptions, type GlobalOptions } from './args/global-options.js';
 import { createOutput } from './terminal/output.js';
 
 /** In the order of `--help`. */

@@ -1,6 +1,5 @@
 /** `perdura worker`: takes work until it is told to end. */
-import type { Config } from '../config.js';
-import { temporalConnection } from '../config.js';
+import { temporalConnection, type Config } from '../config.js';
 import { loadUserConfig } from '../extensions/user-config.js';
 import { EXIT } from './terminal/exit.js';
 import type { Output } from './terminal/output.js';

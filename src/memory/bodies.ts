@@ -1,5 +1,8 @@
 /** Long texts travel by reference: to the store first, then as `{ ref, sha256, bytes, preview }` (design section 2). */
 import {
+  mediaOf,
+  sourcesIn,
+  isBodyRef,
   type AssistantBlock,
   type Body,
   type ConversationMessage,
@@ -7,10 +10,7 @@ import {
   type JsonValue,
   type Media,
   type MediaSource,
-  mediaOf,
-  sourcesIn,
 } from '../records/message.js';
-import { isBodyRef } from '../records/message.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 
 /** UTF-8 bytes. */

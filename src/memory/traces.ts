@@ -2,8 +2,19 @@
  * Raw traces: what was said and done, in the seed's format (seed 000, RAW_TRACE), derived from entries. Every entry leaves at
  * least one, so that a gap in the slots is a loss and never an answer without words.
  */
-import { isBodyRef, shownText, type AssistantMessage, type Body, type Entry, sourcesIn } from '../records/message.js';
-import type { JsonValue, Media, MediaSource, ToolResultMessage, UserMessage } from '../records/message.js';
+import {
+  isBodyRef,
+  shownText,
+  sourcesIn,
+  type AssistantMessage,
+  type Body,
+  type Entry,
+  type JsonValue,
+  type Media,
+  type MediaSource,
+  type ToolResultMessage,
+  type UserMessage,
+} from '../records/message.js';
 
 export interface RawTrace {
   readonly id: string;

@@ -4,7 +4,7 @@ import { Runtime, makeTelemetryFilterString, type ActivityInterceptorsFactory, t
 import pino from 'pino';
 import { ConfigError, offerOtelSettings, type Config, type LogLevel } from '../config.js';
 import type { ConversationEvent } from '../conversation/event.js';
-import { notificationsOf } from '../conversation/views/observation.js';
+import { notificationsOf, type ConversationListener } from '../conversation/views/observation.js';
 import type { ModelHook } from '../models/hooks.js';
 import { createDelivery } from './delivery.js';
 import { createLog } from './log.js';
@@ -12,7 +12,6 @@ import { createRedactor } from './redact.js';
 import type { Observed, Observer } from './observer.js';
 import type { StartedTracing } from './otel/start.js';
 import { packageVersion } from '../version.js';
-import type { ConversationListener } from '../conversation/views/observation.js';
 
 export interface TelemetryOptions {
   readonly logLevel: LogLevel;

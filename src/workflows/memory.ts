@@ -19,8 +19,7 @@ import {
   workflowInfo,
   log,
 } from '@temporalio/workflow';
-import { ID_PATTERN } from '../conversation/protocol/contract.js';
-import type { Consolidation } from '../conversation/protocol/contract.js';
+import { ID_PATTERN, type Consolidation } from '../conversation/protocol/contract.js';
 import type { Consolidated, RememberInput } from '../conversation/activity-io/memory-effects.js';
 import type { Checked } from '../conversation/protocol/fields.js';
 import { readCare, readConsolidationRequest, readForget, readMemoryStart, readReview } from '../conversation/protocol/memory-input.js';

@@ -1,6 +1,5 @@
-import { connect } from 'node:net';
+import { connect, type AddressInfo } from 'node:net';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { inspect } from 'node:util';
 import { createAnthropicModel } from '../../src/models/anthropic/client.js';

@@ -1,5 +1,4 @@
-import type { LogLevel } from '../../src/config.js';
-import { loadConfig, secretsOf } from '../../src/config.js';
+import { loadConfig, secretsOf, type LogLevel } from '../../src/config.js';
 import { createLog } from '../../src/telemetry/log.js';
 import { createRedactor } from '../../src/telemetry/redact.js';
 

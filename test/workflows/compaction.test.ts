@@ -1,7 +1,6 @@
 /** Long conversations on a small model: older turns become memory, what was said in them stays known, and every request fits. */
 import { z } from 'zod';
-import type { ApiRequest } from '../support/provider-apis/api-request.js';
-import { textOf } from '../support/provider-apis/api-request.js';
+import { textOf, type ApiRequest } from '../support/provider-apis/api-request.js';
 import { httpError } from '../support/provider-apis/faults.js';
 import { callTool, text } from '../support/provider-apis/reply.js';
 import { getTime } from '../../src/tools/builtin/get-time.js';

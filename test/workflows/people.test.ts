@@ -1,12 +1,11 @@
 /** People in the loop: leave, answers, budgets, messages taken back, data in and out, through the client and a real worker. */
 import { z } from 'zod';
-import type { Pending } from '../../src/client.js';
+import { createClientWith, type Pending } from '../../src/client.js';
 import { callTool, callTools, gate, text } from '../support/provider-apis/reply.js';
 import { askUser } from '../../src/tools/builtin/conversation-tools.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { replayProblems } from '../support/replays.js';
 import { workflowTaskFailures } from '../support/run-chain.js';
-import { createClientWith } from '../../src/client.js';
 import { createStage, resultTexts, say } from '../support/stage.js';
 import { waitFor } from '../support/wait-for.js';
 import { startWorld, type World } from '../support/world.js';

@@ -1,7 +1,6 @@
 /** Long-term memory as people meet it: what a session leaves behind, what the next one knows, and who may write it (seed 001). */
 import { callTool, gate, text, type Reply } from '../support/provider-apis/reply.js';
-import type { ApiRequest } from '../support/provider-apis/api-request.js';
-import { systemText, textOf } from '../support/provider-apis/api-request.js';
+import { systemText, textOf, type ApiRequest } from '../support/provider-apis/api-request.js';
 import type { HistoryEntry } from '../../src/records/memory/documents.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { writeFile } from 'node:fs/promises';

@@ -1,12 +1,11 @@
 /** The contract as an outside program sees it, part 1: how conversations start and end. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { text } from '../support/provider-apis/reply.js';
+import { text, type Reply } from '../support/provider-apis/reply.js';
 import { failureOf, outside, type Outside } from '../support/outside.js';
 import { workflowTaskFailures } from '../support/run-chain.js';
 import type { ApiRequest } from '../support/provider-apis/api-request.js';
 import { consolidationReply } from '../support/provider-apis/consolidation-reply.js';
-import type { Reply } from '../support/provider-apis/reply.js';
 import { createStage, say } from '../support/stage.js';
 import { waitFor } from '../support/wait-for.js';
 import { startWorld, type World } from '../support/world.js';

@@ -1,6 +1,5 @@
 /** Options that every command has, with the names and the meanings that they have in the `temporal` program. */
-import type { Command } from 'commander';
-import { Option } from 'commander';
+import { Option, type Command } from 'commander';
 
 export type OutputFormat = 'text' | 'json' | 'jsonl';
 export type ColorWish = 'auto' | 'always' | 'never';

@@ -2,8 +2,7 @@
  * The line that a person types on, at the foot of a terminal. It shares the screen with the answer: while one is drawn the
  * line is hidden, and what is typed meanwhile appears when it comes back.
  */
-import type { Interface } from 'node:readline';
-import { createInterface } from 'node:readline';
+import { createInterface, type Interface } from 'node:readline';
 import { Writable } from 'node:stream';
 import type { ReadStream, WriteStream } from 'node:tty';
 

@@ -17,8 +17,7 @@ import {
   setMode,
   stepOnce,
 } from './chat-actions.js';
-import type { ChatCommand } from './chat-commands.js';
-import { helpText, readChatLine, refusalOf } from './chat-commands.js';
+import { helpText, readChatLine, refusalOf, type ChatCommand } from './chat-commands.js';
 import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 import { onInterrupt } from '../terminal/interrupts.js';

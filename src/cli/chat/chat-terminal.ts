@@ -11,8 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ReadStream, WriteStream } from 'node:tty';
 import pc from 'picocolors';
 import type { FeedEvent, Status, TurnResult } from '../../conversation/protocol/contract.js';
-import type { AnswerView } from './answer-view.js';
-import { createAnswerView } from './answer-view.js';
+import { createAnswerView, type AnswerView } from './answer-view.js';
 import {
   compactNow,
   contextMeter,
@@ -27,15 +26,13 @@ import {
   setMode,
   stepOnce,
 } from './chat-actions.js';
-import type { ChatCommand } from './chat-commands.js';
-import { helpText, readChatLine, refusalOf } from './chat-commands.js';
+import { helpText, readChatLine, refusalOf, type ChatCommand } from './chat-commands.js';
 import { createFoot } from './chat-foot.js';
 import { openLineEditor } from './chat-line-editor.js';
 import { createChatPeople } from './chat-people.js';
 import type { ChatSession } from './chat-session.js';
 import { messageOf } from '../terminal/exit.js';
-import type { Waiting } from './what-it-waits-for.js';
-import { toWords, trouble, waitingAfter, waitingOfStatus } from './what-it-waits-for.js';
+import { toWords, trouble, waitingAfter, waitingOfStatus, type Waiting } from './what-it-waits-for.js';
 import { untilEnd, wholeAnswer } from '../session/turn-end.js';
 
 /** How long the feed is waited for once the result is there. */

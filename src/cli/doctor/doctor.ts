@@ -1,8 +1,6 @@
 /** `perdura doctor`: whether everything that is needed is there, and what mends what is not. Changes nothing that stays. */
-import type { Config } from '../../config.js';
-import { describeSettings, loadVariables, secretsOf } from '../../config.js';
-import type { Report } from './finding.js';
-import { isBroken, pasteable, renderReport } from './finding.js';
+import { describeSettings, loadVariables, secretsOf, type Config } from '../../config.js';
+import { isBroken, pasteable, renderReport, type Report } from './finding.js';
 import { checkDisk, checkFolder, checkNode, checkAgents, checkStore, checkProvider } from './checks.js';
 import { checkServer } from './temporal.js';
 import { EXIT } from '../terminal/exit.js';

@@ -1,12 +1,10 @@
 /** The Temporal server that the settings name: reached, known, prepared, quick. */
 import type { Connection } from '@temporalio/client';
-import type { Config } from '../../config.js';
-import { temporalConnection } from '../../config.js';
+import { temporalConnection, type Config } from '../../config.js';
 import { missingAttributes } from '../../client/registered-attributes.js';
 import { messageOf } from '../terminal/exit.js';
 import { hasWorker, openNamespace } from '../services/temporal-connection.js';
-import type { Finding } from './finding.js';
-import { broken, ok, warning } from './finding.js';
+import { broken, ok, warning, type Finding } from './finding.js';
 import { randomUUID } from 'node:crypto';
 
 const FEW_DAYS = 7;

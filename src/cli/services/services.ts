@@ -1,13 +1,11 @@
 /** Everything a chat needs beside itself, found or started in order, one line each; and the way to stop what was started. */
 import { join } from 'node:path';
-import type { Config, TemporalConnection } from '../../config.js';
-import { needsStandIn, temporalConnection } from '../../config.js';
+import { needsStandIn, temporalConnection, type Config, type TemporalConnection } from '../../config.js';
 import { findUserConfig } from '../../extensions/user-config.js';
 import type { Output } from '../terminal/output.js';
 import { checkMemoryFolder, asSentence } from './memory-folder.js';
 import { uiLink } from './temporal-connection.js';
-import type { ServerPlace } from './temporal-server.js';
-import { useTemporalServer } from './temporal-server.js';
+import { useTemporalServer, type ServerPlace } from './temporal-server.js';
 import { startWorkerProcess } from './worker-process.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 

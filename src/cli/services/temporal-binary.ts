@@ -1,12 +1,10 @@
 /** Where the program `temporal` comes from: the first of five ways that works (design section 7). */
-import { mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
-import { createWriteStream } from 'node:fs';
+import { mkdirSync, mkdtempSync, renameSync, rmSync, createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ReadableStream } from 'node:stream/web';
-import type { Machine } from '../../config.js';
-import { childEnvironment, loadMachine } from '../../config.js';
+import { childEnvironment, loadMachine, type Machine } from '../../config.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 import { findOnPath, isExecutable, runProgram } from './programs.js';
 

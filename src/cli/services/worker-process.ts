@@ -1,6 +1,5 @@
 /** The worker as a child process: kept alive while we are, gone when we are gone. */
-import type { ChildProcess } from 'node:child_process';
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { childEnvironment } from '../../config.js';

@@ -1,8 +1,7 @@
 /** `perdura inspect`: one conversation as it stands. The facts first, as programs get them; then the same drawn for people. */
 import type { Description, Listed, Pending, PendingActivity } from '../../client.js';
 import type { QueuedEvent, Status } from '../../conversation/protocol/contract.js';
-import type { Entry } from '../../records/message.js';
-import { shownText } from '../../records/message.js';
+import { shownText, type Entry } from '../../records/message.js';
 import type { TimeFormat } from '../args/global-options.js';
 import { toTerminalLine, type StyledLine, type StyledSpan } from '../terminal/terminal-text.js';
 import { shownArguments, shownName } from './approvals.js';

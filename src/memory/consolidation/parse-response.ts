@@ -6,9 +6,8 @@
  * T3  Each field by itself. Only a string that is closed, and behind which the object goes on or ends, is a value: half of a
  *     memory would replace the whole.
  */
-import { utf8Length } from '../../records/text.js';
+import { utf8Length, cleanText } from '../../records/text.js';
 import { objectAt, type FoundObject } from '../../records/balanced-json.js';
-import { cleanText } from '../../records/text.js';
 
 /** Seed 001, Types. */
 export interface ConsolidationResult {

@@ -5,8 +5,7 @@
  * P1  Memory is shown whole, whatever its size: an update by one who saw half of it would lose the other half.
  * P2  The conversation is data. Nothing in it begins at the margin but our own labels, so it cannot pass for a heading.
  */
-import { utf8Length, cut, indented } from '../../records/text.js';
-import { cleanText } from '../../records/text.js';
+import { utf8Length, cut, indented, cleanText } from '../../records/text.js';
 import type { ConversationEntry } from './conversation-entries.js';
 import { boundedMessages } from './message-lines.js';
 

@@ -27,8 +27,7 @@
  * and for what is accepted of the MCP servers of an agent `perdura:{p:<namespace>:<agent>}:pins`, a hash, server and tool -> pin
  */
 import type { Entry, JsonValue } from '../../records/message.js';
-import { countSlots, slotsOf } from '../../records/slots.js';
-import { withSlot, type SlotRange } from '../../records/slots.js';
+import { countSlots, slotsOf, withSlot, type SlotRange } from '../../records/slots.js';
 import { hashInRef, toBodyRef, verified } from '../body-ref.js';
 import { createEntryCache, type EntryCache } from './entry-cache.js';
 import { decodeEntry, decodeJson, encodeEntry } from '../codecs/entry-codec.js';

@@ -7,8 +7,17 @@
  * T3  No content, unless OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT says so; then bounded, and without our secrets.
  * T4  What fails here is logged and reaches neither an activity nor an observer.
  */
-import { context, createContextKey, metrics, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
-import type { Attributes, Context, Span } from '@opentelemetry/api';
+import {
+  context,
+  createContextKey,
+  metrics,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  type Attributes,
+  type Context,
+  type Span,
+} from '@opentelemetry/api';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import type { ModelAnswer, ModelStepInput, ModelStepResult } from '../../conversation/activity-io/effects.js';
 import type { RunToolInput, ToolFinished } from '../../conversation/activity-io/tool-effects.js';

@@ -2,8 +2,7 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import type { JsonObject } from '../../records/message.js';
-import type { Client, Sdk, Transport } from './sdk.js';
-import { loadSdk } from './sdk.js';
+import { loadSdk, type Client, type Sdk, type Transport } from './sdk.js';
 import type { McpServer, Variables } from './server-config.js';
 import { createStdioTransport, MOST_BYTES, createFloodGate } from './stdio-transport.js';
 

@@ -1,7 +1,6 @@
 /** The tools that an agent has from its MCP servers, now. */
 import type { Tool } from '../tool.js';
-import { type ServerLink, createServerLink } from './link.js';
-import type { LinkOptions, LinkState } from './link.js';
+import { createServerLink, type ServerLink, type LinkOptions, type LinkState } from './link.js';
 import { byTool, pinKey, pinsOf, toolOf, type AgentKey, type Pins, type ToolPin } from './pins.js';
 import { resourceTools } from './resource-tools.js';
 import { toTool } from './run-server-tool.js';

@@ -1,5 +1,4 @@
-import type { AnswerView } from '../../../src/cli/chat/answer-view.js';
-import { createAnswerView } from '../../../src/cli/chat/answer-view.js';
+import { createAnswerView, type AnswerView } from '../../../src/cli/chat/answer-view.js';
 import type { FeedEvent, TurnResult } from '../../../src/conversation/protocol/contract.js';
 
 /** A view and the screen it draws on: notes in parentheses, on lines of their own. */

@@ -1,6 +1,5 @@
 import { footRow } from '../../../src/cli/chat/chat-foot.js';
-import type { Waiting } from '../../../src/cli/chat/what-it-waits-for.js';
-import { toWords, trouble, waitingAfter, waitingOfStatus } from '../../../src/cli/chat/what-it-waits-for.js';
+import { toWords, trouble, waitingAfter, waitingOfStatus, type Waiting } from '../../../src/cli/chat/what-it-waits-for.js';
 import type { FeedEvent, Status } from '../../../src/conversation/protocol/contract.js';
 
 const turn = 'turn_0001';

@@ -1,5 +1,4 @@
-import type { BinaryProbes } from '../../../src/cli/services/temporal-binary.js';
-import { chooseTemporalBinary } from '../../../src/cli/services/temporal-binary.js';
+import { chooseTemporalBinary, type BinaryProbes } from '../../../src/cli/services/temporal-binary.js';
 
 /** A machine that has nothing and reaches nothing; the calls made to it are listed. */
 function machine(has: Partial<BinaryProbes> = {}): { probes: BinaryProbes; asked: string[] } {

@@ -1,5 +1,4 @@
-import type { TextPen } from '../../../src/cli/terminal/markdown-pen.js';
-import { createMarkdownPen } from '../../../src/cli/terminal/markdown-pen.js';
+import { createMarkdownPen, type TextPen } from '../../../src/cli/terminal/markdown-pen.js';
 
 /** A terminal that knows what the pen may send: text, line ends, up, return, clear to the end. */
 function screen(

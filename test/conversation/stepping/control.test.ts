@@ -1,8 +1,7 @@
 /** Stepping, breakpoints, the queue by hand, and events of the application's own (seed 004). */
 import { refuseAppEvent } from '../../../src/conversation/inbox/app-events.js';
 import { apply } from '../../../src/conversation/apply.js';
-import type { ChunkOperation, Reducers } from '../../../src/conversation/inbox/reducers.js';
-import { createReducerRegistry } from '../../../src/conversation/inbox/reducers.js';
+import { createReducerRegistry, type ChunkOperation, type Reducers } from '../../../src/conversation/inbox/reducers.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
 import { slotsOf } from '../../../src/records/slots.js';
 import type { ConversationState } from '../../../src/conversation/state.js';

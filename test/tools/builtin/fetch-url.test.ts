@@ -1,6 +1,5 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
-import { createServer as createTcpServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import { createServer as createTcpServer, type AddressInfo } from 'node:net';
 import { gzipSync, createGzip, brotliCompressSync } from 'node:zlib';
 import type { JsonObject } from '../../../src/records/message.js';
 import { createFetchUrl, fetchUrl, type FetchSettings } from '../../../src/tools/builtin/web/fetch-url.js';
