@@ -72,9 +72,9 @@ export const ARROWS: readonly Row[] = [
     mayTypes: ['records/', 'conversation/', 'models/model.ts', 'models/hooks.ts', 'memory/channel/', 'telemetry/observer.ts'],
     never: ['@temporalio/'],
   },
-  // Workflows of one's own, bundled; ours it names by path, never by import.
+  // Bundles the user's workflows; it names the product's by path, never by import.
   { place: 'extensions/custom-workflows.ts', may: ['config.ts', 'workflow-bundle-options.ts'] },
-  // Tells programs and addresses of people's own: it reads no settings itself.
+  // Notifies the programs and addresses that a user has named: it reads no settings itself.
   { place: 'extensions/notify.ts', may: [], mayTypes: ['activities/dependencies.ts'], packages: ['node:child_process'] },
   {
     place: 'workflows/',

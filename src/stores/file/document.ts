@@ -97,8 +97,6 @@ function refuseReadOnly(path: string, mode: number): void {
   throw Object.assign(new Error(`${path} is read-only`), { code: 'EACCES' });
 }
 
-/** One scope's documents, as a process knows them. */
-
 /** One scope's documents, as this process knows them. */
 export interface DocumentFolder {
   readonly dir: string;
