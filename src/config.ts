@@ -111,7 +111,7 @@ export const SETTINGS = [
   },
   {
     name: 'PERDURA_FETCH_ALLOW',
-    meaning: 'hosts that fetch_url may reach although they are not public, as host:port, parted by commas',
+    meaning: 'hosts that fetch_url may reach although they are not public, as host:port, separated by commas',
     secret: false,
   },
   {

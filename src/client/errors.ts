@@ -44,7 +44,7 @@ const GRPC = {
 };
 
 /**
- * Whether to say it again with the same id. An update that races a hand-over can fail undelivered (measured, 2-3 %), and one
+ * Whether to retry with the same id. An update that races a hand-over can fail undelivered (measured, 2-3 %), and one
  * that was accepted by a run which then handed over has no answer there: message ids make both harmless.
  */
 export function isWorthAnotherTry(error: unknown): boolean {

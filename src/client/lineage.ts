@@ -230,7 +230,7 @@ async function deleteRuns({ client, namespace }: LineageAccess, id: string, desc
         });
     }
   } catch (error) {
-    throw toClientError(error, `${id} is deleted from the store, but cannot be from Temporal: say it again`);
+    throw toClientError(error, `${id} is deleted from the store, but cannot be from Temporal: delete it again`);
   }
   return runs.size;
 }

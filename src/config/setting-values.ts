@@ -86,7 +86,7 @@ export function checkedHosts(given: Given): string[] {
     .map((host) => {
       const [, name = '', port = ''] = /^([^/@?#\s]+):(\d{1,5})$/.exec(host) ?? [];
       const url = name !== '' && Number(port) > 0 && Number(port) < 65_536 && URL.canParse(`http://${host}`) && new URL(`http://${host}`);
-      return url ? `${url.hostname}:${Number(port)}` : refuse(given, 'host:port, several parted by commas, such as localhost:3000');
+      return url ? `${url.hostname}:${Number(port)}` : refuse(given, 'host:port, several separated by commas, such as localhost:3000');
     });
 }
 

@@ -94,7 +94,7 @@ export const FAILURES = {
   invalidMessage: 'InvalidMessage',
   unknownTurn: 'UnknownTurn',
   closing: 'ConversationClosing',
-  /** The run hands over to the next: say it again, with the same id. */
+  /** The run hands over to the next: retry with the same id. */
   continues: 'Continues',
   /** Nothing of that id waits for a decision, or not with these arguments. */
   notWaiting: 'NotWaiting',

@@ -1,4 +1,4 @@
-/** Conversations that begin with the turns of others, that go on after their end, and that take turns back. */
+/** Conversations that begin with the turns of others, that go on after their end, and that rewind. */
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { z } from 'zod';

@@ -96,7 +96,7 @@ async function beside({ delivery, payload, outputSchema, context }: SendOptions)
 function receiptInWords({ turnId, acceptedAs, position }: Enqueued): string {
   if (acceptedAs === 'duplicate') return `known already${turnId === null ? '' : `, as ${turnId}`}`;
   const before = position === 0 ? 'nothing is before it' : `${position} before it`;
-  return turnId === null ? 'it joins the running turn at its next tool border' : `it becomes ${turnId}; ${before}`;
+  return turnId === null ? 'it joins the running turn between its next tool calls' : `it becomes ${turnId}; ${before}`;
 }
 
 /** `perdura dispatch`: an event of somebody's own application, for its reducer. */

@@ -60,7 +60,7 @@ export function sendCommand(program: Command, context: CliContext): void {
     .addOption(
       new Option(
         '--delivery <how>',
-        'queue: after the running turn; steer: into it, at its next tool border; interrupt: in its place',
+        'queue: after the running turn; steer: into it, between its next tool calls; interrupt: in its place',
       ).choices(['queue', 'steer', 'interrupt']),
     )
     .option('--payload <json>', 'data for the model, shown after the text: JSON, @FILE or - for stdin')

@@ -4,7 +4,7 @@
  *
  * L1  Each message of a session is asked for once: its turn is in one request, and a request is owed until the memory workflow has it.
  * L2  Nobody waits longer than the timeout. What comes later changes nothing here but the cost.
- * L3  Messages leave the context at a turn border only, whole turns, and only once they are consolidated or that has timed out.
+ * L3  Messages leave the context at a turn boundary only, whole turns, and only once they are consolidated or that has timed out.
  */
 import type { Consolidation } from '../protocol/contract.js';
 import { isHeld, queuedId } from '../stepping/control.js';

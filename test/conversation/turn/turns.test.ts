@@ -250,7 +250,7 @@ test('adjacent resets are one, and a reset of an empty session changes nothing',
   expect(twice.queue).toMatchObject([{ resetIds: ['r1', 'r2'] }]);
 });
 
-test('a steering message joins the running turn at the tool border and is answered by its end', () => {
+test('a steering message joins the running turn between tool calls and is answered by its end', () => {
   let first = true;
   const { state, input, done } = thinking();
   const steered = applyAll(state, said('s', { delivery: 'steer' }), done(answered(input, asking(input, 1))));
