@@ -2,6 +2,7 @@
  * A conversation that is stopped while ten thousand messages come: what its state takes at each hand-over, and what a look at its
  * status costs then. Sent by signals, as programs without our client do.
  */
+import { setTimeout } from 'node:timers/promises';
 import pLimit from 'p-limit';
 import type { Status } from '../../src/conversation/protocol/contract.js';
 import { historiesOf } from '../history.js';
@@ -59,11 +60,14 @@ async function send({ client }: Product, id: string, from: number, to: number): 
   await Promise.all(numbers.map((n) => few(() => client.message(id, { id: `m${n}`, text: `message ${n}: where does the ship lie?` }))));
 }
 
-/** Waits until all of them are there, and answers what one look takes. */
+/** Waits until all of them are there and what is too much for state is stored, and answers what one look takes. */
 async function lookedAt({ client }: Product, id: string, queued: number): Promise<number> {
-  let status: Status;
-  do status = await client.status(id);
-  while (status.queued < queued);
+  let status = await client.status(id);
+  for (let before: Status | undefined; status.queued < queued || status.historyEvents !== before?.historyEvents;) {
+    before = status;
+    await setTimeout(500);
+    status = await client.status(id);
+  }
   if (status.queued !== queued) throw new Error(`${status.queued} messages are queued, of ${queued} that were sent`);
   const times: number[] = [];
   for (let i = 0; i < LOOKS; i++) {

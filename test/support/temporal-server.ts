@@ -38,6 +38,7 @@ export async function startTemporal({ port, dbFile, impatient }: TemporalServerO
       ...['server', 'start-dev', '--headless', '--ip', '127.0.0.1', '--port', String(own), '--log-level', 'error'],
       ...['--dynamic-config-value', 'system.enableActivityEagerExecution=true'],
       ...['--dynamic-config-value', 'history.transferProcessorMaxPollRPS=2000'],
+      ...['--dynamic-config-value', 'history.maximumBufferedEventsBatch=2000'],
       ...(impatient ? IMPATIENCE : []),
       ...(dbFile === undefined ? [] : ['--db-filename', dbFile]),
     ],
