@@ -104,6 +104,26 @@ const WRONG: readonly [payload: unknown, reason: string][] = [
   [{ text: 'hi', images: [{ mediaType: 'text/html', url: 'https://example.com' }] }, 'message.images[0].mediaType'],
 ];
 
+test('a name that Temporal reserves is rejected, of signals and of updates, by a conversation and by a memory', async () => {
+  const id = world.id();
+  await program.start(id);
+  const memory = `memory:${id}`;
+  await world.temporal.workflow.start('memory', { workflowId: memory, taskQueue: world.taskQueue, args: [{ scope: id }] });
+  for (const name of ['__temporal_x', '__temporal_workflow_stream_publish', '__stack_trace', '__enhanced_stack_trace']) {
+    await program.signal(id, name, 1);
+    await program.signal(memory, name, 1);
+    await expect(program.update(id, name, 1)).rejects.toThrow();
+  }
+  const { last } = await waitFor(
+    () => rejectedOf(id),
+    ({ count }) => count === 4,
+  );
+  expect(last[0]).toMatchObject({ name: 'reserved __temporal_x', reason: 'no signal of that name' });
+  expect(await program.query(memory, 'status')).toMatchObject({ queued: [] });
+  await expectAlive(id);
+  expect(await workflowTaskFailures(world, memory)).toEqual([]);
+});
+
 test('what has the wrong shape is rejected with the field and what was expected', async () => {
   const id = world.id();
   await program.start(id);
