@@ -24,6 +24,12 @@ const readsEnvironment = {
   message: 'Only src/config.ts reads the environment: add a setting there and take a Config.',
 };
 
+const forgetsTime = {
+  object: 'AbortSignal',
+  property: 'timeout',
+  message: 'Node 20 collects it inside AbortSignal.any, and its time never ends: take timeoutSignal.',
+};
+
 const noModuleState = [
   {
     selector: ':matches(Program, Program > ExportNamedDeclaration) > VariableDeclaration[kind=/let|var/]',
@@ -75,8 +81,9 @@ export default tseslint.config(
   {
     files: ['src/**/*.ts'],
     ignores: ['src/config.ts'],
-    rules: { 'no-restricted-properties': ['error', readsEnvironment] },
+    rules: { 'no-restricted-properties': ['error', readsEnvironment, forgetsTime] },
   },
+  { files: ['src/config.ts', 'bench/**/*.ts', 'test/**/*.ts'], rules: { 'no-restricted-properties': ['error', forgetsTime] } },
   // Pure: no import but its own neighbours and what is below, no clock, no chance, no machine.
   pure('src/records/*.ts', '^(?!\\./)', 'src/records imports nothing from outside, not even a type.'),
   pure('src/conversation/*.ts', '^(?!\\./|\\.\\./records/[^/]+$)', CORE),

@@ -6,6 +6,7 @@
  */
 import { spawn } from 'node:child_process';
 import type { Notice, Notify } from '../activities/dependencies.js';
+import { timeoutSignal } from '../timeout-signal.js';
 
 export interface NotifySettings {
   /** Absolute path. */
@@ -103,7 +104,7 @@ function toProgram(command: string, { environment = {}, commandMs = COMMAND_MS }
 
 function toAddress(url: string, { urlMs = URL_MS }: NotifySettings): Channel['tell'] {
   return async (body, signal) => {
-    const limit = AbortSignal.timeout(urlMs);
+    const limit = timeoutSignal(urlMs);
     let status: number;
     try {
       const response = await fetch(url, {

@@ -5,6 +5,7 @@ import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js' with { 
 import type { PerduraClient } from '../client.js';
 import { ID_PATTERN } from '../conversation/protocol/contract.js';
 import { isBodyRef, shownText, type Entry } from '../records/message.js';
+import { timeoutSignal } from '../timeout-signal.js';
 
 const DEFAULT_WAIT_S = 45;
 const MAX_WAIT_S = 3_600;
@@ -162,7 +163,7 @@ interface Sending {
 }
 
 async function send(client: PerduraClient, { id, text, messageId, waitSeconds }: Sending, calling: Calling): Promise<object> {
-  const patience = AbortSignal.timeout(Math.max(1, waitSeconds * 1000));
+  const patience = timeoutSignal(Math.max(1, waitSeconds * 1000));
   const stopProgress = tellProgress(calling);
   try {
     if (waitSeconds === 0) await client.message(id, { id: messageId, text });

@@ -30,6 +30,7 @@ export const ARROWS: readonly Row[] = [
   { place: 'config/', may: [] },
   { place: 'config.ts', may: ['config/'] },
   { place: 'version.ts', may: [] },
+  { place: 'timeout-signal.ts', may: [], packages: [] },
   { place: 'stores/', may: ['records/'], never: ['@temporalio/'] },
   { place: 'models/', may: ['records/'], never: ['@temporalio/', 'ioredis', 'records/memory/'] },
   {
@@ -38,10 +39,14 @@ export const ARROWS: readonly Row[] = [
     may: ['records/', 'conversation/', 'config.ts', 'version.ts', 'models/model.ts', 'models/registry.ts', 'models/hooks.ts'],
     never: ['ioredis', '@temporalio/client'],
   },
-  { place: 'memory/', may: ['records/', 'conversation/', 'stores/store.ts', 'models/model.ts'], never: ['@temporalio/', 'ioredis'] },
+  {
+    place: 'memory/',
+    may: ['records/', 'conversation/', 'timeout-signal.ts', 'stores/store.ts', 'models/model.ts'],
+    never: ['@temporalio/', 'ioredis'],
+  },
   {
     place: 'tools/',
-    may: ['records/', 'conversation/', 'models/model.ts', 'memory/documents/'],
+    may: ['records/', 'conversation/', 'timeout-signal.ts', 'models/model.ts', 'memory/documents/'],
     mayTypes: ['stores/store.ts'],
     never: ['@temporalio/', 'ioredis'],
   },
@@ -55,7 +60,7 @@ export const ARROWS: readonly Row[] = [
   },
   {
     place: 'activities/',
-    may: ['records/', 'conversation/', 'stores/store.ts', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/'],
+    may: ['records/', 'conversation/', 'timeout-signal.ts', 'stores/store.ts', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/'],
     mayTypes: ['heal/'],
     // Which provider and which tools there are is the worker's choice.
     never: [
@@ -75,7 +80,7 @@ export const ARROWS: readonly Row[] = [
   // Bundles the user's workflows; it names the product's by path, never by import.
   { place: 'extensions/custom-workflows.ts', may: ['config.ts', 'workflow-bundle-options.ts'] },
   // Notifies the programs and addresses that a user has named: it reads no settings itself.
-  { place: 'extensions/notify.ts', may: [], mayTypes: ['activities/dependencies.ts'], packages: ['node:child_process'] },
+  { place: 'extensions/notify.ts', may: ['timeout-signal.ts'], mayTypes: ['activities/dependencies.ts'], packages: ['node:child_process'] },
   {
     place: 'workflows/',
     may: ['records/', 'conversation/'],
@@ -95,7 +100,7 @@ export const ARROWS: readonly Row[] = [
     never: ['@temporalio/worker'],
   },
   // Other programs' ways to conversations.
-  { place: 'gateway/', may: ['records/', 'conversation/', 'client.ts'], never: ['@temporalio/', 'ioredis'] },
+  { place: 'gateway/', may: ['records/', 'conversation/', 'timeout-signal.ts', 'client.ts'], never: ['@temporalio/', 'ioredis'] },
   {
     // Assembles; names workflows by path, never by import.
     place: 'worker.ts',
@@ -116,7 +121,7 @@ export const ARROWS: readonly Row[] = [
     place: 'cli/',
     may: [
       ...['records/', 'conversation/', 'config.ts', 'version.ts', 'stores/', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/'],
-      ...[...EXTENSIONS, 'heal/', 'workflows/messages.ts', 'client/', 'client.ts', 'gateway/', 'worker.ts'],
+      ...[...EXTENSIONS, 'timeout-signal.ts', 'heal/', 'workflows/messages.ts', 'client/', 'client.ts', 'gateway/', 'worker.ts'],
     ],
   },
 ];

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isAlive } from '../../src/cli/services/programs.js';
 import { startWorkerProcess } from '../../src/cli/services/worker-process.js';
+import { timeoutSignal } from '../../src/timeout-signal.js';
 
 const NOW = AbortSignal.abort();
 
@@ -83,7 +84,7 @@ test('the file that names the worker names the living one, and goes with the las
 test('a stopped worker is gone and is not replaced', async () => {
   const worker = start(GOOD);
   await worker.ready;
-  await worker.stop(AbortSignal.timeout(5000));
+  await worker.stop(timeoutSignal(5000));
   expect(pids().map(isAlive)).toEqual([false]);
   expect(said).toEqual([]);
 });

@@ -19,8 +19,8 @@ import { chance, chanceOf, pick, seed } from './random.js';
 import { talk, type Talk } from './talk.js';
 import { startWeather } from './workers.js';
 
-const CONVERSATIONS = LONG ? 400 : 12;
-const AT_ONCE = LONG ? 40 : 12;
+const CONVERSATIONS = LONG ? 200 : 12;
+const AT_ONCE = LONG ? 16 : 12;
 const DEEDS = LONG ? 25 : 12;
 const REST_MS = LONG ? 180_000 : 60_000;
 const WITHIN_MS = LONG ? 2_400_000 : 180_000;

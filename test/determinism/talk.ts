@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError, WorkflowNotFoundError, type Client, type WorkflowHandle } from '@temporalio/client';
 import { planned } from './plans.js';
 import { pick, type Random } from './random.js';
+import { timeoutSignal } from '../../src/timeout-signal.js';
 
 export interface TalkOptions {
   readonly temporal: Client;
@@ -122,7 +123,7 @@ function personOf(options: TalkOptions, log: string[], leaving: AbortSignal): Pe
   const to = (whom = id): WorkflowHandle => temporal.workflow.getHandle(whom);
   /** While no worker answers, the server lets a question wait for longer than we do. */
   const within = <T>(ms: number, call: () => Promise<T>): Promise<T> =>
-    temporal.withAbortSignal(AbortSignal.any([leaving, AbortSignal.timeout(ms)]), call);
+    temporal.withAbortSignal(AbortSignal.any([leaving, timeoutSignal(ms)]), call);
   const given = (argument: object | string | undefined): { args: [object | string] } | undefined =>
     argument === undefined ? undefined : { args: [argument] };
   const told = (what: string, whom: string | undefined): void => void log.push(whom === undefined ? what : `${what} to ${whom}`);

@@ -8,6 +8,7 @@ import { createServerTools, type ServerTools, type ServerToolsOptions } from '..
 import type { Tool, ToolResult } from '../../src/tools/tool.js';
 import type { AgentKey, Pins, ToolPin } from '../../src/stores/store.js';
 import { toolContext } from '../tools/tool-context.js';
+import { timeoutSignal } from '../../src/timeout-signal.js';
 
 /** `@modelcontextprotocol/server-everything`. */
 export const EVERYTHING = join(dirname(require.resolve('@modelcontextprotocol/server-everything/package.json')), 'dist/index.js');
@@ -96,7 +97,7 @@ export function named(tools: readonly Tool[], name: string): Tool {
   return found;
 }
 
-export function run(tool: Tool, input: JsonValue = {}, signal = AbortSignal.timeout(20_000)): Promise<ToolResult> {
+export function run(tool: Tool, input: JsonValue = {}, signal = timeoutSignal(20_000)): Promise<ToolResult> {
   return tool.run(input, toolContext({ signal }));
 }
 

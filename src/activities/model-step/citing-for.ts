@@ -18,6 +18,7 @@ import type { Citing } from '../context/context.js';
 import type { CallToMake } from './call-to-make.js';
 import type { ActivityDependencies } from '../dependencies.js';
 import { hasMemoryChannel } from '../tools/tools-of.js';
+import { timeoutSignal } from '../../timeout-signal.js';
 
 const CITATION_TOKENS = 512;
 const AT_ONCE = 4;
@@ -72,7 +73,7 @@ async function madeByModel(
   const missing = old.filter((_, i) => known[i] === undefined);
   if (missing.length === 0) return toMap(callIds, known);
   const goal = goalIn(messages);
-  const patience = AbortSignal.timeout(PATIENCE_MS);
+  const patience = timeoutSignal(PATIENCE_MS);
   const ask = asker(dependencies, input, config, patience);
   const few = pLimit(AT_ONCE);
   await Promise.all(missing.map((message) => few(() => make(dependencies, key, { message, goal, config, ask, tell: made }))));

@@ -30,6 +30,7 @@ import { hashOf, keyOf } from '../key.js';
 import { finishedOf, performTool } from '../tools/run-tool.js';
 import { knownAttributes, writeOwed } from '../store-step.js';
 import type { CallSettings, Configured } from '../../conversation/activity-io/settings.js';
+import { timeoutSignal } from '../../timeout-signal.js';
 
 /** Milliseconds that all tools of one step have together. */
 const TOOLS_MS = 5_000;
@@ -161,7 +162,7 @@ async function openingBase(store: Store, key: ConversationKey): Promise<{ readon
 /** Side by side; each has its own limit, and all of them have one together. */
 async function runTools(dependencies: ActivityDependencies, input: ModelStepInput, activity: Context): Promise<ToolFinished[]> {
   if (input.tools.length === 0) return [];
-  const signal = AbortSignal.any([activity.cancellationSignal, AbortSignal.timeout(TOOLS_MS)]);
+  const signal = AbortSignal.any([activity.cancellationSignal, timeoutSignal(TOOLS_MS)]);
   const ended = await Promise.allSettled(
     input.tools.map((tool) => {
       const given = toolInput(input, tool);

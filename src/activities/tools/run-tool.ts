@@ -23,6 +23,7 @@ import { keepResult, type KeptText } from './keep-result.js';
 import { hashOf, keyOf } from '../key.js';
 import { SERVER_PATIENCE_MS, toolsOf, hasMemoryChannel } from './tools-of.js';
 import { toolMemory } from './tool-memory.js';
+import { timeoutSignal } from '../../timeout-signal.js';
 
 /** What takes no longer is announced with its result, in one write. */
 const SHORT_TOOL_MS = 10;
@@ -135,7 +136,7 @@ async function run(dependencies: ActivityDependencies, { input, agent, memory, a
   const names = offered.map(({ name }) => name);
   if (!tool) return { outcome: 'rejected', text: `There is no tool "${input.name}". Tools here: ${names.join(', ') || 'none'}.` };
 
-  const timeout = AbortSignal.timeout(input.plan.timeoutMs);
+  const timeout = timeoutSignal(input.plan.timeoutMs);
   const signal = AbortSignal.any([around.signal, timeout]);
   const key = keyOf(input.identity);
   const shared = await readAppContext(store, key, input.appContext);

@@ -13,6 +13,7 @@ import { withClient, temporalCommand } from '../session/with-client.js';
 import { readAppEvent } from '../../conversation/protocol/control-input.js';
 import type { JsonValue } from '../../records/message.js';
 import { findRunning } from '../args/find-conversation.js';
+import { timeoutSignal } from '../../timeout-signal.js';
 
 export interface SendOptions {
   readonly signal?: boolean;
@@ -59,7 +60,7 @@ export async function send(context: CliContext, id: string, message: string, opt
         }
         return EXIT.ok;
       }
-      const limit = options.timeout === undefined ? undefined : AbortSignal.timeout(options.timeout);
+      const limit = options.timeout === undefined ? undefined : timeoutSignal(options.timeout);
       const patience = limit === undefined ? signal : AbortSignal.any([signal, limit]);
       const asked = { client, output, id };
       const ask = async (): Promise<number> => {

@@ -12,6 +12,7 @@ import { withoutSecrets } from '../../stores/redis/errors.js';
 import { openRedisLink } from '../../stores/redis/link.js';
 import { createModels } from '../../models/choose.js';
 import { splitModel } from '../../models/registry.js';
+import { timeoutSignal } from '../../timeout-signal.js';
 
 const MINIMUM_NODE = [20, 19] as const;
 const LITTLE = 1024 ** 3;
@@ -158,7 +159,7 @@ export async function checkProvider(config: Config): Promise<Finding> {
     await found.stream(
       // OpenAI's Responses refuse fewer.
       { model: name, maxTokens: 16, system: '', tools: [], messages: [{ role: 'user', text: 'hi' }] },
-      { signal: AbortSignal.timeout(PATIENCE), onDelta: () => {}, idleMs: PATIENCE, totalMs: PATIENCE },
+      { signal: timeoutSignal(PATIENCE), onDelta: () => {}, idleMs: PATIENCE, totalMs: PATIENCE },
     );
     return ok('Model', `${model} answers, ${Date.now() - begin} ms for a few tokens`);
   } catch (error) {

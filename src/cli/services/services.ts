@@ -8,6 +8,7 @@ import { uiLink } from './temporal-connection.js';
 import { useTemporalServer, type ServerPlace } from './temporal-server.js';
 import { startWorkerProcess } from './worker-process.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
+import { timeoutSignal } from '../../timeout-signal.js';
 
 export interface Services {
   uiLink(conversation: string): string | undefined;
@@ -64,7 +65,7 @@ export async function startServices(config: Config, output: Output, signal: Abor
       stop,
     };
   } catch (error) {
-    await stop(AbortSignal.timeout(2000));
+    await stop(timeoutSignal(2000));
     throw asSentence(error);
   }
 }

@@ -7,6 +7,7 @@ import type { ReadableStream } from 'node:stream/web';
 import { childEnvironment, loadMachine, type Machine } from '../../config.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 import { findOnPath, isExecutable, runProgram } from './programs.js';
+import { timeoutSignal } from '../../timeout-signal.js';
 
 export const TEMPORAL_VERSION = 'v1.5.1';
 
@@ -122,7 +123,7 @@ async function download(machine: Machine, folder: string, signal: AbortSignal | 
 async function fetchTo(url: string, file: string, signal: AbortSignal | undefined): Promise<void> {
   const slowStart = new AbortController();
   const timer = setTimeout(() => slowStart.abort(new Error('no answer within 20 s')), 20_000);
-  const signals = [slowStart.signal, AbortSignal.timeout(600_000), ...(signal === undefined ? [] : [signal])];
+  const signals = [slowStart.signal, timeoutSignal(600_000), ...(signal === undefined ? [] : [signal])];
   const any = AbortSignal.any(signals);
   try {
     const response = await fetch(url, { signal: any });

@@ -11,6 +11,7 @@ import { cut, oneLine } from '../../records/text.js';
 import { flattenTurns, type FlatTurn } from './recent-turns.js';
 import { checkSummary, SUMMARY_LIMITS, type ParsedSummary } from './summary-answer.js';
 import { isInterrupt, summarize, withNotes, type Ask, type Summarized } from './summary.js';
+import { timeoutSignal } from '../../timeout-signal.js';
 
 /** The default's name (seed 004). */
 export const WORKING_FLOW_COMPACTOR = 'WorkingFlowCompactor';
@@ -111,7 +112,7 @@ export async function compactWith(compactor: Compactor | undefined, work: Compac
 type Asked = ParsedSummary;
 
 async function askOwn(compactor: Compactor, { signal: stopped, patienceMs = PATIENCE_MS, ...work }: CompactionWork): Promise<Asked> {
-  const timeout = AbortSignal.timeout(patienceMs);
+  const timeout = timeoutSignal(patienceMs);
   const signal = AbortSignal.any([timeout, ...(stopped ? [stopped] : [])]);
   const { entries, goal, openTasks, progress, knownFacts, ask } = work;
   try {

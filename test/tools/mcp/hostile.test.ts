@@ -1,6 +1,7 @@
 /** What a server does that dies, hangs, floods or lies (F55, S34–S37), against real processes. */
 import { waitFor } from '../../support/wait-for.js';
 import { aBench, aTool, hostileServer, named, run, said, type Bench, type HostileServer } from '../../support/mcp.js';
+import { timeoutSignal } from '../../../src/timeout-signal.js';
 
 const ALL = ['echo', 'die', 'hang', 'flood', 'endless', 'storm', 'notify', 'environment', 'hidden', 'strange', 'nothing', 'fails'];
 
@@ -66,7 +67,7 @@ describe('a server that', () => {
   test('hangs in a call is stopped by the signal, and others go on', async () => {
     await begin({ tools: ALL.map((name) => aTool(name)) });
     const all = await tools();
-    const hanging = run(named(all, 'mcp__evil__hang'), {}, AbortSignal.timeout(200));
+    const hanging = run(named(all, 'mcp__evil__hang'), {}, timeoutSignal(200));
     expect(said(await run(named(all, 'mcp__evil__echo'), {}))).toBe('echo {}');
     expect((await hanging).ok).toBe(false);
   });
@@ -75,7 +76,7 @@ describe('a server that', () => {
     await begin({ tools: ALL.map((name) => aTool(name)) });
     const all = await tools();
     await hostile.be({ mode: 'deaf', tools: ALL.map((name) => aTool(name)) });
-    expect((await run(named(all, 'mcp__evil__hang'), {}, AbortSignal.timeout(100))).ok).toBe(false);
+    expect((await run(named(all, 'mcp__evil__hang'), {}, timeoutSignal(100))).ok).toBe(false);
     await waitFor(
       () => bench.lines.join(),
       (lines) => lines.includes('it does not answer any more'),

@@ -5,6 +5,7 @@ import { firstBytes, RESULT_BYTES } from '../../result-text.js';
 import type { Tool, ToolResult } from '../../tool.js';
 import { fetchGuarded, MAX_URL, systemLookup, type Fetched, type FetchGuard } from './guarded-fetch.js';
 import { readablePage } from './readable-page.js';
+import { timeoutSignal } from '../../../timeout-signal.js';
 import type { Response } from 'undici';
 
 export interface FetchSettings extends Partial<FetchGuard> {
@@ -32,7 +33,7 @@ export function createFetchUrl(settings: FetchSettings = {}): Tool {
     }),
     policy: { repeatable: true, timeoutMs: 60_000, approval: 'ask' },
     async run({ url }, { signal }) {
-      const late = AbortSignal.timeout(totalMs);
+      const late = timeoutSignal(totalMs);
       try {
         const fetched = await fetchGuarded(url, { allow, lookup }, AbortSignal.any([signal, late]));
         try {

@@ -3,6 +3,7 @@ import { Worker } from 'node:worker_threads';
 import pLimit from 'p-limit';
 import { ownProgram } from '../../own-program.js';
 import type { Page, ReadablePage } from './page-to-markdown.js';
+import { timeoutSignal } from '../../../timeout-signal.js';
 
 const MAX_MS = 10_000;
 const MEMORY_MB = 512;
@@ -27,7 +28,7 @@ async function inThread(page: Page, signal: AbortSignal, longestMs: number): Pro
     stderr: true,
     resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB, stackSizeMb: 4 },
   });
-  const stopped = AbortSignal.any([signal, AbortSignal.timeout(longestMs)]);
+  const stopped = AbortSignal.any([signal, timeoutSignal(longestMs)]);
   try {
     return await new Promise((resolve) => {
       thread.once('message', (message: ReadablePage) => resolve(message));
