@@ -31,7 +31,11 @@ await run(async () => {
       [join(root, 'node_modules', 'jest', 'bin', 'jest.js'), '--json', `--outputFile=${outputFile}`, ...process.argv.slice(2)],
       {
         cwd: root,
-        env: testEnvironment({ PERDURA_TEST_TEMPORAL: temporal.path, PERDURA_TEST_REDIS: redis.path }),
+        env: testEnvironment({
+          PERDURA_TEST_TEMPORAL: temporal.path,
+          PERDURA_TEST_REDIS: redis.path,
+          PERDURA_TEST_BUNDLE: join(root, 'dist', 'workflow-bundle.js'),
+        }),
         show: true,
         signal: hanging.signal,
       },

@@ -12,8 +12,8 @@ const PACKAGES = ['@temporalio/common', '@temporalio/workflow', 'long', 'ms', 'n
 
 type WebpackHook = NonNullable<BundleOptions['webpackConfigHook']>;
 
-/** Bundles as the product does, and says what webpack put in. */
-async function bundle(workflowsPath: string): Promise<{ code: string; modules: string[] }> {
+/** Bundles and says what webpack put in. */
+async function bundle(options: BundleOptions): Promise<{ code: string; modules: string[] }> {
   const modules: string[] = [];
   const listModules: WebpackHook = (config) => ({
     ...config,
@@ -29,8 +29,7 @@ async function bundle(workflowsPath: string): Promise<{ code: string; modules: s
   });
   const said: string[] = [];
   const { code } = await bundleWorkflowCode({
-    ...bundleOptions(),
-    workflowsPath,
+    ...options,
     webpackConfigHook: listModules,
     logger: new DefaultLogger('ERROR', ({ message }) => said.push(message)),
   }).catch((error: unknown) => {
@@ -58,16 +57,17 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
-function entry(text: string): string {
-  const path = join(dir, 'entry.ts');
-  writeFileSync(path, text);
-  return path;
+/** An entry alone: without what the product loads beside each. */
+function entry(text: string): BundleOptions {
+  const workflowsPath = join(dir, 'entry.ts');
+  writeFileSync(workflowsPath, text);
+  return { workflowsPath };
 }
 
 const source = (path: string): string => JSON.stringify(join(root, path));
 
 test('the workflows bundle: nothing is in it but ours and Temporal, and it stays small', async () => {
-  const { code, modules } = await bundle(join(root, 'src/workflows/index.ts'));
+  const { code, modules } = await bundle(bundleOptions());
   expect(foldersIn(modules)).toEqual(['conversation', 'records', 'workflows']);
   expect(packagesIn(modules)).toEqual(PACKAGES);
   const leftOut = modules.filter((module) => /^(external|ignored)/.test(module));

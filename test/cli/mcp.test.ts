@@ -1,15 +1,13 @@
 /** `perdura mcp`: served to the protocol's own client, and what a person sees of an agent's servers. */
-import { spawn } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { callTool, text } from '../support/provider-apis/reply.js';
 import { aTool, hostileServer, type HostileServer } from '../support/mcp.js';
+import { PERDURA, perduraEnvironment, runPerdura, type Ran } from '../support/run-perdura.js';
 import { createStage, resultTexts, say } from '../support/stage.js';
 import { startWorld, type World } from '../support/world.js';
 
 jest.setTimeout(90_000);
-
-const PERDURA = join(__dirname, '..', '..', 'bin', 'perdura');
 
 const stage = createStage();
 let world: World;
@@ -24,23 +22,7 @@ afterAll(async () => {
   await evil.remove();
 });
 
-function environment(): Record<string, string> {
-  return {
-    PATH: '',
-    HOME: world.dir,
-    TEMPORAL_ADDRESS: process.env['PERDURA_TEST_ADDRESS'] ?? '',
-    PERDURA_TASK_QUEUE: world.taskQueue,
-    PERDURA_MEMORY_DIR: join(world.dir, 'memory'),
-  };
-}
-
-function perdura(...args: readonly string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const child = spawn(process.execPath, [PERDURA, ...args], { cwd: world.dir, env: environment(), stdio: ['ignore', 'pipe', 'pipe'] });
-  const said = { stdout: '', stderr: '' };
-  child.stdout.on('data', (piece: Buffer) => (said.stdout += piece.toString()));
-  child.stderr.on('data', (piece: Buffer) => (said.stderr += piece.toString()));
-  return new Promise((resolve) => child.on('close', (code) => resolve({ code, ...said })));
-}
+const perdura = (...args: readonly string[]): Promise<Ran> => runPerdura(world, args);
 
 test.each([[['mcp']], [['mcp', 'serve']]])('%j serves conversations to an MCP client, and nothing else on its stdout', async (args) => {
   const [{ Client }, { StdioClientTransport }] = await Promise.all([
@@ -59,7 +41,7 @@ test.each([[['mcp']], [['mcp', 'serve']]])('%j serves conversations to an MCP cl
     command: process.execPath,
     args: [PERDURA, ...args],
     cwd: world.dir,
-    env: environment(),
+    env: perduraEnvironment(world),
     stderr: 'ignore',
   });
   await client.connect(transport);

@@ -233,6 +233,7 @@ export async function until<T>(what: string, look: () => T | Promise<T>, withinM
   const deadline = Date.now() + withinMs;
   let trouble: unknown;
   for (;;) {
+    const began = Date.now();
     try {
       const seen = await look();
       if (seen) return seen;
@@ -241,7 +242,9 @@ export async function until<T>(what: string, look: () => T | Promise<T>, withinM
       trouble = error;
     }
     if (Date.now() > deadline) throw new Error(`${what}: not within ${withinMs} ms`, { cause: trouble });
-    await new Promise((resolve) => setTimeout(resolve, 25));
+    // Who looks through ten thousand entries each time is not to take the machine from those who write them.
+    const pause = Math.min(500, Math.max(25, 4 * (Date.now() - began)));
+    await new Promise((resolve) => setTimeout(resolve, pause));
   }
 }
 

@@ -72,9 +72,17 @@ const PAYLOAD_CONVERTER = require.resolve('../../src/workflows/payload-converter
 
 let bundle: Promise<WorkflowBundleWithSourceMap> | undefined;
 
-/** Made once per run of jest, by the test file that wants it first, for which the others wait: it takes seconds. */
+/**
+ * That of the build where `npm test` has just seen to it. Otherwise made once per run of jest, by the test file that wants it first, for
+ * which the others wait: it takes seconds.
+ */
 export function workflowBundle(): Promise<WorkflowBundleWithSourceMap> {
-  return (bundle ??= bundleOnce(process.env['PERDURA_TEST_DIR']));
+  const built = process.env['PERDURA_TEST_BUNDLE'];
+  return (bundle ??= built === undefined ? bundleOnce(process.env['PERDURA_TEST_DIR']) : readBundle(built));
+}
+
+async function readBundle(file: string): Promise<WorkflowBundleWithSourceMap> {
+  return { code: await readFile(file, 'utf8'), sourceMap: '' };
 }
 
 async function bundleOnce(dir: string | undefined): Promise<WorkflowBundleWithSourceMap> {

@@ -1,16 +1,16 @@
-/** Every command once, as a person runs it: a process of its own, a real Temporal, a worker, a file store. */
+/** Every command, as a person runs it: the built product, a real Temporal, a worker, a file store. */
 import { spawn } from 'node:child_process';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { callTool, gate, text } from '../../support/provider-apis/reply.js';
 import { startRedis } from '../../support/redis-server.js';
+import { PERDURA, perduraEnvironment, runPerdura, startPerdura, type Ran, type Running } from '../../support/run-perdura.js';
 import { createStage, say } from '../../support/stage.js';
 import { waitFor } from '../../support/wait-for.js';
 import { startWorld, type World } from '../../support/world.js';
 
 jest.setTimeout(120_000);
 
-const PERDURA = join(__dirname, '..', '..', '..', 'bin', 'perdura');
 /** Drops what a terminal would take for an instruction. */
 const UNSAFE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/;
 
@@ -23,41 +23,17 @@ beforeAll(async () => {
 afterAll(() => world.close());
 afterEach(() => expect(world.api.problems).toEqual([]));
 
-interface Ran {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
+function start(args: readonly string[], env: Readonly<Record<string, string>> = {}): Running {
+  return startPerdura(world, args, { env });
 }
 
-interface Running {
-  readonly ended: Promise<Ran>;
-  readonly stdout: () => string;
-  kill(signal: NodeJS.Signals): void;
-}
-
-function start(args: readonly string[], more: Readonly<Record<string, string>> = {}, input = ''): Running {
-  const env = {
-    PATH: '',
-    HOME: world.dir,
-    TEMPORAL_ADDRESS: process.env['PERDURA_TEST_ADDRESS'],
-    PERDURA_TASK_QUEUE: world.taskQueue,
-    PERDURA_MEMORY_DIR: join(world.dir, 'memory'),
-    ...more,
-  };
-  const child = spawn(process.execPath, [PERDURA, ...args], { cwd: world.dir, env });
-  const said = { stdout: '', stderr: '' };
-  child.stdout.setEncoding('utf8').on('data', (piece: string) => (said.stdout += piece));
-  child.stderr.setEncoding('utf8').on('data', (piece: string) => (said.stderr += piece));
-  child.stdin.end(input);
-  return {
-    ended: new Promise((resolve) => child.on('close', (code) => resolve({ code, ...said }))),
-    stdout: () => said.stdout,
-    kill: (signal) => void child.kill(signal),
-  };
+/** To its end, with settings or stdin that others do not have. */
+function run(args: readonly string[], env: Readonly<Record<string, string>> = {}, input = ''): Promise<Ran> {
+  return runPerdura(world, args, { env, input });
 }
 
 function perdura(...args: readonly string[]): Promise<Ran> {
-  return start(args).ended;
+  return runPerdura(world, args);
 }
 
 /** A conversation in which a tool was used. */
@@ -91,7 +67,7 @@ test('new starts a conversation, send gets its answer, and both say how `tempora
   stage.play(id, text('Hello.'), text('Again.'));
   const sent = await perdura('send', id, say(id, 'hi'));
   expect({ code: sent.code, stdout: sent.stdout }).toEqual({ code: 0, stdout: 'Hello.\n' });
-  const piped = await start(['send', id, '-', '-o', 'json'], {}, say(id, 'hi again')).ended;
+  const piped = await run(['send', id, '-', '-o', 'json'], {}, say(id, 'hi again'));
   expect(parsed(piped)).toMatchObject({ conversation: id, text: 'Again.', stopReason: 'end' });
 });
 
@@ -255,10 +231,10 @@ test('export --format seed and import: from files into Redis and back, the same 
     const back = world.id();
     const exported = await perdura('export', id, '--format', 'seed', '--out', 'one', '-o', 'json');
     expect(parsed(exported)).toMatchObject({ id, dir: join(world.dir, 'one'), entries: 14, episodes: 1, facts: 1 });
-    expect(parsed(await start(['import', 'one', '--id', moved, '-o', 'json'], inRedis).ended)).toMatchObject({ id: moved, leftOut: 0 });
-    expect(await start(['export', moved, '--format', 'seed', '--out', 'two'], inRedis).ended).toMatchObject({ code: 0 });
-    expect(await start(['import', 'two', '--id', back], inFiles).ended).toMatchObject({ code: 0, stdout: `${back}\n` });
-    expect((await start(['export', back, '--format', 'seed'], inFiles).ended).code).toBe(0);
+    expect(parsed(await run(['import', 'one', '--id', moved, '-o', 'json'], inRedis))).toMatchObject({ id: moved, leftOut: 0 });
+    expect(await run(['export', moved, '--format', 'seed', '--out', 'two'], inRedis)).toMatchObject({ code: 0 });
+    expect(await run(['import', 'two', '--id', back], inFiles)).toMatchObject({ code: 0, stdout: `${back}\n` });
+    expect((await run(['export', back, '--format', 'seed'], inFiles)).code).toBe(0);
     const filesOf = async (dir: string, name: string): Promise<string[]> => {
       const files = ['raw_traces', 'raw_traces_archive', 'episodic', 'semantic'].map((file) => `${file}.jsonl`);
       const texts = await Promise.all([...files, 'perdura.json'].map((file) => readFile(join(world.dir, dir, file), 'utf8')));
@@ -274,15 +250,15 @@ test('export --format seed and import: from files into Redis and back, the same 
     expect(first.map((file) => file.split('\n').length > 1)).toEqual([true, true, true, true, true]);
 
     const raw = async (of: string, env: Readonly<Record<string, string>>): Promise<object[]> =>
-      (await start(['show', of, '--raw', '--archived'], env).ended).stdout
+      (await run(['show', of, '--raw', '--archived'], env)).stdout
         .trimEnd()
         .split('\n')
         .map((line) => ({ ...(JSON.parse(line) as object), conversation_id: '' }));
     expect(await raw(moved, inRedis)).toEqual(await raw(id, inFiles));
-    const listed = await start(['memory', 'list', moved, '-o', 'json'], inRedis).ended;
+    const listed = await run(['memory', 'list', moved, '-o', 'json'], inRedis);
     const { episodes, facts } = await world.client.memory(id);
     expect(parsed(listed)).toMatchObject({ episodes, facts: facts.map(({ batch: _, ...fact }) => fact) });
-    expect(await start(['import', 'one', '--id', moved], inRedis).ended).toMatchObject({
+    expect(await run(['import', 'one', '--id', moved], inRedis)).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('is running'),
     });
@@ -305,7 +281,7 @@ test('export --format seed and import: from files into Redis and back, the same 
 
 test('in the chat /context draws the meter and /compact compacts', async () => {
   const id = await spokenIn();
-  const { code, stdout } = await start(['chat', '-r', id], {}, '/context\n/compact\n').ended;
+  const { code, stdout } = await run(['chat', '-r', id], {}, '/context\n/compact\n');
   expect(code).toBe(0);
   expect(stdout).toMatch(/^[█▓▒·]+┃·*\n\n█ system and tools [^]*4 messages in epoch 1\n/);
   expect(stdout).toMatch(/there is nothing to compact: the latest turns stay as they are\n$/);
@@ -418,8 +394,8 @@ test('heal reads a history that no message of gRPC could carry by default', asyn
 async function healWithEmptyStore(id: string): Promise<unknown> {
   const empty = join(world.dir, 'empty');
   await rm(empty, { recursive: true, force: true });
-  const healed = await start(['heal', id, '-o', 'json'], { PERDURA_MEMORY_DIR: empty }).ended;
-  const shown = await start(['show', id, '-o', 'json'], { PERDURA_MEMORY_DIR: empty }).ended;
+  const healed = await run(['heal', id, '-o', 'json'], { PERDURA_MEMORY_DIR: empty });
+  const shown = await run(['show', id, '-o', 'json'], { PERDURA_MEMORY_DIR: empty });
   const answer = parsed(healed) as { known: number };
   expect(parsed(shown)).toHaveLength(answer.known);
   return answer;
@@ -457,32 +433,26 @@ test('--quiet says nothing beside the data; colours come when they are asked for
   expect((await perdura('show', id, '--quiet')).stderr).toBe('');
   expect((await perdura('inspect', id)).stdout).not.toContain('\u001b[');
   expect((await perdura('inspect', id, '--color', 'always')).stdout).toContain('\u001b[36m');
-  expect((await start(['inspect', id], { FORCE_COLOR: '1' }).ended).stdout).toContain('\u001b[36m');
-  expect((await start(['inspect', id], { FORCE_COLOR: '1', NO_COLOR: '1' }).ended).stdout).not.toContain('\u001b[');
+  expect((await run(['inspect', id], { FORCE_COLOR: '1' })).stdout).toContain('\u001b[36m');
+  expect((await run(['inspect', id], { FORCE_COLOR: '1', NO_COLOR: '1' })).stdout).not.toContain('\u001b[');
 });
 
 test('flags stand for TEMPORAL_*, before the command or after it, and Temporal profiles work', async () => {
   const id = await spokenIn();
   const address = process.env['PERDURA_TEST_ADDRESS'] ?? '';
   const nowhere = { TEMPORAL_ADDRESS: '127.0.0.1:1' };
-  expect((await start(['show', id, '--address', address], nowhere).ended).code).toBe(0);
-  expect((await start(['--address', address, 'show', id], nowhere).ended).code).toBe(0);
+  expect((await run(['show', id, '--address', address], nowhere)).code).toBe(0);
+  expect((await run(['--address', address, 'show', id], nowhere)).code).toBe(0);
   const file = join(world.dir, 'temporal.toml');
   await writeFile(file, `[profile.mine]\naddress = "${address}"\nnamespace = "default"\n`);
-  expect((await start(['show', id, '--config-file', file, '--profile', 'mine'], { TEMPORAL_ADDRESS: '' }).ended).code).toBe(0);
+  expect((await run(['show', id, '--config-file', file, '--profile', 'mine'], { TEMPORAL_ADDRESS: '' })).code).toBe(0);
 });
 
 test('a reader that leaves is no error', async () => {
   const id = await spokenIn();
   const child = spawn('/bin/sh', ['-c', `"${process.execPath}" "${PERDURA}" export ${id} --format history | head -c 10; wait`], {
     cwd: world.dir,
-    env: {
-      PATH: '/usr/bin:/bin',
-      HOME: world.dir,
-      TEMPORAL_ADDRESS: process.env['PERDURA_TEST_ADDRESS'],
-      PERDURA_TASK_QUEUE: world.taskQueue,
-      PERDURA_MEMORY_DIR: join(world.dir, 'memory'),
-    },
+    env: { ...perduraEnvironment(world), PATH: '/usr/bin:/bin' },
   });
   let stderr = '';
   child.stderr.setEncoding('utf8').on('data', (piece: string) => (stderr += piece));

@@ -1,4 +1,4 @@
-/** `perdura fork`, `rewind`, `resume` and `delete` as a person runs them: processes of their own, a real Temporal, a file store. */
+/** `perdura fork`, `rewind`, `resume` and `delete` as a person runs them: the built product, a real Temporal, a file store. */
 import { text } from '../../support/provider-apis/reply.js';
 import { runPerdura, type Ran } from '../../support/run-perdura.js';
 import { createStage, say } from '../../support/stage.js';

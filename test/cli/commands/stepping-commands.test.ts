@@ -31,7 +31,7 @@ beforeAll(async () => {
 afterAll(() => world.close());
 afterEach(() => expect(world.api.problems).toEqual([]));
 
-const perdura = (args: readonly string[], input = ''): Promise<Ran> => runPerdura(world, args, input);
+const perdura = (args: readonly string[], input = ''): Promise<Ran> => runPerdura(world, args, { input });
 
 async function json<T = Record<string, unknown>>(...args: readonly string[]): Promise<T> {
   const { code, stdout, stderr } = await perdura([...args, '-o', 'json']);
