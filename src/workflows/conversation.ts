@@ -68,7 +68,7 @@ async function converse(
   let state = begin(argument);
   const answers = createAnswers();
   const notifier = createChangeNotifier();
-  let leaving = false;
+  let handingOver = false;
   let summary = summaryOf(state);
   const markOf = createMarks();
 
@@ -89,7 +89,7 @@ async function converse(
   });
   observer.opened(state);
   remindOfAgent(state);
-  const updates = handleMessages({ state: () => state, dispatch, answers, notifier, isHandingOver: () => leaving });
+  const updates = handleMessages({ state: () => state, dispatch, answers, notifier, isHandingOver: () => handingOver });
   const performer = createPerformer(dispatch, updates.resultOf, reduce);
 
   for (;;) {
@@ -109,12 +109,12 @@ async function converse(
         break;
       }
       case 'hand-over':
-        leaving = true;
+        handingOver = true;
         notifier.notify();
         await condition(allHandlersFinished);
         return continueAsNew<typeof conversation>({ carried: state });
       case 'refuse':
-        leaving = true;
+        handingOver = true;
         notifier.notify();
         await condition(allHandlersFinished);
         throw startRefusal(step.message);

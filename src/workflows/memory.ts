@@ -21,7 +21,6 @@ import {
 } from '@temporalio/workflow';
 import { ID_PATTERN, type Consolidation } from '../conversation/protocol/contract.js';
 import type { Consolidated, RememberInput } from '../conversation/activity-io/memory-effects.js';
-import type { Checked } from '../conversation/protocol/fields.js';
 import { readCare, readConsolidationRequest, readForget, readMemoryStart, readReview } from '../conversation/protocol/memory-input.js';
 import {
   memoryWorkflowId,
@@ -50,6 +49,7 @@ import type { Usage } from '../records/message.js';
 import { createChangeNotifier } from './change-notifier.js';
 import { now } from './clock.js';
 import { failureOf } from './failure.js';
+import { accepted } from './handling.js';
 import { memoryActivities } from './activities.js';
 import {
   careSignal,
@@ -231,11 +231,6 @@ function createTurnstile(): <T>(work: () => Promise<T>) => Promise<T> {
     last = mine.catch(() => undefined);
     return mine;
   };
-}
-
-function accepted<T>(checked: Checked<T>): T {
-  if (checked.ok) return checked.value;
-  throw ApplicationFailure.nonRetryable(checked.reason, FAILURES.invalidMessage);
 }
 
 /** What a schedule starts (`perdura memory schedule`): it asks the scope's one writer to take care of its memory. */

@@ -8,7 +8,7 @@ import { withToolCalls } from './turn-access.js';
 /** Undefined when there is nothing to notify of, or no notifier. */
 export function notifyInput(state: ConversationState): NotifyInput | undefined {
   if (state.settings?.notifies !== true || isRunning(state, 'notify') || state.turn?.phase.kind !== 'tools') return undefined;
-  const waiting = state.turn.phase.calls.flatMap((call) => (isUntold(call) && call.asked ? [{ call, asked: call.asked }] : []));
+  const waiting = state.turn.phase.calls.flatMap((call) => (needsNotice(call) && call.asked ? [{ call, asked: call.asked }] : []));
   if (waiting.length === 0) return undefined;
   return {
     identity: state.identity,
@@ -30,6 +30,6 @@ export function startNotifying(state: ConversationState, { input }: Started<'not
   );
 }
 
-function isUntold({ status, asked }: ToolCall): boolean {
+function needsNotice({ status, asked }: ToolCall): boolean {
   return status === 'asking' && asked?.notified === false;
 }
