@@ -13,7 +13,7 @@ import { createDispatch, type Dispatch } from './client/dispatch.js';
 import { BETWEEN_RUNS_MS, ClientError, isBetweenRuns, toClientError } from './client/errors.js';
 import { createLineageClient, type LineageClient } from './client/lineage.js';
 import { createScopeMemory, type ScopeMemory } from './client/memory.js';
-import { createPeople, type PeopleClient } from './client/people.js';
+import { createHumanInput, type HumanInputClient } from './client/human-input.js';
 import { withRetries } from './client/with-retries.js';
 import { createReading, type ReadingClient } from './client/reading.js';
 import { createStepping, type SteppingClient } from './client/stepping.js';
@@ -31,7 +31,7 @@ import {
   type TurnResult,
 } from './conversation/protocol/contract.js';
 import { readMessage, readStart } from './conversation/protocol/input.js';
-import { CHILD_PATTERN } from './conversation/protocol/people-input.js';
+import { CHILD_PATTERN } from './conversation/protocol/human-input.js';
 import { fetchRuns, type FetchedRuns } from './heal/fetch-runs.js';
 import { askedArguments } from './memory/bodies.js';
 import type { ConversationKey, Store } from './stores/store.js';
@@ -58,7 +58,7 @@ export type { ScopeMemory } from './client/memory.js';
 export type { ReadingClient, Remembered, WatchEvent } from './client/reading.js';
 export type { SteppingClient } from './client/stepping.js';
 export type { Branch } from './memory/branches.js';
-export type { AllPending, PeopleClient, Pending } from './client/people.js';
+export type { AllPending, HumanInputClient, Pending } from './client/human-input.js';
 export type { Description, Listed, PendingActivity, RunState } from './client/describe.js';
 
 export interface Started {
@@ -67,7 +67,7 @@ export interface Started {
   readonly attached: boolean;
 }
 
-export interface PerduraClient extends LineageClient, PeopleClient, ReadingClient, SteppingClient {
+export interface PerduraClient extends LineageClient, HumanInputClient, ReadingClient, SteppingClient {
   readonly namespace: string;
   readonly taskQueue: string;
   /** Starts a conversation, or attaches to the running one of that id. Without an id one is made. */
@@ -228,7 +228,7 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
     return [...found.values()];
   };
 
-  const people = createPeople({
+  const people = createHumanInput({
     handleOf,
     withId,
     argumentsOf: async (approval) => askedArguments(await store(), await keyOf(approval.conversation), approval),

@@ -26,7 +26,7 @@ export interface ActivityDependencies {
   readonly defaultModel: string;
   /** Rebuilds from history what the store has lost; of a life that has ended by one of its runs. Without it a gap stays one. */
   readonly heal?: (key: ConversationKey, run?: string) => Promise<Healed>;
-  /** How the memory workflow is told what to consolidate. Without it nothing is ever consolidated by a model. */
+  /** How requests reach the memory workflow. Without it nothing is ever consolidated by a model. */
   readonly askMemory?: AskMemory;
   /** What history says was written to a scope's memory. Without it a memory that a store has lost stays lost. */
   readonly rememberedBy?: RememberedBy;
@@ -43,13 +43,13 @@ export interface ActivityDependencies {
   readonly compactionPlugins?: CompactionPlugins;
   /** How Temporal says that a workflow stands, such as RUNNING. Without it sub-agents of earlier runs are not looked after. */
   readonly statusOf?: StatusOf;
-  /** Tells somebody that a person is waited for. Without it nobody is told. */
+  /** Sends a notification that a person is waited for. Without it none is sent. */
   readonly notify?: Notify;
   /** Milliseconds; tests shorten them. */
   readonly modelTimeouts?: { readonly idleMs?: number; readonly totalMs?: number };
 }
 
-/** What is told of one wait. `arguments` is their beginning, as JSON. */
+/** What a notification says of one wait. `arguments` is their beginning, as JSON. */
 export interface Notice {
   readonly conversation: string;
   readonly agent: string;
@@ -67,7 +67,7 @@ export interface Notice {
 /** May reject: it is tried again a few times, and its failure shows in the Temporal UI. */
 export type Notify = (notices: readonly Notice[], signal: AbortSignal) => Promise<void>;
 
-/** The `ask-memory` step: tells the workflow `memory:<scope>` what to consolidate, and starts it where it does not run. */
+/** The `ask-memory` step: sends the workflow `memory:<scope>` a request to consolidate, and starts it where it does not run. */
 
 /** Sent twice it is one request: it has an id. */
 export type AskMemory = (scope: string, request: AskedConsolidation) => Promise<void>;

@@ -66,7 +66,7 @@ export async function performEffect<Result extends Persistable>(store: Store, ef
 }
 
 /**
- * Tried again in place. What is done is paid for, and what has one attempt only would be told as "outcome unknown" without ever
+ * Tried again in place. What is done is paid for, and what has one attempt only would be reported as "outcome unknown" without ever
  * having run: a store that blinks should not show.
  */
 export async function insist<T>(write: () => Promise<T>): Promise<T> {

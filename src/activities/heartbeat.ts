@@ -9,7 +9,7 @@ export function startHeartbeat(context: Context): () => void {
   return () => clearInterval(timer);
 }
 
-/** Whether the stop that `cancellationSignal` told of is a person's, and not the worker's end or a lost heartbeat. */
+/** Whether the stop that `cancellationSignal` reports is a person's, and not the worker's end or a lost heartbeat. */
 export function wasStopped(context: Context): boolean {
   return context.cancellationDetails?.cancelRequested === true;
 }

@@ -1,4 +1,4 @@
-/** The `store-step`: what the store is owed and no model call will carry, and queued messages that only the store has any more. */
+/** The `store-step`: pending writes that no model call will carry, and queued messages that only the store has any more. */
 import type {
   QueuedAgain,
   StoreStepInput,
@@ -27,7 +27,7 @@ export async function storeStep(dependencies: ActivityDependencies, input: Store
   const { identity, write, rehydrate, part, asksAttributes } = input;
   const key = keyOf(identity);
   const [{ written }, rehydrated, stored, attributes] = await Promise.all([
-    writeOwed(store, key, write, { processors: processors?.input }),
+    writePending(store, key, write, { processors: processors?.input }),
     readAgain(store, key, rehydrate),
     part && store.bodies.put(key, part.text),
     asksAttributes ? knownAttributes(dependencies) : undefined,
@@ -60,7 +60,7 @@ async function readAgain(store: Store, key: ConversationKey, slots: readonly num
   });
 }
 
-/** What a conversation owes to its store, in one batch: messages after their input processors, outcomes, entries, events for watchers. */
+/** The pending writes of a conversation, in one batch: messages after their input processors, outcomes, entries, events for watchers. */
 
 interface WrittenBatch {
   readonly written: Written;
@@ -70,7 +70,7 @@ interface WrittenBatch {
 }
 
 /** `reserve`: an effect that begins with these writes. All of it may be done again. */
-export async function writeOwed(
+export async function writePending(
   store: Store,
   key: ConversationKey,
   write: Writes,

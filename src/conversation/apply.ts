@@ -8,7 +8,7 @@
  */
 import { acceptReduced, receiveAppEvent, withChunksInContext } from './inbox/app-events.js';
 import { receiveMessage, rejectInput, requestInterrupt, requestReset } from './inbox/arrivals.js';
-import { noteTold } from './views/attributes.js';
+import { noteUpserted } from './views/attributes.js';
 import { answerInVain, requestCompaction, requestUndo } from './context/compaction.js';
 import { advanceControl, isHeld, queuedId, setBreakpoints, setMode, startStep } from './stepping/control.js';
 import { noteChildAsks, lookAfterChildren } from './turn/delegation.js';
@@ -23,7 +23,7 @@ import type { ConversationState } from './state.js';
 import { acceptChildEnd, acceptDecision, passWaits } from './turn/tool-round.js';
 import { requestTruncation } from './context/truncation.js';
 import { beginTurn, endIfStopped, passTime, sendStop, stopTurn } from './turn/turn.js';
-import { acceptConsolidation, advanceWindow, endsWithNothing } from './context/window.js';
+import { acceptConsolidation, advanceConsolidation, endsWithNothing } from './context/consolidation.js';
 import { withoutRetry } from './state/retry.js';
 
 export function apply(before: ConversationState, event: ConversationEvent): ConversationState {
@@ -34,7 +34,7 @@ export function apply(before: ConversationState, event: ConversationEvent): Conv
   const isReset = state.turn && head?.kind === 'reset' && !isHeld(state, 'event', queuedId(head));
   const reset = isReset ? stopTurn(state, 'the session is being reset', event.at) : state;
   const stopped = reset.turn && isRewinding(reset) ? stopTurn(reset, 'the conversation is being rewound', event.at) : reset;
-  const advanced = answerInVain(advanceWindow(stopped));
+  const advanced = answerInVain(advanceConsolidation(stopped));
   const ended = endsWithNothing(advanced) ? endSession(advanced, 'nothing-to-do') : advanced;
   return advanceControl(before, before.context === ended.context ? ended : withChunksInContext(ended), event);
 }
@@ -93,14 +93,14 @@ function change(state: ConversationState, event: ConversationEvent): Conversatio
       return noteChildAsks(state, event);
     case 'child-ended':
       return acceptChildEnd(state, event);
-    case 'children-told':
-      return { ...state, toChildren: [] };
-    case 'parent-told':
-      return { ...state, parentTold: { reported: state.parentTold?.reported ?? false, asks: event.asks } };
+    case 'children-notified':
+      return { ...state, childDecisions: [] };
+    case 'parent-notified':
+      return { ...state, parentNotified: { reported: state.parentNotified?.reported ?? false, asks: event.asks } };
     case 'consolidation-ended':
       return acceptConsolidation(state, event);
-    case 'attributes-told':
-      return noteTold(state, event);
+    case 'attributes-upserted':
+      return noteUpserted(state, event);
     case 'time-passed':
       return passWaits(passTime(state));
     case 'hand-over-due':

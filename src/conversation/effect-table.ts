@@ -17,18 +17,18 @@ import type { ToolPlan } from './activity-io/tool-effects.js';
 import { acceptLooked, acceptTool, endRoundIfDone, failTool } from './turn/tool-round.js';
 import { acceptTruncated, failTruncation, startTruncation } from './context/truncation.js';
 import { acceptEvicted, afterCompaction } from './context/session.js';
-import { acceptAsked, failAsking, failEviction, startEviction } from './context/window.js';
+import { acceptAsked, failAsking, failEviction, startEviction } from './context/consolidation.js';
 
 /**
- * `call` sees the context, `context` changes it inside a session, `past` changes what is active of all that was; `store` writes what is
- * owed; `tool` works for a turn; `beside` is nothing that another one waits for.
+ * `call` sees the context, `context` changes it inside a session, `past` changes what is active of all that was; `store` makes pending
+ * writes; `tool` works for a turn; `beside` is nothing that another one waits for.
  */
 export type Lane = 'call' | 'context' | 'past' | 'store' | 'tool' | 'beside';
 
 /** Milliseconds. */
 export interface Policy {
   readonly startToClose: number;
-  /** It tells Temporal twice a second that it lives. */
+  /** It sends Temporal a heartbeat twice a second. */
   readonly beats: boolean;
   readonly firstRetry: number;
   readonly lastRetry?: number;
@@ -234,7 +234,7 @@ function noteHealed(state: ConversationState): ConversationState {
 }
 
 function noteReported(state: ConversationState): ConversationState {
-  return { ...state, parentTold: { asks: state.parentTold?.asks ?? '[]', reported: true } };
+  return { ...state, parentNotified: { asks: state.parentNotified?.asks ?? '[]', reported: true } };
 }
 
 /** One more than the tool itself is given, so that a worker's death does not cost it one. */
@@ -258,7 +258,7 @@ function countOf({ messages, settle, entries, feed }: Effects['store-step']['inp
   const parts = [
     messages.length > 0 && `${messages.length} messages`,
     settle.length > 0 && `${settle.length} outcomes`,
-    entries.length > 0 && `${entries.length} owed entries`,
+    entries.length > 0 && `${entries.length} pending entries`,
   ].filter(Boolean);
   return parts.length > 0 ? parts.join(', ') : `${feed.length} events`;
 }

@@ -5,7 +5,7 @@ import type { EffectEvent } from './lifecycle.js';
 import type { JsonObject, JsonValue, MediaSource, Usage } from '../records/message.js';
 import type { Reduced } from './inbox/reducers.js';
 import type { Breakpoints, ControlMode } from './protocol/stepping.js';
-import type { Approval, ChildReport, Decision } from './protocol/people.js';
+import type { Approval, ChildReport, Decision } from './protocol/human-input.js';
 
 export type ConversationEvent =
   // Someone said something.
@@ -44,9 +44,9 @@ export type ConversationEvent =
   | { readonly kind: 'turn-begun'; readonly at: number }
   | { readonly kind: 'app-event-reduced'; readonly id: string; readonly reduced: Reduced; readonly at: number }
   | { readonly kind: 'stop-sent'; readonly at: number }
-  | { readonly kind: 'children-told'; readonly at: number }
-  | { readonly kind: 'parent-told'; readonly asks: string; readonly at: number }
-  | { readonly kind: 'attributes-told'; readonly status: AgentStatus; readonly turns: number; readonly at: number }
+  | { readonly kind: 'children-notified'; readonly at: number }
+  | { readonly kind: 'parent-notified'; readonly asks: string; readonly at: number }
+  | { readonly kind: 'attributes-upserted'; readonly status: AgentStatus; readonly turns: number; readonly at: number }
   // What other workflows say.
   | { readonly kind: 'child-asks'; readonly callId: string; readonly asks: readonly Approval[]; readonly at: number }
   | { readonly kind: 'child-ended'; readonly callId: string; readonly report: ChildReport; readonly at: number }

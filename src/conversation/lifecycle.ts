@@ -34,7 +34,7 @@ export interface Effects {
   /** How a sub-agent of an earlier run stands, in Temporal's own word. */
   'look-after': { input: { readonly child: string }; output: string };
   'start-child': { input: ChildStart; output: void };
-  /** How the one turn of a sub-agent ended, told to its parent. */
+  /** How the one turn of a sub-agent ended, for its parent. */
   report: { input: { readonly parent: ParentLink; readonly ended: EndedTurn }; output: void };
 }
 
@@ -42,7 +42,7 @@ export type EffectName = keyof Effects;
 
 type OfEach<Of extends { readonly [N in EffectName]: unknown }> = Of[EffectName];
 
-/** `id` tells it from all others of its kind in this life: what comes late is known by it. */
+/** `id` distinguishes it from all others of its kind in this life: what comes late is known by it. */
 export type Effect = OfEach<{
   [N in EffectName]: { readonly effect: N; readonly id: string; readonly input: Effects[N]['input'] };
 }>;

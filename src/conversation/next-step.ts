@@ -2,7 +2,7 @@
  * nextStep(state) -> Step: what to start now. It looks at what is in flight, so the loop asks after every event.
  *
  * N1  Nothing new starts once a hand-over is due; the run ends when nothing is in flight.
- * N2  A model step carries everything that the store is owed; what is more than it can carry goes to the store first.
+ * N2  A model step carries everything that the store does not have yet; what is more than it can carry goes to the store first.
  * N3  What must not run side by side does not (effect-table.ts), and at most `PARALLEL_TOOLS` tools run at once.
  * N4  What changes the context, or ends a session, finds in the store everything that was decided before it.
  */
@@ -18,8 +18,8 @@ import { isRunning, type Effect, type EffectName, type Effects } from './lifecyc
 import { openingOf } from './lineage/lineage.js';
 import { modelStepInput } from './turn/model-step.js';
 import { notifyInput } from './turn/notice.js';
-import { owesNothingToStore } from './state/queue-state.js';
-import { carriedText, owedWrites, queueStepInput, storeStepInput } from './outbox/recording.js';
+import { isStoreUpToDate } from './state/queue-state.js';
+import { carriedText, pendingWrites, queueStepInput, storeStepInput } from './outbox/recording.js';
 import type { AppEvent, ReducerView } from './inbox/reducers.js';
 import { isRewinding, rewindInput } from './lineage/rewinding.js';
 import type { ConversationState } from './state.js';
@@ -27,9 +27,9 @@ import { truncateInput } from './context/truncation.js';
 import { callsInFlight, isRunningTool, openToolCalls } from './turn/turn-access.js';
 import type { ToolCall, Turn } from './state/turn-state.js';
 import { STOP_GRACE_MS } from './turn/turn.js';
-import { nextWait } from './turn/waiting.js';
-import { askMemoryInput, evictInput, owesNothing } from './context/window.js';
-import type { ChildNews } from './protocol/people.js';
+import { nextWait } from './turn/approvals.js';
+import { askMemoryInput, evictInput, areRequestsDelivered } from './context/consolidation.js';
+import type { ChildNews } from './protocol/human-input.js';
 import { isResting } from './state/retry.js';
 
 export type Step =
@@ -39,9 +39,9 @@ export type Step =
   | { readonly kind: 'reduce'; readonly event: AppEvent; readonly view: ReducerView }
   /** Tell the model step and the tools in flight to stop. */
   | { readonly kind: 'stop'; readonly children: readonly string[] }
-  | { readonly kind: 'tell-attributes'; readonly attributes: SearchAttributes }
-  | { readonly kind: 'tell-children'; readonly told: NonNullable<ConversationState['toChildren']> }
-  | { readonly kind: 'tell-parent'; readonly parent: ParentLink; readonly news: ChildNews }
+  | { readonly kind: 'upsert-attributes'; readonly attributes: SearchAttributes }
+  | { readonly kind: 'notify-children'; readonly decisions: NonNullable<ConversationState['childDecisions']> }
+  | { readonly kind: 'notify-parent'; readonly parent: ParentLink; readonly news: ChildNews }
   | { readonly kind: 'hand-over'; readonly reason: string }
   | { readonly kind: 'finish'; readonly outcome: ConversationOutcome }
   /** The conversation cannot be: it fails with these words. */
@@ -109,25 +109,25 @@ function handOverStep(state: ConversationState): Step | undefined {
   return state.inFlight.length > 0 ? waitStep(state) : { kind: 'hand-over', reason: state.handOver };
 }
 
-/** From the asking on no turn begins; what the store is owed is written first (N4). */
+/** From the asking on no turn begins; pending writes come first (N4). */
 function rewindStep(state: ConversationState): Step | undefined {
   if (isRunning(state, 'rewind')) return waitStep(state);
   const input = rewindInput(state);
   if (!input) return undefined;
-  const isReady = owesNothingToStore(state) && state.heal === null;
+  const isReady = isStoreUpToDate(state) && state.heal === null;
   return (isReady ? effect(state, 'rewind', input.requestId, input) : undefined) ?? queueStep(state) ?? storeStep(state) ?? waitStep(state);
 }
 
 function attributesStep(state: ConversationState): Step | undefined {
   const attributes = attributesDue(state);
-  return attributes ? { kind: 'tell-attributes', attributes } : undefined;
+  return attributes ? { kind: 'upsert-attributes', attributes } : undefined;
 }
 
 /** At a turn boundary, before the next turn begins. */
 function evictStep(state: ConversationState): Step | undefined {
   const input = evictInput(state);
   if (!input || (input.recapSince !== null && isChangingContext(state))) return undefined;
-  return owesNothingToStore(state) ? effect(state, 'evict', freshId(state, 'evict'), input) : storeStep(state); // N4
+  return isStoreUpToDate(state) ? effect(state, 'evict', freshId(state, 'evict'), input) : storeStep(state); // N4
 }
 
 /** A long queue: what is too much for state goes to the store, and comes back in time. */
@@ -153,17 +153,17 @@ function askMemoryStep(state: ConversationState): Step | undefined {
   return input && effect(state, 'ask-memory', input.request.requestId, input);
 }
 
-/** What sub-agents and the parent are to be told. Signals: they are on their way at once. */
+/** Notifications of sub-agents and of the parent. Signals: they are on their way at once. */
 function relativesStep(state: ConversationState): Step | undefined {
   const look = lookDue(state);
   if (look) return effect(state, 'look-after', look.callId, { child: look.child });
-  const { toChildren = [], parent } = state;
-  if (toChildren.length > 0) return { kind: 'tell-children', told: toChildren };
+  const { childDecisions = [], parent } = state;
+  if (childDecisions.length > 0) return { kind: 'notify-children', decisions: childDecisions };
   const news = newsForParent(state);
   if (!parent || news === undefined) return undefined;
-  if (news !== 'report') return { kind: 'tell-parent', parent, news };
+  if (news !== 'report') return { kind: 'notify-parent', parent, news };
   const ended = state.ended[state.ended.length - 1];
-  return ended && owesNothingToStore(state) ? effect(state, 'report', 'report', { parent, ended }) : undefined;
+  return ended && isStoreUpToDate(state) ? effect(state, 'report', 'report', { parent, ended }) : undefined;
 }
 
 function noticeStep(state: ConversationState): Step | undefined {
@@ -190,18 +190,18 @@ function beginStep(state: ConversationState): Step | undefined {
 function turnStep(state: ConversationState): Step | undefined {
   const { turn } = state;
   if (!turn || turn.stopping) return undefined;
-  return turn.doing.kind === 'model' ? modelStep(state, turn) : toolStep(state, turn, turn.doing.calls);
+  return turn.phase.kind === 'model' ? modelStep(state, turn) : toolStep(state, turn, turn.phase.calls);
 }
 
 function modelStep(state: ConversationState, turn: Turn): Step | undefined {
-  if (turn.doing.kind !== 'model') return undefined;
-  const { call } = turn.doing;
+  if (turn.phase.kind !== 'model') return undefined;
+  const { call } = turn.phase;
   if (isResting(state, call.id) || !isFree(state, 'model-step')) return undefined;
   // What tools that ride answer is in the context and not yet in the store: the step makes them, and decides after that (N4).
   const memory = openToolCalls(state).length > 0 ? undefined : memoryStep(state);
   if (memory) return memory;
   if (isHeld(state, 'model-call', call.id)) return undefined;
-  const { write, isAll } = owedWrites(state);
+  const { write, isAll } = pendingWrites(state);
   if (!isAll) return storeStep(state); // N2
   const input = modelStepInput(state, write);
   return input && effect(state, 'model-step', call.id, input);
@@ -211,13 +211,13 @@ function modelStep(state: ConversationState, turn: Turn): Step | undefined {
 function memoryStep(state: ConversationState): Step | undefined {
   const due = memoryEffect(state);
   if (!due) return undefined;
-  return owesNothingToStore(state) ? due : (storeStep(state) ?? (isResting(state, 'store') ? waitStep(state) : undefined));
+  return isStoreUpToDate(state) ? due : (storeStep(state) ?? (isResting(state, 'store') ? waitStep(state) : undefined));
 }
 
 function memoryEffect(state: ConversationState): Step | undefined {
   const undo = uncompactInput(state);
   if (undo) return effect(state, 'uncompact', freshId(state, 'uncompact'), undo);
-  if (truncationDue(state) && (!isHeld(state, 'truncation') || state.memory.truncationAsked)) {
+  if (truncationDue(state) && (!isHeld(state, 'truncation') || state.compaction.truncationAsked)) {
     const input = truncateInput(state);
     const truncation = input && effect(state, 'truncate', freshId(state, 'truncate'), input);
     if (truncation) return truncation;
@@ -250,22 +250,22 @@ function toolStep(state: ConversationState, turn: Turn, calls: readonly ToolCall
 }
 
 function sessionStep(state: ConversationState): Step | undefined {
-  if (state.turn || state.queue.length > 0 || state.closing !== 'consolidated' || !owesNothing(state)) return undefined;
-  if (state.parentTold && !state.parentTold.reported) return undefined;
-  if (state.inFlight.length > 0 || !owesNothingToStore(state)) return undefined;
+  if (state.turn || state.queue.length > 0 || state.closing !== 'consolidated' || !areRequestsDelivered(state)) return undefined;
+  if (state.parentNotified && !state.parentNotified.reported) return undefined;
+  if (state.inFlight.length > 0 || !isStoreUpToDate(state)) return undefined;
   return { kind: 'finish', outcome: { turns: state.turnsEnded, sessions: state.session, usage: state.usage } };
 }
 
 function waitStep(state: ConversationState): Step {
-  const { turn, window, identity, now } = state;
+  const { turn, consolidation, identity, now } = state;
   const memory = `memory:${identity.scope}`;
   const stopping = turn?.stopping;
   const times: { until: number; why: string }[] = Object.entries(state.retries).map(([of, { until, failure }]) => ({
     until,
     why: of === 'store' ? 'the store' : `${of}: ${failure.type}`,
   }));
-  if (stopping?.sentAt) times.push({ until: stopping.sentAt + STOP_GRACE_MS, why: 'what was told to stop' });
-  const awaited = turn ? null : (window.ending ?? window.pending);
+  if (stopping?.sentAt) times.push({ until: stopping.sentAt + STOP_GRACE_MS, why: 'what is being stopped' });
+  const awaited = turn ? null : (consolidation.ending ?? consolidation.pending);
   if (awaited) times.push({ until: awaited.until, why: memory });
   const wait = nextWait(state);
   if (wait && !stopping) times.push(wait);

@@ -8,17 +8,17 @@ import { AUTO, type Control } from './state/control-state.js';
 import type { AgentSettings } from './activity-io/settings.js';
 import type { Effect } from './lifecycle.js';
 import type { LineageState, RewindState } from './state/lineage-state.js';
-import { NO_MEMORY, type MemoryState } from './state/memory-state.js';
+import { NO_COMPACTION, type CompactionState } from './state/compaction-state.js';
 import type { JsonObject, ToolOutcome, Usage } from '../records/message.js';
 import { type QueueItem, EMPTY_OUTBOX, type Outbox } from './state/queue-state.js';
 import type { SlotRange } from '../records/slots.js';
 import type { AppContextRef } from './activity-io/tool-effects.js';
 import type { EndedTurn, Retry, Turn } from './state/turn-state.js';
 import { NO_USAGE } from '../records/usage.js';
-import { openWindow, type WindowState } from './state/window-state.js';
+import { openConsolidation, type ConsolidationState } from './state/consolidation-state.js';
 import type { Budget, ConversationIdentity, ParentLink } from '../records/identity.js';
 import type { ControlMode } from './protocol/stepping.js';
-import type { Decision } from './protocol/people.js';
+import type { Decision } from './protocol/human-input.js';
 
 export interface ConversationState {
   readonly v: 1;
@@ -35,15 +35,15 @@ export interface ConversationState {
   readonly abandoned: readonly string[];
   /** Absent: it is no sub-agent. */
   readonly parent?: ParentLink;
-  /** What it has told its parent: which approvals wait, and how it ended. */
-  readonly parentTold?: { readonly asks: string; readonly reported: boolean };
+  /** Sent to its parent so far: which approvals wait, and how it ended. */
+  readonly parentNotified?: { readonly asks: string; readonly reported: boolean };
   /** As the start or `raiseBudget` said; the agent's own otherwise. */
   readonly budget?: Budget;
   readonly appContext?: AppContextRef;
   /** Values for tools that a start has brought, until they are recorded. */
   readonly startContext?: JsonObject;
-  /** What sub-agents are still to be told. */
-  readonly toChildren?: readonly { readonly child: string; readonly decision: Decision }[];
+  /** Decisions to be sent to sub-agents. */
+  readonly childDecisions?: readonly { readonly child: string; readonly decision: Decision }[];
   /** Of the application's own (app-events.ts). */
   readonly appEvents?: AppEvents;
   /** Ids of the last such events, also of those that are reduced by now. */
@@ -62,7 +62,7 @@ export interface ConversationState {
     readonly turn: number;
     readonly slot: number;
     readonly queued: number;
-    /** Of effects that no other id tells apart, of events for watchers, and of what archives or restores. */
+    /** Of effects that no other id distinguishes, of events for watchers, and of what archives or restores. */
     readonly effect: number;
     readonly feed: number;
     readonly move: number;
@@ -73,8 +73,8 @@ export interface ConversationState {
   readonly context: readonly SlotRange[];
   /** The last reported prompt and answer, plus an estimate of what came since. */
   readonly contextTokens: number;
-  readonly memory: MemoryState;
-  readonly window: WindowState;
+  readonly compaction: CompactionState;
+  readonly consolidation: ConsolidationState;
   readonly usage: Usage;
   readonly turnsEnded: number;
   /** Highest turn number begun. */
@@ -84,7 +84,7 @@ export interface ConversationState {
   readonly ended: readonly EndedTurn[];
   /** `result` is null for one that was taken out of the queue. */
   readonly resets: readonly { readonly resetId: string; readonly result: ResetResult | null }[];
-  /** What the store is owed: it leaves state only once a step says that it is written (recording.ts). */
+  /** Pending writes: each leaves state only once a step says that it is written (recording.ts). */
   readonly outbox: Outbox;
   readonly rejected: { readonly count: number; readonly last: readonly RejectedInput[] };
   readonly closing: 'no' | 'running-out' | 'consolidated';
@@ -97,10 +97,10 @@ export interface ConversationState {
   readonly rewinds?: RewindState;
   /** The last tool that was asked for, and how it ended, for people. */
   readonly lastTool: { readonly name: string; readonly target: string; readonly outcome?: ToolOutcome } | null;
-  /** Whether this run may tell search attributes, and what any run told last. */
+  /** Whether this run may upsert search attributes, and what any run upserted last. */
   readonly attributes: {
     readonly known: 'unknown' | 'registered' | 'missing';
-    readonly told: { readonly status: AgentStatus; readonly turns: number } | null;
+    readonly upserted: { readonly status: AgentStatus; readonly turns: number } | null;
   };
 }
 
@@ -128,7 +128,7 @@ export function openConversation(start: {
     ...(mode === 'stepping' && { control: { ...AUTO, mode } }),
     ...(budget && { budget }),
     ...(context && { startContext: context }),
-    ...(delegation && { parent: delegation.parent, parentTold: { asks: '[]', reported: false } }),
+    ...(delegation && { parent: delegation.parent, parentNotified: { asks: '[]', reported: false } }),
     ...(delegation?.appContext && { appContext: delegation.appContext }),
     title: start.title,
     modelOverride: start.model,
@@ -141,8 +141,8 @@ export function openConversation(start: {
     turn: null,
     context: [],
     contextTokens: 0,
-    memory: NO_MEMORY,
-    window: openWindow(start.at),
+    compaction: NO_COMPACTION,
+    consolidation: openConsolidation(start.at),
     usage: NO_USAGE,
     turnsEnded: 0,
     latestTurn: 0,
@@ -155,6 +155,6 @@ export function openConversation(start: {
     handOver: null,
     heal: null,
     lastTool: null,
-    attributes: { known: 'unknown', told: null },
+    attributes: { known: 'unknown', upserted: null },
   };
 }

@@ -205,7 +205,7 @@ function json(value: object): { content: { type: 'text'; text: string }[] } {
 /** What was said in a conversation, as Markdown for another program. */
 
 /** Of one tool result or argument; the conversation has the whole. */
-const LONGEST = 4_000;
+const MAX_LENGTH = 4_000;
 
 function transcriptOf(entries: readonly Entry[]): string {
   const parts: string[] = [];
@@ -232,5 +232,5 @@ function partsOf({ message }: Entry): string[] {
 }
 
 function beginning(text: string): string {
-  return text.length <= LONGEST ? text : `${text.slice(0, LONGEST).toWellFormed()}\n[${text.length - LONGEST} more characters]`;
+  return text.length <= MAX_LENGTH ? text : `${text.slice(0, MAX_LENGTH).toWellFormed()}\n[${text.length - MAX_LENGTH} more characters]`;
 }

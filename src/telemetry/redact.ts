@@ -3,7 +3,7 @@
 export const REDACTED = '[redacted]';
 
 /** Shorter ones would take whole words out of every line. */
-const SHORTEST_SECRET = 4;
+const MIN_SECRET_LENGTH = 4;
 const DEEPEST = 8;
 
 export interface Redactor {
@@ -18,7 +18,7 @@ export function createRedactor(secrets: readonly string[] = []): Redactor {
   // Longest first: one may be the beginning of another.
   let known: readonly string[] = [];
   const add = (more: readonly string[]): void => {
-    const all = [...known, ...more.flatMap(spellings)].filter((secret) => secret.length >= SHORTEST_SECRET);
+    const all = [...known, ...more.flatMap(spellings)].filter((secret) => secret.length >= MIN_SECRET_LENGTH);
     known = [...new Set(all)].sort((a, b) => b.length - a.length);
   };
   const text = (said: string): string => known.reduce((rest, secret) => rest.replaceAll(secret, REDACTED), said);

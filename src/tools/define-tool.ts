@@ -31,10 +31,10 @@ export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinitio
     inputSchema: toInputSchema(name, schema),
     policy: toPolicy(name, definition.policy),
     ...(definition.verify && { verify: verifier(schema, definition.verify) }),
-    ...(definition.instead && {
-      instead: (input, context) => {
+    ...(definition.workflowAction && {
+      workflowAction: (input, context) => {
         const checked = schema.safeParse(input);
-        return checked.success ? definition.instead?.(checked.data, context) : undefined;
+        return checked.success ? definition.workflowAction?.(checked.data, context) : undefined;
       },
     }),
     async run(input, context) {

@@ -1,6 +1,6 @@
 /** What an agent can do, one tool at a time. */
 import type { z } from 'zod';
-import type { Instead } from '../conversation/activity-io/tool-effects.js';
+import type { WorkflowAction } from '../conversation/activity-io/tool-effects.js';
 import type { Task } from '../records/episodes.js';
 import type { JsonObject, JsonValue, ToolResultMessage } from '../records/message.js';
 import type { AgentMemory } from '../records/memory/agent-memory.js';
@@ -60,7 +60,7 @@ export interface ToolPolicy {
 export type Verified = { readonly done: true; readonly content: string } | { readonly done: false } | 'unknown';
 
 /** What an agent says about calls that the conversation carries out itself. */
-export interface InsteadContext {
+export interface WorkflowActionContext {
   readonly agent: string;
   /** Milliseconds that a person is waited for. */
   readonly approvalExpiryMs: number;
@@ -84,7 +84,7 @@ export interface Tool {
    */
   readonly verify?: (input: JsonValue, context: ToolContext) => Promise<Verified>;
   /** What the conversation does in place of a run. Undefined for arguments that do not fit, which a run then says. */
-  readonly instead?: (input: JsonValue, context: InsteadContext) => Instead | undefined;
+  readonly workflowAction?: (input: JsonValue, context: WorkflowActionContext) => WorkflowAction | undefined;
   /** Checks `input` against the schema first; never throws. */
   readonly run: (input: JsonValue, context: ToolContext) => Promise<ToolResult>;
 }
@@ -98,7 +98,7 @@ export interface ToolDefinition<Schema extends z.ZodObject> {
   readonly policy?: Partial<ToolPolicy>;
   /** May throw: then nobody can say. */
   readonly verify?: (input: z.output<Schema>, context: ToolContext) => Promise<Verified> | Verified;
-  readonly instead?: (input: z.output<Schema>, context: InsteadContext) => Instead | undefined;
+  readonly workflowAction?: (input: z.output<Schema>, context: WorkflowActionContext) => WorkflowAction | undefined;
   /** May throw: the message becomes the error the model reads. */
   readonly run: (input: z.output<Schema>, context: ToolContext) => Promise<ToolResult | string> | ToolResult | string;
 }

@@ -4,7 +4,7 @@
  */
 export interface ChangeNotifier {
   notify(): void;
-  /** Resolves when it is so; looks at once, and then at each ring. */
+  /** Resolves when it is so; looks at once, and then at each notification. */
   until(isSo: () => boolean): Promise<void>;
 }
 

@@ -27,7 +27,7 @@ import {
   proxySinks,
 } from '@temporalio/workflow';
 import { apply } from '../conversation/apply.js';
-import { CHILD_PATTERN } from '../conversation/protocol/people-input.js';
+import { CHILD_PATTERN } from '../conversation/protocol/human-input.js';
 import { ID_PATTERN, type ConversationOutcome, type StartOptions } from '../conversation/protocol/contract.js';
 import { detailsOf } from '../conversation/views/details.js';
 import type { ConversationEvent } from '../conversation/event.js';
@@ -67,8 +67,8 @@ async function converse(
 ): Promise<ConversationOutcome> {
   let state = begin(argument);
   const answers = createAnswers();
-  const bell = createChangeNotifier();
-  let leaving = false;
+  const notifier = createChangeNotifier();
+  let handingOver = false;
   let summary = summaryOf(state);
   const markOf = createMarks();
 
@@ -79,17 +79,17 @@ async function converse(
     const change = changeOf(before, state, summary);
     if (change) summary = change.after;
     observer.event(event, change ?? null, markOf(event));
-    bell.notify();
+    notifier.notify();
   };
   let cancelled: Error | undefined;
-  // A bell is deaf to the workflow's own cancellation.
+  // A notifier is deaf to the workflow's own cancellation.
   CancellationScope.current().cancelRequested.catch((error: Error) => {
     cancelled = error;
-    bell.notify();
+    notifier.notify();
   });
   observer.opened(state);
   remindOfAgent(state);
-  const updates = handleMessages({ state: () => state, dispatch, answers, bell, isHandingOver: () => leaving });
+  const updates = handleMessages({ state: () => state, dispatch, answers, notifier, isHandingOver: () => handingOver });
   const performer = createPerformer(dispatch, updates.resultOf, reduce);
 
   for (;;) {
@@ -101,7 +101,7 @@ async function converse(
         setCurrentDetails(detailsOf(state));
         const before = state;
         const changed = (): boolean => state !== before;
-        if (step.until === undefined) await bell.until(() => changed() || cancelled !== undefined);
+        if (step.until === undefined) await notifier.until(() => changed() || cancelled !== undefined);
         else if (!(await condition(changed, Math.max(1, step.until - now()), { summary: `waiting for ${step.why ?? 'time'}` }))) {
           dispatch({ kind: 'time-passed', at: now() });
         }
@@ -109,15 +109,15 @@ async function converse(
         break;
       }
       case 'hand-over':
-        leaving = true;
-        bell.notify();
+        handingOver = true;
+        notifier.notify();
         await condition(allHandlersFinished);
         return continueAsNew<typeof conversation>({ carried: state });
       case 'refuse':
-        leaving = true;
-        bell.notify();
+        handingOver = true;
+        notifier.notify();
         await condition(allHandlersFinished);
-        throw refuseStart(step.message);
+        throw startRefusal(step.message);
       case 'finish':
         await condition(allHandlersFinished);
         return step.outcome;
@@ -136,13 +136,13 @@ function begin(argument: ConversationArgument | undefined): ConversationState {
     return apply({ ...argument.carried, conversation: info.workflowId, rules }, { kind: 'run-continued', at: now() });
   }
   const start = readStart(argument);
-  if (!start.ok) throw refuseStart(start.reason);
+  if (!start.ok) throw startRefusal(start.reason);
   const { agent, scope, delegation, origin, ...rest } = start.value;
   // Who is whose sub-agent, Temporal knows better than an argument.
   if (delegation && info.parent?.workflowId !== delegation.parent.conversation)
-    throw refuseStart('start.delegation is for sub-agents, which a conversation starts');
+    throw startRefusal('start.delegation is for sub-agents, which a conversation starts');
   const pattern = delegation ? CHILD_PATTERN : ID_PATTERN;
-  if (!pattern.test(info.workflowId)) throw refuseStart(`the workflow id must match ${pattern.source}`);
+  if (!pattern.test(info.workflowId)) throw startRefusal(`the workflow id must match ${pattern.source}`);
   const identity = { life: info.firstExecutionRunId, agent, scope };
   const opened = openConversation({ ...rest, identity, conversation: info.workflowId, delegation, rules, at: now() });
   if (!delegation) return origin === null ? opened : withOrigin(opened, origin);
@@ -163,9 +163,9 @@ function remindOfAgent({ identity, title }: ConversationState): void {
   upsertMemo({ agent: identity.agent, scope: identity.scope, ...(title === null ? {} : { title }) });
 }
 
-function refuseStart(reason: string): ApplicationFailure {
+function startRefusal(reason: string): ApplicationFailure {
   const refusal = ApplicationFailure.nonRetryable(`cannot start a conversation: ${reason}`, FAILURES.invalidStart);
-  // An update that came together with the start is told the same.
+  // An update that came together with the start fails the same way.
   setDefaultUpdateHandler(() => {
     throw refusal;
   });
@@ -190,7 +190,7 @@ function handOverReason(state: ConversationState, updates: number): string | und
 }
 
 /**
- * What happens to a conversation, told to the worker: for observers, and for replays that rebuild what a store has lost. One way:
+ * What happens to a conversation, sent to the worker: for observers, and for replays that rebuild what a store has lost. One way:
  * nothing comes back, and on replay the worker decides whether to listen.
  */
 

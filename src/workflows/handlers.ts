@@ -11,7 +11,7 @@ import {
 import { turnOfMessage } from '../conversation/inbox/arrivals.js';
 import { LIMITS, type CompactionOutcome, type ResetResult, type TurnResult } from '../conversation/protocol/contract.js';
 import type { Recalled } from '../conversation/activity-io/effects.js';
-import { readMessage, readOptionalText, readTitle, readTurnRequest, type Said } from '../conversation/protocol/input.js';
+import { readMessage, readOptionalText, readTitle, readTurnRequest, type ParsedMessage } from '../conversation/protocol/input.js';
 import { readConsolidationNews } from '../conversation/protocol/memory-input.js';
 import type { ConversationState } from '../conversation/state.js';
 import { turnId } from '../records/identity.js';
@@ -23,7 +23,7 @@ import { handleLineage } from './lineage-handlers.js';
 import { now } from './clock.js';
 import { type Handling, accepted, askAgain, refuseWhenClosing } from './handling.js';
 import { handleStepping } from './stepping.js';
-import { handlePeople, messageReceived } from './people.js';
+import { handleHumanInput, messageReceived } from './human-input.js';
 import {
   closeSignal,
   compactUpdate,
@@ -43,7 +43,7 @@ import {
   undoCompactionUpdate,
 } from './messages.js';
 
-interface Conversation extends Pick<Handling, 'state' | 'dispatch' | 'bell' | 'isHandingOver'> {
+interface Conversation extends Pick<Handling, 'state' | 'dispatch' | 'notifier' | 'isHandingOver'> {
   readonly answers: Answers;
 }
 
@@ -57,12 +57,12 @@ export interface Handled {
 }
 
 export function handleMessages(conversation: Conversation): Handled {
-  const { state, dispatch, answers, bell, isHandingOver } = conversation;
+  const { state, dispatch, answers, notifier, isHandingOver } = conversation;
   let updates = 0;
   let waitingSends = 0;
 
   const reject = (name: string, reason: string): void => dispatch({ kind: 'input-rejected', name, reason, at: now() });
-  const accept = (said: Said, id: string): void =>
+  const accept = (said: ParsedMessage, id: string): void =>
     said.kind === 'reset' ? dispatch({ kind: 'reset-requested', resetId: id, at: now() }) : dispatch(messageReceived(said, id));
   const counted = <Args extends unknown[], Result>(handle: (...args: Args) => Promise<Result>) => {
     return (...args: Args): Promise<Result> => {
@@ -98,8 +98,8 @@ export function handleMessages(conversation: Conversation): Handled {
     if (news.ok && news.value.life === state().identity.life) dispatch({ kind: 'consolidation-ended', ...news.value, at: now() });
     else if (!news.ok) reject('consolidated', news.reason);
   });
-  handleStepping({ state, dispatch, bell, isHandingOver, counted, reject });
-  handlePeople({ state, dispatch, counted, accept, reject });
+  handleStepping({ state, dispatch, notifier, isHandingOver, counted, reject });
+  handleHumanInput({ state, dispatch, counted, accept, reject });
   setHandler(closeSignal, () => dispatch({ kind: 'close-requested', at: now() }));
   setDefaultSignalHandler((name) => {
     reject(name, 'no signal of that name');
@@ -112,7 +112,7 @@ export function handleMessages(conversation: Conversation): Handled {
       const id = said.id ?? uuid4();
       accept(said, id);
       if (said.kind === 'reset') {
-        await bell.until(() => isHandingOver() || isResetOver(state(), id));
+        await notifier.until(() => isHandingOver() || isResetOver(state(), id));
         const done = resetResult(state(), id);
         return done ? pendingResult(null, 'reset', done.reply) : pendingResult(null, 'continues');
       }
@@ -124,7 +124,7 @@ export function handleMessages(conversation: Conversation): Handled {
       if (given !== undefined && !isOver(state(), given) && waitingSends >= LIMITS.waitingSends) return pendingResult(given, 'queued');
       waitingSends += 1;
       try {
-        await bell.until(() => isHandingOver() || isOver(state(), turnOf()));
+        await notifier.until(() => isHandingOver() || isOver(state(), turnOf()));
       } finally {
         waitingSends -= 1;
       }
@@ -132,7 +132,7 @@ export function handleMessages(conversation: Conversation): Handled {
       if (turn === undefined || !isOver(state(), turn)) return pendingResult(turn ?? null, 'continues');
       const ended = endedTurn(state(), turn);
       if (!ended) return answeredLongAgo(turn);
-      return atHand(ended) ?? (await recalled(ended)) ?? pendingResult(turn, 'continues');
+      return cachedResult(ended) ?? (await storedResult(ended)) ?? pendingResult(turn, 'continues');
     }),
     {
       validator: (payload: unknown) => {
@@ -145,9 +145,9 @@ export function handleMessages(conversation: Conversation): Handled {
     turnUpdate,
     counted(async (payload: unknown): Promise<TurnResult> => {
       const turn = accepted(readTurnRequest(payload));
-      await bell.until(() => isHandingOver() || endedTurn(state(), turn) !== undefined || !isTurnOpen(state(), turn));
+      await notifier.until(() => isHandingOver() || endedTurn(state(), turn) !== undefined || !isTurnOpen(state(), turn));
       const ended = endedTurn(state(), turn);
-      const result = ended && (atHand(ended) ?? (await recalled(ended)));
+      const result = ended && (cachedResult(ended) ?? (await storedResult(ended)));
       if (result) return result;
       if (ended) throw askAgain(`${turn} has ended, but the store, which has its answer, does not answer now`);
       if (isTurnOpen(state(), turn)) return pendingResult(turn, 'continues');
@@ -165,7 +165,7 @@ export function handleMessages(conversation: Conversation): Handled {
     counted(async (payload?: unknown): Promise<ResetResult> => {
       const id = accepted(readOptionalText(payload, 'reset', 'id')) ?? uuid4();
       dispatch({ kind: 'reset-requested', resetId: id, at: now() });
-      await bell.until(() => isHandingOver() || isResetOver(state(), id));
+      await notifier.until(() => isHandingOver() || isResetOver(state(), id));
       const done = resetResult(state(), id);
       if (done) return done;
       throw askAgain('the conversation hands over to its next run');
@@ -187,7 +187,7 @@ export function handleMessages(conversation: Conversation): Handled {
       counted(async (payload?: unknown): Promise<CompactionOutcome> => {
         const id = accepted(readOptionalText(payload, name, 'id')) ?? uuid4();
         if (!compactionOutcome(state(), id)) dispatch({ kind, requestId: id, at: now() });
-        await bell.until(() => isHandingOver() || compactionOutcome(state(), id) !== undefined);
+        await notifier.until(() => isHandingOver() || compactionOutcome(state(), id) !== undefined);
         const outcome = compactionOutcome(state(), id);
         if (outcome) return outcome;
         throw askAgain('the conversation hands over to its next run');
@@ -200,7 +200,7 @@ export function handleMessages(conversation: Conversation): Handled {
       },
     );
   }
-  handleLineage({ state, dispatch, bell, isHandingOver, counted });
+  handleLineage({ state, dispatch, notifier, isHandingOver, counted });
   setDefaultUpdateHandler((name) => {
     throw ApplicationFailure.nonRetryable(`no update "${name}" in a conversation`, 'UnknownUpdate');
   });
@@ -210,14 +210,14 @@ export function handleMessages(conversation: Conversation): Handled {
   setHandler(queueQuery, () => queueOf(state()));
 
   /** The text is at hand in the run that heard it. */
-  const atHand = (ended: EndedTurn): TurnResult | undefined => {
+  const cachedResult = (ended: EndedTurn): TurnResult | undefined => {
     const known = answers.of(turnId(ended.number));
     if (known) return resultOf(ended, known.text, known.textRef);
     return ended.answerSlot === null ? resultOf(ended, '') : undefined;
   };
 
   /** A later run reads it from the store. Undefined while that is away. */
-  const recalled = async (ended: EndedTurn): Promise<TurnResult | undefined> => {
+  const storedResult = async (ended: EndedTurn): Promise<TurnResult | undefined> => {
     const { identity } = state();
     const slot = ended.answerSlot ?? 0;
     const ask = (): Promise<Recalled | undefined> => recall({ identity, slot }).catch(() => undefined);
@@ -231,7 +231,7 @@ export function handleMessages(conversation: Conversation): Handled {
     return answer && resultOf(ended, answer.text, answer.textRef);
   };
 
-  return { count: () => updates, resultOf: async (ended) => atHand(ended) ?? (await recalled(ended)) };
+  return { count: () => updates, resultOf: async (ended) => cachedResult(ended) ?? (await storedResult(ended)) };
 }
 
 /** It has ended, or is so long ago that only the store knows. */
@@ -257,7 +257,7 @@ function resetResult(state: ConversationState, id: string): ResetResult | undefi
 }
 
 function compactionOutcome(state: ConversationState, id: string): CompactionOutcome | undefined {
-  return state.memory.outcomes.find(({ requestId }) => requestId === id)?.outcome;
+  return state.compaction.outcomes.find(({ requestId }) => requestId === id)?.outcome;
 }
 
 function unknownTurn(turn: string): ApplicationFailure {

@@ -8,11 +8,11 @@ import { now } from './clock.js';
 import { type Handling, accepted, askAgain, refuseWhenClosing } from './handling.js';
 import { FAILURES, openedUpdate, rewindUpdate } from './messages.js';
 
-export function handleLineage({ state, dispatch, bell, isHandingOver, counted }: Omit<Handling, 'accept' | 'reject'>): void {
+export function handleLineage({ state, dispatch, notifier, isHandingOver, counted }: Omit<Handling, 'accept' | 'reject'>): void {
   setHandler(
     openedUpdate,
     counted(async (): Promise<Opened | null> => {
-      await bell.until(() => isHandingOver() || isOpen(state()) || isRefused(state()));
+      await notifier.until(() => isHandingOver() || isOpen(state()) || isRefused(state()));
       const { lineage } = state();
       if (lineage?.refused) throw ApplicationFailure.nonRetryable(lineage.refused.message, typeOf(lineage.refused.type));
       if (isOpen(state())) return lineage?.opened ?? null;
@@ -24,7 +24,7 @@ export function handleLineage({ state, dispatch, bell, isHandingOver, counted }:
     counted(async (payload: unknown): Promise<RewindResult> => {
       const { to, id = uuid4() } = accepted(readRewind(payload));
       dispatch({ kind: 'rewind-requested', requestId: id, to, at: now() });
-      await bell.until(() => isHandingOver() || rewindOutcome(state(), id) !== undefined);
+      await notifier.until(() => isHandingOver() || rewindOutcome(state(), id) !== undefined);
       const outcome = rewindOutcome(state(), id);
       if (outcome?.kind === 'rewound') return outcome.result;
       if (outcome) throw ApplicationFailure.nonRetryable(outcome.message, typeOf(outcome.type));

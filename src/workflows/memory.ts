@@ -1,6 +1,6 @@
 /**
  * The workflow `memory:<scope>`: the only writer of a scope's MEMORY.md (design section 4). It takes consolidations from any number of
- * conversations, one at a time and in order, and tells each asker how its own ended.
+ * conversations, one at a time and in order, and reports to each how its own ended.
  *
  * M1  A request is kept until it is done, whatever dies meanwhile; a model that is away is asked again.
  * M2  One write at a time: what people decide waits for a write, never for a model.
@@ -21,7 +21,6 @@ import {
 } from '@temporalio/workflow';
 import { ID_PATTERN, type Consolidation } from '../conversation/protocol/contract.js';
 import type { Consolidated, RememberInput } from '../conversation/activity-io/memory-effects.js';
-import type { Checked } from '../conversation/protocol/fields.js';
 import { readCare, readConsolidationRequest, readForget, readMemoryStart, readReview } from '../conversation/protocol/memory-input.js';
 import {
   memoryWorkflowId,
@@ -50,6 +49,7 @@ import type { Usage } from '../records/message.js';
 import { createChangeNotifier } from './change-notifier.js';
 import { now } from './clock.js';
 import { failureOf } from './failure.js';
+import { accepted } from './handling.js';
 import { memoryActivities } from './activities.js';
 import {
   careSignal,
@@ -76,23 +76,23 @@ export async function memory(argument: MemoryArgument): Promise<never> {
   let leaving = false;
   let cares = 0;
   let cancelled: Error | undefined;
-  const bell = createChangeNotifier();
+  const notifier = createChangeNotifier();
   const writing = createTurnstile();
   const change = (next: MemoryQueue): void => {
     queue = next;
     setCurrentDetails(memoryDetailsOf(queue));
-    bell.notify();
+    notifier.notify();
   };
   CancellationScope.current().cancelRequested.catch((error: Error) => {
     cancelled = error;
-    bell.notify();
+    notifier.notify();
   });
 
   const remember = async (activities: ReturnType<typeof memoryActivities>, input: RememberInput): Promise<void> => {
     const remembered = await writing(() => activities.remember(input));
     change(noteWritten(queue, input, remembered));
   };
-  /** A person is told what went wrong, not that an activity did. */
+  /** A person reads what went wrong, not that an activity did. */
   const inWords = <T>(work: () => Promise<T>): Promise<T> =>
     work().catch((error: unknown) => {
       const { type, message } = failureOf(error);
@@ -186,7 +186,7 @@ export async function memory(argument: MemoryArgument): Promise<never> {
     const before = queue;
     const changed = (): boolean => queue !== before || cancelled !== undefined;
     const retryAt = nextRetryAt(queue);
-    if (retryAt === undefined) await bell.until(changed);
+    if (retryAt === undefined) await notifier.until(changed);
     else await condition(changed, Math.max(1, retryAt - now()), { summary: 'a consolidation that failed is tried again' });
   }
 }
@@ -231,11 +231,6 @@ function createTurnstile(): <T>(work: () => Promise<T>) => Promise<T> {
     last = mine.catch(() => undefined);
     return mine;
   };
-}
-
-function accepted<T>(checked: Checked<T>): T {
-  if (checked.ok) return checked.value;
-  throw ApplicationFailure.nonRetryable(checked.reason, FAILURES.invalidMessage);
 }
 
 /** What a schedule starts (`perdura memory schedule`): it asks the scope's one writer to take care of its memory. */

@@ -26,7 +26,7 @@ import type {
 import type { JsonValue } from '../records/message.js';
 import type { Budget } from '../records/identity.js';
 import type { Breakpoints, ControlMode, ControlStatus, ControlView, StepResult } from '../conversation/protocol/stepping.js';
-import type { Approval, ChildNews, Decided, Decision } from '../conversation/protocol/people.js';
+import type { Approval, ChildNews, Decided, Decision } from '../conversation/protocol/human-input.js';
 import type { Opened, RewindResult } from '../conversation/protocol/lineage.js';
 
 export const WORKFLOW_TYPE = 'conversation';

@@ -76,18 +76,18 @@ export function createPerformer(
           scope = new CancellationScope();
           for (const child of step.children) void signalOther(child, interruptSignal, { reason: 'its parent was stopped' });
           return dispatch({ kind: 'stop-sent', at });
-        case 'tell-attributes': {
+        case 'upsert-attributes': {
           const { AgentStatus: status, AgentTurns: turns } = step.attributes;
           upsertSearchAttributes(toPairs(step.attributes));
-          return dispatch({ kind: 'attributes-told', status, turns, at });
+          return dispatch({ kind: 'attributes-upserted', status, turns, at });
         }
-        case 'tell-children':
-          for (const { child, decision } of step.told) void signalOther(child, decideSignal, decision);
-          return dispatch({ kind: 'children-told', at });
-        case 'tell-parent': {
+        case 'notify-children':
+          for (const { child, decision } of step.decisions) void signalOther(child, decideSignal, decision);
+          return dispatch({ kind: 'children-notified', at });
+        case 'notify-parent': {
           const { parent, news } = step;
           void signalOther(parent.conversation, childSignal, news);
-          return dispatch({ kind: 'parent-told', asks: JSON.stringify(news.kind === 'asks' ? news.asks : []), at });
+          return dispatch({ kind: 'parent-notified', asks: JSON.stringify(news.kind === 'asks' ? news.asks : []), at });
         }
         default:
           return step satisfies never;
@@ -96,9 +96,9 @@ export function createPerformer(
   };
 }
 
-/** Sub-agents and the parent: workflows of their own that are started, told and reported to. */
+/** Sub-agents and the parent: workflows of their own that are started, notified and reported to. */
 
-/** Whoever is not there any more need not be told. Resolves once the server has it. */
+/** A workflow that has ended needs no signal. Resolves once the server has it. */
 function signalOther<Args extends unknown[]>(workflowId: string, signal: SignalDefinition<Args>, ...args: Args): Promise<void> {
   return getExternalWorkflowHandle(workflowId)
     .signal(signal, ...args)
@@ -134,6 +134,6 @@ async function report(
   const result = await resultOf(ended);
   const text = beginningOf(result?.text ?? '(The store, which has its answer, does not answer now.)', LIMITS.reportBytes / 4);
   const { stopReason, usage, error } = ended;
-  const told = { text, stopReason, usage, ...(error ? { error } : {}) };
-  await signalOther(parent.conversation, childSignal, { callId: parent.callId, kind: 'ended', report: told });
+  const report = { text, stopReason, usage, ...(error ? { error } : {}) };
+  await signalOther(parent.conversation, childSignal, { callId: parent.callId, kind: 'ended', report: report });
 }

@@ -1,11 +1,11 @@
 /** The step engine's messages (seed 004): mode, step, breakpoints, the queue by hand, and events of the application's own. */
 import { ApplicationFailure, setHandler, uuid4 } from '@temporalio/workflow';
 import type { QueuedEvent } from '../conversation/protocol/contract.js';
-import { isKnownEvent, refuseAppEvent } from '../conversation/inbox/app-events.js';
+import { isKnownEvent, appEventRefusal } from '../conversation/inbox/app-events.js';
 import { readAppEvent, readBreakpoints, readMode, readQueueEdit } from '../conversation/protocol/control-input.js';
-import { refuseStep } from '../conversation/stepping/control.js';
+import { stepRefusal } from '../conversation/stepping/control.js';
 import { readOptionalText } from '../conversation/protocol/input.js';
-import { refuseEdit } from '../conversation/inbox/queue-editing.js';
+import { editRefusal } from '../conversation/inbox/queue-editing.js';
 import { queuedCount } from '../conversation/inbox/spill.js';
 import { controlOf, controlViewOf, queueOf } from '../conversation/views/view.js';
 import { now } from './clock.js';
@@ -22,7 +22,7 @@ import {
 } from './messages.js';
 import type { ControlStatus, StepResult } from '../conversation/protocol/stepping.js';
 
-export function handleStepping({ state, dispatch, bell, isHandingOver, counted, reject }: Omit<Handling, 'accept'>): void {
+export function handleStepping({ state, dispatch, notifier, isHandingOver, counted, reject }: Omit<Handling, 'accept'>): void {
   const resultOf = (id: string): StepResult | undefined => state().control?.results.find(({ stepId }) => stepId === id);
 
   setHandler(eventSignal, (payload: unknown) => {
@@ -43,7 +43,7 @@ export function handleStepping({ state, dispatch, bell, isHandingOver, counted, 
       validator: (payload: unknown) => {
         const { id, payload: data } = accepted(readAppEvent(payload));
         refuseWhenClosing(state());
-        const refused = id !== undefined && isKnownEvent(state(), id) ? undefined : refuseAppEvent(state(), data);
+        const refused = id !== undefined && isKnownEvent(state(), id) ? undefined : appEventRefusal(state(), data);
         if (refused !== undefined) throw ApplicationFailure.nonRetryable(`the event is refused: ${refused}`, FAILURES.queueFull);
       },
     },
@@ -71,7 +71,7 @@ export function handleStepping({ state, dispatch, bell, isHandingOver, counted, 
       const id = accepted(readOptionalText(payload, 'step', 'id')) ?? uuid4();
       if (!resultOf(id)) dispatch({ kind: 'step-requested', id, at: now() });
       // Taken out of stepping meanwhile, nobody answers for this step any more.
-      await bell.until(() => isHandingOver() || resultOf(id) !== undefined || state().control?.lock?.id !== id);
+      await notifier.until(() => isHandingOver() || resultOf(id) !== undefined || state().control?.lock?.id !== id);
       const result = resultOf(id);
       if (result) return result;
       if (!isHandingOver())
@@ -81,7 +81,7 @@ export function handleStepping({ state, dispatch, bell, isHandingOver, counted, 
     {
       validator: (payload?: unknown) => {
         const id = accepted(readOptionalText(payload, 'step', 'id')) ?? '';
-        const refused = refuseStep(state(), id);
+        const refused = stepRefusal(state(), id);
         if (refused !== undefined) throw ApplicationFailure.nonRetryable(refused, FAILURES.cannotStep);
       },
     },
@@ -94,7 +94,7 @@ export function handleStepping({ state, dispatch, bell, isHandingOver, counted, 
     }),
     {
       validator: (payload: unknown) => {
-        const refused = refuseEdit(state(), accepted(readQueueEdit(payload)));
+        const refused = editRefusal(state(), accepted(readQueueEdit(payload)));
         if (refused !== undefined) throw ApplicationFailure.nonRetryable(refused, FAILURES.invalidMessage);
       },
     },

@@ -24,7 +24,7 @@ test('whatever happens in whatever order, every message is answered exactly once
       if (state.lineage && !state.lineage.isOpen) return;
       expect(state).toMatchObject({ turn: null, queue: [], inFlight: [], outbox: { messages: [], settle: [], entries: [], feed: [] } });
       expect(state.rewinds?.asked ?? []).toEqual([]);
-      expect(state.window).toMatchObject({ ending: null, owed: [] });
+      expect(state.consolidation).toMatchObject({ ending: null, pendingRequests: [] });
       for (const id of world.said) {
         const turn = turnOfMessage(state, id);
         if (isFromLongAgo(id) && turn === 'turn_9001') continue;
@@ -45,9 +45,9 @@ test('whatever happens, who asked for something is answered, and what was paid f
       const world = live(made);
       const { state } = world;
       expect(state.usage.inputTokens).toBe(toldTokens(world));
-      expect(state.memory).toMatchObject({ asked: [], undoAsked: [] });
-      expect(state.memory.truncationAsked).toBeUndefined();
-      const answered = state.memory.outcomes.map(({ requestId }) => requestId);
+      expect(state.compaction).toMatchObject({ asked: [], undoAsked: [] });
+      expect(state.compaction.truncationAsked).toBeUndefined();
+      const answered = state.compaction.outcomes.map(({ requestId }) => requestId);
       expect(world.requests.slice(-16).filter((id) => !answered.includes(id))).toEqual([]);
       if (world.resets <= 20) {
         const resets = state.resets.map(({ resetId }) => resetId);

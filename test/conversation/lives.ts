@@ -21,12 +21,12 @@ import type { Effect, EffectOf } from '../../src/conversation/lifecycle.js';
 import { withOrigin } from '../../src/conversation/lineage/lineage.js';
 import type { JsonValue } from '../../src/records/message.js';
 import { nextStep, type Step } from '../../src/conversation/next-step.js';
-import { owesNothingToStore } from '../../src/conversation/state/queue-state.js';
+import { isStoreUpToDate } from '../../src/conversation/state/queue-state.js';
 import { slotsOf, toRanges } from '../../src/records/slots.js';
 import type { ConversationState } from '../../src/conversation/state.js';
 import type { ToolFinished, ToolPlan } from '../../src/conversation/activity-io/tool-effects.js';
 import { addUsage } from '../../src/records/usage.js';
-import { approvalsOf } from '../../src/conversation/turn/waiting.js';
+import { approvalsOf } from '../../src/conversation/turn/approvals.js';
 import { answer, askingFor, evicted, finished, open, ORDINARY, QUICK, SETTINGS, STORE_AWAY, stored, USAGE, written } from './drive.js';
 
 type Plain = 'reset' | 'interrupt' | 'close' | 'rewind' | 'due' | 'news' | 'app' | 'clear' | 'step';
@@ -180,11 +180,11 @@ function plansOf(how: number, tools: number): ToolPlan[] {
     ORDINARY,
     { ...ORDINARY, repeatable: false },
     { ...QUICK, approval: { policy: 'ask', expiresMs: 20_000 } },
-    { ...QUICK, instead: { kind: 'ask-person', expiresMs: 20_000 } },
-    { ...QUICK, instead: { kind: 'wait-until', until: 8_000 } },
-    { ...QUICK, instead: { kind: 'wait-for', ms: 3_000 } },
-    { ...QUICK, instead: { kind: 'compact' } },
-    { ...QUICK, instead: { kind: 'delegate', agent: 'a', task: 't', title: 't', maxDepth: 1, maxChildren: 3 } },
+    { ...QUICK, workflowAction: { kind: 'ask-person', expiresMs: 20_000 } },
+    { ...QUICK, workflowAction: { kind: 'wait-until', until: 8_000 } },
+    { ...QUICK, workflowAction: { kind: 'wait-for', ms: 3_000 } },
+    { ...QUICK, workflowAction: { kind: 'compact' } },
+    { ...QUICK, workflowAction: { kind: 'delegate', agent: 'a', task: 't', title: 't', maxDepth: 1, maxChildren: 3 } },
     { ...QUICK, approval: { policy: 'deny', why: 'no.' } },
   ];
   if (how < 4) return Array<ToolPlan>(tools).fill(QUICK);
@@ -230,14 +230,14 @@ function start(world: World, step: Step): boolean {
     case 'stop':
       tell(world, { kind: 'stop-sent', at });
       return true;
-    case 'tell-attributes':
-      tell(world, { kind: 'attributes-told', status: step.attributes.AgentStatus, turns: step.attributes.AgentTurns, at });
+    case 'upsert-attributes':
+      tell(world, { kind: 'attributes-upserted', status: step.attributes.AgentStatus, turns: step.attributes.AgentTurns, at });
       return true;
-    case 'tell-children':
-      tell(world, { kind: 'children-told', at });
+    case 'notify-children':
+      tell(world, { kind: 'children-notified', at });
       return true;
-    case 'tell-parent':
-      tell(world, { kind: 'parent-told', asks: '[]', at });
+    case 'notify-parent':
+      tell(world, { kind: 'parent-notified', asks: '[]', at });
       return true;
     case 'hand-over':
       if (world.state.inFlight.length > 0) world.problems.push('hand-over with something in flight');
@@ -271,7 +271,7 @@ function checkStart(world: World, { effect, id, input }: Effect): void {
   if (state.handOver !== null && effect !== 'store-step' && effect !== 'heal') problems.push(`${effect} while a hand-over is due`);
   const inContext = slotsOf(state.context);
   // N4
-  if (['past', 'context'].includes(EFFECTS[effect].lane) && !owesNothingToStore(state))
+  if (['past', 'context'].includes(EFFECTS[effect].lane) && !isStoreUpToDate(state))
     problems.push(`${effect} before all is with the store`);
   switch (effect) {
     case 'model-step':
@@ -719,10 +719,14 @@ export function finish(world: World): void {
   world.problems.push(`it never comes to rest: ${JSON.stringify(nextStep(world.state)).slice(0, 200)}`);
 }
 
-function isAtRest({ turn, queue, window, rewinds, outbox, memory, inFlight }: ConversationState): boolean {
-  const owed = outbox.messages.length + outbox.settle.length + outbox.entries.length + outbox.feed.length + window.owed.length;
-  const asked = memory.asked.length + memory.undoAsked.length + (memory.truncationAsked?.length ?? 0) + (rewinds?.asked.length ?? 0);
-  return turn === null && queue.length + owed + asked + inFlight.length === 0 && window.ending === null && window.pending === null;
+function isAtRest({ turn, queue, consolidation, rewinds, outbox, compaction, inFlight }: ConversationState): boolean {
+  const owed =
+    outbox.messages.length + outbox.settle.length + outbox.entries.length + outbox.feed.length + consolidation.pendingRequests.length;
+  const asked =
+    compaction.asked.length + compaction.undoAsked.length + (compaction.truncationAsked?.length ?? 0) + (rewinds?.asked.length ?? 0);
+  return (
+    turn === null && queue.length + owed + asked + inFlight.length === 0 && consolidation.ending === null && consolidation.pending === null
+  );
 }
 
 /** What the conversation should have counted. */

@@ -22,7 +22,7 @@ const MANY = 1_000;
 const STOPPED_MS = 2_600;
 const BETWEEN_MS = LONG ? 3_000 : 900;
 /** However soon all is said: stopped, killed, and both again. */
-const LEAST = 4;
+const MIN_ROUNDS = 4;
 /** A dead worker's conversations wait this long for it; the product waits longer. */
 const COMMON: Partial<WorkerOptions> = { stickyQueueScheduleToStartTimeout: '1s', shutdownGraceTime: '1s' };
 const WORKFLOWS_ALONE: Partial<WorkerOptions> = { ...COMMON, enableNonLocalActivities: false };
@@ -39,7 +39,7 @@ export async function startWeather(scene: Scene, random: Random): Promise<Weathe
   let over = false;
 
   const blow = async (): Promise<void> => {
-    for (let n = 0; !over || n < LEAST; n++) {
+    for (let n = 0; !over || n < MIN_ROUNDS; n++) {
       await sleep(BETWEEN_MS * (0.5 + random()));
       // The one that keeps many is hit twice as often: of the other, nothing is lost.
       const which = pick(random, [0, 1, 1]);

@@ -26,7 +26,7 @@ export const mutants: readonly Mutant[] = [
     caughtBy: ['compaction-by-pressure', 'compaction-asked-and-undone', 'ride-that-needs-a-compaction', 'smaller-context-between-turns'],
   },
   {
-    name: 'never stores what it owes',
+    name: 'never writes what is pending',
     file: 'conversation/next-step.ts',
     from: "if (isResting(state, 'store') || isRunning(state, 'model-step') ||",
     to: "if (state.now > 0 || isResting(state, 'store') || isRunning(state, 'model-step') ||",
@@ -82,7 +82,7 @@ export const mutants: readonly Mutant[] = [
     caughtBy: ['ride-that-needs-a-compaction', 'ride-that-needs-a-truncation'],
   },
   {
-    name: 'tells nobody to stop',
+    name: 'stops nothing that runs',
     file: 'workflows/perform.ts',
     from: 'scope.cancel();',
     to: '',
@@ -98,7 +98,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'trims the window before the store has what was decided',
     file: 'conversation/next-step.ts',
-    from: "return owesNothingToStore(state) ? effect(state, 'evict',",
+    from: "return isStoreUpToDate(state) ? effect(state, 'evict',",
     to: "return state.now > 0 ? effect(state, 'evict',",
     caughtBy: ['long-queue-that-the-store-lost'],
   },

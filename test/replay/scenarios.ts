@@ -1014,7 +1014,7 @@ export const scenarios: readonly Scenario[] = [
   {
     name: 'answer-corrected',
     world: () => says(text('Blue, I think.'), text('{"colour":"blue"}')),
-    has: [MODEL, UPDATE_DONE, '"misfit"', '"payload"'],
+    has: [MODEL, UPDATE_DONE, '"schemaViolation"', '"payload"'],
     async play({ world, id }) {
       const output = { type: 'object', properties: { colour: { type: 'string' } }, required: ['colour'] };
       await world.client.send(id, { text: 'which colour?', output, context: { tenant: 'a' } }, START);

@@ -10,7 +10,7 @@ const DEAF: InjectedSinks<{ conversation: ConversationListener }> = {
   conversation: { opened: { fn: () => undefined }, event: { fn: () => undefined } },
 };
 
-const MOST = 40;
+const MAX_HISTORIES = 40;
 
 export interface Replayed {
   readonly workflowId: string;
@@ -46,7 +46,7 @@ export async function replayAll({ temporal, taskQueue }: Pick<World, 'temporal' 
 
 /** Answers what does not replay, in words. A chain of hundreds of runs would take minutes: of many, some from everywhere. */
 export async function replayProblems(world: Pick<World, 'temporal' | 'taskQueue'>): Promise<string[]> {
-  const replayed = await replayAll(world, MOST);
+  const replayed = await replayAll(world, MAX_HISTORIES);
   if (replayed.length === 0) return ['there was nothing to replay'];
   return replayed.flatMap(({ workflowId, problem }) => (problem === undefined ? [] : [`${workflowId}: ${problem}`]));
 }

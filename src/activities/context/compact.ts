@@ -88,10 +88,10 @@ async function makeMemory(
     openTasks: input.task?.openTasks ?? [],
   };
   const known = (await store.facts.list(key)).facts;
-  const told = (await episodesOf(store, key, session)).find(({ id }) => id !== episodicId(number));
+  const previous = (await episodesOf(store, key, session)).find(({ id }) => id !== episodicId(number));
   const { config, model, ask, askForSummary, spent } = await createSummarizer(dependencies, input, activity);
   const whole = await Promise.all(window.entries.map(async (entry) => ({ ...entry, message: await withBodies(store, key, entry) })));
-  const given = { ...task, progress: told?.summary ?? '', knownFacts: known.map(({ fact }) => fact) };
+  const given = { ...task, progress: previous?.summary ?? '', knownFacts: known.map(({ fact }) => fact) };
   const summary = await compactWith(compactorOf(dependencies, config), {
     ...given,
     entries: whole,

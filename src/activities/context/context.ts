@@ -16,7 +16,7 @@ import { healMemory } from '../memory/heal-memory.js';
 import type { ActivityDependencies } from '../dependencies.js';
 
 /** A message and when it came, in epoch seconds; null where it is lost. */
-export interface Said {
+export interface ContextMessage {
   readonly message: ConversationMessage;
   readonly ts: number | null;
 }
@@ -34,7 +34,7 @@ export async function loadContext(
   key: ConversationKey,
   ranges: readonly SlotRange[],
   citing: Promise<Citing | undefined>,
-): Promise<Said[]> {
+): Promise<ContextMessage[]> {
   const slots = slotsOf(ranges);
   const entries = await readHealed(dependencies, key, slots);
   const said = entries.map((entry, i) => entry?.message ?? placeholder(slots[i] ?? 0));

@@ -79,10 +79,10 @@ export async function resume(store: Store, key: ConversationKey, prefix: Prefix)
   const [{ facts }, tombstones] = await Promise.all([store.facts.list(key), store.documents.forgotten(key)]);
   const redact = redactor(tombstones, key.scope); // P2
   const task = taskIn(session);
-  const told = episodes.map((episode) => ({ ...episode, summary: redact(episode.summary) }));
+  const redacted = episodes.map((episode) => ({ ...episode, summary: redact(episode.summary) }));
   const goal = task?.goal || goalIn(session);
   const about = episodes.length === 0 ? {} : { goal: redact(goal), openTasks: task?.openTasks ?? [] };
-  const text = memoryBundle({ ...retrieve(told, facts), ...about });
+  const text = memoryBundle({ ...retrieve(redacted, facts), ...about });
   const since = session[0]?.entries[0]?.ts ?? 0;
   const recap = redact(recapOf(toConversationEntries(entriesOf(trimmed)), { createdAt: new Date(since * 1000).toISOString() }));
   const messages = entriesOf(context).map(({ message }) => message);

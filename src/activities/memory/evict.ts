@@ -1,5 +1,5 @@
 /**
- * The `evict` step: messages leave the context for good, at a session's end or when the window is full. Harmless when repeated. Traces are archived, never destroyed, so that what is owed can still be consolidated from there.
+ * The `evict` step: messages leave the context for good, at a session's end or when the window is full. Harmless when repeated. Traces are archived, never destroyed, so that what is pending can still be consolidated from there.
  */
 import { log } from '@temporalio/activity';
 import type { Evicted, EvictInput } from '../../conversation/activity-io/memory-effects.js';
@@ -50,7 +50,7 @@ async function writeFallback(
     return how === 'superseded' ? { finished: true } : { finished: false, fallback: { requestId, ts, text } };
   } catch (error) {
     if (!(error instanceof DocumentRefused)) throw error;
-    // A person must see to the file; the conversation does not wait for that. What is owed is in the memory workflow, and in the archive.
+    // A person must see to the file; the conversation does not wait for that. What is pending is in the memory workflow, and in the archive.
     log.warn('the raw fallback could not be written', { reason: error.message });
     return { finished: false };
   }

@@ -74,7 +74,7 @@ interface Attempt {
   readonly key: ConversationKey;
   readonly activity: Context;
   readonly feed: FeedWriter;
-  /** An id that no other attempt has: readers tell a retried stream by it. */
+  /** An id that no other attempt has: readers recognise a retried stream by it. */
   readonly attempt: string;
 }
 
@@ -88,7 +88,7 @@ async function ask(
   const all = [usageTracking, ...hooks];
 
   countRetry(activity.info);
-  await runHooks(all, (hook) => hook.beforeInvoke?.(request.messages, request, hooked), tellOfHook);
+  await runHooks(all, (hook) => hook.beforeInvoke?.(request.messages, request, hooked), warnOfHook);
   const response = await withToolsOf(models(model), model, config)
     .stream(request, {
       signal: activity.cancellationSignal,
@@ -101,7 +101,7 @@ async function ask(
       return keptOf(error, activity);
     });
 
-  await runHooks(all, (hook) => hook.afterInvoke?.(request.messages, response, hooked), tellOfHook);
+  await runHooks(all, (hook) => hook.afterInvoke?.(request.messages, response, hooked), warnOfHook);
   const usage: Usage = { ...response.usage, costUsd: costUsd(model, response.usage) };
   log.info('model answered', { model, stop: response.stop, ...usage });
   const named = withOurCallIds(response.blocks, input);
@@ -111,13 +111,13 @@ async function ask(
     prefix,
     plans: planCalls(named, offered, config, input.identity.agent),
   };
-  const misfit = schema && response.stop === 'end' ? misfitOf(textOf(response.blocks), schema) : undefined;
-  const checked: ModelAnswer = { ...result, ...(misfit === undefined ? {} : { misfit }) };
+  const schemaViolation = schema && response.stop === 'end' ? schemaViolationOf(textOf(response.blocks), schema) : undefined;
+  const checked: ModelAnswer = { ...result, ...(schemaViolation === undefined ? {} : { schemaViolation }) };
   const entry = assistantEntry(checked, input.seq);
   return { result: checked, ...(entry ? { entry } : {}), usage: usage as unknown as JsonValue };
 }
 
-function tellOfHook(hook: string, error: unknown): void {
+function warnOfHook(hook: string, error: unknown): void {
   log.warn('a hook failed, and the call goes on without it', { hook, error: error instanceof Error ? error.message : String(error) });
 }
 
@@ -148,8 +148,8 @@ function publishDelta(feed: FeedWriter, delta: ModelDelta, ids: { turn: string; 
 }
 
 /** The workflow ends the turn on such an answer and needs no step for it, so the news is given with the commit. */
-function endsTurn({ stop, misfit }: ModelAnswer, activity: Context): boolean {
-  return stop === 'end' && misfit === undefined && !activity.cancellationSignal.aborted;
+function endsTurn({ stop, schemaViolation }: ModelAnswer, activity: Context): boolean {
+  return stop === 'end' && schemaViolation === undefined && !activity.cancellationSignal.aborted;
 }
 
 function endOf({ turn, soFar }: CallToMake, answer: ModelAnswer): JsonValue {
@@ -171,7 +171,7 @@ const NOTHING: Usage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, costU
 const MAX_CHARACTERS = 500;
 
 /** What is wrong, for the model to correct; undefined when it fits. */
-function misfitOf(text: string, schema: JsonObject): string | undefined {
+function schemaViolationOf(text: string, schema: JsonObject): string | undefined {
   let data: unknown;
   try {
     data = JSON.parse(text);

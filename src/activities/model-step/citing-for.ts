@@ -76,7 +76,7 @@ async function madeByModel(
   const patience = timeoutSignal(PATIENCE_MS);
   const ask = asker(dependencies, input, config, patience);
   const few = pLimit(AT_ONCE);
-  await Promise.all(missing.map((message) => few(() => make(dependencies, key, { message, goal, config, ask, tell: made }))));
+  await Promise.all(missing.map((message) => few(() => make(dependencies, key, { message, goal, config, ask, onMade: made }))));
   // The first that was stored counts, whoever made it.
   return toMap(callIds, await store.items.citations(key, callIds));
 }
@@ -89,13 +89,13 @@ async function make(
     goal,
     config,
     ask,
-    tell,
+    onMade,
   }: {
     readonly message: KeptResult;
     readonly goal: string;
     readonly config: AgentConfig;
     readonly ask: ReturnType<typeof asker>;
-    readonly tell: CitingWanted['made'];
+    readonly onMade: CitingWanted['made'];
   },
 ): Promise<void> {
   const { callId, name, item } = message;
@@ -117,7 +117,7 @@ async function make(
   });
   // Also that it was of no use: a citation that came later would change what has been sent.
   await store.items.cite(key, callId, made ?? '');
-  tell({ callId, citation: made ?? '' });
+  onMade({ callId, citation: made ?? '' });
 }
 
 function asker({ models }: ActivityDependencies, { model }: CallToMake, config: AgentConfig, patience: AbortSignal) {

@@ -28,7 +28,7 @@ import { startHeartbeat, wasStopped } from '../heartbeat.js';
 import type { ActivityDependencies } from '../dependencies.js';
 import { hashOf, keyOf } from '../key.js';
 import { finishedOf, performTool } from '../tools/run-tool.js';
-import { knownAttributes, writeOwed } from '../store-step.js';
+import { knownAttributes, writePending } from '../store-step.js';
 import type { CallSettings, Configured } from '../../conversation/activity-io/settings.js';
 import { timeoutSignal } from '../../timeout-signal.js';
 
@@ -61,11 +61,11 @@ async function runStep(dependencies: ActivityDependencies, input: ModelStepInput
   // Not the context: what a person has compacted between two attempts does not make the paid answer another one.
   const claim = { id: call.id, hash: hashOf([session, turn, call.slot]) };
   const isStopped = (): boolean => activity.cancellationSignal.aborted;
-  if (isStopped()) refuseShutdown(activity);
+  if (isStopped()) throwOnShutdown(activity);
 
   // Write.
   const [{ written, applied, bytesMore }, configured, base, attributes] = await Promise.all([
-    writeOwed(store, key, input.write, { processors: processors?.input, reserve: { claim, attempt } }),
+    writePending(store, key, input.write, { processors: processors?.input, reserve: { claim, attempt } }),
     input.configure ? configure(dependencies, key, identity.agent, input.configure) : ({ kind: 'unchanged' } as const),
     input.opensSession ? openingBase(store, key) : undefined,
     input.asksAttributes ? knownAttributes(dependencies) : undefined,
@@ -80,7 +80,7 @@ async function runStep(dependencies: ActivityDependencies, input: ModelStepInput
     return { ...result, ...found, ...foundThen, tools, kind: 'answered', answer };
   }
   const deferred = (reason: DeferReason, tools: readonly ToolFinished[] = []): ModelStepResult => {
-    if (reason === 'stopped') refuseShutdown(activity);
+    if (reason === 'stopped') throwOnShutdown(activity);
     return { ...result, ...found, tools, kind: 'deferred', reason };
   };
   if (written.messages.some(({ duplicate }) => duplicate !== undefined)) return deferred('duplicate');
@@ -120,7 +120,7 @@ async function runStep(dependencies: ActivityDependencies, input: ModelStepInput
 }
 
 /** The worker's own end is another worker's chance, and no person's stop. */
-function refuseShutdown(activity: Context): void {
+function throwOnShutdown(activity: Context): void {
   if (activity.cancellationSignal.aborted && !wasStopped(activity))
     throw ApplicationFailure.retryable('the worker is shutting down; another attempt goes on', 'worker-shutdown');
 }

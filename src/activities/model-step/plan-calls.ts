@@ -33,7 +33,7 @@ function planCall(
   };
   if (!tool) return plan;
   const { policy, why } = approvalFor(config.approvals, tool, input, agent);
-  const instead = tool.instead?.(input, {
+  const workflowAction = tool.workflowAction?.(input, {
     agent,
     approvalExpiryMs: config.approvalExpiryMs,
     delegation: { ...config.delegation, ...sharing(config) },
@@ -46,7 +46,7 @@ function planCall(
     ...(policy === 'deny' && {
       approval: { policy, why: why ?? `agent "${agent}" does not allow ${name} with these arguments (approvals in its agent.json).` },
     }),
-    ...(instead && { instead }),
+    ...(workflowAction && { workflowAction }),
   };
 }
 

@@ -11,7 +11,7 @@ import type { ConversationKey } from '../../stores/store.js';
 import type { Tool } from '../../tools/tool.js';
 import { inputBudget, fixedTokens } from './budget.js';
 import { citingFor, type MadeCitation } from './citing-for.js';
-import { fitting, loadBase, loadContext, loadMemory, loadRecap, type Said } from '../context/context.js';
+import { fitting, loadBase, loadContext, loadMemory, loadRecap, type ContextMessage } from '../context/context.js';
 import type { CallToMake } from './call-to-make.js';
 import type { ActivityDependencies } from '../dependencies.js';
 import { hashOf } from '../key.js';
@@ -70,7 +70,7 @@ function assemble(
   { config, system }: Pick<LoadedAgent, 'config' | 'system'>,
   offered: readonly Tool[],
   base: readonly ConversationMessage[],
-  said: readonly Said[],
+  said: readonly ContextMessage[],
   input: CallToMake,
   { count }: TokenCounter,
   schema: JsonObject | undefined,
@@ -100,7 +100,7 @@ function assemble(
  * The time stands where it was true, in the message that came then, and stays as it is: a clock that moved with every request
  * would cost the prompt's cache each time (design section 4).
  */
-function withClock({ message, ts }: Said): ConversationMessage {
+function withClock({ message, ts }: ContextMessage): ConversationMessage {
   if (message.role !== 'user' || typeof message.text !== 'string' || ts === null) return message;
   const time = new Date(ts * 1000).toISOString().slice(0, 16).replace('T', ' ');
   return { ...message, text: `[${time} UTC] ${message.text}` };

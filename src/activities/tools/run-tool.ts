@@ -94,8 +94,8 @@ export async function performTool(dependencies: ActivityDependencies, input: Run
     const { task, files, appContext, contextChange } = ended;
     const { text, item, record } = kept;
     const usage = spent();
-    const told = { ...(task && { task }), ...(files && { files }), ...(appContext && { appContext, contextChange }) };
-    const beside = { ...told, ...(item && { item }), ...(usage && { usage }) };
+    const reported = { ...(task && { task }), ...(files && { files }), ...(appContext && { appContext, contextChange }) };
+    const beside = { ...reported, ...(item && { item }), ...(usage && { usage }) };
     const finished: ToolFinished = { ...finishedOf(input, ended.outcome, ''), ts, ms, text, ...beside };
     const publish = [...(await feed.rest(callId)), endOf(finished)];
     return { result: finished, entry: toolEntry(finished, input.seq), ...(record && { items: [record] }), publish };

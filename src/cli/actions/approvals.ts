@@ -7,7 +7,7 @@ import { toTerminalJson } from '../terminal/terminal-text.js';
 import { renderApproval, renderApprovals, askedLines, shownArguments, shownName } from '../views/approvals.js';
 import { loadMeasure } from '../views/table.js';
 import { withClient, type CommandSession, temporalCommand } from '../session/with-client.js';
-import type { Decision } from '../../conversation/protocol/people.js';
+import type { Decision } from '../../conversation/protocol/human-input.js';
 import { readJsonObject } from '../args/values.js';
 import { readStandardInput } from '../terminal/standard-input.js';
 

@@ -6,7 +6,7 @@
  * 3. A line is the answer to a question only when a question is the oldest that waits and the line says so.
  */
 import type { Pending } from '../../client.js';
-import type { Decision } from '../../conversation/protocol/people.js';
+import type { Decision } from '../../conversation/protocol/human-input.js';
 import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { CALL_PATTERN, pickApproval, type Verb } from '../args/find-conversation.js';

@@ -6,13 +6,13 @@ import type { Moment } from '../../conversation/replay/past.js';
 import { slotsOf } from '../../records/slots.js';
 import type { ConversationState } from '../../conversation/state.js';
 import { contextOf, controlViewOf, queueOf, statusOf } from '../../conversation/views/view.js';
-import { approvalsOf } from '../../conversation/turn/waiting.js';
+import { approvalsOf } from '../../conversation/turn/approvals.js';
 import { selectTruncation } from '../../memory/compaction/truncation.js';
 import { estimateMessageTokens, type CountTokens } from '../../memory/tokens.js';
 import { tokenCounterBy } from '../../models/token-counter.js';
 import { answerText } from '../session/turn-end.js';
 import type { ControlView } from '../../conversation/protocol/stepping.js';
-import type { Approval } from '../../conversation/protocol/people.js';
+import type { Approval } from '../../conversation/protocol/human-input.js';
 
 export interface DebugScene {
   readonly id: string;

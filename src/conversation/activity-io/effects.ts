@@ -29,7 +29,7 @@ export interface MessageContent extends Media {
 }
 
 /**
- * What state still owes to the store; a model step takes it along before it calls, a store step takes it where no call follows. All of
+ * What the state holds that the store does not have yet; a model step takes it along before it calls, a store step takes it where no call follows. All of
  * it may be done again. History has it before anything is written: healing reads it there.
  */
 export interface Writes {
@@ -37,13 +37,13 @@ export interface Writes {
   readonly settle: readonly Settlement[];
   /** Of results that the store did not take when they were made. */
   readonly entries: readonly Entry[];
-  readonly feed: readonly OwedFeedEvent[];
+  readonly feed: readonly PendingFeedEvent[];
   /** Values for tools that the start has brought. */
   readonly startContext?: JsonObject;
 }
 
 /** For watchers. The number is its identity: an attempt that publishes it again changes nothing. */
-export interface OwedFeedEvent {
+export interface PendingFeedEvent {
   readonly number: number;
   readonly event: FeedEvent;
 }
@@ -216,7 +216,7 @@ export interface ModelAnswer {
   /** Of the bytes that the prompt begins with: system prompt, tools, the epoch's base. */
   readonly prefix?: string;
   /** What is wrong with an answer that had to fit a schema. Absent: nothing, or there was none. */
-  readonly misfit?: string;
+  readonly schemaViolation?: string;
   /** False: the store did not take it; the next step writes it first. */
   readonly persisted: boolean;
   /** True: it was settled before it could commit, and counts for its cost only. */

@@ -3,7 +3,7 @@ import type { Budget } from '../../records/identity.js';
 
 /** What an agent's files and the worker's settings say, as of the start of a turn. */
 export interface AgentSettings {
-  /** Of everything below and of the files behind it: unchanged means nothing to tell. */
+  /** Of everything below and of the files behind it: unchanged means nothing to report. */
   readonly hash: string;
   /** The beginning of the hash of the agent's files. */
   readonly agentHash: string;
@@ -22,7 +22,7 @@ export interface AgentSettings {
   readonly thresholds: Thresholds;
   /** Of a conversation whose start names none. */
   readonly budget?: Budget;
-  /** True: somebody is to be told when a person is waited for. */
+  /** True: a notification is sent when a person is waited for. */
   readonly notifies?: boolean;
   readonly memory: MemorySettings;
 }

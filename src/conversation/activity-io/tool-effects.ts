@@ -32,10 +32,10 @@ export interface ToolPlan {
   readonly approval?:
     { readonly policy: 'ask'; readonly expiresMs: number; readonly why?: string } | { readonly policy: 'deny'; readonly why: string };
   /** What the conversation does itself, in place of a run. */
-  readonly instead?: Instead;
+  readonly workflowAction?: WorkflowAction;
 }
 
-export type Instead =
+export type WorkflowAction =
   /** A person answers; the question stands in the arguments. */
   | { readonly kind: 'ask-person'; readonly expiresMs: number }
   /** Epoch milliseconds. */

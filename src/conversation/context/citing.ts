@@ -48,12 +48,12 @@ export function citationTokens({ item }: KeptResult): number {
 
 /** What the next model call has more, and how much of that the one after it no longer has. */
 export function countResult(state: ConversationState, result: Pick<ToolFinished, 'text' | 'item'>): ConversationState {
-  const { contextTokens, memory, settings } = state;
-  const counted = withResultCounted({ contextTokens, shownOnce: memory.shownOnce ?? 0 }, result, settings?.contextBudget ?? Infinity);
+  const { contextTokens, compaction, settings } = state;
+  const counted = withResultCounted({ contextTokens, shownOnce: compaction.shownOnce ?? 0 }, result, settings?.contextBudget ?? Infinity);
   return {
     ...state,
     contextTokens: counted.contextTokens,
-    ...(result.item && { memory: { ...memory, shownOnce: counted.shownOnce } }),
+    ...(result.item && { compaction: { ...compaction, shownOnce: counted.shownOnce } }),
   };
 }
 
@@ -74,13 +74,13 @@ export function withResultCounted<Numbers extends Pick<CallNumbers, 'contextToke
 }
 
 /** What the context keeps: without what is shown once and leaves by itself. */
-export function stayingTokens({ contextTokens, memory }: Pick<ConversationState, 'contextTokens' | 'memory'>): number {
-  return contextTokens - (memory.shownOnce ?? 0);
+export function stayingTokens({ contextTokens, compaction }: Pick<ConversationState, 'contextTokens' | 'compaction'>): number {
+  return contextTokens - (compaction.shownOnce ?? 0);
 }
 
 /** The model has spoken after them: they are new no longer. */
 export function withoutShown(state: ConversationState): ConversationState {
-  const { shownOnce, ...memory } = state.memory;
+  const { shownOnce, ...compaction } = state.compaction;
   if (shownOnce === undefined) return state;
-  return { ...state, contextTokens: Math.max(0, state.contextTokens - shownOnce), memory };
+  return { ...state, contextTokens: Math.max(0, state.contextTokens - shownOnce), compaction };
 }

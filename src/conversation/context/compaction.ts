@@ -14,7 +14,7 @@ import { contextPressure, needsTruncation, usageOf, type CallNumbers } from '../
 import type { EventOf } from '../event.js';
 import { isRunning, type Completed, type Failed } from '../lifecycle.js';
 import { countSlots, slotsOf, toRanges, withSlot, type SlotRange } from '../../records/slots.js';
-import { NO_MEMORY, type MemoryState } from '../state/memory-state.js';
+import { NO_COMPACTION, type CompactionState } from '../state/compaction-state.js';
 import type { ConversationState } from '../state.js';
 import { turnId } from '../../records/identity.js';
 import { addUsage } from '../../records/usage.js';
@@ -24,13 +24,13 @@ export const MAX_RECOVERIES = 2;
 const REMEMBERED_OUTCOMES = 16;
 
 /** What decides about the next model call, as numbers (call-gate.ts). */
-export function numbersOf({ contextTokens, memory, turn, usage, budget }: ConversationState): CallNumbers {
+export function numbersOf({ contextTokens, compaction, turn, usage, budget }: ConversationState): CallNumbers {
   return {
     contextTokens,
-    shownOnce: memory.shownOnce ?? 0,
-    reported: memory.reported,
-    mayTruncate: turn !== null && memory.restingFromTruncation !== turn.modelCalls,
-    mayCompact: turn !== null && memory.restingIn !== turn.number,
+    shownOnce: compaction.shownOnce ?? 0,
+    reported: compaction.reported,
+    mayTruncate: turn !== null && compaction.restingFromTruncation !== turn.modelCalls,
+    mayCompact: turn !== null && compaction.restingIn !== turn.number,
     usage,
     budget: budget ?? null,
   };
@@ -42,10 +42,10 @@ export function isChangingContext(state: ConversationState): boolean {
 }
 
 export function truncationDue(state: ConversationState): boolean {
-  const { memory, settings } = state;
+  const { compaction, settings } = state;
   if (!settings || isChangingContext(state)) return false;
   const numbers = numbersOf(state);
-  if (memory.truncationAsked) return usageOf(numbers, settings).forceCompaction;
+  if (compaction.truncationAsked) return usageOf(numbers, settings).forceCompaction;
   return needsTruncation(numbers, settings);
 }
 
@@ -59,10 +59,10 @@ export type CompactionCause = CompactInput['cause'];
 
 /** Why the context should be compacted before the next model call; undefined when it need not be. */
 export function compactionCause(state: ConversationState): CompactionCause | undefined {
-  const { memory, settings } = state;
+  const { compaction, settings } = state;
   if (!settings || isChangingContext(state)) return undefined;
-  if (memory.forced) return 'context-full';
-  if (memory.asked.length > 0) return 'asked';
+  if (compaction.forced) return 'context-full';
+  if (compaction.asked.length > 0) return 'asked';
   return contextPressure(numbersOf(state), settings);
 }
 
@@ -72,28 +72,28 @@ export function compactsAt(settings: AgentSettings): number {
 }
 
 export function compactInput(state: ConversationState, cause: CompactionCause): CompactInput | undefined {
-  const { settings, identity, session, context, memory, turn } = state;
+  const { settings, identity, session, context, compaction, turn } = state;
   if (!settings) return undefined;
   return {
     identity,
     session,
     epoch: state.epoch + 1,
-    number: memory.compactions + 1,
-    attempt: memory.attempts + 1,
+    number: compaction.compactions + 1,
+    attempt: compaction.attempts + 1,
     move: state.counters.move + 1,
     cause,
-    leftOut: memory.leftOut ?? [],
+    leftOut: compaction.leftOut ?? [],
     context,
     contextTokens: state.contextTokens,
     currentTurn: turn ? turnId(turn.number) : null,
-    task: memory.task,
+    task: compaction.task,
     model: settings.model,
     agentHash: settings.agentHash,
   };
 }
 
 export function uncompactInput(state: ConversationState): UncompactInput | undefined {
-  const { before, undoAsked } = state.memory;
+  const { before, undoAsked } = state.compaction;
   if (!before || isChangingContext(state) || undoAsked.length === 0) return undefined;
   const { epoch, episode, archived } = before;
   return { identity: state.identity, move: state.counters.move + 1, epoch, episode, archived };
@@ -101,11 +101,11 @@ export function uncompactInput(state: ConversationState): UncompactInput | undef
 
 export function requestCompaction(state: ConversationState, { requestId }: EventOf<'compaction-requested'>): ConversationState {
   if (!state.settings || state.context.length === 0) return answer(state, [requestId], { kind: 'nothing-to-compact' });
-  return withMemory(state, ({ asked }) => (asked.includes(requestId) ? {} : { asked: [...asked, requestId] }));
+  return withCompaction(state, ({ asked }) => (asked.includes(requestId) ? {} : { asked: [...asked, requestId] }));
 }
 
 export function startCompaction(state: ConversationState): ConversationState {
-  return withMemory(nextMove(state), ({ attempts }) => ({ attempts: attempts + 1 }));
+  return withCompaction(nextMove(state), ({ attempts }) => ({ attempts: attempts + 1 }));
 }
 
 /** Of what archives or restores in this life. */
@@ -116,15 +116,15 @@ export function nextMove(state: ConversationState): ConversationState {
 export function acceptCompacted(state: ConversationState, { input, output: result }: Completed<'compact'>): ConversationState {
   const paid = result.kind === 'compacted' ? { ...state, usage: addUsage(state.usage, result.usage) } : state;
   if (input.session !== paid.session || paid.epoch >= result.epoch) return paid; // K3
-  if (result.kind === 'nothing-to-compact') return rest(answer(paid, paid.memory.asked, { kind: 'nothing-to-compact' }));
+  if (result.kind === 'nothing-to-compact') return rest(answer(paid, paid.compaction.asked, { kind: 'nothing-to-compact' }));
   const { base, episode, archived, method, turns, tokensBefore, tokensAfter } = result;
-  const { context, contextTokens, memory } = paid;
-  const leftOut = slotsOf(memory.leftOut ?? []);
+  const { context, contextTokens, compaction } = paid;
+  const leftOut = slotsOf(compaction.leftOut ?? []);
   const out = new Set(leftOut);
   // What was left out of the prompt does not come back into it.
   const kept = out.size === 0 ? result.kept : toRanges(slotsOf(result.kept).filter((slot) => !out.has(slot)));
   const taken = new Set(slotsOf(archived));
-  const answered = answer(paid, memory.asked, {
+  const answered = answer(paid, compaction.asked, {
     kind: 'compacted',
     epoch: result.epoch,
     turns: turns.length,
@@ -132,7 +132,7 @@ export function acceptCompacted(state: ConversationState, { input, output: resul
     tokensBefore,
     tokensAfter,
   });
-  return withMemory(
+  return withCompaction(
     {
       ...answered,
       epoch: result.epoch,
@@ -144,14 +144,14 @@ export function acceptCompacted(state: ConversationState, { input, output: resul
       task: result.task,
       baseTokens: Math.ceil(base.text.length / 4),
       reported: null,
-      compactions: memory.compactions + 1,
-      ...(memory.leftOut && { leftOut: toRanges(leftOut.filter((slot) => !taken.has(slot))) }),
+      compactions: compaction.compactions + 1,
+      ...(compaction.leftOut && { leftOut: toRanges(leftOut.filter((slot) => !taken.has(slot))) }),
       forced: null,
       restingIn: paid.turn?.number ?? null,
       before: {
         epoch: result.epoch,
-        base: memory.base,
-        baseTokens: memory.baseTokens,
+        base: compaction.base,
+        baseTokens: compaction.baseTokens,
         context: input.context,
         contextTokens: input.contextTokens,
         kept: countSlots(kept),
@@ -164,19 +164,19 @@ export function acceptCompacted(state: ConversationState, { input, output: resul
 
 export function failCompaction(state: ConversationState, { input, failure }: Failed<'compact'>): ConversationState {
   if (input.session !== state.session || state.epoch >= input.epoch) return state; // K3
-  return rest(answer(state, state.memory.asked, { kind: 'failed', message: `${failure.type}: ${failure.message}` })); // K2
+  return rest(answer(state, state.compaction.asked, { kind: 'failed', message: `${failure.type}: ${failure.message}` })); // K2
 }
 
 export function requestUndo(state: ConversationState, { requestId }: EventOf<'undo-requested'>): ConversationState {
-  if (!state.memory.before) return answer(state, [requestId], { kind: 'nothing-to-undo' });
-  return withMemory(state, ({ undoAsked }) => (undoAsked.includes(requestId) ? {} : { undoAsked: [...undoAsked, requestId] }));
+  if (!state.compaction.before) return answer(state, [requestId], { kind: 'nothing-to-undo' });
+  return withCompaction(state, ({ undoAsked }) => (undoAsked.includes(requestId) ? {} : { undoAsked: [...undoAsked, requestId] }));
 }
 
 export function acceptUndone(state: ConversationState, { input }: Completed<'uncompact'>): ConversationState {
-  const { before, undoAsked } = state.memory;
+  const { before, undoAsked } = state.compaction;
   if (before?.epoch !== input.epoch) return state; // K3
   const since = slotsOf(state.context).slice(before.kept);
-  return withMemory(
+  return withCompaction(
     {
       ...answer(state, undoAsked, { kind: 'undone', epoch: state.epoch + 1 }),
       // The counter goes on (C1): it is a new epoch, with the context of the one before. K4
@@ -189,26 +189,26 @@ export function acceptUndone(state: ConversationState, { input }: Completed<'unc
 }
 
 export function failUndo(state: ConversationState, { failure }: Failed<'uncompact'>): ConversationState {
-  const failed = answer(state, state.memory.undoAsked, { kind: 'failed', message: `${failure.type}: ${failure.message}` });
-  return withMemory(failed, () => ({ undoAsked: [] }));
+  const failed = answer(state, state.compaction.undoAsked, { kind: 'failed', message: `${failure.type}: ${failure.message}` });
+  return withCompaction(failed, () => ({ undoAsked: [] }));
 }
 
 /** After every event: what somebody has asked for, and what has come since has made idle, is answered all the same. */
 export function answerInVain(state: ConversationState): ConversationState {
-  const { memory, settings } = state;
-  const { undoAsked, truncationAsked = [] } = memory;
+  const { compaction, settings } = state;
+  const { undoAsked, truncationAsked = [] } = compaction;
   if (undoAsked.length + truncationAsked.length === 0 || isChangingContext(state)) return state;
-  const undone = memory.before ? state : answer(state, undoAsked, { kind: 'nothing-to-undo' });
+  const undone = compaction.before ? state : answer(state, undoAsked, { kind: 'nothing-to-undo' });
   const isFull = settings !== null && usageOf(numbersOf(state), settings).forceCompaction;
   return isFull ? undone : answer(undone, truncationAsked, { kind: 'nothing-to-truncate' });
 }
 
 /** A new session begins with an empty context; nothing of the old one is undone into it. */
 export function forgetContext(state: ConversationState): ConversationState {
-  const { asked, undoAsked, truncationAsked = [] } = state.memory;
+  const { asked, undoAsked, truncationAsked = [] } = state.compaction;
   const ended = answer(state, [...asked, ...undoAsked, ...truncationAsked], { kind: 'failed', message: 'the session ended first' });
-  return withMemory({ ...ended, context: [], contextTokens: 0 }, ({ compactions, attempts, outcomes, prefix }) => ({
-    ...NO_MEMORY,
+  return withCompaction({ ...ended, context: [], contextTokens: 0 }, ({ compactions, attempts, outcomes, prefix }) => ({
+    ...NO_COMPACTION,
     compactions,
     attempts,
     outcomes,
@@ -218,10 +218,10 @@ export function forgetContext(state: ConversationState): ConversationState {
 
 /** What the provider says of the prompt it was given, and whether its beginning is still the same. */
 export function notePrompt(state: ConversationState, promptTokens: number, prefix: string | undefined): ConversationState {
-  const { prefix: known } = state.memory;
+  const { prefix: known } = state.compaction;
   const changed = prefix !== undefined && prefix !== known.hash;
   const memory = state.settings?.memory.version;
-  return withMemory(state, () => ({
+  return withCompaction(state, () => ({
     ...(promptTokens > 0 ? { reported: promptTokens } : {}),
     ...(changed && {
       prefix: {
@@ -237,26 +237,26 @@ export function notePrompt(state: ConversationState, promptTokens: number, prefi
 }
 
 function rest(state: ConversationState): ConversationState {
-  return withMemory(state, () => ({ forced: null, restingIn: state.turn?.number ?? null }));
+  return withCompaction(state, () => ({ forced: null, restingIn: state.turn?.number ?? null }));
 }
 
-/** All who wait for it are told the same; they are no longer waited for. */
+/** All who wait for it get the same answer; they are no longer waited for. */
 function answer(
   state: ConversationState,
   requestIds: readonly string[],
-  outcome: MemoryState['outcomes'][number]['outcome'],
+  outcome: CompactionState['outcomes'][number]['outcome'],
 ): ConversationState {
-  const { truncationAsked = [], ...memory } = state.memory;
+  const { truncationAsked = [], ...others } = state.compaction;
   const isLeft = (id: string): boolean => !requestIds.includes(id);
   const toTruncate = truncationAsked.filter(isLeft);
   return {
     ...state,
-    memory: {
-      ...memory,
-      asked: memory.asked.filter(isLeft),
-      undoAsked: memory.undoAsked.filter(isLeft),
+    compaction: {
+      ...others,
+      asked: others.asked.filter(isLeft),
+      undoAsked: others.undoAsked.filter(isLeft),
       ...(toTruncate.length > 0 && { truncationAsked: toTruncate }),
-      outcomes: [...memory.outcomes, ...requestIds.map((requestId) => ({ requestId, outcome }))].slice(-REMEMBERED_OUTCOMES),
+      outcomes: [...others.outcomes, ...requestIds.map((requestId) => ({ requestId, outcome }))].slice(-REMEMBERED_OUTCOMES),
     },
   };
 }
@@ -273,6 +273,6 @@ function fixedTokens(state: ConversationState): number {
   return state.settings?.fixedTokens ?? 0;
 }
 
-function withMemory(state: ConversationState, change: (memory: MemoryState) => Partial<MemoryState>): ConversationState {
-  return { ...state, memory: { ...state.memory, ...change(state.memory) } };
+function withCompaction(state: ConversationState, change: (compaction: CompactionState) => Partial<CompactionState>): ConversationState {
+  return { ...state, compaction: { ...state.compaction, ...change(state.compaction) } };
 }

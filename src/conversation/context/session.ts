@@ -7,19 +7,19 @@ import { announce } from '../outbox/settlement.js';
 import type { ConversationState } from '../state.js';
 import { endTurn } from '../turn/turn.js';
 import { turnId } from '../../records/identity.js';
-import { acceptTrim, consolidationOf, freshWindow } from './window.js';
+import { acceptTrim, consolidationOf, freshConsolidation } from './consolidation.js';
 
 export function acceptEvicted(state: ConversationState, completed: Completed<'evict'>): ConversationState {
-  if (!state.window.ending) return acceptTrim(state, completed);
+  if (!state.consolidation.ending) return acceptTrim(state, completed);
   return endSession(state, consolidationOf(state, completed.output.finished));
 }
 
 /** The reset at the head of the queue is done: a clean session, whose context is empty; the counters go on. */
 export function endSession(state: ConversationState, consolidation: Consolidation): ConversationState {
   const [head, ...rest] = state.queue;
-  if (head?.kind !== 'reset') return state.closing === 'running-out' ? { ...freshWindow(state), closing: 'consolidated' } : state;
+  if (head?.kind !== 'reset') return state.closing === 'running-out' ? { ...freshConsolidation(state), closing: 'consolidated' } : state;
   const session = state.session + 1;
-  const fresh: ConversationState = { ...freshWindow(forgetContext(state)), queue: rest, session, epoch: state.epoch + 1 };
+  const fresh: ConversationState = { ...freshConsolidation(forgetContext(state)), queue: rest, session, epoch: state.epoch + 1 };
   return announce(answerResets(fresh, head.resetIds, consolidation), { kind: 'session', session });
 }
 
@@ -31,6 +31,6 @@ export function afterCompaction(before: ConversationState, after: ConversationSt
     const { contextTokens: tokensAfter } = after;
     return announce(after, { kind: 'compacted', turn: turnId(after.turn?.number ?? after.latestTurn), epoch, tokensBefore, tokensAfter });
   }
-  const tooMuch = before.memory.forced;
-  return tooMuch && !after.memory.forced ? endTurn(after, 'failed', tooMuch) : after;
+  const tooMuch = before.compaction.forced;
+  return tooMuch && !after.compaction.forced ? endTurn(after, 'failed', tooMuch) : after;
 }

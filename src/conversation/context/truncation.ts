@@ -23,7 +23,7 @@ export function truncateInput(state: ConversationState): TruncateInput | undefin
   return {
     identity,
     epoch,
-    number: (state.memory.truncations ?? 0) + 1,
+    number: (state.compaction.truncations ?? 0) + 1,
     context,
     excess: stayingTokens(state) - settings.thresholds.hard,
     ...(settings.tokenizer !== undefined && { tokenizer: settings.tokenizer }),
@@ -34,12 +34,12 @@ export function truncateInput(state: ConversationState): TruncateInput | undefin
 
 /** By hand (seed 004, executeTruncation): down to the hard threshold before the next model call, whatever the truncation line says. */
 export function requestTruncation(state: ConversationState, { requestId }: EventOf<'truncation-requested'>): ConversationState {
-  const { memory, settings } = state;
+  const { compaction, settings } = state;
   if (!settings || stayingTokens(state) <= settings.thresholds.hard) {
-    const outcomes = [...memory.outcomes, { requestId, outcome: { kind: 'nothing-to-truncate' } as const }].slice(-MAX_OUTCOMES);
-    return { ...state, memory: { ...memory, outcomes } };
+    const outcomes = [...compaction.outcomes, { requestId, outcome: { kind: 'nothing-to-truncate' } as const }].slice(-MAX_OUTCOMES);
+    return { ...state, compaction: { ...compaction, outcomes } };
   }
-  return { ...state, memory: { ...memory, truncationAsked: [...(memory.truncationAsked ?? []), requestId] } };
+  return { ...state, compaction: { ...compaction, truncationAsked: [...(compaction.truncationAsked ?? []), requestId] } };
 }
 
 /** The notice's slot is given out with the start, so that nothing that arrives meanwhile gets the same. */
@@ -51,18 +51,18 @@ export function startTruncation(state: ConversationState): ConversationState {
     turn: turn && {
       ...turn,
       seq: turn.seq + 1,
-      ...(turn.doing.kind === 'model' && { doing: { ...turn.doing, call: { ...turn.doing.call, seq: turn.doing.call.seq + 1 } } }),
+      ...(turn.phase.kind === 'model' && { phase: { ...turn.phase, call: { ...turn.phase.call, seq: turn.phase.call.seq + 1 } } }),
     },
   };
 }
 
 export function acceptTruncated(state: ConversationState, { output: result }: Completed<'truncate'>): ConversationState {
-  const { memory, context, contextTokens } = state;
+  const { compaction, context, contextTokens } = state;
   if (state.epoch !== result.epoch) return state;
   const gone = new Set(slotsOf(result.dropped));
   const rested = {
-    ...memory,
-    truncations: (memory.truncations ?? 0) + 1,
+    ...compaction,
+    truncations: (compaction.truncations ?? 0) + 1,
     ...(state.turn && { restingFromTruncation: state.turn.modelCalls }),
   };
   const outcome =
@@ -77,23 +77,23 @@ export function acceptTruncated(state: ConversationState, { output: result }: Co
   const { truncationAsked = [], ...others } = rested;
   const answered = {
     ...others,
-    outcomes: [...memory.outcomes, ...truncationAsked.map((requestId) => ({ requestId, outcome }))].slice(-MAX_OUTCOMES),
+    outcomes: [...compaction.outcomes, ...truncationAsked.map((requestId) => ({ requestId, outcome }))].slice(-MAX_OUTCOMES),
   };
-  if (gone.size === 0 || !result.notice) return { ...state, memory: answered };
+  if (gone.size === 0 || !result.notice) return { ...state, compaction: answered };
   const left = slotsOf(context).filter((slot) => !gone.has(slot));
   return {
     ...state,
     // In the place of what is gone: the prompt's beginning has changed in any case.
     context: toRanges([result.notice.slot, ...left]),
     contextTokens: Math.max(0, contextTokens - result.tokens),
-    memory: { ...answered, reported: null, leftOut: [...(memory.leftOut ?? []), ...result.dropped] },
+    compaction: { ...answered, reported: null, leftOut: [...(compaction.leftOut ?? []), ...result.dropped] },
   };
 }
 
 export function failTruncation(state: ConversationState, { failure }: Failed<'truncate'>): ConversationState {
-  const { memory, turn } = state;
-  const { truncationAsked = [], ...others } = memory;
+  const { compaction, turn } = state;
+  const { truncationAsked = [], ...others } = compaction;
   const outcome = { kind: 'failed', message: `${failure.type}: ${failure.message}` } as const;
-  const outcomes = [...memory.outcomes, ...truncationAsked.map((requestId) => ({ requestId, outcome }))].slice(-MAX_OUTCOMES);
-  return { ...state, memory: { ...others, outcomes, ...(turn && { restingFromTruncation: turn.modelCalls }) } };
+  const outcomes = [...compaction.outcomes, ...truncationAsked.map((requestId) => ({ requestId, outcome }))].slice(-MAX_OUTCOMES);
+  return { ...state, compaction: { ...others, outcomes, ...(turn && { restingFromTruncation: turn.modelCalls }) } };
 }

@@ -2,7 +2,7 @@
  * Events of the application's own (seed 004): queued like every other, and reduced when it is their turn, between turns.
  *
  * V1  An event is reduced once. What nobody reduces, and what a reducer failed on, is kept, counted and named; the conversation goes on.
- * V3  Their payloads lie in the state: a bounded number waits at once, and what is refused is told, never dropped silently.
+ * V3  Their payloads lie in the state: a bounded number waits at once, and what is refused is reported, never dropped silently.
  * V2  A chunk is an entry of the conversation: it is recorded, healed, compacted and truncated like any other.
  */
 import { rejectInput } from './arrivals.js';
@@ -25,10 +25,10 @@ const REMEMBERED = 20;
 /** After all that a turn can have of its own. */
 const FIRST_SEQ = 2_000_000;
 
-/** The same id twice is one event (V1). A signal cannot be refused: what is too much is told among the rejected inputs (V3). */
+/** The same id twice is one event (V1). A signal cannot be refused: what is too much is listed among the rejected inputs (V3). */
 export function receiveAppEvent(state: ConversationState, { id, type, payload, at }: EventOf<'app-event-received'>): ConversationState {
   if (isKnownEvent(state, id)) return state;
-  const reason = refuseAppEvent(state, payload);
+  const reason = appEventRefusal(state, payload);
   if (reason !== undefined) return rejectInput(state, { kind: 'input-rejected', name: `event ${type}`, reason, at });
   const number = state.counters.queued + 1;
   return {
@@ -40,7 +40,7 @@ export function receiveAppEvent(state: ConversationState, { id, type, payload, a
 }
 
 /** Why no further event is taken now; undefined when it is. */
-export function refuseAppEvent(state: ConversationState, payload: JsonValue): string | undefined {
+export function appEventRefusal(state: ConversationState, payload: JsonValue): string | undefined {
   let [waiting, bytes] = [0, payloadBytes(payload)];
   for (const item of state.queue) {
     if (item.kind !== 'app') continue;
@@ -109,7 +109,7 @@ function perform(state: ConversationState, operation: ChunkOperation, at: number
     case 'BATCH_REPLACE': {
       const without = operation.ids.reduce(remove, state);
       const replaced = operation.chunks.reduce((now, chunk) => add(now, chunk, at), without);
-      return { ...replaced, epoch: replaced.epoch + 1, memory: { ...replaced.memory, reported: null, before: null } };
+      return { ...replaced, epoch: replaced.epoch + 1, compaction: { ...replaced.compaction, reported: null, before: null } };
     }
   }
 }

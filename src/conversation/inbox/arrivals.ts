@@ -26,7 +26,7 @@ export function receiveMessage(state: ConversationState, event: EventOf<'message
   const steering = event.delivery === 'steer' && state.turn !== null;
   const turn = steering ? 0 : state.counters.turn + 1;
   // A session that is being ended is not gone back to: what interrupts comes first in the next one.
-  const first = state.window.ending && state.queue[0]?.kind === 'reset' ? 1 : 0;
+  const first = state.consolidation.ending && state.queue[0]?.kind === 'reset' ? 1 : 0;
   const index = event.delivery === 'interrupt' ? first + state.queue.slice(first).filter(isInterrupting).length : state.queue.length;
   const item: QueuedMessage = {
     kind: 'message',

@@ -10,7 +10,7 @@ import { NO_USAGE } from '../../records/usage.js';
 const MAX_RESETS = 50;
 
 export function editQueue(state: ConversationState, { edit, at }: EventOf<'queue-edited'>): ConversationState {
-  if (refuseEdit(state, edit) !== undefined) return state;
+  if (editRefusal(state, edit) !== undefined) return state;
   switch (edit.op) {
     case 'drop':
       return drop(state, itemOf(state, edit.id), at);
@@ -28,13 +28,13 @@ export function editQueue(state: ConversationState, { edit, at }: EventOf<'queue
 }
 
 /** Why the queue cannot be changed so; undefined when it can. */
-export function refuseEdit(state: ConversationState, edit: QueueEdit): string | undefined {
+export function editRefusal(state: ConversationState, edit: QueueEdit): string | undefined {
   if (edit.op === 'clear') return undefined;
   const item = itemOf(state, edit.id);
   if (!item) return `no event ${edit.id} is in the queue; the query "queue" lists what is`;
   if (item.kind === 'spilled')
     return `${edit.id} stands for messages further back, which lie in the store: they can be changed when they are nearer`;
-  if (item.kind === 'reset' && state.window.ending && state.queue[0] === item) return `${edit.id} is being carried out already`;
+  if (item.kind === 'reset' && state.consolidation.ending && state.queue[0] === item) return `${edit.id} is being carried out already`;
   if (
     edit.op === 'move' &&
     edit.before !== null &&
@@ -56,7 +56,7 @@ export function refuseEdit(state: ConversationState, edit: QueueEdit): string | 
 }
 
 function drop(state: ConversationState, item: QueueItem | undefined, at: number): ConversationState {
-  if (!item || refuseEdit(state, { op: 'drop', id: queuedId(item) }) !== undefined) return state;
+  if (!item || editRefusal(state, { op: 'drop', id: queuedId(item) }) !== undefined) return state;
   if (item.kind === 'message') return withdraw(state, { kind: 'withdraw-requested', messageId: item.messageId, at });
   const without = { ...state, queue: state.queue.filter((other) => other !== item) };
   if (item.kind !== 'reset') return without;
@@ -87,7 +87,7 @@ function itemOf({ queue }: ConversationState, id: string): QueueItem | undefined
 
 /** A message taken back: it was queued, and no turn has taken it yet. */
 
-/** Its turn ends before it began, so that whoever waits for it is told; what was recorded of it stays in the traces. */
+/** Its turn ends before it began, so that whoever waits for it gets an answer; what was recorded of it stays in the traces. */
 export function withdraw(state: ConversationState, { messageId }: EventOf<'withdraw-requested'>): ConversationState {
   const item = withdrawable(state, messageId);
   if (!item) return state;
@@ -103,7 +103,7 @@ export function withdraw(state: ConversationState, { messageId }: EventOf<'withd
 }
 
 /** Why it cannot be taken back; undefined when it can. */
-export function refuseWithdrawal(state: ConversationState, messageId: string): string | undefined {
+export function withdrawalRefusal(state: ConversationState, messageId: string): string | undefined {
   if (withdrawable(state, messageId)) return undefined;
   if (state.queue.some((item) => item.kind === 'spilled'))
     return `message "${messageId}" is not among those at hand: it was taken already, is far back in a long queue, or never came`;

@@ -10,7 +10,7 @@ import type { OpenOriginInput, Resumption } from '../activity-io/lineage-effects
 import type { ConversationEvent } from '../event.js';
 import { isRunning, type Completed, type Failed } from '../lifecycle.js';
 import { slotsOf, type SlotRange } from '../../records/slots.js';
-import { NO_MEMORY, type MemoryState } from '../state/memory-state.js';
+import { NO_COMPACTION, type CompactionState } from '../state/compaction-state.js';
 import type { ConversationState } from '../state.js';
 import { estimateTokens } from '../../records/token-usage.js';
 import { turnId } from '../../records/identity.js';
@@ -73,7 +73,7 @@ export function acceptOrigin(state: ConversationState, { output: result }: Compl
       opened: { conversation: beginning.of.conversation, turn: turnId(beginning.turn), turns, inContext, tokens },
     },
   };
-  return { ...opened, window: { ...opened.window, turns: window } };
+  return { ...opened, consolidation: { ...opened.consolidation, turns: window } };
 }
 
 export function failOpening(state: ConversationState, { failure }: Failed<'open-origin'>): ConversationState {
@@ -83,26 +83,31 @@ export function failOpening(state: ConversationState, { failure }: Failed<'open-
 
 /** The context is replaced as a whole, and nothing of what was before can be brought back by undoing a compaction. */
 export function resumeWith(state: ConversationState, { context, base, recap, task, compactions, tokens }: Resumption): ConversationState {
-  const { attempts, outcomes, prefix, asked, undoAsked, truncationAsked } = state.memory;
-  const memory: MemoryState = {
-    ...NO_MEMORY,
+  const { attempts, outcomes, prefix, asked, undoAsked, truncationAsked } = state.compaction;
+  const compaction: CompactionState = {
+    ...NO_COMPACTION,
     ...{ attempts, outcomes, prefix, asked, undoAsked },
     ...(truncationAsked && { truncationAsked }),
     base: base?.ref ?? null,
     baseTokens: estimateTokens(base?.text.length ?? 0),
     task,
-    compactions: Math.max(state.memory.compactions, compactions),
+    compactions: Math.max(state.compaction.compactions, compactions),
   };
   return {
     ...state,
     context,
     contextTokens: (state.settings?.fixedTokens ?? 0) + tokens,
-    memory,
-    window: { ...state.window, pending: null, recap: recap?.ref ?? null, recapTokens: estimateTokens(recap?.text.length ?? 0) },
+    compaction,
+    consolidation: {
+      ...state.consolidation,
+      pending: null,
+      recap: recap?.ref ?? null,
+      recapTokens: estimateTokens(recap?.text.length ?? 0),
+    },
   };
 }
 
-/** What a person is told while it is not open. */
+/** What a person reads while it is not open. */
 export function waitsForOrigin({ lineage }: ConversationState): string | undefined {
   if (!lineage || lineage.isOpen) return undefined;
   return `the turns of ${lineage.origin.conversation} that it begins with`;

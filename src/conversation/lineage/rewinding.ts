@@ -32,9 +32,9 @@ export function isRewinding({ rewinds }: ConversationState): boolean {
 
 /** The next one; undefined while there is none, or a turn is being stopped, or a session ended: these come first. */
 export function rewindInput(state: ConversationState): RewindInput | undefined {
-  const { rewinds, window, memory } = state;
+  const { rewinds, consolidation, compaction } = state;
   const next = rewinds?.asked[0];
-  if (!rewinds || !next || state.turn || window.ending) return undefined;
+  if (!rewinds || !next || state.turn || consolidation.ending) return undefined;
   return {
     identity: state.identity,
     requestId: next.requestId,
@@ -45,7 +45,7 @@ export function rewindInput(state: ConversationState): RewindInput | undefined {
     waiting: waitingSlots(state),
     session: state.session,
     at: state.now / 1000,
-    compactions: memory.compactions,
+    compactions: compaction.compactions,
   };
 }
 
@@ -58,9 +58,9 @@ export function acceptRewound(state: ConversationState, { input: { requestId }, 
   const session = Math.max(state.session, result.session);
   const inContext = new Set(slotsOf(result.context));
   // What long-term memory does not have yet, and was not asked for: of what was cut it never will.
-  const left = state.window.turns.slice(state.window.pending?.turns ?? 0).filter(({ slots }) => isWithin(slots, inContext));
+  const left = state.consolidation.turns.slice(state.consolidation.pending?.turns ?? 0).filter(({ slots }) => isWithin(slots, inContext));
   const rewound = { ...resumeWith(state, result), epoch, session };
-  return answer({ ...rewound, window: { ...rewound.window, turns: left } }, requestId, {
+  return answer({ ...rewound, consolidation: { ...rewound.consolidation, turns: left } }, requestId, {
     kind: 'rewound',
     result: { to: toOf(state, requestId), cut: result.turns, branch: result.cut?.branch ?? null, session, epoch },
   });

@@ -1,8 +1,8 @@
 /**
- * What the store is owed, and what it has taken.
+ * Pending writes: what the store does not have yet, and what it has taken.
  *
  * R1  A message leaves its text behind once it is written; until then state has it.
- * R2  What state owes stays in it until a step says that it is written: a step that failed, or never started, owes it still.
+ * R2  A pending write stays in state until a step says that it is written: after a step that failed, or never started, it is pending still.
  * R3  What a running step carries, no other step carries beside it.
  * R4  A message that the store remembers for longer than state does is the earlier one: its slot stays empty, its sender gets that turn.
  * R5  A message that is too large for one activity input is stored in parts, each by a step of its own.
@@ -34,12 +34,12 @@ const MESSAGE_BYTES = 150;
 
 export interface Load {
   readonly write: Writes;
-  /** False when more is owed than one step can carry. */
+  /** False when more is pending than one step can carry. */
   readonly isAll: boolean;
 }
 
 /** What the next step would write, oldest first. */
-export function owedWrites(state: ConversationState): Load {
+export function pendingWrites(state: ConversationState): Load {
   const sent = sentBy(state);
   const room = createRoom();
   const { messages, settle, entries, feed } = state.outbox;
@@ -65,7 +65,7 @@ export function owedWrites(state: ConversationState): Load {
 export function storeStepInput(state: ConversationState): StoreStepInput | undefined {
   const large = messageInParts(state.outbox.messages);
   if (large) return { ...inputOf(state, NO_WRITES), part: nextPart(large) };
-  const { write } = owedWrites(state);
+  const { write } = pendingWrites(state);
   return isEmpty(write) ? undefined : inputOf(state, write);
 }
 
@@ -97,16 +97,16 @@ export function failStoreStep(state: ConversationState, { failure, at }: Failed<
   return withRetry(state, 'store', storeRetryAfter(failure, (state.retries['store']?.attempts ?? 0) + 1, at));
 }
 
-/** R1, R2: what the receipt names is owed no longer. */
+/** R1, R2: what the receipt names is pending no longer. */
 export function acceptWritten(state: ConversationState, write: Writes, written: Written): ConversationState {
   const { attributes, startContext } = written;
   const { startContext: _stored, ...rest } = state;
-  const told: ConversationState = {
+  const noted: ConversationState = {
     ...(startContext === undefined ? state : { ...rest, appContext: { ref: startContext } }),
     ...(attributes ? { attributes: { ...state.attributes, known: attributes } } : {}),
     outbox: without(state.outbox, write),
   };
-  const paid = (written.committed ?? []).reduce((now, { effect, result }) => payOnce(now, effect, result), told);
+  const paid = (written.committed ?? []).reduce((now, { effect, result }) => payOnce(now, effect, result), noted);
   return written.messages.reduce(acceptMessage, paid);
 }
 
@@ -149,7 +149,7 @@ function dropDuplicate(state: ConversationState, slot: number, item: QueuedMessa
   const messageIds = running.messageIds.filter((id) => id !== messageId);
   const left = { ...dropped, contextTokens: Math.max(0, dropped.contextTokens - estimateTokens(item.bytes)) };
   if (messageIds.length > 0) return { ...left, turn: { ...running, messageIds } };
-  const call = running.doing.kind === 'model' ? running.doing.call.id : '';
+  const call = running.phase.kind === 'model' ? running.phase.call.id : '';
   return steeringBecomesNext({ ...withoutRetry(left, call), turn: null });
 }
 

@@ -1,5 +1,5 @@
 /**
- * What the store is owed beside messages: the ends of effects that are not waited for any more, and events for watchers. The next step
+ * Pending writes beside messages: the ends of effects that are not waited for any more, and events for watchers. The next step
  * takes them along.
  *
  * T4  A call that is not waited for any more is settled: fenced, and for a tool call answered in words that say whether it ran.
@@ -14,7 +14,7 @@ import type { ToolCall, Turn } from '../state/turn-state.js';
 
 const MAX_FEED = 64;
 
-/** What the model is told of a call without a result of its own. */
+/** What the model reads of a call without a result of its own. */
 export function answerFor(state: ConversationState, turn: Turn, call: ToolCall, failure: StepFailure | null): Settlement {
   const hasRun = failure !== null || mayHaveRun(state, turn, call);
   const [outcome, text]: [ToolOutcome, string] =
@@ -29,8 +29,8 @@ export function answerFor(state: ConversationState, turn: Turn, call: ToolCall, 
 }
 
 /** It runs, or an attempt at the step that it rides on may have run it. */
-export function mayHaveRun(state: ConversationState, { doing }: Turn, { id }: ToolCall): boolean {
-  const hasRidden = wasTried(state) && doing.kind === 'model' && doing.riding.some((call) => call.id === id);
+export function mayHaveRun(state: ConversationState, { phase }: Turn, { id }: ToolCall): boolean {
+  const hasRidden = wasTried(state) && phase.kind === 'model' && phase.riding.some((call) => call.id === id);
   return isRunningTool(state, id) || hasRidden;
 }
 
@@ -42,13 +42,13 @@ export function resultEntry(state: ConversationState, turn: Turn, call: ToolCall
 }
 
 export function settle(state: ConversationState, settlements: readonly Settlement[]): ConversationState {
-  const owed = { ...state, outbox: { ...state.outbox, settle: [...state.outbox.settle, ...settlements] } };
+  const pending = { ...state, outbox: { ...state.outbox, settle: [...state.outbox.settle, ...settlements] } };
   return settlements.reduce<ConversationState>((now, { entry }) => {
     if (entry?.message.role !== 'tool') return now;
     const { callId, name, outcome, text } = entry.message;
     const preview = typeof text === 'string' ? text : text.preview;
     return announce(now, { kind: 'tool-finished', turn: entry.turn, callId, name, outcome, preview });
-  }, owed);
+  }, pending);
 }
 
 /** For watchers only: with the store away for long, the newest are let go. */

@@ -85,7 +85,7 @@ export interface Status {
     readonly limit: number | null;
     /** Consolidations that are waited for. */
     readonly consolidating: number;
-    /** Those that the memory workflow has not been told of yet. */
+    /** Requests that the memory workflow does not have yet. */
     readonly owed: number;
   };
   readonly pendingApprovals: number;
@@ -282,7 +282,7 @@ export const LIMITS = {
   rememberedIds: 256,
   /** Turns that `turn` answers at once. */
   rememberedTurns: 50,
-  /** Waiting `send`s after which the next is told `queued`; the server takes 10 updates in flight. */
+  /** Waiting `send`s after which the next is answered `queued`; the server takes 10 updates in flight. */
   waitingSends: 6,
   idLength: 128,
   /** UTF-8 bytes of a schema for answers, of values for tools, of a decision's note and of edited arguments. */

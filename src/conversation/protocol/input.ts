@@ -6,12 +6,12 @@ import { ID_PATTERN, LIMITS, type Delivery, type StartOptions } from './contract
 import { nameOf, readFields, refuse, type Checked } from './fields.js';
 import { type JsonObject, type Media, type MediaSource, MEDIA_KINDS, mediaBytes, type MediaKind } from '../../records/message.js';
 import { readMode } from './control-input.js';
-import { readBudget, readDelegation, readObject } from './people-input.js';
+import { readBudget, readDelegation, readObject } from './human-input.js';
 import { utf8Length } from '../../records/text.js';
 import type { Origin } from './lineage.js';
 
 /** A message whose text is the reset command, or a message. */
-export type Said =
+export type ParsedMessage =
   | { readonly kind: 'reset'; readonly id?: string }
   | {
       readonly kind: 'message';
@@ -35,7 +35,7 @@ const MESSAGE_FIELDS: readonly string[] = ['id', 'text', ...MEDIA_KINDS, 'delive
 const IMAGE_TYPES: readonly string[] = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
 
 /** `limitBytes` is for senders that can be refused; a signal was accepted before anyone could look at it. */
-export function readMessage(payload: unknown, limitBytes: number = LIMITS.messageBytes): Checked<Said> {
+export function readMessage(payload: unknown, limitBytes: number = LIMITS.messageBytes): Checked<ParsedMessage> {
   const fields = readFields(typeof payload === 'string' ? { text: payload } : payload, 'message', MESSAGE_FIELDS);
   if (!fields.ok) return fields;
   const { id, text, delivery } = fields.value;

@@ -70,7 +70,7 @@ export function readCare(payload: unknown): Checked<CareRequest> {
   return { ok: true, value: { agent } };
 }
 
-/** What the memory workflow tells a conversation. */
+/** What the memory workflow reports to a conversation. */
 export function readConsolidationNews(payload: unknown): Checked<ConsolidationNews> {
   const fields = readFields(payload, 'consolidated', null);
   if (!fields.ok) return fields;

@@ -75,7 +75,7 @@ function leavingOf(
   slots: readonly number[],
   asked: ReadonlySet<number>,
 ): Leaving {
-  const pending = before.window.pending?.requestId ?? before.window.ending?.awaited[0]?.requestId;
+  const pending = before.consolidation.pending?.requestId ?? before.consolidation.ending?.awaited[0]?.requestId;
   const kind = kindOf(before, after, event);
   return {
     kind,

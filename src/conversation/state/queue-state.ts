@@ -2,7 +2,7 @@
 import type { Delivery } from '../protocol/contract.js';
 import type { JsonObject, JsonValue, MediaSource, Entry } from '../../records/message.js';
 import type { SlotRange } from '../../records/slots.js';
-import type { OwedFeedEvent, Settlement } from '../activity-io/effects.js';
+import type { PendingFeedEvent, Settlement } from '../activity-io/effects.js';
 
 export type QueueItem =
   | {
@@ -59,12 +59,12 @@ export interface SpilledMessages {
 
 export type QueuedMessage = Extract<QueueItem, { kind: 'message' }>;
 
-/** What a conversation still owes to its store, as state (recording.ts). */
+/** Pending writes to the store, as state (recording.ts). */
 export interface Outbox {
   /** Messages that turns have taken. */
   readonly messages: readonly QueuedMessage[];
   readonly settle: readonly Settlement[];
-  readonly feed: readonly OwedFeedEvent[];
+  readonly feed: readonly PendingFeedEvent[];
   /** Of results that the store did not take when they were made. */
   readonly entries: readonly Entry[];
 }
@@ -72,6 +72,6 @@ export interface Outbox {
 export const EMPTY_OUTBOX: Outbox = { messages: [], settle: [], feed: [], entries: [] };
 
 /** Whether the store has everything that was decided so far; what a running step carries is not there yet. */
-export function owesNothingToStore({ outbox }: { readonly outbox: Outbox }): boolean {
+export function isStoreUpToDate({ outbox }: { readonly outbox: Outbox }): boolean {
   return outbox.messages.length + outbox.settle.length + outbox.entries.length + outbox.feed.length === 0;
 }

@@ -5,7 +5,7 @@ import type { ConversationState } from '../state.js';
 
 const FIRST_MS = 2_000;
 const MAX_MS = 60_000;
-/** A provider may ask for more; beyond a day the person is better told than kept waiting. */
+/** A provider may ask for more; beyond a day an error serves the person better than a wait. */
 const MAX_ASKED_MS = 24 * 3_600_000;
 
 /** `attempts` counts this failure too. What the other side asked for wins over our own doubling. */
@@ -15,11 +15,11 @@ export function retryAfter(failure: StepFailure, attempts: number, at: number): 
   return { until: at + delay, attempts, failure };
 }
 
-const STORE_LONGEST_MS = 15_000;
+const STORE_MAX_MS = 15_000;
 
 /** A store that is back should be noticed soon: from half a second to fifteen. */
 export function storeRetryAfter(failure: StepFailure, attempts: number, at: number): Retry {
-  return { until: at + Math.min(STORE_LONGEST_MS, 500 * 2 ** Math.min(attempts - 1, 10)), attempts, failure };
+  return { until: at + Math.min(STORE_MAX_MS, 500 * 2 ** Math.min(attempts - 1, 10)), attempts, failure };
 }
 
 export function withRetry(state: ConversationState, of: string, retry: Retry): ConversationState {

@@ -3,7 +3,7 @@ import type { StopReason, TurnError } from '../protocol/contract.js';
 import type { DeferReason, StepFailure } from '../activity-io/effects.js';
 import type { Usage } from '../../records/message.js';
 import type { ApprovedWith, ToolPlan } from '../activity-io/tool-effects.js';
-import type { Approval } from '../protocol/people.js';
+import type { Approval } from '../protocol/human-input.js';
 
 export interface Turn {
   readonly number: number;
@@ -17,22 +17,22 @@ export interface Turn {
   /** Traces of this turn so far (seed 000's `seq` of the last one). */
   readonly seq: number;
   readonly rounds: number;
-  /** How often the model has said in this turn that its context is full, and was helped. */
-  readonly squeezes: number;
+  /** How often the model has said in this turn that its context is full, and the context was made smaller. */
+  readonly overflowRecoveries: number;
   readonly modelCalls: number;
   readonly toolCalls: number;
   readonly usage: Usage;
   /** Slot of the last thing the assistant said. */
   readonly answerSlot: number | null;
   /** `riding`: quick calls whose results this model call is to see; they run in its step, and are in the context already. */
-  readonly doing:
+  readonly phase:
     | { readonly kind: 'model'; readonly call: ModelCall; readonly riding: readonly ToolCall[] }
     | { readonly kind: 'tools'; readonly calls: readonly ToolCall[] };
   readonly stopping: Stopping | null;
   /** Where the schema of its answer lies. */
   readonly outputRef?: string;
   /** What was wrong with the answer that did not fit it. */
-  readonly misfit?: string;
+  readonly schemaViolation?: string;
   /** Calls of the last round, and how many rounds in a row each was in. */
   readonly repeats?: readonly (readonly [fingerprint: string, rounds: number])[];
   readonly delegations?: number;
@@ -54,10 +54,10 @@ export interface ToolCall {
   /** What it is about, in a few words, for people. */
   readonly target: string;
   readonly plan: ToolPlan;
-  /** `waiting` until it runs and while it does; `asking` a person, `sleeping` until a time, `delegated` to a sub-agent (waiting.ts). */
+  /** `waiting` until it runs and while it does; `asking` a person, `sleeping` until a time, `delegated` to a sub-agent (approvals.ts). */
   readonly status: 'waiting' | 'asking' | 'sleeping' | 'delegated' | 'done';
-  /** Epoch milliseconds. `told`: whoever is to hear of it has been told. */
-  readonly asked?: { readonly kind: 'approval' | 'question'; readonly at: number; readonly until: number; readonly told: boolean };
+  /** Epoch milliseconds. `notified`: the notification has been sent. */
+  readonly asked?: { readonly kind: 'approval' | 'question'; readonly at: number; readonly until: number; readonly notified: boolean };
   readonly sleepsUntil?: number;
   readonly child?: { readonly id: string; readonly looks?: Looks; readonly asks: readonly Approval[] };
   readonly person?: ApprovedWith;
@@ -73,7 +73,7 @@ export interface Looks {
 export interface Stopping {
   readonly reason: string | null;
   readonly at: number;
-  /** What is in flight was told to stop at this time; after a grace it is not waited for. */
+  /** The stop was sent to what is in flight at this time; after a grace it is not waited for. */
   readonly sentAt: number | null;
 }
 

@@ -50,7 +50,7 @@ export function setBreakpoints(state: ConversationState, { breakpoints }: EventO
 /** Somebody asks for the next thing. With nothing to do the answer is there at once. */
 export function startStep(state: ConversationState, { id }: EventOf<'step-requested'>): ConversationState {
   const control = state.control ?? AUTO;
-  if (refuseStep(state, id) !== undefined) return state;
+  if (stepRefusal(state, id) !== undefined) return state;
   const next = planned(state);
   if (!next) {
     const words = nothingInWords(state);
@@ -61,7 +61,7 @@ export function startStep(state: ConversationState, { id }: EventOf<'step-reques
 }
 
 /** Why a step cannot be asked for now; undefined when it can, or when its answer is known. */
-export function refuseStep({ control }: ConversationState, id: string): string | undefined {
+export function stepRefusal({ control }: ConversationState, id: string): string | undefined {
   if (control?.results.some(({ stepId }) => stepId === id)) return undefined;
   if (control?.mode !== 'stepping') return 'the conversation runs by itself (mode auto): set its mode to stepping first';
   return control.lock && control.lock.id !== id ? `step ${control.lock.id} is running: ${control.lock.words}` : undefined;
@@ -92,8 +92,8 @@ export function planned(state: ConversationState): Planned | undefined {
   const { turn } = state;
   if (!turn) return plannedEvent(state.queue[0]);
   if (turn.stopping) return undefined;
-  if (turn.doing.kind === 'model') {
-    const { call } = turn.doing;
+  if (turn.phase.kind === 'model') {
+    const { call } = turn.phase;
     if (isRunning(state, 'model-step') || isChangingContext(state)) return undefined;
     const riding = openToolCalls(state);
     const isRiding = riding.length > 0;
@@ -107,7 +107,7 @@ export function planned(state: ConversationState): Planned | undefined {
       words: `${ridingInWords(riding)}call ${state.settings?.model ?? 'the model'} (${call.id})`,
     };
   }
-  const waiting = turn.doing.calls.find(({ id, status }) => status === 'waiting' && !isRunningTool(state, id));
+  const waiting = turn.phase.calls.find(({ id, status }) => status === 'waiting' && !isRunningTool(state, id));
   return (
     waiting && {
       did: 'tool-run',
@@ -135,32 +135,32 @@ export function queuedId({ number }: QueueItem): string {
 }
 
 function isDone(state: ConversationState, lock: StepLock): boolean {
-  const doing = state.turn?.doing;
+  const phase = state.turn?.phase;
   switch (lock.did) {
     case 'event':
       return !state.queue.some((item) => queuedId(item) === lock.target);
     case 'truncation':
-      return !state.turn || (state.memory.truncations ?? 0) > lock.before.count;
+      return !state.turn || (state.compaction.truncations ?? 0) > lock.before.count;
     case 'compaction':
-      return !state.turn || (state.memory.attempts > lock.before.count && !isRunning(state, 'compact'));
+      return !state.turn || (state.compaction.attempts > lock.before.count && !isRunning(state, 'compact'));
     case 'model-call':
-      return doing?.kind !== 'model' || doing.call.id !== lock.target || attemptsOf(state) > lock.before.count;
+      return phase?.kind !== 'model' || phase.call.id !== lock.target || attemptsOf(state) > lock.before.count;
     case 'tool-run': {
-      const call = doing?.kind === 'tools' ? doing.calls.find(({ id }) => id === lock.target) : undefined;
+      const call = phase?.kind === 'tools' ? phase.calls.find(({ id }) => id === lock.target) : undefined;
       return !call || call.status !== 'waiting';
     }
   }
 }
 
 function countOf(state: ConversationState, { did }: Planned): number {
-  if (did === 'truncation') return state.memory.truncations ?? 0;
-  if (did === 'compaction') return state.memory.attempts;
+  if (did === 'truncation') return state.compaction.truncations ?? 0;
+  if (did === 'compaction') return state.compaction.attempts;
   return attemptsOf(state);
 }
 
 /** That have failed: at the model, or before it at the store. */
 function attemptsOf({ turn, retries }: ConversationState): number {
-  return turn?.doing.kind === 'model' ? Math.max(turn.doing.call.failures, retries[turn.doing.call.id]?.attempts ?? 0) : 0;
+  return turn?.phase.kind === 'model' ? Math.max(turn.phase.call.failures, retries[turn.phase.call.id]?.attempts ?? 0) : 0;
 }
 
 function endStep(state: ConversationState, lock: StepLock): ConversationState {
@@ -192,13 +192,13 @@ function endStep(state: ConversationState, lock: StepLock): ConversationState {
 
 function endingInWords(state: ConversationState, { did, target }: StepLock): string {
   if (did !== 'model-call' && did !== 'tool-run') return '';
-  const doing = state.turn?.doing;
+  const phase = state.turn?.phase;
   if (!state.turn) return `; ${turnId(state.latestTurn)} ended: ${state.ended[state.ended.length - 1]?.stopReason ?? 'end'}`;
-  if (doing?.kind === 'model' && doing.call.id === target)
+  if (phase?.kind === 'model' && phase.call.id === target)
     return `; it failed (${state.retries[target]?.failure.type ?? 'unknown'}), another step tries again`;
-  const [reason] = did === 'model-call' && doing?.kind === 'model' ? state.turn.deferred.slice(-1) : [];
+  const [reason] = did === 'model-call' && phase?.kind === 'model' ? state.turn.deferred.slice(-1) : [];
   if (reason !== undefined) return `; it came back before the call (${reason})`;
-  return did === 'model-call' && doing?.kind === 'tools' ? `; it asks for ${doing.calls.map(({ name }) => name).join(', ')}` : '';
+  return did === 'model-call' && phase?.kind === 'tools' ? `; it asks for ${phase.calls.map(({ name }) => name).join(', ')}` : '';
 }
 
 /** Of the working flow: one entry of the conversation. */
@@ -245,8 +245,8 @@ function breakpointHit(before: ConversationState, state: ConversationState, even
   const failed = onError === true ? errorIn(before, state, event) : undefined;
   if (failed !== undefined) return { words: `error: ${failed}` };
   const { turn } = state;
-  if (turn?.doing.kind === 'tools') {
-    const call = turn.doing.calls.find(
+  if (turn?.phase.kind === 'tools') {
+    const call = turn.phase.calls.find(
       ({ id, name, status }) => status === 'waiting' && !isRunningTool(state, id) && id !== passed && tools.includes(name),
     );
     if (call) return { words: `tool: ${call.name} (${call.id})` };

@@ -25,7 +25,7 @@ function tokensOf({ inputTokens, outputTokens }: Usage): number {
 
 const MAX_ABANDONED = 64;
 
-/** They are not waited for any more; what they cost is told by their fence, or by their own late result. */
+/** They are not waited for any more; what they cost comes with their fence, or with their own late result. */
 export function abandon(state: ConversationState, ids: readonly string[]): ConversationState {
   return { ...state, abandoned: [...state.abandoned, ...ids].slice(-MAX_ABANDONED) };
 }

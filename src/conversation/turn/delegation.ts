@@ -1,7 +1,7 @@
 /**
  * Sub-agents: conversations of their own, started by a call of this one (design section 3, Children).
  *
- * D1  A sub-agent's end is told once to the call that waits for it; what comes later is dropped.
+ * D1  A sub-agent's end is reported once to the call that waits for it; what comes later is dropped.
  * D2  What a sub-agent has used counts for its parent too: budgets hold for the whole.
  * D3  A stop of this conversation is a stop of its sub-agents; what they wait for, a person sees here.
  */
@@ -16,18 +16,18 @@ import { turnId } from '../../records/identity.js';
 import type { ToolCall, Looks } from '../state/turn-state.js';
 import { addUsage, NO_USAGE } from '../../records/usage.js';
 import { spend, withToolCalls } from './turn-access.js';
-import { approvalsOf, reply } from './waiting.js';
-import type { ChildNews, ChildReport } from '../protocol/people.js';
+import { approvalsOf, reply } from './approvals.js';
+import type { ChildNews, ChildReport } from '../protocol/human-input.js';
 
 /** The next sub-agent to start. */
 export function childToStart(state: ConversationState): ChildStart | undefined {
   const { turn, identity, parent, conversation } = state;
-  if (turn?.doing.kind !== 'tools') return undefined;
-  const call = turn.doing.calls.find(
-    ({ id, status, plan }) => status === 'waiting' && plan.instead?.kind === 'delegate' && !isHeld(state, 'tool-run', id),
+  if (turn?.phase.kind !== 'tools') return undefined;
+  const call = turn.phase.calls.find(
+    ({ id, status, plan }) => status === 'waiting' && plan.workflowAction?.kind === 'delegate' && !isHeld(state, 'tool-run', id),
   );
-  if (!call || call.plan.instead?.kind !== 'delegate') return undefined;
-  const { agent, task, title, budget, memory } = call.plan.instead;
+  if (!call || call.plan.workflowAction?.kind !== 'delegate') return undefined;
+  const { agent, task, title, budget, memory } = call.plan.workflowAction;
   const limit = smaller(budget ?? {}, leftOf(budgetOf(state), state.usage));
   return {
     callId: call.id,
@@ -62,10 +62,10 @@ export function startChild(state: ConversationState, { input: { callId, child } 
     if (call.id !== callId) return call;
     const { plan } = call;
     // The sub-agent has its task now; here it would only be carried along.
-    const instead = plan.instead?.kind === 'delegate' ? { ...plan.instead, task: '' } : plan.instead;
+    const workflowAction = plan.workflowAction?.kind === 'delegate' ? { ...plan.workflowAction, task: '' } : plan.workflowAction;
     return {
       ...call,
-      plan: { ...plan, ...(instead && { instead }) },
+      plan: { ...plan, ...(workflowAction && { workflowAction }) },
       status: 'delegated',
       child: { id: child, asks: [] },
     };
@@ -95,22 +95,22 @@ export function acceptReport(state: ConversationState, { callId, report }: Event
 
 /** Sub-agents that run for this conversation now. */
 export function runningChildren({ turn }: ConversationState): string[] {
-  if (turn?.doing.kind !== 'tools') return [];
-  return turn.doing.calls.flatMap(({ status, child }) => (status === 'delegated' && child ? [child.id] : []));
+  if (turn?.phase.kind !== 'tools') return [];
+  return turn.phase.calls.flatMap(({ status, child }) => (status === 'delegated' && child ? [child.id] : []));
 }
 
-/** What the parent is to be told next: which approvals wait here, then how the one turn ended. */
+/** The next notification to the parent: which approvals wait here, then how the one turn ended. */
 export function newsForParent(state: ConversationState): ChildNews | 'report' | undefined {
-  const { parent, parentTold } = state;
-  if (!parent || !parentTold) return undefined;
+  const { parent, parentNotified } = state;
+  if (!parent || !parentNotified) return undefined;
   const asks = approvalsOf(state);
-  if (JSON.stringify(asks) !== parentTold.asks) return { callId: parent.callId, kind: 'asks', asks };
-  return !state.turn && state.ended.length > 0 && !parentTold.reported && !isRunning(state, 'report') ? 'report' : undefined;
+  if (JSON.stringify(asks) !== parentNotified.asks) return { callId: parent.callId, kind: 'asks', asks };
+  return !state.turn && state.ended.length > 0 && !parentNotified.reported && !isRunning(state, 'report') ? 'report' : undefined;
 }
 
 function delegatedCall({ turn }: ConversationState, callId: string): ToolCall | undefined {
-  if (turn?.doing.kind !== 'tools') return undefined;
-  return turn.doing.calls.find(({ id, status }) => id === callId && status === 'delegated');
+  if (turn?.phase.kind !== 'tools') return undefined;
+  return turn.phase.calls.find(({ id, status }) => id === callId && status === 'delegated');
 }
 
 function outcomeOf({ stopReason }: ChildReport): 'ok' | 'error' {
@@ -132,7 +132,7 @@ function smaller(a: NonNullable<StartOptions['budget']>, b: NonNullable<StartOpt
 }
 
 /**
- * Sub-agents after a hand-over. The run that started one is told by Temporal when it ends; later runs know its report alone, and one
+ * Sub-agents after a hand-over. The run that started one learns from Temporal when it ends; later runs know its report alone, and one
  * that was terminated reports nothing. So it is asked after, less and less often.
  *
  * D4  No call waits for ever for a sub-agent that has ended.
@@ -154,16 +154,16 @@ interface Look {
 
 export function lookDue(state: ConversationState): Look | undefined {
   const { turn, now } = state;
-  if (turn?.doing.kind !== 'tools' || turn.stopping || isRunning(state, 'look-after')) return undefined;
-  const call = turn.doing.calls.find(({ status, child }) => status === 'delegated' && child?.looks && now >= child.looks.next);
+  if (turn?.phase.kind !== 'tools' || turn.stopping || isRunning(state, 'look-after')) return undefined;
+  const call = turn.phase.calls.find(({ status, child }) => status === 'delegated' && child?.looks && now >= child.looks.next);
   return call?.child && { callId: call.id, child: call.child.id };
 }
 
 /** Epoch milliseconds of the next look. */
 export function nextLook(state: ConversationState): number | undefined {
   const { turn } = state;
-  if (turn?.doing.kind !== 'tools' || isRunning(state, 'look-after')) return undefined;
-  const times = turn.doing.calls.flatMap(({ status, child }) => (status === 'delegated' && child?.looks ? [child.looks.next] : []));
+  if (turn?.phase.kind !== 'tools' || isRunning(state, 'look-after')) return undefined;
+  const times = turn.phase.calls.flatMap(({ status, child }) => (status === 'delegated' && child?.looks ? [child.looks.next] : []));
   return times.length === 0 ? undefined : Math.min(...times);
 }
 

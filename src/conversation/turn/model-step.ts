@@ -39,11 +39,11 @@ const CONTEXT_FULL: TurnError = {
     'send something shorter, or start a new session with /new.',
 };
 
-/** `write`: everything that the store is owed. */
+/** `write`: everything that the store does not have yet. */
 export function modelStepInput(state: ConversationState, write: Writes): ModelStepInput | undefined {
-  const { turn, settings, identity, session, memory, window } = state;
-  if (turn?.doing.kind !== 'model') return undefined;
-  const { call, riding } = turn.doing;
+  const { turn, settings, identity, session, compaction, consolidation } = state;
+  if (turn?.phase.kind !== 'model') return undefined;
+  const { call, riding } = turn.phase;
   const isFirst = !turn.isConfigured;
   return {
     identity,
@@ -61,7 +61,7 @@ export function modelStepInput(state: ConversationState, write: Writes): ModelSt
         }
       : null,
     ...(asksAttributes(state) && { asksAttributes: true }),
-    ...(isFirst && memory.base === null && state.context[0]?.[0] === turn.firstSlot && { opensSession: true }),
+    ...(isFirst && compaction.base === null && state.context[0]?.[0] === turn.firstSlot && { opensSession: true }),
     numbers: numbersOf(state),
     settings: settings && callSettings(settings),
     ...(turn.deferred.length > 0 && { deferred: turn.deferred }),
@@ -70,8 +70,8 @@ export function modelStepInput(state: ConversationState, write: Writes): ModelSt
       slot: call.slot,
       seq: call.seq,
       context: state.context,
-      base: memory.base,
-      ...(window.recap === null ? {} : { recap: window.recap }),
+      base: compaction.base,
+      ...(consolidation.recap === null ? {} : { recap: consolidation.recap }),
       ...(turn.outputRef === undefined ? {} : { output: turn.outputRef }),
       firstToolCall: turn.toolCalls + 1,
       soFar: { usage: turn.usage, toolCalls: turn.toolCalls },
@@ -116,17 +116,17 @@ export function failModelStep(state: ConversationState, { input, failure, at }: 
 
 /** A result that came after its step had been given up. */
 export function payLateStep(state: ConversationState, output: Completed<'model-step'>['output']): ConversationState {
-  const told: readonly (readonly [string, unknown])[] = [
+  const results: readonly (readonly [string, unknown])[] = [
     ...output.tools.map((tool) => [tool.callId, tool] as const),
     ...(output.kind === 'answered' ? [[output.call, { answer: output.answer }] as const] : []),
   ];
-  return told.reduce((now, [id, result]) => payOnce(now, id, result as JsonValue), state);
+  return results.reduce((now, [id, result]) => payOnce(now, id, result as JsonValue), state);
 }
 
 function acceptFound(state: ConversationState, { configured, base }: Completed<'model-step'>['output']): ConversationState {
   const settled = configured?.kind === 'settings' ? { ...state, settings: configured.settings } : state;
   const based: ConversationState = base
-    ? { ...settled, memory: { ...settled.memory, base: base.ref, baseTokens: estimateTokens(base.text.length) } }
+    ? { ...settled, compaction: { ...settled.compaction, base: base.ref, baseTokens: estimateTokens(base.text.length) } }
     : settled;
   return withTurn(based, (turn) => ({ ...turn, isConfigured: true }));
 }
@@ -154,7 +154,7 @@ function acceptAnswer(given: ConversationState, answer: ModelAnswer): Conversati
   const entry = assistantEntry(answer, call.seq);
   const { inputTokens, outputTokens } = answer.usage;
   const seen = entry ? withoutShown(state) : state;
-  const shown = seen === state ? 0 : (state.memory.shownOnce ?? 0);
+  const shown = seen === state ? 0 : (state.compaction.shownOnce ?? 0);
   const answered: ConversationState = {
     ...notePrompt(spend(seen, answer.usage), Math.max(0, inputTokens - shown), answer.prefix),
     context: entry ? withSlot(state.context, answer.slot) : state.context,
@@ -174,7 +174,7 @@ function acceptAnswer(given: ConversationState, answer: ModelAnswer): Conversati
     case 'pause':
       return turn.stopping ? endTurn(spoken, 'interrupted') : countRound(spoken, nextModelCall);
     case 'end':
-      if (answer.misfit !== undefined && !turn.stopping) return repair(spoken, answer.misfit);
+      if (answer.schemaViolation !== undefined && !turn.stopping) return repair(spoken, answer.schemaViolation);
       return endTurn(spoken, turn.stopping ? 'interrupted' : 'end');
     case 'interrupted':
       return endTurn(spoken, 'interrupted');
@@ -220,32 +220,32 @@ function countFailure(state: ConversationState, { id, failures }: ModelCall): Co
   return withModelCall(state, id, (call) => ({ ...call, failures: failures + 1 }));
 }
 
-/** The answer should have been data of a certain shape. The model is told once what is wrong with it, in an entry of its own. */
-function repair(state: ConversationState, misfit: string): ConversationState {
+/** The answer should have been data of a certain shape. The model reads once what is wrong with it, in an entry of its own. */
+function repair(state: ConversationState, schemaViolation: string): ConversationState {
   const { turn } = state;
   if (!turn) return state;
-  if (turn.misfit !== undefined) {
-    const message = `The answer does not fit message.output, also after it was corrected once: ${misfit}`;
+  if (turn.schemaViolation !== undefined) {
+    const message = `The answer does not fit message.output, also after it was corrected once: ${schemaViolation}`;
     return endTurn(state, 'failed', { type: 'output-schema', message });
   }
   const slot = state.counters.slot + 1;
   const seq = turn.seq + 1;
-  const text = `Your answer does not fit the schema: ${misfit}\nAnswer again, with the corrected JSON alone.`;
+  const text = `Your answer does not fit the schema: ${schemaViolation}\nAnswer again, with the corrected JSON alone.`;
   const { session, now } = state;
   const entry = { v: 1, slot, session, turn: turnId(turn.number), seq, ts: now / 1000, message: { role: 'user', text } } as const;
   const asked = settle({ ...state, counters: { ...state.counters, slot }, context: withSlot(state.context, slot) }, [
     { effect: `${turnId(turn.number)}/repair`, entry },
   ]);
-  return nextModelCall(withTurn(asked, (now) => ({ ...now, seq, misfit })));
+  return nextModelCall(withTurn(asked, (now) => ({ ...now, seq, schemaViolation })));
 }
 
 /** The model was given too much: older turns become memory, and it is asked again. With `error` the turn ends when that is no help. */
 function recoverFromOverflow(state: ConversationState, error: TurnError): ConversationState {
   const { turn } = state;
   if (!turn || turn.stopping) return endWithOpenCalls(state, 'interrupted');
-  if (turn.squeezes >= MAX_RECOVERIES) return endWithOpenCalls(state, 'failed', error);
-  const counted = withTurn(state, (now) => ({ ...now, squeezes: now.squeezes + 1 }));
-  return nextModelCall({ ...counted, memory: { ...counted.memory, forced: error } }, openToolCalls(counted));
+  if (turn.overflowRecoveries >= MAX_RECOVERIES) return endWithOpenCalls(state, 'failed', error);
+  const counted = withTurn(state, (now) => ({ ...now, overflowRecoveries: now.overflowRecoveries + 1 }));
+  return nextModelCall({ ...counted, compaction: { ...counted.compaction, forced: error } }, openToolCalls(counted));
 }
 
 function countRound(state: ConversationState, go: (state: ConversationState) => ConversationState): ConversationState {

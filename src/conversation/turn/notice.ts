@@ -5,10 +5,10 @@ import type { ConversationState } from '../state.js';
 import type { ToolCall } from '../state/turn-state.js';
 import { withToolCalls } from './turn-access.js';
 
-/** Undefined when nothing is to be told, or nobody has asked to be. */
+/** Undefined when there is nothing to notify of, or no notifier. */
 export function notifyInput(state: ConversationState): NotifyInput | undefined {
-  if (state.settings?.notifies !== true || isRunning(state, 'notify') || state.turn?.doing.kind !== 'tools') return undefined;
-  const waiting = state.turn.doing.calls.flatMap((call) => (isUntold(call) && call.asked ? [{ call, asked: call.asked }] : []));
+  if (state.settings?.notifies !== true || isRunning(state, 'notify') || state.turn?.phase.kind !== 'tools') return undefined;
+  const waiting = state.turn.phase.calls.flatMap((call) => (needsNotice(call) && call.asked ? [{ call, asked: call.asked }] : []));
   if (waiting.length === 0) return undefined;
   return {
     identity: state.identity,
@@ -26,10 +26,10 @@ export function notifyInput(state: ConversationState): NotifyInput | undefined {
 export function startNotifying(state: ConversationState, { input }: Started<'notify'>): ConversationState {
   const callIds = input.waiting.map(({ callId }) => callId);
   return withToolCalls(state, (call) =>
-    call.asked && callIds.includes(call.id) ? { ...call, asked: { ...call.asked, told: true } } : call,
+    call.asked && callIds.includes(call.id) ? { ...call, asked: { ...call.asked, notified: true } } : call,
   );
 }
 
-function isUntold({ status, asked }: ToolCall): boolean {
-  return status === 'asking' && asked?.told === false;
+function needsNotice({ status, asked }: ToolCall): boolean {
+  return status === 'asking' && asked?.notified === false;
 }

@@ -21,7 +21,7 @@ import { addUsage } from '../../records/usage.js';
 import { beginningOf } from '../../records/text.js';
 import { endIfStopped, endStopped, endTurn, endWithOpenCalls, nextModelCall } from './turn.js';
 import { acceptReport, acceptLook } from './delegation.js';
-import { admit, decide, endWaits, isCircling, refuseDecision } from './waiting.js';
+import { admit, decide, endWaits, isCircling, decisionRefusal } from './approvals.js';
 import { rejectInput } from '../inbox/arrivals.js';
 import { closeRound, openToolCalls, spend, withToolCalls, withTurn } from './turn-access.js';
 
@@ -54,7 +54,7 @@ export function startRound(
   const asked = withTurn(numbered, (now) => ({
     ...now,
     seq: now.seq + calls.length,
-    doing: { kind: 'tools', calls },
+    phase: { kind: 'tools', calls },
   }));
   if (calls.length === 0) return endTurn(asked, 'end');
   if (turn.stopping) return endStopped(asked);
@@ -82,7 +82,7 @@ export function startRound(
 
 /** A person has decided: what is not run now has its answer. */
 export function acceptDecision(state: ConversationState, event: EventOf<'decided'>): ConversationState {
-  const refused = refuseDecision(state, event.decision);
+  const refused = decisionRefusal(state, event.decision);
   if (refused !== undefined) return rejectInput(state, { kind: 'input-rejected', name: 'decide', reason: refused, at: event.at });
   return endRoundIfDone(decide(state, event));
 }
@@ -116,7 +116,7 @@ export function acceptToolResult(state: ConversationState, result: ToolFinished)
     outbox: result.persisted ? state.outbox : { ...state.outbox, entries: [...state.outbox.entries, toolEntry(result, call.seq)] },
     lastTool: { name: call.name, target: call.target, outcome: result.outcome },
     ...(result.appContext ? { appContext: contextAfter(state.appContext, result.appContext, result.contextChange) } : {}),
-    ...(result.task ? { memory: { ...counted.memory, task: result.task } } : {}),
+    ...(result.task ? { compaction: { ...counted.compaction, task: result.task } } : {}),
   };
   return withToolCalls(done, (other) => (other === call ? { ...call, status: 'done' } : other));
 }
@@ -132,7 +132,7 @@ export function failTool(state: ConversationState, { id, failure }: Failed<'run-
   const call = openToolCalls(state).find((one) => one.id === id);
   if (!call || !state.turn) return state; // T2
   const settled = settle(state, [answerFor(state, state.turn, call, failure)]);
-  // It may have committed before it was lost: then its fence tells what it cost.
+  // It may have committed before it was lost: then its fence returns what it cost.
   const given = abandon(settled, [id]);
   return endRoundIfDone(withToolCalls(given, (other) => (other === call ? { ...call, status: 'done' } : other)));
 }
@@ -143,12 +143,12 @@ export function failTool(state: ConversationState, { id, failure }: Failed<'run-
  */
 function ridesWhole(state: ConversationState): boolean {
   const { turn, control, settings } = state;
-  if (turn?.doing.kind !== 'tools' || turn.doing.calls.length > MAX_RIDING) return false;
-  const { calls } = turn.doing;
-  if (!calls.every(({ plan, status }) => status === 'waiting' && plan.rides && !plan.approval && !plan.instead)) return false;
+  if (turn?.phase.kind !== 'tools' || turn.phase.calls.length > MAX_RIDING) return false;
+  const { calls } = turn.phase;
+  if (!calls.every(({ plan, status }) => status === 'waiting' && plan.rides && !plan.approval && !plan.workflowAction)) return false;
   if (control && (control.mode === 'stepping' || control.breakpoints.onError || control.breakpoints.costUsd !== undefined)) return false;
   if (calls.some(({ name }) => control?.breakpoints.tools?.includes(name))) return false;
-  return settings !== null && obstacleTo(numbersOf(state), settings) === undefined && state.memory.asked.length === 0;
+  return settings !== null && obstacleTo(numbersOf(state), settings) === undefined && state.compaction.asked.length === 0;
 }
 
 /** Their results are in the context from here on: the step that calls the model makes them, or the end of the turn does. */
@@ -163,9 +163,9 @@ function lastOf(calls: readonly ToolCall[]): ConversationState['lastTool'] | und
 }
 
 export function endRoundIfDone(state: ConversationState): ConversationState {
-  const doing = state.turn?.doing;
-  if (doing?.kind !== 'tools' || !doing.calls.every((call) => call.status === 'done')) return endIfStopped(state);
-  const closed = closeRound(state, doing.calls);
+  const phase = state.turn?.phase;
+  if (phase?.kind !== 'tools' || !phase.calls.every((call) => call.status === 'done')) return endIfStopped(state);
+  const closed = closeRound(state, phase.calls);
   return closed.turn?.stopping ? endTurn(closed, 'interrupted') : nextModelCall(closed);
 }
 

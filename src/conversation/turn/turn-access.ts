@@ -19,7 +19,7 @@ export function spend(state: ConversationState, usage: Turn['usage']): Conversat
 }
 
 export function currentModelCall({ turn }: ConversationState): ModelCall | undefined {
-  return turn?.doing.kind === 'model' ? turn.doing.call : undefined;
+  return turn?.phase.kind === 'model' ? turn.phase.call : undefined;
 }
 
 /** An attempt at the model call has begun: it may have run what rides on it, or committed, and been lost after that. */
@@ -30,14 +30,14 @@ export function wasTried(state: ConversationState): boolean {
 
 export function withModelCall(state: ConversationState, id: string, change: (call: ModelCall) => ModelCall): ConversationState {
   return withTurn(state, (turn) =>
-    turn.doing.kind === 'model' && turn.doing.call.id === id ? { ...turn, doing: { ...turn.doing, call: change(turn.doing.call) } } : turn,
+    turn.phase.kind === 'model' && turn.phase.call.id === id ? { ...turn, phase: { ...turn.phase, call: change(turn.phase.call) } } : turn,
   );
 }
 
 /** Those of the round, and those that ride. */
 export function openToolCalls({ turn }: ConversationState): readonly ToolCall[] {
   if (!turn) return [];
-  return (turn.doing.kind === 'tools' ? turn.doing.calls : turn.doing.riding).filter(({ status }) => status !== 'done');
+  return (turn.phase.kind === 'tools' ? turn.phase.calls : turn.phase.riding).filter(({ status }) => status !== 'done');
 }
 
 export function isRunningTool(state: ConversationState, callId: string): boolean {
@@ -47,9 +47,9 @@ export function isRunningTool(state: ConversationState, callId: string): boolean
 
 export function withToolCalls(state: ConversationState, change: (call: ToolCall) => ToolCall): ConversationState {
   return withTurn(state, (turn) =>
-    turn.doing.kind === 'tools'
-      ? { ...turn, doing: { kind: 'tools', calls: turn.doing.calls.map(change) } }
-      : { ...turn, doing: { ...turn.doing, riding: turn.doing.riding.map(change) } },
+    turn.phase.kind === 'tools'
+      ? { ...turn, phase: { kind: 'tools', calls: turn.phase.calls.map(change) } }
+      : { ...turn, phase: { ...turn.phase, riding: turn.phase.riding.map(change) } },
   );
 }
 

@@ -18,7 +18,7 @@ import { callsInFlight, closeRound, currentModelCall, openToolCalls, wasTried, w
 import { turnId } from '../../records/identity.js';
 import type { ToolCall } from '../state/turn-state.js';
 import { NO_USAGE } from '../../records/usage.js';
-import { noteTurn } from '../context/window.js';
+import { noteTurn } from '../context/consolidation.js';
 import { compactsAt, suggestsCompaction } from '../context/compaction.js';
 import type { AgentSettings } from '../activity-io/settings.js';
 import type { Entry } from '../../records/message.js';
@@ -46,12 +46,12 @@ export function beginTurn(state: ConversationState): ConversationState {
       deferred: [],
       seq: 1,
       rounds: 0,
-      squeezes: 0,
+      overflowRecoveries: 0,
       modelCalls: 0,
       toolCalls: 0,
       usage: NO_USAGE,
       answerSlot: null,
-      doing: { kind: 'tools', calls: [] },
+      phase: { kind: 'tools', calls: [] },
       stopping: null,
       ...(item.outputRef === undefined ? {} : { outputRef: item.outputRef }),
     },
@@ -103,7 +103,7 @@ export function nextModelCall(state: ConversationState, riding: readonly ToolCal
   return withTurn(joinSteering(numbered), (turn) => ({
     ...turn,
     modelCalls: turn.modelCalls + 1,
-    doing: { kind: 'model', riding, call: { id: `${turnId(turn.number)}/m${turn.modelCalls + 1}`, slot, seq: turn.seq + 1, failures: 0 } },
+    phase: { kind: 'model', riding, call: { id: `${turnId(turn.number)}/m${turn.modelCalls + 1}`, slot, seq: turn.seq + 1, failures: 0 } },
   }));
 }
 
@@ -149,7 +149,7 @@ export function endWithOpenCalls(state: ConversationState, stopReason: StopReaso
   ]);
   const ran = open.filter((one) => mayHaveRun(state, turn, one)).map(({ id }) => id);
   const given = giveUp(settled, tried ? [tried.id, ...ran] : ran);
-  const closed = turn.doing.kind === 'tools' ? closeRound(given, turn.doing.calls) : given;
+  const closed = turn.phase.kind === 'tools' ? closeRound(given, turn.phase.calls) : given;
   return endTurn(
     withToolCalls(closed, (one) => ({ ...one, status: 'done' })),
     stopReason,
@@ -157,32 +157,32 @@ export function endWithOpenCalls(state: ConversationState, stopReason: StopReaso
   );
 }
 
-/** What they cost will be told by their fence or by themselves, once; also of one that has failed, and had committed all the same. */
+/** What they cost comes with their fence or with their own result, once; also of one that has failed, and had committed all the same. */
 function giveUp(state: ConversationState, ids: readonly string[]): ConversationState {
   const inFlight = state.inFlight.filter(({ effect }) => effect !== 'model-step' && effect !== 'run-tool');
   return abandon({ ...state, inFlight }, ids);
 }
 
-/** Seed 004, soft threshold: the model is told once in an epoch that its context fills; what it makes of that is its own affair. */
+/** Seed 004, soft threshold: the model reads once in an epoch that its context fills; what it makes of that is its own affair. */
 
 /** An entry of its own, so that the prompt stays as it is once it was said. */
 function withHint(state: ConversationState): ConversationState {
-  const { turn, settings, memory, epoch, session, now } = state;
-  if (!turn || !settings || memory.hintedIn === epoch || !suggestsCompaction(state)) return state;
+  const { turn, settings, compaction, epoch, session, now } = state;
+  if (!turn || !settings || compaction.hintedIn === epoch || !suggestsCompaction(state)) return state;
   const slot = state.counters.slot + 1;
   const seq = turn.seq + 1;
   const text =
     `[The context has about ${state.contextTokens} tokens; ${whatComes(settings)}. ` +
     'When a task has just been completed, compact_context does it at a better moment.]';
   const entry: Entry = { v: 1, slot, session, turn: turnId(turn.number), seq, ts: now / 1000, message: { role: 'user', text } };
-  const told = settle({ ...state, counters: { ...state.counters, slot }, context: withSlot(state.context, slot) }, [
+  const settled = settle({ ...state, counters: { ...state.counters, slot }, context: withSlot(state.context, slot) }, [
     { effect: `${turnId(turn.number)}/hint-${epoch}`, entry },
   ]);
   return {
-    ...told,
-    contextTokens: told.contextTokens + estimateTokens(text.length),
+    ...settled,
+    contextTokens: settled.contextTokens + estimateTokens(text.length),
     turn: { ...turn, seq },
-    memory: { ...told.memory, hintedIn: epoch },
+    compaction: { ...settled.compaction, hintedIn: epoch },
   };
 }
 

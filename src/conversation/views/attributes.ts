@@ -1,13 +1,13 @@
 /**
- * Search attributes: what conversations are found by. Each upsert is an event in history, so they are told at the start, when
+ * Search attributes: what conversations are found by. Each upsert is an event in history, so they are upserted at the start, when
  * the kind of state changes (a failed turn, the end), and every tenth turn. An unregistered one would stall the workflow for
- * ever (measured): nothing is told before the worker has said that they are there.
+ * ever (measured): nothing is upserted before the worker has said that they are there.
  */
 import { planned } from '../stepping/control.js';
 import type { EventOf } from '../event.js';
 import { parentOf } from '../lineage/lineage.js';
 import type { ConversationState } from '../state.js';
-import { approvalsOf } from '../turn/waiting.js';
+import { approvalsOf } from '../turn/approvals.js';
 import type { AgentStatus } from '../protocol/contract.js';
 
 export interface SearchAttributes {
@@ -23,9 +23,9 @@ export interface SearchAttributes {
 
 const EVERY_TURNS = 10;
 
-/** What to tell now; undefined when nothing is due. */
+/** What to upsert now; undefined when nothing is due. */
 export function attributesDue(state: ConversationState): SearchAttributes | undefined {
-  const { known, told } = state.attributes;
+  const { known, upserted } = state.attributes;
   const parent = parentOf(state);
   // A fork says at once whose it is; what its first turn knows comes with that.
   if (known !== 'registered' || (!state.settings && parent === undefined)) return undefined;
@@ -38,13 +38,13 @@ export function attributesDue(state: ConversationState): SearchAttributes | unde
     AgentTurns: state.turnsEnded,
     AgentCostUsd: state.usage.costUsd ?? 0,
   };
-  const due = !told || told.status !== now.AgentStatus || now.AgentTurns >= told.turns + EVERY_TURNS;
+  const due = !upserted || upserted.status !== now.AgentStatus || now.AgentTurns >= upserted.turns + EVERY_TURNS;
   return due ? now : undefined;
 }
 
-export function noteTold(state: ConversationState, event: EventOf<'attributes-told'>): ConversationState {
+export function noteUpserted(state: ConversationState, event: EventOf<'attributes-upserted'>): ConversationState {
   const turns = state.settings ? event.turns : event.turns + 1 - EVERY_TURNS;
-  return { ...state, attributes: { ...state.attributes, told: { status: event.status, turns } } };
+  return { ...state, attributes: { ...state.attributes, upserted: { status: event.status, turns } } };
 }
 
 function agentStatus(state: ConversationState): AgentStatus {

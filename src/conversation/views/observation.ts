@@ -1,5 +1,5 @@
 /**
- * What observers are told beside the bare event (seed 004, EventProcessor: dispatch, reducer, state change). Made in the workflow, where
+ * What observers receive beside the bare event (seed 004, EventProcessor: dispatch, reducer, state change). Made in the workflow, where
  * the state is, from what was before an event and what is after it; small, whatever the state is.
  */
 import type { StopReason } from '../protocol/contract.js';
@@ -24,7 +24,7 @@ export interface StateSummary {
   readonly queued: number;
 }
 
-/** What an event has changed; told through the sink with it. */
+/** What an event has changed; sent through the sink with it. */
 export interface StateChange {
   readonly before: StateSummary;
   readonly after: StateSummary;
@@ -36,11 +36,11 @@ export interface StateChange {
   readonly turn?: TurnNews;
 }
 
-/** How a workflow's events are told: to observers, and to replays that rebuild what a store has lost. */
+/** Where a workflow's events go: to observers, and to replays that rebuild what a store has lost. */
 export type ConversationListener = {
   /** The state that a run begins with: empty, or carried over. */
   opened(state: ConversationState): void;
-  /** With what it has changed, null where nothing that is told has; and with its mark (`createMarks`). */
+  /** With what it has changed, null where nothing observable has; and with its mark (`createMarks`). */
   event(event: ConversationEvent, change: StateChange | null, mark: string): void;
 };
 
@@ -85,7 +85,7 @@ export function summaryOf({ session, epoch, latestTurn, context, contextTokens, 
 /** Undefined where nothing of it has changed. `was` is the summary of `before`. */
 export function changeOf(before: ConversationState, state: ConversationState, was: StateSummary): StateChange | undefined {
   const after = summaryOf(state);
-  const context = before.context !== state.context || before.epoch !== state.epoch || before.memory.base !== state.memory.base;
+  const context = before.context !== state.context || before.epoch !== state.epoch || before.compaction.base !== state.compaction.base;
   const step = newest(before.control?.results, state.control?.results);
   const turn = turnNews(before, state);
   const isSame = (Object.keys(after) as (keyof StateSummary)[]).every((name) => after[name] === was[name]);
@@ -94,7 +94,7 @@ export function changeOf(before: ConversationState, state: ConversationState, wa
 }
 
 /**
- * What tells an event of a run from any other of it: its kind, whom it is about, and how often that was so. A workflow task that
+ * What distinguishes an event of a run from any other of it: its kind, whom it is about, and how often that was so. A workflow task that
  * the server did not take is done again, perhaps with more before it: what happens again has the same mark, in whatever order.
  */
 export function createMarks(): (event: ConversationEvent) => string {

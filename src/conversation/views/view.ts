@@ -3,15 +3,15 @@ import { planned, queuedId } from '../stepping/control.js';
 import { budgetOf } from '../turn/budget.js';
 import { compactsAt, isChangingContext } from '../context/compaction.js';
 import { runningChildren } from '../turn/delegation.js';
-import { approvalsOf, nextWait } from '../turn/waiting.js';
+import { approvalsOf, nextWait } from '../turn/approvals.js';
 import type { ContextIndex, Phase, QueuedEvent, Status, TurnResult } from '../protocol/contract.js';
 import type { JsonValue } from '../../records/message.js';
 import { isRunning } from '../lifecycle.js';
 import { waitsForOrigin } from '../lineage/lineage.js';
 import { countSlots } from '../../records/slots.js';
 import { queuedCount } from '../inbox/spill.js';
-import { countMessages } from '../context/window.js';
-import { type QueueItem, owesNothingToStore } from '../state/queue-state.js';
+import { countMessages } from '../context/consolidation.js';
+import { type QueueItem, isStoreUpToDate } from '../state/queue-state.js';
 import type { ConversationState } from '../state.js';
 import { isRunningTool } from '../turn/turn-access.js';
 import { turnId, turnNumber } from '../../records/identity.js';
@@ -38,18 +38,19 @@ export function statusOf(state: ConversationState, historyEvents: number): Statu
     context: {
       tokens: state.contextTokens,
       budget: state.settings?.contextBudget ?? 0,
-      chunks: countSlots(state.context) + (state.memory.base === null ? 0 : 1),
-      prefixHash: state.memory.prefix.hash,
-      prefixChanges: state.memory.prefix.changes,
-      prefixCause: state.memory.prefix.cause,
-      compactions: state.memory.compactions,
+      chunks: countSlots(state.context) + (state.compaction.base === null ? 0 : 1),
+      prefixHash: state.compaction.prefix.hash,
+      prefixChanges: state.compaction.prefix.changes,
+      prefixCause: state.compaction.prefix.cause,
+      compactions: state.compaction.compactions,
     },
     window: {
-      since: state.window.since,
-      messages: countMessages(state.window.turns),
+      since: state.consolidation.since,
+      messages: countMessages(state.consolidation.turns),
       limit: state.settings?.memory.window ?? null,
-      consolidating: [state.window.pending, ...(state.window.ending?.awaited ?? [])].filter((one) => one?.outcome === null).length,
-      owed: state.window.owed.length,
+      consolidating: [state.consolidation.pending, ...(state.consolidation.ending?.awaited ?? [])].filter((one) => one?.outcome === null)
+        .length,
+      owed: state.consolidation.pendingRequests.length,
     },
     pendingApprovals: approvalsOf(state).length,
     budget: Object.keys(budgetOf(state)).length > 0 ? budgetOf(state) : null,
@@ -88,10 +89,10 @@ export function controlOf(state: ConversationState): ControlStatus {
 }
 
 export function controlViewOf(state: ConversationState): ControlView {
-  const { turn, settings, control, memory } = state;
+  const { turn, settings, control, compaction } = state;
   const { thresholds } = settings ?? {};
-  const call = turn?.doing.kind === 'model' ? turn.doing.call : undefined;
-  const calls = turn ? (turn.doing.kind === 'tools' ? turn.doing.calls : turn.doing.riding) : [];
+  const call = turn?.phase.kind === 'model' ? turn.phase.call : undefined;
+  const calls = turn ? (turn.phase.kind === 'tools' ? turn.phase.calls : turn.phase.riding) : [];
   return {
     ...controlOf(state),
     running: control?.lock?.words ?? null,
@@ -103,7 +104,7 @@ export function controlViewOf(state: ConversationState): ControlView {
       modelCall: call ? { id: call.id, inFlight: isRunning(state, 'model-step'), failures: call.failures } : null,
       calls: calls.map(({ id, name, target, status }) => ({ id, name, target, status: isRunningTool(state, id) ? 'running' : status })),
     },
-    leftOut: countSlots(memory.leftOut ?? []),
+    leftOut: countSlots(compaction.leftOut ?? []),
   };
 }
 
@@ -113,9 +114,9 @@ export function queueOf(state: ConversationState): QueuedEvent[] {
 
 /** The query `context`: the system prompt, what the epoch stands on, and the messages, with what they take. */
 export function contextOf(state: ConversationState): ContextIndex {
-  const { memory, settings, contextTokens: total } = state;
+  const { compaction, settings, contextTokens: total } = state;
   const fixed = settings?.fixedTokens ?? 0;
-  const flow = Math.max(0, total - fixed - memory.baseTokens);
+  const flow = Math.max(0, total - fixed - compaction.baseTokens);
   return {
     epoch: state.epoch,
     session: state.session,
@@ -123,12 +124,12 @@ export function contextOf(state: ConversationState): ContextIndex {
     compactsAt: settings ? compactsAt(settings) : 0,
     total,
     ...(settings?.tokenizer !== undefined && { tokenizer: settings.tokenizer }),
-    reported: memory.reported,
-    compactions: memory.compactions,
-    canUndo: memory.before !== null,
+    reported: compaction.reported,
+    compactions: compaction.compactions,
+    canUndo: compaction.before !== null,
     chunks: [
       { kind: 'SYSTEM', tokens: fixed },
-      ...(memory.base === null ? [] : [{ kind: 'MEMORY', tokens: memory.baseTokens, ref: memory.base } as const]),
+      ...(compaction.base === null ? [] : [{ kind: 'MEMORY', tokens: compaction.baseTokens, ref: compaction.base } as const]),
       ...(state.context.length === 0 ? [] : [{ kind: 'WORKING_FLOW', tokens: flow, slots: state.context } as const]),
     ],
   };
@@ -180,27 +181,27 @@ function phaseOf(state: ConversationState): Phase {
   if (!turn) {
     if (state.queue[0]?.kind === 'reset' || isRunning(state, 'rewind')) return 'resetting';
     if (isChangingContext(state)) return 'compacting';
-    if (state.retries['store'] && !owesNothingToStore(state)) return 'waiting-to-retry';
+    if (state.retries['store'] && !isStoreUpToDate(state)) return 'waiting-to-retry';
     if (state.queue.length > 0) return 'thinking';
     return state.closing === 'no' ? 'idle' : 'closing';
   }
-  if (turn.doing.kind === 'tools') {
+  if (turn.phase.kind === 'tools') {
     const runs = isRunning(state, 'run-tool');
     if (!runs && approvalsOf(state).length > 0) return 'waiting-for-person';
     return state.retries['store'] && !runs ? 'waiting-to-retry' : 'running-tools';
   }
-  const { call } = turn.doing;
+  const { call } = turn.phase;
   if (isRunning(state, 'model-step')) return 'thinking';
   if (isChangingContext(state)) return 'compacting';
   return state.retries[call.id] || state.retries['store'] ? 'waiting-to-retry' : 'thinking';
 }
 
 function waitingOf(state: ConversationState): string | undefined {
-  const call = state.turn?.doing.kind === 'model' ? state.turn.doing.call : undefined;
+  const call = state.turn?.phase.kind === 'model' ? state.turn.phase.call : undefined;
   const { retries } = state;
-  const storeRetry = owesNothingToStore(state) ? undefined : retries['store'];
+  const storeRetry = isStoreUpToDate(state) ? undefined : retries['store'];
   const retry = isRunning(state, 'model-step') ? undefined : ((call && retries[call.id]) ?? storeRetry);
-  const { ending } = state.window;
+  const { ending } = state.consolidation;
   const evictRetry = isRunning(state, 'evict') ? undefined : retries['evict'];
   if (evictRetry && !retry && !state.turn) {
     const { failure, until } = evictRetry;

@@ -23,7 +23,7 @@ import {
 import { linesOf } from '../../records/memory/memory-lines.js';
 import { wordsSaid } from '../documents/significant-words.js';
 import type { ConversationEntry } from './conversation-entries.js';
-import { LONGEST_MESSAGE } from './message-lines.js';
+import { MAX_MESSAGE } from './message-lines.js';
 import type { ConversationKey } from '../../stores/store.js';
 
 export type Consolidated =
@@ -213,7 +213,7 @@ function verbatimIn(text: string, entries: readonly ConversationEntry[], known: 
   const step = VERBATIM_CHARACTERS / 2;
   if (seen.length < VERBATIM_CHARACTERS) return undefined;
   for (const { content } of entries) {
-    const said = flat(content.slice(0, LONGEST_MESSAGE));
+    const said = flat(content.slice(0, MAX_MESSAGE));
     for (let at = 0; at + step <= said.length; at += step) {
       const piece = said.slice(at, at + step);
       const found = seen.indexOf(piece);

@@ -4,7 +4,7 @@ import type { ConversationEntry } from './conversation-entries.js';
 
 /** Of one message, longest first: the first with which all fit. */
 const MESSAGE_CHARACTERS = [8_000, 2_000, 600, 200] as const;
-export const LONGEST_MESSAGE = MESSAGE_CHARACTERS[0];
+export const MAX_MESSAGE = MESSAGE_CHARACTERS[0];
 
 /** `[2026-02-27 14:30] USER: …`, `[2026-02-27 14:31] ASSISTANT [tools: a, b]: …`; times are UTC. */
 export function messageText({ role, content, timestamp, toolsUsed = [] }: ConversationEntry, characters: number): string {

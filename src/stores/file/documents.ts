@@ -20,26 +20,28 @@ import { createFileHistory, foldHistory, completeHistory, historyFiles, historyL
 import { withLock, createTurns } from './lock.js';
 import { createFileMemoryText, foldChanges, changeLineSchema, seeHand, versionPath } from './memory-text.js';
 import { scopeDir } from './paths.js';
-import { createFileProposals, redactProposals } from './proposals.js';
+import type { OpenCollection } from '../collections/collection.js';
+import { createProposals, redactProposals } from '../collections/proposals.js';
 import type { Documents, ScopeKey } from '../store.js';
 import { type FolderOf, type DocumentFolder, readDocument, replaceDocument } from './document.js';
 import { readFile, unlink } from 'node:fs/promises';
 import type { HistoryEntry, MemoryChange } from '../../records/memory/documents.js';
 import { headerTime, withoutHeaders } from '../../records/memory/history-text.js';
 import { decodeRecord, encodeRecord, redactChange, redactText } from '../codecs/document-codec.js';
-import { replaceFile } from './lists.js';
+import { createFileCollections, replaceFile } from './lists.js';
 
 /** Beyond these the one that was opened first is let go, and read again when it is asked for. */
 const OPEN_FOLDERS = 256;
 
 export function createFileDocuments(dir: string): Documents {
   const folderOf = createFolders(dir);
+  const collections = createFileCollections(dir);
   return {
     ...createFileMemoryText(folderOf),
     ...createFileHistory(folderOf),
-    ...createFileProposals(dir),
+    ...createProposals(collections),
     redact: (key, redact) =>
-      describeErrors(folderOf(key).dir, `redact the documents of ${key.scope}`, () => redactFiles(folderOf(key), dir, key, redact)),
+      describeErrors(folderOf(key).dir, `redact the documents of ${key.scope}`, () => redactFiles(folderOf(key), collections, key, redact)),
   };
 }
 
@@ -76,7 +78,7 @@ const NEWLINE = 0x0a;
 /** What a writer that died has left of ours; proposals and facts have locks of their own, so theirs may be in use. */
 const LEFT_BEHIND = /^(?:MEMORY\.md|HISTORY[-\d]*\.md|memory-changes\.jsonl|history\.jsonl)\.[0-9a-f-]{36}\.tmp$/;
 
-async function redactFiles(folder: DocumentFolder, dir: string, key: ScopeKey, redact: Redact): Promise<void> {
+async function redactFiles(folder: DocumentFolder, collections: OpenCollection, key: ScopeKey, redact: Redact): Promise<void> {
   const names = await namesIn(folder.dir);
   if (names.length === 0) return;
   await folder.locked(async () => {
@@ -89,7 +91,7 @@ async function redactFiles(folder: DocumentFolder, dir: string, key: ScopeKey, r
     await folder.history.rewrite((line) => redactHistoryLine(line, redact));
     for (const path of await historyFiles(folder.dir)) await redactHistory(path, redact);
   });
-  await redactProposals(dir, key, redact);
+  await redactProposals(collections, key, redact);
 }
 
 /** The present one stays as MEMORY.md is: the next edit by hand is compared with it. */

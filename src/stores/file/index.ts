@@ -7,7 +7,7 @@
  *   episodic.jsonl    summaries of what was compacted
  *   bodies/           long texts by their SHA-256
  *   lineage.jsonl, cuts.jsonl, forks.jsonl
- *                     how it stands on other lives, and others on it (file-lives.ts)
+ *                     how it stands on other lives, and others on it (collections/lives.ts)
  *   feed.jsonl        live events, bounded, not synced
  *   lock, *.lock      who writes just now (file-lock.ts)
  *
@@ -24,16 +24,17 @@ import { createFileBodies } from './bodies.js';
 import { openConversation, type ConversationFiles, type OpenConversation } from './conversation.js';
 import { createFileDocuments } from './documents.js';
 import { toUnavailable } from './errors.js';
-import { createFileEpisodes } from './episodes.js';
-import { createFileFacts } from './facts.js';
 import { createFileFeed } from './feed.js';
-import { createFileLives } from './lives.js';
+import { createFileCollections } from './lists.js';
+import { createFileLifeStorage } from './lives.js';
 import { createFileCalls } from './calls.js';
 import { createFileHandles } from './handles.js';
 import { lineOf, outcomeOf, settlementOf } from './journal.js';
 import { createLocks } from './lock.js';
 import { conversationDir } from './paths.js';
-import { createFilePins } from './pins.js';
+import { createLives } from '../collections/lives.js';
+import { createEpisodes, createFacts } from '../collections/memory.js';
+import { createPins } from '../collections/pins.js';
 import { withSharedEntries, describeBatch, toRanges } from '../shared-entries.js';
 import { byTime } from '../../records/memory/agent-memory.js';
 import type { ConversationKey, Effects, Entries, Feed, Items, LiveEvent, Store, Writes } from '../store.js';
@@ -64,7 +65,8 @@ export function createFileStore(options: FileStoreOptions): Store {
   const feed = createFileFeed(dir, { maxLength: options.feedMaxLength ?? 10_000, handles, withLock: locks.withLock });
   const writes = createWrites(dir, open, feed);
   const own = { entries: createEntries(dir, open, writes), bodies: createFileBodies(dir) };
-  const lives = createFileLives(dir, own.entries, handles);
+  const collections = createFileCollections(dir);
+  const lives = createLives(collections, createFileLifeStorage(dir, own.entries, handles));
   return {
     kind: 'file',
     where: dir,
@@ -74,10 +76,10 @@ export function createFileStore(options: FileStoreOptions): Store {
     effects: createEffects(dir, open, writes, feed),
     writes,
     feed,
-    episodes: createFileEpisodes(dir),
-    facts: createFileFacts(dir),
+    episodes: createEpisodes(collections),
+    facts: createFacts(collections),
     documents: createFileDocuments(dir),
-    pins: createFilePins(dir),
+    pins: createPins(collections),
     check: () => checkDirectory(dir),
     async close() {
       await feed.close();

@@ -1,39 +1,63 @@
 /**
- * Small files of one item per line that are read whole and written whole: beside, synced, renamed, under a lock. Lines that are
- * not ours stay where they are.
+ * Small collections as files of one record per line that are read whole and written whole: beside, synced, renamed, under a lock. Lines
+ * that are not ours stay where they are.
  */
 import { open, readFile, rename, unlink } from 'node:fs/promises';
 import { randomUUID } from 'node:crypto';
-import { dirname } from 'node:path';
-import { isAbsent, isForeign } from './errors.js';
+import { dirname, join } from 'node:path';
+import { describeErrors, isAbsent, isForeign } from './errors.js';
 import { withLock } from './lock.js';
+import { conversationDir, scopeDir, toFileName } from './paths.js';
+import type { OpenCollection, Place, RecordCodec, Records } from '../collections/collection.js';
 
-export interface ListFile<Item> {
+interface ListFile<Item> extends Pick<RecordCodec<Item>, 'encode' | 'decode'> {
   readonly path: string;
   readonly lock: string;
-  readonly decode: (line: string) => Item | undefined;
-  readonly encode: (item: Item) => string;
 }
 
-export interface ReadList<Item> {
-  readonly items: readonly Item[];
-  /** Lines that are not ours; 1 for something else in the file's place. */
-  readonly skipped: number;
+export function createFileCollections(dir: string): OpenCollection {
+  return (place, { encode, decode }) => {
+    const path = pathOf(dir, place);
+    const file = { path: `${path}.jsonl`, lock: `${path}.lock`, encode, decode };
+    return {
+      read: (attempt, foreign = 'skip') => describeErrors(file.path, attempt, () => readList(file, foreign)),
+      change: (attempt, decide) => describeErrors(file.path, attempt, () => changeList(file, (items) => decide(items, []))),
+    };
+  };
 }
 
-export async function readList<Item>(file: ListFile<Item>): Promise<ReadList<Item>> {
+function pathOf(dir: string, place: Place): string {
+  switch (place.name) {
+    case 'episodes':
+      return join(conversationDir(dir, place.key), 'episodic');
+    case 'lineage':
+    case 'cuts':
+    case 'forks':
+      return join(conversationDir(dir, place.key), place.name);
+    case 'facts':
+      return join(scopeDir(dir, place.key), 'semantic');
+    case 'removed-facts':
+      return join(scopeDir(dir, place.key), 'semantic_removed');
+    case 'pins':
+      return join(dir, 'pins', toFileName(place.key.agent));
+    default:
+      return join(scopeDir(dir, place.key), place.name);
+  }
+}
+
+async function readList<Item>(file: ListFile<Item>, foreign: 'skip' | 'refuse'): Promise<Records<Item>> {
   try {
     const lines = await readLines(file);
     const items = lines.flatMap(({ item }) => (item === undefined ? [] : [item]));
     return { items, skipped: lines.length - items.length };
   } catch (error) {
-    if (isForeign(error)) return { items: [], skipped: 1 };
+    if (foreign === 'skip' && isForeign(error)) return { items: [], skipped: 1 };
     throw error;
   }
 }
 
 /** Writes what `change` answers in place of the items; undefined leaves the file as it is. */
-export function changeList<Item>(
+function changeList<Item>(
   file: ListFile<Item>,
   change: (items: readonly Item[]) => readonly Item[] | undefined | Promise<readonly Item[] | undefined>,
 ): Promise<void> {

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { ConversationKey, ScopeKey } from '../store.js';
 
-const LONGEST = 160;
+const MAX_LENGTH = 160;
 const PLAIN = /^[A-Za-z0-9_-][A-Za-z0-9._-]*$/;
 
 export function scopeDir(dir: string, { scope }: ScopeKey): string {
@@ -23,11 +23,11 @@ export function conversationDir(dir: string, key: ConversationKey): string {
  * long for a file system ends in its hash; `~` stands in no other.
  */
 export function toFileName(id: string): string {
-  if (id.length <= LONGEST && PLAIN.test(id)) return id;
+  if (id.length <= MAX_LENGTH && PLAIN.test(id)) return id;
   const name = Array.from(Buffer.from(id), toPlain).join('').replace(/^\./, '%2E');
   if (name.length === 0) return '%';
-  if (name.length <= LONGEST) return name;
-  return `${name.slice(0, LONGEST - 65)}~${createHash('sha256').update(id).digest('hex')}`;
+  if (name.length <= MAX_LENGTH) return name;
+  return `${name.slice(0, MAX_LENGTH - 65)}~${createHash('sha256').update(id).digest('hex')}`;
 }
 
 function toPlain(byte: number): string {

@@ -47,54 +47,7 @@ redis.call('ZADD', KEYS[2], ARGV[3], number)
 return {'appended'}
 `;
 
-/** KEYS[1] proposals. ARGV: batch, proposals. Answers with id, JSON and state of the batch's. */
-const PROPOSE = `
-local batch = 'batch:' .. ARGV[1]
-local known = redis.call('HGET', KEYS[1], batch)
-local ids = {}
-if known then
-  for id in string.gmatch(known, '%S+') do ids[#ids + 1] = id end
-else
-  local last = tonumber(redis.call('HGET', KEYS[1], 'last') or 0) or 0
-  for i = 2, #ARGV do
-    local id
-    repeat
-      last = last + 1
-      id = string.format('prop_%04d', last)
-    until redis.call('HSETNX', KEYS[1], id, ARGV[i]) == 1
-    ids[#ids + 1] = id
-  end
-  redis.call('HSET', KEYS[1], 'last', string.format('%d', last), batch, table.concat(ids, ' '))
-end
-local answer = {}
-for _, id in ipairs(ids) do
-  answer[#answer + 1] = id
-  answer[#answer + 1] = redis.call('HGET', KEYS[1], id) or ''
-  answer[#answer + 1] = redis.call('HGET', KEYS[1], 'state:' .. id) or 'open'
-end
-return answer
-`;
-
-/** KEYS[1] proposals. ARGV: id, state. Answers with JSON and state, or nothing where there is none. */
-const SETTLE_PROPOSAL = `
-local json = redis.call('HGET', KEYS[1], ARGV[1])
-if not json then return {} end
-redis.call('HSETNX', KEYS[1], 'state:' .. ARGV[1], ARGV[2])
-return {json, redis.call('HGET', KEYS[1], 'state:' .. ARGV[1])}
-`;
-
-/** KEYS[1] hash. ARGV: field, what it was, what it becomes, and so on. Answers how many have become something else by now. */
-const REPLACE_FIELDS = `
-local others = 0
-for i = 1, #ARGV, 3 do
-  local now = redis.call('HGET', KEYS[1], ARGV[i])
-  if now == ARGV[i + 1] then redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 2])
-  elseif now and now ~= ARGV[i + 2] then others = others + 1 end
-end
-return others
-`;
-
-/** KEYS[1] list. ARGV as for fields, with places from 0: the list only grows at its end. */
+/** KEYS[1] list. ARGV: place from 0 (the list only grows at its end), what it was, what it becomes, and so on. Answers how many are others by now. */
 const REPLACE_ITEMS = `
 local others = 0
 for i = 1, #ARGV, 3 do
@@ -109,9 +62,6 @@ export const DOCUMENT_SCRIPTS = {
   perduraWriteMemory: { lua: WRITE_MEMORY, numberOfKeys: 2 },
   perduraSeeHand: { lua: SEE_HAND, numberOfKeys: 2 },
   perduraAppendHistory: { lua: APPEND_HISTORY, numberOfKeys: 2 },
-  perduraPropose: { lua: PROPOSE, numberOfKeys: 1 },
-  perduraSettleProposal: { lua: SETTLE_PROPOSAL, numberOfKeys: 1 },
-  perduraReplaceFields: { lua: REPLACE_FIELDS, numberOfKeys: 1 },
   perduraReplaceItems: { lua: REPLACE_ITEMS, numberOfKeys: 1 },
 } as const;
 
@@ -119,8 +69,5 @@ export interface DocumentScriptAnswers {
   readonly perduraWriteMemory: readonly ['written', string] | readonly ['edited'] | readonly ['conflict', string, string];
   readonly perduraSeeHand: number;
   readonly perduraAppendHistory: readonly ['known' | 'superseded' | 'appended'] | readonly ['fallback', string];
-  readonly perduraPropose: readonly string[];
-  readonly perduraSettleProposal: readonly [] | readonly [string, string];
-  readonly perduraReplaceFields: number;
   readonly perduraReplaceItems: number;
 }

@@ -1,22 +1,12 @@
 /** MEMORY.md, HISTORY and what lies beside them, in Redis. Keys: redis.ts. */
 import type { RedisLink } from './link.js';
+import { createProposals } from '../collections/proposals.js';
+import { createRedisCollections } from './collections.js';
 import { createRedisMemoryText } from './memory-text.js';
 import type { Documents, ScopeKey } from '../store.js';
-import type { HistoryEntry, Proposal } from '../../records/memory/documents.js';
+import type { HistoryEntry } from '../../records/memory/documents.js';
 import { supersede, toKeptEntry } from '../../records/memory/history-text.js';
-import {
-  encodeRecord,
-  toEntry,
-  byTime,
-  proposalNumber,
-  proposalSchema,
-  toRecord,
-  toTombstone,
-  changeSchema,
-  decodeRecord,
-  redactChange,
-  redactText,
-} from '../codecs/document-codec.js';
+import { encodeRecord, toEntry, changeSchema, decodeRecord, redactChange, redactText } from '../codecs/document-codec.js';
 import { scopeKeyOf, type ScopeKeyName } from './keys.js';
 import { decodeJson } from '../codecs/entry-codec.js';
 import { NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
@@ -25,7 +15,7 @@ export function createRedisDocuments(link: RedisLink): Documents {
   return {
     ...createRedisMemoryText(link),
     ...createRedisHistory(link),
-    ...createRedisProposals(link),
+    ...createProposals(createRedisCollections(link)),
     redact: (key, redact) => redactRedis(link, key, redact),
   };
 }
@@ -81,65 +71,6 @@ function pairs(texts: readonly string[]): [member: string, score: string][] {
   return Array.from({ length: texts.length / 2 }, (_, i) => [texts[2 * i] ?? '', texts[2 * i + 1] ?? '']);
 }
 
-/** Lines that wait for a person, and what is to stay forgotten, in Redis. */
-
-const ID = /^prop_\d{4,}$/;
-
-function createRedisProposals(link: RedisLink): Pick<Documents, 'propose' | 'proposals' | 'settleProposal' | 'forget' | 'forgotten'> {
-  return {
-    async propose(key, batch, lines) {
-      if (lines.length === 0) return [];
-      const answer = await link.ask(`add ${lines.length} proposals to ${key.scope}`, (redis) =>
-        redis.perduraPropose(
-          scopeKeyOf(key, 'proposals'),
-          batch,
-          ...lines.map(({ ts, line, source }) => encodeRecord({ ts, line, source })),
-        ),
-      );
-      const proposals: Proposal[] = [];
-      for (let i = 0; i < answer.length; i += 3) {
-        const proposal = toProposal(answer[i] ?? '', answer[i + 1], answer[i + 2]);
-        if (proposal) proposals.push(proposal);
-      }
-      return proposals;
-    },
-
-    async proposals(key) {
-      const fields = await link.askUnlessForeign(`read the proposals of ${key.scope}`, (redis) =>
-        redis.hgetall(scopeKeyOf(key, 'proposals')),
-      );
-      if (fields === undefined) return { proposals: [], skipped: 1 };
-      const ids = Object.keys(fields).filter((field) => ID.test(field));
-      const proposals = ids.flatMap((id) => toProposal(id, fields[id], fields[`state:${id}`]) ?? []);
-      return { proposals: proposals.sort((a, b) => proposalNumber(a) - proposalNumber(b)), skipped: ids.length - proposals.length };
-    },
-
-    async settleProposal(key, id, state) {
-      if (!ID.test(id)) return undefined;
-      const [json, settled] = await link.ask(`settle proposal ${id} of ${key.scope}`, (redis) =>
-        redis.perduraSettleProposal(scopeKeyOf(key, 'proposals'), id, state),
-      );
-      return toProposal(id, json, settled);
-    },
-
-    async forget(key, tombstone) {
-      await link.ask(`keep ${tombstone.id} of ${key.scope} forgotten`, (redis) =>
-        redis.hsetnx(scopeKeyOf(key, 'forgotten'), tombstone.id, encodeRecord(tombstone)),
-      );
-    },
-
-    async forgotten(key) {
-      const texts = await link.ask(`read what ${key.scope} has forgotten`, (redis) => redis.hvals(scopeKeyOf(key, 'forgotten')));
-      return texts.flatMap((text) => toTombstone(text) ?? []).sort(byTime);
-    },
-  };
-}
-
-function toProposal(id: string, json: string | undefined, state = 'open'): Proposal | undefined {
-  const value = decodeJson(json);
-  return typeof value === 'object' ? toRecord(proposalSchema, { ...value, id, state }) : undefined;
-}
-
 /**
  * Takes words out of what lies beside MEMORY.md, in Redis. Each record is replaced only as it was read, so that two who redact at
  * once both have their way.
@@ -167,7 +98,7 @@ async function redactRedis(link: RedisLink, key: ScopeKey, redact: Redact): Prom
   throw link.unavailable(attempt, new Error('others write there all the time'));
 }
 
-/** Answers how many have to be looked at again. */
+/** Answers how many batches of records have to be looked at again. */
 async function redactFields(
   link: RedisLink,
   key: ScopeKey,
@@ -186,7 +117,7 @@ async function redactFields(
       const after = change(field, text);
       if (after !== text) changed.push(field, text, after);
     }
-    if (changed.length > 0) others += await link.ask(attempt, (redis) => redis.perduraReplaceFields(where, ...changed));
+    if (changed.length > 0) others += 1 - (await link.ask(attempt, (redis) => redis.perduraChange(where, ...changed)));
     cursor = next;
   } while (cursor !== '0');
   return others;

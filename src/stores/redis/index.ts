@@ -9,19 +9,22 @@
  *   items     hash, id -> item of the memory channel, '' for one that was removed; `cited:<call>` -> what stands for its result
  *   archived  set of slots, and of ranges `1-40` of those that another life has
  *   episodes  hash, id -> episode
- *   lineage   hash, `beginning`, `cut:<id>`, `fork:<conversation>/<life>`
+ *   lineage   hash, `beginning` -> where it begins
+ *   cuts      hash, id -> what a rewind has cut
+ *   forks     hash, `<conversation>/<life>` -> who shares its entries
  *   feed      stream of live events; `feed-batches` and `feed-ids` remember what was published last
  *
  * and for what conversations of a scope share `perdura:{m:<namespace>:<scope>}:<what>`, where `<what>` is
  *
- *   facts       hash, id -> fact without id, salience and confidence, which `rank:<id>` has
- *   fact-index  hash, `last` number given, `text:<hash of the words>` -> id, `words-of:<id>`, `batch:<id>` -> ids
+ *   facts       hash, id -> fact
+ *   removed-facts
+ *               hash, id -> batches of a fact that is gone
  *   memory      hash, `text` and `version` of MEMORY.md, `sum` of what we wrote, `text:<version>`, `id:<write>` -> version
  *   changes     list of what changed it, oldest first
  *   history     hash, `last` number given, `entry:<number>`, `of:<kind>:<id>` -> number
  *   history-order
  *               sorted set, number by time in milliseconds
- *   proposals   hash, `last` number given, id -> proposal, `state:<id>`, `batch:<id>` -> ids
+ *   proposals   hash, id -> proposal
  *   forgotten   hash, id -> tombstone
  *
  * and for what is accepted of the MCP servers of an agent `perdura:{p:<namespace>:<agent>}:pins`, a hash, server and tool -> pin
@@ -35,12 +38,14 @@ import { checkRedis } from './check.js';
 import { codeOf, isReply } from './errors.js';
 import { createRedisDocuments } from './documents.js';
 import { createRedisItems, toItemArguments } from './items.js';
-import { createRedisEpisodes, createRedisFacts } from './memory.js';
 import { createRedisFeed, feedKeys, toEventArguments, type RedisFeed } from './feed.js';
-import { createRedisLives } from './lives.js';
+import { createRedisLifeStorage } from './lives.js';
 import { keyOf } from './keys.js';
-import { createRedisPins } from './pins.js';
 import { openRedisLink, type RedisLink } from './link.js';
+import { createLives } from '../collections/lives.js';
+import { createEpisodes, createFacts } from '../collections/memory.js';
+import { createPins } from '../collections/pins.js';
+import { createRedisCollections } from './collections.js';
 import { withSharedEntries, describeBatch, toRanges } from '../shared-entries.js';
 import type { Bodies, Commitment, Effects, Entries, Recording, Reservation, Store, Writes } from '../store.js';
 
@@ -62,7 +67,8 @@ const MAX_SLOTS = 1_000_000;
 export function createRedisStore(options: RedisStoreOptions): Store {
   const link = openRedisLink({ url: options.url, commandTimeoutMs: options.commandTimeoutMs ?? 2000, log: options.log });
   const feed = createRedisFeed(link, { maxLength: options.feedMaxLength ?? 10_000, log: options.log });
-  const lives = createRedisLives(link);
+  const open = createRedisCollections(link);
+  const lives = createLives(open, createRedisLifeStorage(link));
   const cache = createEntryCache(CACHED_BYTES);
   link.redis.on('close', () => cache.disconnected());
   const writes = createWrites(link, feed, cache);
@@ -81,10 +87,10 @@ export function createRedisStore(options: RedisStoreOptions): Store {
     effects: createEffects(link, writes, feed, cache),
     writes,
     feed,
-    episodes: createRedisEpisodes(link),
-    facts: createRedisFacts(link),
+    episodes: createEpisodes(open),
+    facts: createFacts(open),
     documents: createRedisDocuments(link),
-    pins: createRedisPins(link),
+    pins: createPins(open),
     check: () => checkRedis(link),
     async close() {
       feed.close();

@@ -14,9 +14,11 @@ export const KEY_NAMES = [
   'episodes',
   'items',
   'lineage',
+  'cuts',
+  'forks',
 ] as const;
 export type KeyName = (typeof KEY_NAMES)[number];
-export type ScopeKeyName = 'facts' | 'fact-index' | 'memory' | 'changes' | 'history' | 'history-order' | 'proposals' | 'forgotten';
+export type ScopeKeyName = 'facts' | 'removed-facts' | 'memory' | 'changes' | 'history' | 'history-order' | 'proposals' | 'forgotten';
 
 /** Only the conversation may hold colons (ids of children do), so that no two keys have one name. */
 export function keyOf(key: ConversationKey, what: KeyName): string {

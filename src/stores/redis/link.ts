@@ -13,7 +13,7 @@ import type { StoreUnavailable } from '../store.js';
 
 /** ioredis adds a method for each script at run time: keys first, then arguments. */
 export type ScriptedRedis = Redis & {
-  [name in keyof ScriptAnswers]: (...args: string[]) => Promise<ScriptAnswers[name]>;
+  [name in keyof ScriptAnswers]: (...args: (string | Buffer)[]) => Promise<ScriptAnswers[name]>;
 };
 
 export interface RedisLink {

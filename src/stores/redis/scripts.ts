@@ -237,83 +237,19 @@ if move > highest then redis.call('HSET', entries, 'move', ARGV[2]) end
 return ''
 `;
 
-/** KEYS[1] episodes. ARGV: id, JSON. The first one counts, unless nobody can read it. */
-const ADD_EPISODE = `
-local function readable(text)
-  local ok, episode = pcall(cjson.decode, text)
-  return ok and type(episode) == 'table' and episode.v ~= nil and episode.summary ~= nil
-end
-if redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2]) == 0 and not readable(redis.call('HGET', KEYS[1], ARGV[1])) then
-  redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-end
-return ''
-`;
-
 /**
- * KEYS[1] facts, KEYS[2] fact-index. ARGV: batch, then hash of the words, JSON, salience, confidence of each. Answers with id, JSON
- * and rank of the batch's items. Salience and confidence lie beside the JSON, as they rise and it must stay as it is (L3).
+ * KEYS[1] hash. ARGV: field, what it was, what it becomes, and so on; '' where there is nothing. All of it, or nothing and 0 when one has
+ * become something else by now.
  */
-const ADD_FACTS = `
-local facts, index, batch = KEYS[1], KEYS[2], 'batch:' .. ARGV[1]
-local function readable(id)
-  local ok, fact = pcall(cjson.decode, redis.call('HGET', facts, id) or '')
-  return ok and type(fact) == 'table' and type(fact.fact) == 'string'
+const CHANGE = `
+for i = 1, #ARGV, 3 do
+  local now = redis.call('HGET', KEYS[1], ARGV[i]) or ''
+  if now ~= ARGV[i + 1] and now ~= ARGV[i + 2] then return 0 end
 end
-local function raise(id, salience, confidence)
-  local s, c = string.match(redis.call('HGET', facts, 'rank:' .. id) or '', '^(%S+) (%S+)$')
-  if s and tonumber(s) >= tonumber(salience) then salience = s end
-  if c and tonumber(c) >= tonumber(confidence) then confidence = c end
-  redis.call('HSET', facts, 'rank:' .. id, salience .. ' ' .. confidence)
+for i = 1, #ARGV, 3 do
+  if ARGV[i + 2] == '' then redis.call('HDEL', KEYS[1], ARGV[i]) else redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 2]) end
 end
-
-redis.call('HLEN', facts)
-local known = redis.call('HGET', index, batch)
-local ids = {}
-if known then
-  for id in string.gmatch(known, '%S+') do ids[#ids + 1] = id end
-else
-  local last = tonumber(redis.call('HGET', index, 'last') or 0) or 0
-  local seen = {}
-  for i = 2, #ARGV, 4 do
-    local words, json, salience, confidence = 'text:' .. ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
-    local id = redis.call('HGET', index, words)
-    if not id or not readable(id) then
-      repeat
-        last = last + 1
-        id = string.format('sem_%04d', last)
-      until redis.call('HSETNX', facts, id, json) == 1
-      redis.call('HSET', index, words, id, 'words-of:' .. id, words)
-    end
-    raise(id, salience, confidence)
-    if not seen[id] then ids[#ids + 1] = id end
-    seen[id] = true
-  end
-  table.sort(ids, function(a, b) return tonumber(string.sub(a, 5)) < tonumber(string.sub(b, 5)) end)
-  redis.call('HSET', index, 'last', string.format('%d', last), batch, table.concat(ids, ' '))
-end
-
-local answer = {}
-for _, id in ipairs(ids) do
-  local json = redis.call('HGET', facts, id)
-  if json then
-    answer[#answer + 1] = id
-    answer[#answer + 1] = json
-    answer[#answer + 1] = redis.call('HGET', facts, 'rank:' .. id) or ''
-  end
-end
-return answer
-`;
-
-/** KEYS[1] facts, KEYS[2] fact-index. ARGV: ids. What numbers and batches there were stays in the index. */
-const REMOVE_FACTS = `
-redis.call('HLEN', KEYS[1])
-for _, id in ipairs(ARGV) do
-  local words = redis.call('HGET', KEYS[2], 'words-of:' .. id)
-  if words and redis.call('HGET', KEYS[2], words) == id then redis.call('HDEL', KEYS[2], words) end
-  redis.call('HDEL', KEYS[2], 'words-of:' .. id)
-  redis.call('HDEL', KEYS[1], id, 'rank:' .. id)
-end
-return ''
+return 1
 `;
 
 /** In the shape of ioredis' option `scripts`. */
@@ -324,9 +260,7 @@ export const SCRIPTS = {
   perduraPutItems: { lua: PUT_ITEMS_ALONE, numberOfKeys: 1 },
   perduraPublish: { lua: PUBLISH, numberOfKeys: 3 },
   perduraMove: { lua: MOVE, numberOfKeys: 2 },
-  perduraAddEpisode: { lua: ADD_EPISODE, numberOfKeys: 1 },
-  perduraAddFacts: { lua: ADD_FACTS, numberOfKeys: 2 },
-  perduraRemoveFacts: { lua: REMOVE_FACTS, numberOfKeys: 2 },
+  perduraChange: { lua: CHANGE, numberOfKeys: 1 },
   ...DOCUMENT_SCRIPTS,
 } as const;
 
@@ -344,7 +278,5 @@ export interface ScriptAnswers extends DocumentScriptAnswers {
   readonly perduraPutItems: string;
   readonly perduraPublish: string;
   readonly perduraMove: string;
-  readonly perduraAddEpisode: string;
-  readonly perduraAddFacts: readonly string[];
-  readonly perduraRemoveFacts: string;
+  readonly perduraChange: number;
 }

@@ -19,7 +19,7 @@ export const askUser = defineTool({
       .describe('Answers to choose from; the person may say something else.'),
   }),
   policy: { repeatable: true, quick: true, timeoutMs: 1_000 },
-  instead: (_, { approvalExpiryMs }) => ({ kind: 'ask-person', expiresMs: approvalExpiryMs }),
+  workflowAction: (_, { approvalExpiryMs }) => ({ kind: 'ask-person', expiresMs: approvalExpiryMs }),
   run: () => ({ ok: false, error: 'nobody could be asked' }),
 });
 
@@ -46,7 +46,7 @@ export const waitUntil = defineTool({
       `until is more than ${MAX_DAYS} days away`,
     ),
   policy: { repeatable: true, quick: true, timeoutMs: 1_000 },
-  instead: ({ until, seconds = 0 }) =>
+  workflowAction: ({ until, seconds = 0 }) =>
     until === undefined ? { kind: 'wait-for', ms: seconds * 1000 } : { kind: 'wait-until', until: Date.parse(until) },
   run: () => ({ ok: false, error: 'the conversation could not wait' }),
 });
@@ -70,7 +70,7 @@ export const delegate = defineTool({
     maxCostUsd: z.number().positive().optional().describe('What it may cost at most, in US dollars.'),
   }),
   policy: { repeatable: false, timeoutMs: 60_000 },
-  instead({ task, agent: wanted, title, maxCostUsd }, { agent, delegation: { agents, maxDepth, maxChildren, memory } }) {
+  workflowAction({ task, agent: wanted, title, maxCostUsd }, { agent, delegation: { agents, maxDepth, maxChildren, memory } }) {
     if (wanted !== undefined && wanted !== agent && !agents.includes(wanted)) return undefined;
     return {
       kind: 'delegate',
@@ -119,6 +119,6 @@ export const compactContext = defineTool({
     'were told that the context fills; never in the middle of one.',
   input: z.object({}),
   policy: { repeatable: true, quick: true, timeoutMs: 1_000 },
-  instead: () => ({ kind: 'compact' }),
+  workflowAction: () => ({ kind: 'compact' }),
   run: () => ({ ok: false, error: 'the conversation could not be compacted' }),
 });

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { JsonObject } from '../../records/message.js';
 import { loadSdk, type Client, type Sdk, type Transport } from './sdk.js';
 import type { McpServer, Variables } from './server-config.js';
-import { createStdioTransport, MOST_BYTES, createFloodGate } from './stdio-transport.js';
+import { createStdioTransport, MAX_BYTES, createFloodGate } from './stdio-transport.js';
 
 export interface Connection {
   readonly hasTools: boolean;
@@ -202,7 +202,7 @@ function boundedWhole(): TransformStream<Uint8Array, Uint8Array> {
   return new TransformStream({
     transform(chunk, controller) {
       bytes += chunk.length;
-      if (bytes > MOST_BYTES) controller.error(new Error(`the server's answer has more than ${MOST_BYTES} bytes`));
+      if (bytes > MAX_BYTES) controller.error(new Error(`the server's answer has more than ${MAX_BYTES} bytes`));
       else controller.enqueue(chunk);
     },
   });
@@ -224,7 +224,7 @@ function boundedEvents(pass: () => boolean): TransformStream<Uint8Array, Uint8Ar
           isLineEmpty = true;
         } else if (byte !== 0x0d) isLineEmpty = false;
       }
-      if (bytes > MOST_BYTES) controller.error(new Error(`an event of the server has more than ${MOST_BYTES} bytes`));
+      if (bytes > MAX_BYTES) controller.error(new Error(`an event of the server has more than ${MAX_BYTES} bytes`));
       else controller.enqueue(chunk);
     },
   });

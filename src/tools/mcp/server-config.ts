@@ -109,13 +109,13 @@ export function expandServer(server: McpServer, variables: Variables): McpServer
 
 /** What a server was given in confidence does not come back in what is said about it. */
 
-const SHORTEST = 8;
+const MIN_LENGTH = 8;
 
 /** `server` is expanded. */
 export function createVeil(server: McpServer): (text: string) => string {
   const given = server.type === 'http' ? [...Object.values(server.headers), ...inAddress(server.url)] : Object.values(server.env);
   // A header says what kind of key it is before the key.
-  const secrets = given.flatMap((value) => [value, ...value.split(' ')]).filter((value) => value.length >= SHORTEST);
+  const secrets = given.flatMap((value) => [value, ...value.split(' ')]).filter((value) => value.length >= MIN_LENGTH);
   return (text) => secrets.reduce((left, secret) => left.replaceAll(secret, '***'), text);
 }
 

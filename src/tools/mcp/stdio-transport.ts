@@ -27,7 +27,7 @@ export interface StdioTransport extends Transport {
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
 /** Of one message. */
-export const MOST_BYTES = 16 * 1024 * 1024;
+export const MAX_BYTES = 16 * 1024 * 1024;
 const COMPLAINT_CHARACTERS = 1_000;
 const GRACE_MS = 2_000;
 /** What it is given is a process id, and nothing else. */
@@ -75,7 +75,7 @@ export function createStdioTransport({ command, args, env, cwd }: StdioServer, s
     if (isClosed) return;
     if (rest.length > 0) parts.push(rest);
     held += rest.length;
-    if (held > MOST_BYTES) fail(`it sent a message of more than ${MOST_BYTES} bytes`);
+    if (held > MAX_BYTES) fail(`it sent a message of more than ${MAX_BYTES} bytes`);
   };
 
   const ended = (): void => {
@@ -189,7 +189,7 @@ function hasEnded(child: Child, withinMs: number): Promise<boolean> {
 
 /** Counts what a server sends on its own time: endless notifications cost a worker its turns. */
 
-const MOST = 5_000;
+const MAX_MESSAGES = 5_000;
 const WINDOW_MS = 10_000;
 
 interface FloodGate {
@@ -203,7 +203,7 @@ export function createFloodGate(now: () => number = Date.now): FloodGate {
   let began = now();
   let count = 0;
   return {
-    most: MOST,
+    most: MAX_MESSAGES,
     windowMs: WINDOW_MS,
     pass() {
       const at = now();
@@ -212,7 +212,7 @@ export function createFloodGate(now: () => number = Date.now): FloodGate {
         count = 0;
       }
       count += 1;
-      return count <= MOST;
+      return count <= MAX_MESSAGES;
     },
   };
 }

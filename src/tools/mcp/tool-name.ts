@@ -9,13 +9,13 @@
 import { createHash } from 'node:crypto';
 
 const PREFIX = 'mcp__';
-const LONGEST = 64;
+const MAX_LENGTH = 64;
 const MAX_SERVER = 24;
 const DIGEST = 8;
 
 export function toolName(server: string, tool: string): string {
   const begin = `${serverPrefix(server)}`;
-  const room = LONGEST - begin.length;
+  const room = MAX_LENGTH - begin.length;
   const isPlain = /^[a-zA-Z0-9_-]+$/.test(tool) && tool.length <= room;
   return `${begin}${isPlain ? tool : `${slugOf(tool, room - DIGEST - 1)}_${digestOf(tool)}`}`;
 }

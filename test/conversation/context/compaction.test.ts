@@ -140,14 +140,14 @@ test('K3: a failure that comes after a reset answers nobody of the new session',
     { kind: 'compaction-requested', requestId: 'x', at: 2002 },
   );
   const late = apply(asked, failed(TOO_SLOW, 2003));
-  expect(late.memory).toEqual(asked.memory);
-  expect(settle(late, { compact: (input) => compacted(input, 1) }).state.memory.outcomes).toMatchObject([
+  expect(late.compaction).toEqual(asked.compaction);
+  expect(settle(late, { compact: (input) => compacted(input, 1) }).state.compaction.outcomes).toMatchObject([
     { outcome: { kind: 'compacted' } },
   ]);
 });
 
 describe('what is asked of the memory of a context', () => {
-  const outcomesOf = ({ memory }: ConversationState) => memory.outcomes.map(({ requestId, outcome }) => [requestId, outcome.kind]);
+  const outcomesOf = ({ compaction }: ConversationState) => compaction.outcomes.map(({ requestId, outcome }) => [requestId, outcome.kind]);
 
   test('is answered too when it can be undone no more by the time that it is done', () => {
     const done = settle(apply(talked(6, 100), { kind: 'compaction-requested', requestId: 'c', at: 1 }), {
@@ -196,7 +196,7 @@ test('a compaction finds in the store all that it is about: tools that ride come
   const asked = applyAll(riding.state, riding.failed(STORE_AWAY), { kind: 'compaction-requested', requestId: 'c', at: 2000 });
   const { steps, state } = settle(apply(asked, { kind: 'time-passed', at: 60_000 }), { compact: (input) => compacted(input) });
   expect(kinds(steps).slice(0, 2)).toEqual(['model-step', 'compact']);
-  expect(state.memory.outcomes).toMatchObject([{ requestId: 'c', outcome: { kind: 'compacted' } }]);
+  expect(state.compaction.outcomes).toMatchObject([{ requestId: 'c', outcome: { kind: 'compacted' } }]);
 });
 
 test('what tools that rode have made too much is compacted before the call: the step comes back once', () => {
@@ -221,7 +221,7 @@ test('K4: undone, the context is what it was, with what came since', () => {
   expect(kinds(steps)).toEqual(['uncompact', 'wait']);
   expect(steps[0]).toMatchObject({ input: { epoch: compactedOnce.epoch, episode: 'ep_0001' } });
   expect(slotsOf(undone.context)).toEqual([...slotsOf(state.context), 13, 14]);
-  expect(undone.memory).toMatchObject({ base: null, before: null, outcomes: [{ requestId: 'u', outcome: { kind: 'undone' } }] });
+  expect(undone.compaction).toMatchObject({ base: null, before: null, outcomes: [{ requestId: 'u', outcome: { kind: 'undone' } }] });
   expect(undone.epoch).toBeGreaterThan(compactedOnce.epoch);
 });
 
@@ -243,15 +243,15 @@ test('a model whose context is full is helped twice in a turn, and then the turn
 
 test('somebody who asks is told, also when there is nothing to do', () => {
   const fresh = settle(apply(open(), { kind: 'compaction-requested', requestId: 'a', at: 1 })).state;
-  expect(fresh.memory.outcomes).toEqual([{ requestId: 'a', outcome: { kind: 'nothing-to-compact' } }]);
+  expect(fresh.compaction.outcomes).toEqual([{ requestId: 'a', outcome: { kind: 'nothing-to-compact' } }]);
   const nothing = settle(apply(talked(2, 100), { kind: 'compaction-requested', requestId: 'b', at: 1 })).state;
-  expect(nothing.memory.outcomes).toEqual([{ requestId: 'b', outcome: { kind: 'nothing-to-compact' } }]);
+  expect(nothing.compaction.outcomes).toEqual([{ requestId: 'b', outcome: { kind: 'nothing-to-compact' } }]);
   const done = settle(apply(talked(6, 100), { kind: 'compaction-requested', requestId: 'c', at: 1 }), {
     compact: (input) => compacted(input),
   });
-  expect(done.state.memory.outcomes).toMatchObject([{ requestId: 'c', outcome: { kind: 'compacted', epoch: 2, method: 'model' } }]);
+  expect(done.state.compaction.outcomes).toMatchObject([{ requestId: 'c', outcome: { kind: 'compacted', epoch: 2, method: 'model' } }]);
   const undo = settle(apply(talked(2, 100), { kind: 'undo-requested', requestId: 'd', at: 1 })).state;
-  expect(undo.memory.outcomes).toEqual([{ requestId: 'd', outcome: { kind: 'nothing-to-undo' } }]);
+  expect(undo.compaction.outcomes).toEqual([{ requestId: 'd', outcome: { kind: 'nothing-to-undo' } }]);
 });
 
 test('one that found nothing does not stand for the next: each is an effect of its own', () => {

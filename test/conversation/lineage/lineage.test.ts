@@ -50,7 +50,7 @@ test('a fork does nothing before it is open, and then is numbered on from what i
   expect(nextStep(opening)).toEqual({ kind: 'wait' });
   expect(opening.queue).toEqual([]);
   const { state } = settle(apply(opening, done(OPENED)));
-  expect(state).toMatchObject({ session: 2, turnsEnded: 2, latestTurn: 9, memory: { base: 'sha256:b', compactions: 3 } });
+  expect(state).toMatchObject({ session: 2, turnsEnded: 2, latestTurn: 9, compaction: { base: 'sha256:b', compactions: 3 } });
   expect(state.seen).toEqual([
     ['m1', 8],
     ['m2', 9],
@@ -78,7 +78,7 @@ test('a fork tells its parent before anything was said in it, and its model with
   const opened = apply(opening, done({ ...OPENED, attributes: 'registered' }));
   const first = attributesDue(opened);
   expect(first).toEqual({ AgentName: 'default', AgentStatus: 'running', AgentParent: 'c1', AgentTurns: 0, AgentCostUsd: 0 });
-  const told = apply(opened, { kind: 'attributes-told', status: 'running', turns: 0, at: 3 });
+  const told = apply(opened, { kind: 'attributes-upserted', status: 'running', turns: 0, at: 3 });
   expect(attributesDue(told)).toBeUndefined();
   const { state } = settle(apply(told, said('m1')));
   expect(attributesDue(state)).toMatchObject({ AgentModel: 'anthropic/claude-test', AgentParent: 'c1', AgentTurns: 1 });
@@ -105,7 +105,7 @@ test('rewound, the context is replaced, counters and cost go on, and the next tu
   const { state } = settle(apply(done, said('m4')));
   expect(state.seen.at(-1)).toEqual(['m4', 4]);
   // What was cut is nothing that long-term memory will be asked to keep.
-  expect(state.window.turns.map(({ turn }) => turn)).toEqual([1, 4]);
+  expect(state.consolidation.turns.map(({ turn }) => turn)).toEqual([1, 4]);
   expect(JSON.parse(JSON.stringify(state))).toEqual(state);
 });
 

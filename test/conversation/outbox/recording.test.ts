@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { apply } from '../../../src/conversation/apply.js';
 import type { StoreStepInput, Writes } from '../../../src/conversation/activity-io/effects.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
-import { owedWrites } from '../../../src/conversation/outbox/recording.js';
+import { pendingWrites } from '../../../src/conversation/outbox/recording.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { utf8Length } from '../../../src/records/text.js';
 import { answered, applyAll, interrupted, isEffect, namesOf, open, said, settle, STORE_AWAY, stored, take } from '../drive.js';
@@ -144,7 +144,7 @@ test('R3: no two steps carry the same', () => {
   const ended = applyAll(writing, ...interrupted(2000), { kind: 'time-passed', at: 4000 }, { kind: 'turn-begun', at: 4001 });
   expect(ended.outbox.messages.map(({ messageId }) => messageId)).toEqual(['a', 'b']);
   // `a` was the call's, which is given up.
-  expect(owedWrites(ended).write.messages.map(({ messageId }) => messageId)).toEqual(['a']);
+  expect(pendingWrites(ended).write.messages.map(({ messageId }) => messageId)).toEqual(['a']);
 });
 
 test('whatever is owed goes in steps that fit, all of it and each thing once', () => {

@@ -1,13 +1,13 @@
 /** Stepping, breakpoints, the queue by hand, and events of the application's own (seed 004). */
-import { refuseAppEvent } from '../../../src/conversation/inbox/app-events.js';
+import { appEventRefusal } from '../../../src/conversation/inbox/app-events.js';
 import { apply } from '../../../src/conversation/apply.js';
 import { createReducerRegistry, type ChunkOperation, type Reducers } from '../../../src/conversation/inbox/reducers.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
 import { slotsOf } from '../../../src/records/slots.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { queueOf, statusOf } from '../../../src/conversation/views/view.js';
-import { refuseStep } from '../../../src/conversation/stepping/control.js';
-import { refuseEdit } from '../../../src/conversation/inbox/queue-editing.js';
+import { stepRefusal } from '../../../src/conversation/stepping/control.js';
+import { editRefusal } from '../../../src/conversation/inbox/queue-editing.js';
 import {
   answer,
   answered,
@@ -123,12 +123,12 @@ test.each([
 
 test('a second step is refused while one runs, and by its id the first is answered again', () => {
   const running = apply(settle(stepping(apply(open(), said('a')))).state, { kind: 'step-requested', id: 'one', at: AT });
-  expect(refuseStep(running, 'two')).toContain('one');
+  expect(stepRefusal(running, 'two')).toContain('one');
   expect(apply(running, { kind: 'step-requested', id: 'two', at: AT }).control?.lock?.id).toBe('one');
-  expect(refuseStep(open(), 'one')).toContain('mode');
+  expect(stepRefusal(open(), 'one')).toContain('mode');
   const { state } = settle(running);
   expect(state.control?.lock).toBeNull();
-  expect(refuseStep(state, 'one')).toBeUndefined();
+  expect(stepRefusal(state, 'one')).toBeUndefined();
 });
 
 test('back in auto, the queue is drained', () => {
@@ -172,9 +172,9 @@ describe('a breakpoint', () => {
     const script = withTools();
     const state = breaking({ tools: ['tool'] }, script);
     expect(state.control).toMatchObject({ mode: 'stepping', pausedBy: expect.stringContaining('tool: tool') });
-    expect(state.turn?.doing).toMatchObject({ kind: 'tools', calls: [{ status: 'waiting' }, { status: 'waiting' }] });
+    expect(state.turn?.phase).toMatchObject({ kind: 'tools', calls: [{ status: 'waiting' }, { status: 'waiting' }] });
     const { state: stepped } = step(state, script);
-    expect(stepped.turn?.doing).toMatchObject({ calls: [{ status: 'done' }, { status: 'waiting' }] });
+    expect(stepped.turn?.phase).toMatchObject({ calls: [{ status: 'done' }, { status: 'waiting' }] });
     const { state: gone } = settle(apply(stepped, { kind: 'mode-set', mode: 'auto', at: AT }), script);
     expect(gone.turnsEnded).toBe(1);
   });
@@ -212,15 +212,15 @@ describe('the queue by hand', () => {
     expect(ids(dropped)).toEqual(['a', 'c']);
     expect(dropped.ended).toMatchObject([{ number: 2, stopReason: 'withdrawn' }]);
     expect(ids(apply(held(), { kind: 'queue-edited', edit: { op: 'clear' }, at: AT }))).toEqual([]);
-    expect(refuseEdit(held(), { op: 'drop', id: 'qevt_000099' })).toContain('qevt_000099');
+    expect(editRefusal(held(), { op: 'drop', id: 'qevt_000099' })).toContain('qevt_000099');
   });
 
   test('a message does not change sides at a reset', () => {
     const state = settle(stepping(applyAll(open(), said('a'), { kind: 'reset-requested', resetId: 'r', at: AT }, said('b')))).state;
     const [a, reset, b] = queueOf(state).map(({ id }) => id) as [string, string, string];
-    expect(refuseEdit(state, { op: 'move', id: b, before: a })).toContain('session');
+    expect(editRefusal(state, { op: 'move', id: b, before: a })).toContain('session');
     const recorded = settle(apply(state, said('long', { text: 'x'.repeat(300 * 1024) }))).state;
-    expect(refuseEdit(recorded, { op: 'drop', id: reset })).toContain('recorded');
+    expect(editRefusal(recorded, { op: 'drop', id: reset })).toContain('recorded');
     const without = applyAll(
       state,
       { kind: 'queue-edited', edit: { op: 'drop', id: b }, at: AT },
@@ -310,7 +310,7 @@ describe('an event of the application’s own', () => {
       count: 9_500,
       last: expect.arrayContaining([{ name: 'event note', reason: expect.stringContaining('500'), at: AT }]),
     });
-    expect(refuseAppEvent(state, null)).toContain('the limit is 500');
+    expect(appEventRefusal(state, null)).toContain('the limit is 500');
   });
 
   test('large payloads reach a limit of their own', () => {

@@ -39,7 +39,7 @@ const AT = 1000;
 const asks: ToolPlan = { ...QUICK, approval: { policy: 'ask', expiresMs: 60_000 } };
 const delegates: ToolPlan = {
   ...QUICK,
-  instead: { kind: 'delegate', agent: 'helper', task: 't', title: 't', maxDepth: 1, maxChildren: 1 },
+  workflowAction: { kind: 'delegate', agent: 'helper', task: 't', title: 't', maxDepth: 1, maxChildren: 1 },
 };
 
 /** The model has asked for these, in one answer. */
@@ -49,7 +49,7 @@ function round(plans: readonly ToolPlan[], before: ConversationState = open(), s
 }
 
 const ridingOf = (state: ConversationState): unknown =>
-  state.turn?.doing.kind === 'model' ? state.turn.doing.riding.map(({ id }) => id) : [];
+  state.turn?.phase.kind === 'model' ? state.turn.phase.riding.map(({ id }) => id) : [];
 
 test('calls that are all quick ride together, and their results have their place in the context before they are made', () => {
   const { input, id } = take(round([QUICK, QUICK]), 'model-step');
@@ -66,10 +66,10 @@ describe('none rides', () => {
     ['one that is not quick', ORDINARY],
     ['one that a person must allow', asks],
     ['one that a rule forbids', { ...QUICK, approval: { policy: 'deny', why: 'no.' } }],
-    ['a question', { ...QUICK, instead: { kind: 'ask-person', expiresMs: 1_000 } }],
-    ['a wait', { ...QUICK, instead: { kind: 'wait-until', until: 5_000 } }],
-    ['a wait of some seconds', { ...QUICK, instead: { kind: 'wait-for', ms: 5_000 } }],
-    ['a compaction', { ...QUICK, instead: { kind: 'compact' } }],
+    ['a question', { ...QUICK, workflowAction: { kind: 'ask-person', expiresMs: 1_000 } }],
+    ['a wait', { ...QUICK, workflowAction: { kind: 'wait-until', until: 5_000 } }],
+    ['a wait of some seconds', { ...QUICK, workflowAction: { kind: 'wait-for', ms: 5_000 } }],
+    ['a compaction', { ...QUICK, workflowAction: { kind: 'compact' } }],
     ['a delegation', delegates],
   ])('beside %s, in whatever place', (_, other) => {
     for (const plans of [
@@ -79,7 +79,7 @@ describe('none rides', () => {
     ]) {
       const state = round(plans);
       expect(ridingOf(state)).toEqual([]);
-      expect(state.turn?.doing.kind).toBe('tools');
+      expect(state.turn?.phase.kind).toBe('tools');
     }
   });
 
@@ -238,8 +238,8 @@ test('the workflow and the step decide alike about a call, by the numbers and th
       const state: ConversationState = {
         ...step.state,
         ...{ settings, contextTokens, usage, ...(budget && { budget }) },
-        memory: {
-          ...step.state.memory,
+        compaction: {
+          ...step.state.compaction,
           ...{ shownOnce, reported },
           restingIn: mayCompact ? null : turn.number,
           ...(!mayTruncate && { restingFromTruncation: turn.modelCalls }),

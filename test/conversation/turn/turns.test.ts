@@ -399,7 +399,7 @@ test('a store that is away for hours does not end the turn: nobody was asked yet
     const { state: running, failed } = take(apply(state, { kind: 'time-passed', at: state.now + 60_000 }), 'model-step');
     state = apply(running, failed(STORE_AWAY));
   }
-  expect(state.turn?.doing).toMatchObject({ call: { failures: 0 } });
+  expect(state.turn?.phase).toMatchObject({ call: { failures: 0 } });
 });
 
 test('a message that waits behind hundreds of others is still known by its id', () => {

@@ -4,11 +4,11 @@ import { turnOfMessage } from '../conversation/inbox/arrivals.js';
 import type { Enqueued, Withdrawn } from '../conversation/protocol/contract.js';
 import type { Budget } from '../records/identity.js';
 import type { ConversationEvent } from '../conversation/event.js';
-import { readMessage, type Said } from '../conversation/protocol/input.js';
-import { readBudget, readChildNews, readDecision, readWithdrawal } from '../conversation/protocol/people-input.js';
+import { readMessage, type ParsedMessage } from '../conversation/protocol/input.js';
+import { readBudget, readChildNews, readDecision, readWithdrawal, type Decided } from '../conversation/protocol/human-input.js';
 import { queuedCount } from '../conversation/inbox/spill.js';
-import { approvalsOf, refuseDecision } from '../conversation/turn/waiting.js';
-import { refuseWithdrawal } from '../conversation/inbox/queue-editing.js';
+import { approvalsOf, decisionRefusal } from '../conversation/turn/approvals.js';
+import { withdrawalRefusal } from '../conversation/inbox/queue-editing.js';
 import { now } from './clock.js';
 import { type Handling, accepted, refuseWhenClosing } from './handling.js';
 import {
@@ -21,9 +21,8 @@ import {
   raiseBudgetUpdate,
   withdrawUpdate,
 } from './messages.js';
-import type { Decided } from '../conversation/protocol/people.js';
 
-export function handlePeople({
+export function handleHumanInput({
   state,
   dispatch,
   counted,
@@ -51,7 +50,7 @@ export function handlePeople({
     }),
     {
       validator: (payload: unknown) => {
-        const refused = refuseDecision(state(), accepted(readDecision(payload)));
+        const refused = decisionRefusal(state(), accepted(readDecision(payload)));
         if (refused !== undefined) throw ApplicationFailure.nonRetryable(refused, FAILURES.notWaiting);
       },
     },
@@ -78,7 +77,7 @@ export function handlePeople({
     withdrawUpdate,
     counted((payload: unknown): Promise<Withdrawn> => {
       const messageId = accepted(readWithdrawal(payload));
-      const reason = refuseWithdrawal(state(), messageId);
+      const reason = withdrawalRefusal(state(), messageId);
       if (reason !== undefined) return Promise.resolve({ messageId, withdrawn: false, reason });
       dispatch({ kind: 'withdraw-requested', messageId, at: now() });
       return Promise.resolve({ messageId, withdrawn: true });
@@ -97,7 +96,7 @@ export function handlePeople({
   setHandler(approvalsQuery, () => approvalsOf(state()));
 }
 
-export function messageReceived(said: Extract<Said, { kind: 'message' }>, messageId: string): ConversationEvent {
+export function messageReceived(said: Extract<ParsedMessage, { kind: 'message' }>, messageId: string): ConversationEvent {
   const { text, media, output, context, delivery } = said;
   return {
     kind: 'message-received',

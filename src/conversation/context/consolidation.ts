@@ -2,7 +2,7 @@
  * What of a conversation long-term memory does not have yet (seed 001): when it is asked for, who waits for it, and when messages
  * leave the context. A message here is a user message or a final answer (design section 4, Window).
  *
- * L1  Each message of a session is asked for once: its turn is in one request, and a request is owed until the memory workflow has it.
+ * L1  Each message of a session is asked for once: its turn is in one request, and a request is pending until the memory workflow has it.
  * L2  Nobody waits longer than the timeout. What comes later changes nothing here but the cost.
  * L3  Messages leave the context at a turn boundary only, whole turns, and only once they are consolidated or that has timed out.
  */
@@ -11,7 +11,7 @@ import { isHeld, queuedId } from '../stepping/control.js';
 import { nextMove } from './compaction.js';
 import { isRunning, type Completed, type Failed } from '../lifecycle.js';
 import type { AskMemoryInput, EvictInput } from '../activity-io/memory-effects.js';
-import { owesNothingToStore } from '../state/queue-state.js';
+import { isStoreUpToDate } from '../state/queue-state.js';
 import type { EventOf } from '../event.js';
 import { retryAfter, storeRetryAfter, isResting, withRetry } from '../state/retry.js';
 import { slotsOf, toRanges } from '../../records/slots.js';
@@ -19,7 +19,12 @@ import type { ConversationState } from '../state.js';
 import { estimateTokens } from '../../records/token-usage.js';
 import type { Turn } from '../state/turn-state.js';
 import { addUsage } from '../../records/usage.js';
-import { openWindow, type AwaitedConsolidation, type WindowState, type WindowTurn } from '../state/window-state.js';
+import {
+  openConsolidation,
+  type AwaitedConsolidation,
+  type ConsolidationState,
+  type UnconsolidatedTurn,
+} from '../state/consolidation-state.js';
 
 /** Milliseconds (seed 001, Configuration). */
 const CONSOLIDATION_TIMEOUT_MS = 30_000;
@@ -32,21 +37,24 @@ export function noteTurn(state: ConversationState, turn: Turn): ConversationStat
   const from = inContext.indexOf(turn.firstSlot);
   if (from === -1) return state;
   const messages = turn.messageIds.length + (turn.answerSlot === null ? 0 : 1);
-  return withWindow(state, ({ turns }) => ({ turns: [...turns, { turn: turn.number, messages, slots: toRanges(inContext.slice(from)) }] }));
+  return withConsolidation(state, ({ turns }) => ({
+    turns: [...turns, { turn: turn.number, messages, slots: toRanges(inContext.slice(from)) }],
+  }));
 }
 
 /** After every event: what has become due. */
-export function advanceWindow(state: ConversationState): ConversationState {
-  const { window } = state;
-  if (state.turn || window.ending || isRunning(state, 'evict')) return state;
+export function advanceConsolidation(state: ConversationState): ConversationState {
+  const { consolidation } = state;
+  if (state.turn || consolidation.ending || isRunning(state, 'evict')) return state;
   // What a sub-agent did, its parent remembers.
-  if (isEnding(state)) return state.parent ? withWindow(state, () => ({ ending: { until: state.now, awaited: [] } })) : beginEnding(state);
-  return window.pending === null && !state.parent ? askForOverflow(state) : state;
+  if (isEnding(state))
+    return state.parent ? withConsolidation(state, () => ({ ending: { until: state.now, awaited: [] } })) : beginEnding(state);
+  return consolidation.pending === null && !state.parent ? askForOverflow(state) : state;
 }
 
 /** Nothing of the session is left to wait for: it can end. */
-export function endsWithNothing({ window }: ConversationState): boolean {
-  return window.ending !== null && window.ending.awaited.length === 0;
+export function endsWithNothing({ consolidation }: ConversationState): boolean {
+  return consolidation.ending !== null && consolidation.ending.awaited.length === 0;
 }
 
 function isEnding(state: ConversationState): boolean {
@@ -58,35 +66,39 @@ function isEnding(state: ConversationState): boolean {
 
 /** `/new` and `close`: all that is left is asked for, and joins what is being consolidated already. */
 function beginEnding(state: ConversationState): ConversationState {
-  const { pending, turns } = state.window;
+  const { pending, turns } = state.consolidation;
   const until = state.now + timeoutOf(state);
   const left = turns.slice(pending?.turns ?? 0);
   const asked = left.length === 0 ? state : enqueueRequest(state, left, state.queue[0]?.kind === 'reset' ? 'reset' : 'close');
-  const request = left.length === 0 ? undefined : asked.window.owed[asked.window.owed.length - 1];
+  const request = left.length === 0 ? undefined : asked.consolidation.pendingRequests[asked.consolidation.pendingRequests.length - 1];
   const awaited: AwaitedConsolidation[] = [
     ...(pending ? [{ requestId: pending.requestId, slots: pending.slots, until, outcome: pending.outcome }] : []),
     ...(request ? [{ requestId: request.requestId, slots: request.slots, until, outcome: null }] : []),
   ];
-  return withWindow(asked, () => ({ ending: { until, awaited } }));
+  return withConsolidation(asked, () => ({ ending: { until, awaited } }));
 }
 
 /** Strictly more than the window: all but the last `keep` messages, whole turns. */
 function askForOverflow(state: ConversationState): ConversationState {
   const memory = state.settings?.memory;
-  const { turns } = state.window;
+  const { turns } = state.consolidation;
   if (!memory || countMessages(turns) <= memory.window) return state;
   let kept = 0;
   let cutoff = turns.length;
   while (cutoff > 0 && kept < memory.keep) kept += turns[--cutoff]?.messages ?? 0;
   if (cutoff === 0) return state;
   const asked = enqueueRequest(state, turns.slice(0, cutoff), 'window');
-  const request = asked.window.owed[asked.window.owed.length - 1];
+  const request = asked.consolidation.pendingRequests[asked.consolidation.pendingRequests.length - 1];
   if (!request) return state;
   const pending = { requestId: request.requestId, slots: request.slots, until: state.now + timeoutOf(state), outcome: null, turns: cutoff };
-  return withWindow(asked, () => ({ pending }));
+  return withConsolidation(asked, () => ({ pending }));
 }
 
-function enqueueRequest(state: ConversationState, turns: readonly WindowTurn[], why: AskMemoryInput['request']['why']): ConversationState {
+function enqueueRequest(
+  state: ConversationState,
+  turns: readonly UnconsolidatedTurn[],
+  why: AskMemoryInput['request']['why'],
+): ConversationState {
   const slots = toRanges(turns.flatMap((turn) => slotsOf(turn.slots)));
   const first = slots[0]?.[0] ?? 0;
   const last = slots[slots.length - 1]?.[1] ?? 0;
@@ -99,27 +111,29 @@ function enqueueRequest(state: ConversationState, turns: readonly WindowTurn[], 
     model: state.settings?.model ?? state.modelOverride ?? '',
     why,
   };
-  return withWindow(state, ({ owed, unpaid }) => ({
-    owed: [...owed, request],
-    unpaid: [...unpaid, request.requestId].slice(-REMEMBERED_REQUESTS),
+  return withConsolidation(state, ({ pendingRequests, unbilled }) => ({
+    pendingRequests: [...pendingRequests, request],
+    unbilled: [...unbilled, request.requestId].slice(-REMEMBERED_REQUESTS),
   }));
 }
 
-/** A close waits for what is owed, but not for a memory workflow that cannot be told at all: the fallback is written. */
-export function owesNothing({ window, retries }: ConversationState): boolean {
-  return window.owed.every(({ requestId }) => (retries[requestId]?.attempts ?? 0) >= MAX_ASKED_AT_CLOSE);
+/** A close waits for pending requests, but not for a memory workflow that cannot be reached at all: the fallback is written. */
+export function areRequestsDelivered({ consolidation, retries }: ConversationState): boolean {
+  return consolidation.pendingRequests.every(({ requestId }) => (retries[requestId]?.attempts ?? 0) >= MAX_ASKED_AT_CLOSE);
 }
 
-/** The next request that the memory workflow is to be told. */
+/** The next request to the memory workflow. */
 export function askMemoryInput(state: ConversationState): AskMemoryInput | undefined {
-  const [next] = state.window.owed;
+  const [next] = state.consolidation.pendingRequests;
   // One at a time, so that they arrive in order. The store must have what is asked about.
-  if (!next || isRunning(state, 'ask-memory') || !owesNothingToStore(state) || isResting(state, next.requestId)) return undefined;
+  if (!next || isRunning(state, 'ask-memory') || !isStoreUpToDate(state) || isResting(state, next.requestId)) return undefined;
   return { identity: state.identity, request: next };
 }
 
 export function acceptAsked(state: ConversationState, { id }: Completed<'ask-memory'>): ConversationState {
-  return withWindow(state, ({ owed }) => ({ owed: owed.filter(({ requestId }) => requestId !== id) }));
+  return withConsolidation(state, ({ pendingRequests }) => ({
+    pendingRequests: pendingRequests.filter(({ requestId }) => requestId !== id),
+  }));
 }
 
 export function failAsking(state: ConversationState, { id, failure, at }: Failed<'ask-memory'>): ConversationState {
@@ -131,26 +145,28 @@ export function acceptConsolidation(
   state: ConversationState,
   { requestId, consolidation, usage }: EventOf<'consolidation-ended'>,
 ): ConversationState {
-  const { pending, ending, unpaid } = state.window;
+  const { pending, ending, unbilled } = state.consolidation;
   // Whoever asked pays, once, however late it comes.
-  const paid: ConversationState =
-    usage && unpaid.includes(requestId)
-      ? withWindow({ ...state, usage: addUsage(state.usage, usage) }, () => ({ unpaid: unpaid.filter((id) => id !== requestId) }))
+  const billed: ConversationState =
+    usage && unbilled.includes(requestId)
+      ? withConsolidation({ ...state, usage: addUsage(state.usage, usage) }, () => ({
+          unbilled: unbilled.filter((id) => id !== requestId),
+        }))
       : state;
-  const told = <One extends AwaitedConsolidation>(one: One): One =>
+  const withOutcome = <One extends AwaitedConsolidation>(one: One): One =>
     one.requestId === requestId && one.outcome === null ? { ...one, outcome: consolidation } : one;
-  return withWindow(paid, () => ({
-    pending: pending && told(pending),
-    ending: ending && { ...ending, awaited: ending.awaited.map(told) },
+  return withConsolidation(billed, () => ({
+    pending: pending && withOutcome(pending),
+    ending: ending && { ...ending, awaited: ending.awaited.map(withOutcome) },
   }));
 }
 
 /** What is to leave the context now; undefined while something is still waited for, or nothing is to leave. */
 export function evictInput(state: ConversationState): EvictInput | undefined {
-  const { window, identity, session, context } = state;
+  const { consolidation, identity, session, context } = state;
   if (state.turn || isResting(state, 'evict')) return undefined;
   const move = state.counters.move + 1;
-  const { ending, pending, turns } = window;
+  const { ending, pending, turns } = consolidation;
   if (ending) {
     if (state.now < ending.until && ending.awaited.some(({ outcome }) => outcome === null)) return undefined;
     return { identity, session, move, archive: context, leaving: context, unfinished: unfinished(ending.awaited), recapSince: null };
@@ -159,7 +175,7 @@ export function evictInput(state: ConversationState): EvictInput | undefined {
   const archive = toRanges(turns.slice(0, pending.turns).flatMap(({ slots }) => slotsOf(slots)));
   const inContext = new Set(slotsOf(state.context));
   const leaving = toRanges(slotsOf(archive).filter((slot) => inContext.has(slot)));
-  return { identity, session, move, archive, leaving, unfinished: unfinished([pending]), recapSince: window.since };
+  return { identity, session, move, archive, leaving, unfinished: unfinished([pending]), recapSince: consolidation.since };
 }
 
 function unfinished(awaited: readonly AwaitedConsolidation[]): EvictInput['unfinished'] {
@@ -170,30 +186,30 @@ export function startEviction(state: ConversationState): ConversationState {
   return nextMove(state);
 }
 
-/** What the session leaves behind, as the one who asked for its end is told. */
-export function consolidationOf({ window }: ConversationState, finished: boolean): Consolidation {
-  const outcomes = (window.ending?.awaited ?? []).map(({ outcome }) => outcome ?? (finished ? 'model' : 'raw-fallback'));
+/** What the session leaves behind, as the answer to whoever asked for its end. */
+export function consolidationOf({ consolidation }: ConversationState, finished: boolean): Consolidation {
+  const outcomes = (consolidation.ending?.awaited ?? []).map(({ outcome }) => outcome ?? (finished ? 'model' : 'raw-fallback'));
   if (outcomes.includes('raw-fallback')) return 'raw-fallback';
   return outcomes.includes('model') ? 'model' : 'nothing-to-do';
 }
 
 /** The window is trimmed: whole turns have left, a recap stands for them, and a new epoch begins (L3). */
 export function acceptTrim(state: ConversationState, { output: result }: Completed<'evict'>): ConversationState {
-  const { pending, turns } = state.window;
+  const { pending, turns } = state.consolidation;
   if (!pending) return state;
   const gone = new Set(turns.slice(0, pending.turns).flatMap(({ slots }) => slotsOf(slots)));
   const recapTokens = estimateTokens(result.recap?.text.length ?? 0);
   const fixed = state.settings?.fixedTokens ?? 0;
-  const left = state.contextTokens - result.tokens - state.window.recapTokens + recapTokens;
+  const left = state.contextTokens - result.tokens - state.consolidation.recapTokens + recapTokens;
   const trimmed: ConversationState = {
     ...state,
     epoch: state.epoch + 1,
     context: toRanges(slotsOf(state.context).filter((slot) => !gone.has(slot))),
-    contextTokens: Math.max(fixed + state.memory.baseTokens + recapTokens, left),
+    contextTokens: Math.max(fixed + state.compaction.baseTokens + recapTokens, left),
     // What was before this cannot be brought back by undoing a compaction.
-    memory: { ...state.memory, reported: null, before: null },
+    compaction: { ...state.compaction, reported: null, before: null },
   };
-  return withWindow(trimmed, () => ({
+  return withConsolidation(trimmed, () => ({
     turns: turns.slice(pending.turns),
     pending: null,
     recap: result.recap?.ref ?? null,
@@ -205,13 +221,13 @@ export function failEviction(state: ConversationState, { failure, at }: Failed<'
   return withRetry(state, 'evict', storeRetryAfter(failure, (state.retries['evict']?.attempts ?? 0) + 1, at));
 }
 
-/** A new session: nothing of the old one is in the window, but what is owed stays owed (L1). */
-export function freshWindow(state: ConversationState): ConversationState {
-  const { owed, unpaid } = state.window;
-  return { ...state, window: { ...openWindow(state.now), owed, unpaid } };
+/** A new session: nothing of the old one is in the window, but pending requests stay pending (L1). */
+export function freshConsolidation(state: ConversationState): ConversationState {
+  const { pendingRequests, unbilled } = state.consolidation;
+  return { ...state, consolidation: { ...openConsolidation(state.now), pendingRequests, unbilled } };
 }
 
-export function countMessages(turns: readonly WindowTurn[]): number {
+export function countMessages(turns: readonly UnconsolidatedTurn[]): number {
   return turns.reduce((sum, { messages }) => sum + messages, 0);
 }
 
@@ -219,6 +235,9 @@ function timeoutOf({ settings }: ConversationState): number {
   return settings?.memory.timeoutMs ?? CONSOLIDATION_TIMEOUT_MS;
 }
 
-function withWindow(state: ConversationState, change: (window: WindowState) => Partial<WindowState>): ConversationState {
-  return { ...state, window: { ...state.window, ...change(state.window) } };
+function withConsolidation(
+  state: ConversationState,
+  change: (consolidation: ConsolidationState) => Partial<ConsolidationState>,
+): ConversationState {
+  return { ...state, consolidation: { ...state.consolidation, ...change(state.consolidation) } };
 }

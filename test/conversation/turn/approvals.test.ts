@@ -6,7 +6,7 @@ import { nextStep } from '../../../src/conversation/next-step.js';
 import { slotsOf } from '../../../src/records/slots.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { statusOf } from '../../../src/conversation/views/view.js';
-import { approvalsOf, refuseDecision } from '../../../src/conversation/turn/waiting.js';
+import { approvalsOf, decisionRefusal } from '../../../src/conversation/turn/approvals.js';
 import {
   answered,
   applyAll,
@@ -27,10 +27,18 @@ import {
 
 const plan: ToolPlan = { ...ORDINARY, fingerprint: 'f1' };
 const asks: ToolPlan = { ...plan, approval: { policy: 'ask', expiresMs: 60_000 } };
-const question: ToolPlan = { ...plan, instead: { kind: 'ask-person', expiresMs: 60_000 } };
+const question: ToolPlan = { ...plan, workflowAction: { kind: 'ask-person', expiresMs: 60_000 } };
 const delegates: ToolPlan = {
   ...plan,
-  instead: { kind: 'delegate', agent: 'helper', task: 'count', title: 'count', maxDepth: 1, maxChildren: 1, budget: { maxCostUsd: 1 } },
+  workflowAction: {
+    kind: 'delegate',
+    agent: 'helper',
+    task: 'count',
+    title: 'count',
+    maxDepth: 1,
+    maxChildren: 1,
+    budget: { maxCostUsd: 1 },
+  },
 };
 
 /** The model has asked for these, in one answer, at 1003. */
@@ -99,7 +107,7 @@ test.each([
   ['of another conversation', { callId: 'turn_0001/c1', decision: 'approve', conversation: 'other' }, 'does not wait'],
 ] as const)('a decision %s counts for nothing', (_, decision, why) => {
   const state = round(asks);
-  expect(refuseDecision(state, decision)).toContain(why);
+  expect(decisionRefusal(state, decision)).toContain(why);
   expect(approvalsOf(apply(state, { kind: 'decided', decision, at: 2000 }))).toHaveLength(1);
 });
 
@@ -122,18 +130,18 @@ test('a question is answered by the words of a person, and asks first where a ru
   const both = round({ ...question, approval: { policy: 'ask', expiresMs: 1000 } });
   expect(approvalsOf(both)).toMatchObject([{ kind: 'approval' }]);
   expect(approvalsOf(decided(both, 'approve'))).toMatchObject([{ kind: 'question', askedAt: 2000 }]);
-  expect(refuseDecision(round(question), { callId: 'turn_0001/c1', decision: 'approve', input: {} })).toContain('cannot be edited');
+  expect(decisionRefusal(round(question), { callId: 'turn_0001/c1', decision: 'approve', input: {} })).toContain('cannot be edited');
 });
 
 test('a call that waits for a time is answered when it has come', () => {
-  const state = settled(round({ ...plan, instead: { kind: 'wait-until', until: 5_000 } }));
+  const state = settled(round({ ...plan, workflowAction: { kind: 'wait-until', until: 5_000 } }));
   expect(nextStep(state)).toMatchObject({ kind: 'wait', until: 5_000 });
   expect(results(apply(state, { kind: 'time-passed', at: 4_999 }))).toEqual([]);
   expect(results(apply(state, { kind: 'time-passed', at: 5_000 }))).toEqual([['ok', 'It is 1970-01-01T00:00:05.000Z now.']]);
 });
 
 test('a call that waits for a while is answered when it has passed, counted from when it began to wait', () => {
-  const held = round({ ...plan, instead: { kind: 'wait-for', ms: 5_000 } });
+  const held = round({ ...plan, workflowAction: { kind: 'wait-for', ms: 5_000 } });
   const from = held.now;
   const state = settled(held);
   expect(nextStep(state)).toMatchObject({ kind: 'wait', until: from + 5_000 });
@@ -212,8 +220,8 @@ describe('a sub-agent', () => {
     expect(statusOf(waiting, 0)).toMatchObject({ phase: 'waiting-for-person', pendingApprovals: 1 });
     const told = decided(settled(waiting), 'approve', { conversation: 'chat:turn_0001:1' });
     expect(nextStep(told)).toEqual({
-      kind: 'tell-children',
-      told: [{ child: 'chat:turn_0001:1', decision: { callId: 'turn_0001/c1', decision: 'approve' } }],
+      kind: 'notify-children',
+      decisions: [{ child: 'chat:turn_0001:1', decision: { callId: 'turn_0001/c1', decision: 'approve' } }],
     });
   });
 
@@ -245,7 +253,7 @@ describe('a sub-agent', () => {
 
   test('reports once all is with the store', () => {
     const parent = { conversation: 'main', life: 'l0', callId: 'turn_0001/c1', depth: 1 };
-    const child = { ...open(), parent, parentTold: { asks: '[]', reported: false } };
+    const child = { ...open(), parent, parentNotified: { asks: '[]', reported: false } };
     const { state, input, done } = take(applyAll(child, said('task'), { kind: 'close-requested', at: 1000 }), 'model-step');
     const owing = untilReport(apply(state, done(answered(input, { persisted: false }))));
     expect(owing.names).toEqual(['store-step']);
@@ -254,9 +262,9 @@ describe('a sub-agent', () => {
   });
 
   test('is refused beyond the limits of depth and number', () => {
-    expect(results(round({ ...delegates, instead: { ...delegates.instead!, maxDepth: 0 } as ToolPlan['instead'] }))).toMatchObject([
-      ['rejected', expect.stringContaining('maxDepth')],
-    ]);
+    expect(
+      results(round({ ...delegates, workflowAction: { ...delegates.workflowAction!, maxDepth: 0 } as ToolPlan['workflowAction'] })),
+    ).toMatchObject([['rejected', expect.stringContaining('maxDepth')]]);
     const two = round(delegates, { ...delegates, fingerprint: 'f2' });
     expect(results(two)).toMatchObject([['rejected', expect.stringContaining('maxChildren')]]);
   });
@@ -294,12 +302,12 @@ test('an answer that does not fit what was asked for is corrected once', () => {
   const asked = apply(open(), said('a', { output: { type: 'object' } }));
   const { state, input, done } = take(asked, 'model-step');
   expect(input.write.messages[0]).toMatchObject({ output: { type: 'object' } });
-  const wrong = apply(state, done(answered(input, { misfit: 'no JSON' })));
+  const wrong = apply(state, done(answered(input, { schemaViolation: 'no JSON' })));
   const { state: again, input: repair, done: repaired } = take(wrong, 'model-step');
   expect(repair.call.output).toBe('output-1');
   expect(repair.write.settle).toMatchObject([{ entry: { message: { role: 'user', text: expect.stringContaining('no JSON') } } }]);
   expect(apply(again, repaired(answered(repair))).ended[0]).toMatchObject({ stopReason: 'end', fits: true });
-  const still = apply(again, repaired(answered(repair, { misfit: 'still none' })));
+  const still = apply(again, repaired(answered(repair, { schemaViolation: 'still none' })));
   expect(still.ended[0]).toMatchObject({ stopReason: 'failed', error: { type: 'output-schema' } });
 });
 

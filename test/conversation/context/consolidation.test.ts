@@ -1,4 +1,4 @@
-/** Seed 001's window and `/new`, as decisions: the rules L1 to L3 of window.ts. */
+/** Seed 001's window and `/new`, as decisions: the rules L1 to L3 of consolidation.ts. */
 import { apply } from '../../../src/conversation/apply.js';
 import type { Consolidation } from '../../../src/conversation/protocol/contract.js';
 import { nextStep, type Step } from '../../../src/conversation/next-step.js';
@@ -138,7 +138,7 @@ describe('/new', () => {
 
   test('is not waited for longer than thirty seconds; the fallback says so', () => {
     const waiting = settle(reset(talked(3)), SILENT).state;
-    expect(nextStep(waiting)).toMatchObject({ kind: 'wait', until: waiting.window.ending?.until });
+    expect(nextStep(waiting)).toMatchObject({ kind: 'wait', until: waiting.consolidation.ending?.until });
     const step = nextStep(later(waiting, 30_000));
     expect(step).toMatchObject({ effect: 'evict', input: { unfinished: [{ requestId: 's1/1-6' }], recapSince: null } });
     const cleared = settle(later(waiting, 30_000)).state;
@@ -195,7 +195,7 @@ describe('/new', () => {
       state = apply(asking.state, asking.failed(failure));
     }
     const cleared = settle(later(state, 26_000), SILENT);
-    expect(cleared.state).toMatchObject({ session: 2, window: { owed: [] } });
+    expect(cleared.state).toMatchObject({ session: 2, consolidation: { pendingRequests: [] } });
     expect(kinds(cleared.steps)).toContain('ask-memory');
   });
 });

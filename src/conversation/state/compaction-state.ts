@@ -1,10 +1,10 @@
-/** What the context stands on, as state. */
+/** Compaction, as state. */
 import type { Task } from '../../records/episodes.js';
 import type { CompactionOutcome, TurnError } from '../protocol/contract.js';
 import type { SlotRange } from '../../records/slots.js';
 
 /** What the context stands on, and what is being done about it (compaction.ts). */
-export interface MemoryState {
+export interface CompactionState {
   /** Reference to the text that stands before this epoch's messages: what is left of the earlier ones, and the facts. */
   readonly base: string | null;
   readonly baseTokens: number;
@@ -24,7 +24,7 @@ export interface MemoryState {
   readonly truncationAsked?: readonly string[];
   /** Left out of the prompt, for the next compaction to take up. */
   readonly leftOut?: readonly SlotRange[];
-  /** The epoch in which the model was told that its context fills. */
+  /** The epoch in which the model has read that its context fills. */
   readonly hintedIn?: number;
   /** Begun in this life, those that failed or found nothing included: each is an effect of its own. */
   readonly attempts: number;
@@ -60,7 +60,7 @@ export interface MemoryState {
   };
 }
 
-export const NO_MEMORY: MemoryState = {
+export const NO_COMPACTION: CompactionState = {
   base: null,
   baseTokens: 0,
   task: null,

@@ -2,10 +2,10 @@
  * Calls that are not run at once: what a person must allow or answer, what waits for a time, what a sub-agent does.
  *
  * P1  A call that needs a person's approval does not start before a person has given it, for these very arguments; a decision counts once.
- * P2  Nobody is waited for longer than the plan says: what nobody has decided is not run, and the model is told so.
+ * P2  Nobody is waited for longer than the plan says: what nobody has decided is not run, and the model reads so.
  * P3  The same call in `MAX_REPEATS` rounds in a row is not run again; one more round of it ends the turn.
  */
-import type { Approval, Decision } from '../protocol/people.js';
+import type { Approval, Decision } from '../protocol/human-input.js';
 import type { EventOf } from '../event.js';
 import type { ToolOutcome } from '../../records/message.js';
 import { announce, resultEntry, settle } from '../outbox/settlement.js';
@@ -25,10 +25,10 @@ interface Reply {
 
 /** The calls of a new round: which start, which wait, and which are refused at once. */
 export function admit(state: ConversationState): ConversationState {
-  const doing = state.turn?.doing;
-  if (!state.turn || doing?.kind !== 'tools') return state;
-  const counted = countRepeats(state, doing.calls);
-  return doing.calls.reduce((now, call) => {
+  const phase = state.turn?.phase;
+  if (!state.turn || phase?.kind !== 'tools') return state;
+  const counted = countRepeats(state, phase.calls);
+  return phase.calls.reduce((now, call) => {
     const refusal = refusalOf(now, call);
     if (refusal) return reply(now, call, refusal);
     const { approval } = call.plan;
@@ -47,7 +47,7 @@ export function decide(state: ConversationState, { decision, at }: EventOf<'deci
   const call = askingCall(state, decision);
   if (!call?.asked) return forwarded(state, decision);
   const question = call.asked.kind === 'question';
-  const told = announce(state, {
+  const announced = announce(state, {
     kind: 'decided',
     turn: turnId(state.turn?.number ?? 0),
     callId: call.id,
@@ -57,17 +57,17 @@ export function decide(state: ConversationState, { decision, at }: EventOf<'deci
   const { note = '' } = decision;
   if (decision.decision === 'deny') {
     const what = question ? 'Nobody answers this.' : 'Not run: a person did not allow this call.';
-    return reply(told, call, { outcome: 'rejected', text: note === '' ? what : `${what} They say: ${note}` });
+    return reply(announced, call, { outcome: 'rejected', text: note === '' ? what : `${what} They say: ${note}` });
   }
-  if (question) return reply(told, call, { outcome: 'ok', text: note === '' ? '(They confirmed, without words.)' : note });
+  if (question) return reply(announced, call, { outcome: 'ok', text: note === '' ? '(They confirmed, without words.)' : note });
   const { input } = decision;
   const person = { ...(note === '' ? {} : { note }), ...(input === undefined ? {} : { input }) };
-  const allowed = change(told, call, ({ asked: _, ...rest }) => ({ ...rest, ...(Object.keys(person).length > 0 && { person }) }));
+  const allowed = change(announced, call, ({ asked: _, ...rest }) => ({ ...rest, ...(Object.keys(person).length > 0 && { person }) }));
   return begin({ ...allowed, now: Math.max(allowed.now, at) }, call);
 }
 
 /** Undefined when the decision is for what waits here or in a sub-agent; otherwise why it counts for nothing. */
-export function refuseDecision(state: ConversationState, decision: Decision): string | undefined {
+export function decisionRefusal(state: ConversationState, decision: Decision): string | undefined {
   const waiting = approvalsOf(state).find(
     ({ callId, conversation }) => callId === decision.callId && conversation === (decision.conversation ?? nameOf(state)),
   );
@@ -77,7 +77,7 @@ export function refuseDecision(state: ConversationState, decision: Decision): st
   if (decision.hash !== undefined && decision.hash !== waiting.hash)
     return `${callId} was asked with other arguments than decision.hash names; look at it again`;
   const call = askingCall(state, decision);
-  if (decision.input !== undefined && (waiting.kind === 'question' || call?.plan.instead))
+  if (decision.input !== undefined && (waiting.kind === 'question' || call?.plan.workflowAction))
     return `the arguments of ${callId} cannot be edited; deny it with a note`;
   return undefined;
 }
@@ -85,8 +85,8 @@ export function refuseDecision(state: ConversationState, decision: Decision): st
 /** What waits for a person here, and in sub-agents. */
 export function approvalsOf(state: ConversationState): Approval[] {
   const { turn } = state;
-  if (turn?.doing.kind !== 'tools') return [];
-  return turn.doing.calls.flatMap((call): Approval[] => {
+  if (turn?.phase.kind !== 'tools') return [];
+  return turn.phase.calls.flatMap((call): Approval[] => {
     if (call.child) return [...call.child.asks];
     if (call.status !== 'asking' || !call.asked) return [];
     const { id: callId, name: tool, target, askedIn, asked, plan } = call;
@@ -111,8 +111,8 @@ export function approvalsOf(state: ConversationState): Approval[] {
 
 /** Epoch milliseconds at which the next wait is over, and what it is for. */
 export function nextWait({ turn }: ConversationState): { readonly until: number; readonly why: string } | undefined {
-  if (turn?.doing.kind !== 'tools') return undefined;
-  return turn.doing.calls
+  if (turn?.phase.kind !== 'tools') return undefined;
+  return turn.phase.calls
     .flatMap((call) => {
       if (call.status === 'asking' && call.asked) return [{ until: call.asked.until, why: `a person: ${call.name}` }];
       return call.status === 'sleeping' && call.sleepsUntil !== undefined
@@ -125,15 +125,21 @@ export function nextWait({ turn }: ConversationState): { readonly until: number;
 /** P2, and what has slept long enough. */
 export function endWaits(state: ConversationState): ConversationState {
   const { turn, now } = state;
-  if (turn?.doing.kind !== 'tools') return state;
-  return turn.doing.calls.reduce((after, call) => {
+  if (turn?.phase.kind !== 'tools') return state;
+  return turn.phase.calls.reduce((after, call) => {
     if (call.status === 'sleeping' && call.sleepsUntil !== undefined && now >= call.sleepsUntil) {
       return reply(after, call, { outcome: 'ok', text: `It is ${new Date(now).toISOString()} now.` });
     }
     if (call.status !== 'asking' || !call.asked || now < call.asked.until) return after;
-    const told = announce(after, { kind: 'decided', turn: turnId(turn.number), callId: call.id, name: call.name, decision: 'expired' });
+    const announced = announce(after, {
+      kind: 'decided',
+      turn: turnId(turn.number),
+      callId: call.id,
+      name: call.name,
+      decision: 'expired',
+    });
     const what = call.asked.kind === 'question' ? 'Nobody answered' : 'Not run: nobody allowed it';
-    return reply(told, call, { outcome: 'rejected', text: `${what} until ${new Date(call.asked.until).toISOString()}.` });
+    return reply(announced, call, { outcome: 'rejected', text: `${what} until ${new Date(call.asked.until).toISOString()}.` });
   }, state);
 }
 
@@ -148,39 +154,42 @@ export function reply(state: ConversationState, call: ToolCall, { outcome, text 
 }
 
 function refusalOf(state: ConversationState, call: ToolCall): Reply | undefined {
-  const { approval, instead, fingerprint } = call.plan;
+  const { approval, workflowAction, fingerprint } = call.plan;
   const rounds = state.turn?.repeats?.find(([known]) => known === fingerprint)?.[1] ?? 0;
   if (rounds > MAX_REPEATS) {
     const text = `Not run: this very call was made in ${MAX_REPEATS} rounds in a row. Do something else, or say what is in the way.`;
     return { outcome: 'rejected', text };
   }
   if (approval?.policy === 'deny') return { outcome: 'rejected', text: `Not run: ${approval.why}` };
-  if (instead?.kind !== 'delegate') return undefined;
+  if (workflowAction?.kind !== 'delegate') return undefined;
   const depth = state.parent?.depth ?? 0;
-  if (depth >= instead.maxDepth) {
+  if (depth >= workflowAction.maxDepth) {
     return {
       outcome: 'rejected',
-      text: `Not run: sub-agents go ${instead.maxDepth} levels deep at most (delegation.maxDepth). Do it yourself.`,
+      text: `Not run: sub-agents go ${workflowAction.maxDepth} levels deep at most (delegation.maxDepth). Do it yourself.`,
     };
   }
-  if ((state.turn?.delegations ?? 0) >= instead.maxChildren) {
-    return { outcome: 'rejected', text: `Not run: this turn has had its ${instead.maxChildren} sub-agents (delegation.maxChildren).` };
+  if ((state.turn?.delegations ?? 0) >= workflowAction.maxChildren) {
+    return {
+      outcome: 'rejected',
+      text: `Not run: this turn has had its ${workflowAction.maxChildren} sub-agents (delegation.maxChildren).`,
+    };
   }
   return undefined;
 }
 
 /** What may start does; what is not run but done here begins to wait. */
 function begin(state: ConversationState, call: ToolCall): ConversationState {
-  const { instead } = call.plan;
-  if (instead?.kind === 'ask-person') return ask(state, call, 'question', instead.expiresMs);
-  if (instead?.kind === 'compact') {
-    const asked = { ...state, memory: { ...state.memory, asked: [...state.memory.asked, call.id] } };
+  const { workflowAction } = call.plan;
+  if (workflowAction?.kind === 'ask-person') return ask(state, call, 'question', workflowAction.expiresMs);
+  if (workflowAction?.kind === 'compact') {
+    const asked = { ...state, compaction: { ...state.compaction, asked: [...state.compaction.asked, call.id] } };
     return reply(asked, call, { outcome: 'ok', text: 'The older turns become memory before your next step; what was said last stays.' });
   }
-  if (instead?.kind === 'wait-until') return sleep(state, call, instead.until);
-  if (instead?.kind === 'wait-for') return sleep(state, call, state.now + instead.ms);
+  if (workflowAction?.kind === 'wait-until') return sleep(state, call, workflowAction.until);
+  if (workflowAction?.kind === 'wait-for') return sleep(state, call, state.now + workflowAction.ms);
   const ready = change(state, call, (now) => ({ ...now, status: 'waiting' }));
-  if (instead?.kind !== 'delegate') return ready;
+  if (workflowAction?.kind !== 'delegate') return ready;
   return withTurn(ready, (turn) => ({ ...turn, delegations: (turn.delegations ?? 0) + 1 }));
 }
 
@@ -191,30 +200,30 @@ function sleep(state: ConversationState, call: ToolCall, sleepsUntil: number): C
 function ask(state: ConversationState, call: ToolCall, kind: 'approval' | 'question', expiresMs: number): ConversationState {
   const until = state.now + expiresMs;
   const { id: callId, name, target } = call;
-  const asking = change(state, call, (now) => ({ ...now, status: 'asking', asked: { kind, at: state.now, until, told: false } }));
+  const asking = change(state, call, (now) => ({ ...now, status: 'asking', asked: { kind, at: state.now, until, notified: false } }));
   return announce(asking, { kind: 'asked', turn: turnId(state.turn?.number ?? 0), callId, name, what: kind, target, until });
 }
 
 function askingCall(state: ConversationState, { callId, conversation }: Decision): ToolCall | undefined {
   const { turn } = state;
   const isHere = conversation === undefined || conversation === nameOf(state);
-  if (!isHere || turn?.doing.kind !== 'tools') return undefined;
-  return turn.doing.calls.find((call) => call.id === callId && call.status === 'asking');
+  if (!isHere || turn?.phase.kind !== 'tools') return undefined;
+  return turn.phase.calls.find((call) => call.id === callId && call.status === 'asking');
 }
 
-/** A sub-agent's call: the sub-agent is told, and tells what became of it. */
+/** A sub-agent's call: the decision goes to the sub-agent, which reports what became of it. */
 function forwarded(state: ConversationState, decision: Decision): ConversationState {
   const { conversation: child, ...own } = decision;
   if (child === undefined) return state;
   const via = childOnTheWay(state, child);
   if (via === undefined) return state;
-  return { ...state, toChildren: [...(state.toChildren ?? []), { child: via, decision: via === child ? own : decision }] };
+  return { ...state, childDecisions: [...(state.childDecisions ?? []), { child: via, decision: via === child ? own : decision }] };
 }
 
 /** The sub-agent itself, or the one of ours that it is a sub-agent of. */
 function childOnTheWay({ turn }: ConversationState, conversation: string): string | undefined {
-  if (turn?.doing.kind !== 'tools') return undefined;
-  return turn.doing.calls.find(({ child }) => child && (child.id === conversation || conversation.startsWith(`${child.id}:`)))?.child?.id;
+  if (turn?.phase.kind !== 'tools') return undefined;
+  return turn.phase.calls.find(({ child }) => child && (child.id === conversation || conversation.startsWith(`${child.id}:`)))?.child?.id;
 }
 
 function nameOf({ conversation }: ConversationState): string {

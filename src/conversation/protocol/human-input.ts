@@ -1,10 +1,62 @@
-/** What people and sub-agents say beside messages, checked like these (input.ts). Nothing here throws. */
-import { ID_PATTERN, LIMITS, type Delegation } from './contract.js';
+/**
+ * What waits for a person, what the person decides, and what a sub-agent reports to its parent; checked as messages are (input.ts).
+ * Nothing here throws.
+ */
+import { ID_PATTERN, LIMITS, type Delegation, type StopReason, type TurnError } from './contract.js';
 import type { Budget } from '../../records/identity.js';
 import { readFields, refuse, type Checked } from './fields.js';
 import type { JsonObject, JsonValue, Usage } from '../../records/message.js';
 import { utf8Length } from '../../records/text.js';
-import type { Approval, ChildNews, ChildReport, Decision } from './people.js';
+
+/** How a sub-agent's turn ended, for the call that waits for it. */
+export interface ChildReport {
+  readonly text: string;
+  readonly stopReason: StopReason;
+  readonly usage: Usage;
+  readonly error?: TurnError;
+}
+
+/** Payload of the signal `child`, from a sub-agent to its parent. */
+export type ChildNews =
+  | { readonly callId: string; readonly kind: 'asks'; readonly asks: readonly Approval[] }
+  | { readonly callId: string; readonly kind: 'ended'; readonly report: ChildReport };
+
+/** Something that waits for a person: whether a tool may run, or an answer. The arguments stand in the store, in entry `askedIn`. */
+export interface Approval {
+  /** The conversation itself, or a sub-agent of it. */
+  readonly conversation: string;
+  readonly callId: string;
+  readonly turnId: string;
+  readonly kind: 'approval' | 'question';
+  readonly tool: string;
+  /** What it is about, in a few words. */
+  readonly target: string;
+  /** Of tool and arguments: a decision that names it counts for these alone. */
+  readonly hash: string;
+  readonly askedIn: number;
+  readonly why?: string;
+  /** Epoch milliseconds. */
+  readonly askedAt: number;
+  readonly expiresAt: number;
+}
+
+/** What a person says to one of them. For a question, `note` is the answer. */
+export interface Decision {
+  readonly callId: string;
+  readonly decision: 'approve' | 'deny';
+  /** Of a sub-agent's call: its conversation. */
+  readonly conversation?: string;
+  /** The model reads it. */
+  readonly note?: string;
+  /** In place of the model's arguments. */
+  readonly input?: JsonValue;
+  readonly hash?: string;
+}
+
+export interface Decided {
+  readonly callId: string;
+  readonly decision: 'approve' | 'deny';
+}
 
 /** Ours: a sub-agent's id is its parent's, the turn and the number of the call. */
 export const CHILD_PATTERN = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}(?::turn_\d{4,15}:\d{1,6}){1,8}$/;

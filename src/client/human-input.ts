@@ -10,7 +10,6 @@ import type { WorkflowHandle } from '@temporalio/client';
 import type { Enqueued, Message, RejectedInput, Withdrawn } from '../conversation/protocol/contract.js';
 import type { Budget } from '../records/identity.js';
 import type { JsonValue } from '../records/message.js';
-import { readBudget, readDecision, readWithdrawal } from '../conversation/protocol/people-input.js';
 import {
   approvalsQuery,
   decideSignal,
@@ -22,7 +21,14 @@ import {
 } from '../workflows/messages.js';
 import { BETWEEN_RUNS_MS, ClientError, isBetweenRuns } from './errors.js';
 import { withRetries } from './with-retries.js';
-import type { Approval, Decided, Decision } from '../conversation/protocol/people.js';
+import {
+  readBudget,
+  readDecision,
+  readWithdrawal,
+  type Approval,
+  type Decided,
+  type Decision,
+} from '../conversation/protocol/human-input.js';
 
 /** What waits for a person, with what it would run with. */
 export interface Pending extends Approval {
@@ -41,7 +47,7 @@ export interface AllPending {
   readonly more: boolean;
 }
 
-export interface PeopleClient {
+export interface HumanInputClient {
   /** What waits for a person in a conversation and in its sub-agents, oldest first, with the arguments whole. */
   approvals(id: string): Promise<Pending[]>;
   /** The same of every conversation that runs. One that does not answer is named. */
@@ -82,7 +88,7 @@ const ALL_MS = 60_000;
 const TAKEN_WITHIN_MS = 10_000;
 const LOOK_MS = 100;
 
-export function createPeople({ handleOf, withId, argumentsOf, running, within }: PeopleAccess): PeopleClient {
+export function createHumanInput({ handleOf, withId, argumentsOf, running, within }: PeopleAccess): HumanInputClient {
   const query = <T>(attempt: string, ask: () => Promise<T>): Promise<T> =>
     withRetries({ attempt, patienceMs: BETWEEN_RUNS_MS, isWorthAnother: isBetweenRuns }, ask);
 
