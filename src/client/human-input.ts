@@ -19,6 +19,7 @@ import {
   statusQuery,
   withdrawUpdate,
 } from '../workflows/messages.js';
+import { callFingerprint } from '../memory/call-fingerprint.js';
 import { BETWEEN_RUNS_MS, ClientError, isBetweenRuns } from './errors.js';
 import { withRetries } from './with-retries.js';
 import {
@@ -34,8 +35,10 @@ import {
 export interface Pending extends Approval {
   /** The conversation that was asked; `conversation` is a sub-agent of it, or itself. */
   readonly via: string;
-  /** Absent where the store does not have them. */
+  /** Absent where the store does not have them, or has others. */
   readonly arguments?: JsonValue;
+  /** The store's arguments are not those that the model asked with: somebody has changed them, and they will not run. */
+  readonly altered?: true;
 }
 
 export interface AllPending {
@@ -102,7 +105,9 @@ export function createHumanInput({ handleOf, withId, argumentsOf, running, withi
   /** A sub-agent may end while its parent still names it: its arguments are then not looked for. */
   const withArguments = async (via: string, approval: Approval): Promise<Pending> => {
     const given = await argumentsOf(approval).catch(() => undefined);
-    return { ...approval, via, ...(given === undefined ? {} : { arguments: given }) };
+    if (given === undefined) return { ...approval, via };
+    const isAsAsked = callFingerprint(approval.tool, given) === approval.hash;
+    return { ...approval, via, ...(isAsAsked ? { arguments: given } : { altered: true }) };
   };
 
   const approvals = async (id: string): Promise<Pending[]> => {

@@ -122,8 +122,10 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const taskQueue = `test-${randomUUID()}`;
   const client = createClientWith({ client: temporal, namespace: 'default', taskQueue, store: makeStore });
 
+  /** Each has a store of its own, as processes have. */
   const startWorker = async (): Promise<() => Promise<void>> => {
     quiet();
+    const store = makeStore();
     const native = await NativeConnection.connect({ address });
     const code = { workflowBundle: await workflowBundle(), dataConverter: { payloadConverterPath: PAYLOAD_CONVERTER } };
     const rememberedBy = createRememberedBy(native.workflowService, { namespace: 'default', taskQueue });
@@ -155,6 +157,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       await running;
       await serverTools.close();
       await native.close();
+      await store.close();
     };
   };
   let stopWorker = options.worker === false ? undefined : await startWorker();

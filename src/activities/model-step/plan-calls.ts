@@ -1,10 +1,10 @@
 /** How each call of an answer is to be run: it travels with the answer, so that settings never come from the workflow's bundle. */
 import type { AgentConfig } from '../../agents/agent-config.js';
 import type { ToolPlan } from '../../conversation/activity-io/tool-effects.js';
+import { callFingerprint } from '../../memory/call-fingerprint.js';
 import type { AssistantBlock } from '../../records/message.js';
 import { approvalFor } from '../../tools/approval-rules.js';
 import type { Tool, ToolPolicy } from '../../tools/tool.js';
-import { hashOf } from '../key.js';
 
 /** A tool that is not there still gets a plan: its run answers that it is not there. */
 const MISSING: ToolPolicy = { quick: true, repeatable: true, timeoutMs: 1_000 };
@@ -24,12 +24,11 @@ function planCall(
   agent: string,
 ): ToolPlan {
   const { quick, repeatable, timeoutMs, attempts = 1 } = tool?.policy ?? MISSING;
-  const fingerprint = hashOf([name, input]).slice(0, 16);
   const plan: ToolPlan = {
     rides: quick && repeatable && attempts === 1,
     repeatable,
     timeoutMs: config.limits.toolTimeoutMs ?? timeoutMs,
-    fingerprint,
+    fingerprint: callFingerprint(name, input),
   };
   if (!tool) return plan;
   const { policy, why } = approvalFor(config.approvals, tool, input, agent);

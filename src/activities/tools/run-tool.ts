@@ -5,6 +5,7 @@ import type { LoadedAgent } from '../../agents/load-agent.js';
 import type { FeedEvent } from '../../conversation/protocol/contract.js';
 import type { RunToolInput, ToolFinished } from '../../conversation/activity-io/tool-effects.js';
 import { toolEntry } from '../../conversation/activity-io/entries.js';
+import { callFingerprint } from '../../memory/call-fingerprint.js';
 import { shownText, type JsonObject, type JsonValue, type ToolOutcome } from '../../records/message.js';
 import { beginningOf } from '../../records/text.js';
 import type { ConversationKey, LiveEvent } from '../../stores/store.js';
@@ -33,6 +34,10 @@ interface Ended extends Pick<ToolFinished, 'task' | 'files' | 'appContext' | 'co
   readonly text: string;
 }
 
+const OTHER_ARGUMENTS: Ended = {
+  outcome: 'rejected',
+  text: 'Not run: the arguments in the store are not those that were asked with. Somebody has changed them; ask again if it is still needed.',
+};
 const UNKNOWN: Ended = {
   outcome: 'unknown',
   text: 'An earlier attempt was interrupted and its outcome is unknown. It was not repeated, because running it twice could do harm.',
@@ -71,11 +76,13 @@ export async function performTool(dependencies: ActivityDependencies, input: Run
   const work = async (earlier: number): Promise<Done<ToolFinished>> => {
     const [asked, agent] = await loading;
     const argument = input.person?.input ?? asked.argument;
+    const { fingerprint } = input.plan;
+    const isOther = fingerprint !== undefined && fingerprint !== callFingerprint(name, asked.argument);
     feed.publish({ kind: 'tool-started', turn, callId, name, input: beginningOf(JSON.stringify(argument), 200) }, `${callId}/start`);
     const { config } = agent;
     const { memory, spent } = toolMemory(dependencies, input, { config, model: asked.model, activity });
     const began = performance.now();
-    const ended = await run(dependencies, { input, agent, memory, argument, around, earlier });
+    const ended = isOther ? OTHER_ARGUMENTS : await run(dependencies, { input, agent, memory, argument, around, earlier });
     const ms = Math.round(performance.now() - began);
     const tries = isRiding ? 0 : (input.plan.attempts ?? 1) - activity.info.attempt;
     if (ended.outcome === 'error' && tries > 0 && !wasStopped(activity)) throw ApplicationFailure.retryable(ended.text, 'tool-failed');

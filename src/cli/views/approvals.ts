@@ -17,6 +17,7 @@ export interface ApprovalsLook {
 }
 
 const LOST = '(the store does not have them)';
+const ALTERED = '(changed in the store since the model asked: they will not run)';
 
 /** One line each; their whole arguments are `renderApproval`'s. */
 export function renderApprovals(approvals: readonly Pending[], look: ApprovalsLook): StyledLine[] {
@@ -26,7 +27,7 @@ export function renderApprovals(approvals: readonly Pending[], look: ApprovalsLo
     { title: 'WHAT', cell: ({ kind, tool }) => (kind === 'question' ? 'answer' : shownName(tool)), look: () => 'yellow', rank: 2 },
     { title: 'ASKED', cell: ({ askedAt }) => formatTime(askedAt, look.timeFormat, look.now), rank: 5 },
     { title: 'EXPIRES', cell: ({ expiresAt }) => formatTime(expiresAt, look.timeFormat, look.now), rank: 4 },
-    { title: 'ARGUMENTS', cell: (one) => (one.arguments === undefined ? LOST : shownArguments(one.arguments)), least: 12, rank: 3 },
+    { title: 'ARGUMENTS', cell: (one) => (one.arguments === undefined ? missing(one) : shownArguments(one.arguments)), least: 12, rank: 3 },
   ];
   return renderTable(approvals, columns, look);
 }
@@ -57,11 +58,15 @@ export function howToDecide({ via, conversation, callId, kind }: Pick<Pending, '
 }
 
 /** A question as it is asked, with its choices; of anything else the arguments, whole. */
-export function askedLines(one: Pick<Pending, 'kind' | 'arguments'>): string[] {
-  if (one.arguments === undefined) return [LOST];
+export function askedLines(one: Pick<Pending, 'kind' | 'arguments' | 'altered'>): string[] {
+  if (one.arguments === undefined) return [missing(one)];
   const asked = one.kind === 'question' ? questionIn(one.arguments) : undefined;
   if (asked === undefined) return shownArguments(one.arguments, 2).split('\n');
   return [...lines(asked.question), ...asked.options.map((option, at) => `${at + 1}. ${toTerminalLine(option, 200)}`)];
+}
+
+function missing({ altered }: Pick<Pending, 'altered'>): string {
+  return altered ? ALTERED : LOST;
 }
 
 /** JSON that says the same, with every blank but the plain one escaped too. */

@@ -26,7 +26,7 @@ export interface ToolPlan {
   readonly attempts?: number;
   /** True: what a broken attempt has done can be found out, so that another may look. */
   readonly verifiable?: boolean;
-  /** Of name and arguments. */
+  /** SHA-256 of name and arguments (memory/call-fingerprint.ts): other arguments than these are not run. */
   readonly fingerprint?: string;
   /** Absent: it runs without anybody being asked. */
   readonly approval?:
