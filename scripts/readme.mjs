@@ -14,7 +14,7 @@ const readme = join(root, 'README.md');
 const TABLES = [
   {
     name: 'settings',
-    source: 'src/config.ts',
+    source: 'src/config/settings.ts',
     head: ['name', 'default', 'meaning'],
     rows: ({ SETTINGS }) => SETTINGS.map(({ name, default: fallback, meaning }) => [code(name), code(fallback), meaning]),
   },
