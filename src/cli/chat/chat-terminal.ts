@@ -60,6 +60,7 @@ export async function chatInTerminal(
         rows: () => options.screen.rows || 24,
         widthOf: markdown.widthOf,
         render: markdown.render,
+        lex: markdown.lex,
       }),
     );
   }
