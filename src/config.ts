@@ -7,154 +7,28 @@ import { homedir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import type { ClientConnectConfig } from '@temporalio/envconfig';
-import {
-  checked,
-  checkedHost,
-  checkedHosts,
-  checkedKey,
-  checkedLogLevel,
-  checkedProgram,
-  checkedSocket,
-  checkedUrl,
-  ConfigError,
-  LOG_LEVELS,
-  type Given,
-  type LogLevel,
-} from './config/setting-values.js';
+import { ConfigError, readSettings, SETTINGS, type Environment, type Settings } from './config/settings.js';
 
-export { ConfigError, type LogLevel } from './config/setting-values.js';
+export { ConfigError, type Environment, type LogLevel } from './config/settings.js';
 
-export type Environment = Readonly<Record<string, string | undefined>>;
-
-export interface Config {
-  /** Redis keeps traces and memory when set; files under `memoryDir` otherwise. */
-  readonly redisUrl?: string;
-  /** Without it the scripted model answers, labelled as such. */
-  readonly anthropicApiKey?: string;
-  readonly anthropicBaseUrl?: string;
-  readonly openaiApiKey?: string;
-  readonly openaiBaseUrl?: string;
-  readonly geminiApiKey?: string;
-  readonly geminiBaseUrl?: string;
-  /** A URL, though Ollama itself also takes `host:port`. */
-  readonly ollamaHost: string;
-  readonly taskQueue: string;
-  /** `provider/name`. */
-  readonly model: string;
-  /** Directories are absolute. */
-  readonly agentsDir: string;
-  readonly memoryDir: string;
-  readonly workspace: string;
-  readonly logLevel: LogLevel;
-  /** `address:port` where a worker serves its metrics; nowhere without it. */
-  readonly metricsAddress?: string;
-  /** Where a worker writes one line per event; nowhere without it. Absolute. */
-  readonly auditFile?: string;
+/**
+ * The settings, each under its `key` in the table of `config/settings.ts`, which says what it means. Folders and files are
+ * absolute; `model` is `provider/name`; without `anthropicApiKey` the scripted model answers.
+ */
+export type Config = Settings & {
   /** `OTEL_*`, which OpenTelemetry's own SDK reads; undefined: nothing asks for it, and it is not loaded. */
   readonly otel?: { readonly env: Readonly<Record<string, string>>; readonly captureContent: boolean };
-  /** `host:port`, lower case: what `fetch_url` may reach although its address is not public. */
-  readonly fetchAllow: readonly string[];
-  /** Told when a person is waited for: a program by its absolute path, and an address. */
-  readonly notifyCommand?: string;
-  readonly notifyUrl?: string;
   /** The working directory that `.env` and `.perdura/` belong to. */
   readonly cwd: string;
   /** What `@temporalio/envconfig` is given to read; `temporalConnection` is the way to use it. */
   readonly temporalEnv: Readonly<Record<string, string>>;
-}
-
-export interface Setting {
-  readonly name: string;
-  readonly default?: string;
-  readonly meaning: string;
-  /** Never printed, neither in full nor in an error. */
-  readonly secret: boolean;
-}
-
-/** Every setting of ours, in the order in which people meet them. `TEMPORAL_*` stands for those of `@temporalio/envconfig`. */
-export const SETTINGS = [
-  {
-    name: 'TEMPORAL_*',
-    default: '127.0.0.1:7233, namespace default',
-    meaning: 'which Temporal server to use: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_API_KEY, TEMPORAL_TLS_…, TEMPORAL_PROFILE',
-    secret: true,
-  },
-  { name: 'REDIS_URL', meaning: 'Redis that keeps traces and memory; without it they are files', secret: true },
-  { name: 'ANTHROPIC_API_KEY', meaning: 'key for Claude; without it a scripted model answers, which is not a model', secret: true },
-  { name: 'ANTHROPIC_BASE_URL', meaning: 'another address that speaks the Messages API', secret: false },
-  { name: 'OPENAI_API_KEY', meaning: 'key for models named openai/… and openai-responses/…', secret: true },
-  { name: 'OPENAI_BASE_URL', meaning: 'another address that speaks as OpenAI does, such as https://openrouter.ai/api/v1', secret: false },
-  { name: 'GEMINI_API_KEY', meaning: 'key for models named gemini/…', secret: true },
-  { name: 'GOOGLE_API_KEY', meaning: 'the same by its other name; GEMINI_API_KEY wins', secret: true },
-  { name: 'GEMINI_BASE_URL', meaning: 'another address that speaks the Gemini API', secret: false },
-  { name: 'OLLAMA_HOST', default: 'http://127.0.0.1:11434', meaning: 'where Ollama runs, for models named ollama/…', secret: false },
-  { name: 'PERDURA_TASK_QUEUE', default: 'perdura', meaning: 'task queue of workers and conversations', secret: false },
-  {
-    name: 'PERDURA_MODEL',
-    default: 'anthropic/claude-sonnet-5-5',
-    meaning: 'model of conversations and agents that name none, as provider/name',
-    secret: false,
-  },
-  { name: 'PERDURA_AGENTS_DIR', default: './agents', meaning: 'folder of agents: agent.json, SOUL.md and the rest', secret: false },
-  { name: 'PERDURA_MEMORY_DIR', default: './memory', meaning: 'where memory lies when it is files', secret: false },
-  { name: 'PERDURA_WORKSPACE', default: './workspace', meaning: 'the folder that file tools stay in', secret: false },
-  { name: 'PERDURA_LOG_LEVEL', default: 'info', meaning: `what the worker logs: ${LOG_LEVELS.join(', ')}`, secret: false },
-  {
-    name: 'PERDURA_METRICS_ADDRESS',
-    meaning: 'where a worker serves Prometheus metrics, such as 127.0.0.1:9464; nowhere without it',
-    secret: false,
-  },
-  {
-    name: 'PERDURA_AUDIT_FILE',
-    meaning: 'file to which a worker appends a line for each event, without texts; none without it',
-    secret: false,
-  },
-  {
-    name: 'PERDURA_FETCH_ALLOW',
-    meaning: 'hosts that fetch_url may reach although they are not public, as host:port, separated by commas',
-    secret: false,
-  },
-  {
-    name: 'PERDURA_NOTIFY_COMMAND',
-    meaning: 'a program that a worker starts when a person is waited for; it gets what waits as JSON on stdin',
-    secret: false,
-  },
-  { name: 'PERDURA_NOTIFY_URL', meaning: 'an address that a worker posts the same JSON to', secret: true },
-] as const satisfies readonly Setting[];
-
-type SettingName = (typeof SETTINGS)[number]['name'];
+};
 
 /** Throws `ConfigError`. */
 export function loadConfig(env: Environment = process.env, cwd: string = process.cwd()): Config {
-  const all = withoutEmpty({ ...readDotEnv(cwd), ...env });
-  const maybe = (name: SettingName): Given => {
-    const setting: Setting | undefined = SETTINGS.find((known) => known.name === name);
-    return { name, value: all[name]?.trim() || setting?.default, secret: setting?.secret ?? true };
-  };
-  /** Of one that has a default. */
-  const given = (name: SettingName): Given<string> => ({ ...maybe(name), value: maybe(name).value ?? '' });
-
-  const { value: auditFile } = maybe('PERDURA_AUDIT_FILE');
+  const all = loadVariables(cwd, env);
   return Object.freeze({
-    redisUrl: checkedUrl(maybe('REDIS_URL'), ['redis:', 'rediss:']),
-    anthropicApiKey: checkedKey(maybe('ANTHROPIC_API_KEY')),
-    anthropicBaseUrl: checkedUrl(maybe('ANTHROPIC_BASE_URL'), ['http:', 'https:']),
-    openaiApiKey: checkedKey(maybe('OPENAI_API_KEY')),
-    openaiBaseUrl: checkedUrl(maybe('OPENAI_BASE_URL'), ['http:', 'https:']),
-    geminiApiKey: checkedKey(maybe('GEMINI_API_KEY')) ?? checkedKey(maybe('GOOGLE_API_KEY')),
-    geminiBaseUrl: checkedUrl(maybe('GEMINI_BASE_URL'), ['http:', 'https:']),
-    ollamaHost: checkedHost(given('OLLAMA_HOST')),
-    taskQueue: checked(given('PERDURA_TASK_QUEUE'), /^[\x21-\x7e]{1,200}$/, 'up to 200 visible ASCII characters'),
-    model: checked(given('PERDURA_MODEL'), /^[a-z0-9-]+\/\S+$/, 'provider/name, such as anthropic/claude-sonnet-5-5'),
-    agentsDir: resolve(cwd, given('PERDURA_AGENTS_DIR').value),
-    memoryDir: resolve(cwd, given('PERDURA_MEMORY_DIR').value),
-    workspace: resolve(cwd, given('PERDURA_WORKSPACE').value),
-    logLevel: checkedLogLevel(given('PERDURA_LOG_LEVEL')),
-    fetchAllow: Object.freeze(checkedHosts(maybe('PERDURA_FETCH_ALLOW'))),
-    metricsAddress: checkedSocket(maybe('PERDURA_METRICS_ADDRESS')),
-    notifyCommand: checkedProgram(maybe('PERDURA_NOTIFY_COMMAND'), cwd),
-    notifyUrl: checkedUrl(maybe('PERDURA_NOTIFY_URL'), ['http:', 'https:']),
-    auditFile: auditFile === undefined ? undefined : resolve(cwd, auditFile),
+    ...readSettings(all, cwd),
     otel: otelOf(all),
     cwd: resolve(cwd),
     temporalEnv: Object.freeze(Object.fromEntries(Object.entries(all).filter(isTemporalEntry))),
@@ -220,9 +94,8 @@ export function describeSettings(env: Environment = process.env, cwd: string = p
       real[name] !== undefined ? 'environment' : file[name] !== undefined ? '.env' : fallback === undefined ? 'nowhere' : 'default';
     return { name, value: value !== undefined && secret ? 'set' : value, from };
   };
-  const settings: readonly Setting[] = SETTINGS;
-  return settings.flatMap((setting) => {
-    if (setting.name !== 'TEMPORAL_*') return [found(setting.name, setting.secret, setting.default)];
+  return SETTINGS.flatMap((setting) => {
+    if (setting.name !== 'TEMPORAL_*') return [found(setting.name, setting.secret === true, setting.default)];
     if (temporal.length === 0) return [{ name: setting.name, value: setting.default, from: 'default' }];
     return temporal.map((name) => found(name, !TEMPORAL_PLAIN.has(name)));
   });

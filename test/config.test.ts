@@ -7,10 +7,10 @@ import {
   loadConfig,
   loadMachine,
   secretsOf,
-  SETTINGS,
   temporalConnection,
   type Environment,
 } from '../src/config.js';
+import { SETTINGS } from '../src/config/settings.js';
 
 let cwd: string;
 

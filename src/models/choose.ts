@@ -1,15 +1,16 @@
-import { type AnthropicOptions, createAnthropicModel } from './anthropic/client.js';
-import { createGeminiModel, type GeminiOptions } from './gemini/client.js';
+import { createAnthropicModel } from './anthropic/client.js';
+import { createGeminiModel } from './gemini/client.js';
 import { type Model, ModelFailure } from './model.js';
 import { createOllamaModel, type OllamaOptions } from './ollama/client.js';
-import { createOpenAIModel, createOpenAIResponsesModel, type OpenAIOptions } from './openai/client.js';
+import type { KeyedOptions } from './guarded-call.js';
+import { createOpenAIModel, createOpenAIResponsesModel } from './openai/client.js';
 import { splitModel } from './registry.js';
 
 export interface ProviderOptions {
-  readonly anthropic?: AnthropicOptions;
+  readonly anthropic?: KeyedOptions;
   /** For both of its APIs, `openai/…` and `openai-responses/…`. */
-  readonly openai?: OpenAIOptions;
-  readonly gemini?: GeminiOptions;
+  readonly openai?: KeyedOptions;
+  readonly gemini?: KeyedOptions;
   readonly ollama?: OllamaOptions;
   /** One's own, by the name before the slash. */
   readonly own?: Readonly<Record<string, Model>>;

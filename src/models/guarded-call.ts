@@ -12,6 +12,15 @@ import { type Provider, toModelFailure } from './failure.js';
 import { ModelFailure, ModelInterrupted, type ModelRequest, type ModelResponse, type StreamOptions } from './model.js';
 import { toRefusal, Unreachable } from './refusal.js';
 
+/** Of a provider that asks for a key. */
+export interface KeyedOptions {
+  /** Without one every call fails with `missing-key`. */
+  readonly apiKey?: string;
+  /** Default: the public API. */
+  readonly baseURL?: string;
+  readonly fetch?: typeof fetch;
+}
+
 export interface GuardedCall<Event> {
   readonly provider: Provider;
   readonly request: ModelRequest;

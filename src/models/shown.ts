@@ -1,11 +1,20 @@
 /** How texts, pictures, sound and video of a conversation are put to a model, whichever it is. */
-import { shownText, type Body, type Media, type MediaSource } from '../records/message.js';
+import { shownText, type AssistantBlock, type Body, type Media, type MediaSource } from '../records/message.js';
 import { toWellFormed } from './well-formed.js';
 
 /** Blank text is refused everywhere: it becomes none. */
 export function sentText(body: Body): string {
   const text = toWellFormed(shownText(body));
   return text.trim() === '' ? '' : text;
+}
+
+/** What an assistant said, as one text, and what it called: for an API that has one place for each. */
+export function textAndCalls(blocks: readonly AssistantBlock[]) {
+  const texts = blocks.flatMap((block) => (block.kind === 'text' ? [sentText(block.text)] : []));
+  return {
+    text: texts.filter((part) => part !== '').join('\n\n'),
+    calls: blocks.flatMap((block) => (block.kind === 'tool-call' ? [block] : [])),
+  };
 }
 
 export type SentMedia =

@@ -3,6 +3,7 @@ import { createServer, type Server, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ChatSession } from '../../src/cli/chat/chat-session.js';
+import type { Waiting } from '../../src/conversation/protocol/contract.js';
 import { withProgress } from '../../src/cli/session/with-progress.js';
 import { checkMemoryFolder, asSentence } from '../../src/cli/services/memory-folder.js';
 import { openNamespace } from '../../src/cli/services/temporal-connection.js';
@@ -65,18 +66,20 @@ describe('Temporal’s port', () => {
 
 test('an answer that waits for a store says for what, once for each reason', async () => {
   jest.useFakeTimers();
-  const waits = [
-    'disk full; trying again at 2026-11-21T20:00:00.000Z',
-    'disk full; trying again at 2026-11-21T20:00:10.000Z',
-    'redis closed',
+  const retry = { kind: 'retry', reason: 'StoreUnavailable' } as const;
+  const waits: Waiting[] = [
+    { ...retry, message: 'disk full', until: '2026-11-21T20:00:00.000Z' },
+    { ...retry, message: 'disk full', until: '2026-11-21T20:00:10.000Z' },
+    { ...retry, message: 'redis closed', until: '2026-11-21T20:00:20.000Z' },
   ];
+  const wait = (): Waiting | undefined => (waits.length > 1 ? waits.shift() : waits[0]);
   const notes: string[] = [];
-  const client = { status: async () => ({ waitingFor: waits.length > 1 ? waits.shift() : waits[0] }) };
+  const client = { status: async () => ({ waiting: wait(), waitingFor: 'in words' }) };
   // Of a session it asks for nothing else.
   const session = { client, id: 'c-1', output: { note: (text: string) => notes.push(text) } } as unknown as ChatSession;
   const answered = withProgress(session, new Promise((resolve) => setTimeout(() => resolve('an answer'), 22_000)));
   await jest.advanceTimersByTimeAsync(30_000);
   jest.useRealTimers();
   expect(await answered).toBe('an answer');
-  expect(notes).toEqual(['(waiting: disk full)', '(waiting: redis closed)']);
+  expect(notes).toEqual(['(waiting: StoreUnavailable: disk full)', '(waiting: StoreUnavailable: redis closed)']);
 });

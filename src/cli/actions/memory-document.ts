@@ -11,7 +11,7 @@ import { diffMemory, versionAt } from '../../records/memory/memory-diff.js';
 import { NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
 import { parseMoment } from '../../records/memory/moment.js';
 import type { CliContext } from '../session/context.js';
-import { plain } from '../terminal/terminal-text.js';
+import { plain, type StyledLine } from '../terminal/terminal-text.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { withTimeoutFallback } from '../session/with-progress.js';
 import { renderBlame, renderDiff, renderLog, shortVersion, type CountedChange } from '../views/memory-document.js';
@@ -37,13 +37,7 @@ export function showMemory(context: CliContext, wanted: ScopeWanted): Promise<nu
     const size = `${formatCount(bytes)} of ${formatCount(limit)} bytes${bytes > limit ? ', to be compressed' : ''}`;
     tell(desk, {
       data: { scope, version, text, bytes, limit, status: status ?? null, openProposals: open },
-      lines:
-        text.trim() === ''
-          ? []
-          : text
-              .replace(/\r?\n$/, '')
-              .split(/\r?\n/)
-              .map(plain),
+      lines: linesOf(text),
       notes: [
         ...(text.trim() === '' ? [`nothing is remembered of ${scope} yet`] : [`version ${shortVersion(version)} · ${size}${when}`]),
         statusInWords(scope, status),
@@ -107,13 +101,7 @@ export function memoryAt(context: CliContext, date: string, wanted: ScopeWanted)
     const since = changes.findLast((change) => change.ts <= ts);
     tell(desk, {
       data: { scope, at: isoTime(ts), version, text },
-      lines:
-        text.trim() === ''
-          ? []
-          : text
-              .replace(/\r?\n$/, '')
-              .split(/\r?\n/)
-              .map(plain),
+      lines: linesOf(text),
       notes: [
         since === undefined || text.trim() === ''
           ? `nothing was remembered of ${scope} at ${isoTime(ts)}`
@@ -224,6 +212,11 @@ function statusInWords(scope: string, status: MemoryStatus | undefined | null): 
     ...(waitingFor === undefined ? [] : [waitingFor]),
     `${formatCount(consolidated)} consolidated${fallbacks === 0 ? '' : `, ${formatCount(fallbacks)} of them without a model`}`,
   ].join(' · ');
+}
+
+function linesOf(text: string): StyledLine[] {
+  const lines = text.replace(/\r?\n$/, '').split(/\r?\n/);
+  return text.trim() === '' ? [] : lines.map(plain);
 }
 
 function describing(scope: string): readonly string[] {

@@ -8,10 +8,10 @@ import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 import { toMarkdown } from '../views/transcript.js';
 import { withTimeoutFallback } from '../session/with-progress.js';
 import { toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
-import { outcomeInWords, renderMeter } from '../views/context-meter.js';
+import { outcomeInWords } from '../views/context-meter.js';
 import { formatDuration } from '../views/quantities.js';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { renderControl, renderStep } from '../views/control.js';
+import { renderControl } from '../views/control.js';
 
 /** The card of `/status`. */
 export function statusCard(id: string, status: Status): string {
@@ -102,11 +102,6 @@ export async function rename({ client, id }: ChatSession, title: string): Promis
   return `the conversation is called ${JSON.stringify(title)} now`;
 }
 
-/** The meter of `/context`. */
-export async function contextMeter({ client, id, output }: ChatSession): Promise<StyledLine[]> {
-  return renderMeter(await client.context(id), output.width());
-}
-
 export async function compactNow({ client, id }: ChatSession): Promise<string> {
   const outcome = await client.compact(id);
   if (outcome.kind === 'failed') throw new CliError(outcomeInWords(outcome), EXIT.failed);
@@ -134,10 +129,6 @@ export function modelHelp(status: Status): string {
   );
 }
 
-export function link(session: ChatSession): string {
-  return session.link ?? `temporal workflow show -w ${session.id}`;
-}
-
 function usageInWords({ inputTokens, cachedTokens, outputTokens, costUsd }: Usage): string {
   const cost = costUsd === null ? 'cost not known' : `$${costUsd.toFixed(4)}`;
   return `${count(inputTokens)} tokens in (${count(cachedTokens)} cached), ${count(outputTokens)} out, ${cost}`;
@@ -152,18 +143,12 @@ function count(number: number): string {
   return number.toLocaleString('en-US');
 }
 
-/** `/mode` and `/step` of the chat. */
-
 /** Without a mode it says how things stand. */
 export async function setMode({ client, id }: ChatSession, mode: string): Promise<StyledLine[]> {
   if (mode !== '' && mode !== 'auto' && mode !== 'stepping') {
     throw new CliError(`there is no mode ${mode}: write /mode auto or /mode stepping`, EXIT.usage);
   }
   return renderControl(mode === '' ? await client.control(id) : await client.setMode(id, mode));
-}
-
-export async function stepOnce({ client, id }: ChatSession): Promise<StyledLine[]> {
-  return renderStep(await client.step(id));
 }
 
 /** Queues a line, and answers which turn it becomes. */

@@ -1,47 +1,137 @@
-/** What a line that begins with `/` means in the chat. */
+/** What a line that begins with `/` means in the chat: one table for the terminal, for piped lines, for `/help`, for Tab and for README. */
+import type { TurnResult } from '../../conversation/protocol/contract.js';
 import { nearest } from '../args/nearest.js';
+import { CliError, EXIT } from '../terminal/exit.js';
+import type { Output } from '../terminal/output.js';
+import type { StyledLine } from '../terminal/terminal-text.js';
+import { compactNow, costTable, exportMarkdown, lastMessage, modelHelp, rename, setMode, statusCard } from './chat-actions.js';
+import type { ChatPeople } from './chat-people.js';
+import type { ChatSession } from './chat-session.js';
+import { renderMeter } from '../views/context-meter.js';
+import { renderStep } from '../views/control.js';
 
-interface CommandDescription {
-  readonly name: string;
-  /** What may or must stand behind it. */
-  readonly argument?: string;
-  readonly meaning: string;
+/** What the commands act on: a terminal and piped lines each have their own. */
+export interface ChatControls {
+  readonly session: ChatSession;
+  /** The turns whose end this chat has seen. */
+  readonly seen: readonly TurnResult[];
+  /** What waits for the person; absent where a line is taken only when the answer before it is there, and nothing waits by then. */
+  readonly people?: Pick<ChatPeople, 'decide' | 'showAll'>;
+  /** Shows what a command was asked for. */
+  answer(text: string): void;
+  send(text: string): void | Promise<void>;
+  reset(): void | Promise<void>;
+  /** Begins another conversation, with this model. */
+  changeModel(model: string): void;
+  /** After a step, or once the mode was looked at (`''`) or set. */
+  stepped(mode: string): void | Promise<void>;
+  leave(): void;
 }
 
-export const CHAT_COMMANDS = [
-  { name: '/new', meaning: 'clear the session; long-term memory keeps what it was about' },
-  { name: '/retry', meaning: 'say the last message again, as a new one' },
+export interface ChatCommand {
+  readonly name: string;
+  readonly alias?: string;
+  /** What may or must stand behind it; absent: nothing. */
+  readonly argument?: string;
+  readonly meaning: string;
+  run(chat: ChatControls, argument: string): void | Promise<void>;
+}
+
+export const CHAT_COMMANDS: readonly ChatCommand[] = [
+  { name: '/new', meaning: 'clear the session; long-term memory keeps what it was about', run: (chat) => chat.reset() },
+  {
+    name: '/retry',
+    meaning: 'say the last message again, as a new one',
+    run: async (chat) => chat.send(await lastMessage(chat.session)),
+  },
   {
     name: '/approve',
     argument: '[NOTE]',
     meaning: 'let the call run that waits for your approval; c2 before the note names one of several',
+    run: async (chat, argument) => chat.session.output.note(await peopleOf(chat, '/approve').decide('approve', argument)),
   },
-  { name: '/deny', argument: '[NOTE]', meaning: 'do not let it run, or give no answer; the agent reads the note' },
-  { name: '/approvals', meaning: 'what waits for you, again' },
-  { name: '/status', meaning: 'what the conversation does and has used' },
-  { name: '/context', meaning: 'what the model sees, and how much still fits' },
-  { name: '/compact', meaning: 'make memory of the older turns now' },
-  { name: '/mode', argument: '[auto|stepping]', meaning: 'go on by itself, or wait for each /step' },
-  { name: '/step', meaning: 'do one thing, in stepping mode, and say what it was' },
-  { name: '/cost', meaning: 'tokens and money, turn by turn while we watched' },
-  { name: '/model', argument: '[NAME]', meaning: 'which model answers, or begin a conversation with another' },
-  { name: '/rename', argument: 'TITLE', meaning: 'give the conversation a title' },
-  { name: '/link', meaning: "the conversation in Temporal's own page" },
-  { name: '/export', argument: '[FILE]', meaning: 'write what was said as Markdown' },
-  { name: '/help', meaning: 'this list' },
-  { name: '/exit', meaning: 'leave; the conversation stays and can be gone on with' },
-] as const satisfies readonly CommandDescription[];
-
-export type ChatCommand = (typeof CHAT_COMMANDS)[number]['name'];
+  {
+    name: '/deny',
+    argument: '[NOTE]',
+    meaning: 'do not let it run, or give no answer; the agent reads the note',
+    run: async (chat, argument) => chat.session.output.note(await peopleOf(chat, '/deny').decide('deny', argument)),
+  },
+  { name: '/approvals', meaning: 'what waits for you, again', run: (chat) => peopleOf(chat, '/approvals').showAll() },
+  {
+    name: '/status',
+    meaning: 'what the conversation does and has used',
+    run: async ({ session: { client, id }, answer }) => answer(statusCard(id, await client.status(id))),
+  },
+  {
+    name: '/context',
+    meaning: 'what the model sees, and how much still fits',
+    run: async ({ session: { client, id, output } }) => draw(output, renderMeter(await client.context(id), output.width())),
+  },
+  {
+    name: '/compact',
+    meaning: 'make memory of the older turns now',
+    run: async ({ session, answer }) => answer(await compactNow(session)),
+  },
+  {
+    name: '/mode',
+    argument: '[auto|stepping]',
+    meaning: 'go on by itself, or wait for each /step',
+    async run({ session, stepped }, argument) {
+      draw(session.output, await setMode(session, argument));
+      await stepped(argument);
+    },
+  },
+  {
+    name: '/step',
+    meaning: 'do one thing, in stepping mode, and say what it was',
+    async run({ session, stepped }) {
+      draw(session.output, renderStep(await session.client.step(session.id)));
+      await stepped('');
+    },
+  },
+  {
+    name: '/cost',
+    meaning: 'tokens and money, turn by turn while we watched',
+    run: async ({ session: { client, id }, seen, answer }) => answer(costTable(seen, (await client.status(id)).usage)),
+  },
+  {
+    name: '/model',
+    argument: '[NAME]',
+    meaning: 'which model answers, or begin a conversation with another',
+    async run({ session: { client, id }, answer, changeModel }, argument) {
+      if (argument === '') answer(modelHelp(await client.status(id)));
+      else changeModel(argument);
+    },
+  },
+  {
+    name: '/rename',
+    argument: 'TITLE',
+    meaning: 'give the conversation a title',
+    run: async ({ session }, argument) => session.output.note(await rename(session, argument)),
+  },
+  {
+    name: '/link',
+    meaning: "the conversation in Temporal's own page",
+    run: ({ session: { link, id }, answer }) => answer(link ?? `temporal workflow show -w ${id}`),
+  },
+  {
+    name: '/export',
+    argument: '[FILE]',
+    meaning: 'write what was said as Markdown',
+    run: async ({ session }, argument) => session.output.note(await exportMarkdown(session, argument)),
+  },
+  { name: '/help', alias: '/?', meaning: 'this list', run: ({ session }) => session.output.say(helpText()) },
+  { name: '/exit', alias: '/quit', meaning: 'leave; the conversation stays and can be gone on with', run: (chat) => chat.leave() },
+];
 
 export type ChatLine =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'message'; readonly text: string }
-  | { readonly kind: 'command'; readonly name: ChatCommand; readonly argument: string }
-  | { readonly kind: 'unknown-command'; readonly name: string; readonly nearest: ChatCommand }
-  | { readonly kind: 'stray-words'; readonly name: ChatCommand };
+  | { readonly kind: 'command'; readonly command: ChatCommand; readonly argument: string }
+  | { readonly kind: 'unknown-command'; readonly name: string; readonly nearest: string }
+  | { readonly kind: 'stray-words'; readonly name: string };
 
-const NAMES = CHAT_COMMANDS.map(({ name }) => name) as [ChatCommand, ...ChatCommand[]];
+const NAMES = CHAT_COMMANDS.map(({ name }) => name) as [string, ...string[]];
 
 /**
  * A word behind a slash is a command or a slip, and neither is sent to the model. `/etc/hosts says …` is a message, as is a
@@ -52,11 +142,10 @@ export function readChatLine(line: string): ChatLine {
   const [, said, argument = ''] = /^(\/[a-z?-]+)(?:[ \t]+(.*?))?\s*$/i.exec(line) ?? [];
   if (said === undefined) return { kind: 'message', text: line.trim() };
   const word = said.toLowerCase();
-  const name = word === '/quit' ? '/exit' : word === '/?' ? '/help' : word;
-  const known: CommandDescription | undefined = CHAT_COMMANDS.find((command) => command.name === name);
-  if (known === undefined) return { kind: 'unknown-command', name: word, nearest: nearest(word, NAMES) };
-  if (argument !== '' && known.argument === undefined) return { kind: 'stray-words', name: known.name as ChatCommand };
-  return { kind: 'command', name: known.name as ChatCommand, argument };
+  const command = CHAT_COMMANDS.find(({ name, alias }) => name === word || alias === word);
+  if (command === undefined) return { kind: 'unknown-command', name: word, nearest: nearest(word, NAMES) };
+  if (argument !== '' && command.argument === undefined) return { kind: 'stray-words', name: command.name };
+  return { kind: 'command', command, argument };
 }
 
 /** Why a line that looked like a command was not taken. */
@@ -66,13 +155,31 @@ export function refusalOf(line: Extract<ChatLine, { kind: 'unknown-command' | 's
   return `there is no ${line.name}; the nearest is ${line.nearest}, and /help lists all; ${escape}`;
 }
 
-export function helpText(): string {
-  const commands: readonly CommandDescription[] = CHAT_COMMANDS;
-  const lines = commands.map(({ name, argument, meaning }) => `  ${[name, argument].filter(Boolean).join(' ').padEnd(22)} ${meaning}`);
+function helpText(): string {
+  const lines = CHAT_COMMANDS.map(({ name, argument, meaning }) => `  ${[name, argument].filter(Boolean).join(' ').padEnd(22)} ${meaning}`);
   return [
     ...lines,
     '  Ctrl+C                 once stops the answer, twice leaves',
     '  anything else is said to the agent; a line sent while it answers is taken next',
     '  while a question of the agent waits, the next line is its answer',
   ].join('\n');
+}
+
+/** What Tab makes of the beginning of a line, as `readline` asks: the commands that begin so; in a message it is a tab. */
+export function completeChatLine(line: string): [completions: string[], replaced: string] {
+  if (!/^\/\S*$/.test(line)) return [['\t'], ''];
+  const names = CHAT_COMMANDS.map(({ name, argument }) => (argument === undefined ? name : `${name} `));
+  return [names.filter((name) => name.startsWith(line)), line];
+}
+
+function draw(output: Output, lines: readonly StyledLine[]): void {
+  for (const line of lines) output.draw(line);
+}
+
+function peopleOf({ people, session }: ChatControls, name: string): NonNullable<ChatControls['people']> {
+  if (people !== undefined) return people;
+  throw new CliError(
+    `${name} is for a chat at a terminal; here \`perdura approvals ${session.id}\` shows what waits and how to decide`,
+    EXIT.usage,
+  );
 }

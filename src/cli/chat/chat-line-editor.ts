@@ -20,6 +20,8 @@ export interface LineEditorEvents {
   readonly onInterrupt: () => void;
   /** Ctrl+D, or the input has ended. */
   readonly onEnd: () => void;
+  /** What Tab makes of the text before the cursor, as `readline` has it. */
+  readonly complete: (line: string) => [completions: string[], replaced: string];
 }
 
 const PROMPT = '› ';
@@ -32,7 +34,15 @@ export function openLineEditor(input: ReadStream, output: WriteStream, events: L
   let pasted: string[] = [];
   const screen = createScreen(output, () => hidden);
   // Raw mode for as long as we live: Ctrl+C is a key here, no signal that would reach the whole process group.
-  const readline: Interface = createInterface({ input, output: screen, terminal: true, prompt: PROMPT, historySize: 200 });
+  const readline: Interface = createInterface({
+    input,
+    output: screen,
+    terminal: true,
+    prompt: PROMPT,
+    historySize: 200,
+    // A tab in a pasted text is a tab.
+    completer: (line: string) => (pasting ? [['\t'], ''] : events.complete(line)),
+  });
   const onKey = (_text: string | undefined, key: { name?: string } | undefined): void => {
     if (key?.name === 'paste-start') pasting = true;
     if (key?.name === 'paste-end') pasting = false;

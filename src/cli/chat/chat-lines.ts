@@ -2,22 +2,8 @@
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import type { TurnResult } from '../../conversation/protocol/contract.js';
-import {
-  compactNow,
-  contextMeter,
-  costTable,
-  exportMarkdown,
-  lastMessage,
-  link,
-  modelHelp,
-  rename,
-  resetNow,
-  statusCard,
-  queueLine,
-  setMode,
-  stepOnce,
-} from './chat-actions.js';
-import { helpText, readChatLine, refusalOf, type ChatCommand } from './chat-commands.js';
+import { queueLine, resetNow } from './chat-actions.js';
+import { readChatLine, refusalOf, type ChatControls } from './chat-commands.js';
 import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 import { onInterrupt } from '../terminal/interrupts.js';
@@ -51,53 +37,6 @@ export async function chatInLines(
     exitCode = answerExitCode(result) || exitCode;
   };
   const seen: TurnResult[] = [];
-  const command = async (name: Exclude<ChatCommand, '/exit'>, argument: string): Promise<void> => {
-    switch (name) {
-      case '/new': {
-        const { reply, how } = await withProgress(session, resetNow(session));
-        output.line(reply);
-        if (how !== undefined) output.note(`(${how})`);
-        return;
-      }
-      case '/retry':
-        return say(await lastMessage(session));
-      case '/approve':
-      case '/deny':
-      case '/approvals':
-        // A line is taken when the answer before it is there: nothing waits any more by then.
-        throw new CliError(
-          `${name} is for a chat at a terminal; here \`perdura approvals ${id}\` shows what waits and how to decide`,
-          EXIT.usage,
-        );
-      case '/status':
-        return output.line(statusCard(id, await client.status(id)));
-      case '/context':
-        for (const line of await contextMeter(session)) output.draw(line);
-        return;
-      case '/compact':
-        return output.line(await compactNow(session));
-      case '/mode':
-        for (const line of await setMode(session, argument)) output.draw(line);
-        if (argument !== '') isStepped = argument === 'stepping';
-        return isStepped ? undefined : answers();
-      case '/step':
-        for (const line of await stepOnce(session)) output.draw(line);
-        return answers();
-      case '/cost':
-        return output.line(costTable(seen, (await client.status(id)).usage));
-      case '/model':
-        if (argument !== '') throw new CliError(`another model is for another conversation: perdura chat --model ${argument}`, EXIT.usage);
-        return output.line(modelHelp(await client.status(id)));
-      case '/rename':
-        return output.note(await rename(session, argument));
-      case '/link':
-        return output.line(link(session));
-      case '/export':
-        return output.note(await exportMarkdown(session, argument));
-      case '/help':
-        return output.say(helpText());
-    }
-  };
   /** Stepped, a line that waited for its answer would wait for the steps behind it. */
   let isStepped = session.isStepped;
   let stepped: readonly string[] = isStepped ? session.openTurns : [];
@@ -117,6 +56,26 @@ export async function chatInLines(
     }
     await print(await withProgress(session, client.send(id, { text }, { signal })));
   };
+  let isLeft = false;
+  const controls: ChatControls = {
+    session,
+    seen,
+    answer: output.line,
+    send: say,
+    async reset() {
+      const { reply, how } = await withProgress(session, resetNow(session));
+      output.line(reply);
+      if (how !== undefined) output.note(`(${how})`);
+    },
+    changeModel(model) {
+      throw new CliError(`another model is for another conversation: perdura chat --model ${model}`, EXIT.usage);
+    },
+    async stepped(mode) {
+      if (mode !== '') isStepped = mode === 'stepping';
+      await answers();
+    },
+    leave: () => (isLeft = true),
+  };
 
   try {
     for (const turn of isStepped ? [] : session.openTurns) await print(await withProgress(session, client.turn(id, turn, { signal })));
@@ -126,10 +85,8 @@ export async function chatInLines(
       const line = readChatLine(text);
       if (line.kind === 'message') await say(line.text);
       else if (line.kind === 'unknown-command' || line.kind === 'stray-words') throw new CliError(refusalOf(line), EXIT.usage);
-      else if (line.kind === 'command') {
-        if (line.name === '/exit') break;
-        await command(line.name, line.argument);
-      }
+      else if (line.kind === 'command') await line.command.run(controls, line.argument);
+      if (isLeft) break;
     }
     return exitCode;
   } finally {

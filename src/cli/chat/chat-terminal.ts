@@ -12,26 +12,13 @@ import type { ReadStream, WriteStream } from 'node:tty';
 import pc from 'picocolors';
 import type { FeedEvent, Status, TurnResult } from '../../conversation/protocol/contract.js';
 import { createAnswerView, type AnswerView } from './answer-view.js';
-import {
-  compactNow,
-  contextMeter,
-  costTable,
-  exportMarkdown,
-  lastMessage,
-  link,
-  modelHelp,
-  rename,
-  resetNow,
-  statusCard,
-  setMode,
-  stepOnce,
-} from './chat-actions.js';
-import { helpText, readChatLine, refusalOf, type ChatCommand } from './chat-commands.js';
+import { resetNow } from './chat-actions.js';
+import { completeChatLine, readChatLine, refusalOf, type ChatControls, type ChatLine } from './chat-commands.js';
 import { createFoot } from './chat-foot.js';
 import { openLineEditor } from './chat-line-editor.js';
 import { createChatPeople } from './chat-people.js';
 import type { ChatSession } from './chat-session.js';
-import { messageOf } from '../terminal/exit.js';
+import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 import { toWords, trouble, waitingAfter, waitingOfStatus, type Waiting } from './what-it-waits-for.js';
 import { untilEnd, wholeAnswer } from '../session/turn-end.js';
 
@@ -73,6 +60,7 @@ export async function chatInTerminal(
         rows: () => options.screen.rows || 24,
         widthOf: markdown.widthOf,
         render: markdown.render,
+        lex: markdown.lex,
       }),
     );
   }
@@ -144,45 +132,22 @@ export async function chatInTerminal(
     }
   };
 
-  const command = async (name: Exclude<ChatCommand, '/exit' | '/help'>, argument: string): Promise<void> => {
-    switch (name) {
-      case '/new':
-        return reset();
-      case '/retry':
-        return send(await lastMessage(session));
-      case '/approve':
-      case '/deny':
-        return output.note(await people.decide(name === '/approve' ? 'approve' : 'deny', argument));
-      case '/approvals':
-        return people.showAll();
-      case '/status':
-        return output.say(statusCard(id, await client.status(id)));
-      case '/context':
-        for (const line of await contextMeter(session)) output.draw(line);
-        return;
-      case '/compact':
-        return output.say(await compactNow(session));
-      case '/mode':
-        for (const line of await setMode(session, argument)) output.draw(line);
-        return;
-      case '/step':
-        for (const line of await stepOnce(session)) output.draw(line);
-        return;
-      case '/cost':
-        return output.say(costTable(seen, (await client.status(id)).usage));
-      case '/model':
-        if (argument === '') return output.say(modelHelp(await client.status(id)));
-        if (!/^[a-z0-9-]+\/\S+$/.test(argument)) return output.problem(`${argument} names no model: write provider/name`);
-        offered = argument;
-        return output.say(`this conversation keeps its model; begin a new one with ${argument}? Write y for yes`);
-      case '/rename':
-        return output.note(await rename(session, argument));
-      case '/link':
-        return output.say(link(session));
-      case '/export':
-        return output.note(await exportMarkdown(session, argument));
-    }
+  const controls: ChatControls = {
+    session,
+    seen,
+    people,
+    answer: output.say,
+    send,
+    reset,
+    changeModel(model) {
+      if (!/^[a-z0-9-]+\/\S+$/.test(model)) throw new CliError(`${model} names no model: write provider/name`, EXIT.usage);
+      offered = model;
+      output.say(`this conversation keeps its model; begin a new one with ${model}? Write y for yes`);
+    },
+    stepped: () => undefined,
+    leave: () => left.abort(),
   };
+  const obey = async ({ command, argument }: Extract<ChatLine, { kind: 'command' }>): Promise<void> => command.run(controls, argument);
 
   const onLine = (text: string): void => {
     presses = 0;
@@ -207,9 +172,7 @@ export async function chatInTerminal(
       case 'stray-words':
         return output.problem(refusalOf(line));
       case 'command':
-        if (line.name === '/exit') return left.abort();
-        if (line.name === '/help') return output.say(helpText());
-        command(line.name, line.argument).catch((error: unknown) => output.problem(messageOf(error)));
+        obey(line).catch((error: unknown) => output.problem(messageOf(error)));
         return showFoot();
     }
   };
@@ -223,7 +186,12 @@ export async function chatInTerminal(
     client.interrupt(id, 'Ctrl+C').catch((error: unknown) => output.problem(`cannot stop the answer: ${messageOf(error)}`));
   };
 
-  const editor = openLineEditor(options.input, options.screen, { onLine, onInterrupt, onEnd: () => left.abort() });
+  const editor = openLineEditor(options.input, options.screen, {
+    onLine,
+    onInterrupt,
+    onEnd: () => left.abort(),
+    complete: completeChatLine,
+  });
   const foot = createFoot({
     screen: options.screen,
     editor,

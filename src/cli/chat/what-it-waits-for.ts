@@ -1,4 +1,7 @@
-/** In a few words what a conversation waits for: from its live events, and from its status where those are silent. */
+/**
+ * In a few words what a conversation waits for: from its live events, and from its status where those are silent. A worker of an
+ * older version, or of a newer one, says it in words alone: these are shown as they are.
+ */
 import type { FeedEvent, Status } from '../../conversation/protocol/contract.js';
 
 export interface Waiting {
@@ -6,7 +9,19 @@ export interface Waiting {
   readonly text: string;
   /** Epoch milliseconds. */
   readonly since: number;
+  /** A time or a day, for people. */
+  readonly until?: string;
+  /** It holds the work up: a status may say better. */
+  readonly isTrouble?: true;
 }
+
+const THINKING = 'model thinking {s}';
+const WRITING = 'model writing {s}';
+const OF_PHASE: Partial<Record<Status['phase'], string>> = {
+  thinking: THINKING,
+  'running-tools': 'tools running {s}',
+  resetting: 'clearing the session {s}',
+};
 
 /** What is awaited after an event; undefined when nothing is. */
 export function waitingAfter(event: FeedEvent, before: Waiting | undefined, now: number): Waiting | undefined {
@@ -14,24 +29,20 @@ export function waitingAfter(event: FeedEvent, before: Waiting | undefined, now:
     case 'message':
     case 'tool-finished':
     case 'reset':
-      return { text: 'model thinking {s}', since: now };
+    case 'decided':
+      return { text: THINKING, since: now };
     case 'thinking':
-      return before?.text.startsWith('model thinking') ? before : { text: 'model thinking {s}', since: now };
+      return sinceBefore(THINKING, before, now);
     case 'text':
-      return { text: 'model writing {s}', since: before?.text.startsWith('model writing') ? before.since : now };
+      return sinceBefore(WRITING, before, now);
     case 'tool-started':
       return { text: `${event.name} ${targetOf(event.input)} {s}`.replace(/ {2,}/g, ' '), since: now };
     case 'waiting':
-      return { text: `waiting: ${becauseOf(event.for)} until ${clock(event.until)}`, since: now };
+      return held(event.reason === undefined ? event.for : reasonInWords(event.reason, event.for), now, clock(event.until));
     case 'asked':
-      return { text: personInWords(event.what, event.name, event.until, now), since: now };
-    case 'decided':
-      return { text: 'model thinking {s}', since: now };
+      return held(personInWords(event.what, event.name), now, momentOf(event.until, now));
     case 'turn-finished':
       return undefined;
-    case 'session':
-    case 'resync':
-      return before;
     default:
       return before;
   }
@@ -39,51 +50,51 @@ export function waitingAfter(event: FeedEvent, before: Waiting | undefined, now:
 
 /** What a status says, when no event came for a while. */
 export function waitingOfStatus(status: Status, before: Waiting | undefined, now: number): Waiting | undefined {
-  if (status.phase === 'resetting' && status.waitingFor?.startsWith('memory:') === true) {
-    const scope = /^memory:(\S+)/.exec(status.waitingFor)?.[1] ?? '';
-    const text = `waiting for the memory of ${scope} {s}`;
-    return before?.text === text ? before : { text, since: before === undefined || isTrouble(before) ? now : before.since };
+  const { waiting, waitingFor, phase } = status;
+  switch (waiting?.kind) {
+    case 'memory': {
+      const text = `waiting for the memory of ${waiting.scope} {s}`;
+      return before?.text === text ? before : { text, since: before === undefined || before.isTrouble ? now : before.since };
+    }
+    case 'approval':
+    case 'question':
+      return held(personInWords(waiting.kind, waiting.tool), now, momentOf(Date.parse(waiting.until), now));
+    case 'retry':
+      return held(reasonInWords(waiting.reason, `${waiting.reason}: ${waiting.message}`), now, clock(Date.parse(waiting.until)));
+    default:
+      if (waitingFor !== undefined) return held(waitingFor, now);
   }
-  const person = /^a person: (approval of|an answer to) (\S+).*until (\d{4}-\d\d-\d\dT[\d:.]+Z)$/s.exec(status.waitingFor ?? '');
-  if (person) {
-    const [, what, tool = '', until = ''] = person;
-    return { text: personInWords(what === 'approval of' ? 'approval' : 'question', tool, Date.parse(until), now), since: now };
-  }
-  if (status.waitingFor !== undefined) {
-    const until = /(?:trying again )?at (\d{4}-\d\d-\d\dT[\d:.]+Z)/.exec(status.waitingFor)?.[1];
-    const why = becauseOf(status.waitingFor);
-    return { text: until === undefined ? `waiting: ${why}` : `waiting: ${why} until ${clock(Date.parse(until))}`, since: now };
-  }
-  const text = { thinking: 'model thinking {s}', 'running-tools': 'tools running {s}', resetting: 'clearing the session {s}' }[
-    status.phase as string
-  ];
-  if (text === undefined || before?.text === text || (before !== undefined && !isTrouble(before))) return before;
+  const text = OF_PHASE[phase];
+  if (text === undefined || before?.text === text || (before !== undefined && !before.isTrouble)) return before;
   return { text, since: now };
 }
 
 /** Something does not answer. It is waited for, and goes on where it stood. */
 export function trouble(what: string, before: Waiting | undefined, now: number): Waiting {
-  const text = `${what}, trying again {s}`;
-  return { text, since: before?.text === text ? before.since : now };
+  return { ...sinceBefore(`${what}, trying again {s}`, before, now), isTrouble: true };
 }
 
-export function isTrouble({ text }: Waiting): boolean {
-  return text.includes(', trying again') || text.startsWith('waiting:');
+export function toWords({ text, since, until }: Waiting, now: number): string {
+  return `${text.replace('{s}', `${Math.max(Math.floor((now - since) / 1000), 0)} s`)}${until === undefined ? '' : ` until ${until}`}`;
 }
 
-export function toWords({ text, since }: Waiting, now: number): string {
-  return text.replace('{s}', `${Math.max(Math.floor((now - since) / 1000), 0)} s`);
+/** Its seconds are counted from where it began. */
+function sinceBefore(text: string, before: Waiting | undefined, now: number): Waiting {
+  return before?.text === text ? before : { text, since: now };
 }
 
-function personInWords(what: 'approval' | 'question', tool: string, until: number, now: number): string {
-  return `waiting: your ${what === 'question' ? 'answer' : `approval of ${tool}`} until ${momentOf(until, now)}`;
+function held(why: string, since: number, until?: string): Waiting {
+  return { text: `waiting: ${why}`, since, until, isTrouble: true };
 }
 
-/** `rate-limit: 429 …` is what programs read; a person needs the first part. */
-function becauseOf(text: string): string {
-  const kind = /^([a-z][a-z-]*):/.exec(text)?.[1];
-  if (kind === 'rate-limit') return 'rate limited';
-  return kind?.replaceAll('-', ' ') ?? text;
+function personInWords(what: 'approval' | 'question', tool: string): string {
+  return `your ${what === 'question' ? 'answer' : `approval of ${tool}`}`;
+}
+
+/** The types of failures are for programs: those that read as English are enough for a person, another needs its message. */
+function reasonInWords(reason: string, whole: string): string {
+  if (reason === 'rate-limit') return 'rate limited';
+  return /^[a-z-]+$/.test(reason) ? reason.replaceAll('-', ' ') : whole;
 }
 
 /** The one thing in a tool's input that tells this call from another. */

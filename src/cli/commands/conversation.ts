@@ -1,9 +1,8 @@
 import { type Command, Option } from 'commander';
 import type { ChatOptions } from '../chat/chat.js';
+import { onConversation, runs } from './command.js';
 import type { CliContext } from '../session/context.js';
 import { refuseStrayWords } from '../args/nearest.js';
-import type { NewOptions } from '../actions/new.js';
-import type { SendOptions } from '../actions/send.js';
 import { parseDuration, parseAmount, parseTokens } from '../args/values.js';
 
 export function chatCommand(program: Command, { output, config, closed, end }: CliContext): void {
@@ -40,10 +39,7 @@ export function newCommand(program: Command, context: CliContext): void {
     .option('--budget-tokens <count>', 'how many tokens it may use in all', parseTokens)
     .option('--context <json>', 'values that tools see and the model never does: JSON, @FILE or - for stdin')
     .option('--id <id>', 'its id; one that runs already is left as it is')
-    .action(async (options: NewOptions) => {
-      const { newConversation } = await import('../actions/new.js');
-      context.end(await newConversation(context, options));
-    });
+    .action(runs(context, async () => (await import('../actions/new.js')).newConversation));
 }
 
 export function sendCommand(program: Command, context: CliContext): void {
@@ -67,10 +63,7 @@ export function sendCommand(program: Command, context: CliContext): void {
     .option('--output-schema <json>', 'JSON Schema of the object that the answer must be: JSON or @FILE')
     .option('--context <json>', 'values that tools see and the model never does, from this turn on: JSON or @FILE')
     .option('--timeout <duration>', 'wait no longer than 30s, 5m, …; then exit code 124, and the message stays sent', parseDuration)
-    .action(async (id: string, message: string, options: SendOptions) => {
-      const { send } = await import('../actions/send.js');
-      context.end(await send(context, id, message, options));
-    });
+    .action(runs(context, async () => (await import('../actions/send.js')).send));
 }
 
 const HELP = `
@@ -81,10 +74,7 @@ workflows. One that nobody reduces is counted; \`perdura inspect ID\` names it.
   echo '{"id": 7}' | perdura dispatch my-chat ticket.closed -`;
 
 export function dispatchCommand(program: Command, context: CliContext): void {
-  program
-    .command('dispatch')
-    .description('hand a conversation an event of your own application, for its reducer')
-    .argument('<id>', 'the conversation, or the beginning of its id')
+  onConversation(program, 'dispatch', 'hand a conversation an event of your own application, for its reducer')
     .argument('<type>', 'the event\'s type: letters, digits, "_", "." and "-"')
     .argument('[json]', 'its payload; "-" reads it from standard input')
     .option('--event-id <id>', 'its id: the same twice is one event')
@@ -96,13 +86,7 @@ export function dispatchCommand(program: Command, context: CliContext): void {
 }
 
 export function withdrawCommand(program: Command, context: CliContext): void {
-  program
-    .command('withdraw')
-    .description('take back a message that waits in the queue')
-    .argument('<id>', 'the conversation, or the beginning of its id')
+  onConversation(program, 'withdraw', 'take back a message that waits in the queue')
     .argument('<message-id>', 'the message, as `perdura send --signal` or `--enqueue` printed it')
-    .action(async (id: string, messageId: string) => {
-      const { withdraw } = await import('../actions/send.js');
-      context.end(await withdraw(context, id, messageId));
-    });
+    .action(runs(context, async () => (await import('../actions/send.js')).withdraw));
 }

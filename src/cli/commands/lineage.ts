@@ -1,18 +1,12 @@
 import type { Command } from 'commander';
+import { onConversation, runs } from './command.js';
 import type { CliContext } from '../session/context.js';
-import type { ForkOptions, LifeOptions } from '../actions/lineage.js';
 
 export function rewindCommand(program: Command, context: CliContext): void {
-  program
-    .command('rewind')
-    .description('take turns of a conversation back: it goes on from the end of an earlier one')
-    .argument('<id>', 'the conversation, or the beginning of its id')
+  onConversation(program, 'rewind', 'take turns of a conversation back: it goes on from the end of an earlier one')
     .requiredOption('--to <turn>', 'the last turn that stays: its number')
     .addHelpText('after', KEPT)
-    .action(async (id: string, options: { readonly to: string }) => {
-      const { rewind } = await import('../actions/lineage.js');
-      context.end(await rewind(context, id, options));
-    });
+    .action(runs(context, async () => (await import('../actions/lineage.js')).rewind));
 }
 
 const KEPT = `
@@ -30,10 +24,7 @@ export function forkCommand(program: Command, context: CliContext): void {
     .option('--agent <name>', 'who answers in it (default: as before)')
     .option('--scope <name>', 'whose long-term memory it has, where Temporal does not know it any more')
     .addHelpText('after', NOTHING_AGAIN)
-    .action(async (id: string, options: ForkOptions) => {
-      const { fork } = await import('../actions/lineage.js');
-      context.end(await fork(context, id, options));
-    });
+    .action(runs(context, async () => (await import('../actions/lineage.js')).fork));
 }
 
 const NOTHING_AGAIN = `
@@ -41,30 +32,18 @@ No model is asked and no tool is run again, and nothing is copied: what was said
 cannot be deleted before the new one. Both have the same long-term memory. The old one goes on as if nothing had happened.`;
 
 export function resumeCommand(program: Command, context: CliContext): void {
-  program
-    .command('resume')
-    .description('go on with a conversation that has ended: closed, terminated or failed')
-    .argument('<id>', 'the conversation, or the beginning of its id')
+  onConversation(program, 'resume', 'go on with a conversation that has ended: closed, terminated or failed')
     .option('--title <text>', 'a new one (default: as before)')
     .option('--agent <name>', 'who answers from now on (default: as before)')
     .option('--scope <name>', 'whose long-term memory it has, where Temporal does not know it any more')
-    .action(async (id: string, options: LifeOptions) => {
-      const { resume } = await import('../actions/lineage.js');
-      context.end(await resume(context, id, options));
-    });
+    .action(runs(context, async () => (await import('../actions/lineage.js')).resume));
 }
 
 export function deleteCommand(program: Command, context: CliContext): void {
-  program
-    .command('delete')
-    .description('remove a conversation that has ended, from the store and from Temporal')
-    .argument('<id>', 'the conversation, or the beginning of its id')
+  onConversation(program, 'delete', 'remove a conversation that has ended, from the store and from Temporal')
     .option('-y, --yes', 'do not ask')
     .addHelpText('after', STAYS)
-    .action(async (id: string, options: { readonly yes?: boolean }) => {
-      const { remove } = await import('../actions/lineage.js');
-      context.end(await remove(context, id, options));
-    });
+    .action(runs(context, async () => (await import('../actions/lineage.js')).remove));
 }
 
 const STAYS = `

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { AcceptWanted } from '../mcp/tools.js';
+import { runs } from './command.js';
 import type { CliContext } from '../session/context.js';
 
 const EXAMPLES = `
@@ -13,18 +14,12 @@ export function mcpCommand(program: Command, context: CliContext): void {
   mcp
     .command('serve', { isDefault: true })
     .description('serve conversations to an MCP client over stdin and stdout, until stdin ends')
-    .action(async () => {
-      const { serveMcp } = await import('../mcp/serve.js');
-      context.end(await serveMcp(context));
-    });
+    .action(runs(context, async () => (await import('../mcp/serve.js')).serveMcp));
   mcp
     .command('tools')
     .description('list the tools that an agent has from its MCP servers, and whether they run')
     .argument('[agent]', 'the folder in the agents folder', 'default')
-    .action(async (agent: string) => {
-      const { listServerTools } = await import('../mcp/tools.js');
-      context.end(await listServerTools(context, agent));
-    });
+    .action(runs(context, async () => (await import('../mcp/tools.js')).listServerTools));
   mcp
     .command('accept')
     .description('accept what MCP servers say about their tools now, after it was shown how it differs from before')

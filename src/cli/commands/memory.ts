@@ -1,8 +1,8 @@
 import { Option, type Command } from 'commander';
 import type { CareWanted, ScheduleWanted } from '../actions/memory-care.js';
-import type { ForgetWanted, ReviewWanted } from '../actions/memory-decide.js';
+import type { ReviewWanted } from '../actions/memory-decide.js';
 import type { DiffWanted } from '../actions/memory-document.js';
-import type { MemoryListOptions } from '../actions/memory-list.js';
+import { onConversation, runs } from './command.js';
 import type { CliContext } from '../session/context.js';
 import { parseCount, parseInterval } from '../args/values.js';
 import type { ScopeWanted } from '../session/with-memory.js';
@@ -15,16 +15,10 @@ A DATE is 2026-02-27 or 2026-02-27T14:30, in UTC unless a zone stands behind it.
 
 export function memoryCommand(program: Command, context: CliContext): void {
   const memory = program.command('memory').description('what is remembered beyond what was said word for word');
-  memory
-    .command('list')
-    .description("list a conversation's summaries of older turns (episodic), and the facts of its scope (semantic)")
-    .argument('<id>', 'the conversation, or the beginning of its id')
+  onConversation(memory, 'list', "list a conversation's summaries of older turns (episodic), and the facts of its scope (semantic)")
     .addOption(new Option('--episodic', 'only summaries, with the turns that each stands for').conflicts('semantic'))
     .option('--semantic', 'only facts, with where they were learnt')
-    .action(async (id: string, options: MemoryListOptions) => {
-      const { listMemory } = await import('../actions/memory-list.js');
-      context.end(await listMemory(context, id, options));
-    });
+    .action(runs(context, async () => (await import('../actions/memory-list.js')).listMemory));
   onScope(memory.command('show').description('print MEMORY.md, which stands in every system prompt of the scope')).action(
     async (scope: string | undefined, { of }: Of) => {
       const { showMemory } = await import('../actions/memory-document.js');
@@ -68,10 +62,7 @@ export function memoryCommand(program: Command, context: CliContext): void {
     .argument('<text>', 'what is to be forgotten, in its own words')
     .option('--scope <scope>', 'whose memory (default: "default")')
     .option('-y, --yes', 'do not ask')
-    .action(async (text: string, options: ForgetWanted) => {
-      const { forgetInMemory } = await import('../actions/memory-decide.js');
-      context.end(await forgetInMemory(context, text, options));
-    });
+    .action(runs(context, async () => (await import('../actions/memory-decide.js')).forgetInMemory));
   onScope(memory.command('care').description('merge duplicates and prune what is stale, now'))
     .option('--agent <name>', 'whose model and limits; without it, those of the agent that is called as the scope')
     .action(async (scope: string | undefined, options: CareWanted) => {

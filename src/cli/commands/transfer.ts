@@ -1,12 +1,9 @@
 import { type Command, Option } from 'commander';
-import type { ExportOptions, ImportOptions } from '../actions/transfer.js';
+import { onConversation, runs } from './command.js';
 import type { CliContext } from '../session/context.js';
 
 export function exportCommand(program: Command, context: CliContext): void {
-  program
-    .command('export')
-    .description('print a whole conversation, to read, to keep or to replay')
-    .argument('<id>', 'the conversation, or the beginning of its id')
+  onConversation(program, 'export', 'print a whole conversation, to read, to keep or to replay')
     .addOption(
       new Option(
         '--format <format>',
@@ -14,10 +11,7 @@ export function exportCommand(program: Command, context: CliContext): void {
       ).choices(['md', 'jsonl', 'json', 'history', 'seed']),
     )
     .option('--out <dir>', 'where --format seed writes its folder; nothing there is overwritten (default: the id, in this folder)')
-    .action(async (id: string, options: ExportOptions) => {
-      const { exportConversation } = await import('../actions/transfer.js');
-      context.end(await exportConversation(context, id, options));
-    });
+    .action(runs(context, async () => (await import('../actions/transfer.js')).exportConversation));
 }
 
 export function importCommand(program: Command, context: CliContext): void {
@@ -29,10 +23,7 @@ export function importCommand(program: Command, context: CliContext): void {
     .option('--agent <name>', 'its agent')
     .option('--scope <name>', 'whose long-term memory takes the facts (default: one of its own, named as the conversation)')
     .addHelpText('after', HONESTY)
-    .action(async (dir: string, options: ImportOptions) => {
-      const { importConversation } = await import('../actions/transfer.js');
-      context.end(await importConversation(context, dir, options));
-    });
+    .action(runs(context, async () => (await import('../actions/transfer.js')).importConversation));
 }
 
 const HONESTY = `
@@ -41,12 +32,7 @@ tell them, but they are not in what its model is shown, and its own turns begin 
 them anew, and its model is told them: import into a scope that others use only what you trust.`;
 
 export function healCommand(program: Command, context: CliContext): void {
-  program
-    .command('heal')
-    .description("write again what the store has lost of a conversation, from Temporal's history")
-    .argument('<id>', 'the conversation, or the beginning of its id')
-    .action(async (id: string) => {
-      const { heal } = await import('../actions/heal.js');
-      context.end(await heal(context, id));
-    });
+  onConversation(program, 'heal', "write again what the store has lost of a conversation, from Temporal's history").action(
+    runs(context, async () => (await import('../actions/heal.js')).heal),
+  );
 }

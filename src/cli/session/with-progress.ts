@@ -34,8 +34,7 @@ export async function withProgress<T>({ client, id, output }: Awaited, answer: P
       }
       return;
     }
-    if (status.waitingFor !== undefined)
-      tell(waitingOfStatus({ ...status }, undefined, Date.now())?.text.replace(/(;? trying again at| until) .*$/, '') ?? '');
+    if (status.waitingFor !== undefined) tell(waitingOfStatus(status, undefined, Date.now())?.text ?? '');
   };
   const lookOnce = (): void => {
     look().catch(() => {

@@ -1,11 +1,16 @@
 /**
- * Cuts Markdown that arrives in pieces into its blocks: a paragraph, a list, a fence of code, a table, a heading.
+ * Cuts Markdown that arrives in pieces into its blocks, as `marked` sees them: a paragraph, a list, a fence of code, a table …
  *
  * 1. Every character of a block is given out once as text, at once where that is possible; then the block's end with its source.
  * 2. Blank lines between blocks are given out by nobody: whoever draws decides about space.
- * 3. The beginning of a line decides whether it still belongs to the block before; until it is long enough to be judged it is kept.
+ * 3. The beginning of a line decides whether it still belongs to the block before; until it can be judged it is kept.
+ * 4. A line costs a few lines to judge, however long its block is: of an open block only what decides is read again. Where that
+ *    is too little, two blocks are taken for one, which `marked` parts when it renders them.
  */
 export type BlockPiece = { readonly kind: 'text'; readonly text: string } | { readonly kind: 'end'; readonly source: string };
+
+/** `blockTokens` of `marked`. */
+export type BlockLexer = (source: string) => readonly { readonly type: string; readonly items?: readonly unknown[] }[];
 
 export interface BlockSplitter {
   add(text: string): BlockPiece[];
@@ -13,20 +18,20 @@ export interface BlockSplitter {
   end(): BlockPiece[];
 }
 
-type BlockKind = 'none' | 'paragraph' | 'list' | 'fence';
+/** Nothing but marks so far, or what may become a tag: a rule, an item, a heading, the second line of a table. */
+const UNDECIDED = /^\s*(?:[\s`~#*+=_:|-]*|\d{1,9}[.)]?|<[^\s>]*)$/;
+/** Whether it opens a fence is told by its last character. */
+const FENCE = /^\s*(?:`{3}|~{3})/;
+const MAX_UNDECIDED = 200;
+/** Of a line, what tells its kind. */
+const MAX_JUDGED = 1_000;
+/** A longer block of HTML is cut. */
+const MAX_CONTEXT = 4_096;
 
-/** A line that begins with one of these may be a list item, a fence or a heading, which so many characters tell. */
-const MAY_BE_SPECIAL = /^\s*[`~#*+\d-]/;
-const ENOUGH_TO_JUDGE = 8;
-
-const FENCE = /^ {0,3}(`{3,}|~{3,})/;
-const HEADING = /^ {0,3}#{1,6}(\s|$)/;
-const LIST_ITEM = /^ {0,3}([-*+]|\d{1,9}[.)])(\s|$)/;
-const INDENTED = /^( {2,}|\t)/;
-
-export function createBlockSplitter(): BlockSplitter {
-  let kind: BlockKind = 'none';
-  let fence = '';
+export function createBlockSplitter(lex: BlockLexer): BlockSplitter {
+  /** What decides about the open block's next line; undefined while none is open. */
+  let context: string | undefined;
+  let type = '';
   let source = '';
   /** Blank lines after an item: a part of the list if it goes on, else of nothing. */
   let blanks = '';
@@ -35,62 +40,58 @@ export function createBlockSplitter(): BlockSplitter {
   let judged = false;
   let pieces: BlockPiece[] = [];
 
+  const blocksIn = (text: string): ReturnType<BlockLexer> => {
+    try {
+      return lex(text).filter((block) => block.type !== 'space');
+    } catch {
+      // Nested so deep that it cannot be read.
+      return [];
+    }
+  };
   const give = (text: string): void => {
     if (text !== '') pieces.push({ kind: 'text', text });
   };
   const endBlock = (): void => {
-    if (kind !== 'none') pieces.push({ kind: 'end', source });
-    kind = 'none';
-    source = '';
-    blanks = '';
-  };
-  const begin = (): void => {
-    const opening = FENCE.exec(line)?.[1];
-    fence = opening ?? '';
-    kind = opening !== undefined ? 'fence' : LIST_ITEM.test(line) ? 'list' : 'paragraph';
-  };
-  const isContinued = (): boolean => {
-    if (kind === 'fence') return true;
-    if (kind === 'list') {
-      if (fence !== '' || INDENTED.test(line) || LIST_ITEM.test(line)) return true;
-      return blanks === '' && !FENCE.test(line) && !HEADING.test(line);
-    }
-    return !FENCE.test(line) && !HEADING.test(line);
+    if (source !== '') pieces.push({ kind: 'end', source });
+    [context, type, source, blanks] = [undefined, '', '', ''];
   };
   const judge = (): void => {
     judged = true;
-    if (kind !== 'none' && !isContinued()) endBlock();
-    if (kind === 'none') return begin();
-    if (kind === 'paragraph' && LIST_ITEM.test(line)) kind = 'list';
+    if (context !== undefined && blocksIn(`${context}\n${blanks}${line.slice(0, MAX_JUDGED)}`).length > 1) endBlock();
     give(blanks);
     source += blanks;
     blanks = '';
   };
-  const closesFence = (): boolean => {
-    const mark = line.trim();
-    return mark.length >= fence.length && mark === (fence[0] ?? '').repeat(mark.length);
+  const giveLine = (end: string): void => {
+    if (!judged) judge();
+    give(`${line.slice(given)}${end}`);
+    source += `${line}${end}`;
+  };
+  /** A whole line belongs to the block: is that its end, and if not, what decides about the next? */
+  const goOn = (whole: string): void => {
+    const joined = context === undefined ? whole : `${context}\n${whole}`;
+    const [block] = blocksIn(joined);
+    const before = type;
+    type = block?.type ?? 'paragraph';
+    if (type === 'list') {
+      if (context === undefined || (block?.items?.length ?? 0) > 1) context = whole;
+    } else if (type === 'blockquote' || type === 'paragraph') {
+      if (context === undefined || blocksIn(whole)[0]?.type === type) context = whole;
+    } else if (type === 'html' || (type === 'table' && before !== 'table')) context = joined;
+    else context ??= whole;
+    const isLeaf = type !== 'list' && type !== 'blockquote';
+    if ((isLeaf && blocksIn(`${joined}\nx`).length > 1) || joined.length > MAX_CONTEXT) endBlock();
   };
   const endLine = (): void => {
-    const wasFirst = source === '';
-    if (line.trim() === '' && kind !== 'fence') {
-      if (kind === 'list') blanks += '\n';
-      else endBlock();
-    } else {
-      if (!judged) judge();
-      give(`${line.slice(given)}\n`);
-      source += `${line}\n`;
-      if (kind === 'fence') {
-        if (!(wasFirst || source === `${line}\n`) && closesFence()) endBlock();
-      } else if (kind === 'list') {
-        const mark = /^\s*(?:(?:[-*+]|\d{1,9}[.)])\s+)?(`{3,}|~{3,})/.exec(line)?.[1];
-        if (fence !== '') fence = closesFence() ? '' : fence;
-        else if (mark !== undefined) fence = mark;
-      } else if (HEADING.test(line)) endBlock();
-    }
-    line = '';
-    given = 0;
-    judged = false;
+    const isBetween = line.trim() === '' && (context === undefined || blocksIn(`${context}\n\nx`).length > 1);
+    if (!isBetween) {
+      giveLine('\n');
+      goOn(line.slice(0, MAX_JUDGED));
+    } else if (type === 'list') blanks += '\n';
+    else endBlock();
+    [line, given, judged] = ['', 0, false];
   };
+  const isDecided = (): boolean => line.trim() !== '' && (line.length > MAX_UNDECIDED || !(UNDECIDED.test(line) || FENCE.test(line)));
   const taken = (): BlockPiece[] => {
     const all = pieces;
     pieces = [];
@@ -99,32 +100,23 @@ export function createBlockSplitter(): BlockSplitter {
 
   return {
     add(text) {
-      const parts = text.split('\n');
-      for (const [at, part] of parts.entries()) {
-        line += part;
-        if (at < parts.length - 1) {
-          endLine();
-          continue;
-        }
-        if (!judged && line.trim() !== '' && (line.length >= ENOUGH_TO_JUDGE || !MAY_BE_SPECIAL.test(line))) judge();
-        if (judged) {
-          give(line.slice(given));
-          given = line.length;
-        }
+      const [first = '', ...rest] = text.split('\n');
+      line += first;
+      for (const part of rest) {
+        endLine();
+        line = part;
+      }
+      if (!judged && isDecided()) judge();
+      if (judged) {
+        give(line.slice(given));
+        given = line.length;
       }
       return taken();
     },
     end() {
-      if (line.trim() !== '') {
-        if (!judged) judge();
-        give(line.slice(given));
-        source += line;
-      }
-      line = '';
-      given = 0;
-      judged = false;
+      if (line.trim() !== '') giveLine('');
+      [line, given, judged] = ['', 0, false];
       endBlock();
-      fence = '';
       return taken();
     },
   };

@@ -7,7 +7,7 @@
  * 2. Plain rows are cut before the last column by our own line ends, so that their number does not depend on the terminal.
  * 3. What comes in has passed `toTerminalText`; the only sequences that go out are the pen's own and the renderer's.
  */
-import { createBlockSplitter } from './markdown-blocks.js';
+import { createBlockSplitter, type BlockLexer } from './markdown-blocks.js';
 
 export interface TextPen {
   /** What to write for it. */
@@ -23,10 +23,11 @@ export interface PenOptions {
   readonly rows: () => number;
   readonly widthOf: (text: string) => number;
   readonly render: (source: string, columns: number) => string;
+  readonly lex: BlockLexer;
 }
 
-export function createMarkdownPen({ columns, rows, widthOf, render }: PenOptions): TextPen {
-  const splitter = createBlockSplitter();
+export function createMarkdownPen({ columns, rows, widthOf, render, lex }: PenOptions): TextPen {
+  const splitter = createBlockSplitter(lex);
   const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
   let isFirst = true;
   let waiting = '';

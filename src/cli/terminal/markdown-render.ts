@@ -7,15 +7,17 @@
  * 3. What does not fit into the width, or cannot be rendered, is shown as its source.
  */
 import type { Token, Tokens } from 'marked' with { 'resolution-mode': 'import' };
+import type { BlockLexer } from './markdown-blocks.js';
 import { toTerminalText } from './terminal-text.js';
 
 export interface Markdown {
   render(source: string, columns: number): string;
   widthOf(text: string): number;
+  readonly lex: BlockLexer;
 }
 
 export async function loadMarkdown(): Promise<Markdown> {
-  const [{ Marked }, { markedTerminal }, { default: widthOf }, { default: CliTable }] = await Promise.all([
+  const [{ Lexer, Marked }, { markedTerminal }, { default: widthOf }, { default: CliTable }] = await Promise.all([
     import('marked'),
     import('marked-terminal'),
     import('string-width'),
@@ -80,6 +82,7 @@ export async function loadMarkdown(): Promise<Markdown> {
 
   return {
     widthOf,
+    lex: (source) => new Lexer().blockTokens(source),
     render(source, columns) {
       try {
         return onlyColours(render(source, columns).replace(/^\n+|\s+$/g, ''));

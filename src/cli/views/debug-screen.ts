@@ -96,7 +96,7 @@ function bodyLines(scene: DebugScene, view: DebugView, room: number, look: Debug
 }
 
 function stateLines({ status, control, index }: DebugScene, { event }: DebugView, look: DebugLook): StyledLine[] {
-  const { phase, mode, session, turn, turns, epoch, stepLock, pausedBy, waitingFor, usage } = status;
+  const { phase, mode, session, turn, turns, epoch, stepLock, pausedBy, waiting, waitingFor, usage } = status;
   const thresholds = control?.thresholds;
   const line = (name: string, text: string, color?: StyledSpan['style']): StyledLine => [
     { text: name.padEnd(9), style: 'dim' },
@@ -116,7 +116,9 @@ function stateLines({ status, control, index }: DebugScene, { event }: DebugView
       : line('tokens', `${formatCount(index.total)}; thresholds are known once the first turn has begun`),
     ...(breaks === 'none' ? [] : [line('breaks', breaks)]),
     // In stepping it waits for the step that stands below.
-    ...(waitingFor === undefined || waitingFor.startsWith('a step: ') ? [] : [line('waits', waitingFor, 'yellow')]),
+    ...(waitingFor === undefined || waiting?.kind === 'step' || waiting?.kind === 'breakpoint'
+      ? []
+      : [line('waits', waitingFor, 'yellow')]),
     line('next', next ?? rest, 'bold'),
   ];
 }

@@ -107,10 +107,9 @@ export function resumeWith(state: ConversationState, { context, base, recap, tas
   };
 }
 
-/** What a person reads while it is not open. */
-export function waitsForOrigin({ lineage }: ConversationState): string | undefined {
-  if (!lineage || lineage.isOpen) return undefined;
-  return `the turns of ${lineage.origin.conversation} that it begins with`;
+/** The conversation whose turns it begins with, while it does not have them yet. */
+export function awaitedOrigin({ lineage }: ConversationState): string | undefined {
+  return lineage && !lineage.isOpen ? lineage.origin.conversation : undefined;
 }
 
 /** Conversation, as a search attribute: a resumed one has no parent but itself. */

@@ -49,9 +49,36 @@ export interface TurnResult {
 export type Phase =
   'idle' | 'thinking' | 'running-tools' | 'waiting-for-person' | 'waiting-to-retry' | 'compacting' | 'resetting' | 'stepping' | 'closing';
 
+/** What a conversation waits for, for programs. `until` is an ISO 8601 time. */
+export type Waiting =
+  /** Of a fork or a resumed life: for the turns that it begins with. */
+  | { readonly kind: 'origin'; readonly conversation: string }
+  /** `reason` is a failure's stable type: `rate-limit`, `auth`, … */
+  | { readonly kind: 'retry'; readonly reason: string; readonly message: string; readonly until: string }
+  /** For the consolidation of a session that has ended. */
+  | { readonly kind: 'memory'; readonly scope: string; readonly until: string }
+  /** `next` is what the step would do, in words. */
+  | { readonly kind: 'step'; readonly next: string }
+  | { readonly kind: 'breakpoint'; readonly next: string; readonly why: string }
+  /** For a person; `conversation` may be a sub-agent, `others` is how many more are asked for. */
+  | {
+      readonly kind: 'approval' | 'question';
+      readonly conversation: string;
+      readonly callId: string;
+      readonly tool: string;
+      readonly target: string;
+      readonly others: number;
+      readonly until: string;
+    }
+  /** A tool waits for a time. */
+  | { readonly kind: 'time'; readonly tool: string; readonly until: string }
+  | { readonly kind: 'sub-agent'; readonly conversation: string };
+
 export interface Status {
   readonly phase: Phase;
-  /** In words, with a time where there is one: `rate-limit: 429 …; trying again at 2026-11-21T10:00:00.000Z`. */
+  /** Absent where nothing is waited for, and from a worker of an older version. */
+  readonly waiting?: Waiting;
+  /** The same in words, with a time where there is one: `rate-limit: 429 …; trying again at 2026-11-21T10:00:00.000Z`. */
   readonly waitingFor?: string;
   readonly session: number;
   /** Number of the latest turn. */
@@ -248,7 +275,8 @@ export type FeedEvent =
       readonly ms?: number;
       readonly preview: string;
     }
-  | { readonly kind: 'waiting'; readonly turn: string; readonly for: string; readonly until: number }
+  /** `reason` is the stable type of the failure that `for` words; a worker of an older version does not say it. */
+  | { readonly kind: 'waiting'; readonly turn: string; readonly reason?: string; readonly for: string; readonly until: number }
   /** A person is waited for; then what was decided: `approve`, `deny`, `answer` or `expired`. */
   | {
       readonly kind: 'asked';

@@ -209,6 +209,7 @@ function failCall(state: ConversationState, id: string, failure: StepFailure): C
     return announce(withRetry(failed, id, retry), {
       kind: 'waiting',
       turn: turnId(turn.number),
+      reason: failure.type,
       for: `${failure.type}: ${failure.message}`,
       until: retry.until,
     });

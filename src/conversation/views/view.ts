@@ -2,12 +2,11 @@
 import { planned, queuedId } from '../stepping/control.js';
 import { budgetOf } from '../turn/budget.js';
 import { compactsAt, isChangingContext } from '../context/compaction.js';
-import { runningChildren } from '../turn/delegation.js';
-import { approvalsOf, nextWait } from '../turn/approvals.js';
+import { approvalsOf } from '../turn/approvals.js';
 import type { ContextIndex, Phase, QueuedEvent, Status, TurnResult } from '../protocol/contract.js';
 import type { JsonValue } from '../../records/message.js';
 import { isRunning } from '../lifecycle.js';
-import { waitsForOrigin } from '../lineage/lineage.js';
+import { waitingInWords, waitingOf } from './waiting.js';
 import { countSlots } from '../../records/slots.js';
 import { queuedCount } from '../inbox/spill.js';
 import { countMessages } from '../context/consolidation.js';
@@ -21,11 +20,11 @@ import type { ControlStatus, ControlView } from '../protocol/stepping.js';
 
 export function statusOf(state: ConversationState, historyEvents: number): Status {
   const { title, session, epoch } = state;
-  const waitingFor = waitsForOrigin(state) ?? waitingOf(state);
+  const waiting = waitingOf(state);
   const origin = state.lineage?.origin;
   return {
     phase: phaseOf(state),
-    ...(waitingFor === undefined ? {} : { waitingFor }),
+    ...(waiting === undefined ? {} : { waiting, waitingFor: waitingInWords(waiting) }),
     session,
     turn: state.latestTurn,
     turns: state.turnsEnded,
@@ -194,39 +193,6 @@ function phaseOf(state: ConversationState): Phase {
   if (isRunning(state, 'model-step')) return 'thinking';
   if (isChangingContext(state)) return 'compacting';
   return state.retries[call.id] || state.retries['store'] ? 'waiting-to-retry' : 'thinking';
-}
-
-function waitingOf(state: ConversationState): string | undefined {
-  const call = state.turn?.phase.kind === 'model' ? state.turn.phase.call : undefined;
-  const { retries } = state;
-  const storeRetry = isStoreUpToDate(state) ? undefined : retries['store'];
-  const retry = isRunning(state, 'model-step') ? undefined : ((call && retries[call.id]) ?? storeRetry);
-  const { ending } = state.consolidation;
-  const evictRetry = isRunning(state, 'evict') ? undefined : retries['evict'];
-  if (evictRetry && !retry && !state.turn) {
-    const { failure, until } = evictRetry;
-    return `${failure.type}: ${failure.message}; trying again at ${new Date(until).toISOString()}`;
-  }
-  if (ending && !state.turn && !retry) {
-    return `memory:${state.identity.scope} to consolidate this session; not waited for after ${new Date(ending.until).toISOString()}`;
-  }
-  if (!retry) return waitInWords(state);
-  return `${retry.failure.type}: ${retry.failure.message}; trying again at ${new Date(retry.until).toISOString()}`;
-}
-
-function waitInWords(state: ConversationState): string | undefined {
-  const next = state.control?.mode === 'stepping' && state.control.lock === null ? planned(state) : undefined;
-  if (next) return `a step: ${next.words}${state.control?.pausedBy ? ` (stopped by ${state.control.pausedBy})` : ''}`;
-  const [first, ...more] = approvalsOf(state);
-  if (first) {
-    const what = first.kind === 'question' ? 'an answer to' : 'approval of';
-    const others = more.length === 0 ? '' : ` and ${more.length} more`;
-    return `a person: ${what} ${first.tool}${first.target === '' ? '' : ` (${first.target})`}${others}; until ${new Date(first.expiresAt).toISOString()}`;
-  }
-  const wait = nextWait(state);
-  if (wait) return `${wait.why}: ${new Date(wait.until).toISOString()}`;
-  const [child] = runningChildren(state);
-  return child === undefined ? undefined : `the sub-agent ${child}`;
 }
 
 /** Of spilled messages only the bounds are known; one in between that ended is remembered as ended, or was asked for too late. */

@@ -2,26 +2,18 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { Stream } from '@anthropic-ai/sdk/core/streaming.js';
 import { keyAdvice, missingKey, type Provider } from '../failure.js';
-import { guardedCall, type Line } from '../guarded-call.js';
+import { guardedCall, type KeyedOptions, type Line } from '../guarded-call.js';
 import type { Model, ModelRequest } from '../model.js';
 import { toRefusal } from '../refusal.js';
 import { brokenStream } from '../tool-input.js';
 import { createAnswer, type StreamEvent } from './answer.js';
 import { renderRequest } from './render.js';
 
-export interface AnthropicOptions {
-  /** Without one every call fails with `missing-key`. */
-  readonly apiKey?: string;
-  /** Default: the public API. */
-  readonly baseURL?: string;
-  readonly fetch?: typeof fetch;
-}
-
 const NAME = 'anthropic';
 /** The watchdog has the say on time; this is the longest that the SDK takes. */
 const NEVER_MS = 2 ** 31 - 1;
 
-export function createAnthropicModel(options: AnthropicOptions): Model {
+export function createAnthropicModel(options: KeyedOptions): Model {
   const apiKey = options.apiKey?.trim() ?? '';
   const provider: Provider = { name: NAME, secrets: [apiKey], advice: keyAdvice('ANTHROPIC_API_KEY') };
   const client = apiKey === '' ? undefined : createClient(apiKey, options);
@@ -35,7 +27,7 @@ export function createAnthropicModel(options: AnthropicOptions): Model {
   };
 }
 
-function createClient(apiKey: string, { baseURL, fetch }: AnthropicOptions): Anthropic {
+function createClient(apiKey: string, { baseURL, fetch }: KeyedOptions): Anthropic {
   return new Anthropic({
     apiKey,
     // null, not undefined: the SDK would look into the environment, which is `config.ts`'s to read.

@@ -1,25 +1,17 @@
 /** Google's Gemini models over the Gemini API, streaming. */
 import type { GoogleGenAI } from '@google/genai' with { 'resolution-mode': 'import' };
 import { keyAdvice, missingKey, type Provider } from '../failure.js';
-import { guardedCall, type Line } from '../guarded-call.js';
+import { guardedCall, type KeyedOptions, type Line } from '../guarded-call.js';
 import type { Model, ModelRequest } from '../model.js';
 import { toRefusal } from '../refusal.js';
 import { createAnswer } from './answer.js';
 import { renderRequest } from './render.js';
 
-export interface GeminiOptions {
-  /** Without one every call fails with `missing-key`. */
-  readonly apiKey?: string;
-  /** Default: the public API. */
-  readonly baseURL?: string;
-  readonly fetch?: typeof fetch;
-}
-
 const NAME = 'gemini';
 const PUBLIC_API = 'https://generativelanguage.googleapis.com';
 
-export function createGeminiModel(options: GeminiOptions): Model {
-  const apiKey = options.apiKey?.trim() ?? '';
+export function createGeminiModel({ apiKey: written, baseURL, fetch }: KeyedOptions): Model {
+  const apiKey = written?.trim() ?? '';
   const provider: Provider = { name: NAME, secrets: [apiKey], advice: keyAdvice('GEMINI_API_KEY') };
   return {
     provider: NAME,
@@ -32,8 +24,8 @@ export function createGeminiModel(options: GeminiOptions): Model {
         request,
         options: streamOptions,
         answer,
-        fetch: options.fetch,
-        ask: (line) => ask(apiKey, options.baseURL, request, line),
+        fetch,
+        ask: (line) => ask(apiKey, baseURL, request, line),
       });
     },
   };

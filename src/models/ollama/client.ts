@@ -15,8 +15,8 @@ export interface OllamaOptions {
 const NAME = 'ollama';
 const THIS_MACHINE = 'http://127.0.0.1:11434';
 
-export function createOllamaModel(options: OllamaOptions): Model {
-  const { host, headers, secrets } = toPlace(options.host ?? THIS_MACHINE);
+export function createOllamaModel({ host: written = THIS_MACHINE, fetch }: OllamaOptions): Model {
+  const { host, headers, secrets } = toPlace(written);
   const provider: Provider = {
     name: NAME,
     secrets,
@@ -35,7 +35,7 @@ export function createOllamaModel(options: OllamaOptions): Model {
         request,
         options: streamOptions,
         answer,
-        fetch: options.fetch,
+        fetch,
         ask: (line) => ask({ host, headers }, request, line),
       });
     },

@@ -9,7 +9,7 @@ import type { ChatRequest, Message, Tool } from 'ollama';
 import type { AssistantBlock, ConversationMessage, UserMessage } from '../../records/message.js';
 import { sentSchema } from '../answer-schema.js';
 import type { ModelRequest, ToolDescription } from '../model.js';
-import { recordingsInWords, sentImage, sentText } from '../shown.js';
+import { recordingsInWords, sentImage, sentText, textAndCalls } from '../shown.js';
 import { toSentInput } from '../tool-input.js';
 import { markedResultText } from '../tool-result-text.js';
 import { toWellFormed, toWellFormedJson } from '../well-formed.js';
@@ -65,11 +65,7 @@ function renderUser(message: UserMessage): Message {
 }
 
 function renderAssistant(blocks: readonly AssistantBlock[]): Message[] {
-  const text = blocks
-    .flatMap((block) => (block.kind === 'text' ? [sentText(block.text)] : []))
-    .filter((part) => part !== '')
-    .join('\n\n');
-  const calls = blocks.flatMap((block) => (block.kind === 'tool-call' ? [block] : []));
+  const { text, calls } = textAndCalls(blocks);
   if (text === '' && calls.length === 0) return [];
   return [
     {

@@ -2,7 +2,7 @@
 import type OpenAI from 'openai' with { 'resolution-mode': 'import' };
 import type { Answer } from '../answer.js';
 import { keyAdvice, missingKey, type Provider } from '../failure.js';
-import { guardedCall, type Line } from '../guarded-call.js';
+import { guardedCall, type KeyedOptions, type Line } from '../guarded-call.js';
 import type { Model, ModelDelta, ModelRequest } from '../model.js';
 import { isRecord } from '../read-json.js';
 import { toRefusal } from '../refusal.js';
@@ -11,20 +11,12 @@ import { renderChat } from './render-chat.js';
 import { renderResponses } from './render-responses.js';
 import { createResponsesAnswer } from './responses-answer.js';
 
-export interface OpenAIOptions {
-  /** Without one every call fails with `missing-key`. */
-  readonly apiKey?: string;
-  /** Default: the public API. */
-  readonly baseURL?: string;
-  readonly fetch?: typeof fetch;
-}
-
 const PUBLIC_API = 'https://api.openai.com/v1';
 /** The watchdog has the say on time; this is the longest that the SDK takes. */
 const NEVER_MS = 2 ** 31 - 1;
 
 /** `openai/…` */
-export function createOpenAIModel(options: OpenAIOptions): Model {
+export function createOpenAIModel(options: KeyedOptions): Model {
   return createModel(options, {
     name: 'openai',
     answer: createChatAnswer,
@@ -33,7 +25,7 @@ export function createOpenAIModel(options: OpenAIOptions): Model {
 }
 
 /** `openai-responses/…` */
-export function createOpenAIResponsesModel(options: OpenAIOptions): Model {
+export function createOpenAIResponsesModel(options: KeyedOptions): Model {
   return createModel(options, {
     name: 'openai-responses',
     answer: createResponsesAnswer,
@@ -48,12 +40,12 @@ interface Api {
   readonly ask: (client: OpenAI, request: ModelRequest, signal: AbortSignal) => PromiseLike<AsyncIterable<unknown>>;
 }
 
-function createModel(options: OpenAIOptions, api: Api): Model {
-  const apiKey = options.apiKey?.trim() ?? '';
+function createModel({ apiKey: written, baseURL, fetch }: KeyedOptions, api: Api): Model {
+  const apiKey = written?.trim() ?? '';
   const provider: Provider = { name: api.name, secrets: [apiKey], advice: keyAdvice('OPENAI_API_KEY') };
 
   async function* ask(request: ModelRequest, line: Line): AsyncIterable<unknown> {
-    const client = await createClient(apiKey, options.baseURL, line);
+    const client = await createClient(apiKey, baseURL, line);
     try {
       yield* await api.ask(client, request, line.signal);
     } catch (error) {
@@ -67,14 +59,7 @@ function createModel(options: OpenAIOptions, api: Api): Model {
     async stream(request, streamOptions) {
       if (apiKey === '') throw missingKey(provider, request.model);
       const answer = api.answer(api.name, streamOptions.onDelta);
-      return await guardedCall({
-        provider,
-        request,
-        options: streamOptions,
-        answer,
-        fetch: options.fetch,
-        ask: (line) => ask(request, line),
-      });
+      return await guardedCall({ provider, request, options: streamOptions, answer, fetch, ask: (line) => ask(request, line) });
     },
   };
 }

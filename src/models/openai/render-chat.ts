@@ -15,7 +15,7 @@ import type {
 import { type AssistantBlock, type ConversationMessage, type MediaSource, type UserMessage, sourcesIn } from '../../records/message.js';
 import { sentSchema } from '../answer-schema.js';
 import type { ModelRequest, ToolDescription } from '../model.js';
-import { recordingsInWords, sentImage, sentRecording, sentText } from '../shown.js';
+import { recordingsInWords, sentImage, sentRecording, sentText, textAndCalls } from '../shown.js';
 import { toSentInput } from '../tool-input.js';
 import { markedResultText } from '../tool-result-text.js';
 import { toWellFormed, toWellFormedJson } from '../well-formed.js';
@@ -110,11 +110,7 @@ function audioTypesOf(model: string): readonly string[] {
 }
 
 function renderAssistant(blocks: readonly AssistantBlock[], wireId: WireId): ChatCompletionAssistantMessageParam[] {
-  const text = blocks
-    .flatMap((block) => (block.kind === 'text' ? [sentText(block.text)] : []))
-    .filter((part) => part !== '')
-    .join('\n\n');
-  const calls = blocks.flatMap((block) => (block.kind === 'tool-call' ? [block] : []));
+  const { text, calls } = textAndCalls(blocks);
   if (text === '' && calls.length === 0) return [];
   return [
     {

@@ -1,14 +1,14 @@
-import { CHAT_COMMANDS, helpText, readChatLine, refusalOf } from '../../../src/cli/chat/chat-commands.js';
+import { CHAT_COMMANDS, completeChatLine, readChatLine, refusalOf, type ChatControls } from '../../../src/cli/chat/chat-commands.js';
 
 test.each([
-  ['/new', { kind: 'command', name: '/new', argument: '' }],
-  ['/NEW ', { kind: 'command', name: '/new', argument: '' }],
-  ['/quit', { kind: 'command', name: '/exit', argument: '' }],
-  ['/?', { kind: 'command', name: '/help', argument: '' }],
-  ['/rename  The long tale ', { kind: 'command', name: '/rename', argument: 'The long tale' }],
-  ['/export', { kind: 'command', name: '/export', argument: '' }],
+  ['/new', { kind: 'command', command: { name: '/new' }, argument: '' }],
+  ['/NEW ', { kind: 'command', command: { name: '/new' }, argument: '' }],
+  ['/quit', { kind: 'command', command: { name: '/exit' }, argument: '' }],
+  ['/?', { kind: 'command', command: { name: '/help' }, argument: '' }],
+  ['/rename  The long tale ', { kind: 'command', command: { name: '/rename' }, argument: 'The long tale' }],
+  ['/export', { kind: 'command', command: { name: '/export' }, argument: '' }],
 ])('%j is a command', (line, expected) => {
-  expect(readChatLine(line)).toEqual(expected);
+  expect(readChatLine(line)).toMatchObject(expected);
 });
 
 test.each([
@@ -36,6 +36,27 @@ test('a blank line is nothing', () => {
   expect(readChatLine('  \t')).toEqual({ kind: 'nothing' });
 });
 
-test('help names every command', () => {
-  for (const { name } of CHAT_COMMANDS) expect(helpText()).toContain(`${name} `);
+test('help names every command with what it takes, and answers through the table like any other', async () => {
+  const said: string[] = [];
+  const chat = { session: { output: { say: (text: string) => said.push(text) } } } as unknown as ChatControls;
+  const line = readChatLine('/?');
+  if (line.kind === 'command') await line.command.run(chat, line.argument);
+  for (const { name, argument } of CHAT_COMMANDS) expect(said.join()).toContain(`  ${name} ${argument ?? ''}`);
+});
+
+test.each(['/approve', '/deny no', '/approvals'])('where lines are piped %s says what to type elsewhere', async (text) => {
+  const line = readChatLine(text);
+  const chat = { session: { id: 'c-1', output: {} } } as unknown as ChatControls;
+  await expect(async () => line.kind === 'command' && line.command.run(chat, line.argument)).rejects.toThrow(
+    '`perdura approvals c-1` shows what waits',
+  );
+});
+
+test.each([
+  ['/re', ['/retry', '/rename ']],
+  ['/rename', ['/rename ']],
+  ['/rename a', ['\t']],
+  ['if (x) {', ['\t']],
+])('Tab behind %j gives %j', (line, expected) => {
+  expect(completeChatLine(line)[0]).toEqual(expected);
 });

@@ -1,6 +1,7 @@
 import { footRow } from '../../../src/cli/chat/chat-foot.js';
 import { toWords, trouble, waitingAfter, waitingOfStatus, type Waiting } from '../../../src/cli/chat/what-it-waits-for.js';
 import type { FeedEvent, Status } from '../../../src/conversation/protocol/contract.js';
+import { waitingInWords } from '../../../src/conversation/views/waiting.js';
 
 const turn = 'turn_0001';
 const words = (waiting: Waiting | undefined, now: number): string | undefined => waiting && toWords(waiting, now);
@@ -23,12 +24,13 @@ test.each([
 
 test('a wait is told with its reason and the time when it ends', () => {
   const until = Date.UTC(2026, 10, 21, 12, 0, 5);
-  const event: FeedEvent = { kind: 'waiting', turn, for: 'rate-limit: 429 too many', until };
+  const event: FeedEvent = { kind: 'waiting', turn, reason: 'rate-limit', for: 'rate-limit: 429 too many', until };
   expect(words(waitingAfter(event, undefined, 0), 0)).toBe(`waiting: rate limited until ${localTime(until)}`);
 });
 
 test('a status tells it where the feed is silent', () => {
-  const status = { phase: 'waiting-to-retry', waitingFor: 'overloaded: 529; trying again at 2026-11-21T12:00:05.000Z' } as Status;
+  const waits = { kind: 'retry', reason: 'overloaded', message: '529', until: '2026-11-21T12:00:05.000Z' } as const;
+  const status = { phase: 'waiting-to-retry', waiting: waits, waitingFor: waitingInWords(waits) } as Status;
   expect(words(waitingOfStatus(status, undefined, 0), 0)).toBe(
     `waiting: overloaded until ${localTime(Date.parse('2026-11-21T12:00:05Z'))}`,
   );
@@ -39,7 +41,7 @@ test('a status tells it where the feed is silent', () => {
 test('the end of a session tells whose memory it waits for, with the seconds since it began', () => {
   const status = {
     phase: 'resetting',
-    waitingFor: 'memory:my-notes to consolidate this session; not waited for after 2026-11-21T12:00:30.000Z',
+    waiting: { kind: 'memory', scope: 'my-notes', until: '2026-11-21T12:00:30.000Z' },
   };
   const before = { text: 'clearing the session {s}', since: 1000 };
   const waiting = waitingOfStatus(status as Status, before, 5000);
@@ -47,6 +49,25 @@ test('the end of a session tells whose memory it waits for, with the seconds sin
   expect(waitingOfStatus(status as Status, waiting, 9000)).toBe(waiting);
   expect(words(waitingOfStatus(status as Status, trouble('store unreachable', undefined, 0), 5000), 8000)).toBe(
     'waiting for the memory of my-notes 3 s',
+  );
+});
+
+test('a person is told what to allow, whatever the call has for a target, and until which day', () => {
+  const until = '2026-11-21T12:00:05.000Z';
+  const call = { conversation: 'c', callId: 'k', tool: 'shell', target: 'a person: an answer to x; until y', others: 2, until };
+  const status = { phase: 'waiting-for-person', waiting: { kind: 'approval', ...call } } as Status;
+  expect(words(waitingOfStatus(status, undefined, 0), 0)).toBe('waiting: your approval of shell until 21 Nov');
+  const asked = { ...status, waiting: { kind: 'question', ...call } } as Status;
+  expect(words(waitingOfStatus(asked, undefined, 0), 0)).toBe('waiting: your answer until 21 Nov');
+});
+
+test('a worker of another version is shown in its own words', () => {
+  const waitingFor = 'overloaded: 529; trying again at 2026-11-21T12:00:05.000Z';
+  expect(words(waitingOfStatus({ phase: 'waiting-to-retry', waitingFor } as Status, undefined, 0), 0)).toBe(`waiting: ${waitingFor}`);
+  const waiting = { kind: 'not-known-yet' } as unknown as Status['waiting'];
+  expect(words(waitingOfStatus({ phase: 'thinking', waiting, waitingFor } as Status, undefined, 0), 0)).toBe(`waiting: ${waitingFor}`);
+  expect(words(waitingAfter({ kind: 'waiting', turn, for: 'overloaded: 529', until: 0 }, undefined, 0), 0)).toBe(
+    `waiting: overloaded: 529 until ${localTime(0)}`,
   );
 });
 

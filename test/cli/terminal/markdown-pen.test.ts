@@ -1,3 +1,4 @@
+import { lexBlocks } from './marked.js';
 import { createMarkdownPen, type TextPen } from '../../../src/cli/terminal/markdown-pen.js';
 
 /** A terminal that knows what the pen may send: text, line ends, up, return, clear to the end. */
@@ -12,6 +13,7 @@ function screen(
     columns: () => width,
     rows: () => rows,
     widthOf: (text) => (/[\u3000-\u9fff]/.test(text) ? 2 : text.length),
+    lex: lexBlocks,
     render: (source) => `<${source.trim()}>`,
   });
   const draw = (out: string): void => {

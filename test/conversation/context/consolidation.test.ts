@@ -130,6 +130,7 @@ describe('/new', () => {
     expect(waiting.steps[0]).toMatchObject({ input: { request: { messages: 6, why: 'reset', slots: [[1, 6]] } } });
     expect(statusOf(waiting.state, 0)).toMatchObject({
       phase: 'resetting',
+      waiting: { kind: 'memory', scope: 'default', until: expect.stringMatching(/^1970-01-01T00:/) as unknown },
       waitingFor: expect.stringContaining('memory:default') as unknown,
     });
     const cleared = settle(news(waiting.state, 's1/1-6')).state;

@@ -7,6 +7,7 @@ import { rewindOutcome } from '../../../src/conversation/lineage/rewinding.js';
 import { slotsOf } from '../../../src/records/slots.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { attributesDue } from '../../../src/conversation/views/attributes.js';
+import { statusOf } from '../../../src/conversation/views/view.js';
 import { readRewind, readStart } from '../../../src/conversation/protocol/input.js';
 import { applyAll, open, said, settle, stored, take } from '../drive.js';
 
@@ -57,6 +58,13 @@ test('a fork does nothing before it is open, and then is numbered on from what i
   ]);
   expect(slotsOf(state.context).slice(0, 7)).toEqual([15, 16, 17, 18, 19, 20, 21]);
   expect(Math.min(...slotsOf(state.context).slice(7))).toBe(22);
+});
+
+test('until it has its beginning the status says whose turns it waits for', () => {
+  const { state: opening, done } = take(forked(), 'open-origin');
+  const words = 'the turns of c1 that it begins with';
+  expect(statusOf(opening, 0)).toMatchObject({ waiting: { kind: 'origin', conversation: 'c1' }, waitingFor: words });
+  expect(statusOf(apply(opening, done(OPENED)), 0).waiting).toBeUndefined();
 });
 
 test('what came while it was opened keeps its order: a message, then a close', () => {

@@ -59,6 +59,10 @@ test('in stepping nothing begins by itself, and each step does one thing and say
   const held = settle(stepping(applyAll(open(), said('a'), said('b'))));
   expect(namesOf(held.steps)).toEqual(['wait']);
   expect(statusOf(held.state, 0)).toMatchObject({ phase: 'stepping', mode: 'stepping', nextStep: 'take message a (9 bytes) as turn_0001' });
+  expect(statusOf(held.state, 0)).toMatchObject({
+    waiting: { kind: 'step', next: 'take message a (9 bytes) as turn_0001' },
+    waitingFor: 'a step: take message a (9 bytes) as turn_0001',
+  });
   const script = withTools();
   const results = [];
   let { state } = held;
@@ -172,6 +176,7 @@ describe('a breakpoint', () => {
     const script = withTools();
     const state = breaking({ tools: ['tool'] }, script);
     expect(state.control).toMatchObject({ mode: 'stepping', pausedBy: expect.stringContaining('tool: tool') });
+    expect(statusOf(state, 0).waiting).toEqual({ kind: 'breakpoint', next: expect.any(String), why: state.control?.pausedBy });
     expect(state.turn?.phase).toMatchObject({ kind: 'tools', calls: [{ status: 'waiting' }, { status: 'waiting' }] });
     const { state: stepped } = step(state, script);
     expect(stepped.turn?.phase).toMatchObject({ calls: [{ status: 'done' }, { status: 'waiting' }] });

@@ -73,7 +73,14 @@ test('a call that needs leave does not start before a person gives it; the other
 test('what waits for a person is said in the status, and a hand-over does not wait with it', () => {
   const state = round(asks);
   expect(statusOf(state, 0)).toMatchObject({ phase: 'waiting-for-person', pendingApprovals: 1 });
-  expect(statusOf(state, 0).waitingFor).toContain('1970-01-01T00:01:01.003Z');
+  const { waiting, waitingFor } = statusOf(state, 0);
+  const until = '1970-01-01T00:01:01.003Z';
+  expect(waiting).toEqual({ kind: 'approval', conversation: 'chat', callId: 'turn_0001/c1', tool: 'tool', target: '', others: 0, until });
+  expect(waitingFor).toBe(`a person: approval of tool; until ${until}`);
+  expect(statusOf(round(question, asks), 0)).toMatchObject({
+    waiting: { kind: 'question', others: 1 },
+    waitingFor: `a person: an answer to tool and 1 more; until ${until}`,
+  });
   const written = settled(state);
   expect(nextStep(written)).toMatchObject({ kind: 'wait', until: 61_003 });
   expect(nextStep(apply(written, { kind: 'hand-over-due', reason: 'events', at: 2000 })).kind).toBe('hand-over');
@@ -136,6 +143,10 @@ test('a question is answered by the words of a person, and asks first where a ru
 test('a call that waits for a time is answered when it has come', () => {
   const state = settled(round({ ...plan, workflowAction: { kind: 'wait-until', until: 5_000 } }));
   expect(nextStep(state)).toMatchObject({ kind: 'wait', until: 5_000 });
+  expect(statusOf(state, 0)).toMatchObject({
+    waiting: { kind: 'time', tool: 'tool', until: '1970-01-01T00:00:05.000Z' },
+    waitingFor: 'the time that tool names: 1970-01-01T00:00:05.000Z',
+  });
   expect(results(apply(state, { kind: 'time-passed', at: 4_999 }))).toEqual([]);
   expect(results(apply(state, { kind: 'time-passed', at: 5_000 }))).toEqual([['ok', 'It is 1970-01-01T00:00:05.000Z now.']]);
 });
@@ -215,9 +226,16 @@ describe('a sub-agent', () => {
       askedAt: 1,
       expiresAt: 9_000,
     } as const;
+    expect(statusOf(started(), 0)).toMatchObject({
+      waiting: { kind: 'sub-agent', conversation: 'chat:turn_0001:1' },
+      waitingFor: 'the sub-agent chat:turn_0001:1',
+    });
     const waiting = apply(started(), { kind: 'child-asks', callId: 'turn_0001/c1', asks: [ask], at: 2000 });
     expect(approvalsOf(waiting)).toEqual([ask]);
-    expect(statusOf(waiting, 0)).toMatchObject({ phase: 'waiting-for-person', pendingApprovals: 1 });
+    expect(statusOf(waiting, 0)).toMatchObject({
+      ...{ phase: 'waiting-for-person', pendingApprovals: 1 },
+      waiting: { kind: 'approval', conversation: 'chat:turn_0001:1', tool: 't' },
+    });
     const told = decided(settled(waiting), 'approve', { conversation: 'chat:turn_0001:1' });
     expect(nextStep(told)).toEqual({
       kind: 'notify-children',

@@ -189,6 +189,7 @@ test.each([
   let state = fail(2000);
   expect(statusOf(state, 0)).toMatchObject({
     phase: 'waiting-to-retry',
+    waiting: { kind: 'retry', reason: 'overloaded', message: '529', until: '1970-01-01T00:00:04.000Z' },
     waitingFor: 'overloaded: 529; trying again at 1970-01-01T00:00:04.000Z',
   });
   let tries = 0;

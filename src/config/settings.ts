@@ -1,0 +1,234 @@
+/**
+ * Every setting of ours: its name, what it may be, what it is without being set, and what it means. `loadConfig`, `doctor` and
+ * README's table follow. The words of a schema's check end the sentence "cannot be used: write …".
+ */
+import { accessSync, constants, statSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { resolve } from 'node:path';
+import { z } from 'zod';
+
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** A setting has a value that cannot be used; the message names it and says what to write instead. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
+
+export interface Setting {
+  readonly name: string;
+  /** Its name in the config. */
+  readonly key?: string;
+  readonly schema?: z.ZodType;
+  readonly default?: string;
+  readonly meaning: string;
+  /** Never printed, neither in full nor in an error. */
+  readonly secret?: true;
+  /** Absolute in the config; from the working directory where it is not written so. */
+  readonly isPath?: true;
+}
+
+/** A header cannot carry blanks and control characters: better said here than by a stack trace at the first call. */
+const apiKey = {
+  schema: z
+    .string()
+    .regex(/^[\x21-\x7e]+$/, 'the key alone, without blanks or quotes')
+    .optional(),
+  secret: true,
+} as const;
+
+const path = { schema: z.string(), isPath: true } as const;
+
+const webAddress = url('http:', 'https:').optional();
+
+/** Ollama's own variable, which may lack the protocol and even the host: `:11434` is a port of this machine. */
+const ollamaHost = z
+  .string()
+  .transform((host) => {
+    if (/^[a-z]+:\/\//i.test(host)) return host;
+    const [, name = '', port = ''] = /^(.*?)(:\d+)?$/.exec(host) ?? [];
+    return `http://${name || '127.0.0.1'}${port || ':11434'}`;
+  })
+  .refine((host) => URL.canParse(host) && /^https?:$/.test(new URL(host).protocol), 'a URL or host:port, such as http://127.0.0.1:11434');
+
+/** Temporal's core, which listens there, looks no name up. */
+const socket = z.string().refine((address) => {
+  const [, host = '', port] = /^(.+):(\d{1,5})$/.exec(address) ?? [];
+  const bracketed = /^\[(.+)\]$/.exec(host)?.[1];
+  const isAddress = bracketed === undefined ? isIP(host) === 4 : isIP(bracketed) === 6;
+  return isAddress && Number(port) < 65_536;
+}, 'an IP address and a port, such as 127.0.0.1:9464');
+
+/** Each as a URL would name it, so that they can be compared. */
+const hosts = z
+  .string()
+  .prefault('')
+  .transform((text) => text.split(',').flatMap((host) => (host.trim() === '' ? [] : [hostAndPort(host.trim())])))
+  .refine((all): all is string[] => !all.includes(undefined), 'host:port, several separated by commas, such as localhost:3000')
+  .readonly();
+
+/** A path, not a command line: nothing of it is given to a shell. */
+const program = z.string().refine((path) => {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}, 'the path of a program that can be run, without arguments');
+
+/** In the order in which people meet them. `TEMPORAL_*` stands for those of `@temporalio/envconfig`. */
+const TABLE = [
+  {
+    name: 'TEMPORAL_*',
+    default: '127.0.0.1:7233, namespace default',
+    meaning: 'which Temporal server to use: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_API_KEY, TEMPORAL_TLS_…, TEMPORAL_PROFILE',
+    secret: true,
+  },
+  {
+    name: 'REDIS_URL',
+    key: 'redisUrl',
+    schema: url('redis:', 'rediss:').optional(),
+    meaning: 'Redis that keeps traces and memory; without it they are files',
+    secret: true,
+  },
+  {
+    name: 'ANTHROPIC_API_KEY',
+    key: 'anthropicApiKey',
+    ...apiKey,
+    meaning: 'key for Claude; without it a scripted model answers, which is not a model',
+  },
+  { name: 'ANTHROPIC_BASE_URL', key: 'anthropicBaseUrl', schema: webAddress, meaning: 'another address that speaks the Messages API' },
+  { name: 'OPENAI_API_KEY', key: 'openaiApiKey', ...apiKey, meaning: 'key for models named openai/… and openai-responses/…' },
+  {
+    name: 'OPENAI_BASE_URL',
+    key: 'openaiBaseUrl',
+    schema: webAddress,
+    meaning: 'another address that speaks as OpenAI does, such as https://openrouter.ai/api/v1',
+  },
+  { name: 'GEMINI_API_KEY', key: 'geminiApiKey', ...apiKey, meaning: 'key for models named gemini/…' },
+  { name: 'GOOGLE_API_KEY', key: 'geminiApiKey', ...apiKey, meaning: 'the same by its other name; GEMINI_API_KEY wins' },
+  { name: 'GEMINI_BASE_URL', key: 'geminiBaseUrl', schema: webAddress, meaning: 'another address that speaks the Gemini API' },
+  {
+    name: 'OLLAMA_HOST',
+    key: 'ollamaHost',
+    schema: ollamaHost,
+    default: 'http://127.0.0.1:11434',
+    meaning: 'where Ollama runs, for models named ollama/…',
+  },
+  {
+    name: 'PERDURA_TASK_QUEUE',
+    key: 'taskQueue',
+    schema: z.string().regex(/^[\x21-\x7e]{1,200}$/, 'up to 200 visible ASCII characters'),
+    default: 'perdura',
+    meaning: 'task queue of workers and conversations',
+  },
+  {
+    name: 'PERDURA_MODEL',
+    key: 'model',
+    schema: z.string().regex(/^[a-z0-9-]+\/\S+$/, 'provider/name, such as anthropic/claude-sonnet-5-5'),
+    default: 'anthropic/claude-sonnet-5-5',
+    meaning: 'model of conversations and agents that name none, as provider/name',
+  },
+  {
+    name: 'PERDURA_AGENTS_DIR',
+    key: 'agentsDir',
+    ...path,
+    default: './agents',
+    meaning: 'folder of agents: agent.json, SOUL.md and the rest',
+  },
+  { name: 'PERDURA_MEMORY_DIR', key: 'memoryDir', ...path, default: './memory', meaning: 'where memory lies when it is files' },
+  { name: 'PERDURA_WORKSPACE', key: 'workspace', ...path, default: './workspace', meaning: 'the folder that file tools stay in' },
+  {
+    name: 'PERDURA_LOG_LEVEL',
+    key: 'logLevel',
+    schema: z
+      .string()
+      .toLowerCase()
+      .pipe(z.enum(LOG_LEVELS, `one of ${LOG_LEVELS.join(', ')}`)),
+    default: 'info',
+    meaning: `what the worker logs: ${LOG_LEVELS.join(', ')}`,
+  },
+  {
+    name: 'PERDURA_METRICS_ADDRESS',
+    key: 'metricsAddress',
+    schema: socket.optional(),
+    meaning: 'where a worker serves Prometheus metrics, such as 127.0.0.1:9464; nowhere without it',
+  },
+  {
+    name: 'PERDURA_AUDIT_FILE',
+    key: 'auditFile',
+    schema: z.string().optional(),
+    isPath: true,
+    meaning: 'file to which a worker appends a line for each event, without texts; none without it',
+  },
+  {
+    name: 'PERDURA_FETCH_ALLOW',
+    key: 'fetchAllow',
+    schema: hosts,
+    meaning: 'hosts that fetch_url may reach although they are not public, as host:port, separated by commas',
+  },
+  {
+    name: 'PERDURA_NOTIFY_COMMAND',
+    key: 'notifyCommand',
+    schema: program.optional(),
+    isPath: true,
+    meaning: 'a program that a worker starts when a person is waited for; it gets what waits as JSON on stdin',
+  },
+  {
+    name: 'PERDURA_NOTIFY_URL',
+    key: 'notifyUrl',
+    schema: webAddress,
+    meaning: 'an address that a worker posts the same JSON to',
+    secret: true,
+  },
+] as const satisfies readonly Setting[];
+
+export const SETTINGS: readonly Setting[] = TABLE;
+
+type Row = Extract<(typeof TABLE)[number], { readonly key: string }>;
+type Value<Key> = z.output<Extract<Row, { readonly key: Key }>['schema']>;
+type Unset<Key> = undefined extends Value<Key> ? Key : never;
+
+/** By their keys; those that have no default may be undefined. */
+export type Settings = { readonly [Key in Row['key'] as Exclude<Key, Unset<Key>>]: Value<Key> } & {
+  readonly [Key in Row['key'] as Unset<Key>]?: Value<Key>;
+};
+
+/** Throws `ConfigError`. Of two names for one setting the first that is set counts. */
+export function readSettings(all: Environment, cwd: string): Settings {
+  const values: Record<string, unknown> = {};
+  for (const { key, schema, ...setting } of SETTINGS) {
+    if (key === undefined || schema === undefined || values[key] !== undefined) continue;
+    const given = all[setting.name]?.trim() || setting.default;
+    const result = schema.safeParse(setting.isPath && given !== undefined ? resolve(cwd, given) : given);
+    if (!result.success) throw new ConfigError(refusalOf(setting, given, result.error));
+    values[key] = result.data;
+  }
+  // By the type of the table: each key has what its schema gives.
+  return values as Settings;
+}
+
+function refusalOf({ name, secret }: Setting, given: string | undefined, { issues }: z.ZodError): string {
+  const shown = secret ? '' : ` is ${JSON.stringify(given)}, which`;
+  return `${name}${shown} cannot be used: write ${issues[0]?.message ?? 'another value'}, or remove it`;
+}
+
+function url(...protocols: readonly string[]) {
+  return z.string().refine(
+    (value) => {
+      if (!URL.canParse(value)) return false;
+      const { protocol, hostname } = new URL(value);
+      return protocols.includes(protocol) && (hostname !== '' || protocol.startsWith('redis'));
+    },
+    `a URL that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
+  );
+}
+
+function hostAndPort(host: string): string | undefined {
+  const [, name = '', port = ''] = /^([^/@?#\s]+):(\d{1,5})$/.exec(host) ?? [];
+  if (name === '' || Number(port) === 0 || Number(port) > 65_535 || !URL.canParse(`http://${host}`)) return undefined;
+  return `${new URL(`http://${host}`).hostname}:${Number(port)}`;
+}

@@ -1,0 +1,88 @@
+/** What a conversation waits for: as data, and in the words of `status.waitingFor`. */
+import { planned } from '../stepping/control.js';
+import { runningChildren } from '../turn/delegation.js';
+import { approvalsOf } from '../turn/approvals.js';
+import type { Waiting } from '../protocol/contract.js';
+import { isRunning } from '../lifecycle.js';
+import { awaitedOrigin } from '../lineage/lineage.js';
+import { isStoreUpToDate } from '../state/queue-state.js';
+import type { ConversationState } from '../state.js';
+import type { Retry } from '../state/turn-state.js';
+
+export function waitingOf(state: ConversationState): Waiting | undefined {
+  const origin = awaitedOrigin(state);
+  if (origin !== undefined) return { kind: 'origin', conversation: origin };
+  const { turn, retries, consolidation } = state;
+  const call = turn?.phase.kind === 'model' ? turn.phase.call : undefined;
+  const storeRetry = isStoreUpToDate(state) ? undefined : retries['store'];
+  const retry = isRunning(state, 'model-step') ? undefined : ((call && retries[call.id]) ?? storeRetry);
+  if (retry) return retryOf(retry);
+  const evictRetry = turn || isRunning(state, 'evict') ? undefined : retries['evict'];
+  if (evictRetry) return retryOf(evictRetry);
+  const { ending } = consolidation;
+  if (ending && !turn) return { kind: 'memory', scope: state.identity.scope, until: toTime(ending.until) };
+  return waitingForStep(state) ?? waitingForPerson(state) ?? waitingForTime(state) ?? waitingForChild(state);
+}
+
+export function waitingInWords(waiting: Waiting): string {
+  switch (waiting.kind) {
+    case 'origin':
+      return `the turns of ${waiting.conversation} that it begins with`;
+    case 'retry':
+      return `${waiting.reason}: ${waiting.message}; trying again at ${waiting.until}`;
+    case 'memory':
+      return `memory:${waiting.scope} to consolidate this session; not waited for after ${waiting.until}`;
+    case 'step':
+      return `a step: ${waiting.next}`;
+    case 'breakpoint':
+      return `a step: ${waiting.next} (stopped by ${waiting.why})`;
+    case 'approval':
+    case 'question': {
+      const { kind, tool, target, others, until } = waiting;
+      const what = kind === 'question' ? 'an answer to' : 'approval of';
+      const more = others === 0 ? '' : ` and ${others} more`;
+      return `a person: ${what} ${tool}${target === '' ? '' : ` (${target})`}${more}; until ${until}`;
+    }
+    case 'time':
+      return `the time that ${waiting.tool} names: ${waiting.until}`;
+    case 'sub-agent':
+      return `the sub-agent ${waiting.conversation}`;
+  }
+}
+
+function waitingForStep(state: ConversationState): Waiting | undefined {
+  const { control } = state;
+  const next = control?.mode === 'stepping' && control.lock === null ? planned(state)?.words : undefined;
+  if (next === undefined) return undefined;
+  return control?.pausedBy ? { kind: 'breakpoint', next, why: control.pausedBy } : { kind: 'step', next };
+}
+
+/** The first that was asked. */
+function waitingForPerson(state: ConversationState): Waiting | undefined {
+  const [first, ...others] = approvalsOf(state);
+  if (!first) return undefined;
+  const { kind, conversation, callId, tool, target, expiresAt } = first;
+  return { kind, conversation, callId, tool, target, others: others.length, until: toTime(expiresAt) };
+}
+
+/** The one that is over first. */
+function waitingForTime({ turn }: ConversationState): Waiting | undefined {
+  if (turn?.phase.kind !== 'tools') return undefined;
+  const [first] = turn.phase.calls
+    .flatMap(({ status, name, sleepsUntil }) => (status === 'sleeping' && sleepsUntil !== undefined ? [{ tool: name, sleepsUntil }] : []))
+    .sort((a, b) => a.sleepsUntil - b.sleepsUntil);
+  return first && { kind: 'time', tool: first.tool, until: toTime(first.sleepsUntil) };
+}
+
+function waitingForChild(state: ConversationState): Waiting | undefined {
+  const [conversation] = runningChildren(state);
+  return conversation === undefined ? undefined : { kind: 'sub-agent', conversation };
+}
+
+function retryOf({ failure, until }: Retry): Waiting {
+  return { kind: 'retry', reason: failure.type, message: failure.message, until: toTime(until) };
+}
+
+function toTime(ms: number): string {
+  return new Date(ms).toISOString();
+}
