@@ -15,8 +15,9 @@ export interface CallNumbers {
   readonly shownOnce: number;
   /** Prompt tokens as the provider last counted them; null once that count is no longer true. */
   readonly reported: number | null;
-  /** False while nothing more can be left out of the prompt, or made memory, in this turn. */
-  readonly mayTruncate: boolean;
+  /** Tokens that the context keeps from which leaving something out of the prompt is worth a try; null: between turns. */
+  readonly truncatesFrom: number | null;
+  /** False while nothing more can be made memory in this turn. */
   readonly mayCompact: boolean;
   /** Of the whole conversation, sub-agents included. */
   readonly usage: Usage;
@@ -37,7 +38,8 @@ export function obstacleTo(numbers: CallNumbers, settings: GateSettings): Obstac
 
 /** Over the truncation line: the oldest leaves the prompt before anything else is done about it. */
 export function needsTruncation(numbers: CallNumbers, settings: GateSettings): boolean {
-  return numbers.mayTruncate && usageOf(numbers, settings).needsTruncation;
+  const { contextTokens, shownOnce, truncatesFrom } = numbers;
+  return truncatesFrom !== null && contextTokens - shownOnce >= truncatesFrom && usageOf(numbers, settings).needsTruncation;
 }
 
 /** Why older turns should become memory now; undefined when they need not. */

@@ -16,6 +16,7 @@ import { isRunning, type Completed, type Failed } from '../lifecycle.js';
 import { countSlots, slotsOf, toRanges, withSlot, type SlotRange } from '../../records/slots.js';
 import { NO_COMPACTION, type CompactionState } from '../state/compaction-state.js';
 import type { ConversationState } from '../state.js';
+import { truncatesFrom } from './truncation.js';
 import { turnId } from '../../records/identity.js';
 import { addUsage } from '../../records/usage.js';
 
@@ -24,12 +25,13 @@ export const MAX_RECOVERIES = 2;
 const REMEMBERED_OUTCOMES = 16;
 
 /** What decides about the next model call, as numbers (call-gate.ts). */
-export function numbersOf({ contextTokens, compaction, turn, usage, budget }: ConversationState): CallNumbers {
+export function numbersOf(state: ConversationState): CallNumbers {
+  const { contextTokens, compaction, turn, usage, budget } = state;
   return {
     contextTokens,
     shownOnce: compaction.shownOnce ?? 0,
     reported: compaction.reported,
-    mayTruncate: turn !== null && compaction.restingFromTruncation !== turn.modelCalls,
+    truncatesFrom: truncatesFrom(state),
     mayCompact: turn !== null && compaction.restingIn !== turn.number,
     usage,
     budget: budget ?? null,

@@ -3,6 +3,8 @@
  *
  * U1  What is dropped is out of the prompt and nowhere else: its traces stay, the next compaction takes them up, a notice says so.
  * U2  Whole calls with their results, and never the message that the current turn began with.
+ * U3  Within a turn it is tried again once the context has grown by a part of the line: where there was nothing to leave out, there
+ *     would be nothing again. The next turn tries anew.
  */
 import { stayingTokens } from './citing.js';
 import type { TruncateInput } from '../activity-io/compaction-effects.js';
@@ -13,6 +15,8 @@ import type { ConversationState } from '../state.js';
 import { turnId } from '../../records/identity.js';
 
 const MAX_OUTCOMES = 16;
+/** Of the truncation line (U3). */
+const WORTH_ANOTHER = 0.05;
 /** Of a turn that has ended: after all that it can have. */
 const MAX_SEQ = 1_000_000;
 
@@ -30,6 +34,13 @@ export function truncateInput(state: ConversationState): TruncateInput | undefin
     currentTurn: turn ? inTurn : null,
     notice: { slot: counters.slot + 1, turn: inTurn, seq: (turn?.seq ?? MAX_SEQ) + 1, session },
   };
+}
+
+/** Tokens that the context keeps from which a truncation is worth a try; null between turns. U3 */
+export function truncatesFrom({ turn, settings, compaction }: ConversationState): number | null {
+  if (!turn || !settings) return null;
+  const rest = compaction.truncationRest;
+  return rest?.turn === turn.number ? rest.tokens + Math.ceil(settings.thresholds.truncation * WORTH_ANOTHER) : 0;
 }
 
 /** By hand (seed 004, executeTruncation): down to the hard threshold before the next model call, whatever the truncation line says. */
@@ -60,11 +71,6 @@ export function acceptTruncated(state: ConversationState, { output: result }: Co
   const { compaction, context, contextTokens } = state;
   if (state.epoch !== result.epoch) return state;
   const gone = new Set(slotsOf(result.dropped));
-  const rested = {
-    ...compaction,
-    truncations: (compaction.truncations ?? 0) + 1,
-    ...(state.turn && { restingFromTruncation: state.turn.modelCalls }),
-  };
   const outcome =
     gone.size === 0
       ? ({ kind: 'nothing-to-truncate' } as const)
@@ -74,26 +80,33 @@ export function acceptTruncated(state: ConversationState, { output: result }: Co
           tokensAfter: Math.max(0, contextTokens - result.tokens),
           entries: result.entries,
         } as const);
-  const { truncationAsked = [], ...others } = rested;
+  const { truncationAsked = [], ...others } = compaction;
   const answered = {
     ...others,
+    truncations: (compaction.truncations ?? 0) + 1,
     outcomes: [...compaction.outcomes, ...truncationAsked.map((requestId) => ({ requestId, outcome }))].slice(-MAX_OUTCOMES),
   };
-  if (gone.size === 0 || !result.notice) return { ...state, compaction: answered };
+  if (gone.size === 0 || !result.notice) return rested({ ...state, compaction: answered });
   const left = slotsOf(context).filter((slot) => !gone.has(slot));
-  return {
+  return rested({
     ...state,
     // In the place of what is gone: the prompt's beginning has changed in any case.
     context: toRanges([result.notice.slot, ...left]),
     contextTokens: Math.max(0, contextTokens - result.tokens),
     compaction: { ...answered, reported: null, leftOut: [...(compaction.leftOut ?? []), ...result.dropped] },
-  };
+  });
+}
+
+function rested(state: ConversationState): ConversationState {
+  const { turn, compaction } = state;
+  if (!turn) return state;
+  return { ...state, compaction: { ...compaction, truncationRest: { turn: turn.number, tokens: stayingTokens(state) } } };
 }
 
 export function failTruncation(state: ConversationState, { failure }: Failed<'truncate'>): ConversationState {
-  const { compaction, turn } = state;
-  const { truncationAsked = [], ...others } = compaction;
+  const { truncationAsked = [], ...others } = state.compaction;
+  const { outcomes: before } = others;
   const outcome = { kind: 'failed', message: `${failure.type}: ${failure.message}` } as const;
-  const outcomes = [...compaction.outcomes, ...truncationAsked.map((requestId) => ({ requestId, outcome }))].slice(-MAX_OUTCOMES);
-  return { ...state, compaction: { ...others, outcomes, ...(turn && { restingFromTruncation: turn.modelCalls }) } };
+  const outcomes = [...before, ...truncationAsked.map((requestId) => ({ requestId, outcome }))].slice(-MAX_OUTCOMES);
+  return rested({ ...state, compaction: { ...others, outcomes } });
 }

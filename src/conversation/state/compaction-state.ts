@@ -16,8 +16,8 @@ export interface CompactionState {
   readonly shownOnce?: number;
   /** Of this life, those taken back included. */
   readonly compactions: number;
-  /** The model call before which nothing more is dropped: there was nothing, or it has just been done. */
-  readonly restingFromTruncation?: number;
+  /** After the last truncation, or where there was nothing to leave out: the turn, and the tokens that the context kept. */
+  readonly truncationRest?: { readonly turn: number; readonly tokens: number };
   /** Of this life (truncation.ts). */
   readonly truncations?: number;
   /** Requests of people that wait for an answer. */

@@ -11,6 +11,7 @@ import {
   asking,
   deferred,
   namesOf as kinds,
+  nothingDropped,
   open,
   QUICK,
   rode,
@@ -187,6 +188,22 @@ describe('what is asked of the memory of a context', () => {
       ['t', 'failed'],
     ]);
   });
+});
+
+test('every turn that begins over the truncation line is truncated, and tries once more when it has grown (U3)', () => {
+  const { truncation } = SETTINGS.thresholds;
+  const settings = { ...SETTINGS, thresholds: { ...SETTINGS.thresholds, autoCompact: false } };
+  let state: ConversationState = { ...talked(2, 100), settings };
+  for (let turn = 3; turn <= 6; turn++) {
+    const first = take(begun({ ...state, contextTokens: truncation + 1_000 }, `m${turn}`), 'truncate');
+    const found = apply(first.state, first.done(nothingDropped(first.input)));
+    const calling = take(found, 'model-step');
+    const usage = { ...USAGE, inputTokens: Math.ceil(truncation * 1.2) };
+    const next = apply(calling.state, calling.done(answered(calling.input, { ...asking(calling.input, 1), usage })));
+    const done = settle(next);
+    expect(kinds(done.steps).filter((name) => name === 'truncate')).toEqual(['truncate']);
+    state = done.state;
+  }
 });
 
 test('a compaction finds in the store all that it is about: tools that ride come first', () => {

@@ -201,11 +201,12 @@ describe('what a step costs is counted once', () => {
 });
 
 /** What a step knows and what the workflow comes to know are numbers of one kind. */
-const numbers: fc.Arbitrary<CallNumbers> = fc.record({
+const numbers = fc.record({
   contextTokens: fc.nat(2_000),
   shownOnce: fc.nat(100),
   reported: fc.option(fc.nat(2_000)),
-  mayTruncate: fc.boolean(),
+  /** What the context kept after the turn's last truncation. */
+  rest: fc.option(fc.nat(2_000)),
   mayCompact: fc.boolean(),
   usage: fc.constant(USAGE),
   budget: fc.option(fc.record({ maxTokens: fc.nat(100) })),
@@ -229,11 +230,13 @@ const result = fc.record({
 
 test('the workflow and the step decide alike about a call, by the numbers and the results of what rode', () => {
   fc.assert(
-    fc.property(gate, numbers, fc.array(result, { minLength: 1, maxLength: 5 }), (limits, given, results) => {
+    fc.property(gate, numbers, fc.array(result, { minLength: 1, maxLength: 5 }), (limits, { rest, ...drawn }, results) => {
+      const truncatesFrom = rest === null ? 0 : rest + Math.ceil(limits.thresholds.truncation / 20);
+      const given: CallNumbers = { ...drawn, truncatesFrom };
       const base = round(results.map(() => QUICK));
       const step = take(base, 'model-step');
       const settings = { ...SETTINGS, ...limits };
-      const { contextTokens, shownOnce, reported, mayTruncate, mayCompact, budget, usage } = given;
+      const { contextTokens, shownOnce, reported, mayCompact, budget, usage } = given;
       const turn = step.state.turn!;
       const state: ConversationState = {
         ...step.state,
@@ -242,7 +245,7 @@ test('the workflow and the step decide alike about a call, by the numbers and th
           ...step.state.compaction,
           ...{ shownOnce, reported },
           restingIn: mayCompact ? null : turn.number,
-          ...(!mayTruncate && { restingFromTruncation: turn.modelCalls }),
+          ...(rest !== null && { truncationRest: { turn: turn.number, tokens: rest } }),
         },
       };
       expect(numbersOf(state)).toEqual(given);
@@ -261,11 +264,8 @@ test('the workflow and the step decide alike about a call, by the numbers and th
       const told = apply(state, step.done(deferred(step.input, obstacle ?? 'duplicate', { tools })));
       if (obstacle === 'budget') expect(told.ended.at(-1)).toMatchObject({ stopReason: 'budget' });
       else {
-        const { mayTruncate: _, ...now } = numbersOf(told);
-        const { mayTruncate: __, ...then } = found;
-        expect(now).toEqual(then);
-        // One that is not to be tried before the call that was, may be before the next.
-        const expected = obstacleTo({ ...found, mayTruncate: true }, settings);
+        expect(numbersOf(told)).toEqual(found);
+        const expected = obstacleTo(found, settings);
         expect(nameOf(nextStep(told))).toBe(expected === 'truncation' ? 'truncate' : expected === 'compaction' ? 'compact' : 'model-step');
       }
     }),
