@@ -1,14 +1,15 @@
 /**
  * Which messages fit into a prompt (seed 002, "Context Window"). Pure: the estimator is given.
  *
- * W1  What is selected fits, keeps its order, and has the newest user message in it, and the newest answer with its results.
+ * W1  What is selected fits, keeps its order, and has a person's newest message in it, and the newest answer with its results. What
+ *     Perdura or an application says in a person's place is no question.
  * W2  It begins with a user's message: never with an answer, never with a result.
  * W3  A call and its results are both in it or both not. A result belongs to the nearest call of its id before it; one that
  *     belongs to none is never selected.
- * W4  Of what fits, as much as possible, from the newest back. Where what follows the newest user message is too long for itself,
+ * W4  Of what fits, as much as possible, from the newest back. Where what follows that message is too long for itself,
  *     its oldest tool rounds go.
  */
-import type { ConversationMessage } from '../records/message.js';
+import { isFromPerson, type ConversationMessage } from '../records/message.js';
 
 export interface OverflowReport {
   readonly droppedCount: number;
@@ -48,17 +49,20 @@ export function selectMessages(
   const callers = callersOf(messages);
   const from = suffixesOf(tokens, callers);
   const users = messages.flatMap(({ role }, at) => (role === 'user' ? [at] : []));
-  const newest = users.at(-1);
+  const asked = messages.findLastIndex(isFromPerson);
+  const newest = asked === -1 ? users.at(-1) : asked;
   if (newest === undefined) return toSelection(messages, tokens, () => false);
 
   const isAfter = (start: number) => (at: number) => at >= start && callers(at) >= start;
-  const start = users.find((at) => from(at) <= tokenBudget);
+  const start = users.find((at) => at <= newest && from(at) <= tokenBudget);
   if (start !== undefined) return toSelection(messages, tokens, isAfter(start));
 
+  const question = tokens[newest] ?? 0;
   const rounds = messages.flatMap(({ role }, at) => (role === 'assistant' && at > newest ? [at] : []));
-  const asked = tokens[newest] ?? 0;
-  const round = rounds.find((at) => asked + from(at) <= tokenBudget);
-  if (round === undefined) throw new MessageTooLarge(asked + from(rounds.at(-1) ?? messages.length), tokenBudget);
+  // Without an answer yet, what follows the question is what others said.
+  const last = rounds.at(-1) ?? messages.length;
+  const round = [...rounds, last].find((at) => question + from(at) <= tokenBudget);
+  if (round === undefined) throw new MessageTooLarge(question + from(last), tokenBudget);
   return toSelection(messages, tokens, (at) => at === newest || isAfter(round)(at));
 }
 

@@ -36,6 +36,8 @@ export interface Media {
 export interface UserMessage extends Media {
   readonly role: 'user';
   readonly text: Body;
+  /** Who else speaks in a person's place: Perdura itself (a hint, what was left out), or the application's events. */
+  readonly from?: 'notice' | 'app';
 }
 
 /**
@@ -109,6 +111,15 @@ export interface Entry {
   readonly message: ConversationMessage;
   /** The id its sender gave it (user messages only). */
   readonly messageId?: string;
+}
+
+/** A question, not what Perdura or an application says beside it. */
+export function isFromPerson(message: ConversationMessage): message is UserMessage {
+  return message.role === 'user' && message.from === undefined;
+}
+
+export function isNotice(message: ConversationMessage): boolean {
+  return message.role === 'user' && message.from === 'notice';
 }
 
 export function isBodyRef(value: unknown): value is BodyRef {

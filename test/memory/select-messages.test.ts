@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { ConversationMessage } from '../../src/records/message.js';
+import { isFromPerson, type ConversationMessage } from '../../src/records/message.js';
 import { MessageTooLarge, selectMessages } from '../../src/memory/select-messages.js';
 import { estimateMessageTokens } from '../../src/memory/tokens.js';
 import { answer, calls, result, user } from './builders.js';
@@ -62,6 +62,14 @@ test('of one turn that is too long, its user message stays and its oldest rounds
   expect(selectMessages(messages, 4, one).selected).toEqual([messages[0], ...messages.slice(6)]);
 });
 
+test('what Perdura or an application says after the question is not taken for it', () => {
+  const question = user('what is due?');
+  const messages = [user('a'), answer('b'), question, { ...user('[The context fills.]'), from: 'notice' as const }];
+  expect(selectMessages(messages, 2, one).selected).toEqual(messages.slice(2));
+  expect(selectMessages(messages, 1, one).selected).toEqual([question]);
+  expect(() => selectMessages([user('a'), user('x'.repeat(4000)), messages[3]!], 500, estimateMessageTokens)).toThrow(MessageTooLarge);
+});
+
 test('a last message that does not fit is an error with sizes and what to do', () => {
   const messages = [user('a'), user('x'.repeat(4000))];
   expect(() => selectMessages(messages, 999, estimateMessageTokens)).toThrow(
@@ -86,6 +94,7 @@ describe('of any messages', () => {
   /** Mostly sound conversations, with late, missing and doubled results among them. */
   const message: fc.Arbitrary<ConversationMessage> = fc.oneof(
     fc.string({ maxLength: 80 }).map(user),
+    fc.tuple(fc.string({ maxLength: 80 }), fc.constantFrom('notice', 'app')).map(([text, from]) => ({ ...user(text), from })),
     fc.string({ maxLength: 80 }).map(answer),
     fc
       .uniqueArray(fc.integer({ min: 1, max: 6 }), { minLength: 1, maxLength: 3 })
@@ -125,11 +134,11 @@ describe('of any messages', () => {
         expect(selected).toEqual(messages.filter((each) => kept.has(each)));
         if (messages.some(({ role }) => role === 'user')) {
           expect(selected[0]?.role).toBe('user');
-          for (const role of ['user', 'assistant']) {
-            const newest = messages.findLastIndex((each) => each.role === role);
-            const isAfterTheUser = newest >= messages.findLastIndex((each) => each.role === 'user');
-            if (isAfterTheUser) expect(kept.has(messages[newest] as ConversationMessage)).toBe(true);
-          }
+          const asked = messages.findLastIndex(isFromPerson);
+          const question = asked === -1 ? messages.findLastIndex(({ role }) => role === 'user') : asked;
+          expect(kept.has(messages[question] as ConversationMessage)).toBe(true);
+          const answered = messages.findLastIndex(({ role }) => role === 'assistant');
+          if (answered > question) expect(kept.has(messages[answered] as ConversationMessage)).toBe(true);
         }
         const pairs = pairsOf(messages);
         for (const [call, answered] of pairs) expect(call !== undefined && kept.has(call)).toBe(kept.has(answered));
@@ -141,7 +150,7 @@ describe('of any messages', () => {
             : { droppedCount: messages.length - kept.size, estimatedDroppedTokens: total(messages) - total(selected) },
         );
       }),
-      { numRuns: 2000 },
+      { numRuns: 10_000 },
     );
   });
 

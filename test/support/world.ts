@@ -116,16 +116,17 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const api = await startMessagesApi(options);
   const makeStore = (): Store =>
     options.redisUrl === undefined ? createFileStore({ dir: join(dir, 'memory') }) : createRedisStore({ url: options.redisUrl });
-  const store = makeStore();
   const connection = await openConnection({ address });
   const temporal = new Client({ connection });
   const taskQueue = `test-${randomUUID()}`;
   const client = createClientWith({ client: temporal, namespace: 'default', taskQueue, store: makeStore });
 
-  /** Each has a store of its own, as processes have. */
+  const world = makeStore();
+  let workers = 0;
+  /** The first has the world's store, which tests may look into; each other one its own, as processes have. */
   const startWorker = async (): Promise<() => Promise<void>> => {
     quiet();
-    const store = makeStore();
+    const store = workers++ === 0 ? world : makeStore();
     const native = await NativeConnection.connect({ address });
     const code = { workflowBundle: await workflowBundle(), dataConverter: { payloadConverterPath: PAYLOAD_CONVERTER } };
     const rememberedBy = createRememberedBy(native.workflowService, { namespace: 'default', taskQueue });
@@ -157,7 +158,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       await running;
       await serverTools.close();
       await native.close();
-      await store.close();
+      if (store !== world) await store.close();
     };
   };
   let stopWorker = options.worker === false ? undefined : await startWorker();
@@ -167,7 +168,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     api,
     client,
     temporal,
-    store,
+    store: world,
     taskQueue,
     id: () => `c-${randomUUID()}`,
     async writeAgent(name, config) {
@@ -181,7 +182,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       stopWorker = undefined;
       await client.close();
       await connection.close();
-      await store.close();
+      await world.close();
       await api.close();
       await rm(dir, { recursive: true, force: true });
     },

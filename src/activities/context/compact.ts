@@ -11,7 +11,7 @@ import type {
   TruncateInput,
   Truncated,
 } from '../../conversation/activity-io/compaction-effects.js';
-import { shownText, type Entry, type JsonValue } from '../../records/message.js';
+import { isFromPerson, shownText, type Entry, type JsonValue } from '../../records/message.js';
 import { slotsOf, withSlot, toRanges } from '../../records/slots.js';
 import { addUsage } from '../../records/usage.js';
 import { beginningOf } from '../../records/text.js';
@@ -218,8 +218,8 @@ async function episodesOf(store: Store, key: ConversationKey, session: number): 
 
 /** Design section 4: the session's first user message, unless the agent has said otherwise. */
 function goalIn(entries: readonly Entry[]): string {
-  const first = entries.find(({ message }) => message.role === 'user');
-  return first?.message.role === 'user' ? beginningOf(shownText(first.message.text), GOAL_CHARACTERS) : '';
+  const first = entries.map(({ message }) => message).find(isFromPerson);
+  return first ? beginningOf(shownText(first.text), GOAL_CHARACTERS) : '';
 }
 
 /** The `truncate` step: says what leaves the prompt, and writes the notice that stands in its place. Done again it says the same. */
@@ -235,7 +235,7 @@ export async function truncate(dependencies: ActivityDependencies, input: Trunca
     `[${dropped.length} earlier messages (about ${tokens} tokens) were left out of this prompt, because the context was full. ` +
     'They are kept in the traces, and become part of the next summary.]';
   // The time of what it stands for: another attempt writes the same.
-  const said: Entry = { v: 1, ...notice, ts: dropped[0]?.ts ?? 0, message: { role: 'user', text } };
+  const said: Entry = { v: 1, ...notice, ts: dropped[0]?.ts ?? 0, message: { role: 'user', text, from: 'notice' } };
   await dependencies.store.entries.append(key, [said]);
   return { ...result, notice: said };
 }

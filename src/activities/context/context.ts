@@ -155,6 +155,7 @@ export function fitting(messages: readonly ConversationMessage[], budget: number
     return [
       {
         role: 'user',
+        from: 'notice',
         text: `[${droppedCount} earlier messages are left out here, because they did not fit. They are kept in the traces.]`,
       },
       ...selected,

@@ -9,7 +9,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { type ConversationIdentity, turnId, turnNumber } from '../../records/identity.js';
 import type { Resumption } from '../../conversation/activity-io/lineage-effects.js';
 import type { Task } from '../../records/episodes.js';
-import { shownText, type Entry } from '../../records/message.js';
+import { isFromPerson, shownText, type Entry } from '../../records/message.js';
 import { beginningOf } from '../../records/text.js';
 import { memoryBundle } from '../../memory/compaction/snapshot.js';
 import { toConversationEntries } from '../../memory/consolidation/conversation-entries.js';
@@ -110,7 +110,7 @@ function looksWhole({ line }: Prefix, { cuts }: Past): boolean {
 
 /** A turn begins with a message, and each call has its result. */
 function isWhole({ entries }: PastTurn): boolean {
-  if (!entries.some(({ message }) => message.role === 'user')) return false;
+  if (!entries.some(({ message }) => isFromPerson(message))) return false;
   const results = new Set(entries.flatMap(({ message }) => (message.role === 'tool' ? [message.callId] : [])));
   return entries.every(
     ({ message }) =>
@@ -142,6 +142,8 @@ function taskIn(turns: readonly PastTurn[]): Task | null {
 
 /** Design section 4: the session's first user message, unless the agent has said otherwise. */
 function goalIn(turns: readonly PastTurn[]): string {
-  const first = entriesOf(turns).find(({ message }) => message.role === 'user');
-  return first?.message.role === 'user' ? beginningOf(shownText(first.message.text), GOAL_CHARACTERS) : '';
+  const first = entriesOf(turns)
+    .map(({ message }) => message)
+    .find(isFromPerson);
+  return first ? beginningOf(shownText(first.text), GOAL_CHARACTERS) : '';
 }

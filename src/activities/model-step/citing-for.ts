@@ -6,7 +6,7 @@ import { Context, log } from '@temporalio/activity';
 import pLimit from 'p-limit';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import { isKept, newFrom, type KeptResult } from '../../conversation/context/citing.js';
-import { shownText, type ConversationMessage } from '../../records/message.js';
+import { isFromPerson, shownText, type ConversationMessage } from '../../records/message.js';
 import { textOf } from '../../memory/bodies.js';
 import { MEMORY_TOOLS } from '../../records/memory/agent-memory.js';
 import { citeOld, frameNew } from '../../memory/channel/cite-results.js';
@@ -135,8 +135,8 @@ function asker({ models }: ActivityDependencies, { model }: CallToMake, config: 
 
 /** The newest thing that a person has asked for. */
 function goalIn(messages: readonly ConversationMessage[]): string {
-  const asked = messages.findLast(({ role }) => role === 'user');
-  return asked?.role === 'user' ? shownText(asked.text) : '';
+  const asked = messages.findLast(isFromPerson);
+  return asked ? shownText(asked.text) : '';
 }
 
 function toMap(callIds: readonly string[], citations: readonly (string | undefined)[]): ReadonlyMap<string, string> {

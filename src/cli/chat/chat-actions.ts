@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Consolidation, Status, TurnResult } from '../../conversation/protocol/contract.js';
-import { shownText, type Usage } from '../../records/message.js';
+import { isFromPerson, shownText, type Usage } from '../../records/message.js';
 import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 import { toMarkdown } from '../views/transcript.js';
@@ -91,7 +91,7 @@ async function isStillOwed(client: ChatSession['client'], id: string): Promise<b
 
 /** The last message of a person, to be said again. */
 export async function lastMessage({ client, id }: ChatSession): Promise<string> {
-  const entry = (await client.history(id)).findLast(({ message }) => message.role === 'user');
+  const entry = (await client.history(id)).findLast(({ message }) => isFromPerson(message));
   if (entry?.message.role !== 'user') throw new CliError('there is nothing to say again: nothing was said yet', EXIT.failed);
   return shownText(entry.message.text);
 }

@@ -2,7 +2,7 @@
 import type { PerduraClient } from '../../client.js';
 import type { Config } from '../../config.js';
 import type { Status } from '../../conversation/protocol/contract.js';
-import { shownText } from '../../records/message.js';
+import { isFromPerson, shownText } from '../../records/message.js';
 import { rememberLastConversation } from './last-conversation.js';
 import type { Output } from '../terminal/output.js';
 import { toTerminalLine } from '../terminal/terminal-text.js';
@@ -84,7 +84,7 @@ export function openTurnsOf(status: Status): readonly string[] {
 /** Reminds the person where the conversation stands: the last question that was answered, and its answer. Open turns are drawn from the feed. */
 export async function recap(session: ChatSession): Promise<void> {
   const entries = (await session.client.history(session.id)).filter((entry) => !session.openTurns.includes(entry.turn));
-  const question = entries.findLast((entry) => entry.message.role === 'user');
+  const question = entries.findLast((entry) => isFromPerson(entry.message));
   if (question?.message.role !== 'user') return;
   session.output.note(`› ${toTerminalLine(shownText(question.message.text), 200)}`);
   const answer = entries.findLast((entry) => entry.turn === question.turn && answerText(entry) !== '');

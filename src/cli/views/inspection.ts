@@ -1,7 +1,7 @@
 /** `perdura inspect`: one conversation as it stands. The facts first, as programs get them; then the same drawn for people. */
 import type { Description, Listed, Pending, PendingActivity } from '../../client.js';
 import type { QueuedEvent, Status } from '../../conversation/protocol/contract.js';
-import { shownText, type Entry } from '../../records/message.js';
+import { isFromPerson, shownText, type Entry } from '../../records/message.js';
 import type { TimeFormat } from '../args/global-options.js';
 import { toTerminalLine, type StyledLine, type StyledSpan } from '../terminal/terminal-text.js';
 import { shownArguments, shownName } from './approvals.js';
@@ -38,14 +38,14 @@ export function inspectTurns(entries: readonly Entry[], most: number): Inspected
   for (const entry of entries) turns.set(entry.turn, [...(turns.get(entry.turn) ?? []), entry]);
   return [...turns].slice(-most).map(([turn, own]) => {
     const times = own.map(({ ts }) => ts * 1000);
-    const asked = own.find(({ message }) => message.role === 'user')?.message;
+    const asked = own.map(({ message }) => message).find(isFromPerson);
     return {
       turn,
       startedAt: new Date(Math.min(...times)),
       durationMs: Math.round(Math.max(...times) - Math.min(...times)),
       messages: own.length,
       toolCalls: own.filter(({ message }) => message.role === 'tool').length,
-      question: asked?.role === 'user' ? toTerminalLine(shownText(asked.text), 200) : '',
+      question: asked ? toTerminalLine(shownText(asked.text), 200) : '',
     };
   });
 }

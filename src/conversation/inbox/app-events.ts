@@ -125,7 +125,7 @@ function add(state: ConversationState, { type, text }: NewChunk, at: number, cre
     turn,
     seq: FIRST_SEQ + slot,
     ts: at / 1000,
-    message: { role: 'user', text: shown },
+    message: { role: 'user', text: shown, from: 'app' },
   };
   const events = state.appEvents ?? NONE;
   const recorded = settle({ ...state, counters: { ...state.counters, slot } }, [{ effect: `app/${slot}`, entry }]);

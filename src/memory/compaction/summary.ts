@@ -6,7 +6,7 @@
  * S2  File operations and tool failures are facts: they come into the summary by themselves, whoever writes it.
  * S3  Being stopped is no failure: an interrupt goes through.
  */
-import { type Entry, shownText } from '../../records/message.js';
+import { isNotice, type Entry, shownText } from '../../records/message.js';
 import { cut, oneLine } from '../../records/text.js';
 import { workNotes } from './file-operations.js';
 import { parseSummary, type Summary, SUMMARY_LIMITS } from './summary-answer.js';
@@ -115,7 +115,7 @@ interface ToldTurn {
 function turnsOf(entries: readonly Entry[]): ToldTurn[] {
   return [...new Set(entries.map(({ turn }) => turn))].map((turn) => {
     const messages = entries.filter((entry) => entry.turn === turn).map(({ message }) => message);
-    const asked = messages.flatMap((message) => (message.role === 'user' ? [shownText(message.text)] : []));
+    const asked = messages.flatMap((message) => (message.role === 'user' && !isNotice(message) ? [shownText(message.text)] : []));
     const said = messages.flatMap((message) =>
       message.role === 'assistant' ? message.blocks.flatMap((block) => (block.kind === 'text' ? [shownText(block.text)] : [])) : [],
     );

@@ -2,7 +2,7 @@
  * What leaves the prompt when there is too much of it (seed 004, Truncation Strategy): the oldest, until the excess is covered. Whole
  * calls with all of their results, and never the message that the current turn began with, nor its last answer (design section 4).
  */
-import type { Entry } from '../../records/message.js';
+import { isFromPerson, type Entry } from '../../records/message.js';
 import { oldestThatCover, type MemoryChunk } from '../../records/token-usage.js';
 import { shownTokensEach, type CountTokens } from '../tokens.js';
 
@@ -49,7 +49,7 @@ function groupsOf(entries: readonly Entry[]): Entry[][] {
 function staying(entries: readonly Entry[], currentTurn: string | null): ReadonlySet<Entry> {
   if (currentTurn === null) return new Set();
   const current = entries.filter(({ turn }) => turn === currentTurn);
-  const people = current.filter(({ message }) => message.role === 'user');
+  const people = current.filter(({ message }) => isFromPerson(message));
   const last = current.findLast(({ message }) => message.role === 'assistant');
   return new Set([...people, ...(last ? [last] : [])]);
 }

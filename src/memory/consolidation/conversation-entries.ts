@@ -2,7 +2,7 @@
  * A conversation as the seed's memory sees it (seed 001, Types): a message is what a person said, or what a turn answered; tools
  * are what an answer used.
  */
-import { shownText, type AssistantMessage, type Entry, type UserMessage } from '../../records/message.js';
+import { isNotice, shownText, type AssistantMessage, type Entry, type UserMessage } from '../../records/message.js';
 
 /** Seed 001, Types. */
 export interface ConversationEntry {
@@ -40,7 +40,7 @@ export function countMessages(entries: readonly Entry[]): number {
 
 function askedIn(turn: string, told: readonly Entry[]): TurnEntry[] {
   return told.flatMap(({ ts, message }) =>
-    message.role === 'user' ? [{ role: 'user' as const, content: userText(message), ...timestampOf(ts), turn }] : [],
+    message.role === 'user' && !isNotice(message) ? [{ role: 'user' as const, content: userText(message), ...timestampOf(ts), turn }] : [],
   );
 }
 

@@ -15,7 +15,7 @@
  *
  * Limits: it sees words, not meaning. A tool's text in another language than the line counts as the model's own conclusion.
  */
-import { isBodyRef, shownText, type Body, type Entry } from '../../records/message.js';
+import { isNotice, isBodyRef, shownText, type Body, type Entry } from '../../records/message.js';
 import { diffArrays } from 'diff';
 import type { LineSource, SourcedLine, Trust } from '../../records/memory/documents.js';
 import { foldedLine, lineCounts, linesOf, takeLine } from '../../records/memory/memory-lines.js';
@@ -98,7 +98,7 @@ function evidenceIn({ entries, currentMemory, trustedTools }: ProvenanceRequest)
   // Its day is told with a message, and a model may write it into a line.
   const dated = (body: Body, { turn, ts }: Entry): Told => ({ words: new Set([...told(body, turn).words, ...dayOf(ts)]), turn });
   return {
-    user: entries.flatMap((entry) => (entry.message.role === 'user' ? [dated(entry.message.text, entry)] : [])),
+    user: entries.flatMap((entry) => (entry.message.role === 'user' && !isNotice(entry.message) ? [dated(entry.message.text, entry)] : [])),
     assistant: entries.flatMap(({ turn, message }) =>
       message.role === 'assistant' ? message.blocks.flatMap((block) => (block.kind === 'text' ? [told(block.text, turn)] : [])) : [],
     ),

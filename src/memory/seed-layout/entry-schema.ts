@@ -12,7 +12,7 @@ const source = z.union([
 const paths = z.array(z.string()).optional();
 const sources = z.array(source).optional();
 const media = { images: sources, audio: sources, video: sources };
-const user = z.object({ role: z.literal('user'), text: z.string(), ...media });
+const user = z.object({ role: z.literal('user'), text: z.string(), from: z.enum(['notice', 'app']).optional(), ...media });
 const assistant = z.object({
   role: z.literal('assistant'),
   blocks: z.array(
