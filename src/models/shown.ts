@@ -17,6 +17,16 @@ export function textAndCalls(blocks: readonly AssistantBlock[]) {
   };
 }
 
+/** Chat templates of many models want user and assistant in turns: what two user messages say becomes one. `join` keeps their order. */
+export function inTurns<M extends { readonly role?: string }>(messages: readonly M[], join: (last: M, next: M) => M): M[] {
+  return messages.reduce<M[]>((out, message) => {
+    const last = out[out.length - 1];
+    if (last?.role === 'user' && message.role === 'user') out[out.length - 1] = join(last, message);
+    else out.push(message);
+    return out;
+  }, []);
+}
+
 export type SentMedia =
   | { readonly kind: 'base64'; readonly mediaType: string; readonly base64: string }
   | { readonly kind: 'url'; readonly mediaType: string; readonly url: string }

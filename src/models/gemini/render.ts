@@ -65,15 +65,21 @@ export function toFunctionName(name: string): string {
 function renderMessages(messages: readonly ConversationMessage[], options: { readonly needsSignature: boolean }): Content[] {
   const contents: Content[] = [];
   let results: Part[] | undefined;
+  let said: Part[] | undefined;
   for (const message of messages) {
     if (message.role === 'tool') {
       if (!results) contents.push({ role: 'user', parts: (results = []) });
       results.push(renderResult(message));
+      said = undefined;
       continue;
     }
     results = undefined;
-    const parts = message.role === 'user' ? renderUser(message) : renderAssistant(message.blocks, options);
-    if (parts.length > 0) contents.push({ role: message.role === 'user' ? 'user' : 'model', parts });
+    const isUser = message.role === 'user';
+    const parts = isUser ? renderUser(message) : renderAssistant(message.blocks, options);
+    if (parts.length === 0) continue;
+    if (isUser && said) said.push(...parts);
+    else contents.push({ role: isUser ? 'user' : 'model', parts });
+    said = isUser ? (said ?? parts) : undefined;
   }
   return contents;
 }

@@ -9,7 +9,7 @@ import type { ChatRequest, Message, Tool } from 'ollama';
 import type { AssistantBlock, ConversationMessage, UserMessage } from '../../records/message.js';
 import { sentSchema } from '../answer-schema.js';
 import type { ModelRequest, ToolDescription } from '../model.js';
-import { recordingsInWords, sentImage, sentText, textAndCalls } from '../shown.js';
+import { inTurns, recordingsInWords, sentImage, sentText, textAndCalls } from '../shown.js';
 import { toSentInput } from '../tool-input.js';
 import { markedResultText } from '../tool-result-text.js';
 import { toWellFormed, toWellFormedJson } from '../well-formed.js';
@@ -26,7 +26,10 @@ export function renderRequest(request: ModelRequest): ChatRequest & { stream: tr
     model,
     messages: [
       ...(instructions.trim() === '' ? [] : [{ role: 'system', content: instructions }]),
-      ...messages.flatMap((message) => renderMessage(message)),
+      ...inTurns(
+        messages.flatMap((message) => renderMessage(message)),
+        joinUsers,
+      ),
     ],
     ...(tools.length > 0 && { tools: tools.map(renderTool) }),
     ...(schema && { format: schema }),
@@ -51,6 +54,12 @@ function renderMessage(message: ConversationMessage): Message[] {
     default:
       return message satisfies never;
   }
+}
+
+function joinUsers(last: Message, next: Message): Message {
+  // Base64 both: `renderUser` makes them.
+  const images = [...(last.images ?? []), ...(next.images ?? [])] as string[];
+  return { ...last, content: `${last.content}\n\n${next.content}`, ...(images.length > 0 && { images }) };
 }
 
 function renderUser(message: UserMessage): Message {

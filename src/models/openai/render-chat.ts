@@ -15,7 +15,7 @@ import type {
 import { type AssistantBlock, type ConversationMessage, type MediaSource, type UserMessage, sourcesIn } from '../../records/message.js';
 import { sentSchema } from '../answer-schema.js';
 import type { ModelRequest, ToolDescription } from '../model.js';
-import { recordingsInWords, sentImage, sentRecording, sentText, textAndCalls } from '../shown.js';
+import { inTurns, recordingsInWords, sentImage, sentRecording, sentText, textAndCalls } from '../shown.js';
 import { toSentInput } from '../tool-input.js';
 import { markedResultText } from '../tool-result-text.js';
 import { toWellFormed, toWellFormedJson } from '../well-formed.js';
@@ -43,7 +43,10 @@ export function renderChat(request: ModelRequest): ChatCompletionCreateParamsStr
     ...(tools.length > 0 && { tools: tools.map(renderTool) }),
     messages: [
       ...(instructions.trim() === '' ? [] : [{ role: 'system' as const, content: instructions }]),
-      ...messages.flatMap((message) => renderMessage(message, wireId, audioTypesOf(model))),
+      ...inTurns(
+        messages.flatMap((message) => renderMessage(message, wireId, audioTypesOf(model))),
+        joinUsers,
+      ),
     ],
     ...(answer && {
       response_format: { type: 'json_schema' as const, json_schema: { name: answer.name, strict: true, schema: { ...answer.schema } } },
@@ -68,6 +71,15 @@ function renderMessage(message: ConversationMessage, wireId: WireId, audioTypes:
     default:
       return message satisfies never;
   }
+}
+
+function joinUsers(last: ChatCompletionMessageParam, next: ChatCompletionMessageParam): ChatCompletionMessageParam {
+  if (last.role !== 'user' || next.role !== 'user') return next;
+  const { content: said } = last;
+  const { content: more } = next;
+  if (typeof said === 'string' && typeof more === 'string') return { role: 'user', content: `${said}\n\n${more}` };
+  const partsOf = (content: typeof said) => (typeof content === 'string' ? [{ type: 'text' as const, text: content }] : content);
+  return { role: 'user', content: [...partsOf(said), ...partsOf(more)] };
 }
 
 function renderUser(message: UserMessage, audioTypes: readonly string[]): string | ChatCompletionContentPart[] {
