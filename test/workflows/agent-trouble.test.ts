@@ -1,6 +1,6 @@
 /** An agent that cannot be used fails the turn, says why and where, and is read again for the next one. */
 import { mkdir, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { text } from '../support/provider-apis/reply.js';
 import { workflowTaskFailures } from '../support/run-chain.js';
 import { createStage, say } from '../support/stage.js';
@@ -59,6 +59,20 @@ test.each([
   await writeFile(file, '{}');
   expect(await world.client.send(id, say(id, 'and now?'))).toMatchObject({ stopReason: 'end' });
   expect(await workflowTaskFailures(world, id)).toEqual([]);
+});
+
+test('an agent whose files leave no room for a message fails the turn with their names and sizes, unpaid', async () => {
+  const id = world.id();
+  const file = await writeAgent('wordy', '{ "context": { "maxTokens": 20000 } }');
+  const soul = join(dirname(file), 'SOUL.md');
+  await writeFile(soul, 'You are kind. '.repeat(14_000));
+  await world.client.start(id, { agent: 'wordy' });
+  const { stopReason, error } = await world.client.send(id, say(id, 'hi'));
+  expect([stopReason, error?.type]).toEqual(['failed', 'bad-config']);
+  expect(error?.message).toMatch(/no room for a message.* SOUL\.md \(196000 bytes\).* context\.maxTokens/);
+  expect(stage.requests(id)).toHaveLength(0);
+  await writeFile(soul, 'You are kind.');
+  expect(await world.client.send(id, say(id, 'and now?'))).toMatchObject({ stopReason: 'end' });
 });
 
 test('an agent that is taken away and brought back between turns loses no message', async () => {

@@ -14,7 +14,7 @@ import { UnknownTools } from '../../tools/registry.js';
 import { compactionRatio, inputBudget, thresholdsOf, fixedTokens } from './budget.js';
 import type { ActivityDependencies } from '../dependencies.js';
 import { toolsOf } from '../tools/tools-of.js';
-import { buildSystemPrompt } from '../../agents/identity.js';
+import { buildSystemPrompt, IDENTITY_FILES } from '../../agents/identity.js';
 
 const HAND_OVER = { events: 3_000, bytes: 2 * 1024 * 1024, updates: 1_500 };
 
@@ -67,6 +67,9 @@ async function settingsOf(
   checkCompactor(compactors, config.context.compactor);
   // A server is not waited for here; the model call waits, once.
   const [{ offered }, { by, count }] = await Promise.all([toolsOf(dependencies, key, agent, { patienceMs: 0 }), tokenCounterFor(model)]);
+  const budget = inputBudget(config, model);
+  const fixed = fixedTokens(systemPrompt(agent, text), offered, count);
+  if (fixed >= budget) throw new AgentConfigError('bad-config', noRoomLeft(agent, text, { fixed, budget }));
   const { handOver } = config.limits;
   const notifies = notify !== undefined;
   const settings = {
@@ -74,9 +77,9 @@ async function settingsOf(
     model,
     maxTokens: config.maxTokens,
     maxToolRounds: config.limits.maxToolRounds,
-    contextBudget: inputBudget(config, model),
+    contextBudget: budget,
     compactionRatio: compactionRatio(config, model),
-    fixedTokens: fixedTokens(systemPrompt(agent, text), offered, count),
+    fixedTokens: fixed,
     ...(by !== 'estimate' && { tokenizer: by }),
     handOver: { ...HAND_OVER, ...handOver },
     thresholds: thresholdsOf(config, model, offered),
@@ -95,6 +98,24 @@ async function settingsOf(
     agent.servers.length === 0 ? '' : JSON.stringify(offered.map(({ name, description, inputSchema }) => [name, description, inputSchema]));
   const ofAll = createHash('sha256').update(hash).update(JSON.stringify(settings)).update(changing).digest('hex').slice(0, 16);
   return { hash: ofAll, ...settings };
+}
+
+function noRoomLeft(
+  { id, files }: LoadedAgent,
+  memory: string,
+  { fixed, budget }: { readonly fixed: number; readonly budget: number },
+): string {
+  const named = Object.entries(IDENTITY_FILES).map(([field, file]) => [file, files[field as keyof typeof IDENTITY_FILES] ?? ''] as const);
+  const largest = [...named, ['MEMORY.md', memory] as const]
+    .map(([file, text]) => [file, Buffer.byteLength(text)] as const)
+    .filter(([, bytes]) => bytes > 0)
+    .sort(([, a], [, b]) => b - a)
+    .slice(0, 3)
+    .map(([file, bytes]) => `${file} (${bytes} bytes)`);
+  return (
+    `agent "${id}" leaves no room for a message: its system prompt and tools take about ${fixed} tokens, and a prompt may have ${budget}. ` +
+    `Shorten ${largest.join(', ') || 'its list of tools'}, or set context.maxTokens in its agent.json to what the model takes.`
+  );
 }
 
 function budgetOf({ limits: { maxCostUsd, maxTokens } }: AgentConfig): Pick<AgentSettings, 'budget'> {
