@@ -16,3 +16,16 @@ test('a text that takes more tokens than its characters promise is left out by a
   expect(notice).toMatchObject({ text: expect.stringContaining('2 earlier messages are left out') });
   expect(left).toEqual([messages[2]]);
 });
+
+test('an earlier message that is too long is shown by its ends, and what stands before it stays', () => {
+  const paste = `BEGIN ${'x'.repeat(400_000)} END`;
+  const messages = [user('the goal is to mend the boat'), answer('ok'), user(paste), user('what is the goal?')];
+  const fits = fitting(messages, 2_000, estimateStringTokens);
+  expect(fits).toHaveLength(4);
+  expect(fits[0]).toBe(messages[0]);
+  expect(fits[3]).toBe(messages[3]);
+  expect(fits[2]).toMatchObject({
+    text: expect.stringMatching(/^BEGIN x+\n\[… 398\d+ characters of this message are left out here.*\n.* END$/s),
+  });
+  expect(() => fitting([user('a'), user(paste)], 2_000, estimateStringTokens)).toThrow(expect.objectContaining({ kind: 'too-large' }));
+});

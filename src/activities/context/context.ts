@@ -1,7 +1,8 @@
 /** What a model call sees: the entries of the context, in order, with every text at hand. */
 import { log } from '@temporalio/activity';
 import { isKept } from '../../conversation/context/citing.js';
-import type { ConversationMessage, Entry } from '../../records/message.js';
+import { isFromPerson, type ConversationMessage, type Entry } from '../../records/message.js';
+import { beginningOf } from '../../records/text.js';
 import { slotsOf, type SlotRange } from '../../records/slots.js';
 import { hasBodies, withBodies } from '../../memory/bodies.js';
 import type { CitedMessage } from '../../memory/channel/cite-results.js';
@@ -14,6 +15,11 @@ import type { ConversationKey } from '../../stores/store.js';
 import { countHeal } from '../../telemetry/metrics.js';
 import { healMemory } from '../memory/heal-memory.js';
 import type { ActivityDependencies } from '../dependencies.js';
+
+/** Of a prompt's budget: an earlier message that takes more is shown by its ends where not all fits. */
+const LONG_SHARE = 0.25;
+/** Of each end. */
+const KEPT_CHARACTERS = 1_000;
 
 /** A message and when it came, in epoch seconds; null where it is lost. */
 export interface ContextMessage {
@@ -148,7 +154,8 @@ export function fitting(messages: readonly ConversationMessage[], budget: number
   // Nearly always, and no tokenizer makes more tokens of a text than it has bytes.
   if (tokensOf(messages, mostTokens) <= budget || tokensOf(messages, count) <= budget) return messages;
   try {
-    const { selected, overflow } = selectMessages(messages, budget, (message) => estimateMessageTokens(message, count));
+    const shorter = withLongOnesCut(messages, budget, count);
+    const { selected, overflow } = selectMessages(shorter, budget, (message) => estimateMessageTokens(message, count));
     if (!overflow) return selected;
     const { droppedCount, estimatedDroppedTokens } = overflow;
     log.warn('the context did not fit: its beginning was left out', { droppedCount, estimatedDroppedTokens });
@@ -164,6 +171,24 @@ export function fitting(messages: readonly ConversationMessage[], budget: number
     if (error instanceof MessageTooLarge) throw new ModelFailure('too-large', error.message, { cause: error });
     throw error;
   }
+}
+
+/**
+ * A long text of an earlier turn, such as one that was too much for the model, is not why all before it is left out: its beginning and
+ * its end stay. The question itself is never cut.
+ */
+function withLongOnesCut(messages: readonly ConversationMessage[], budget: number, count: CountTokens): readonly ConversationMessage[] {
+  const question = messages.findLastIndex(isFromPerson);
+  return messages.map((message, at) => {
+    if (message.role !== 'user' || typeof message.text !== 'string' || at >= question) return message;
+    if (count(message.text) <= budget * LONG_SHARE) return message;
+    const { text } = message;
+    const [head, tail] = [beginningOf(text, KEPT_CHARACTERS), text.slice(-KEPT_CHARACTERS).toWellFormed()];
+    const left = text.length - head.length - tail.length;
+    return left <= 0
+      ? message
+      : { ...message, text: `${head}\n[… ${left} characters of this message are left out here. They are kept in the traces. …]\n${tail}` };
+  });
 }
 
 /** A character of UTF-16 takes three bytes at most. */
