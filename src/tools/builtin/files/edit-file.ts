@@ -2,6 +2,8 @@ import { z } from 'zod';
 import { defineTool } from '../../define-tool.js';
 import { refuseNewScripts } from '../../protected-paths.js';
 import type { Tool } from '../../tool.js';
+import { reasonToAskBeforeWriting } from '../../asked-paths.js';
+import { examinePath } from './examine-path.js';
 import { enterWorkspace } from '../../workspace.js';
 import { readWhole, inTurn } from './whole-file.js';
 import { FILE_BYTES, type FileSettings } from './write-file.js';
@@ -22,6 +24,7 @@ export function createEditFile({ protectedPlaces = [] }: FileSettings = {}): Too
     }),
     // Done once more it would not find its text, and say that it had failed.
     policy: { repeatable: false },
+    examine: ({ path }, { workspace }) => examinePath(workspace, path, (place) => place.resolveNew(path), reasonToAskBeforeWriting),
     run: ({ path, ...request }, { workspace, signal }) =>
       inTurn(async () => {
         signal.throwIfAborted();
