@@ -22,6 +22,8 @@ import {
   type LogLevel,
 } from './config/setting-values.js';
 
+import { isSecretSetting } from './known-secrets.js';
+
 export { ConfigError, type LogLevel } from './config/setting-values.js';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -175,6 +177,11 @@ export function secretsOf(config: Config): string[] {
   const addresses = [config.notifyUrl].filter((url) => url !== undefined);
   const ofOtel = Object.entries(config.otel?.env ?? {}).flatMap(([name, value]) => (OTEL_SECRETS.test(name) ? headerValues(value) : []));
   return [...keys.filter((key) => key !== undefined), ...urls.flatMap(passwordsIn), ...addresses, ...ofTemporal, ...ofOtel];
+}
+
+/** What the environment holds in confidence besides our own settings, for the tools of others. */
+export function secretVariables(variables: Environment): string[] {
+  return Object.entries(variables).flatMap(([name, value = '']) => (isSecretSetting(name, value) ? [value] : []));
 }
 
 /** Who has no key, no other address and names no other provider gets the scripted stand-in. */
