@@ -2,6 +2,10 @@
 import { createKnownSecrets } from '../../src/known-secrets.js';
 import { approvalFor, type Approval, type ApprovalRule } from '../../src/tools/approval-rules.js';
 import { createFetchUrl } from '../../src/tools/builtin/web/fetch-url.js';
+import type { JsonValue } from '../../src/records/message.js';
+import { leavingFor } from '../../src/tools/mcp/run-server-tool.js';
+import type { McpServer } from '../../src/tools/mcp/server-config.js';
+import { serversOf } from '../support/mcp.js';
 import { secretLeaving, withoutSecrets } from '../../src/tools/egress-scan.js';
 
 /** Put together here, so that no scanner of repositories takes this file for a leak. */
@@ -89,4 +93,15 @@ test('what is sent without anybody being asked is sent without them', () => {
   expect(
     withoutSecrets(of('a -----BEGIN ', 'PRIVATE KEY-----\\nMIIE', LETTERS, '\\n-----END PRIVATE KEY-----'), createKnownSecrets()),
   ).not.toContain(LETTERS);
+});
+
+test('what an MCP server is sent is looked at: of one on this machine only what is known', () => {
+  const secrets = createKnownSecrets(['hunter2-hunter2']);
+  const [far, near] = serversOf({ far: { url: 'https://mcp.example.com' }, near: { command: 'near' } });
+  const asks = (server: McpServer, input: JsonValue): string | undefined => leavingFor({ server, secrets }, input).asks?.why;
+  expect(asks(far!, { a: ['hunter2-hunter2'] })).toBe('it would send a secret that this program was given to the MCP server far');
+  expect(asks(far!, { a: of('gh', 'p_', LETTERS.slice(0, 36)) })).toContain('a token of GitHub');
+  expect(asks(near!, { a: Buffer.from('hunter2-hunter2').toString('base64') })).toContain('the MCP server near');
+  expect(asks(near!, { a: of('gh', 'p_', LETTERS.slice(0, 36)) })).toBeUndefined();
+  expect(asks(far!, { a: 'nothing of the kind' })).toBeUndefined();
 });
