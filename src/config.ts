@@ -8,6 +8,7 @@ import { delimiter, join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import type { ClientConnectConfig } from '@temporalio/envconfig';
 import { ConfigError, readSettings, SETTINGS, type Environment, type Settings } from './config/settings.js';
+import { isSecretSetting } from './known-secrets.js';
 
 export { ConfigError, type Environment, type LogLevel } from './config/settings.js';
 
@@ -49,6 +50,11 @@ export function secretsOf(config: Config): string[] {
   const addresses = [config.notifyUrl].filter((url) => url !== undefined);
   const ofOtel = Object.entries(config.otel?.env ?? {}).flatMap(([name, value]) => (OTEL_SECRETS.test(name) ? headerValues(value) : []));
   return [...keys.filter((key) => key !== undefined), ...urls.flatMap(passwordsIn), ...addresses, ...ofTemporal, ...ofOtel];
+}
+
+/** What the environment holds in confidence besides our own settings, for the tools of others. */
+export function secretVariables(variables: Environment): string[] {
+  return Object.entries(variables).flatMap(([name, value = '']) => (isSecretSetting(name, value) ? [value] : []));
 }
 
 /** Who has no key, no other address and names no other provider gets the scripted stand-in. */

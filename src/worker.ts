@@ -17,6 +17,7 @@ import {
   needsStandIn,
   providerSettings,
   secretsOf,
+  secretVariables,
   temporalConnection,
   type Config,
 } from './config.js';
@@ -27,7 +28,14 @@ import { createCompactorRegistry } from './memory/compaction/compactor.js';
 import { toTraces } from './memory/traces.js';
 import { createModels } from './models/choose.js';
 import { createNotify } from './extensions/notify.js';
-import { createObservation, createObservationFor, installTelemetry, runtimeLog, type Observation } from './telemetry/observability.js';
+import {
+  createObservation,
+  createObservationFor,
+  installTelemetry,
+  runtimeLog,
+  secretsOfProcess,
+  type Observation,
+} from './telemetry/observability.js';
 import { bundleCustomWorkflows } from './extensions/custom-workflows.js';
 import { createAttributeCheck } from './client/registered-attributes.js';
 import { openStore } from './stores/open.js';
@@ -35,6 +43,7 @@ import type { Store } from './stores/store.js';
 import { createOfflineModel, OFFLINE_MODEL } from './models/offline.js';
 import { sayTurn } from './telemetry/log.js';
 import { builtinToolsWith, type BuiltinSettings } from './tools/builtin/index.js';
+import { withoutSecrets } from './tools/egress-scan.js';
 import { createServerTools } from './tools/mcp/server-tools.js';
 import { createToolRegistry } from './tools/registry.js';
 import { checkExtensions, sharedServers, type Extensions } from './extensions/user-config.js';
@@ -89,7 +98,8 @@ async function runUntil(stop: AbortSignal, config: Config, own: Extensions, onRe
   const { logLevel, metricsAddress } = config;
   // A key may also come from Temporal's profile file.
   const fromProfile = typeof connectionOptions.apiKey === 'string' ? [connectionOptions.apiKey] : [];
-  installTelemetry({ logLevel, metricsAddress, secrets: [...secretsOf(config), ...fromProfile] });
+  const variables = loadVariables(config.cwd);
+  installTelemetry({ logLevel, metricsAddress, secrets: [...secretsOf(config), ...secretVariables(variables), ...fromProfile] });
   const { hash, ...code } = await workflowCodeOf(own, config.cwd);
   const observation = await createObservationFor(config, own.observers);
   const connection = await NativeConnection.connect(connectionOptions);
@@ -104,7 +114,8 @@ async function runUntil(stop: AbortSignal, config: Config, own: Extensions, onRe
   );
   const serverTools = createServerTools({
     pins: store.pins,
-    variables: loadVariables(config.cwd),
+    variables,
+    secrets: secretsOfProcess(),
     version: packageVersion(),
     log: (line) => runtimeLog().warn(line),
   });
@@ -164,7 +175,12 @@ async function activitiesOf(
     hooks: own.hooks,
     compactors: createCompactorRegistry(own.compactors),
     compactionPlugins: own.compactionPlugins,
-    notify: createNotify({ command: config.notifyCommand, url: config.notifyUrl, environment: commandEnvironment() }),
+    notify: createNotify({
+      command: config.notifyCommand,
+      url: config.notifyUrl,
+      environment: commandEnvironment(),
+      redact: (text) => withoutSecrets(text, secretsOfProcess()),
+    }),
     ...more,
   });
 }
@@ -173,6 +189,7 @@ function toolSettings({ fetchAllow, memoryDir, cwd }: Config, agentsDir: string)
   return {
     fetchAllow,
     commandEnvironment: commandEnvironment(),
+    secrets: secretsOfProcess(),
     protectedPlaces: [agentsDir, memoryDir, join(cwd, '.perdura'), join(cwd, '.env')],
   };
 }

@@ -17,6 +17,8 @@ export interface NotifySettings {
   /** Milliseconds; tests shorten them. */
   readonly commandMs?: number;
   readonly urlMs?: number;
+  /** Takes secrets out of what is sent to the address. */
+  readonly redact?: (text: string) => string;
 }
 
 const COMMAND_MS = 10_000;
@@ -102,7 +104,7 @@ function toProgram(command: string, { environment = {}, commandMs = COMMAND_MS }
     });
 }
 
-function toAddress(url: string, { urlMs = URL_MS }: NotifySettings): Channel['tell'] {
+function toAddress(url: string, { urlMs = URL_MS, redact = (text) => text }: NotifySettings): Channel['tell'] {
   return async (body, signal) => {
     const limit = timeoutSignal(urlMs);
     let status: number;
@@ -110,7 +112,7 @@ function toAddress(url: string, { urlMs = URL_MS }: NotifySettings): Channel['te
       const response = await fetch(url, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
-        body,
+        body: redact(body),
         redirect: 'manual',
         signal: AbortSignal.any([signal, limit]),
       });

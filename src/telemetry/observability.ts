@@ -9,6 +9,7 @@ import type { ModelHook } from '../models/hooks.js';
 import { createDelivery } from './delivery.js';
 import { createLog } from './log.js';
 import { createRedactor } from './redact.js';
+import type { KnownSecrets } from '../known-secrets.js';
 import type { Observed, Observer } from './observer.js';
 import type { StartedTracing } from './otel/start.js';
 import { packageVersion } from '../version.js';
@@ -46,6 +47,11 @@ export function installTelemetry({ logLevel, secrets = [], metricsAddress }: Tel
     if (metricsAddress === undefined) throw cause;
     throw new ConfigError(`PERDURA_METRICS_ADDRESS is ${metricsAddress}, where no metrics can be served: ${message}`, { cause });
   }
+}
+
+/** What the log of this process does not show; who learns of another secret adds it. */
+export function secretsOfProcess(): KnownSecrets {
+  return redactor;
 }
 
 export function installLog(logLevel: LogLevel): void {

@@ -1,9 +1,16 @@
 /**
- * Which calls run, which ask a person first, and which never run. Rules of the agent come first, in their order; then the tool's own
- * policy. Patterns know one sign, `*`, and are matched in linear time: they come from people, what they look at from a model.
+ * Which calls run, which ask a person first, and which never run. Rules of the agent come first, in their order; then what the tool says
+ * of these arguments, then its own policy. Patterns know one sign, `*`, and are matched in linear time: they come from people, what they
+ * look at from a model.
+ *
+ * A1  Other spellings of one thing make no difference (canonical-forms.ts). A rule that allows must fit each spelling that counts; one
+ *     that asks or denies need fit only one.
+ * A2  A rule that allows some arguments does not allow what it does not speak of and what would make another call of it: another `cwd`
+ *     than the workspace, or a `stdin`.
  */
 import type { JsonValue } from '../records/message.js';
-import type { Tool, ApprovalPolicy } from './tool.js';
+import { canonicalForms, canonicalPattern } from './canonical-forms.js';
+import type { Examined, Tool, ApprovalPolicy } from './tool.js';
 
 export interface ApprovalRule {
   /** Name of a tool, `*` for any characters: `mcp__github__*`. */
@@ -15,18 +22,30 @@ export interface ApprovalRule {
   readonly why?: string;
 }
 
+export interface Approval {
+  readonly policy: ApprovalPolicy;
+  readonly why?: string;
+}
+
+/** `examined`: what the tool says of this call. */
 export function approvalFor(
   rules: readonly ApprovalRule[],
   { name, policy }: Pick<Tool, 'name' | 'policy'>,
   input: JsonValue,
   agent: string,
-): { readonly policy: ApprovalPolicy; readonly why?: string } {
-  const rule = rules.find(
-    (one) => matches(one.tool, name) && Object.entries(one.where ?? {}).every(([field, wanted]) => fits(wanted, fieldOf(input, field))),
-  );
-  if (!rule) return { policy: policy.approval ?? 'allow' };
-  const why = rule.why ?? (rule.policy === 'deny' ? `the rules of agent "${agent}" do not allow ${name} with these arguments.` : undefined);
-  return { policy: rule.policy, ...(why === undefined ? {} : { why }) };
+  { asks, real }: Examined = {},
+): Approval {
+  const rule = rules.find((one) => matches(one.tool, name) && fitsCall(one, input, real));
+  const given = rule?.policy ?? policy.approval ?? 'allow';
+  if (given === 'allow' && asks && (rule === undefined || asks.overRules === true)) return { policy: 'ask', why: asks.why };
+  const why =
+    rule?.why ??
+    (rule?.policy === 'deny'
+      ? `the rules of agent "${agent}" do not allow ${name} with these arguments.`
+      : given === 'ask'
+        ? asks?.why
+        : undefined);
+  return { policy: given, ...(why === undefined ? {} : { why }) };
 }
 
 /** `*` stands for any characters, none included; everything else for itself. */
@@ -45,23 +64,52 @@ export function matches(pattern: string, text: string): boolean {
   return true;
 }
 
+function fitsCall({ where = {}, policy }: ApprovalRule, input: JsonValue, real: Examined['real']): boolean {
+  const wanted = Object.entries(where);
+  // A2
+  if (policy === 'allow' && wanted.length > 0) {
+    const { cwd = '.', stdin = '' } = fieldsOf(input);
+    const here = real?.['cwd'] ?? (typeof cwd === 'string' ? canonicalForms('cwd', cwd).strict[0] : undefined);
+    if (!('cwd' in where) && here !== '.') return false;
+    if (!('stdin' in where) && stdin !== '') return false;
+  }
+  return wanted.every(([field, pattern]) => fits({ field, policy, real: real?.[field] }, pattern, fieldOf(input, field)));
+}
+
+interface Compared {
+  readonly field: string;
+  readonly policy: ApprovalPolicy;
+  /** Where the argument's path leads, as the tool has found. */
+  readonly real?: string;
+}
+
 /** An argument that is not there matches nothing. */
-function fits(wanted: string | readonly string[], value: JsonValue | undefined): boolean {
+function fits(how: Compared, wanted: string | readonly string[], value: JsonValue | undefined): boolean {
   if (value === undefined) return false;
-  if (typeof wanted === 'string') return matches(wanted, wordOf(value));
+  if (typeof wanted === 'string') return fitsWord(how, wanted, value);
   if (!Array.isArray(value)) return false;
   const parts = value as readonly JsonValue[];
   const open = wanted[wanted.length - 1] === '**';
   const fixed = open ? wanted.slice(0, -1) : wanted;
   if (open ? parts.length < fixed.length : parts.length !== fixed.length) return false;
-  return fixed.every((pattern, at) => matches(pattern, wordOf(parts[at] ?? null)));
+  return fixed.every((pattern, at) => fitsWord(how, pattern, parts[at] ?? null));
 }
 
-function wordOf(value: JsonValue): string {
-  return typeof value === 'string' ? value : JSON.stringify(value);
+/** A1 */
+function fitsWord({ field, policy, real }: Compared, wanted: string, value: JsonValue): boolean {
+  const word = typeof value === 'string' ? value : JSON.stringify(value);
+  const forms = canonicalForms(field, word);
+  const pattern = canonicalPattern(wanted);
+  if (policy === 'allow') return (real === undefined ? forms.strict : [real]).every((form) => matches(pattern, form));
+  return [word, ...forms.strict, ...forms.loose, real ?? word].some((form) => matches(pattern, form) || matches(wanted, form));
 }
 
 function fieldOf(input: JsonValue, field: string): JsonValue | undefined {
-  if (typeof input !== 'object' || input === null || Array.isArray(input)) return undefined;
-  return Object.hasOwn(input, field) ? (input as Readonly<Record<string, JsonValue>>)[field] : undefined;
+  const fields = fieldsOf(input);
+  return Object.hasOwn(fields, field) ? fields[field] : undefined;
+}
+
+function fieldsOf(input: JsonValue): Readonly<Record<string, JsonValue | undefined>> {
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) return {};
+  return input as Readonly<Record<string, JsonValue>>;
 }

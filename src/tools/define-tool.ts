@@ -7,7 +7,7 @@
  */
 import { z } from 'zod';
 import type { JsonObject, JsonValue, ToolResultMessage } from '../records/message.js';
-import { boundText, errorText, toText, listIssues } from './result-text.js';
+import { boundText, errorText, firstBytes, toText, listIssues } from './result-text.js';
 import type { Tool, ToolDefinition, ToolPolicy, ToolResult } from './tool.js';
 
 export const TOOL_NAME_PATTERN = /^[a-zA-Z0-9_-]{1,64}$/;
@@ -31,6 +31,7 @@ export function defineTool<Schema extends z.ZodObject>(definition: ToolDefinitio
     inputSchema: toInputSchema(name, schema),
     policy: toPolicy(name, definition.policy),
     ...(definition.verify && { verify: verifier(schema, definition.verify) }),
+    ...(definition.examine && { examine: examiner(schema, definition.examine) }),
     ...(definition.workflowAction && {
       workflowAction: (input, context) => {
         const checked = schema.safeParse(input);
@@ -63,6 +64,21 @@ function verifier<Schema extends z.ZodObject>(
       return { done: true, content: toText(verified.content) };
     } catch {
       return 'unknown';
+    }
+  };
+}
+
+/** Arguments that do not fit are the run's to refuse; what cannot be looked at is a person's to look at. */
+function examiner<Schema extends z.ZodObject>(
+  schema: Schema,
+  examine: NonNullable<ToolDefinition<Schema>['examine']>,
+): NonNullable<Tool['examine']> {
+  return async (input, context) => {
+    try {
+      const checked = await schema.safeParseAsync(input);
+      return checked.success ? await examine(checked.data, context) : {};
+    } catch (error) {
+      return { asks: { why: `it could not be looked at beforehand: ${firstBytes(errorText(error), ECHO_BYTES)}` } };
     }
   };
 }

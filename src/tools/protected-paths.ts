@@ -3,10 +3,15 @@
  * secrets, our own settings and memory. It is refused whether or not it is there yet. A command can still do it; commands are
  * for a person to allow. Compared as file systems that ignore case and invisible characters would.
  */
-import { relative, sep } from 'node:path';
+import { lstat } from 'node:fs/promises';
+import { join, relative, sep } from 'node:path';
 import { isInside, onOneLine, WriteRefused } from './workspace-guard.js';
+import { isNamed, plainName, plainNames } from './plain-name.js';
 
-const FOLDERS = ['.git', '.husky', '.perdura', '.ssh', '.vscode', '.idea', '.claude', '.cursor'];
+const FOLDERS = [
+  ...['.git', '.hg', '.svn', '.jj', '.sl', '.bzr', '_darcs'],
+  ...['.husky', '.perdura', '.ssh', '.vscode', '.idea', '.claude', '.cursor'],
+];
 const FILES = ['.envrc', '.npmrc', '.yarnrc', '.yarnrc.yml', '.mcp.json', '.gitmodules', '.bashrc', '.bash_profile', '.profile', '.zshrc'];
 const ENV_FILE = /^\.env(\..+)?$/;
 /** Shown to others as a model of one, without secrets. */
@@ -15,21 +20,21 @@ const OUR_CONFIG = /^perdura\.config\.[a-z]+$/;
 
 /** `real` lies inside `root`. Throws `WriteRefused`. */
 export function refuseProtected(root: string, real: string, protectedPlaces: readonly string[] = []): void {
-  const names = relative(root, real).split(sep).map(plain);
+  const names = plainNames(relative(root, real));
   const file = names.at(-1) ?? '';
   const refuse = (what: string): never => {
     throw new WriteRefused('protected', `cannot write ${onOneLine(relative(root, real))}: ${what}. ${ASK}`);
   };
-  const folder = names.find((name) => FOLDERS.includes(name));
+  const folder = names.find((name) => isNamed(name, FOLDERS));
   if (folder !== undefined) refuse(`what lies in ${folder} is run or obeyed later, without anybody asking`);
   if (ENV_FILE.test(file) && !ENV_EXAMPLE.test(file)) refuse('such a file holds secrets and settings');
-  if (FILES.includes(file) || OUR_CONFIG.test(file)) refuse('programs obey it later, without anybody asking');
+  if (isNamed(file, FILES) || OUR_CONFIG.test(file)) refuse('programs obey it later, without anybody asking');
   if (protectedPlaces.some((place) => isInside(place, real))) refuse("it belongs to Perdura's own settings or memory");
 }
 
 /** Throws `WriteRefused` for a package.json with other scripts than before: `npm install` and `npm test` would run them. */
 export function refuseNewScripts(root: string, real: string, before: string | undefined, after: string): void {
-  if (plain(relative(root, real).split(sep).at(-1) ?? '') !== 'package.json') return;
+  if (plainName(relative(root, real).split(sep).at(-1) ?? '') !== 'package.json') return;
   const scripts = before === undefined ? [] : scriptsOf(before);
   const wanted = scriptsOf(after);
   if (wanted !== undefined && (wanted.length === 0 || JSON.stringify(wanted) === JSON.stringify(scripts))) return;
@@ -62,9 +67,35 @@ function scriptsOf(text: string): readonly (readonly [string, string])[] | undef
 
 const RUN_BY_OTHERS = ['scripts', 'husky', 'simple-git-hooks', 'lint-staged', 'pre-commit', 'gypfile'];
 
-function plain(name: string): string {
-  return name
-    .normalize('NFKC')
-    .replace(/\p{Default_Ignorable_Code_Point}|[. ]+$/gu, '')
-    .toLowerCase();
+/**
+ * A folder with HEAD, objects and refs is a repository wherever it lies and whatever it is called, and git obeys the `config` in it. So
+ * HEAD never comes to stand beside one of the others, in whatever order they are written, and nothing is written in what is one already.
+ * `gitdir: …` is how a file makes another folder such a one. Before any folder is made. Throws `WriteRefused`.
+ */
+export async function refuseRepository(root: string, real: string, content: Buffer): Promise<void> {
+  const refuse = (): never => {
+    throw new WriteRefused(
+      'protected',
+      `cannot write ${onOneLine(relative(root, real))}: it would be part of a git repository, whose settings git obeys later. ${ASK}`,
+    );
+  };
+  if (/^\s*gitdir:/i.test(content.subarray(0, 64).toString('latin1'))) refuse();
+  const names = relative(root, real).split(sep);
+  for (let depth = 0; depth < names.length; depth++) {
+    const folder = join(root, ...names.slice(0, depth));
+    const next = plainName(names[depth] ?? '');
+    // The names as they stand: whether `head` is HEAD, the file system says.
+    const has = async (name: string): Promise<boolean> => isNamed(next, [name.toLowerCase()]) || exists(join(folder, name));
+    if ((await has('HEAD')) && (await Promise.all(BESIDE_HEAD.map(has))).includes(true)) refuse();
+  }
+}
+
+/** `commondir` names the folder where the two others are. */
+const BESIDE_HEAD = ['objects', 'refs', 'commondir'];
+
+async function exists(path: string): Promise<boolean> {
+  return lstat(path).then(
+    () => true,
+    () => false,
+  );
 }

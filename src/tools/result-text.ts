@@ -7,11 +7,11 @@ export const RESULT_BYTES = 256 * 1024;
 
 const NOTE_BYTES = 200;
 
-/** The text itself, or its beginning with a note that says how much is missing. */
-export function boundText(text: string, maxBytes = RESULT_BYTES): string {
-  const bytes = Buffer.byteLength(text);
+/** The text itself, or its beginning with a note that says how much is missing. `of`: of how many bytes the text is the beginning. */
+export function boundText(text: string, maxBytes = RESULT_BYTES, of?: number): string {
+  const bytes = of ?? Buffer.byteLength(text);
   // Encoding replaces lone surrogates, which providers refuse.
-  if (bytes <= maxBytes) return Buffer.from(text).toString();
+  if (of === undefined && bytes <= maxBytes) return Buffer.from(text).toString();
   const shown = firstBytes(text, Math.max(0, maxBytes - NOTE_BYTES));
   return `${shown}\n[cut here: the first ${Buffer.byteLength(shown)} of ${bytes} bytes are shown]`;
 }

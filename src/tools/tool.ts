@@ -73,6 +73,19 @@ export interface WorkflowActionContext {
   };
 }
 
+/** What a tool can see of the world when it is asked about a call. */
+export interface ExamineContext {
+  readonly workspace: string;
+}
+
+/** What a tool says of one call before anybody has allowed it. */
+export interface Examined {
+  /** A person is to allow it, unless a rule of the agent does; with `overRules` also then. `why` is for the person. */
+  readonly asks?: { readonly why: string; readonly overRules?: boolean };
+  /** By argument: where a path really leads, relative to the workspace. Rules look at it too. */
+  readonly real?: Readonly<Record<string, string>>;
+}
+
 export interface Tool {
   readonly name: string;
   readonly description: string;
@@ -83,6 +96,8 @@ export interface Tool {
    * answered "outcome unknown".
    */
   readonly verify?: (input: JsonValue, context: ToolContext) => Promise<Verified>;
+  /** Looked at when a call is planned, and once more when it runs. Never throws. */
+  readonly examine?: (input: JsonValue, context: ExamineContext) => Promise<Examined>;
   /** What the conversation does in place of a run. Undefined for arguments that do not fit, which a run then says. */
   readonly workflowAction?: (input: JsonValue, context: WorkflowActionContext) => WorkflowAction | undefined;
   /** Checks `input` against the schema first; never throws. */
@@ -98,6 +113,8 @@ export interface ToolDefinition<Schema extends z.ZodObject> {
   readonly policy?: Partial<ToolPolicy>;
   /** May throw: then nobody can say. */
   readonly verify?: (input: z.output<Schema>, context: ToolContext) => Promise<Verified> | Verified;
+  /** Whether a person is to allow a call with these arguments. May throw: then one is asked. Not called for what does not fit the schema. */
+  readonly examine?: (input: z.output<Schema>, context: ExamineContext) => Promise<Examined> | Examined;
   readonly workflowAction?: (input: z.output<Schema>, context: WorkflowActionContext) => WorkflowAction | undefined;
   /** May throw: the message becomes the error the model reads. */
   readonly run: (input: z.output<Schema>, context: ToolContext) => Promise<ToolResult | string> | ToolResult | string;

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { constants, type BigIntStats } from 'node:fs';
 import { lstat, mkdir, open, readlink, rename, unlink, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join, relative, sep } from 'node:path';
-import { refuseProtected } from './protected-paths.js';
+import { refuseProtected, refuseRepository } from './protected-paths.js';
 import {
   handlePath,
   hasHandlePaths,
@@ -37,11 +37,16 @@ export interface Writing {
 export async function writeInside({ root, protectedPlaces, real, content, seen }: Writing): Promise<Written> {
   const path = shownPath(relative(root, real));
   refuseProtected(root, real, protectedPlaces);
+  await refuseRepository(root, real, content);
   const folder = await openFolders(root, dirname(real), path);
   try {
     const base = await baseOf(root, folder, dirname(real), path);
     // Where the folder really is: it may have been swapped for another one of the workspace since.
-    if (hasHandlePaths()) refuseProtected(root, join(await readlink(handlePath(folder)), basename(real)), protectedPlaces);
+    if (hasHandlePaths()) {
+      const place = join(await readlink(handlePath(folder)), basename(real));
+      refuseProtected(root, place, protectedPlaces);
+      await refuseRepository(root, place, content);
+    }
     const target = join(base, basename(real));
     const there = await lookAt(target);
     if (there) refuseUnlessRegular(path, there, 'write');

@@ -122,6 +122,8 @@ async function resolveNew(root: string, path: string, protectedPlaces: readonly 
     return join(above, relative(at, asked));
   });
   if (!isInside(root, real)) throw outside(path);
+  // Also by the name that was asked for: `.git` may be a link to a folder of another name.
+  if (isInside(root, asked)) refuseProtected(root, asked, protectedPlaces);
   refuseProtected(root, real, protectedPlaces);
   return real;
 }

@@ -27,8 +27,9 @@ export const ARROWS: readonly Row[] = [
   // What long-term memory keeps, with the schemas that read it back: out of the sandbox.
   { place: 'records/memory/', may: ['records/'], packages: ['zod', 'diff', 'node:crypto'] },
   { place: 'conversation/', may: ['records/'], never: ['records/memory/'], packages: [] },
+  { place: 'known-secrets.ts', may: [], packages: [] },
   { place: 'config/', may: [] },
-  { place: 'config.ts', may: ['config/'] },
+  { place: 'config.ts', may: ['config/', 'known-secrets.ts'] },
   { place: 'version.ts', may: [] },
   { place: 'timeout-signal.ts', may: [], packages: [] },
   { place: 'stores/', may: ['records/'], never: ['@temporalio/'] },
@@ -36,7 +37,16 @@ export const ARROWS: readonly Row[] = [
   {
     // Words, counts and what must not be said: no work on import.
     place: 'telemetry/',
-    may: ['records/', 'conversation/', 'config.ts', 'version.ts', 'models/model.ts', 'models/registry.ts', 'models/hooks.ts'],
+    may: [
+      'records/',
+      'conversation/',
+      'known-secrets.ts',
+      'config.ts',
+      'version.ts',
+      'models/model.ts',
+      'models/registry.ts',
+      'models/hooks.ts',
+    ],
     never: ['ioredis', '@temporalio/client'],
   },
   {
@@ -46,7 +56,7 @@ export const ARROWS: readonly Row[] = [
   },
   {
     place: 'tools/',
-    may: ['records/', 'conversation/', 'timeout-signal.ts', 'models/model.ts', 'memory/documents/'],
+    may: ['records/', 'conversation/', 'timeout-signal.ts', 'known-secrets.ts', 'models/model.ts', 'memory/documents/'],
     mayTypes: ['stores/store.ts'],
     never: ['@temporalio/', 'ioredis'],
   },
@@ -105,7 +115,19 @@ export const ARROWS: readonly Row[] = [
     // Assembles; names workflows by path, never by import.
     place: 'worker.ts',
     may: [
-      ...['records/', 'conversation/', 'config.ts', 'version.ts', 'stores/', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/'],
+      ...[
+        'records/',
+        'conversation/',
+        'known-secrets.ts',
+        'config.ts',
+        'version.ts',
+        'stores/',
+        'models/',
+        'telemetry/',
+        'memory/',
+        'tools/',
+        'agents/',
+      ],
       ...['activities/', 'heal/', 'workflow-bundle-options.ts', ...EXTENSIONS],
       ...['client/memory-workflow.ts', 'client/describe.ts', 'client/registered-attributes.ts'],
     ],

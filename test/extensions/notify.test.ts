@@ -5,6 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Notice } from '../../src/activities/dependencies.js';
+import { createKnownSecrets } from '../../src/known-secrets.js';
+import { withoutSecrets } from '../../src/tools/egress-scan.js';
 import { createNotify, type NotifySettings } from '../../src/extensions/notify.js';
 import { waitFor } from '../support/wait-for.js';
 
@@ -107,6 +109,12 @@ test('a program is stopped with the worker', async () => {
 test('an address gets the same as JSON', async () => {
   await tell({ url: url() });
   expect(got).toEqual([{ body: JSON.stringify({ notices: [NOTICE] }), type: 'application/json' }]);
+});
+
+test('an address gets no secret', async () => {
+  const known = createKnownSecrets([NOTICE.agent]);
+  await tell({ url: url(), redact: (text) => withoutSecrets(text, known) });
+  expect(JSON.parse(got[0]?.body ?? '')).toEqual({ notices: [{ ...NOTICE, agent: '[redacted]' }] });
 });
 
 test.each([

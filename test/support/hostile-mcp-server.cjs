@@ -24,7 +24,23 @@ if (mode === 'stubborn') {
   setInterval(() => undefined, 1_000);
 }
 
+if (mode === 'escaping') {
+  // A child in a session of its own, and one of that child's whose parent has gone.
+  const stay = 'setInterval(() => {}, 1000)';
+  const child = spawn(process.execPath, ['-e', stay], { stdio: 'ignore', detached: true });
+  const leave = `const { spawn } = require('node:child_process');
+    const left = spawn(process.execPath, ['-e', ${JSON.stringify(stay)}], { stdio: 'ignore', detached: true });
+    require('node:fs').appendFileSync(${JSON.stringify(wish().notes)}, 'left ' + left.pid + '\\n');
+    process.exit(0);`;
+  spawn(process.execPath, ['-e', leave], { stdio: 'ignore', detached: true });
+  note(`child ${child.pid}`);
+}
+
 const CALLS = {
+  secrets: () =>
+    text(
+      ['it was given', process.env.API_TOKEN, Buffer.from(`user:${process.env.API_TOKEN}`).toString('base64'), process.env.PLACE].join(' '),
+    ),
   echo: (given) => text(`echo ${JSON.stringify(given)}`),
   die: () => process.exit(1),
   hang: () => undefined,

@@ -84,3 +84,78 @@ test('what is denied says why, in the rule’s words or in ours', () => {
   expect(denied('not these')).toBe('not these');
   expect(denied()).toBe('the rules of agent "desk" do not allow read_file with these arguments.');
 });
+
+describe('other spellings of one thing', () => {
+  const fits = (where: NonNullable<ApprovalRule['where']>, policy: 'allow' | 'deny', input: JsonValue): boolean =>
+    of([{ tool: '*', where, policy }], input) === policy;
+
+  test.each([
+    'HTTP://Evil.example/a',
+    'http://evil.example:80/a',
+    'http://user:pw@evil.example/a',
+    'http://evil.example/b/../a',
+    'http://evil.example/%61',
+    'http://evil.example/b/%2e%2e/a',
+    'http://evil.example/b%2f..%2fa',
+    'http://evil.example./a',
+    'http:\\\\evil.example\\a',
+    ' http://evil.example/a',
+    'ht\ntp://evil.example/a',
+    'http:evil.example/a',
+    'http://ｅvil.example/a#x',
+  ])('a rule that denies an address denies %j', (url) => {
+    expect(fits({ url: 'http://evil.example/a*' }, 'deny', { url })).toBe(true);
+    expect(fits({ url: 'HTTP://EVIL.example:80/a*' }, 'deny', { url })).toBe(true);
+  });
+
+  test.each<[string, boolean]>([
+    ['https://docs.example.com/open/a', true],
+    ['HTTPS://DOCS.example.com:443/open/a', true],
+    ['https://docs.example.com/open/%61', true],
+    ['https://docs.example.com/open/../closed', false],
+    ['https://docs.example.com/open/%2e%2e/closed', false],
+    ['https://docs.example.com/open/..%2fclosed', false],
+    ['https://docs.example.com/open/..%5cclosed', false],
+    ['https://docs.example.com/open/%2e%2e%2fclosed', false],
+    ['https://docs.example.com@evil.example/open/a', false],
+  ])('a rule that allows an address allows %j: %p', (url, allowed) => {
+    expect(fits({ url: 'https://docs.example.com/open/*' }, 'allow', { url })).toBe(allowed);
+  });
+
+  test.each(['rm', '/bin/rm', '/usr/bin/rm', './rm', '/bin/../bin/rm', 'RM', 'rm.exe'])('a rule that denies rm denies %s', (command) => {
+    expect(fits({ command: 'rm' }, 'deny', { command, args: [] })).toBe(true);
+  });
+
+  test.each<[string, boolean]>([
+    ['git', true],
+    ['./git', false],
+    ['/tmp/git', false],
+    ['bin/../git', false],
+    ['GIT', false],
+  ])('a rule that allows git allows %s: %p', (command, allowed) => {
+    expect(fits({ command: 'git' }, 'allow', { command, args: [] })).toBe(allowed);
+  });
+
+  test('paths are compared without detours', () => {
+    expect(fits({ path: 'closed/*' }, 'deny', { path: './open/../closed/a' })).toBe(true);
+    expect(fits({ path: 'open/*' }, 'allow', { path: 'open/../closed/a' })).toBe(false);
+    expect(fits({ path: 'open/*' }, 'allow', { path: './open//a' })).toBe(true);
+  });
+});
+
+test('a rule that allows a command allows it in the workspace, without input; elsewhere it must say so', () => {
+  const allows = (where: ApprovalRule['where'], more: Record<string, string>): boolean =>
+    of([{ tool: '*', ...(where && { where }), policy: 'allow' }], { ...(git('status') as object), ...more }) === 'allow';
+  const rule = { command: 'git', args: ['status', '**'] };
+  const plain: Record<string, string>[] = [{}, { cwd: '.' }, { cwd: './' }, { cwd: 'sub/..' }];
+  const other: Record<string, string>[] = [{ cwd: 'sub' }, { cwd: '..' }, { cwd: '/' }, { stdin: 'x' }];
+  expect(plain.map((more) => allows(rule, more))).toEqual([true, true, true, true]);
+  expect(other.map((more) => allows(rule, more))).toEqual([false, false, false, false]);
+  expect(allows({ ...rule, cwd: 'sub/*' }, { cwd: 'sub/a' })).toBe(true);
+  expect(allows({ ...rule, cwd: 'sub/*' }, { cwd: 'sub/../other' })).toBe(false);
+  expect(allows({ ...rule, stdin: '*' }, { stdin: 'x' })).toBe(true);
+  // Who allows a tool whatever it is asked for has said so.
+  expect(allows(undefined, { cwd: 'sub', stdin: 'x' })).toBe(true);
+  // A rule that denies or asks needs nothing of the kind.
+  expect(of([{ tool: '*', where: { command: 'git' }, policy: 'deny' }], { ...(git('push') as object), cwd: 'sub' })).toBe('deny');
+});

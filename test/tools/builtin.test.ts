@@ -267,14 +267,14 @@ describe('search_files', () => {
 
   it('says what it did not search', async () => {
     place.write('node_modules/a/index.js', 'needle');
-    place.write('.git/config', 'needle');
+    place.write('.git/description', 'needle');
     place.write('huge.txt', Buffer.alloc(16 * 1024 * 1024 + 1, 'needle '));
     place.write('binary.bin', Buffer.from('needle\0'));
 
     expect(await run(searchFiles, { query: 'needle' })).toBe(
       '[found nowhere in .]\n[not searched: .git/, huge.txt (over 16777216 bytes), node_modules/]',
     );
-    expect(await run(searchFiles, { query: 'needle', path: '.git' })).toBe('.git/config:1: needle');
+    expect(await run(searchFiles, { query: 'needle', path: '.git' })).toBe('.git/description:1: needle');
   });
 
   it('stops at its limit, at its time and when interrupted, and says so', async () => {

@@ -54,11 +54,24 @@ const shared = defineTool({
   run: (_, { context }) => Object.keys(context).sort().join(' '),
 });
 
+/** Looked at: how often. */
+let looks = 0;
+const fickle = defineTool({
+  name: 'fickle',
+  description: 'Means something else the second time that it is looked at, as a path does that is swapped for a link.',
+  input: z.object({ at: z.enum(['once', 'twice']) }),
+  examine: ({ at }) => ((looks += 1) > 1 || at === 'once' ? { asks: { why: 'it may hold secrets' } } : {}),
+  run: () => {
+    ran.push('fickle');
+    return 'shown';
+  },
+});
+
 const stage = createStage();
 let world: World;
 
 beforeAll(async () => {
-  world = await startWorld({ answer: stage.answer, tools: [pay, whoAmI, keep, shared, askUser] });
+  world = await startWorld({ answer: stage.answer, tools: [pay, whoAmI, keep, shared, fickle, askUser] });
   await world.writeAgent('hasty', { approvalExpiryMs: 1_000 });
 });
 afterAll(() => world.close());
@@ -102,6 +115,25 @@ test('what waits is told with its whole arguments, and runs once it is allowed',
   expect(await sent).toMatchObject({ text: 'Paid.', stopReason: 'end' });
   expect(ran).toEqual([input]);
   await expectHealthy(id);
+});
+
+test('a call whose arguments ask for it waits, and one that has come to ask since does not run', async () => {
+  looks = 0;
+  const id = world.id();
+  const { sent, one } = await asked(id, callTool('fickle', { at: 'once' }), text('Seen.'));
+  expect(one).toMatchObject({ tool: 'fickle', why: 'it may hold secrets' });
+  await world.client.decide(id, { callId: one.callId, decision: 'approve' });
+  expect(await sent).toMatchObject({ text: 'Seen.' });
+  expect(ran.splice(0)).toEqual(['fickle']);
+
+  looks = 0;
+  const other = world.id();
+  stage.play(other, callTool('fickle', { at: 'twice' }), text('Not seen.'));
+  expect(await world.client.send(other, say(other, 'go'), { start: {} })).toMatchObject({ text: 'Not seen.' });
+  expect(ran).toEqual([]);
+  expect(resultTexts(stage.requests(other).at(-1)).join()).toContain('nobody was asked about it: it may hold secrets');
+  await expectHealthy(id);
+  await expectHealthy(other);
 });
 
 test('a person may change the arguments; the model is told', async () => {

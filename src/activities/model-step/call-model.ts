@@ -79,7 +79,7 @@ interface Attempt {
 }
 
 async function ask(
-  { store, models, modelTimeouts, hooks = [] }: ActivityDependencies,
+  { store, models, modelTimeouts, workspace, hooks = [] }: ActivityDependencies,
   { input, key, activity, feed, attempt }: Attempt,
   { request, config, offered, prefix, schema }: PreparedRequest,
 ): Promise<Done<ModelAnswer>> {
@@ -109,7 +109,7 @@ async function ask(
   const result: ModelAnswer = {
     ...answerOf(input, blocks, response.stop, usage, Date.now()),
     prefix,
-    plans: planCalls(named, offered, config, input.identity.agent),
+    plans: await planCalls(named, { offered, config, agent: input.identity.agent, workspace }),
   };
   const schemaViolation = schema && response.stop === 'end' ? schemaViolationOf(textOf(response.blocks), schema) : undefined;
   const checked: ModelAnswer = { ...result, ...(schemaViolation === undefined ? {} : { schemaViolation }) };

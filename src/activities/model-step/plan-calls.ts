@@ -1,4 +1,5 @@
 /** How each call of an answer is to be run: it travels with the answer, so that settings never come from the workflow's bundle. */
+import { log } from '@temporalio/activity';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import type { ToolPlan } from '../../conversation/activity-io/tool-effects.js';
 import { callFingerprint } from '../../memory/call-fingerprint.js';
@@ -9,20 +10,22 @@ import type { Tool, ToolPolicy } from '../../tools/tool.js';
 /** A tool that is not there still gets a plan: its run answers that it is not there. */
 const MISSING: ToolPolicy = { quick: true, repeatable: true, timeoutMs: 1_000 };
 
-export function planCalls(blocks: readonly AssistantBlock[], offered: readonly Tool[], config: AgentConfig, agent: string): ToolPlan[] {
-  return blocks.flatMap((block) => {
-    if (block.kind !== 'tool-call') return [];
-    const tool = offered.find(({ name }) => name === block.name);
-    return [planCall(block, tool, config, agent)];
-  });
+export interface Planning {
+  readonly offered: readonly Tool[];
+  readonly config: AgentConfig;
+  readonly agent: string;
+  readonly workspace: string;
 }
 
-function planCall(
+export async function planCalls(blocks: readonly AssistantBlock[], planning: Planning): Promise<ToolPlan[]> {
+  return Promise.all(blocks.flatMap((block) => (block.kind === 'tool-call' ? [planCall(block, planning)] : [])));
+}
+
+async function planCall(
   { name, input }: Extract<AssistantBlock, { kind: 'tool-call' }>,
-  tool: Tool | undefined,
-  config: AgentConfig,
-  agent: string,
-): ToolPlan {
+  { offered, config, agent, workspace }: Planning,
+): Promise<ToolPlan> {
+  const tool = offered.find((one) => one.name === name);
   const { quick, repeatable, timeoutMs, attempts = 1 } = tool?.policy ?? MISSING;
   const plan: ToolPlan = {
     rides: quick && repeatable && attempts === 1,
@@ -31,7 +34,9 @@ function planCall(
     fingerprint: callFingerprint(name, input),
   };
   if (!tool) return plan;
-  const { policy, why } = approvalFor(config.approvals, tool, input, agent);
+  const examined = await tool.examine?.(input, { workspace });
+  const { policy, why } = approvalFor(config.approvals, tool, input, agent, examined);
+  if (policy === 'ask' && examined?.asks) log.warn('a person is asked about a call', { tool: name, why: examined.asks.why });
   const workflowAction = tool.workflowAction?.(input, {
     agent,
     approvalExpiryMs: config.approvalExpiryMs,

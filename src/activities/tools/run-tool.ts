@@ -9,7 +9,8 @@ import { callFingerprint } from '../../memory/call-fingerprint.js';
 import { shownText, type JsonObject, type JsonValue, type ToolOutcome } from '../../records/message.js';
 import { beginningOf } from '../../records/text.js';
 import type { ConversationKey, LiveEvent } from '../../stores/store.js';
-import type { ToolContext } from '../../tools/tool.js';
+import { approvalFor } from '../../tools/approval-rules.js';
+import type { Tool, ToolContext } from '../../tools/tool.js';
 import { memoryIngest, runProcessors } from '../../memory/processors.js';
 import { inputOf } from '../../memory/bodies.js';
 import type { AgentMemory } from '../../records/memory/agent-memory.js';
@@ -143,6 +144,9 @@ async function run(dependencies: ActivityDependencies, { input, agent, memory, a
   const names = offered.map(({ name }) => name);
   if (!tool) return { outcome: 'rejected', text: `There is no tool "${input.name}". Tools here: ${names.join(', ') || 'none'}.` };
 
+  const unasked = await whyNotUnasked(dependencies, input, agent, tool, argument);
+  if (unasked !== undefined) return { outcome: 'rejected', text: unasked };
+
   const timeout = timeoutSignal(input.plan.timeoutMs);
   const signal = AbortSignal.any([around.signal, timeout]);
   const key = keyOf(input.identity);
@@ -166,6 +170,22 @@ async function run(dependencies: ActivityDependencies, { input, agent, memory, a
   }
   if (!wasStopped(activity)) throw ApplicationFailure.retryable('the worker is shutting down; another attempt goes on', 'worker-shutdown');
   return { outcome: harmless ? 'error' : 'unknown', text: 'Interrupted: the person stopped this turn while the tool ran.' };
+}
+
+/** Planned when nobody had to be asked; what a path leads to may be another place since. */
+async function whyNotUnasked(
+  { workspace }: Pick<ActivityDependencies, 'workspace'>,
+  { plan }: RunToolInput,
+  { id, config }: LoadedAgent,
+  tool: Tool,
+  argument: JsonValue,
+): Promise<string | undefined> {
+  if (plan.approval?.policy === 'ask' || !tool.examine) return undefined;
+  const examined = await tool.examine(argument, { workspace });
+  const { policy, why = 'its arguments mean something else now' } = approvalFor(config.approvals, tool, argument, id, examined);
+  return examined.asks === undefined || policy === 'allow'
+    ? undefined
+    : `${tool.name} did not run, since nobody was asked about it: ${why}. Call it again, and a person is asked.`;
 }
 
 interface Surroundings {

@@ -233,7 +233,15 @@ function repair(state: ConversationState, schemaViolation: string): Conversation
   const seq = turn.seq + 1;
   const text = `Your answer does not fit the schema: ${schemaViolation}\nAnswer again, with the corrected JSON alone.`;
   const { session, now } = state;
-  const entry = { v: 1, slot, session, turn: turnId(turn.number), seq, ts: now / 1000, message: { role: 'user', text, from: 'notice' } } as const;
+  const entry = {
+    v: 1,
+    slot,
+    session,
+    turn: turnId(turn.number),
+    seq,
+    ts: now / 1000,
+    message: { role: 'user', text, from: 'notice' },
+  } as const;
   const asked = settle({ ...state, counters: { ...state.counters, slot }, context: withSlot(state.context, slot) }, [
     { effect: `${turnId(turn.number)}/repair`, entry },
   ]);

@@ -174,7 +174,15 @@ function withHint(state: ConversationState): ConversationState {
   const text =
     `[The context has about ${state.contextTokens} tokens; ${whatComes(settings)}. ` +
     'When a task has just been completed, compact_context does it at a better moment.]';
-  const entry: Entry = { v: 1, slot, session, turn: turnId(turn.number), seq, ts: now / 1000, message: { role: 'user', text, from: 'notice' } };
+  const entry: Entry = {
+    v: 1,
+    slot,
+    session,
+    turn: turnId(turn.number),
+    seq,
+    ts: now / 1000,
+    message: { role: 'user', text, from: 'notice' },
+  };
   const settled = settle({ ...state, counters: { ...state.counters, slot }, context: withSlot(state.context, slot) }, [
     { effect: `${turnId(turn.number)}/hint-${epoch}`, entry },
   ]);

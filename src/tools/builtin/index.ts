@@ -1,4 +1,5 @@
 /** The tools that every agent has unless its `agent.json` says otherwise. */
+import type { KnownSecrets } from '../../known-secrets.js';
 import type { Tool } from '../tool.js';
 import { askUser, waitUntil, delegate, setTask, compactContext } from './conversation-tools.js';
 import { createEditFile, editFile } from './files/edit-file.js';
@@ -38,13 +39,14 @@ export interface BuiltinSettings {
   readonly commandEnvironment: Readonly<Record<string, string>>;
   /** Absolute paths of settings and memory, which file tools do not write. */
   readonly protectedPlaces: readonly string[];
+  readonly secrets?: KnownSecrets;
 }
 
 /** Those of `builtinTools`, the ones with settings in a worker's own. */
-export function builtinToolsWith({ fetchAllow, commandEnvironment, protectedPlaces }: BuiltinSettings): Tool[] {
+export function builtinToolsWith({ fetchAllow, commandEnvironment, protectedPlaces, secrets }: BuiltinSettings): Tool[] {
   const own = [
     createEditFile({ protectedPlaces }),
-    createFetchUrl({ allow: fetchAllow }),
+    createFetchUrl({ allow: fetchAllow, ...(secrets && { secrets }) }),
     createRunCommand({ environment: commandEnvironment }),
     createWriteFile({ protectedPlaces }),
   ];

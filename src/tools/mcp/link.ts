@@ -9,8 +9,9 @@
  */
 import type { JsonObject } from '../../records/message.js';
 import { connect, ConnectionFault, type Connection, type Listed } from './connection.js';
-import { type McpServer, expandServer, type Variables, createVeil } from './server-config.js';
-import { createSchemaCheck, readServerTool, type LeftOut, type ServerTool } from './server-tool.js';
+import { createKnownSecrets, type KnownSecrets } from '../../known-secrets.js';
+import { type McpServer, expandServer, secretsOfServer, type Variables, createVeil } from './server-config.js';
+import { readServerTools, type LeftOut, type ServerTool } from './server-tool.js';
 
 export interface Listing {
   readonly tools: readonly ServerTool[];
@@ -32,6 +33,10 @@ export interface ServerLink {
   /** Throws `ServerDown`, or what the server answers. */
   ask(method: string, params: JsonObject, signal: AbortSignal): Promise<Record<string, unknown>>;
   list(what: Listed): Promise<{ readonly items: readonly unknown[]; readonly isCut: boolean }>;
+  /** A text of the server's without the secrets that it was given. */
+  veiled(text: string): string;
+  /** What is not to be sent without a person's leave. */
+  readonly secrets?: KnownSecrets;
   lastUsed(): number;
   close(): Promise<void>;
 }
@@ -48,6 +53,8 @@ export interface LinkOptions {
   readonly now: () => number;
   /** Below the heartbeat's timeout, and well above what a healthy server takes to start. */
   readonly connectMs?: number;
+  /** Learns what servers are given in confidence. */
+  readonly secrets?: KnownSecrets;
 }
 
 const CONNECT_MS = 8_000;
@@ -74,6 +81,7 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
   let reason = '';
   let lastWords = '';
   let veil = (text: string): string => text;
+  let veiled = veil;
   let used = now();
   let isClosed = false;
 
@@ -100,10 +108,7 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
     isStale = false;
     listedAt = now();
     const { items, isCut } = of.hasTools ? await of.list('tools') : { items: [], isCut: false };
-    const check = createSchemaCheck();
-    const read = items.map((item) => readServerTool(server.name, item, check));
-    const tools = read.filter((one) => 'inputSchema' in one);
-    const leftOut: LeftOut[] = read.filter((one) => 'reason' in one);
+    const { tools, leftOut } = readServerTools(server.name, items);
     if (isCut) leftOut.push({ tool: '(more)', reason: `it lists more tools than the ${items.length} that are looked at` });
     listing = { tools, leftOut, hasResources: of.hasResources, hasPrompts: of.hasPrompts };
   };
@@ -113,6 +118,9 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
     let mine: Connection | undefined;
     const expanded = expandServer(server, options.variables);
     veil = createVeil(expanded);
+    const given = secretsOfServer(expanded);
+    veiled = createKnownSecrets(given).text;
+    options.secrets?.add(given);
     const opened = await connect(expanded, {
       ...options,
       timeoutMs,
@@ -191,6 +199,8 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
         : { kind: 'down', reason: forPeople(reason, lastWords), retryInMs: Math.max(0, retryAt - now()) };
     },
     listing: () => listing,
+    veiled: (text) => veiled(text),
+    ...(options.secrets && { secrets: options.secrets }),
     lastUsed: () => used,
 
     async refresh(patienceMs) {

@@ -2,11 +2,12 @@
 import { z } from 'zod';
 import { defineTool } from '../define-tool.js';
 import { boundText } from '../result-text.js';
-import type { Tool, ToolResult } from '../tool.js';
+import type { JsonValue } from '../../records/message.js';
+import type { Examined, Tool, ToolResult } from '../tool.js';
 import type { Listed } from './connection.js';
 import type { ServerLink } from './link.js';
 import { promptText, resourceText } from './result.js';
-import { failed } from './run-server-tool.js';
+import { failed, leavingFor } from './run-server-tool.js';
 import { withoutHidden } from '../hidden-text.js';
 
 export const RESOURCE_TOOL_NAMES = ['mcp_get_prompt', 'mcp_list_prompts', 'mcp_list_resources', 'mcp_read_resource'] as const;
@@ -35,8 +36,11 @@ function ofResources(links: readonly ServerLink[]): Tool[] {
       description: `Read one resource of an MCP server by its URI. ${serversIn(links)}`,
       input: z.object({ server: z.string().max(200), uri: z.string().min(1).max(8_192) }),
       policy,
+      examine: ({ server, uri }) => leaving(links, server, uri),
       run: ({ server, uri }, { signal }) =>
-        onServer(links, server, `Reading ${uri}`, async (link) => resourceText(await link.ask('resources/read', { uri }, signal))),
+        onServer(links, server, `Reading ${uri}`, async (link) =>
+          resourceText(await link.ask('resources/read', { uri }, signal), link.veiled),
+        ),
     }),
   ];
 }
@@ -59,12 +63,18 @@ function ofPrompts(links: readonly ServerLink[]): Tool[] {
         arguments: z.record(z.string(), z.string()).optional(),
       }),
       policy,
+      examine: ({ server, name, arguments: given = {} }) => leaving(links, server, { name, arguments: given }),
       run: ({ server, name, arguments: given = {} }, { signal }) =>
         onServer(links, server, `The prompt ${name}`, async (link) =>
-          promptText(await link.ask('prompts/get', { name, arguments: given }, signal)),
+          promptText(await link.ask('prompts/get', { name, arguments: given }, signal), link.veiled),
         ),
     }),
   ];
+}
+
+function leaving(links: readonly ServerLink[], name: string, input: JsonValue): Examined {
+  const link = links.find(({ server }) => server.name === name);
+  return link ? leavingFor(link, input) : {};
 }
 
 function serversIn(links: readonly ServerLink[]): string {
@@ -82,7 +92,7 @@ async function onServer(
   try {
     return { ok: true, content: await work(link) };
   } catch (error) {
-    return failed(what, name, error);
+    return failed(what, link, error);
   }
 }
 
@@ -99,12 +109,12 @@ async function listOf(link: ServerLink, kind: Listed): Promise<string> {
   try {
     const { items, isCut } = await link.list(kind);
     if (items.length === 0) return '';
-    const lines = items.map((item) => `- ${withoutHidden(JSON.stringify(item)).slice(0, 1_000)}`);
+    const lines = items.map((item) => `- ${link.veiled(withoutHidden(JSON.stringify(item).slice(0, 4_000))).slice(0, 1_000)}`);
     return [`${kind} of ${name}:`, ...lines, ...(isCut ? ['(there are more)'] : [])].join('\n');
   } catch (error) {
     // Many servers with resources have no templates, and say that they do not know the question.
     if (kind === 'resourceTemplates') return '';
-    const said = failed(`Listing the ${kind} of ${name}`, name, error);
+    const said = failed(`Listing the ${kind} of ${name}`, link, error);
     return said.ok ? said.content : said.error;
   }
 }

@@ -1,7 +1,7 @@
 /** What a server answers, as a result of ours: text that a model reads, bounded, with words in the place of what is no text. */
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { boundText, toText } from '../result-text.js';
+import { boundText, RESULT_BYTES, toText } from '../result-text.js';
 import type { ToolResult } from '../tool.js';
 import { withoutHidden } from '../hidden-text.js';
 
@@ -27,63 +27,111 @@ const part = z.union([text, media, link, resource]);
 
 type Part = z.output<typeof part>;
 
-export function toToolResult(answer: Readonly<Record<string, unknown>>): ToolResult {
-  const parts = partsOf(answer['content']);
+/** Takes out what was given in confidence. */
+export type Veil = (text: string) => string;
+
+/**
+ * What is read of an answer, in characters: more than is shown, since what nobody sees is taken out. Nothing behind it is looked at, so
+ * that an answer of any length takes no longer than one of this.
+ */
+const READ_CHARACTERS = 2 * RESULT_BYTES;
+
+export function toToolResult(answer: Readonly<Record<string, unknown>>, veil: Veil = asItIs): ToolResult {
+  const reading = createReading(veil);
+  readParts(reading, answer['content']);
   const structured = answer['structuredContent'];
   // Servers say the same twice, for clients that know only text.
-  const isSaid = structured === undefined || parts.some((one) => isSameJson(one, structured));
-  const shown = boundText([...parts, ...(isSaid ? [] : [toText(structured)])].join('\n'));
+  if (structured !== undefined && !reading.texts.some((one) => isSameJson(one, structured))) reading.add(toText(structured));
+  const shown = reading.text();
   if (answer['isError'] === true) return { ok: false, error: shown === '' ? 'The server says that it failed, and not why.' : shown };
   return { ok: true, content: shown === '' ? '(the tool returned nothing)' : shown };
 }
 
 /** Of `resources/read`. */
-export function resourceText(answer: Readonly<Record<string, unknown>>): string {
-  const read = Array.isArray(answer['contents']) ? answer['contents'].slice(0, MAX_PARTS) : [];
-  const texts = read.map((one) => {
+export function resourceText(answer: Readonly<Record<string, unknown>>, veil: Veil = asItIs): string {
+  const reading = createReading(veil);
+  const read: readonly unknown[] = Array.isArray(answer['contents']) ? answer['contents'].slice(0, MAX_PARTS) : [];
+  for (const one of read) {
     const checked = contents.safeParse(one);
-    return checked.success ? ofContents(checked.data) : '[a part that cannot be read]';
-  });
-  return boundText(texts.join('\n')) || '(the resource is empty)';
+    if (checked.success) readContents(reading, checked.data);
+    else reading.add('[a part that cannot be read]');
+  }
+  return reading.text() || '(the resource is empty)';
 }
 
 /** Of `prompts/get`: what a person would have put into the conversation, here as text that a tool brings. */
-export function promptText(answer: Readonly<Record<string, unknown>>): string {
-  const messages = Array.isArray(answer['messages']) ? answer['messages'].slice(0, MAX_PARTS) : [];
-  const texts = messages.map((message: unknown) => {
+export function promptText(answer: Readonly<Record<string, unknown>>, veil: Veil = asItIs): string {
+  const reading = createReading(veil);
+  const messages: readonly unknown[] = Array.isArray(answer['messages']) ? answer['messages'].slice(0, MAX_PARTS) : [];
+  messages.forEach((message, i) => {
     const { role, content } = (typeof message === 'object' && message !== null ? message : {}) as { role?: unknown; content?: unknown };
-    return `[${role === 'assistant' ? 'assistant' : 'user'}]\n${partsOf([content]).join('\n')}`;
+    reading.add(`${i === 0 ? '' : '\n'}[${role === 'assistant' ? 'assistant' : 'user'}]`);
+    readParts(reading, [content]);
   });
-  return boundText(texts.join('\n\n')) || '(the prompt is empty)';
+  return reading.text() || '(the prompt is empty)';
 }
 
-function partsOf(content: unknown): string[] {
-  if (!Array.isArray(content)) return [];
-  const shown = content.slice(0, MAX_PARTS).map((one) => {
+interface Reading {
+  /** As they came, as far as they were read. */
+  readonly texts: readonly string[];
+  add(said: string): void;
+  /** Bounded, with a note of what is missing. */
+  text(): string;
+}
+
+function createReading(veil: Veil): Reading {
+  const texts: string[] = [];
+  const pieces: string[] = [];
+  let [left, bytes, isCut] = [READ_CHARACTERS, 0, false];
+  return {
+    texts,
+    add(said) {
+      bytes += Buffer.byteLength(said) + (bytes === 0 ? 0 : 1);
+      if (said.length > left) isCut = true;
+      if (left <= 0) return;
+      const read = said.slice(0, left);
+      left -= read.length + 1;
+      texts.push(read);
+      pieces.push(withoutHidden(read));
+    },
+    text: () => boundText(veil(pieces.join('\n')), RESULT_BYTES, isCut ? bytes : undefined),
+  };
+}
+
+function asItIs(text: string): string {
+  return text;
+}
+
+function readParts(reading: Reading, content: unknown): void {
+  if (!Array.isArray(content)) return;
+  for (const one of content.slice(0, MAX_PARTS) as readonly unknown[]) {
     const checked = part.safeParse(one);
-    return checked.success ? ofPart(checked.data) : '[a part of a kind that is not known here]';
-  });
-  return content.length > MAX_PARTS ? [...shown, `[${content.length - MAX_PARTS} more parts left out]`] : shown;
+    if (checked.success) readPart(reading, checked.data);
+    else reading.add('[a part of a kind that is not known here]');
+  }
+  if (content.length > MAX_PARTS) reading.add(`[${content.length - MAX_PARTS} more parts left out]`);
 }
 
-function ofPart(one: Part): string {
+function readPart(reading: Reading, one: Part): void {
   switch (one.type) {
     case 'text':
-      return withoutHidden(one.text);
+      return reading.add(one.text);
     case 'image':
     case 'audio':
-      return `[${one.type}, ${wordsOf(one.mimeType ?? 'of a kind that is not said')}, ${bytesIn(one.data)} bytes: not shown]`;
+      return reading.add(`[${one.type}, ${wordsOf(one.mimeType ?? 'of a kind that is not said')}, ${bytesIn(one.data)} bytes: not shown]`);
     case 'resource_link':
-      return `[resource ${[one.name, one.uri, one.mimeType, one.description].flatMap((word) => (word ? [wordsOf(word)] : [])).join(', ')}]`;
+      return reading.add(
+        `[resource ${[one.name, one.uri, one.mimeType, one.description].flatMap((word) => (word ? [wordsOf(word)] : [])).join(', ')}]`,
+      );
     case 'resource':
-      return ofContents(one.resource);
+      return readContents(reading, one.resource);
   }
 }
 
-function ofContents({ uri = '', mimeType, text: said, blob }: z.output<typeof contents>): string {
+function readContents(reading: Reading, { uri = '', mimeType, text: said, blob }: z.output<typeof contents>): void {
   const about = [`resource ${wordsOf(uri)}`, ...(mimeType === undefined ? [] : [wordsOf(mimeType)])].join(', ');
-  if (said !== undefined) return `[${about}]\n${withoutHidden(said)}`;
-  return blob === undefined ? `[${about}: empty]` : `[${about}, ${bytesIn(blob)} bytes: not shown]`;
+  if (said !== undefined) reading.add(`[${about}]\n${said}`);
+  else reading.add(blob === undefined ? `[${about}: empty]` : `[${about}, ${bytesIn(blob)} bytes: not shown]`);
 }
 
 /** On one line, and not for ever. */
@@ -93,11 +141,13 @@ function wordsOf(given: string): string {
 }
 
 function bytesIn(base64: string): number {
-  return Math.floor((base64.replace(/=+$/, '').length * 3) / 4);
+  const padding = base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0;
+  return Math.floor(((base64.length - padding) * 3) / 4);
 }
 
 function isSameJson(said: string, structured: unknown): boolean {
-  if (!said.startsWith('{') && !said.startsWith('[')) return false;
+  // One that is longer is shown beside it: to compare them would take longer than to read them.
+  if (said.length > RESULT_BYTES || (!said.startsWith('{') && !said.startsWith('['))) return false;
   try {
     return isDeepStrictEqual(JSON.parse(said), structured);
   } catch {

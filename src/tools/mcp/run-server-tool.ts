@@ -1,7 +1,8 @@
 /** A server's tool as one of ours. Whatever the server does is a result that the model reads. */
 import type { JsonObject, JsonValue } from '../../records/message.js';
+import { examineLeaving } from '../egress-scan.js';
 import { errorText } from '../result-text.js';
-import type { Tool, ToolResult } from '../tool.js';
+import type { Examined, Tool, ToolResult } from '../tool.js';
 import { ServerDown, type ServerLink } from './link.js';
 import { pinOf, type ToolPin } from './pins.js';
 import { toToolResult } from './result.js';
@@ -28,23 +29,32 @@ export function toTool({ name, agent, link, accepted, pin }: OfferedTool): Tool 
     description,
     inputSchema,
     policy: { repeatable: trustAnnotations && (accepted.readOnly || accepted.idempotent), quick: false, timeoutMs: timeout },
+    examine: (input) => Promise.resolve(leavingFor(link, input)),
     async run(input, { signal }) {
       try {
         await link.refresh(CONNECT_PATIENCE_MS);
         const refusal = refusalOf({ name, agent, link, accepted, pin });
         if (refusal !== undefined) return { ok: false, error: refusal };
-        return toToolResult(await link.ask('tools/call', { name: tool, arguments: argumentsIn(input) }, signal));
+        return toToolResult(await link.ask('tools/call', { name: tool, arguments: argumentsIn(input) }, signal), link.veiled);
       } catch (error) {
-        return failed(`The tool ${tool} of the MCP server ${server}`, server, error);
+        return failed(`The tool ${tool} of the MCP server ${server}`, link, error);
       }
     },
   };
 }
 
+/** A server that is reached by an address gets what it is sent; of one of this machine's only what is known to be a secret is asked about. */
+export function leavingFor({ server, secrets }: Pick<ServerLink, 'server' | 'secrets'>, input: JsonValue): Examined {
+  const text = JSON.stringify(input);
+  const to = `the MCP server ${server.name}`;
+  if (server.type === 'http') return examineLeaving(text, to, secrets);
+  return secrets?.isIn(text) === true ? examineLeaving(text, to, secrets) : {};
+}
+
 /** For a server's tools, resources and prompts alike. */
-export function failed(what: string, server: string, error: unknown): ToolResult {
-  if (error instanceof ServerDown) return { ok: false, error: `The MCP server ${server} is down: ${withoutHidden(error.message)}` };
-  const said = withoutHidden(errorText(error)).slice(0, 4_000);
+export function failed(what: string, { server, veiled }: Pick<ServerLink, 'server' | 'veiled'>, error: unknown): ToolResult {
+  if (error instanceof ServerDown) return { ok: false, error: `The MCP server ${server.name} is down: ${withoutHidden(error.message)}` };
+  const said = veiled(withoutHidden(errorText(error).slice(0, 8_000))).slice(0, 4_000);
   const isLost = /connection closed/i.test(said);
   return {
     ok: false,

@@ -1,5 +1,6 @@
 /** `mcp.json`, as others write it: which MCP servers an agent has, and how they are started or reached. */
 import { z } from 'zod';
+import { createKnownSecrets, isSecretSetting } from '../../known-secrets.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -111,12 +112,35 @@ export function expandServer(server: McpServer, variables: Variables): McpServer
 
 const MIN_LENGTH = 8;
 
-/** `server` is expanded. */
+/** For what is said about it: none of the values that it was given. `server` is expanded. */
 export function createVeil(server: McpServer): (text: string) => string {
   const given = server.type === 'http' ? [...Object.values(server.headers), ...inAddress(server.url)] : Object.values(server.env);
-  // A header says what kind of key it is before the key.
-  const secrets = given.flatMap((value) => [value, ...value.split(' ')]).filter((value) => value.length >= MIN_LENGTH);
-  return (text) => secrets.reduce((left, secret) => left.replaceAll(secret, '***'), text);
+  return createKnownSecrets(withParts(given)).text;
+}
+
+/**
+ * Those values that are secrets: what it answers does not show them either, and they are not sent elsewhere. Places, numbers and plain
+ * words are none: answers are full of them. `server` is expanded.
+ */
+export function secretsOfServer(server: McpServer): string[] {
+  if (server.type === 'http') {
+    const headers = Object.entries(server.headers).flatMap(([name, value]) => (isSecret(name, value) ? [value] : []));
+    const parsed = URL.parse(server.url);
+    const inUrl = [...(parsed?.searchParams ?? [])].flatMap(([name, value]) => (isSecret(name, value) ? [value] : []));
+    return [...withParts(headers), ...inUrl, parsed?.password ?? ''];
+  }
+  return Object.entries(server.env).flatMap(([name, value]) => (isSecret(name, value) ? [value] : []));
+}
+
+function isSecret(name: string, value: string): boolean {
+  if (isSecretSetting(name, value)) return true;
+  const isPlace = /^([~./]|[A-Za-z]:\\)/.test(value) || /^[a-z][a-z0-9+.-]*:\/\/[^@?]*$/i.test(value) || /[/\\].*[/\\]/.test(value);
+  return !isPlace && /\d/.test(value) && /[A-Za-z]/.test(value) && /^\S{16,}$/.test(value);
+}
+
+/** A header says what kind of key it is before the key. */
+function withParts(values: readonly string[]): string[] {
+  return values.flatMap((value) => [value, ...value.split(' ')]).filter((value) => value.length >= MIN_LENGTH);
 }
 
 function inAddress(url: string): string[] {

@@ -30,6 +30,9 @@ const MAX_NAME = 500;
 /** Bytes of JSON. */
 const MAX_SCHEMA = 32 * 1024;
 const DEEPEST_SCHEMA = 24;
+/** Characters of all tools of one server that are offered: they stand in every prompt. */
+const MAX_LIST = 256 * 1024;
+const TOO_MUCH = `the tools of this server have more than ${MAX_LIST} characters together; name those that are wanted on the server's side`;
 /** As Anthropic wants them; others take more. */
 const PROPERTY_NAME = /^[a-zA-Z0-9_.-]{1,64}$/;
 
@@ -41,14 +44,38 @@ const told = z.object({
 });
 
 /** Made once for a whole list: it takes longer to make than to use. Answers what is wrong with a schema, undefined for nothing. */
-export type SchemaCheck = (schema: JsonObject) => string | undefined;
+type SchemaCheck = (schema: JsonObject) => string | undefined;
 
-export function createSchemaCheck(): SchemaCheck {
+function createSchemaCheck(): SchemaCheck {
   const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false });
   return (schema) => (ajv.validateSchema(schema) === true ? undefined : ajv.errorsText());
 }
 
-export function readServerTool(server: string, given: unknown, check: SchemaCheck): ServerTool | LeftOut {
+/** Of a whole list, in its order: those that are beyond `MAX_LIST` together are not looked at. */
+export function readServerTools(server: string, items: readonly unknown[]): { readonly tools: ServerTool[]; readonly leftOut: LeftOut[] } {
+  const check = createSchemaCheck();
+  const tools: ServerTool[] = [];
+  const leftOut: LeftOut[] = [];
+  let size = 0;
+  for (const item of items) {
+    const one = size > MAX_LIST ? { tool: nameIn(item), reason: TOO_MUCH } : readServerTool(server, item, check);
+    if ('reason' in one) {
+      leftOut.push(one);
+      continue;
+    }
+    size += promptSize(one);
+    if (size > MAX_LIST) leftOut.push({ tool: one.tool, reason: TOO_MUCH });
+    else tools.push(one);
+  }
+  return { tools, leftOut };
+}
+
+/** In characters, about: what a tool costs each prompt. */
+export function promptSize({ tool, description, inputSchema }: ServerTool): number {
+  return tool.length + description.length + JSON.stringify(inputSchema).length;
+}
+
+function readServerTool(server: string, given: unknown, check: SchemaCheck): ServerTool | LeftOut {
   const checked = told.safeParse(given);
   if (!checked.success) return { tool: nameIn(given), reason: listIssues(checked.error.issues).join('; ') };
   const { name, description = '', annotations = {} } = checked.data;
@@ -58,7 +85,7 @@ export function readServerTool(server: string, given: unknown, check: SchemaChec
   return {
     server,
     tool: name,
-    description: capped(withoutHidden(description).trim()) || `The tool ${withoutHidden(name)} of the MCP server ${server}.`,
+    description: capped(description).trim() || `The tool ${withoutHidden(name)} of the MCP server ${server}.`,
     inputSchema: schema,
     readOnly: annotations.readOnlyHint === true,
     idempotent: annotations.idempotentHint === true,
@@ -74,15 +101,19 @@ export function hashOfText(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }
 
-function capped(text: string): string {
+/** Without what nobody sees; of a long one no more is looked at than may be shown. */
+function capped(given: string): string {
+  const read = withoutHidden(given.slice(0, 4 * MAX_DESCRIPTION));
+  const text = given.length > 4 * MAX_DESCRIPTION ? read.padEnd(MAX_DESCRIPTION + 1) : read;
   const characters = Array.from(text.slice(0, 2 * MAX_DESCRIPTION + 2));
   if (characters.length <= MAX_DESCRIPTION) return text;
-  return `${characters.slice(0, MAX_DESCRIPTION).join('')}… [cut here: ${text.length} characters]`;
+  return `${characters.slice(0, MAX_DESCRIPTION).join('')}… [cut here: ${given.length} characters]`;
 }
 
 /** The schema as providers take it, or why it cannot be used. */
 function readSchema(given: JsonObject, check: SchemaCheck): JsonObject | string {
   if (depthExceeds(given, DEEPEST_SCHEMA)) return `its input schema is deeper than ${DEEPEST_SCHEMA} levels`;
+  if (JSON.stringify(given).length > 4 * MAX_SCHEMA) return `its input schema has more than ${MAX_SCHEMA} bytes`;
   const { $schema: _, anyOf: _any, oneOf: _one, allOf: _all, ...rest } = given;
   const schema = { ...(withCappedTexts(rest) as JsonObject), type: 'object' };
   const text = JSON.stringify(schema);
@@ -107,7 +138,7 @@ function withCappedTexts(value: JsonValue | undefined): JsonValue | undefined {
   return Object.fromEntries(
     Object.entries(value).map(([key, inner]) => [
       key,
-      typeof inner === 'string' && (key === 'description' || key === 'title') ? capped(withoutHidden(inner)) : withCappedTexts(inner),
+      typeof inner === 'string' && (key === 'description' || key === 'title') ? capped(inner) : withCappedTexts(inner),
     ]),
   ) as JsonObject;
 }

@@ -5,7 +5,7 @@ import { byTool, pinKey, pinsOf, toolOf, type AgentKey, type Pins, type ToolPin 
 import { resourceTools } from './resource-tools.js';
 import { toTool } from './run-server-tool.js';
 import type { McpServer } from './server-config.js';
-import type { LeftOut, ServerTool } from './server-tool.js';
+import { promptSize, type LeftOut, type ServerTool } from './server-tool.js';
 import { toolTable } from './tool-name.js';
 import { withoutHidden } from '../hidden-text.js';
 import { createHash } from 'node:crypto';
@@ -44,6 +44,8 @@ export interface ToolReport {
   readonly pin: ToolPin | undefined;
 }
 
+/** Characters of all tools of all servers of an agent. */
+const MAX_OFFERED = 512 * 1024;
 const MAX_TURNS = 1_000;
 const MAX_TOLD = 1_000;
 
@@ -74,11 +76,18 @@ export function createServerTools({ pins, now = Date.now, ...given }: ServerTool
     for (const { server, tool, reason } of leftOut)
       tellOnce(`MCP server ${server}: its tool ${withoutHidden(tool)} is left out: ${reason}`);
     const linkOf = new Map(links.map((link) => [link.server.name, link]));
+    let size = 0;
     const offered = [...byName].flatMap(([name, { server, tool }]) => {
       const link = linkOf.get(server);
       const pin = known.get(pinKey(server, tool));
       const accepted = pin && toolOf(pin);
-      return link && pin && accepted ? [toTool({ name, agent: agent.agent, link, accepted, pin })] : [];
+      if (!link || !pin || !accepted) return [];
+      size += promptSize(accepted);
+      if (size <= MAX_OFFERED) return [toTool({ name, agent: agent.agent, link, accepted, pin })];
+      tellOnce(
+        `the tools of all MCP servers of agent ${agent.agent} have more than ${MAX_OFFERED} characters together: ${name} is left out`,
+      );
+      return [];
     });
     const more = resourceTools(links).filter(({ name }) => !agent.taken.includes(name));
     return [...offered, ...more].sort((a, b) => (a.name < b.name ? -1 : 1));

@@ -2,11 +2,13 @@
  * A server as a child process that speaks over its stdin and stdout. The library's own transport keeps a line of any length, and
  * ends the process that it started but not that one's children; ours does neither.
  *
- * C1  The child leads a process group, and the whole group ends with the connection.
- * C2  It also ends when this process dies without a word: a shell that waits for that does it.
+ * C1  The child leads a process group, and the whole group ends with the connection. On Linux so does what has left the group and the
+ *     session, by the mark that it carries in its environment.
+ * C2  They also end when this process dies without a word: a shell that waits for that does it.
  * C3  A line beyond `MOST_BYTES`, or more messages than anybody needs, ends the connection.
  */
 import { spawn, type ChildProcess, type ChildProcessByStdio } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import type { Readable, Writable } from 'node:stream';
 import type { Transport, JSONRPCMessage, Sdk } from './sdk.js';
 
@@ -30,8 +32,24 @@ type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 export const MAX_BYTES = 16 * 1024 * 1024;
 const COMPLAINT_CHARACTERS = 1_000;
 const GRACE_MS = 2_000;
-/** What it is given is a process id, and nothing else. */
-const LAST_WILL = 'cat >/dev/null; kill -TERM "-$0"; sleep 2; kill -KILL "-$0"';
+/** As commands carry theirs. */
+const MARK = 'PERDURA_COMMAND';
+/**
+ * What it is given is a process id and a mark, and a word when the group has ended in our sight already. A process that is found may have
+ * begun another one meanwhile, so it is looked again until none is left.
+ */
+const LAST_WILL = `
+read -r word
+if [ "$word" != ended ]; then kill -TERM "-$0"; sleep 2; fi
+kill -KILL "-$0"
+for round in 1 2 3 4 5 6 7 8 9 10; do
+  found=$(grep -slF "${MARK}=$1" /proc/[0-9]*/environ)
+  [ -n "$found" ] || break
+  for file in $found; do file=\${file#/proc/}; kill -KILL "\${file%/environ}"; done
+done
+`;
+/** For that, when somebody waits. */
+const SWEEP_MS = 2_000;
 
 export function createStdioTransport({ command, args, env, cwd }: StdioServer, sdk: Pick<Sdk, 'deserializeMessage'>): StdioTransport {
   let child: Child | undefined;
@@ -43,6 +61,17 @@ export function createStdioTransport({ command, args, env, cwd }: StdioServer, s
   let fallSilent = (): void => undefined;
   const silence = new Promise<void>((resolve) => (fallSilent = resolve));
   const gate = createFloodGate();
+  const mark = randomBytes(16).toString('hex');
+
+  /** Of what is left, when the child itself has ended. */
+  const sweep = async (): Promise<void> => {
+    const last = guard;
+    guard = undefined;
+    if (!last || last.exitCode !== null || last.signalCode !== null) return;
+    const done = new Promise<void>((resolve) => last.once('exit', () => resolve()));
+    last.stdin?.end('ended\n');
+    await Promise.race([done, new Promise<void>((resolve) => setTimeout(resolve, SWEEP_MS).unref())]);
+  };
 
   const fail = (reason: string): void => {
     transport.onerror?.(new Error(reason));
@@ -82,7 +111,7 @@ export function createStdioTransport({ command, args, env, cwd }: StdioServer, s
     if (isClosed) return;
     isClosed = true;
     parts = [];
-    guard?.kill('SIGKILL');
+    void sweep();
     transport.onclose?.();
   };
 
@@ -95,7 +124,7 @@ export function createStdioTransport({ command, args, env, cwd }: StdioServer, s
       new Promise((resolve, reject) => {
         const started: Child = spawn(command, args, {
           cwd,
-          env,
+          env: { ...env, [MARK]: mark },
           stdio: ['pipe', 'pipe', 'pipe'],
           detached: true,
           shell: false,
@@ -103,7 +132,7 @@ export function createStdioTransport({ command, args, env, cwd }: StdioServer, s
         });
         child = started;
         started.once('spawn', () => {
-          if (started.pid !== undefined) guard = guardOf(started.pid);
+          if (started.pid !== undefined) guard = guardOf(started.pid, mark);
           resolve();
         });
         started.once('error', (error) => {
@@ -147,7 +176,7 @@ export function createStdioTransport({ command, args, env, cwd }: StdioServer, s
         await hasEnded(running, GRACE_MS);
       }
       killGroup(running, 'SIGKILL');
-      guard?.kill('SIGKILL');
+      await sweep();
       transport.onclose?.();
     },
   };
@@ -155,8 +184,8 @@ export function createStdioTransport({ command, args, env, cwd }: StdioServer, s
 }
 
 /** Its stdin is a pipe of ours that nobody writes to: it ends when we do. */
-function guardOf(pid: number): ChildProcess {
-  const guard = spawn('/bin/sh', ['-c', LAST_WILL, String(pid)], {
+function guardOf(pid: number, mark: string): ChildProcess {
+  const guard = spawn('/bin/sh', ['-c', LAST_WILL, String(pid), mark], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
     env: { PATH: '/usr/bin:/bin' },

@@ -84,7 +84,7 @@ describe('run_command', () => {
       const told = await run(bash('env; cat /proc/$PPID/environ /proc/self/environ | tr "\\0" "\\n"'));
       expect(told).not.toContain(CANARY);
       const names = [...told.matchAll(/^([A-Za-z_]+)=/gm)].map(([, name]) => name);
-      expect([...new Set(names)].sort()).toEqual(['LANG', 'PATH', 'PERDURA_COMMAND', 'PWD', 'SHLVL', '_']);
+      expect([...new Set(names)].sort()).toEqual(['GIT_CONFIG_COUNT', 'LANG', 'PATH', 'PERDURA_COMMAND', 'PWD', 'SHLVL', '_']);
     } finally {
       delete process.env['ANTHROPIC_API_KEY_TEST'];
     }

@@ -100,7 +100,7 @@ test('a key that a server was given does not come back in what is said about it'
   try {
     const url = `http://127.0.0.1:${port}/mcp?key=canary-in-address`;
     await bench.tools({ b: { url, headers: { authorization: 'Bearer canary-in-header' } } });
-    expect(bench.lines.join()).toContain('who is ***');
+    expect(bench.lines.join()).toContain('who is [redacted]');
     expect(bench.lines.join()).not.toContain('canary');
   } finally {
     refusing.close();

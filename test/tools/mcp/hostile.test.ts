@@ -115,6 +115,33 @@ describe('a server that', () => {
     );
   });
 
+  test.each(['closes', 'sees it die'])('has children that left its group and its session loses them when the worker %s', async (how) => {
+    await begin({ mode: 'escaping', tools: [aTool('die')] });
+    const all = await tools();
+    const notes = await waitFor(
+      () => hostile.notes(),
+      (lines) => lines.length === 3,
+    );
+    const pids = notes.map((line) => Number(line.split(' ')[1]));
+    expect(pids.map(isRunning)).toEqual([true, true, true]);
+    if (how === 'closes') await bench.close();
+    else await run(named(all, 'mcp__evil__die'));
+    await waitFor(
+      () => pids.filter(isRunning),
+      (left) => left.length === 0,
+    );
+  });
+
+  test('shows what it was given in confidence shows nobody, and a place is none', async () => {
+    await begin({ tools: [aTool('secrets')] });
+    const token = 'canary-token-4711';
+    const config = { ...hostile.config, env: { API_TOKEN: token, PLACE: '/data/of/projects' } };
+    const [tool] = await bench.tools({ evil: config });
+    const told = said(await run(tool!));
+    expect(told).toMatch(/^it was given \[redacted\] \S*\[redacted\]\S{0,3} \/data\/of\/projects$/);
+    expect(Buffer.from(told.split(' ')[4] ?? '', 'base64').toString('latin1')).not.toContain('canary');
+  });
+
   test('restarts with other tools has these at the next turn, and says so in a call that is late', async () => {
     await begin({ tools: [aTool('die'), aTool('old')] });
     const before = await tools({ turn: 't1' });

@@ -32,6 +32,30 @@ test('a server that heeds nothing, and its child, end with a worker that is kill
   }
 });
 
+test('children that left its group and its session end with a worker that is killed', async () => {
+  if (process.platform !== 'linux') return;
+  const hostile = await hostileServer({ mode: 'escaping', tools: [aTool('echo')] });
+  const owner = spawn(process.execPath, ['-e', OWNER, JSON.stringify(hostile.config)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  try {
+    await new Promise((resolve) => owner.stdout.once('data', resolve));
+    const notes = await waitFor(
+      () => hostile.notes(),
+      (lines) => lines.length === 3,
+    );
+    const pids = notes.map((line) => Number(line.split(' ')[1]));
+    expect(pids.map(isRunning)).toEqual([true, true, true]);
+    owner.kill('SIGKILL');
+    await waitFor(
+      () => pids.filter(isRunning),
+      (left) => left.length === 0,
+      10_000,
+    );
+  } finally {
+    owner.kill('SIGKILL');
+    await hostile.remove();
+  }
+});
+
 function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -6,6 +6,7 @@ import { firstBytes } from '../../result-text.js';
 import type { Tool } from '../../tool.js';
 import { enterWorkspace, PathRefused } from '../../workspace.js';
 import { createSupervisor, type Supervised, type Supervisor } from './supervised.js';
+import { examinePath } from '../files/examine-path.js';
 import { plainOutput } from '../../hidden-text.js';
 import type { CommandReport, KeptOutput } from './command-supervisor.js';
 
@@ -46,11 +47,18 @@ export function createRunCommand({ environment = PLAIN_ENVIRONMENT, supervisor =
       timeoutMs: z.int().min(1).max(MAX_MS).default(DEFAULT_MS).describe('After so many milliseconds it is stopped.'),
     }),
     policy: { repeatable: false, timeoutMs: MAX_MS + END_MS, approval: 'ask' },
+    async examine({ cwd }, { workspace }) {
+      const { real } = await examinePath(workspace, cwd, (place) => place.resolve(cwd));
+      return real?.['path'] === undefined ? {} : { real: { cwd: real['path'] } };
+    },
     async run({ command, args, cwd, stdin, timeoutMs }, { workspace, signal }) {
       const folder = await folderOf(workspace, cwd);
       const outcome = await inTurn(() => {
         signal.throwIfAborted();
-        return supervisor({ program: command, args, cwd: folder, env: environment, stdin, timeoutMs, limits }, signal);
+        return supervisor(
+          { program: command, args, cwd: folder, env: { ...environment, ...CLOSED_GIT }, stdin, timeoutMs, limits },
+          signal,
+        );
       });
       switch (outcome.kind) {
         case 'not-started':
@@ -69,6 +77,21 @@ export function createRunCommand({ environment = PLAIN_ENVIRONMENT, supervisor =
       }
     },
   });
+}
+
+/**
+ * Settings that win over those of any repository: none is found in a folder that only looks like one, and neither hooks nor a file
+ * watcher of its settings run.
+ */
+const CLOSED_GIT = gitSettings({ 'safe.bareRepository': 'explicit', 'core.fsmonitor': 'false', 'core.hooksPath': '/dev/null' });
+
+function gitSettings(settings: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const entries = Object.entries(settings);
+  const numbered = entries.flatMap(([key, value], i) => [
+    [`GIT_CONFIG_KEY_${i}`, key],
+    [`GIT_CONFIG_VALUE_${i}`, value],
+  ]);
+  return { GIT_CONFIG_COUNT: String(entries.length), ...(Object.fromEntries(numbered) as Record<string, string>) };
 }
 
 /** For programs that run no worker; the worker's own comes from its settings. */

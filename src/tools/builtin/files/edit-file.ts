@@ -2,7 +2,10 @@ import { z } from 'zod';
 import { defineTool } from '../../define-tool.js';
 import { refuseNewScripts } from '../../protected-paths.js';
 import type { Tool } from '../../tool.js';
+import { reasonToAskBeforeWriting } from '../../asked-paths.js';
+import { examinePath } from './examine-path.js';
 import { enterWorkspace } from '../../workspace.js';
+import { longestBeginning, placesOf } from './find-text.js';
 import { readWhole, inTurn } from './whole-file.js';
 import { FILE_BYTES, type FileSettings } from './write-file.js';
 
@@ -22,6 +25,7 @@ export function createEditFile({ protectedPlaces = [] }: FileSettings = {}): Too
     }),
     // Done once more it would not find its text, and say that it had failed.
     policy: { repeatable: false },
+    examine: ({ path }, { workspace }) => examinePath(workspace, path, (place) => place.resolveNew(path), reasonToAskBeforeWriting),
     run: ({ path, ...request }, { workspace, signal }) =>
       inTurn(async () => {
         signal.throwIfAborted();
@@ -107,13 +111,6 @@ function fittingLineEnds(text: string, { oldText, newText }: EditRequest): { old
   return { oldText: fit(oldText), newText: fit(newText) };
 }
 
-/** Places that do not overlap, from the beginning. */
-function placesOf(text: string, wanted: string): number[] {
-  const places: number[] = [];
-  for (let at = text.indexOf(wanted); at !== -1; at = text.indexOf(wanted, at + wanted.length)) places.push(at);
-  return places;
-}
-
 /** What is nearly there: the same but for blanks, or the same up to some line. */
 function hint(text: string, oldText: string): string {
   const lines = text.split('\n');
@@ -123,18 +120,13 @@ function hint(text: string, oldText: string): string {
   while (plainWanted.length > 1 && plainWanted.at(-1) === '') plainWanted.pop();
   const first = plainWanted.findIndex((line) => line !== '');
   if (first === -1) return 'It holds nothing but blanks; send the text around it as well.';
-  let best = { at: -1, length: 0 };
-  for (let at = plain.indexOf(plainWanted[first] ?? ''); at !== -1; at = plain.indexOf(plainWanted[first] ?? '', at + 1)) {
-    let length = 0;
-    while (first + length < plainWanted.length && plain[at + length] === plainWanted[first + length]) length++;
-    if (length > best.length) best = { at, length };
-    if (first + length >= plainWanted.length) break;
-  }
-  const { at, length } = best;
-  if (at === -1) {
-    const part = lines.findIndex((line) => line.includes((wanted[first] ?? '').trim()));
-    if (part !== -1 && wanted.length > 1)
-      return `Its first line is a part of line ${part + 1}: ${quoted(lines[part])}. Read the file again.`;
+  const { at, length } = longestBeginning(plain, plainWanted.slice(first));
+  if (length === 0) {
+    const [part] = wanted.length > 1 ? placesOf(text, (wanted[first] ?? '').trim(), 1) : [];
+    if (part !== undefined) {
+      const line = lineAt(text, part);
+      return `Its first line is a part of line ${line}: ${quoted(lines[line - 1])}. Read the file again.`;
+    }
     return 'Nor is its first line, even with other blanks. Read the file again, and send the text exactly as it stands there.';
   }
   if (first + length >= plainWanted.length) {

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { defineTool } from '../../define-tool.js';
+import { examinePath } from './examine-path.js';
 import { enterWorkspace, PathRefused, type Folder, type FolderEntry, type Workspace } from '../../workspace.js';
 
 export const listFiles = defineTool({
@@ -13,6 +14,7 @@ export const listFiles = defineTool({
     limit: z.int().min(1).max(1_000).default(200).describe('How many entries to list at most.'),
   }),
   policy: { repeatable: true },
+  examine: ({ path }, { workspace }) => examinePath(workspace, path, (place) => place.resolve(path)),
   async run({ path, depth, limit }, { workspace, signal }) {
     const place = await enterWorkspace(workspace);
     const top = await place.resolve(path);

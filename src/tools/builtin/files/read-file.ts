@@ -4,6 +4,8 @@ import { defineTool } from '../../define-tool.js';
 import { countHidden } from '../../hidden-text.js';
 import { firstBytes, RESULT_BYTES } from '../../result-text.js';
 import { enterWorkspace } from '../../workspace.js';
+import { reasonToAskBeforeReading } from '../../asked-paths.js';
+import { examinePath } from './examine-path.js';
 
 /** Of text in one read; what remains of a result's room is for the note. */
 const READ_BYTES = RESULT_BYTES - 1024;
@@ -22,6 +24,7 @@ export const readFile = defineTool({
     limit: z.int().min(1).optional().describe('How many lines to read at most. Default: as many as fit.'),
   }),
   policy: { repeatable: true },
+  examine: ({ path }, { workspace }) => examinePath(workspace, path, (place) => place.resolve(path), reasonToAskBeforeReading),
   async run({ path, offset, limit = Infinity }, { workspace, signal }) {
     const place = await enterWorkspace(workspace);
     const real = await place.resolve(path);

@@ -1,9 +1,11 @@
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { z } from 'zod';
 import { defineTool } from '../../define-tool.js';
 import { showHidden } from '../../hidden-text.js';
 import { enterWorkspace, PathRefused, type Workspace } from '../../workspace.js';
 import { isPassedOver } from './list-files.js';
+import { reasonToAskBeforeReading } from '../../asked-paths.js';
+import { examinePath } from './examine-path.js';
 
 const FILE_BYTES = 16 * 1024 * 1024;
 const TOTAL_BYTES = 128 * 1024 * 1024;
@@ -28,6 +30,7 @@ export const searchFiles = defineTool({
     limit: z.int().min(1).max(200).default(50).describe('How many lines to answer at most.'),
   }),
   policy: { repeatable: true },
+  examine: ({ path }, { workspace }) => examinePath(workspace, path, (place) => place.resolve(path), reasonToAskBeforeReading),
   async run({ query, path, ignoreCase, limit }, { workspace, signal, now }) {
     const place = await enterWorkspace(workspace);
     const start = await place.resolve(path);
@@ -36,21 +39,32 @@ export const searchFiles = defineTool({
     const skipped: string[] = [];
     let bytesRead = 0;
 
+    const root = await place.resolve('.');
+    const isSecret = (file: string): boolean => reasonToAskBeforeReading(relative(root, file)) !== undefined;
+    // Whoever named such a place has been asked about it.
+    const wasNamed = isSecret(start);
+    let secrets = 0;
+    const left = (): Left => ({ skipped, secrets });
+
     for await (const file of filesUnder(place, start, skipped)) {
       signal.throwIfAborted();
+      if (!wasNamed && isSecret(file)) {
+        secrets++;
+        continue;
+      }
       const name = place.shown(file);
       const content = await readText(place, file, skipped);
       bytesRead += content.length;
       for (const match of matches(content, query, ignoreCase)) {
         lines.push(`${name}:${match.line}: ${showHidden(match.text)}`);
-        if (lines.length === limit) return report(lines, skipped, `there may be more: stopped at the limit of ${limit}`);
+        if (lines.length === limit) return report(lines, left(), `there may be more: stopped at the limit of ${limit}`);
       }
-      if (bytesRead > TOTAL_BYTES) return report(lines, skipped, `stopped after ${name}: enough was read; name a folder to search further`);
+      if (bytesRead > TOTAL_BYTES) return report(lines, left(), `stopped after ${name}: enough was read; name a folder to search further`);
       if (now().getTime() > deadline) {
-        return report(lines, skipped, `stopped after ${name}: ${TOTAL_MS / 1000} s have passed; name a folder to search further`);
+        return report(lines, left(), `stopped after ${name}: ${TOTAL_MS / 1000} s have passed; name a folder to search further`);
       }
     }
-    return report(lines, skipped, lines.length === 0 ? `found nowhere in ${place.shown(start)}` : undefined);
+    return report(lines, left(), lines.length === 0 ? `found nowhere in ${place.shown(start)}` : undefined);
   },
 });
 
@@ -141,7 +155,20 @@ function around(line: string, at: number): string {
   return `${from > 0 ? '…' : ''}${line.slice(from, to).trimEnd()}${to < line.length ? '…' : ''}`;
 }
 
-function report(lines: readonly string[], skipped: readonly string[], note?: string): string {
+interface Left {
+  readonly skipped: readonly string[];
+  /** Files that may hold secrets. */
+  readonly secrets: number;
+}
+
+function report(lines: readonly string[], { skipped, secrets }: Left, note?: string): string {
   const names = [...skipped].sort().slice(0, NAMED).join(', ') + (skipped.length > NAMED ? ` and ${skipped.length - NAMED} more` : '');
-  return [...lines, ...(note ? [`[${note}]`] : []), ...(skipped.length > 0 ? [`[not searched: ${names}]`] : [])].join('\n');
+  const closed =
+    secrets === 1 ? '1 file that may hold secrets was not searched' : `${secrets} files that may hold secrets were not searched`;
+  return [
+    ...lines,
+    ...(note ? [`[${note}]`] : []),
+    ...(skipped.length > 0 ? [`[not searched: ${names}]`] : []),
+    ...(secrets > 0 ? [`[${closed}; name one, and a person is asked]`] : []),
+  ].join('\n');
 }

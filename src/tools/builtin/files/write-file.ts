@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { defineTool } from '../../define-tool.js';
 import type { Tool } from '../../tool.js';
+import { reasonToAskBeforeWriting } from '../../asked-paths.js';
+import { examinePath } from './examine-path.js';
 import { refuseNewScripts } from '../../protected-paths.js';
 import { enterWorkspace } from '../../workspace.js';
 import { readWhole, inTurn } from './whole-file.js';
@@ -24,6 +26,7 @@ export function createWriteFile({ protectedPlaces = [] }: FileSettings = {}): To
       content: z.string().describe('All that the file is to hold.'),
     }),
     policy: { repeatable: true },
+    examine: ({ path }, { workspace }) => examinePath(workspace, path, (place) => place.resolveNew(path), reasonToAskBeforeWriting),
     run: ({ path, content }, { workspace, signal }) =>
       inTurn(async () => {
         signal.throwIfAborted();

@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import type { KnownSecrets } from '../../../known-secrets.js';
 import { defineTool } from '../../define-tool.js';
+import { examineLeaving } from '../../egress-scan.js';
 import { showHidden } from '../../hidden-text.js';
 import { firstBytes, RESULT_BYTES } from '../../result-text.js';
 import type { Tool, ToolResult } from '../../tool.js';
@@ -13,6 +15,8 @@ export interface FetchSettings extends Partial<FetchGuard> {
   readonly totalMs?: number;
   /** After decompression. */
   readonly bodyBytes?: number;
+  /** What is not to be sent without a person's leave. */
+  readonly secrets?: Pick<KnownSecrets, 'isIn'>;
 }
 
 const TOTAL_MS = 30_000;
@@ -22,7 +26,7 @@ const ERROR_BYTES = 4 * 1024;
 
 /** `allow`, `lookup`: default to nothing that is not public, and the system's names. */
 export function createFetchUrl(settings: FetchSettings = {}): Tool {
-  const { allow = [], lookup = systemLookup, totalMs = TOTAL_MS, bodyBytes = BODY_BYTES } = settings;
+  const { allow = [], lookup = systemLookup, totalMs = TOTAL_MS, bodyBytes = BODY_BYTES, secrets } = settings;
   return defineTool({
     name: 'fetch_url',
     description:
@@ -32,6 +36,8 @@ export function createFetchUrl(settings: FetchSettings = {}): Tool {
       url: z.string().min(1).describe(`Such as "https://example.com/page"; at most ${MAX_URL} characters.`),
     }),
     policy: { repeatable: true, timeoutMs: 60_000, approval: 'ask' },
+    // Of a request that is all: its headers are ours, and it has no body.
+    examine: ({ url }) => examineLeaving(url, URL.parse(url)?.hostname ?? 'that address', secrets),
     async run({ url }, { signal }) {
       const late = timeoutSignal(totalMs);
       try {

@@ -1,0 +1,102 @@
+/**
+ * Files for which a person is asked, unless a rule of the agent says otherwise: before they are written, since another program obeys or
+ * runs them later; before they are read, since they hold secrets. What is never written is in protected-paths.ts.
+ *
+ * Not in the tables: what its program runs only when it is named (scripts, sources), and what is changed every day and can only name what
+ * is in the tables itself (tsconfig.json, a package.json without its scripts, .gitignore, .editorconfig).
+ */
+import { isNamed, plainNames } from './plain-name.js';
+
+/** Everything in them. */
+const RUN_FOLDERS = [
+  // Packages and environments: imported, or run by name.
+  ...['node_modules', '.venv', 'venv', 'site-packages', '__pycache__', '.bundle', '.yarn', '.direnv', '.terraform'],
+  // Run by a host of repositories, with its keys.
+  ...['.github', '.gitlab', '.gitea', '.forgejo', '.circleci', '.buildkite', '.woodpecker'],
+  // Run by git where somebody has set core.hooksPath, as projects do.
+  ...['.githooks', '.git-hooks', '.hooks'],
+  // Obeyed by editors, agents, containers and tools.
+  ...['.devcontainer', '.cargo', '.config', '.vim', '.nvim', '.emacs.d', '.zed', '.fleet', '.gemini', '.codex', '.windsurf', '.continue'],
+  ...['.aws', '.docker', '.kube', '.gnupg'],
+];
+
+const RUN_FILES = [
+  // Git, beside what is refused.
+  ...['.gitattributes', '.gitconfig', '.lfsconfig'],
+  // Shells and what they start.
+  ...['.zshenv', '.zprofile', '.zlogin', '.zlogout', '.bash_login', '.bash_logout', '.bash_aliases', '.login', '.logout', '.cshenv'],
+  ...['.xprofile', '.xsession', '.gdbinit', '.lldbinit', '.rprofile', '.renviron', '.pythonstartup', '.pdbrc.py'],
+  // Told to agents as what people want.
+  ...['agents.md', 'agents.override.md', 'claude.md', 'claude.local.md', 'gemini.md', '.cursorrules', '.windsurfrules', '.clinerules'],
+  // Builds and tasks.
+  ...['makefile', 'gnumakefile', 'bsdmakefile', 'justfile', '.justfile', 'rakefile', 'jakefile.js', 'gemfile', 'podfile', 'fastfile'],
+  ...['brewfile', 'procfile', 'vagrantfile', 'taskfile.yml', 'taskfile.yaml', 'magefile.go', 'build.rs', 'cargo.toml', 'build.zig'],
+  ...['sconstruct', 'sconscript', 'wscript', 'meson.build', 'cmakelists.txt', 'pom.xml', 'build.xml', 'gradlew', 'gradle.properties'],
+  ...['mvnw', 'build', 'build.bazel', 'workspace', 'workspace.bazel', 'module.bazel', 'flake.nix', 'shell.nix', 'default.nix'],
+  ...['gulpfile.js', 'gruntfile.js', 'deno.json', 'deno.jsonc', 'bunfig.toml', '.pnpmfile.cjs', '.pnp.cjs', '.pnp.loader.mjs'],
+  // Python: run by its start, its installers and its test runners.
+  ...['setup.py', 'setup.cfg', 'pyproject.toml', 'conftest.py', 'pytest.ini', 'tox.ini', 'noxfile.py', 'fabfile.py'],
+  ...['sitecustomize.py', 'usercustomize.py', '.rspec'],
+  // Managers of hooks and versions.
+  ...['.pre-commit-config.yaml', '.pre-commit-hooks.yaml', 'lefthook.yml', 'lefthook.yaml', '.lefthook.yml', '.overcommit.yml'],
+  ...['.tool-versions', 'mise.toml', '.mise.toml', 'mise.local.toml'],
+  // Run elsewhere, with keys.
+  ...['.gitlab-ci.yml', 'jenkinsfile', '.travis.yml', 'azure-pipelines.yml', 'bitbucket-pipelines.yml', 'appveyor.yml', '.drone.yml'],
+  ...['cloudbuild.yaml', 'dockerfile', 'containerfile', 'compose.yml', 'compose.yaml', '.htaccess', '.user.ini'],
+  // Editors and their language servers.
+  ...['.exrc', '.nvim.lua', '.dir-locals.el', '.ycm_extra_conf.py', '.clangd'],
+];
+
+const RUN_PATTERNS = [
+  // `.eslintrc.json`, `.babelrc`, `.inputrc`, `.vimrc`, `.bazelrc`, `.mocharc.cjs`: settings, by the oldest of habits.
+  /^\.[a-z0-9_-]+rc(\.[a-z]+)?$/,
+  // `jest.config.ts`, `vite.config.js`, `eslint.config.mjs`, `vitest.workspace.ts`: programs that are settings.
+  /\.(config|setup|workspace)\.[cm]?[jt]sx?$/,
+  /^(gulpfile|gruntfile)\.[cm]?[jt]s$/,
+  /^(docker-compose|compose|dockerfile|containerfile|jenkinsfile|makefile)[.-](?!(md|txt|rst)$)/,
+  /\.(dockerfile|mk|cmake|gemspec|gradle|bzl|pth|rake)$/,
+  /\.gradle\.kts$/,
+  /\.(code-workspace|sublime-project)$/,
+];
+
+/** Why a person is asked before this is written; `path` is relative to the workspace. */
+export function reasonToAskBeforeWriting(path: string): string | undefined {
+  const names = plainNames(path);
+  const file = names.at(-1) ?? '';
+  const folder = names.find((name) => isNamed(name, RUN_FOLDERS));
+  if (folder !== undefined) return `what lies in ${folder} is run or obeyed later by other programs`;
+  if (isNamed(file, RUN_FILES) || RUN_PATTERNS.some((pattern) => pattern.test(file))) {
+    return `${file} is run or obeyed later by other programs`;
+  }
+  return undefined;
+}
+
+const SECRET_FOLDERS = ['.ssh', '.gnupg', '.aws', '.azure', '.password-store'];
+const SECRET_FILES = [
+  ...['.envrc', '.netrc', '_netrc', '.npmrc', '.yarnrc.yml', '.pypirc', '.pgpass', '.my.cnf', '.git-credentials', '.htpasswd', '.boto'],
+  ...['.terraformrc', '.vault-token', 'credentials.json', 'service-account.json', 'kubeconfig', '.dockercfg', 'auth.json', 'secrets.yml'],
+  ...['secrets.yaml', 'secrets.json', 'secrets.toml', 'master.key', 'terraform.tfstate', '.credentials', '.mcp.json', 'mcp.json'],
+];
+const SECRET_PATTERNS = [/^id_[a-z0-9_-]+$/, /\.(pem|key|p12|pfx|jks|keystore|kdbx|ppk|ovpn|tfvars|asc|gpg)$/, /^\.env(\..+)?$/, /\.env$/];
+/** Settings that hold keys, by their last two names. */
+const SECRET_PLACES = [
+  ...['.docker/config.json', '.kube/config', '.git/config', '.config/gh', 'gh/hosts.yml', '.cargo/credentials', '.cargo/credentials.toml'],
+  ...['gcloud/credentials.db', 'gcloud/application_default_credentials.json', '.gem/credentials', '.m2/settings.xml'],
+  ...['.config/hub', '.databricks/token'],
+];
+/** Shown to others as a model of one, or the public half of a pair. */
+const NO_SECRET = /^(\.env|.*\.env)\.(example|sample|template|dist|defaults?)$|\.pub$/;
+
+/** Why a person is asked before this is shown; `path` is relative to the workspace, of a file or a folder. */
+export function reasonToAskBeforeReading(path: string): string | undefined {
+  const names = plainNames(path);
+  const file = names.at(-1) ?? '';
+  if (NO_SECRET.test(file)) return undefined;
+  const folder = names.find((name) => isNamed(name, SECRET_FOLDERS));
+  if (folder !== undefined) return `what lies in ${folder} may be a secret`;
+  const isSecret =
+    isNamed(file, SECRET_FILES) ||
+    SECRET_PATTERNS.some((pattern) => pattern.test(file)) ||
+    SECRET_PLACES.some((place) => place === names.slice(-2).join('/'));
+  return isSecret ? `${file} may hold secrets` : undefined;
+}
