@@ -79,6 +79,11 @@ const agentMemory = z
       .optional(),
     /** Tools whose word alone is enough for a line of MEMORY.md; what only others say waits for a person. */
     trustedTools: z.array(z.string().regex(TOOL_NAME_PATTERN)).max(200).default([]),
+    /**
+     * Lines that a model adds where other tools spoke: instructions and addresses wait for a person, with `strict` all of them, with
+     * `false` none.
+     */
+    reviewWhenToolsSpoke: z.union([z.boolean(), z.literal('strict')]).default(true),
     /** Long results of tools are shown once, then cited, and the three memory tools are there to read them again. */
     enabled: z.boolean().default(true),
     /** Sub-agents have this memory, not a copy of it. */
