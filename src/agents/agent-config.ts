@@ -116,6 +116,8 @@ const agentDelegation = z.strictObject({
   maxDepth: z.int().min(0).max(8).default(2),
   /** In one turn. */
   maxChildren: z.int().min(1).max(1_000).default(16),
+  /** In one turn with those that they start, to the last level. Each of `maxChildren` has an equal share of it. */
+  maxTotal: z.int().min(0).max(10_000).default(64),
 });
 
 export const agentConfigSchema = z.strictObject({
