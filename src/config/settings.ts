@@ -166,6 +166,14 @@ const TABLE = [
     meaning: 'where a worker serves Prometheus metrics, such as 127.0.0.1:9464; nowhere without it',
   },
   {
+    name: 'PERDURA_BLOCKED_MS',
+    key: 'blockedMs',
+    schema: z.coerce.number('a number of milliseconds, such as 1000').int().min(100, 'at least 100 ms').max(600_000, 'at most 600000 ms'),
+    default: '1000',
+    meaning: 'for how many milliseconds nothing else runs in a worker before it says so in its log, with what ran',
+    isHarmless: true,
+  },
+  {
     name: 'PERDURA_AUDIT_FILE',
     key: 'auditFile',
     schema: z.string().optional(),
