@@ -91,7 +91,7 @@ export function ownObjects(answer: string, question: string, maxDepth: number): 
         at = search.to - 1;
         continue;
       }
-      const isQuoted = QUOTES.has(answer[at - 1] ?? '') && QUOTES.has(answer[search.to] ?? '');
+      const isQuoted = QUOTES.includes(answer[at - 1] ?? ' ') && QUOTES.includes(answer[search.to] ?? ' ');
       if (!isQuoted && !asked.includes(squeezed(answer.slice(at, search.to)))) found.push(search);
       at = search.to - 1;
     }
@@ -99,7 +99,8 @@ export function ownObjects(answer: string, question: string, maxDepth: number): 
   return { found, ...(broken !== undefined && { broken }) };
 }
 
-const QUOTES = new Set(['"', "'", '`', '“', '”', '„', '«', '»', '‘', '’']);
+/** Each of one UTF-16 unit. */
+const QUOTES = '"\'`“”„«»‘’';
 
 function isAtMargin(text: string, at: number): boolean {
   return /(?:^|\n)[ \t]{0,20}$/.test(text.slice(Math.max(0, at - 21), at));
