@@ -11,7 +11,8 @@ RUN node scripts/prepare.mjs && npm prune --omit=dev
 FROM node:22-slim
 # Temporal's client takes the system's certificates, which the slim image has not: without them no TLS, no Temporal Cloud.
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates && rm -rf /var/lib/apt/lists/*
-ENV NODE_ENV=production
+# What lies in an image was put there by who built it: nobody is asked (`perdura trust`).
+ENV NODE_ENV=production PERDURA_TRUST=1
 WORKDIR /app
 # What it writes: files of conversations where there is no Redis, and the place of a chat. /app itself stays root's.
 RUN install -d -o node -g node memory workspace .perdura

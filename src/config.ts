@@ -7,10 +7,11 @@ import { homedir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import type { ClientConnectConfig } from '@temporalio/envconfig';
-import { ConfigError, readSettings, SETTINGS, type Environment, type Settings } from './config/settings.js';
+import { ConfigError, readSettings, SETTINGS, type Environment, type Setting, type Settings } from './config/settings.js';
 import { isSecretSetting } from './known-secrets.js';
 
 export { ConfigError, type Environment, type LogLevel } from './config/settings.js';
+export { findUserConfig } from './config/user-config-file.js';
 
 /**
  * The settings, each under its `key` in the table of `config/settings.ts`, which says what it means. Folders and files are
@@ -39,6 +40,51 @@ export function loadConfig(env: Environment = process.env, cwd: string = process
 /** All variables that there are, `.env` included: for what an operator's own file names by `${NAME}`. */
 export function loadVariables(cwd: string, env: Environment = process.env): Environment {
   return withoutEmpty({ ...readDotEnv(cwd), ...env });
+}
+
+/** What only the folder's `.env` says, and what was there without it. Throws `ConfigError`. */
+export function variablesOfFolder(cwd: string, env: Environment = process.env): { readonly own: Named; readonly real: Environment } {
+  const real = withoutEmpty(env);
+  const own = Object.entries(withoutEmpty(readDotEnv(cwd))).filter(([name]) => real[name] === undefined);
+  return { own: Object.fromEntries(own) as Named, real };
+}
+
+type Named = Readonly<Record<string, string>>;
+
+/** Of a variable in a folder's `.env`: nobody reads it, or it is harmless. */
+export function isTakenUnasked(name: string): boolean {
+  if (TEMPORAL_NAMES.test(name) || TEMPORAL_FILE_NAMES.has(name) || name.startsWith('OTEL_')) return false;
+  const setting = settingNamed(name);
+  return setting === undefined || setting.isHarmless === true || setting.isFromEnvironment === true;
+}
+
+/** A value as it may be shown: of a secret that is an address, where it leads to. */
+export function shownSetting(name: string, value: string): string {
+  const isPlain = TEMPORAL_NAMES.test(name) ? TEMPORAL_PLAIN.has(name) : settingNamed(name)?.secret !== true && !SECRET_NAMES.test(name);
+  if (isPlain) return value.replace(/\/\/[^/@\s]*@/g, '//***@');
+  const url = URL.parse(value);
+  return url !== null && url.host !== '' ? `${url.protocol}//${url.host}` : 'set';
+}
+
+const SECRET_NAMES = /KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|HEADERS/;
+
+function settingNamed(name: string): Setting | undefined {
+  return SETTINGS.find((setting) => setting.name === name);
+}
+
+/** Where a person's yes to a folder is remembered: outside of all folders, by what the environment alone says. */
+export function trustFile(env: Environment = process.env): string {
+  return join(env['XDG_STATE_HOME'] || join(env['HOME'] || homedir(), '.local', 'state'), 'perdura', 'trust.json');
+}
+
+/** Who starts us has said yes to the folder. */
+export function isTrustedByEnvironment(env: Environment = process.env): boolean {
+  return env['PERDURA_TRUST'] === '1';
+}
+
+/** A yes for this command is one for the worker that it starts. */
+export function trustForThisProcess(): void {
+  process.env['PERDURA_TRUST'] = '1';
 }
 
 /** Every secret that the settings hold, for those who must not show one. */
@@ -93,6 +139,7 @@ export interface SettingInUse {
 /** Each setting with its value and where that came from, to be shown. */
 export function describeSettings(env: Environment = process.env, cwd: string = process.cwd()): SettingInUse[] {
   const [real, file] = [withoutEmpty(env), withoutEmpty(readDotEnv(cwd))];
+  for (const { name, isFromEnvironment } of SETTINGS) if (isFromEnvironment === true) delete file[name];
   const temporal = [...new Set([...Object.keys(file), ...Object.keys(real)])].filter((name) => TEMPORAL_NAMES.test(name)).sort();
   const found = (name: string, secret: boolean, fallback?: string): SettingInUse => {
     const value = real[name] ?? file[name] ?? fallback;
@@ -241,6 +288,6 @@ function readDotEnv(cwd: string): Environment {
   return parseEnv(text);
 }
 
-function withoutEmpty(env: Environment): Environment {
+function withoutEmpty(env: Environment): Record<string, string | undefined> {
   return Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''));
 }

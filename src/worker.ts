@@ -36,6 +36,7 @@ import {
   secretsOfProcess,
   type Observation,
 } from './telemetry/observability.js';
+import { watchEventLoop, whatRuns, eventLoopGauge } from './telemetry/event-loop.js';
 import { bundleCustomWorkflows } from './extensions/custom-workflows.js';
 import { createAttributeCheck } from './client/registered-attributes.js';
 import { openStore } from './stores/open.js';
@@ -101,7 +102,13 @@ async function runUntil(stop: AbortSignal, config: Config, own: Extensions, onRe
   const variables = loadVariables(config.cwd);
   installTelemetry({ logLevel, metricsAddress, secrets: [...secretsOf(config), ...secretVariables(variables), ...fromProfile] });
   const { hash, ...code } = await workflowCodeOf(own, config.cwd);
-  const observation = await createObservationFor(config, own.observers);
+  const loop = watchEventLoop({
+    thresholdMs: config.blockedMs,
+    warn: (message, fields) => runtimeLog().warn(message, fields),
+    gauge: eventLoopGauge(),
+  });
+  const observed = await createObservationFor(config, own.observers);
+  const observation = { ...observed, activityInterceptors: [...observed.activityInterceptors, whatRuns(loop)] };
   const connection = await NativeConnection.connect(connectionOptions);
   const store = openStore(config, {
     log: (line) => runtimeLog().warn(line),
@@ -149,6 +156,7 @@ async function runUntil(stop: AbortSignal, config: Config, own: Extensions, onRe
     }
     await running;
   } finally {
+    loop.close();
     await observation.close();
     await serverTools.close();
     await store.close();

@@ -38,6 +38,7 @@ test('without any setting everything has its default', () => {
     memoryDir: join(cwd, 'memory'),
     workspace: join(cwd, 'workspace'),
     logLevel: 'info',
+    blockedMs: 1000,
     fetchAllow: [],
     cwd,
     temporalEnv: {},

@@ -79,6 +79,11 @@ const agentMemory = z
       .optional(),
     /** Tools whose word alone is enough for a line of MEMORY.md; what only others say waits for a person. */
     trustedTools: z.array(z.string().regex(TOOL_NAME_PATTERN)).max(200).default([]),
+    /**
+     * Lines that a model adds where other tools spoke: instructions and addresses wait for a person, with `strict` all of them, with
+     * `false` none.
+     */
+    reviewWhenToolsSpoke: z.union([z.boolean(), z.literal('strict')]).default(true),
     /** Long results of tools are shown once, then cited, and the three memory tools are there to read them again. */
     enabled: z.boolean().default(true),
     /** Sub-agents have this memory, not a copy of it. */
@@ -111,6 +116,8 @@ const agentDelegation = z.strictObject({
   maxDepth: z.int().min(0).max(8).default(2),
   /** In one turn. */
   maxChildren: z.int().min(1).max(1_000).default(16),
+  /** In one turn with those that they start, to the last level. Each of `maxChildren` has an equal share of it. */
+  maxTotal: z.int().min(0).max(10_000).default(64),
 });
 
 export const agentConfigSchema = z.strictObject({

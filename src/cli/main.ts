@@ -9,13 +9,14 @@ import { listCommand, showCommand, inspectCommand, contextCommand, watchCommand,
 import { rewindCommand, forkCommand, resumeCommand, deleteCommand } from './commands/lineage.js';
 import { mcpCommand } from './commands/mcp.js';
 import { memoryCommand, historyCommand } from './commands/memory.js';
-import { devCommand, workerCommand, setupCommand, doctorCommand, completionCommand } from './commands/services.js';
+import { devCommand, workerCommand, setupCommand, doctorCommand, completionCommand, trustCommand } from './commands/services.js';
 import { modeCommand, stepCommand, breakCommand, queueCommand } from './commands/stepping.js';
 import { exportCommand, importCommand, healCommand } from './commands/transfer.js';
 import type { CliContext } from './session/context.js';
 import { EXIT, exitCodeOf, messageOf } from './terminal/exit.js';
 import { addGlobalOptions, readGlobalOptions, type GlobalOptions } from './args/global-options.js';
 import { createOutput } from './terminal/output.js';
+import { enterFolder } from './trust/folder-trust.js';
 
 /** In the order of `--help`. */
 const COMMANDS = [
@@ -58,8 +59,12 @@ const COMMANDS = [
   workerCommand,
   setupCommand,
   doctorCommand,
+  trustCommand,
   completionCommand,
 ] as const;
+
+/** They use nothing of the folder. */
+const OUTSIDE = new Set(['trust', 'completion']);
 
 /** Runs one command and answers its exit code. Never throws: every error is said on stderr. */
 export async function main(args: readonly string[]): Promise<number> {
@@ -81,7 +86,10 @@ export async function main(args: readonly string[]): Promise<number> {
     },
     config: () => withTemporalEnv(loadConfig(), context.globals().temporal),
   };
-  const program = createProgram(context, (command) => (globals = readGlobalOptions(program, command)));
+  const program = createProgram(context, async (command) => {
+    globals = readGlobalOptions(program, command);
+    if (!OUTSIDE.has(command.name())) await enterFolder(context);
+  });
   try {
     await program.parseAsync(args, { from: 'user' });
   } catch (error) {
@@ -94,7 +102,7 @@ export async function main(args: readonly string[]): Promise<number> {
   return exitCode;
 }
 
-function createProgram(context: CliContext, begin: (command: Command) => void): Command {
+function createProgram(context: CliContext, begin: (command: Command) => Promise<void>): Command {
   const program = new Command('perdura')
     .description('Durable conversations with AI agents.')
     .version(packageVersion(), '-V, --version')

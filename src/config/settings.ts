@@ -24,6 +24,10 @@ export interface Setting {
   readonly schema?: z.ZodType;
   readonly default?: string;
   readonly meaning: string;
+  /** A folder's `.env` may say it without anybody asked: it runs nothing and sends nothing elsewhere. */
+  readonly isHarmless?: true;
+  /** Not read from `.env`. */
+  readonly isFromEnvironment?: true;
   /** Never printed, neither in full nor in an error. */
   readonly secret?: true;
   /** Absolute in the config; from the working directory where it is not written so. */
@@ -37,6 +41,7 @@ const apiKey = {
     .regex(/^[\x21-\x7e]+$/, 'the key alone, without blanks or quotes')
     .optional(),
   secret: true,
+  isHarmless: true,
 } as const;
 
 const path = { schema: z.string(), isPath: true } as const;
@@ -124,12 +129,14 @@ const TABLE = [
     schema: z.string().regex(/^[\x21-\x7e]{1,200}$/, 'up to 200 visible ASCII characters'),
     default: 'perdura',
     meaning: 'task queue of workers and conversations',
+    isHarmless: true,
   },
   {
     name: 'PERDURA_MODEL',
     key: 'model',
     schema: z.string().regex(/^[a-z0-9-]+\/\S+$/, 'provider/name, such as anthropic/claude-sonnet-5-5'),
     default: 'anthropic/claude-sonnet-5-5',
+    isHarmless: true,
     meaning: 'model of conversations and agents that name none, as provider/name',
   },
   {
@@ -150,12 +157,21 @@ const TABLE = [
       .pipe(z.enum(LOG_LEVELS, `one of ${LOG_LEVELS.join(', ')}`)),
     default: 'info',
     meaning: `what the worker logs: ${LOG_LEVELS.join(', ')}`,
+    isHarmless: true,
   },
   {
     name: 'PERDURA_METRICS_ADDRESS',
     key: 'metricsAddress',
     schema: socket.optional(),
     meaning: 'where a worker serves Prometheus metrics, such as 127.0.0.1:9464; nowhere without it',
+  },
+  {
+    name: 'PERDURA_BLOCKED_MS',
+    key: 'blockedMs',
+    schema: z.coerce.number('a number of milliseconds, such as 1000').int().min(100, 'at least 100 ms').max(600_000, 'at most 600000 ms'),
+    default: '1000',
+    meaning: 'for how many milliseconds nothing else runs in a worker before it says so in its log, with what ran',
+    isHarmless: true,
   },
   {
     name: 'PERDURA_AUDIT_FILE',
@@ -183,6 +199,11 @@ const TABLE = [
     schema: webAddress,
     meaning: 'an address that a worker posts the same JSON to',
     secret: true,
+  },
+  {
+    name: 'PERDURA_TRUST',
+    meaning: '1: what the folder runs and whom it names is not asked about (`perdura trust`); not read from `.env`',
+    isFromEnvironment: true,
   },
 ] as const satisfies readonly Setting[];
 

@@ -4,10 +4,10 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import Module, { createRequire } from 'node:module';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { z } from 'zod';
-import { ConfigError } from '../config.js';
+import { ConfigError, findUserConfig } from '../config.js';
 import type { CompactionPlugins } from '../memory/channel/compaction-plugin.js';
 import { COMPACTOR_NAME, WORKING_FLOW_COMPACTOR, type Compactor } from '../memory/compaction/compactor.js';
 import { checkProcessors, type Processor, type Processors } from '../memory/processors.js';
@@ -59,14 +59,6 @@ const KNOWN = [
   'workflows',
 ];
 const BUILTIN_PROVIDERS = ['anthropic', 'openai', 'openai-responses', 'gemini', 'ollama', 'offline'];
-const NAMES = ['ts', 'js', 'mjs', 'cjs'].map((extension) => `perdura.config.${extension}`);
-
-/** Undefined where there is none. Throws `ConfigError` for two of them: nobody could say which one counts. */
-export function findUserConfig(cwd: string): string | undefined {
-  const found = NAMES.filter((name) => existsSync(join(cwd, name)));
-  if (found.length > 1) throw new ConfigError(`there are ${found.join(' and ')} in ${cwd}: keep one of them`);
-  return found[0] === undefined ? undefined : join(cwd, found[0]);
-}
 
 /** What the folder's `perdura.config.*` exports as default; nothing where there is no such file. Throws `ConfigError`. */
 export async function loadUserConfig(cwd: string): Promise<Extensions> {

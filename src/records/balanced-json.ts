@@ -43,3 +43,70 @@ function parsed(text: string, from: number, to: number): ObjectSearch {
     return { kind: 'no-json', from, to };
   }
 }
+
+/** Looked at at most; a text of braces alone must not take long. */
+const TRIES = 8;
+const TAG = /<([a-z][\w-]{0,40})(?:\s[^<>\n]{0,200})?>/iy;
+const MAX_TAGS = 100;
+
+export interface OwnObjects {
+  readonly found: readonly FoundObject[];
+  /** Where the first begins that is not whole, or no valid JSON. */
+  readonly broken?: number;
+}
+
+/**
+ * The objects that a model's answer says in its own words, in their order: not inside of another one, of a `<tag>`, of quotation marks
+ * or of a quoted line, and not one that stood in the `question` already, however it was spaced or fenced.
+ */
+export function ownObjects(answer: string, question: string, maxDepth: number): OwnObjects {
+  const found: FoundObject[] = [];
+  const asked = squeezed(question);
+  let broken: number | undefined;
+  let tags = 0;
+  let tries = 0;
+  for (let at = 0; at < answer.length && tries < TRIES; at++) {
+    const character = answer[at];
+    if (character === '<' && tags < MAX_TAGS) {
+      TAG.lastIndex = at;
+      const name = TAG.exec(answer)?.[1];
+      if (name === undefined) continue;
+      tags++;
+      const end = answer.indexOf(`</${name}>`, at);
+      // Not closed and at the margin: all that follows is in it.
+      if (end === -1 && isAtMargin(answer, at)) return { found };
+      if (end !== -1) at = end;
+    } else if (character === '>' && isAtMargin(answer, at)) {
+      const end = answer.indexOf('\n', at);
+      if (end === -1) return { found };
+      at = end;
+    } else if (character === '{') {
+      tries++;
+      const search = objectAt(answer, at, maxDepth);
+      if (search.kind !== 'found') {
+        // A broken object of its own: what stands inside of it may be somebody else's, and whole.
+        if (!/^\{\s*["/]/.test(answer.slice(at, at + 100))) continue;
+        if (search.kind !== 'no-json') return { found, broken: broken ?? at };
+        broken ??= at;
+        at = search.to - 1;
+        continue;
+      }
+      const isQuoted = QUOTES.includes(answer[at - 1] ?? ' ') && QUOTES.includes(answer[search.to] ?? ' ');
+      if (!isQuoted && !asked.includes(squeezed(answer.slice(at, search.to)))) found.push(search);
+      at = search.to - 1;
+    }
+  }
+  return { found, ...(broken !== undefined && { broken }) };
+}
+
+/** Each of one UTF-16 unit. */
+const QUOTES = '"\'`“”„«»‘’';
+
+function isAtMargin(text: string, at: number): boolean {
+  return /(?:^|\n)[ \t]{0,20}$/.test(text.slice(Math.max(0, at - 21), at));
+}
+
+/** Without what a quotation may change: spaces, line ends, and the escapes of a string in a string. */
+export function squeezed(text: string): string {
+  return text.replace(/(?:\\[nrt]|[\s\\])+/g, '');
+}

@@ -24,6 +24,8 @@ export interface ParentLink {
   readonly callId: string;
   /** 1 for a sub-agent of a conversation that people began. */
   readonly depth: number;
+  /** How many sub-agents it may start in its turn, theirs included. Absent: it was started by a version that counted none. */
+  readonly share?: number;
   /** Whose items it sees and adds to, or sees as they were at this time (epoch milliseconds). Absent: it has its own alone. */
   readonly memory?: { readonly session: number; readonly until: number | null };
 }

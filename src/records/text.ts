@@ -54,6 +54,14 @@ export function indented(text: string, indent: string): string {
   return cleanText(text).trim().replace(/\n/g, `\n${indent}`);
 }
 
+/** No line of it is a heading or a fence of Markdown, underlines what stands above it, or is one of the headings that we write in brackets. */
+export function withoutHeadings(text: string): string {
+  return text.replace(
+    /^([ \t>]*)(?=#{1,6}(?:\s|$)|`{3}|~{3}|={2,}[ \t]*$|-{2,}[ \t]*$|\[(?:MEMORY:|TASK\]|RECENT TURNS\]|RECAP\]))/gm,
+    '$1\\',
+  );
+}
+
 /** Itself, or its beginning and how long it is. */
 export function cut(text: string, characters: number): string {
   return text.length <= characters ? text : `${beginningOf(text, characters)}… [${text.length} characters in all]`;

@@ -68,6 +68,7 @@ export interface WorkflowActionContext {
     readonly agents: readonly string[];
     readonly maxDepth: number;
     readonly maxChildren: number;
+    readonly maxTotal: number;
     /** Seed 003: how far sub-agents see the items of this conversation's memory. */
     readonly memory?: 'shared' | 'snapshot';
   };

@@ -50,6 +50,7 @@ function environment(): Record<string, string> {
     TEMPORAL_ADDRESS: process.env['PERDURA_TEST_ADDRESS'] ?? '',
     ANTHROPIC_BASE_URL: api.url,
     ANTHROPIC_API_KEY: 'test-key',
+    PERDURA_TRUST: '1',
     PERDURA_TASK_QUEUE: `own-${randomUUID()}`,
   };
 }

@@ -47,6 +47,7 @@ beforeAll(async () => {
     TEMPORAL_ADDRESS: process.env['PERDURA_TEST_ADDRESS'] ?? '',
     ANTHROPIC_BASE_URL: api.url,
     ANTHROPIC_API_KEY: SECRET,
+    PERDURA_TRUST: '1',
     PERDURA_TASK_QUEUE: `own-events-${randomUUID()}`,
     PERDURA_AUDIT_FILE: 'audit/events.jsonl',
     OTEL_EXPORTER_OTLP_ENDPOINT: otlp.url,

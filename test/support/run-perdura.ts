@@ -37,6 +37,7 @@ export function perduraEnvironment({ dir, taskQueue }: Place): Record<string, st
     TEMPORAL_ADDRESS: process.env['PERDURA_TEST_ADDRESS'] ?? '',
     PERDURA_TASK_QUEUE: taskQueue,
     PERDURA_MEMORY_DIR: join(dir, 'memory'),
+    PERDURA_TRUST: '1',
   };
 }
 

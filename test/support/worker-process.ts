@@ -42,7 +42,11 @@ export function startWorkerProcess({ env, cwd, preloads = [] }: WorkerProcessOpt
   const child = spawn(
     process.execPath,
     [...preloads.flatMap((file) => ['--require', file]), join(PRODUCT, 'dist', 'cli', 'main.js'), 'worker'],
-    { cwd, env: { ...Object.fromEntries(inherited), PERDURA_TEST_PRODUCT: PRODUCT, ...env }, stdio: ['ignore', 'pipe', 'pipe'] },
+    {
+      cwd,
+      env: { ...Object.fromEntries(inherited), PERDURA_TEST_PRODUCT: PRODUCT, PERDURA_TRUST: '1', ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
   );
   const pid = child.pid ?? 0;
   const spare = dieWithUs(pid);

@@ -86,7 +86,7 @@ test('what a session leaves behind is in HISTORY, and what it taught in every la
   expect(await historyOf(scope)).toMatchObject([{ kind: 'summary', text: '[2026-11-21 10:00] The user told of a cat.' }]);
   await world.client.send(id, say(id, 'hello again'));
   const request = stage.requests(id).at(-1)!;
-  expect(systemText(request)).toContain('# Memory\n\n- The cat is called Miro.\n- Likes green tea.');
+  expect(systemText(request)).toMatch(/# Memory\n\n.*\n\n> - The cat is called Miro\.\n> - Likes green tea\./);
   expect(request.messages).toHaveLength(1);
   const changes = (await world.store.documents.changes(key(scope))).changes;
   expect(changes.at(-1)).toMatchObject({

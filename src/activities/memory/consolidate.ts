@@ -15,7 +15,7 @@ import { consolidate as ask, consolidationId } from '../../memory/consolidation/
 import { toConversationEntries } from '../../memory/consolidation/conversation-entries.js';
 import { consolidationJsonSchema } from '../../memory/consolidation/prompt.js';
 import { withProvenance } from '../../memory/consolidation/provenance.js';
-import { rawFallback } from '../../memory/consolidation/message-lines.js';
+import { rawFallback, withSources } from '../../memory/consolidation/message-lines.js';
 import type { ConversationKey } from '../../stores/store.js';
 import { createAsker } from '../ask-model.js';
 import { ModelFailure } from '../../models/model.js';
@@ -93,17 +93,24 @@ async function askForMemory(
   });
   if (answered.kind === 'unusable') {
     log.warn('the model’s consolidation was of no use', { conversation: key.conversation, reason: answered.reason });
-    return done({ kind: 'unusable', reason: answered.reason, fallback: rawFallback(entries), usage });
+    return done({
+      kind: 'unusable',
+      reason: answered.reason,
+      fallback: withSources(rawFallback(entries), whole, new Set(config.memory.trustedTools)),
+      usage,
+    });
   }
   const { historyEntry, memoryUpdate } = answered;
-  const history = historyEntry === undefined ? null : redact(historyEntry);
+  const trustedTools = new Set(config.memory.trustedTools);
+  const history = historyEntry === undefined ? null : withSources(redact(historyEntry), whole, trustedTools);
   if (memoryUpdate === undefined) return done({ kind: 'done', history, update: null, proposed: [], usage });
   const sources = withProvenance({
     conversation: key.conversation,
     currentMemory: memory.text,
     memoryUpdate: withoutForgotten(memoryUpdate, tombstones, key.scope),
     entries: whole,
-    trustedTools: new Set(config.memory.trustedTools),
+    trustedTools,
+    reviewWhenToolsSpoke: config.memory.reviewWhenToolsSpoke,
   });
   log.info('consolidated', { conversation: key.conversation, messages: messages.length, method: answered.method, ...usage });
   return done({

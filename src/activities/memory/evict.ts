@@ -6,7 +6,7 @@ import type { Evicted, EvictInput } from '../../conversation/activity-io/memory-
 import type { Entry } from '../../records/message.js';
 import { slotsOf, type SlotRange } from '../../records/slots.js';
 import { toConversationEntries } from '../../memory/consolidation/conversation-entries.js';
-import { rawFallback, recapOf } from '../../memory/consolidation/message-lines.js';
+import { rawFallback, recapOf, withSources } from '../../memory/consolidation/message-lines.js';
 import { shownTokensOf } from '../../memory/tokens.js';
 import { redactor } from '../../memory/documents/forgetting.js';
 import { DocumentRefused, type ConversationKey, type Store } from '../../stores/store.js';
@@ -43,7 +43,7 @@ async function writeFallback(
   const entries = await readThere(store, key, slots);
   const redact = redactor(await store.documents.forgotten(key), key.scope);
   const ts = Date.now() / 1000;
-  const text = redact(rawFallback(toConversationEntries(entries)));
+  const text = withSources(redact(rawFallback(toConversationEntries(entries))), entries, new Set());
   try {
     const entry = { id: consolidationId(key, requestId), kind: 'raw-fallback', ts, text } as const;
     const how = await store.documents.appendHistory(key, entry);

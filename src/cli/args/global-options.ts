@@ -12,6 +12,8 @@ export interface GlobalOptions {
   readonly color: ColorWish;
   readonly quiet: boolean;
   readonly timeFormat: TimeFormat;
+  /** What the folder runs and whom it names is not asked about. */
+  readonly trust: boolean;
 }
 
 const GROUP = 'Global options:';
@@ -33,6 +35,7 @@ function globalOptions(): Option[] {
     new Option('--color <when>', 'colours; NO_COLOR and FORCE_COLOR are honoured').choices(['auto', 'always', 'never']).default('auto'),
     new Option('-q, --quiet', 'data and errors only'),
     new Option('--time-format <format>', 'of times in text').choices(['relative', 'iso', 'raw']).default('relative'),
+    new Option('--trust', 'run what this folder brings without asking, this once (PERDURA_TRUST=1)'),
   ];
 }
 
@@ -76,5 +79,6 @@ export function readGlobalOptions(program: Command, command: Command): GlobalOpt
     color: read('color') as ColorWish,
     quiet: read('quiet') === true,
     timeFormat: read('timeFormat') as TimeFormat,
+    trust: read('trust') === true,
   };
 }

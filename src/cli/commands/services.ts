@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError, Option, Argument } from 'commander';
 import type { CliContext } from '../session/context.js';
 import type { DevOptions } from '../dev.js';
+import { runs } from './command.js';
 import { type Shell, completionScript, SHELLS } from '../completion.js';
 import { EXIT } from '../terminal/exit.js';
 
@@ -54,6 +55,16 @@ export function doctorCommand(program: Command, { output, config, globals, end }
       const { doctor } = await import('../doctor/doctor.js');
       end(await doctor(config(), { ...options, format: globals().output }, output));
     });
+}
+
+export function trustCommand(program: Command, context: CliContext): void {
+  program
+    .command('trust')
+    .description('say yes to what this folder runs and whom it names: its .env, perdura.config.*, mcp.json, what agents run without asking')
+    .option('--show', 'only list it, and whether it is trusted')
+    .option('--revoke', 'forget that it was')
+    .option('-y, --yes', 'without asking')
+    .action(runs(context, async () => (await import('../trust/folder-trust.js')).trust));
 }
 
 export function completionCommand(program: Command, { output, end }: CliContext): void {

@@ -1,7 +1,6 @@
 /** Everything a chat needs beside itself, found or started in order, one line each; and the way to stop what was started. */
 import { join } from 'node:path';
-import { needsStandIn, temporalConnection, type Config, type TemporalConnection } from '../../config.js';
-import { findUserConfig } from '../../extensions/user-config.js';
+import { findUserConfig, needsStandIn, temporalConnection, type Config, type TemporalConnection } from '../../config.js';
 import type { Output } from '../terminal/output.js';
 import { checkMemoryFolder, asSentence } from './memory-folder.js';
 import { uiLink } from './temporal-connection.js';

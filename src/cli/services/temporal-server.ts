@@ -12,6 +12,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config, TemporalConnection } from '../../config.js';
 import { CliError, EXIT } from '../terminal/exit.js';
+import { OWN_DATABASE } from '../trust/folder-contents.js';
+import { rememberOwnDatabase } from '../trust/folder-trust.js';
 import { withLock } from './lock.js';
 import { commandOf, endProcess, isAlive, lastLines } from './programs.js';
 import { findTemporalBinary } from './temporal-binary.js';
@@ -39,7 +41,7 @@ const RETENTION_DAYS = 30;
 
 /** Where a dev server listens by default, with its state in this folder. */
 export function usualPlace(config: Config): ServerPlace {
-  return { port: 7233, uiPort: 8233, database: join(config.cwd, '.perdura', 'temporal.db') };
+  return { port: 7233, uiPort: 8233, database: join(config.cwd, OWN_DATABASE.name) };
 }
 
 /**
@@ -75,6 +77,7 @@ export async function useTemporalServer(
     return { uiPort: undefined, leave: async () => {} };
   }
   const files = filesOf(config, place);
+  await rememberOwnDatabase(config.cwd);
   mkdirSync(files.chats, { recursive: true });
   const uiPort = await withLock(files.lock, async () => {
     const port = await findOrStart(files, temporal, say, signal);

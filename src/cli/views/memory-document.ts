@@ -67,10 +67,10 @@ export function renderProposals(proposals: readonly Proposal[], look: MemoryLook
   ]);
 }
 
-/** `tool:fetch · conv_8, turn_0003`. */
-export function originOf({ trust, conversation, turn_ids }: LineSource): string {
+/** `tool:fetch · conv_8, turn_0003`; `model after fetch_url · …` where it waits for a person because of that. */
+export function originOf({ trust, conversation, turn_ids, tools }: LineSource): string {
   const learnt = conversation === undefined ? [] : [`${conversation}${turn_ids === undefined ? '' : `, ${spanOf(turn_ids)}`}`];
-  return [trust, ...learnt].join(' · ');
+  return [tools === undefined ? trust : `${trust} after ${tools.join(', ')}`, ...learnt].join(' · ');
 }
 
 /** A line of a document, with its own indentation, after what stands before it; it goes on below itself. */

@@ -100,6 +100,7 @@ export interface MemoryLine {
     readonly trust: 'user' | 'model' | 'person' | `tool:${string}`;
     readonly conversation?: string;
     readonly turn_ids?: readonly string[];
+    readonly tools?: readonly string[];
   };
 }
 

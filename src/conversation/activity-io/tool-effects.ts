@@ -52,6 +52,8 @@ export type WorkflowAction =
       /** Levels of sub-agents below the first conversation, and sub-agents of one turn. */
       readonly maxDepth: number;
       readonly maxChildren: number;
+      /** Sub-agents of one turn with theirs, to the last level. Absent in plans of earlier versions: no limit. */
+      readonly maxTotal?: number;
       readonly budget?: Budget;
       /** Seed 003, ShareMemoryWithSubAgents. Absent: no. */
       readonly memory?: 'shared' | 'snapshot';

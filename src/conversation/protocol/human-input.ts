@@ -127,7 +127,7 @@ export function readDelegation(value: unknown): Checked<Delegation> {
   const { parent, task, appContext } = fields.value;
   if (typeof task !== 'string' || task.trim() === '') return refuse('start.delegation.task must say what to do');
   if (!isObject(parent)) return refuse('start.delegation.parent must name the conversation that asks');
-  const { conversation, life, callId, depth, memory } = parent as Record<string, unknown>;
+  const { conversation, life, callId, depth, share, memory } = parent as Record<string, unknown>;
   if (!isConversation(conversation) || typeof life !== 'string' || typeof callId !== 'string' || !Number.isInteger(depth)) {
     return refuse('start.delegation.parent must have conversation, life, callId and depth');
   }
@@ -136,6 +136,7 @@ export function readDelegation(value: unknown): Checked<Delegation> {
     life,
     callId,
     depth: depth as number,
+    ...(Number.isSafeInteger(share) && { share: share as number }),
     ...(isObject(memory) && { memory: memory as NonNullable<Delegation['parent']['memory']> }),
   };
   return {

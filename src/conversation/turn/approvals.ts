@@ -5,6 +5,7 @@
  * P2  Nobody is waited for longer than the plan says: what nobody has decided is not run, and the model reads so.
  * P3  The same call in `MAX_REPEATS` rounds in a row is not run again; one more round of it ends the turn.
  */
+import { delegationLimits } from './budget.js';
 import type { Approval, Decision } from '../protocol/human-input.js';
 import type { EventOf } from '../event.js';
 import type { ToolOutcome } from '../../records/message.js';
@@ -173,6 +174,13 @@ function refusalOf(state: ConversationState, call: ToolCall): Reply | undefined 
     return {
       outcome: 'rejected',
       text: `Not run: this turn has had its ${workflowAction.maxChildren} sub-agents (delegation.maxChildren).`,
+    };
+  }
+  const { total, share } = delegationLimits(state, workflowAction);
+  if (((state.turn?.delegations ?? 0) + 1) * (1 + share) > total) {
+    return {
+      outcome: 'rejected',
+      text: `Not run: no more sub-agents may work on this, ${total} in all with theirs (delegation.maxTotal). Do it yourself.`,
     };
   }
   return undefined;

@@ -37,3 +37,15 @@ export function payOnce(state: ConversationState, effect: string, result: JsonVa
   if (!cost || !state.abandoned.includes(effect)) return state;
   return { ...state, abandoned: state.abandoned.filter((id) => id !== effect), usage: addUsage(state.usage, cost) };
 }
+
+/**
+ * How many sub-agents a turn may start with all of theirs, and how many of them each may start in its turn. Equal shares, given at the
+ * start: nothing is counted across conversations, so no crash, retry or hand-over changes the sum.
+ */
+export function delegationLimits(
+  { parent }: Pick<ConversationState, 'parent'>,
+  { maxTotal = Infinity, maxChildren }: { readonly maxTotal?: number; readonly maxChildren: number },
+): { readonly total: number; readonly share: number } {
+  const total = Math.min(maxTotal, parent?.share ?? Infinity);
+  return { total, share: total === Infinity ? 0 : Math.max(0, Math.floor(total / maxChildren) - 1) };
+}

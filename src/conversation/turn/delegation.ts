@@ -5,7 +5,7 @@
  * D2  What a sub-agent has used counts for its parent too: budgets hold for the whole.
  * D3  A stop of this conversation is a stop of its sub-agents; what they wait for, a person sees here.
  */
-import { budgetOf, leftOf } from './budget.js';
+import { budgetOf, delegationLimits, leftOf } from './budget.js';
 import type { StartOptions } from '../protocol/contract.js';
 import { isHeld } from '../stepping/control.js';
 import type { EventOf } from '../event.js';
@@ -28,6 +28,7 @@ export function childToStart(state: ConversationState): ChildStart | undefined {
   );
   if (!call || call.plan.workflowAction?.kind !== 'delegate') return undefined;
   const { agent, task, title, budget, memory } = call.plan.workflowAction;
+  const { total, share } = delegationLimits(state, call.plan.workflowAction);
   const limit = smaller(budget ?? {}, leftOf(budgetOf(state), state.usage));
   return {
     callId: call.id,
@@ -43,6 +44,7 @@ export function childToStart(state: ConversationState): ChildStart | undefined {
           life: identity.life,
           callId: call.id,
           depth: (parent?.depth ?? 0) + 1,
+          ...(total !== Infinity && { share }),
           ...(memory && { memory: { session: state.session, until: memory === 'shared' ? null : state.now } }),
         },
         task,

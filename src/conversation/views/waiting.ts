@@ -15,14 +15,17 @@ export function waitingOf(state: ConversationState): Waiting | undefined {
   const { turn, retries, consolidation } = state;
   const call = turn?.phase.kind === 'model' ? turn.phase.call : undefined;
   const storeRetry = isStoreUpToDate(state) ? undefined : retries['store'];
-  const retry = isRunning(state, 'model-step') ? undefined : ((call && retries[call.id]) ?? storeRetry);
-  if (retry) return retryOf(retry);
+  const retry = (call && retries[call.id]) ?? storeRetry;
+  // A store that failed has not come back because it is asked again; a model that is asked again may well be thinking.
+  if (retry && (!isRunning(state, 'model-step') || retry.failure.type === STORE_AWAY)) return retryOf(retry);
   const evictRetry = turn || isRunning(state, 'evict') ? undefined : retries['evict'];
   if (evictRetry) return retryOf(evictRetry);
   const { ending } = consolidation;
   if (ending && !turn) return { kind: 'memory', scope: state.identity.scope, until: toTime(ending.until) };
   return waitingForStep(state) ?? waitingForPerson(state) ?? waitingForTime(state) ?? waitingForChild(state);
 }
+
+const STORE_AWAY = 'StoreUnavailable';
 
 export function waitingInWords(waiting: Waiting): string {
   switch (waiting.kind) {

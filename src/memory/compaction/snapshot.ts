@@ -3,7 +3,7 @@
  * headings and the way their items are marked are the seed's, literally; `[TASK]` is ours and pinned (design section 4).
  */
 import type { EpisodicItem, SemanticItem } from '../../records/memory/items.js';
-import { indented, oneLine } from '../../records/text.js';
+import { indented, oneLine, withoutHeadings } from '../../records/text.js';
 import { MAX_EPISODIC_ITEMS, MAX_SEMANTIC_ITEMS } from '../facts.js';
 
 export interface SnapshotParts {
@@ -17,10 +17,10 @@ export interface SnapshotParts {
 
 /** Parts without content are left out; '' when all are. Does not end in a line feed. */
 export function memoryBundle({ episodic = [], semantic = [], goal = '', openTasks = [] }: SnapshotParts): string {
-  const summaries = episodic.map(({ summary }) => indented(summary, '   ')).filter((summary) => summary !== '');
-  const facts = semantic.map(({ fact }) => oneLine(fact)).filter((fact) => fact !== '');
-  const tasks = openTasks.map(oneLine).filter((task) => task !== '');
-  const goalText = indented(goal, '  ');
+  const summaries = episodic.map(({ summary }) => indented(withoutHeadings(summary), '   ')).filter((summary) => summary !== '');
+  const facts = semantic.map(({ fact }) => withoutHeadings(oneLine(fact))).filter((fact) => fact !== '');
+  const tasks = openTasks.map((task) => withoutHeadings(oneLine(task))).filter((task) => task !== '');
+  const goalText = indented(withoutHeadings(goal), '  ');
   return [
     section(
       '[MEMORY:EPISODIC]',

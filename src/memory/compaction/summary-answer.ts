@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { JsonObject } from '../../records/message.js';
 import { cleanText, oneLine } from '../../records/text.js';
-import { objectAt } from '../../records/balanced-json.js';
+import { objectAt, ownObjects } from '../../records/balanced-json.js';
 import { foldedFact, type EpisodicItem, type SemanticItem } from '../../records/memory/items.js';
 
 /** One compaction's memory, before it has ids. */
@@ -20,8 +20,6 @@ export type ParsedSummary =
 export const SUMMARY_LIMITS = { summary: 6_000, fact: 500, facts: 20, tag: 40, tags: 10, answer: 256 * 1024 } as const;
 
 const DEPTH = 16;
-/** Braces in prose are tried as well; a text of braces alone must not take long. */
-const TRIES = 8;
 const SHOWN_ISSUES = 6;
 
 const tags = z.array(z.string().max(SUMMARY_LIMITS.tag)).max(SUMMARY_LIMITS.tags);
@@ -51,23 +49,24 @@ export function summaryJsonSchema(): JsonObject {
   return schema as unknown as JsonObject;
 }
 
-/** Takes the first object in the text, inside of code fences or prose, that is a summary. Never throws. */
-export function parseSummary(text: string): ParsedSummary {
+/** Takes the one object of the model's own (`ownObjects`) that is a summary; of two that differ, none. Never throws. */
+export function parseSummary(text: string, question = ''): ParsedSummary {
   if (text.trim() === '') return { ok: false, reason: 'it was empty' };
   if (text.length > SUMMARY_LIMITS.answer) {
     return { ok: false, reason: `it has ${text.length} characters, of which at most ${SUMMARY_LIMITS.answer} are read` };
   }
-  let reason = 'there was no JSON object in it';
-  let at = text.indexOf('{');
-  for (let tries = 0; at !== -1 && tries < TRIES; tries++) {
-    const search = objectAt(text, at, DEPTH);
-    const parsed: ParsedSummary = search.kind === 'found' ? checkSummary(search.value) : { ok: false, reason: REASONS[search.kind] };
-    if (parsed.ok) return parsed;
-    // What is told is what was wrong with the first: the others may be inside of it.
-    if (tries === 0) reason = parsed.reason;
-    at = text.indexOf('{', search.kind === 'found' || search.kind === 'no-json' ? search.to : at + 1);
-  }
-  return { ok: false, reason };
+  const parsed = ownObjects(text, question, DEPTH).found.map(({ value }) => checkSummary(value));
+  const summaries = parsed.flatMap((one) => (one.ok ? [JSON.stringify(one.summary)] : []));
+  if (new Set(summaries).size > 1) return { ok: false, reason: 'there are several JSON objects in it, and they differ: answer with one' };
+  return parsed.find(({ ok }) => ok) ?? parsed[0] ?? { ok: false, reason: reasonFor(text) };
+}
+
+function reasonFor(text: string): string {
+  const at = text.indexOf('{');
+  const search = at === -1 ? undefined : objectAt(text, at, DEPTH);
+  if (search === undefined) return 'there was no JSON object in it';
+  if (search.kind === 'found') return 'there was no JSON object in it but quoted ones';
+  return REASONS[search.kind];
 }
 
 const REASONS = {

@@ -33,10 +33,11 @@ export async function summarize(
   options: Omit<SummaryRequest, 'entries'> & { readonly signal?: AbortSignal } = {},
 ): Promise<Summarized> {
   const prompt = summaryPrompt({ ...options, entries });
-  const first = await askFor(ask, prompt, options.signal);
+  const asked = { question: prompt.text, signal: options.signal };
+  const first = await askFor(ask, prompt, asked);
   if (first.ok) return withNotes(first.summary, entries, { method: 'model' });
   if (first.answer !== undefined) {
-    const second = await askFor(ask, repairPrompt(prompt, first.answer, first.reason), options.signal);
+    const second = await askFor(ask, repairPrompt(prompt, first.answer, first.reason), asked);
     if (second.ok) return withNotes(second.summary, entries, { method: 'repaired', failure: first.reason });
     return withNotes(ruleSummary(entries, options), entries, { method: 'rules', failure: second.reason });
   }
@@ -48,7 +49,12 @@ type Asked =
   /** Without `answer` there was none. */
   | { readonly ok: false; readonly reason: string; readonly answer?: string };
 
-async function askFor(ask: Ask, { system, text }: { system: string; text: string }, signal: AbortSignal | undefined): Promise<Asked> {
+/** `question`: without what a repair shows of the first answer, which is the model's own. */
+async function askFor(
+  ask: Ask,
+  { system, text }: { readonly system: string; readonly text: string },
+  { question, signal }: { readonly question: string; readonly signal: AbortSignal | undefined },
+): Promise<Asked> {
   let answer: string;
   try {
     answer = await ask(system, text);
@@ -56,7 +62,7 @@ async function askFor(ask: Ask, { system, text }: { system: string; text: string
     if (signal?.aborted || isInterrupt(error)) throw error;
     return { ok: false, reason: cut(oneLine(`the summarizer did not answer: ${messageOf(error)}`), FAILURE_CHARACTERS) };
   }
-  const parsed = parseSummary(answer);
+  const parsed = parseSummary(answer, question);
   return parsed.ok ? parsed : { ok: false, reason: cut(oneLine(parsed.reason), FAILURE_CHARACTERS), answer };
 }
 

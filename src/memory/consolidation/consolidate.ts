@@ -55,17 +55,18 @@ async function askTwice(
   check: (result: ConsolidationResult) => CheckedResult,
 ): Promise<Consolidated> {
   const answer = await ask(prompt.system, prompt.text);
-  const first = read(answer, check);
+  const first = read(answer, prompt, check);
   if (first.problems.length === 0) return { kind: 'done', method: 'model', ...first.result };
   const repair = repairPrompt(prompt, answer, reasonOf(first));
-  const second = read(await ask(repair.system, repair.text), check);
+  const second = read(await ask(repair.system, repair.text), prompt, check);
   const result = { ...first.result, ...second.result };
   if (result.historyEntry === undefined && result.memoryUpdate === undefined) return { kind: 'unusable', reason: reasonOf(second) };
   return { kind: 'done', method: 'repaired', ...result };
 }
 
-function read(answer: string, check: (result: ConsolidationResult) => CheckedResult): CheckedResult {
-  const parsed = parseResponse(answer);
+/** What a repair shows of the first answer is the model's own, and no part of what it was asked. */
+function read(answer: string, { text }: ConsolidationPrompt, check: (result: ConsolidationResult) => CheckedResult): CheckedResult {
+  const parsed = parseResponse(answer, text);
   return parsed.ok ? check(parsed.result) : { result: {}, problems: [parsed.reason] };
 }
 

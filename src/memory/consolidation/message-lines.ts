@@ -1,5 +1,7 @@
 /** A conversation's messages as text that passes for nothing else: each begins at the margin, and only it does. */
 import { beginningOf, cut, indented, oneLine, utf8Length } from '../../records/text.js';
+import type { Entry } from '../../records/message.js';
+import { toolsThatSpoke } from './provenance.js';
 import type { ConversationEntry } from './conversation-entries.js';
 
 /** Of one message, longest first: the first with which all fit. */
@@ -66,6 +68,20 @@ export function rawFallback(entries: readonly ConversationEntry[]): string {
     RAW_FALLBACK,
     ...entries.slice(-MESSAGES).map(({ role, content }) => `${shortLine(role, 40)}: ${shortLine(content, CHARACTERS)}`),
   ].join('\n');
+}
+
+const SOURCES = '[from: ';
+
+/**
+ * An entry of HISTORY with the tools behind it as its last line, `[from: fetch_url, mcp__mail__read · turn_0003, turn_0004]`: whoever
+ * finds it later knows that not only people spoke. Without such a tool it stays as it is. No line of the entry itself can pass for it.
+ */
+export function withSources(entry: string, entries: readonly Entry[], trusted: ReadonlySet<string>): string {
+  const text = entry.replace(/^(?=[ \t]*\[from:)/gim, '\\');
+  const tools = toolsThatSpoke(entries, trusted);
+  if (tools.length === 0) return text;
+  const turns = new Set(entries.flatMap(({ turn, message }) => (message.role === 'tool' && tools.includes(message.name) ? [turn] : [])));
+  return `${text}\n${SOURCES}${tools.map((tool) => oneLine(tool).replace(/[[\],]/g, '')).join(', ')} · ${[...turns].sort().join(', ')}]`;
 }
 
 /**

@@ -2,12 +2,13 @@
  * The reading of what a model answered: any text at all (seed 001, "3-tier JSON parsing").
  *
  * T1  Without its code fence, the whole text is the JSON object.
- * T2  The first balanced `{…}` in it that has a field; several are tried, for braces stand in prose too, and outer ones first.
+ * T2  The one balanced `{…}` that it says in its own words (`ownObjects`) and that has a field, or whose only field is such an object.
+ *     Two that differ are none: one of them may be somebody else's.
  * T3  Each field by itself. Only a string that is closed, and behind which the object goes on or ends, is a value: half of a
- *     memory would replace the whole.
+ *     memory would replace the whole. One that stood in the question is not the model's.
  */
 import { utf8Length, cleanText } from '../../records/text.js';
-import { objectAt, type FoundObject } from '../../records/balanced-json.js';
+import { ownObjects, squeezed, type FoundObject } from '../../records/balanced-json.js';
 
 /** Seed 001, Types. */
 export interface ConsolidationResult {
@@ -26,20 +27,29 @@ const DEPTH = 16;
 /** A text of braces, or of keys, must not take long. */
 const TRIES = 8;
 
-/** At least one field of text, or the reason why there is none. A field of another type, or that says nothing, is absent. Never throws. */
-export function parseResponse(answer: string): ParsedResponse {
+/**
+ * At least one field of text, or the reason why there is none. A field of another type, or that says nothing, is absent. Never throws.
+ * `question` is what the model was asked: an object that stood there is quoted.
+ */
+export function parseResponse(answer: string, question = ''): ParsedResponse {
   if (answer.trim() === '') return { ok: false, reason: 'it was empty' };
   if (answer.length > MAX_ANSWER_BYTES || utf8Length(answer) > MAX_ANSWER_BYTES) {
     return { ok: false, reason: `it is longer than the ${MAX_ANSWER_BYTES} bytes that are read` };
   }
-  const result = fromWhole(answer) ?? fromBalanced(answer) ?? fromFields(answer);
+  const whole = fromWhole(answer, question);
+  const { found, broken } = ownObjects(answer, question, DEPTH);
+  const own = whole ? [whole] : fromBalanced(found);
+  if (own.length > 1) return { ok: false, reason: 'there are several JSON objects in it, and they differ: answer with one' };
+  const result = own[0] ?? (broken === undefined ? undefined : fromFields(answer.slice(broken), question));
   return result ? { ok: true, result } : { ok: false, reason: reasonFor(answer) };
 }
 
 /** T1 */
-function fromWhole(answer: string): ConsolidationResult | undefined {
+function fromWhole(answer: string, question: string): ConsolidationResult | undefined {
+  const text = withoutFence(answer.trim());
   try {
-    return resultOf(JSON.parse(withoutFence(answer.trim())));
+    const result = resultOf(JSON.parse(text));
+    return result && squeezed(question).includes(squeezed(text)) ? undefined : result;
   } catch {
     return undefined;
   }
@@ -52,37 +62,37 @@ function withoutFence(text: string): string {
   return begin > 0 && end >= begin ? text.slice(begin, end) : text;
 }
 
-/** T2. Objects that stand side by side come before those inside of others, which may be somebody else's words. */
-function fromBalanced(answer: string): ConsolidationResult | undefined {
-  return firstIn(answer, (search) => search.to) ?? firstIn(answer, (search) => search.from + 1);
+/** T2. All that differ. */
+function fromBalanced(found: readonly FoundObject[]): ConsolidationResult[] {
+  const own = found.map(({ value }) => value);
+  const outer = own.flatMap((value) => resultOf(value) ?? []);
+  const results = outer.length > 0 ? outer : own.flatMap((value) => resultOf(onlyField(value)) ?? []);
+  return results.filter((one, at) => results.findIndex((other) => JSON.stringify(other) === JSON.stringify(one)) === at);
 }
 
-/** `next`: where to look on after an object without fields. What is no JSON may only begin as prose. */
-function firstIn(answer: string, next: (search: FoundObject) => number): ConsolidationResult | undefined {
-  let at = answer.indexOf('{');
-  for (let tries = 0; at !== -1 && tries < TRIES; tries++) {
-    const search = objectAt(answer, at, DEPTH);
-    const result = search.kind === 'found' ? resultOf(search.value) : undefined;
-    if (result) return result;
-    at = answer.indexOf('{', search.kind === 'found' ? next(search) : at + 1);
-  }
-  return undefined;
+function onlyField(value: object): unknown {
+  const fields = Object.values(value) as unknown[];
+  return fields.length === 1 ? fields[0] : undefined;
 }
 
-/** T3 */
-function fromFields(answer: string): ConsolidationResult | undefined {
-  return resultOf({ history_entry: stringField(answer, 'history_entry'), memory_update: stringField(answer, 'memory_update') });
+/** T3, of the object that is broken. A field that stands twice with another text is none. */
+function fromFields(answer: string, question: string): ConsolidationResult | undefined {
+  const asked = squeezed(question);
+  const field = (name: string): string | undefined => stringField(answer, name, asked);
+  return resultOf({ history_entry: field('history_entry'), memory_update: field('memory_update') });
 }
 
-function stringField(answer: string, name: string): string | undefined {
+function stringField(answer: string, name: string, asked: string): string | undefined {
   let tries = 0;
+  const found = new Set<string>();
   for (const match of answer.matchAll(new RegExp(`"${name}"\\s*:\\s*"`, 'g'))) {
-    if (tries++ === TRIES) return undefined;
+    if (tries++ === TRIES) break;
     const begin = match.index + match[0].length;
     const end = endOfString(answer, begin);
-    if (end !== undefined && /^\s*(?:,|\}|```|$)/.test(answer.slice(end + 1, end + 200))) return unescaped(answer.slice(begin, end));
+    if (end === undefined || !/^\s*(?:,|\}|```|$)/.test(answer.slice(end + 1, end + 200))) continue;
+    if (!asked.includes(squeezed(answer.slice(match.index, end)))) found.add(unescaped(answer.slice(begin, end)));
   }
-  return undefined;
+  return found.size === 1 ? [...found][0] : undefined;
 }
 
 /** Where its closing quote stands; undefined when it is never closed. */

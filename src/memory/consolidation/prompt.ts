@@ -3,7 +3,8 @@
  * add stands behind them. The same request gives the same text.
  *
  * P1  Memory is shown whole, whatever its size: an update by one who saw half of it would lose the other half.
- * P2  The conversation is data. Nothing in it begins at the margin but our own labels, so it cannot pass for a heading.
+ * P2  The conversation is data. Nothing in it begins at the margin but our own labels, so it cannot pass for a heading. Memory is
+ *     shown as it is, since its lines are to be given back so, but for those that would pass for ours.
  */
 import { utf8Length, cut, indented, cleanText } from '../../records/text.js';
 import type { ConversationEntry } from './conversation-entries.js';
@@ -117,8 +118,11 @@ function compression(bytes: number, maxMemorySize: number): string {
   return `The long-term memory has ${bytes} bytes, more than its limit of ${maxMemorySize}: compress it. Prune stale and low-value facts and merge what belongs together, until it fits; what the user asked to remember stays.`;
 }
 
-/** A heading of ours that a person wrote into memory is moved off the margin (P2). */
+/** A line of ours that stands in memory is moved off the margin (P2). */
 function shownMemory(memory: string): string {
   const text = cleanText(memory).trim();
-  return text === '' ? EMPTY_MEMORY : text.replace(/^(?=## (?:Current Long-term Memory|Conversation to Process)[ \t]*$)/gm, '  ');
+  return text === '' ? EMPTY_MEMORY : text.replace(OWN_LINES, '  ');
 }
+
+const OWN_LINES =
+  /^(?=## (?:Current Long-term Memory|Conversation to Process)[ \t]*$|How to answer:|You have answered this before|\[[^\]\n]*\] (?:USER|ASSISTANT)\b)/gm;

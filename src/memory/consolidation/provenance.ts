@@ -11,14 +11,17 @@
  * V4  `tool:<name>`: a result supports it better than the user does. Words of an assistant's answer count as the tool's when the
  *     tool's result, in the same turn, has them too: the model only passed them on. A trusted tool goes before another one.
  * V5  Else the model concluded it: `model`.
- * V6  What comes from a tool that is not trusted does not enter the text; what it would have replaced stays, in its place.
+ * V6  What comes from a tool that is not trusted does not enter the text; what it would have replaced stays, in its place. So it is with
+ *     what the model concluded where such a tool spoke in the range, as far as it is to be reviewed (`review.ts`).
  *
- * Limits: it sees words, not meaning. A tool's text in another language than the line counts as the model's own conclusion.
+ * Limits: it sees words, not meaning. A tool's text in another language than the line counts as the model's own conclusion, which is what
+ * V6 is for. What a tool said in an earlier range, and the model says again in this one, counts as the model's own too.
  */
 import { isNotice, isBodyRef, shownText, type Body, type Entry } from '../../records/message.js';
 import { diffArrays } from 'diff';
 import type { LineSource, SourcedLine, Trust } from '../../records/memory/documents.js';
 import { foldedLine, lineCounts, linesOf, takeLine } from '../../records/memory/memory-lines.js';
+import { OWN_TOOLS, waitsForReview, type ReviewWhenToolsSpoke } from './review.js';
 import { allWords, shareIn, significantWords, wordsSaid } from '../documents/significant-words.js';
 
 export interface ProvenanceRequest {
@@ -28,13 +31,14 @@ export interface ProvenanceRequest {
   readonly entries: readonly Entry[];
   readonly conversation: string;
   readonly trustedTools: ReadonlySet<string>;
+  readonly reviewWhenToolsSpoke?: ReviewWhenToolsSpoke;
 }
 
 export interface Provenance {
   /** The update without what is proposed. */
   readonly text: string;
   readonly added: readonly SourcedLine[];
-  /** Lines that only an untrusted tool's word stands behind. */
+  /** Lines that only an untrusted tool's word stands behind, or may. */
   readonly proposed: readonly SourcedLine[];
 }
 
@@ -48,13 +52,20 @@ const SENTENCE_END = /[.!?](?=\s|$)|[。！？\n]/u;
 const REWRITTEN_SHARE = 0.5;
 
 export function withProvenance(request: ProvenanceRequest): Provenance {
-  const { currentMemory, memoryUpdate, trustedTools } = request;
+  const { currentMemory, memoryUpdate, trustedTools, entries, reviewWhenToolsSpoke = true } = request;
   const before = linesOf(currentMemory);
   const after = linesOf(memoryUpdate);
   const evidence = evidenceIn(request);
   const isNew = newIn(before, after);
-  const sources = after.map((line, at) => (isNew[at] ? sourceOf(line, evidence, request.conversation) : undefined));
-  const isProposed = sources.map((source) => source !== undefined && toolOf(source.trust, trustedTools));
+  const tools = toolsThatSpoke(entries, trustedTools);
+  const isKnown = (word: string): boolean =>
+    [...wordsSaid(word)].every((part) => [...evidence.user, ...evidence.memory].some(({ words }) => words.has(part)));
+  const isToReview = (line: string): boolean => tools.length > 0 && waitsForReview(line, reviewWhenToolsSpoke, isKnown);
+  const sources = after.map((line, at): LineSource | undefined => {
+    const source = isNew[at] ? sourceOf(line, evidence, request.conversation) : undefined;
+    return source?.trust === 'model' && isToReview(line) ? { ...source, tools } : source;
+  });
+  const isProposed = sources.map((source) => source !== undefined && (source.tools !== undefined || toolOf(source.trust, trustedTools)));
   const sourced = (wanted: boolean): SourcedLine[] =>
     after.flatMap((line, at) => {
       const source = sources[at];
@@ -62,6 +73,12 @@ export function withProvenance(request: ProvenanceRequest): Provenance {
     });
   const text = isProposed.includes(true) ? withoutProposed(before, after, isNew, isProposed) : memoryUpdate;
   return { text, added: sourced(false), proposed: sourced(true) };
+}
+
+/** Names of the tools in a range whose word is not enough, sorted. */
+export function toolsThatSpoke(entries: readonly Entry[], trusted: ReadonlySet<string>): readonly string[] {
+  const names = entries.flatMap(({ message }) => (message.role === 'tool' ? [message.name] : []));
+  return [...new Set(names)].filter((name) => !trusted.has(name) && !OWN_TOOLS.has(name)).sort();
 }
 
 /** V1 */

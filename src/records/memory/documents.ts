@@ -21,6 +21,8 @@ export interface LineSource {
   readonly conversation?: string;
   /** Traces of which turns. */
   readonly turn_ids?: readonly string[];
+  /** Of a line that the model concluded where these spoke, and that waits for a person because of it. */
+  readonly tools?: readonly string[];
 }
 
 export interface SourcedLine {
@@ -57,7 +59,7 @@ export interface HistoryEntry {
   readonly text: string;
 }
 
-/** A line that only a tool's word stands behind: kept out of MEMORY.md until a person accepts it. */
+/** A line that only a tool's word stands behind, or may: kept out of MEMORY.md until a person accepts it. */
 export interface Proposal extends SourcedLine {
   /** `prop_0001`. */
   readonly id: string;

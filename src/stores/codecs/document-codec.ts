@@ -8,6 +8,7 @@ const sourceSchema = z.object({
   trust: z.union([z.enum(['user', 'model', 'person']), z.templateLiteral(['tool:', z.string()])]),
   conversation: z.string().optional(),
   turn_ids: z.array(z.string()).optional(),
+  tools: z.array(z.string()).optional(),
 });
 
 const lineSchema = z.object({ line: z.string(), source: sourceSchema });

@@ -70,7 +70,7 @@ export const delegate = defineTool({
     maxCostUsd: z.number().positive().optional().describe('What it may cost at most, in US dollars.'),
   }),
   policy: { repeatable: false, timeoutMs: 60_000 },
-  workflowAction({ task, agent: wanted, title, maxCostUsd }, { agent, delegation: { agents, maxDepth, maxChildren, memory } }) {
+  workflowAction({ task, agent: wanted, title, maxCostUsd }, { agent, delegation: { agents, maxDepth, maxChildren, maxTotal, memory } }) {
     if (wanted !== undefined && wanted !== agent && !agents.includes(wanted)) return undefined;
     return {
       kind: 'delegate',
@@ -79,6 +79,7 @@ export const delegate = defineTool({
       title: beginningOf(title ?? task.replace(/\s+/g, ' '), 80),
       maxDepth,
       maxChildren,
+      maxTotal,
       ...(memory && { memory }),
       ...(maxCostUsd === undefined ? {} : { budget: { maxCostUsd } }),
     };

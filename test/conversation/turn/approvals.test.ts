@@ -1,4 +1,5 @@
 /** Calls that wait: for leave, for an answer, for a time, for a sub-agent. */
+import { childToStart, startChild } from '../../../src/conversation/turn/delegation.js';
 import { apply } from '../../../src/conversation/apply.js';
 import { runningChildren } from '../../../src/conversation/turn/delegation.js';
 import type { ToolPlan } from '../../../src/conversation/activity-io/tool-effects.js';
@@ -285,6 +286,32 @@ describe('a sub-agent', () => {
     ).toMatchObject([['rejected', expect.stringContaining('maxDepth')]]);
     const two = round(delegates, { ...delegates, fingerprint: 'f2' });
     expect(results(two)).toMatchObject([['rejected', expect.stringContaining('maxChildren')]]);
+  });
+
+  test.each([
+    [64, 16],
+    [16, 16],
+    [10, 3],
+    [1, 16],
+    [0, 16],
+  ])('is one of %d in all, when each of up to %d delegates as often as it may', (maxTotal, maxChildren) => {
+    const eager = { ...delegates.workflowAction!, maxDepth: 8, maxChildren, maxTotal } as ToolPlan['workflowAction'];
+    const plans = Array.from({ length: 20 }, (_, n): ToolPlan => ({ ...plan, fingerprint: `f${n}`, workflowAction: eager }));
+    let started = 0;
+    const delegateAll = (parent: ConversationState['parent']): void => {
+      const { state, input, done } = take(apply({ ...open(), ...(parent && { parent }) }, said('a')), 'model-step');
+      let after = apply(state, done(answered(input, askingFor(input, plans)), 1003));
+      // Without a limit it would not end.
+      for (let start = childToStart(after); start && started < 200; start = childToStart(after)) {
+        started += 1;
+        delegateAll(start.options.delegation!.parent);
+        after = startChild(after, { input: start } as Parameters<typeof startChild>[1]);
+      }
+      expect(JSON.stringify(results(after))).toContain('Not run');
+    };
+    delegateAll(undefined);
+    expect(started).toBeLessThanOrEqual(maxTotal);
+    expect(started).toBeGreaterThanOrEqual(Math.min(maxTotal, maxChildren));
   });
 });
 

@@ -207,6 +207,19 @@ test.each([
   expect(state.ended[0]).toMatchObject({ stopReason: 'failed', error: { type: 'overloaded' } });
 });
 
+test('a store that is away is said also while it is asked again, which a model that is asked again is not', () => {
+  const askedAgain = (failure: StepFailure): ConversationState => {
+    const { state, failed } = thinking();
+    const quiet = settle(apply(state, failed(failure, 2000))).state;
+    return take(apply(quiet, { kind: 'time-passed', at: 100_000 }), 'model-step').state;
+  };
+  const full = { ...STORE_AWAY, message: 'cannot append in /m: ENOSPC; the disk is full: free space there' };
+  expect(statusOf(askedAgain(full), 0).waitingFor).toMatch(
+    /^StoreUnavailable: cannot append in \/m: ENOSPC; the disk is full: free space there/,
+  );
+  expect(statusOf(askedAgain(OVERLOADED), 0).waitingFor).toBeUndefined();
+});
+
 test('tools that rode on a call that failed are done: the next try calls alone', () => {
   const { state, input, done } = thinking();
   const riding = take(apply(state, done(answered(input, asking(input, 2, QUICK)))), 'model-step');
