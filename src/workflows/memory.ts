@@ -21,7 +21,14 @@ import {
 } from '@temporalio/workflow';
 import { ID_PATTERN, type Consolidation } from '../conversation/protocol/contract.js';
 import type { Consolidated, RememberInput } from '../conversation/activity-io/memory-effects.js';
-import { readCare, readConsolidationRequest, readForget, readMemoryStart, readReview } from '../conversation/protocol/memory-input.js';
+import {
+  readCare,
+  readConsolidationRequest,
+  readForget,
+  readMemoryCareStart,
+  readMemoryStart,
+  readReview,
+} from '../conversation/protocol/memory-input.js';
 import {
   memoryWorkflowId,
   type Cared,
@@ -34,6 +41,7 @@ import {
   addRequest,
   emptyQueue,
   finishRequest,
+  isQueueFull,
   memoryDetailsOf,
   memoryStatusOf,
   nextRequest,
@@ -134,8 +142,9 @@ export async function memory(argument: MemoryArgument): Promise<never> {
 
   setHandler(consolidateSignal, (payload: unknown) => {
     const request = readConsolidationRequest(payload);
-    if (request.ok) change(addRequest(queue, request.value));
-    else change(noteDone(queue, now(), `refused: ${request.reason}`));
+    if (!request.ok) change(noteDone(queue, now(), `refused: ${request.reason}`));
+    else if (isQueueFull(queue)) change(noteDone(queue, now(), `refused: ${queue.requests.length} requests wait already`));
+    else change(addRequest(queue, request.value));
   });
   setHandler(forgetSignal, unheard(forget));
   setHandler(reviewSignal, unheard(review));
@@ -236,7 +245,10 @@ function createTurnstile(): <T>(work: () => Promise<T>) => Promise<T> {
 /** What a schedule starts (`perdura memory schedule`): it asks the scope's one writer to take care of its memory. */
 
 /** `memory` is the workflow id of that writer. */
-export async function memoryCare({ scope, memory, agent }: MemoryStart & CareRequest & { readonly memory: string }): Promise<void> {
+export async function memoryCare(argument: MemoryStart & CareRequest & { readonly memory: string }): Promise<void> {
+  const start = readMemoryCareStart(argument);
+  if (!start.ok) throw ApplicationFailure.nonRetryable(`cannot take care of a memory: ${start.reason}`, FAILURES.invalidStart);
+  const { scope, memory, agent } = start.value;
   try {
     await getExternalWorkflowHandle(memory).signal(careSignal, agent === undefined ? {} : { agent });
   } catch {
