@@ -12,7 +12,7 @@ import { STOP_REASONS } from '../../src/conversation/protocol/contract.js';
 import { seed } from '../determinism/random.js';
 import { failureOf, outside, type Outside } from '../support/outside.js';
 import { replayAll } from '../support/replays.js';
-import { workflowTaskFailures } from '../support/run-chain.js';
+import { runsOf, workflowTaskFailures } from '../support/run-chain.js';
 import { figure, LONG } from '../support/scene.js';
 import { startWorld, type World } from '../support/world.js';
 import { anything } from './grammar.js';
@@ -96,7 +96,9 @@ async function attackOne(attack: Attack): Promise<Attacked> {
   await PHASES[attack.phase]?.(program, id, scope);
   await temporal.workflow.start('memory', { workflowId: `memory:${scope}`, taskQueue: queue, args: [{ scope }] }).catch(() => undefined);
   const { runId } = await temporal.workflow.getHandle(id).describe();
-  const names = { id, scope, queue, life: runId, child: `${id}:turn_0001:1` };
+  const child = `${id}:turn_0001:1`;
+  const capability = attack.phase === 'sub-agent' ? await capabilityOf(child) : 'x'.repeat(32);
+  const names = { id, scope, queue, life: runId, child, capability };
   const log: string[] = [];
   for (let at = 0; at < attack.said.length; at += AT_ONCE) {
     await Promise.all(
@@ -108,6 +110,12 @@ async function attackOne(attack: Attack): Promise<Attacked> {
     );
   }
   return { attack, names, log };
+}
+
+async function capabilityOf(child: string): Promise<string> {
+  const [first] = (await runsOf(world, child))[0] ?? [];
+  const start = Buffer.from(first?.workflowExecutionStartedEventAttributes?.input?.payloads?.[0]?.data ?? []).toString();
+  return (JSON.parse(start) as { delegation: { capability: string } }).delegation.capability;
 }
 
 /** What does not answer, in words: the conversation, and its memory. */

@@ -112,11 +112,7 @@ const report = fields(
   { text: texts, stopReason: one('end', 'failed'), usage, error: fields({ type: near(texts), message: near(texts) }, []) },
   ['error'],
 );
-const child = fields({ callId, kind: one('asks', 'ended'), asks: list(ask, 3), report, capability: texts }, [
-  'asks',
-  'report',
-  'capability',
-]);
+const child = fields({ callId, kind: one('asks', 'ended'), asks: list(ask, 3), report, capability: texts }, ['asks', 'report']);
 const decision = fields({ callId, decision: one('approve', 'deny'), conversation, note: texts, input: object, hash: texts }, [
   'conversation',
   'note',

@@ -26,6 +26,8 @@ export interface Names {
   readonly life: string;
   readonly scope: string;
   readonly queue: string;
+  /** What its sub-agent was given; the attacker has read the history. */
+  readonly capability: string;
 }
 
 interface Payload {
@@ -75,6 +77,6 @@ export async function tell(temporal: Client, { to, kind, name, payloads: written
 
 function toPayload({ encoding = 'json/plain', data }: Written, names: Names): Payload {
   const text = typeof data === 'string' ? data : data.map(([piece, times]) => piece.repeat(times)).join('');
-  const named = text.replace(/@@(id|child|life|scope|queue)@@/g, (_, name: keyof Names) => names[name]);
+  const named = text.replace(/@@(id|child|life|scope|queue|capability)@@/g, (_, name: keyof Names) => names[name]);
   return { ...(encoding === null ? {} : { metadata: { encoding: bytes(encoding) } }), data: bytes(named) };
 }

@@ -245,6 +245,8 @@ export interface Delegation {
   readonly parent: ParentLink;
   readonly task: string;
   readonly appContext?: AppContextRef;
+  /** Only its parent and itself know it, and who reads their histories: its reports show it. */
+  readonly capability?: string;
 }
 
 export interface Enqueued {

@@ -18,9 +18,10 @@ export interface ChildReport {
 }
 
 /** Payload of the signal `child`, from a sub-agent to its parent. */
-export type ChildNews =
+export type ChildNews = { /** As it was given at the start. */ readonly capability?: string } & (
   | { readonly callId: string; readonly kind: 'asks'; readonly asks: readonly Approval[] }
-  | { readonly callId: string; readonly kind: 'ended'; readonly report: ChildReport };
+  | { readonly callId: string; readonly kind: 'ended'; readonly report: ChildReport }
+);
 
 /** Something that waits for a person: whether a tool may run, or an answer. The arguments stand in the store, in entry `askedIn`. */
 export interface Approval {
@@ -131,17 +132,19 @@ export function readObject(value: unknown, name: string, mostBytes: number): Che
 }
 
 export function readDelegation(value: unknown): Checked<Delegation> {
-  const fields = readFields(value, 'start.delegation', ['parent', 'task', 'appContext']);
+  const fields = readFields(value, 'start.delegation', ['parent', 'task', 'appContext', 'capability']);
   if (!fields.ok) return fields;
-  const { parent, task, appContext } = fields.value;
+  const { parent, task, appContext, capability } = fields.value;
   if (typeof task !== 'string' || task.trim() === '' || utf8Length(task) > 2 * LIMITS.taskBytes) {
     return refuse(`start.delegation.task must say what to do, in at most ${LIMITS.taskBytes} bytes`);
   }
   const link = readParent(parent);
   if (!link) return refuse('start.delegation.parent must have conversation, life, callId and depth');
-  if (appContext === undefined || appContext === null) return { ok: true, value: { parent: link, task } };
+  if (capability !== undefined && !isCapability(capability)) return refuse('start.delegation.capability must be what the parent has made');
+  const given = { parent: link, task, ...(capability === undefined ? {} : { capability }) };
+  if (appContext === undefined || appContext === null) return { ok: true, value: given };
   const values = readAppContext(appContext);
-  return values ? { ok: true, value: { parent: link, task, appContext: values } } : refuse('start.delegation.appContext must have a ref');
+  return values ? { ok: true, value: { ...given, appContext: values } } : refuse('start.delegation.appContext must have a ref');
 }
 
 function readParent(value: unknown): Delegation['parent'] | undefined {
@@ -175,16 +178,18 @@ function readValuesRef(value: unknown): ValuesRef | undefined {
 
 /** From a sub-agent, which is a conversation of ours; still anybody may send a signal. */
 export function readChildNews(payload: unknown): Checked<ChildNews> {
-  const fields = readFields(payload, 'child', ['callId', 'kind', 'asks', 'report']);
+  const fields = readFields(payload, 'child', ['callId', 'kind', 'asks', 'report', 'capability']);
   if (!fields.ok) return fields;
-  const { callId, kind, asks, report } = fields.value;
+  const { callId, kind, asks, report, capability } = fields.value;
   if (!isCallId(callId)) return refuse('child.callId must look like "turn_0001/c1"');
+  if (capability !== undefined && !isCapability(capability)) return refuse('child.capability must be the one of its start');
+  const shown = capability === undefined ? {} : { capability };
   if (kind === 'asks' && Array.isArray(asks)) {
     const read = asks.slice(0, MAX_ASKS).map(readApproval);
-    if (read.every((ask) => ask !== undefined)) return { ok: true, value: { callId, kind, asks: read } };
+    if (read.every((ask) => ask !== undefined)) return { ok: true, value: { callId, kind, asks: read, ...shown } };
   }
   const ended = kind === 'ended' ? readReport(report) : undefined;
-  if (ended) return { ok: true, value: { callId, kind: 'ended', report: ended } };
+  if (ended) return { ok: true, value: { callId, kind: 'ended', report: ended, ...shown } };
   return refuse('child must be { callId, kind: "asks", asks } or { callId, kind: "ended", report }');
 }
 
@@ -235,6 +240,10 @@ function isLife(value: unknown): value is string {
 
 function isCallId(value: unknown): value is string {
   return typeof value === 'string' && CALL_PATTERN.test(value);
+}
+
+function isCapability(value: unknown): value is string {
+  return typeof value === 'string' && /^[\w-]{16,64}$/.test(value);
 }
 
 function isText(value: unknown): value is string {
