@@ -49,6 +49,7 @@ import {
   noteDone,
   noteWritten,
   postponeRequest,
+  readCarriedQueue,
   startRequest,
   type AskedConsolidation,
   type MemoryQueue,
@@ -80,7 +81,7 @@ const MAX_EVENTS = 5_000;
 
 export async function memory(argument: MemoryArgument): Promise<never> {
   const { scope, handOver = MAX_EVENTS } = begin(argument);
-  let queue = (workflowInfo().continuedFromExecutionRunId && argument.carried) || emptyQueue(scope);
+  let queue = carriedQueue(argument, scope);
   let leaving = false;
   let cares = 0;
   let cancelled: Error | undefined;
@@ -209,6 +210,17 @@ function begin(argument: MemoryArgument | undefined): MemoryStart {
   // With another task queue behind it where two of them share a scope's name.
   if (ID_PATTERN.test(scope) && (workflowId === id || workflowId.startsWith(`${id}:`))) return start.value;
   throw ApplicationFailure.nonRetryable(`the memory of ${scope} has the workflow id memory:${scope}`, FAILURES.invalidStart);
+}
+
+/** Only a run of ours may carry a queue in; anybody's may say that it does. */
+function carriedQueue({ carried }: MemoryArgument, scope: string): MemoryQueue {
+  if (carried === undefined || !workflowInfo().continuedFromExecutionRunId) return emptyQueue(scope);
+  const read = readCarriedQueue(carried, scope);
+  if (read.ok) return read.value;
+  throw ApplicationFailure.nonRetryable(
+    `the run before this memory handed over what no memory has (${read.reason}); start it anew: MEMORY.md is in the store`,
+    FAILURES.invalidStart,
+  );
 }
 
 function outcomeOf(result: Consolidated): { consolidation: Consolidation; usage: Usage | null } {

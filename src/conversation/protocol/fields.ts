@@ -42,7 +42,7 @@ export function isDeeperThan(value: unknown, levels: number): boolean {
 }
 
 /** Level by level, so that what is too deep cannot overflow the stack either, and no further than to the first value too many. */
-function excessOf(value: unknown, levels: number, values: number): string | undefined {
+export function excessOf(value: unknown, levels: number, values: number): string | undefined {
   let level: unknown[] = [value];
   let seen = 0;
   for (let depth = 0; level.length > 0; depth++) {
