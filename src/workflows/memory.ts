@@ -49,11 +49,11 @@ import {
   noteDone,
   noteWritten,
   postponeRequest,
-  readCarriedQueue,
   startRequest,
   type AskedConsolidation,
   type MemoryQueue,
 } from '../conversation/memory-workflow/memory-queue.js';
+import { readCarriedQueue } from '../conversation/memory-workflow/carried-queue.js';
 import type { Usage } from '../records/message.js';
 import { createChangeNotifier } from './change-notifier.js';
 import { now } from './clock.js';

@@ -7,11 +7,7 @@
 import type { Consolidation } from '../protocol/contract.js';
 import type { ConsolidationRequest, Remembered, RememberInput, WrittenMemory } from '../activity-io/memory-effects.js';
 import type { StepFailure } from '../activity-io/effects.js';
-import { LIMITS } from '../protocol/contract.js';
-import { excessOf, refuse, type Checked } from '../protocol/fields.js';
-import { readConsolidationRequest } from '../protocol/memory-input.js';
 import type { MemoryStatus } from '../protocol/memory-contract.js';
-import { bool, fields, list, maybe, number, object, oneOf, orNull, text, time, usage, type Check } from '../protocol/shape.js';
 import type { Usage } from '../../records/message.js';
 import { retryAfter } from '../state/retry.js';
 import type { Retry } from '../state/turn-state.js';
@@ -49,8 +45,6 @@ const SHOWN = 10;
 const MAX_WORDS = 500;
 /** UTF-16 units of what waits: it is carried to the next run, and the server ends a workflow that carries 2 MiB. */
 const MAX_QUEUED = 500_000;
-/** Of a queue that is carried. */
-const MAX_VALUES = 500_000;
 
 export function emptyQueue(scope: string): MemoryQueue {
   return { v: 1, scope, requests: [], done: [], consolidated: 0, fallbacks: 0, usage: NO_USAGE, last: [] };
@@ -121,36 +115,6 @@ export function finishRequest(
 
 export function noteWritten(queue: MemoryQueue, { history }: RememberInput, { version }: Remembered): MemoryQueue {
   return { ...queue, written: { version, summary: queue.written?.summary === true || history?.kind === 'summary' } };
-}
-
-/** What a run is handed by the one before it. A request that is none is left out: the others go on. */
-export function readCarriedQueue(value: unknown, scope: string): Checked<MemoryQueue> {
-  const excess = excessOf(value, LIMITS.depth, MAX_VALUES);
-  if (excess !== undefined) return refuse(`carried ${excess}`);
-  const problem = carriedQueue(scope)(value);
-  if (problem !== undefined) return refuse(`carried${problem}`);
-  const queue = value as MemoryQueue;
-  const requests = queue.requests.flatMap((one) => {
-    const request = readConsolidationRequest(one.request);
-    return request.ok ? [{ ...one, request: request.value }] : [];
-  });
-  return { ok: true, value: { ...queue, requests } };
-}
-
-const retry = fields({ until: time, attempts: number, failure: fields({ type: text, message: text, transient: bool }) });
-
-function carriedQueue(scope: string): Check {
-  return fields({
-    v: oneOf(1),
-    scope: oneOf(scope),
-    requests: list(fields({ request: object, running: bool, retry: orNull(retry) })),
-    done: list(text),
-    consolidated: number,
-    fallbacks: number,
-    usage,
-    last: list(fields({ at: time, what: text })),
-    written: maybe(fields({ version: text, summary: bool })),
-  });
 }
 
 /** For people who look: the latest things that were done. */

@@ -1,6 +1,6 @@
 /** States that runs have carried, as they are and with one value of them replaced: what is taken can be shown and gone on with. */
 import { apply } from '../../../src/conversation/apply.js';
-import { readCarriedQueue } from '../../../src/conversation/memory-workflow/memory-queue.js';
+import { readCarriedQueue } from '../../../src/conversation/memory-workflow/carried-queue.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { readCarriedState } from '../../../src/conversation/state/carried-state.js';
