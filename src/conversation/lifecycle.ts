@@ -35,7 +35,7 @@ export interface Effects {
   'look-after': { input: { readonly child: string }; output: string };
   'start-child': { input: ChildStart; output: void };
   /** How the one turn of a sub-agent ended, for its parent. */
-  report: { input: { readonly parent: ParentLink; readonly ended: EndedTurn }; output: void };
+  report: { input: { readonly parent: ParentLink; readonly ended: EndedTurn; readonly capability?: string }; output: void };
 }
 
 export type EffectName = keyof Effects;

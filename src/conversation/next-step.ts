@@ -157,13 +157,15 @@ function askMemoryStep(state: ConversationState): Step | undefined {
 function relativesStep(state: ConversationState): Step | undefined {
   const look = lookDue(state);
   if (look) return effect(state, 'look-after', look.callId, { child: look.child });
-  const { childDecisions = [], parent } = state;
+  const { childDecisions = [], parent, capability } = state;
   if (childDecisions.length > 0) return { kind: 'notify-children', decisions: childDecisions };
   const news = newsForParent(state);
   if (!parent || news === undefined) return undefined;
   if (news !== 'report') return { kind: 'notify-parent', parent, news };
   const ended = state.ended[state.ended.length - 1];
-  return ended && isStoreUpToDate(state) ? effect(state, 'report', 'report', { parent, ended }) : undefined;
+  return ended && isStoreUpToDate(state)
+    ? effect(state, 'report', 'report', { parent, ended, ...(capability === undefined ? {} : { capability }) })
+    : undefined;
 }
 
 function noticeStep(state: ConversationState): Step | undefined {

@@ -36,6 +36,10 @@ export interface ConversationState {
   /** Absent: it is no sub-agent. */
   readonly parent?: ParentLink;
   /** Sent to its parent so far: which approvals wait, and how it ended. */
+  /** What its parent knows it by. */
+  readonly capability?: string;
+  /** Sub-agents that it has started, the last ones: what comes in their name must show this. */
+  readonly subAgents?: readonly (readonly [callId: string, capability: string])[];
   readonly parentNotified?: { readonly asks: string; readonly reported: boolean };
   /** As the start or `raiseBudget` said; the agent's own otherwise. */
   readonly budget?: Budget;
@@ -129,6 +133,7 @@ export function openConversation(start: {
     ...(budget && { budget }),
     ...(context && { startContext: context }),
     ...(delegation && { parent: delegation.parent, parentNotified: { asks: '[]', reported: false } }),
+    ...(delegation?.capability !== undefined && { capability: delegation.capability }),
     ...(delegation?.appContext && { appContext: delegation.appContext }),
     title: start.title,
     modelOverride: start.model,

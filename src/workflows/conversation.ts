@@ -38,6 +38,7 @@ import { changeOf, createMarks, summaryOf, type ConversationListener } from '../
 import { createReducerRegistry, type Reducers } from '../conversation/inbox/reducers.js';
 import { LATEST_RULES } from '../conversation/rules.js';
 import { openConversation, type ConversationState } from '../conversation/state.js';
+import { readCarriedState } from '../conversation/state/carried-state.js';
 import { createAnswers } from './answers.js';
 import { createChangeNotifier } from './change-notifier.js';
 import { now } from './clock.js';
@@ -133,7 +134,9 @@ function begin(argument: ConversationArgument | undefined): ConversationState {
   const rules = pinnedRules();
   // Only a run of ours may carry a state in: a start argument that brings one is somebody else's.
   if (argument?.carried && info.continuedFromExecutionRunId) {
-    return apply({ ...argument.carried, conversation: info.workflowId, rules }, { kind: 'run-continued', at: now() });
+    const carried = readCarriedState(argument.carried, info.firstExecutionRunId);
+    if (!carried.ok) throw startRefusal(`the run before it handed over what no conversation has (${carried.reason}); ${WHAT_TO_DO}`);
+    return begun({ ...carried.value, conversation: info.workflowId, rules });
   }
   const start = readStart(argument);
   if (!start.ok) throw startRefusal(start.reason);
@@ -149,6 +152,20 @@ function begin(argument: ConversationArgument | undefined): ConversationState {
   const asked = apply(opened, { kind: 'message-received', messageId: 'task', text: delegation.task, delivery: 'queue', at: now() });
   // One task, one turn.
   return apply(asked, { kind: 'close-requested', at: now() });
+}
+
+const WHAT_TO_DO = '`perdura resume` begins another with the turns that the store has';
+
+/** What passes for a state and throws all the same ends it with words, and not each of its workflow tasks for ever. */
+function begun(carried: ConversationState): ConversationState {
+  try {
+    const state = apply(carried, { kind: 'run-continued', at: now() });
+    nextStep(state);
+    detailsOf(state);
+    return state;
+  } catch (error) {
+    throw startRefusal(`the run before it handed over what cannot be gone on with (${String(error)}); ${WHAT_TO_DO}`);
+  }
 }
 
 /** The newest that its history knows: a new one asks for no other. */

@@ -8,6 +8,7 @@ import { readMessage, type ParsedMessage } from '../conversation/protocol/input.
 import { readBudget, readChildNews, readDecision, readWithdrawal, type Decided } from '../conversation/protocol/human-input.js';
 import { queuedCount } from '../conversation/inbox/spill.js';
 import { approvalsOf, decisionRefusal } from '../conversation/turn/approvals.js';
+import { newsRefusal } from '../conversation/turn/delegation.js';
 import { withdrawalRefusal } from '../conversation/inbox/queue-editing.js';
 import { now } from './clock.js';
 import { type Handling, accepted, refuseWhenClosing } from './handling.js';
@@ -37,6 +38,8 @@ export function handleHumanInput({
   setHandler(childSignal, (payload: unknown) => {
     const news = readChildNews(payload);
     if (!news.ok) return reject('child', news.reason);
+    const refused = newsRefusal(state(), news.value);
+    if (refused !== undefined) return reject('child', refused);
     const { callId } = news.value;
     if (news.value.kind === 'asks') dispatch({ kind: 'child-asks', callId, asks: news.value.asks, at: now() });
     else dispatch({ kind: 'child-ended', callId, report: news.value.report, at: now() });

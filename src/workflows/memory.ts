@@ -21,7 +21,14 @@ import {
 } from '@temporalio/workflow';
 import { ID_PATTERN, type Consolidation } from '../conversation/protocol/contract.js';
 import type { Consolidated, RememberInput } from '../conversation/activity-io/memory-effects.js';
-import { readCare, readConsolidationRequest, readForget, readMemoryStart, readReview } from '../conversation/protocol/memory-input.js';
+import {
+  readCare,
+  readConsolidationRequest,
+  readForget,
+  readMemoryCareStart,
+  readMemoryStart,
+  readReview,
+} from '../conversation/protocol/memory-input.js';
 import {
   memoryWorkflowId,
   type Cared,
@@ -34,6 +41,7 @@ import {
   addRequest,
   emptyQueue,
   finishRequest,
+  isQueueFull,
   memoryDetailsOf,
   memoryStatusOf,
   nextRequest,
@@ -45,6 +53,7 @@ import {
   type AskedConsolidation,
   type MemoryQueue,
 } from '../conversation/memory-workflow/memory-queue.js';
+import { readCarriedQueue } from '../conversation/memory-workflow/carried-queue.js';
 import type { Usage } from '../records/message.js';
 import { createChangeNotifier } from './change-notifier.js';
 import { now } from './clock.js';
@@ -72,7 +81,7 @@ const MAX_EVENTS = 5_000;
 
 export async function memory(argument: MemoryArgument): Promise<never> {
   const { scope, handOver = MAX_EVENTS } = begin(argument);
-  let queue = (workflowInfo().continuedFromExecutionRunId && argument.carried) || emptyQueue(scope);
+  let queue = carriedQueue(argument, scope);
   let leaving = false;
   let cares = 0;
   let cancelled: Error | undefined;
@@ -134,8 +143,9 @@ export async function memory(argument: MemoryArgument): Promise<never> {
 
   setHandler(consolidateSignal, (payload: unknown) => {
     const request = readConsolidationRequest(payload);
-    if (request.ok) change(addRequest(queue, request.value));
-    else change(noteDone(queue, now(), `refused: ${request.reason}`));
+    if (!request.ok) change(noteDone(queue, now(), `refused: ${request.reason}`));
+    else if (isQueueFull(queue)) change(noteDone(queue, now(), `refused: ${queue.requests.length} requests wait already`));
+    else change(addRequest(queue, request.value));
   });
   setHandler(forgetSignal, unheard(forget));
   setHandler(reviewSignal, unheard(review));
@@ -202,6 +212,17 @@ function begin(argument: MemoryArgument | undefined): MemoryStart {
   throw ApplicationFailure.nonRetryable(`the memory of ${scope} has the workflow id memory:${scope}`, FAILURES.invalidStart);
 }
 
+/** Only a run of ours may carry a queue in; anybody's may say that it does. */
+function carriedQueue({ carried }: MemoryArgument, scope: string): MemoryQueue {
+  if (carried === undefined || !workflowInfo().continuedFromExecutionRunId) return emptyQueue(scope);
+  const read = readCarriedQueue(carried, scope);
+  if (read.ok) return read.value;
+  throw ApplicationFailure.nonRetryable(
+    `the run before this memory handed over what no memory has (${read.reason}); start it anew: MEMORY.md is in the store`,
+    FAILURES.invalidStart,
+  );
+}
+
 function outcomeOf(result: Consolidated): { consolidation: Consolidation; usage: Usage | null } {
   switch (result.kind) {
     case 'done':
@@ -236,7 +257,10 @@ function createTurnstile(): <T>(work: () => Promise<T>) => Promise<T> {
 /** What a schedule starts (`perdura memory schedule`): it asks the scope's one writer to take care of its memory. */
 
 /** `memory` is the workflow id of that writer. */
-export async function memoryCare({ scope, memory, agent }: MemoryStart & CareRequest & { readonly memory: string }): Promise<void> {
+export async function memoryCare(argument: MemoryStart & CareRequest & { readonly memory: string }): Promise<void> {
+  const start = readMemoryCareStart(argument);
+  if (!start.ok) throw ApplicationFailure.nonRetryable(`cannot take care of a memory: ${start.reason}`, FAILURES.invalidStart);
+  const { scope, memory, agent } = start.value;
   try {
     await getExternalWorkflowHandle(memory).signal(careSignal, agent === undefined ? {} : { agent });
   } catch {

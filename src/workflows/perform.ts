@@ -9,7 +9,7 @@ import {
 } from '@temporalio/workflow';
 import { policyOf } from '../conversation/effect-table.js';
 import type { ConversationEvent } from '../conversation/event.js';
-import type { Effect, ChildStart } from '../conversation/lifecycle.js';
+import type { ChildStart, Effect, Effects } from '../conversation/lifecycle.js';
 import type { Step } from '../conversation/next-step.js';
 import type { createReducerRegistry } from '../conversation/inbox/reducers.js';
 import { runActivity, type ActivityEffect } from './activities.js';
@@ -19,7 +19,6 @@ import type { Handled } from './handlers.js';
 import { childSignal, decideSignal, interruptSignal, WORKFLOW_TYPE } from './messages.js';
 import { toPairs } from './search-attributes.js';
 import { LIMITS, type TurnResult } from '../conversation/protocol/contract.js';
-import type { ParentLink } from '../records/identity.js';
 import type { EndedTurn } from '../conversation/state/turn-state.js';
 import { NO_USAGE } from '../records/usage.js';
 import { beginningOf } from '../records/text.js';
@@ -43,7 +42,7 @@ export function createPerformer(
       case 'start-child':
         return startSubAgent(effect.input, dispatch);
       case 'report':
-        return report(effect.input.parent, effect.input.ended, resultOf);
+        return report(effect.input, resultOf);
       default:
         return runActivity(effect as ActivityEffect);
     }
@@ -127,13 +126,13 @@ async function startSubAgent({ callId, child, options }: ChildStart, dispatch: (
 
 /** How the one turn of this sub-agent ended. A signal said in the task that completes the workflow is never sent (measured): it is waited for. */
 async function report(
-  parent: ParentLink,
-  ended: EndedTurn,
+  { parent, ended, capability }: Effects['report']['input'],
   resultOf: (ended: EndedTurn) => Promise<TurnResult | undefined>,
 ): Promise<void> {
   const result = await resultOf(ended);
   const text = beginningOf(result?.text ?? '(The store, which has its answer, does not answer now.)', LIMITS.reportBytes / 4);
   const { stopReason, usage, error } = ended;
   const report = { text, stopReason, usage, ...(error ? { error } : {}) };
-  await signalOther(parent.conversation, childSignal, { callId: parent.callId, kind: 'ended', report: report });
+  const shown = capability === undefined ? {} : { capability };
+  await signalOther(parent.conversation, childSignal, { callId: parent.callId, kind: 'ended', report, ...shown });
 }

@@ -24,6 +24,7 @@ import { nextStep, type Step } from '../../src/conversation/next-step.js';
 import { isStoreUpToDate } from '../../src/conversation/state/queue-state.js';
 import { slotsOf, toRanges } from '../../src/records/slots.js';
 import type { ConversationState } from '../../src/conversation/state.js';
+import { readCarriedState } from '../../src/conversation/state/carried-state.js';
 import type { ToolFinished, ToolPlan } from '../../src/conversation/activity-io/tool-effects.js';
 import { addUsage } from '../../src/records/usage.js';
 import { approvalsOf } from '../../src/conversation/turn/approvals.js';
@@ -241,6 +242,8 @@ function start(world: World, step: Step): boolean {
       return true;
     case 'hand-over':
       if (world.state.inFlight.length > 0) world.problems.push('hand-over with something in flight');
+      const carried = readCarriedState(JSON.parse(JSON.stringify(world.state)), world.state.identity.life);
+      if (!carried.ok) world.problems.push(`the next run would not take it: ${carried.reason}`);
       world.state = JSON.parse(JSON.stringify(world.state)) as ConversationState;
       // What was given up in this run tells no later one.
       world.flying = [];

@@ -1,5 +1,6 @@
 /** A program of somebody else: it knows Temporal and the names of the contract, and nothing of ours. */
 import { WithStartWorkflowOperation, type Client } from '@temporalio/client';
+import { temporal as proto } from '@temporalio/proto';
 import type { World } from './world.js';
 
 export interface Payload {
@@ -11,6 +12,8 @@ export interface Outside {
   start(id: string, ...args: unknown[]): Promise<void>;
   /** A start whose argument is written by hand. */
   startRaw(id: string, payloads: readonly Payload[]): Promise<void>;
+  /** Starts a workflow of its own, which continues as this one: what a worker of somebody else's can do. */
+  continueAs(id: string, type: string, argument: unknown): Promise<void>;
   signal(id: string, name: string, ...args: unknown[]): Promise<void>;
   /** A signal whose arguments are written by hand; undefined sends none at all. */
   signalRaw(id: string, name: string, payloads?: readonly Payload[]): Promise<void>;
@@ -38,6 +41,32 @@ export function outside({ temporal, taskQueue }: Pick<World, 'temporal' | 'taskQ
         taskQueue: { name: taskQueue },
         input: { payloads: [...payloads] },
         requestId: id,
+      });
+    },
+    async continueAs(id, type, argument) {
+      const theirs = { name: `theirs-${id}` };
+      const data = Buffer.from(JSON.stringify(argument));
+      await workflowService.startWorkflowExecution({
+        namespace: 'default',
+        workflowId: id,
+        workflowType: { name: 'theirs' },
+        taskQueue: theirs,
+        requestId: id,
+      });
+      const { taskToken } = await temporal.withDeadline(Date.now() + 10_000, () =>
+        workflowService.pollWorkflowTaskQueue({ namespace: 'default', taskQueue: theirs, identity: 'theirs' }),
+      );
+      const continueAsNewWorkflowExecutionCommandAttributes = {
+        workflowType: { name: type },
+        taskQueue: { name: taskQueue },
+        input: { payloads: [{ metadata: { encoding: Buffer.from('json/plain') }, data }] },
+      };
+      const commandType = proto.api.enums.v1.CommandType.COMMAND_TYPE_CONTINUE_AS_NEW_WORKFLOW_EXECUTION;
+      await workflowService.respondWorkflowTaskCompleted({
+        namespace: 'default',
+        taskToken,
+        identity: 'theirs',
+        commands: [{ commandType, continueAsNewWorkflowExecutionCommandAttributes }],
       });
     },
     signal: (id, name, ...args) => handle(id).signal(name, ...args),

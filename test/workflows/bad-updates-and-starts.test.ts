@@ -121,6 +121,23 @@ test('a state that somebody else brings along is not taken for ours', async () =
   expect(await program.update(id, 'send', say(id, 'hi'))).toMatchObject({ stopReason: 'end' });
 });
 
+test('what continues as a conversation or a memory with a state that is none ends with words, and not with tasks that fail', async () => {
+  const planted: readonly [type: string, carried: unknown, words: string][] = [
+    ['conversation', 5, 'carried must be an object, not number'],
+    ['conversation', { v: 1 }, 'carried.identity must be an object, not undefined'],
+    ['conversation', { v: 2 }, 'carried.v must be one of 1'],
+    ['memory', 'mine', 'carried must be an object, not string'],
+    ['memory', { v: 1, scope: 'of-somebody-else' }, 'carried.scope must be'],
+  ];
+  for (const [type, carried, words] of planted) {
+    const scope = world.id();
+    const id = type === 'memory' ? `memory:${scope}` : scope;
+    await program.continueAs(id, type, { scope, carried });
+    expect(await failureOf(program.outcome(id))).toEqual({ type: 'InvalidStart', message: expect.stringContaining(words) });
+    expect(await workflowTaskFailures(world, id)).toEqual([]);
+  }
+});
+
 test('a workflow id that cannot be the id of a conversation fails as InvalidStart', async () => {
   for (const bad of ['has space', 'a:b', '-dash', 'x'.repeat(65), 'ünï']) {
     const id = bad.length > 60 ? bad : `${bad}-${world.id().slice(2, 10)}`;

@@ -8,7 +8,8 @@ import { AgentConfigError } from '../../agents/load-agent.js';
 import { agentConfigSchema, type AgentConfig } from '../../agents/agent-config.js';
 import type { ConsolidateInput, Consolidated, AskMemoryInput } from '../../conversation/activity-io/memory-effects.js';
 import type { Entry, JsonValue } from '../../records/message.js';
-import { slotsOf } from '../../records/slots.js';
+import { countSlots, slotsOf } from '../../records/slots.js';
+import { LIMITS } from '../../conversation/protocol/contract.js';
 import { withBodies } from '../../memory/bodies.js';
 import { isForgotten, redactor, withoutForgotten } from '../../memory/documents/forgetting.js';
 import { consolidate as ask, consolidationId } from '../../memory/consolidation/consolidate.js';
@@ -63,6 +64,9 @@ async function askForMemory(
   activity: Context,
 ): Promise<Done<Persisted>> {
   const { store, agents, models, defaultModel } = dependencies;
+  const count = countSlots(request.slots);
+  // The workflow refuses it; a history of an older version may have it.
+  if (!(count <= LIMITS.slots)) throw ApplicationFailure.nonRetryable(`${count} entries are more than ${LIMITS.slots}`, 'invalid-request');
   const read = await readHealed(dependencies, key, slotsOf(request.slots));
   const whole = await Promise.all(
     read

@@ -1,7 +1,8 @@
 /** How each call of an answer is to be run: it travels with the answer, so that settings never come from the workflow's bundle. */
+import { randomBytes } from 'node:crypto';
 import { log } from '@temporalio/activity';
 import type { AgentConfig } from '../../agents/agent-config.js';
-import type { ToolPlan } from '../../conversation/activity-io/tool-effects.js';
+import type { ToolPlan, WorkflowAction } from '../../conversation/activity-io/tool-effects.js';
 import { callFingerprint } from '../../memory/call-fingerprint.js';
 import type { AssistantBlock } from '../../records/message.js';
 import { approvalFor } from '../../tools/approval-rules.js';
@@ -50,8 +51,13 @@ async function planCall(
     ...(policy === 'deny' && {
       approval: { policy, why: why ?? `agent "${agent}" does not allow ${name} with these arguments (approvals in its agent.json).` },
     }),
-    ...(workflowAction && { workflowAction }),
+    ...(workflowAction && { workflowAction: withCapability(workflowAction) }),
   };
+}
+
+/** Made here: what a workflow draws by chance is made of its run id, which any reader of lists knows. */
+function withCapability(action: WorkflowAction): WorkflowAction {
+  return action.kind === 'delegate' ? { ...action, capability: randomBytes(24).toString('base64url') } : action;
 }
 
 function sharing({ memory: { enabled, shareWithSubAgents } }: AgentConfig): { readonly memory?: 'shared' | 'snapshot' } {

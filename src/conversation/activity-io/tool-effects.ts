@@ -57,6 +57,8 @@ export type WorkflowAction =
       readonly budget?: Budget;
       /** Seed 003, ShareMemoryWithSubAgents. Absent: no. */
       readonly memory?: 'shared' | 'snapshot';
+      /** Random, made by the worker: what comes in the sub-agent's name shows it. Absent in plans of an earlier version. */
+      readonly capability?: string;
     };
 
 /** `input` stands in the place of the model's arguments. */

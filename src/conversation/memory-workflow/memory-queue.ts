@@ -12,7 +12,8 @@ import type { Usage } from '../../records/message.js';
 import { retryAfter } from '../state/retry.js';
 import type { Retry } from '../state/turn-state.js';
 import { addUsage, NO_USAGE } from '../../records/usage.js';
-import { asCode } from '../../records/text.js';
+import { asCode, beginningOf } from '../../records/text.js';
+import { isoTime } from '../../records/time.js';
 
 export interface MemoryQueue {
   readonly v: 1;
@@ -41,6 +42,9 @@ const FIRST_REST_MS = 60_000;
 const MAX_REST_MS = 6 * 3_600_000;
 const REMEMBERED_IDS = 1_000;
 const SHOWN = 10;
+const MAX_WORDS = 500;
+/** UTF-16 units of what waits: it is carried to the next run, and the server ends a workflow that carries 2 MiB. */
+const MAX_QUEUED = 500_000;
 
 export function emptyQueue(scope: string): MemoryQueue {
   return { v: 1, scope, requests: [], done: [], consolidated: 0, fallbacks: 0, usage: NO_USAGE, last: [] };
@@ -49,6 +53,17 @@ export function emptyQueue(scope: string): MemoryQueue {
 export function addRequest(queue: MemoryQueue, request: AskedConsolidation): MemoryQueue {
   const known = queue.done.includes(request.id) || queue.requests.some((one) => one.request.id === request.id);
   return known ? queue : { ...queue, requests: [...queue.requests, { request, running: false, retry: null }] };
+}
+
+/** True while one more request would not fit; who asked for it waits in vain, and its last messages go to HISTORY as they are. */
+export function isQueueFull({ requests }: MemoryQueue): boolean {
+  return requests.reduce((sum, one) => sum + sizeOf(one), 0) > MAX_QUEUED;
+}
+
+function sizeOf({ request, retry }: QueuedRequest): number {
+  const { id, requestId, conversation, life, model, taskQueue, slots } = request;
+  const texts = [id, requestId, conversation, life, model, taskQueue, retry?.failure.message ?? ''];
+  return texts.reduce((sum, text) => sum + text.length, 200 + 20 * slots.length);
 }
 
 /** Of those that do not rest the one that has failed least often, and of these the first: what fails for long holds nobody up (Q2). */
@@ -104,7 +119,7 @@ export function noteWritten(queue: MemoryQueue, { history }: RememberInput, { ve
 
 /** For people who look: the latest things that were done. */
 export function noteDone(queue: MemoryQueue, at: number, what: string): MemoryQueue {
-  return { ...queue, last: [...queue.last, { at, what }].slice(-SHOWN) };
+  return { ...queue, last: [...queue.last, { at, what: beginningOf(what, MAX_WORDS) }].slice(-SHOWN) };
 }
 
 export function memoryStatusOf(queue: MemoryQueue, historyEvents: number): MemoryStatus {
@@ -116,7 +131,7 @@ export function memoryStatusOf(queue: MemoryQueue, historyEvents: number): Memor
     scope,
     phase: running ? 'consolidating' : failure ? 'waiting-to-retry' : 'idle',
     ...(failure && !running
-      ? { waitingFor: `${failure.failure.type}: ${failure.failure.message}; trying again at ${new Date(failure.until).toISOString()}` }
+      ? { waitingFor: `${failure.failure.type}: ${failure.failure.message}; trying again at ${isoTime(failure.until)}` }
       : {}),
     queued: requests.map(({ request, retry }) => ({
       conversation: request.conversation,
@@ -141,7 +156,7 @@ export function memoryDetailsOf(queue: MemoryQueue): string {
     running && `**consolidating** ${running.messages} messages of ${asCode(running.conversation)} (${running.why})`,
     status.waitingFor && `**waiting for** ${asCode(status.waitingFor)}`,
     `**done** ${status.consolidated}, ${status.fallbacks} of them without a model · ${status.usage.inputTokens} tokens in, ${status.usage.outputTokens} out`,
-    ...[...status.last].reverse().map(({ at, what }) => `- ${new Date(at).toISOString()} ${asCode(what)}`),
+    ...[...status.last].reverse().map(({ at, what }) => `- ${isoTime(at)} ${asCode(what)}`),
   ]
     .filter((line) => line !== undefined && line !== '')
     .join('\n\n');

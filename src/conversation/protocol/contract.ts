@@ -20,8 +20,20 @@ export interface Message extends Media {
   readonly context?: JsonObject;
 }
 
-export type StopReason =
-  'end' | 'interrupted' | 'tool-limit' | 'budget' | 'refused' | 'failed' | 'continues' | 'queued' | 'withdrawn' | 'reset';
+export const STOP_REASONS = [
+  'end',
+  'interrupted',
+  'tool-limit',
+  'budget',
+  'refused',
+  'failed',
+  'continues',
+  'queued',
+  'withdrawn',
+  'reset',
+] as const;
+
+export type StopReason = (typeof STOP_REASONS)[number];
 
 export interface TurnError {
   /** Stable, for programs: `auth`, `rate-limit`, `unknown-agent`, … */
@@ -233,6 +245,8 @@ export interface Delegation {
   readonly parent: ParentLink;
   readonly task: string;
   readonly appContext?: AppContextRef;
+  /** Only its parent and itself know it, and who reads their histories: its reports show it. */
+  readonly capability?: string;
 }
 
 export interface Enqueued {
@@ -306,6 +320,15 @@ export const LIMITS = {
   messageBytes: 1024 * 1024,
   /** Levels of nesting in anything that comes in. */
   depth: 64,
+  /** Values (texts, numbers, lists, maps) in one of them: a megabyte of nothing but zeros takes a hundred times that to write out. */
+  values: 50_000,
+  /** The highest slot, session, turn or count of messages: beyond it something else is meant. */
+  number: 1e9,
+  /** Entries that one consolidation may be asked about: the longest window (10,000 messages) with 99 calls of tools after each. */
+  slots: 1_000_000,
+  /** Tokens and US dollars of one report: a sum of as many as come in stays exact. */
+  tokens: 1e12,
+  usd: 1e9,
   /** Message ids remembered in state; older ones are known to the store. */
   rememberedIds: 256,
   /** Turns that `turn` answers at once. */
@@ -323,6 +346,8 @@ export const LIMITS = {
   reportBytes: 64 * 1024,
   /** Images, audio and video together. */
   mediaPerMessage: 20,
+  /** UTF-16 units of an address of one, and of a reference to one. */
+  mediaUrl: 8 * 1024,
   /** Events of the application's own that may wait at once, and the UTF-8 bytes of their payloads together: these lie in the state. */
   queuedEvents: 500,
   queuedEventBytes: 128 * 1024,
@@ -332,5 +357,8 @@ export const LIMITS = {
 
 /** Conversations, agents and scopes alike. */
 export const ID_PATTERN = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
+
+/** Of a run's id, as Temporal or another server makes them. */
+export const LIFE_PATTERN = /^[\w.:-]{1,200}$/;
 
 export type AgentStatus = 'running' | 'waiting' | 'failed' | 'done';

@@ -1,6 +1,6 @@
 /** What is said to the step engine (seed 004), checked like messages. */
 import { LIMITS, type QueueEdit } from './contract.js';
-import { nameOf, readFields, refuse, type Checked } from './fields.js';
+import { isAmount, isShortText, nameOf, readFields, refuse, type Checked } from './fields.js';
 import type { JsonValue } from '../../records/message.js';
 import { utf8Length } from '../../records/text.js';
 import type { Breakpoints, ControlMode } from './stepping.js';
@@ -18,7 +18,7 @@ export function readAppEvent(payload: unknown): Checked<ReadAppEvent> {
   const fields = readFields(payload, 'event', ['id', 'type', 'payload']);
   if (!fields.ok) return fields;
   const { id, type, payload: data = null } = fields.value;
-  if (id !== undefined && (typeof id !== 'string' || id === '' || id.length > LIMITS.idLength))
+  if (id !== undefined && !isShortText(id, LIMITS.idLength))
     return refuse(`event.id must be a string of 1 to ${LIMITS.idLength} characters`);
   if (typeof type !== 'string' || !EVENT_TYPE.test(type)) return refuse(`event.type must match ${EVENT_TYPE.source}`);
   if (type === 'message' || type === 'reset') return refuse(`event.type ${type} has a signal of its own`);
@@ -45,8 +45,8 @@ export function readBreakpoints(payload: unknown): Checked<Breakpoints> {
   }
   if (onError !== undefined && typeof onError !== 'boolean')
     return refuse(`setBreakpoints.onError must be true or false, got ${nameOf(onError)}`);
-  if (costUsd !== undefined && (typeof costUsd !== 'number' || !(costUsd >= 0)))
-    return refuse('setBreakpoints.costUsd must be a number of dollars');
+  if (costUsd !== undefined && !isAmount(costUsd, LIMITS.usd))
+    return refuse(`setBreakpoints.costUsd must be a number of dollars, at most ${LIMITS.usd}`);
   const { value } = fields;
   return { ok: true, value: JSON.parse(JSON.stringify(value)) as Breakpoints };
 }
@@ -70,9 +70,5 @@ function readField(payload: unknown, name: string, field: string): unknown {
 }
 
 function isNames(value: unknown): value is readonly string[] {
-  return (
-    Array.isArray(value) &&
-    value.length <= MAX_NAMES &&
-    value.every((name) => typeof name === 'string' && name.length > 0 && name.length <= 100)
-  );
+  return Array.isArray(value) && value.length <= MAX_NAMES && value.every((name) => isShortText(name, 100));
 }

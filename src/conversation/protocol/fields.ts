@@ -1,19 +1,29 @@
-/** An input of any shape, as fields that can be looked at: the first check of everything that comes in. */
+/**
+ * An input of any shape, as fields that can be looked at: the first check of everything that comes in, and the bounds of what the
+ * fields may hold. Each number, text and list from outside passes one of these before anything is done with it.
+ */
 import { LIMITS } from './contract.js';
+import type { Usage } from '../../records/message.js';
+import { beginningOf } from '../../records/text.js';
+import { LAST_TIME } from '../../records/time.js';
 
 export type Checked<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly reason: string };
 
 /** What the payload converter puts in the place of an argument that it could not read. */
 export const UNREADABLE = 'perdura/unreadable';
 
+const SHOWN_KEY = 64;
+const SHOWN_REASON = 200;
+
 export function readFields(payload: unknown, name: string, known: readonly string[] | null): Checked<Record<string, unknown>> {
-  if (isUnreadable(payload)) return refuse(`${name} could not be decoded: ${payload[UNREADABLE]}`);
-  if (typeof payload !== 'object' || payload === null || Array.isArray(payload)) {
+  if (isUnreadable(payload)) return refuse(`${name} could not be decoded: ${beginningOf(payload[UNREADABLE], SHOWN_REASON)}`);
+  if (typeof payload !== 'object' || payload === null || Array.isArray(payload) || ArrayBuffer.isView(payload)) {
     return refuse(`${name} must be an object${name === 'message' ? ' or a string' : ''}, got ${nameOf(payload)}`);
   }
-  if (isDeeperThan(payload, LIMITS.depth)) return refuse(`${name} is nested deeper than ${LIMITS.depth} levels`);
+  const excess = excessOf(payload, LIMITS.depth, LIMITS.values);
+  if (excess !== undefined) return refuse(`${name} ${excess}`);
   const unknown = known ? Object.keys(payload).find((key) => !known.includes(key)) : undefined;
-  if (unknown !== undefined) return refuse(`${name}.${unknown.slice(0, 64)} is not a field; known are ${known?.join(', ')}`);
+  if (unknown !== undefined) return refuse(`${name}.${beginningOf(unknown, SHOWN_KEY)} is not a field; known are ${known?.join(', ')}`);
   return { ok: true, value: payload as Record<string, unknown> };
 }
 
@@ -23,19 +33,68 @@ export function refuse(reason: string): { readonly ok: false; readonly reason: s
 
 export function nameOf(value: unknown): string {
   if (value === null) return 'null';
+  if (ArrayBuffer.isView(value)) return 'bytes';
   return Array.isArray(value) ? 'a list' : typeof value;
 }
 
-/** Level by level, so that what is too deep cannot overflow the stack either. */
 export function isDeeperThan(value: unknown, levels: number): boolean {
-  let level: unknown[] = [value];
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth > levels) return true;
-    level = level.flatMap((item) => (typeof item === 'object' && item !== null ? (Object.values(item) as unknown[]) : []));
-  }
-  return false;
+  return excessOf(value, levels, Infinity) !== undefined;
 }
 
+/** Level by level, so that what is too deep cannot overflow the stack either, and no further than to the first value too many. */
+export function excessOf(value: unknown, levels: number, values: number): string | undefined {
+  let level: unknown[] = [value];
+  let seen = 0;
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > levels) return `is nested deeper than ${levels} levels`;
+    const next: unknown[] = [];
+    for (const item of level) {
+      if (typeof item !== 'object' || item === null) continue;
+      const inner = Object.values(item) as unknown[];
+      seen += inner.length;
+      if (seen > values) return `has more than ${values} values`;
+      for (const one of inner) next.push(one);
+    }
+    level = next;
+  }
+  return undefined;
+}
+
+/** Somebody may send a field of that name: only a text is ours. */
 function isUnreadable(payload: unknown): payload is { [UNREADABLE]: string } {
-  return typeof payload === 'object' && payload !== null && UNREADABLE in payload;
+  return isObject(payload) && typeof (payload as { [UNREADABLE]?: unknown })[UNREADABLE] === 'string';
+}
+
+export function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A whole number: of a slot, a session, messages. */
+export function isCount(value: unknown, most: number = LIMITS.number): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= most;
+}
+
+/** A number that may have a fraction. JSON has `1e999`, which is infinite. */
+export function isAmount(value: unknown, most: number): value is number {
+  return typeof value === 'number' && value >= 0 && value <= most;
+}
+
+/** Epoch milliseconds that a date can show. */
+export function isTime(value: unknown): value is number {
+  return isAmount(value, LAST_TIME);
+}
+
+/** Not empty; `most` in UTF-16 units. */
+export function isShortText(value: unknown, most: number): value is string {
+  return typeof value === 'string' && value !== '' && value.length <= most && value.isWellFormed();
+}
+
+/** Its four numbers and nothing else; undefined when one of them is none. */
+export function readUsage(value: unknown): Usage | undefined {
+  if (!isObject(value)) return undefined;
+  const { inputTokens, cachedTokens, outputTokens, costUsd } = value as Partial<Record<keyof Usage, unknown>>;
+  const { tokens, usd } = LIMITS;
+  if (!isAmount(inputTokens, tokens) || !isAmount(cachedTokens, tokens) || !isAmount(outputTokens, tokens)) return undefined;
+  if (costUsd !== null && !isAmount(costUsd, usd)) return undefined;
+  return { inputTokens, cachedTokens, outputTokens, costUsd };
 }

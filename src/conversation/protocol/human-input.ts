@@ -2,11 +2,12 @@
  * What waits for a person, what the person decides, and what a sub-agent reports to its parent; checked as messages are (input.ts).
  * Nothing here throws.
  */
-import { ID_PATTERN, LIMITS, type Delegation, type StopReason, type TurnError } from './contract.js';
+import { ID_PATTERN, LIFE_PATTERN, LIMITS, STOP_REASONS, type Delegation, type StopReason, type TurnError } from './contract.js';
 import type { Budget } from '../../records/identity.js';
-import { readFields, refuse, type Checked } from './fields.js';
+import { isAmount, isCount, isObject, isShortText, isTime, readFields, readUsage, refuse, type Checked } from './fields.js';
+import type { AppContextRef, ValuesRef } from '../activity-io/tool-effects.js';
 import type { JsonObject, JsonValue, Usage } from '../../records/message.js';
-import { utf8Length } from '../../records/text.js';
+import { beginningOf, utf8Length } from '../../records/text.js';
 
 /** How a sub-agent's turn ended, for the call that waits for it. */
 export interface ChildReport {
@@ -17,9 +18,10 @@ export interface ChildReport {
 }
 
 /** Payload of the signal `child`, from a sub-agent to its parent. */
-export type ChildNews =
+export type ChildNews = { /** As it was given at the start. */ readonly capability?: string } & (
   | { readonly callId: string; readonly kind: 'asks'; readonly asks: readonly Approval[] }
-  | { readonly callId: string; readonly kind: 'ended'; readonly report: ChildReport };
+  | { readonly callId: string; readonly kind: 'ended'; readonly report: ChildReport }
+);
 
 /** Something that waits for a person: whether a tool may run, or an answer. The arguments stand in the store, in entry `askedIn`. */
 export interface Approval {
@@ -61,21 +63,28 @@ export interface Decided {
 /** Ours: a sub-agent's id is its parent's, the turn and the number of the call. */
 export const CHILD_PATTERN = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}(?::turn_\d{4,15}:\d{1,6}){1,8}$/;
 
+const CALL_PATTERN = /^turn_\d{4,15}\/c\d{1,6}$/;
+
 const MAX_ASKS = 100;
+/** UTF-16 units of what stands in a list for people, and of an error's words. */
+const MAX_TEXT = 500;
+const MAX_ERROR = 4_000;
+/** Levels of sub-agents, far more than `delegation.maxDepth` lets there be; changes of the shared values in one turn. */
+const MAX_DEPTH = 100;
+const MAX_CHANGES = 10_000;
 const DECISION_FIELDS = ['callId', 'decision', 'conversation', 'note', 'input', 'hash'];
 
 export function readDecision(payload: unknown): Checked<Decision> {
   const fields = readFields(payload, 'decide', DECISION_FIELDS);
   if (!fields.ok) return fields;
   const { callId, decision, conversation, note, input, hash } = fields.value;
-  if (typeof callId !== 'string' || !/^turn_\d{4,15}\/c\d{1,6}$/.test(callId)) return refuse('decide.callId must look like "turn_0001/c1"');
+  if (!isCallId(callId)) return refuse('decide.callId must look like "turn_0001/c1"');
   if (decision !== 'approve' && decision !== 'deny') return refuse('decide.decision must be "approve" or "deny"');
   if (conversation !== undefined && !isConversation(conversation)) return refuse('decide.conversation must be the id of a conversation');
   if (note !== undefined && (typeof note !== 'string' || utf8Length(note) > LIMITS.noteBytes)) {
     return refuse(`decide.note must be a text of at most ${LIMITS.noteBytes} bytes`);
   }
-  if (hash !== undefined && (typeof hash !== 'string' || hash.length > 100))
-    return refuse('decide.hash must be the one that was asked with');
+  if (hash !== undefined && !isShortText(hash, 100)) return refuse('decide.hash must be the one that was asked with');
   if (input !== undefined && !isObject(input)) return refuse('decide.input must be an object: the arguments to run with');
   const edited = input === undefined ? 0 : bytesOf(input);
   if (edited > LIMITS.editedBytes) return refuse(`decide.input is ${edited} bytes, the limit is ${LIMITS.editedBytes}`);
@@ -96,7 +105,7 @@ export function readWithdrawal(payload: unknown): Checked<string> {
   const fields = readFields(payload, 'withdraw', ['messageId']);
   if (!fields.ok) return fields;
   const { messageId } = fields.value;
-  if (typeof messageId !== 'string' || messageId === '' || messageId.length > LIMITS.idLength) {
+  if (!isShortText(messageId, LIMITS.idLength)) {
     return refuse(`withdraw.messageId must be a string of 1 to ${LIMITS.idLength} characters`);
   }
   return { ok: true, value: messageId };
@@ -107,8 +116,9 @@ export function readBudget(payload: unknown, name: string): Checked<Budget> {
   const fields = readFields(payload, name, ['maxCostUsd', 'maxTokens']);
   if (!fields.ok) return fields;
   const { maxCostUsd, maxTokens } = fields.value;
-  if (maxCostUsd !== undefined && !isPositive(maxCostUsd)) return refuse(`${name}.maxCostUsd must be a number of dollars, 0 or more`);
-  if (maxTokens !== undefined && !isPositive(maxTokens)) return refuse(`${name}.maxTokens must be a number of tokens, 0 or more`);
+  const most = Number.MAX_SAFE_INTEGER;
+  if (maxCostUsd !== undefined && !isAmount(maxCostUsd, most)) return refuse(`${name}.maxCostUsd must be a number of dollars, 0 or more`);
+  if (maxTokens !== undefined && !isAmount(maxTokens, most)) return refuse(`${name}.maxTokens must be a number of tokens, 0 or more`);
   return { ok: true, value: { ...(maxCostUsd === undefined ? {} : { maxCostUsd }), ...(maxTokens === undefined ? {} : { maxTokens }) } };
 }
 
@@ -122,87 +132,127 @@ export function readObject(value: unknown, name: string, mostBytes: number): Che
 }
 
 export function readDelegation(value: unknown): Checked<Delegation> {
-  const fields = readFields(value, 'start.delegation', ['parent', 'task', 'appContext']);
+  const fields = readFields(value, 'start.delegation', ['parent', 'task', 'appContext', 'capability']);
   if (!fields.ok) return fields;
-  const { parent, task, appContext } = fields.value;
-  if (typeof task !== 'string' || task.trim() === '') return refuse('start.delegation.task must say what to do');
-  if (!isObject(parent)) return refuse('start.delegation.parent must name the conversation that asks');
-  const { conversation, life, callId, depth, share, memory } = parent as Record<string, unknown>;
-  if (!isConversation(conversation) || typeof life !== 'string' || typeof callId !== 'string' || !Number.isInteger(depth)) {
-    return refuse('start.delegation.parent must have conversation, life, callId and depth');
+  const { parent, task, appContext, capability } = fields.value;
+  if (typeof task !== 'string' || task.trim() === '' || utf8Length(task) > 2 * LIMITS.taskBytes) {
+    return refuse(`start.delegation.task must say what to do, in at most ${LIMITS.taskBytes} bytes`);
   }
-  const link = {
-    conversation,
-    life,
-    callId,
-    depth: depth as number,
-    ...(Number.isSafeInteger(share) && { share: share as number }),
-    ...(isObject(memory) && { memory: memory as NonNullable<Delegation['parent']['memory']> }),
-  };
-  return {
-    ok: true,
-    value: {
-      parent: link,
-      task,
-      ...(isObject(appContext) && { appContext: appContext as unknown as NonNullable<Delegation['appContext']> }),
-    },
-  };
+  const link = readParent(parent);
+  if (!link) return refuse('start.delegation.parent must have conversation, life, callId and depth');
+  if (capability !== undefined && !isCapability(capability)) return refuse('start.delegation.capability must be what the parent has made');
+  const given = { parent: link, task, ...(capability === undefined ? {} : { capability }) };
+  if (appContext === undefined || appContext === null) return { ok: true, value: given };
+  const values = readAppContext(appContext);
+  return values ? { ok: true, value: { ...given, appContext: values } } : refuse('start.delegation.appContext must have a ref');
+}
+
+function readParent(value: unknown): Delegation['parent'] | undefined {
+  if (!isObject(value)) return undefined;
+  const { conversation, life, callId, depth, share, memory } = value as Record<string, unknown>;
+  if (!isConversation(conversation) || !isLife(life) || !isCallId(callId) || !isCount(depth, MAX_DEPTH)) return undefined;
+  if (share !== undefined && !isCount(share)) return undefined;
+  const link = { conversation, life, callId, depth, ...(share === undefined ? {} : { share }) };
+  if (memory === undefined || memory === null) return link;
+  if (!isObject(memory)) return undefined;
+  const { session, until } = memory as Record<string, unknown>;
+  return isCount(session) && (until === null || isTime(until)) ? { ...link, memory: { session, until } } : undefined;
+}
+
+function readAppContext(value: unknown): AppContextRef | undefined {
+  if (!isObject(value)) return undefined;
+  const { changes, ...base } = value as Record<string, unknown>;
+  const first = readValuesRef(base);
+  if (!first || changes === undefined) return first;
+  const all = Array.isArray(changes) && changes.length <= MAX_CHANGES ? changes.map(readValuesRef) : [undefined];
+  return all.every((one) => one !== undefined) ? { ...first, changes: all } : undefined;
+}
+
+function readValuesRef(value: unknown): ValuesRef | undefined {
+  if (!isObject(value)) return undefined;
+  const { ref, origin } = value as Record<string, unknown>;
+  if (!isShortText(ref, MAX_TEXT)) return undefined;
+  if (origin === undefined) return { ref };
+  const { conversation, life } = isObject(origin) ? (origin as Record<string, unknown>) : {};
+  return isConversation(conversation) && isLife(life) ? { origin: { conversation, life }, ref } : undefined;
 }
 
 /** From a sub-agent, which is a conversation of ours; still anybody may send a signal. */
 export function readChildNews(payload: unknown): Checked<ChildNews> {
-  const fields = readFields(payload, 'child', ['callId', 'kind', 'asks', 'report']);
+  const fields = readFields(payload, 'child', ['callId', 'kind', 'asks', 'report', 'capability']);
   if (!fields.ok) return fields;
-  const { callId, kind, asks, report } = fields.value;
-  if (typeof callId !== 'string') return refuse('child.callId must be a string');
-  if (kind === 'asks' && Array.isArray(asks) && asks.every(isApproval))
-    return { ok: true, value: { callId, kind, asks: asks.slice(0, MAX_ASKS) } };
-  if (kind === 'ended' && isReport(report)) return { ok: true, value: { callId, kind, report } };
+  const { callId, kind, asks, report, capability } = fields.value;
+  if (!isCallId(callId)) return refuse('child.callId must look like "turn_0001/c1"');
+  if (capability !== undefined && !isCapability(capability)) return refuse('child.capability must be the one of its start');
+  const shown = capability === undefined ? {} : { capability };
+  if (kind === 'asks' && Array.isArray(asks)) {
+    const read = asks.slice(0, MAX_ASKS).map(readApproval);
+    if (read.every((ask) => ask !== undefined)) return { ok: true, value: { callId, kind, asks: read, ...shown } };
+  }
+  const ended = kind === 'ended' ? readReport(report) : undefined;
+  if (ended) return { ok: true, value: { callId, kind: 'ended', report: ended, ...shown } };
   return refuse('child must be { callId, kind: "asks", asks } or { callId, kind: "ended", report }');
 }
 
-function isApproval(value: unknown): value is Approval {
-  if (!isObject(value)) return false;
-  const {
+function readApproval(value: unknown): Approval | undefined {
+  if (!isObject(value)) return undefined;
+  const { conversation, callId, turnId, kind, tool, target, hash, why, askedIn, askedAt, expiresAt } = value as Record<string, unknown>;
+  if (!isConversation(conversation) || !isCallId(callId) || (kind !== 'approval' && kind !== 'question')) return undefined;
+  if (!isText(turnId) || !isText(tool) || !isText(target) || !isText(hash) || (why !== undefined && !isText(why))) return undefined;
+  if (!isCount(askedIn) || !isTime(askedAt) || !isTime(expiresAt)) return undefined;
+  return {
     conversation,
     callId,
     turnId,
+    kind,
     tool,
     target,
     hash,
-    why = '',
-    kind,
     askedIn,
+    ...(why === undefined ? {} : { why }),
     askedAt,
     expiresAt,
-  } = value as Record<string, unknown>;
-  const texts = [callId, turnId, tool, target, hash, why].every((text) => typeof text === 'string' && text.length <= 500);
-  const numbers = [askedIn, askedAt, expiresAt].every(isPositive);
-  return texts && numbers && isConversation(conversation) && (kind === 'approval' || kind === 'question');
+  };
 }
 
-function isReport(value: unknown): value is ChildReport {
-  if (!isObject(value)) return false;
-  const { text, stopReason, usage } = value as Record<string, unknown>;
-  return typeof text === 'string' && utf8Length(text) <= 2 * LIMITS.reportBytes && typeof stopReason === 'string' && isUsage(usage);
+function readReport(value: unknown): ChildReport | undefined {
+  if (!isObject(value)) return undefined;
+  const { text, stopReason, usage, error } = value as Record<string, unknown>;
+  const used = readUsage(usage);
+  if (typeof text !== 'string' || utf8Length(text) > 2 * LIMITS.reportBytes || !isStopReason(stopReason) || !used) return undefined;
+  const report = { text: text.toWellFormed(), stopReason, usage: used };
+  if (error === undefined || error === null) return report;
+  const { type, message } = error as Record<string, unknown>;
+  if (typeof type !== 'string' || typeof message !== 'string') return undefined;
+  return { ...report, error: { type: cleanBeginning(type, MAX_TEXT), message: cleanBeginning(message, MAX_ERROR) } };
 }
 
-function isUsage(value: unknown): value is Usage {
-  if (!isObject(value)) return false;
-  const { inputTokens, cachedTokens, outputTokens, costUsd } = value as Record<string, unknown>;
-  return [inputTokens, cachedTokens, outputTokens].every(isPositive) && (costUsd === null || isPositive(costUsd));
+function isStopReason(value: unknown): value is StopReason {
+  return (STOP_REASONS as readonly unknown[]).includes(value);
 }
 
 function isConversation(value: unknown): value is string {
   return typeof value === 'string' && (ID_PATTERN.test(value) || CHILD_PATTERN.test(value));
 }
 
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+function isLife(value: unknown): value is string {
+  return typeof value === 'string' && LIFE_PATTERN.test(value);
 }
 
-function isPositive(value: unknown): value is number {
-  return typeof value === 'number' && Number.isFinite(value) && value >= 0;
+function isCallId(value: unknown): value is string {
+  return typeof value === 'string' && CALL_PATTERN.test(value);
+}
+
+function isCapability(value: unknown): value is string {
+  return typeof value === 'string' && /^[\w-]{16,64}$/.test(value);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= MAX_TEXT;
+}
+
+function cleanBeginning(text: string, units: number): string {
+  return beginningOf(text.toWellFormed(), units);
 }
 
 function bytesOf(value: unknown): number {

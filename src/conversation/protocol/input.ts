@@ -2,12 +2,12 @@
  * What comes in, checked without a library, because it is checked inside the workflow. Refusals name the field and the limit.
  * Nothing here throws: signals cannot be refused, so their problems become `input-rejected` events.
  */
-import { ID_PATTERN, LIMITS, type Delivery, type StartOptions } from './contract.js';
-import { nameOf, readFields, refuse, type Checked } from './fields.js';
+import { ID_PATTERN, LIFE_PATTERN, LIMITS, type Delivery, type StartOptions } from './contract.js';
+import { isShortText, nameOf, readFields, refuse, type Checked } from './fields.js';
 import { type JsonObject, type Media, type MediaSource, MEDIA_KINDS, mediaBytes, type MediaKind } from '../../records/message.js';
 import { readMode } from './control-input.js';
 import { readBudget, readDelegation, readObject } from './human-input.js';
-import { utf8Length } from '../../records/text.js';
+import { beginningOf, utf8Length } from '../../records/text.js';
 import type { Origin } from './lineage.js';
 
 /** A message whose text is the reset command, or a message. */
@@ -97,7 +97,7 @@ export function readOptionalText(payload: unknown, name: string, field: string):
   if (value === undefined) return { ok: true, value: undefined };
   if (typeof value !== 'string') return refuse(`${name}.${field} must be a string, got ${nameOf(value)}`);
   if (field === 'id') return readId(value);
-  return { ok: true, value: value.toWellFormed().slice(0, 500) };
+  return { ok: true, value: beginningOf(value.toWellFormed(), 500) };
 }
 
 export function readTitle(payload: unknown): Checked<string> {
@@ -105,7 +105,7 @@ export function readTitle(payload: unknown): Checked<string> {
   if (!fields.ok) return fields;
   const { title } = fields.value;
   if (typeof title !== 'string' || title.trim() === '') return refuse('rename.title must be a text that is not empty');
-  return { ok: true, value: title.toWellFormed().trim().slice(0, 200) };
+  return { ok: true, value: beginningOf(title.toWellFormed().trim(), 200) };
 }
 
 export function readTurnRequest(payload: unknown): Checked<string> {
@@ -144,7 +144,7 @@ export function readStart(payload: unknown): Checked<ReadStart> {
       agent,
       origin: origin.value,
       scope,
-      title: title === null ? null : title.toWellFormed().slice(0, 200),
+      title: title === null ? null : beginningOf(title.toWellFormed(), 200),
       model,
       ...(mode && { mode: mode.value }),
       ...(budget && { budget: budget.value }),
@@ -156,8 +156,6 @@ export function readStart(payload: unknown): Checked<ReadStart> {
 
 /** `turn_0007`, at most as long as a number stays exact. */
 const TURN_PATTERN = /^turn_\d{4,15}$/;
-const LIFE_PATTERN = /^[\w.:-]{1,200}$/;
-
 function readOrigin(payload: unknown): Checked<Origin | null> {
   if (payload === undefined || payload === null) return { ok: true, value: null };
   const fields = readFields(payload, 'start.origin', ['kind', 'conversation', 'life', 'run', 'turn']);
@@ -191,7 +189,7 @@ export function readRewind(payload: unknown): Checked<{ readonly to: string; rea
 
 function readId(id: unknown): Checked<string | undefined> {
   if (id === undefined) return { ok: true, value: undefined };
-  if (typeof id !== 'string' || id === '' || id.length > LIMITS.idLength || !id.isWellFormed()) {
+  if (!isShortText(id, LIMITS.idLength)) {
     return refuse(`id must be a string of 1 to ${LIMITS.idLength} characters`);
   }
   return { ok: true, value: id };
@@ -216,6 +214,7 @@ function readSources(kind: MediaKind, list: unknown): Checked<readonly MediaSour
   if (!Array.isArray(list) || list.length > LIMITS.mediaPerMessage) {
     return refuse(`message.${kind} must be a list of at most ${LIMITS.mediaPerMessage}`);
   }
+  const read: MediaSource[] = [];
   for (const [i, item] of (list as unknown[]).entries()) {
     const where = `message.${kind}[${i}]`;
     if (typeof item !== 'object' || item === null) return refuse(`${where} must be an object`);
@@ -225,10 +224,18 @@ function readSources(kind: MediaKind, list: unknown): Checked<readonly MediaSour
     if (sources.length !== 1 || typeof sources[0] !== 'string' || sources[0] === '') {
       return refuse(`${where} must have one of url, base64, ref`);
     }
-    if (typeof url === 'string' && !/^https?:\/\/\S+$/.test(url)) return refuse(`${where}.url must be an http(s) address`);
-    if (typeof base64 === 'string' && !/^[A-Za-z0-9+/]+={0,2}$/.test(base64)) return refuse(`${where}.base64 is not base64`);
+    if (typeof base64 === 'string') {
+      if (!/^[A-Za-z0-9+/]+={0,2}$/.test(base64)) return refuse(`${where}.base64 is not base64`);
+      read.push({ mediaType, base64 });
+    } else if (typeof url === 'string') {
+      if (!isShortText(url, LIMITS.mediaUrl) || !/^https?:\/\/\S+$/.test(url)) {
+        return refuse(`${where}.url must be an http(s) address of at most ${LIMITS.mediaUrl} characters`);
+      }
+      read.push({ mediaType, url });
+    } else if (isShortText(ref, LIMITS.mediaUrl)) read.push({ mediaType, ref });
+    else return refuse(`${where}.ref must be a reference of at most ${LIMITS.mediaUrl} characters`);
   }
-  return { ok: true, value: list as MediaSource[] };
+  return { ok: true, value: read };
 }
 
 const EXPECTED: Readonly<Record<MediaKind, string>> = {

@@ -1,16 +1,28 @@
 /** What comes in to the workflow `memory:<scope>`, checked as input.ts checks a conversation's: nothing here throws. */
-import { ID_PATTERN } from './contract.js';
-import { readFields, refuse, type Checked } from './fields.js';
-import type { CareRequest, ConsolidationNews, ForgetRequest, MemoryStart, ReviewRequest } from './memory-contract.js';
+import { ID_PATTERN, LIFE_PATTERN, LIMITS } from './contract.js';
+import { isCount, isShortText, readFields, readUsage, refuse, type Checked } from './fields.js';
+import { CHILD_PATTERN } from './human-input.js';
+import {
+  memoryWorkflowId,
+  type CareRequest,
+  type ConsolidationNews,
+  type ForgetRequest,
+  type MemoryStart,
+  type ReviewRequest,
+} from './memory-contract.js';
 import type { AskedConsolidation } from '../memory-workflow/memory-queue.js';
-import type { Usage } from '../../records/message.js';
-import type { SlotRange } from '../../records/slots.js';
+import { countSlots, type SlotRange } from '../../records/slots.js';
 
 const MAX_RANGES = 10_000;
 const WHYS: readonly string[] = ['reset', 'window', 'close'];
 /** UTF-16 units. */
 const MAX_TEXT = 2_000;
 const MAX_ID = 300;
+const REQUEST_ID = /^[ -~]{1,300}$/;
+/** Of a run; the server has its own limit, at 51,200. */
+const [MIN_EVENTS, MAX_EVENTS] = [20, 50_000];
+/** The server refuses `/_sys/`, and with it the workflow task that names it, for ever. */
+const TASK_QUEUE = /^(?!\/_sys\/)\P{C}{1,300}$/u;
 
 export function readMemoryStart(payload: unknown): Checked<MemoryStart> {
   const fields = readFields(payload, 'start', null);
@@ -18,8 +30,22 @@ export function readMemoryStart(payload: unknown): Checked<MemoryStart> {
   const { scope, handOver } = fields.value;
   if (typeof scope !== 'string' || !ID_PATTERN.test(scope)) return refuse(`start.scope must match ${ID_PATTERN.source}`);
   if (handOver === undefined) return { ok: true, value: { scope } };
-  if (!isCount(handOver) || handOver < 20) return refuse('start.handOver must be a whole number from 20 on');
+  if (!isCount(handOver, MAX_EVENTS) || handOver < MIN_EVENTS) {
+    return refuse(`start.handOver must be a whole number from ${MIN_EVENTS} to ${MAX_EVENTS}`);
+  }
   return { ok: true, value: { scope, handOver } };
+}
+
+/** `memory` is the workflow to ask. */
+export function readMemoryCareStart(payload: unknown): Checked<MemoryStart & CareRequest & { readonly memory: string }> {
+  const start = readMemoryStart(payload);
+  if (!start.ok) return start;
+  const { memory, agent } = payload as Record<string, unknown>;
+  if (!isShortText(memory, MAX_ID) || !memory.startsWith(memoryWorkflowId(start.value.scope))) {
+    return refuse(`start.memory must be ${memoryWorkflowId(start.value.scope)}`);
+  }
+  const care = readCare(agent === undefined ? undefined : { agent });
+  return care.ok ? { ok: true, value: { ...start.value, ...care.value, memory } } : care;
 }
 
 /** Our own activity sends it; others may too. */
@@ -27,16 +53,23 @@ export function readConsolidationRequest(payload: unknown): Checked<AskedConsoli
   const fields = readFields(payload, 'consolidate', null);
   if (!fields.ok) return fields;
   const { id, requestId, conversation, life, agent, model, why, taskQueue, session, messages, slots } = fields.value;
-  for (const [name, value] of Object.entries({ id, requestId, conversation, life, taskQueue })) {
-    if (typeof value !== 'string' || value === '' || value.length > MAX_ID) return refuse(`consolidate.${name} must be a short text`);
+  for (const [name, value] of Object.entries({ id, requestId })) {
+    if (typeof value !== 'string' || !REQUEST_ID.test(value)) return refuse(`consolidate.${name} must match ${REQUEST_ID.source}`);
   }
+  if (typeof conversation !== 'string' || !(ID_PATTERN.test(conversation) || CHILD_PATTERN.test(conversation))) {
+    return refuse('consolidate.conversation must be the id of a conversation');
+  }
+  if (typeof life !== 'string' || !LIFE_PATTERN.test(life)) return refuse('consolidate.life must be the id of a run');
+  if (typeof taskQueue !== 'string' || !TASK_QUEUE.test(taskQueue)) return refuse('consolidate.taskQueue must be the name of a task queue');
   if (typeof agent !== 'string' || !ID_PATTERN.test(agent)) return refuse(`consolidate.agent must match ${ID_PATTERN.source}`);
-  if (typeof model !== 'string' || model.length > MAX_ID) return refuse('consolidate.model must be a text');
+  if (model !== '' && !isShortText(model, MAX_ID)) return refuse('consolidate.model must be a text');
   if (typeof why !== 'string' || !WHYS.includes(why)) return refuse(`consolidate.why must be one of ${WHYS.join(', ')}`);
   if (!isCount(session) || !isCount(messages)) return refuse('consolidate.session and consolidate.messages must be whole numbers');
   if (!Array.isArray(slots) || slots.length > MAX_RANGES || !slots.every(isRange)) {
-    return refuse(`consolidate.slots must be at most ${MAX_RANGES} pairs of slots`);
+    return refuse(`consolidate.slots must be at most ${MAX_RANGES} pairs of slots, none beyond ${LIMITS.number}`);
   }
+  const count = countSlots(slots);
+  if (count > LIMITS.slots) return refuse(`consolidate.slots are ${count} entries, the limit is ${LIMITS.slots}`);
   const request = { id, requestId, conversation, life, session, slots, messages, agent, model, why, taskQueue };
   return { ok: true, value: request as AskedConsolidation };
 }
@@ -75,22 +108,13 @@ export function readConsolidationNews(payload: unknown): Checked<ConsolidationNe
   const fields = readFields(payload, 'consolidated', null);
   if (!fields.ok) return fields;
   const { requestId, life, consolidation, usage } = fields.value;
-  if (typeof requestId !== 'string' || typeof life !== 'string')
-    return refuse('consolidated.requestId and consolidated.life must be texts');
+  if (!isShortText(requestId, MAX_ID) || !isShortText(life, MAX_ID)) {
+    return refuse('consolidated.requestId and consolidated.life must be short texts');
+  }
   if (consolidation !== 'model' && consolidation !== 'raw-fallback' && consolidation !== 'nothing-to-do') {
     return refuse('consolidated.consolidation is none of the three');
   }
-  return { ok: true, value: { requestId, life, consolidation, usage: isUsage(usage) ? usage : null } };
-}
-
-function isUsage(value: unknown): value is Usage {
-  if (typeof value !== 'object' || value === null) return false;
-  const { inputTokens, cachedTokens, outputTokens, costUsd } = value as Partial<Record<keyof Usage, unknown>>;
-  return isCount(inputTokens) && isCount(cachedTokens) && isCount(outputTokens) && (costUsd === null || typeof costUsd === 'number');
-}
-
-function isCount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 0;
+  return { ok: true, value: { requestId, life, consolidation, usage: readUsage(usage) ?? null } };
 }
 
 function isRange(value: unknown): value is SlotRange {

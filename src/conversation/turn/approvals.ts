@@ -15,6 +15,7 @@ import { estimateTokens } from '../../records/token-usage.js';
 import { turnId } from '../../records/identity.js';
 import type { ToolCall, Turn } from '../state/turn-state.js';
 import { withTurn, withToolCalls } from './turn-access.js';
+import { isoTime } from '../../records/time.js';
 
 const MAX_REPEATS = 3;
 
@@ -129,7 +130,7 @@ export function endWaits(state: ConversationState): ConversationState {
   if (turn?.phase.kind !== 'tools') return state;
   return turn.phase.calls.reduce((after, call) => {
     if (call.status === 'sleeping' && call.sleepsUntil !== undefined && now >= call.sleepsUntil) {
-      return reply(after, call, { outcome: 'ok', text: `It is ${new Date(now).toISOString()} now.` });
+      return reply(after, call, { outcome: 'ok', text: `It is ${isoTime(now)} now.` });
     }
     if (call.status !== 'asking' || !call.asked || now < call.asked.until) return after;
     const announced = announce(after, {
@@ -140,7 +141,7 @@ export function endWaits(state: ConversationState): ConversationState {
       decision: 'expired',
     });
     const what = call.asked.kind === 'question' ? 'Nobody answered' : 'Not run: nobody allowed it';
-    return reply(announced, call, { outcome: 'rejected', text: `${what} until ${new Date(call.asked.until).toISOString()}.` });
+    return reply(announced, call, { outcome: 'rejected', text: `${what} until ${isoTime(call.asked.until)}.` });
   }, state);
 }
 

@@ -3,6 +3,7 @@
  *
  * D1  A sub-agent's end is reported once to the call that waits for it; what comes later is dropped.
  * D2  What a sub-agent has used counts for its parent too: budgets hold for the whole.
+ * D5  What comes in the name of a sub-agent counts when it shows what that one was given at its start, and nobody else.
  * D3  A stop of this conversation is a stop of its sub-agents; what they wait for, a person sees here.
  */
 import { budgetOf, delegationLimits, leftOf } from './budget.js';
@@ -10,7 +11,7 @@ import type { StartOptions } from '../protocol/contract.js';
 import { isHeld } from '../stepping/control.js';
 import type { EventOf } from '../event.js';
 import { isRunning, type Failed, type Started, type ChildStart, type Completed } from '../lifecycle.js';
-import type { AppContextRef } from '../activity-io/tool-effects.js';
+import type { AppContextRef, WorkflowAction } from '../activity-io/tool-effects.js';
 import type { ConversationState } from '../state.js';
 import { turnId } from '../../records/identity.js';
 import type { ToolCall, Looks } from '../state/turn-state.js';
@@ -18,6 +19,11 @@ import { addUsage, NO_USAGE } from '../../records/usage.js';
 import { spend, withToolCalls } from './turn-access.js';
 import { approvalsOf, reply } from './approvals.js';
 import type { ChildNews, ChildReport } from '../protocol/human-input.js';
+
+/** As many as one turn may start (`delegation.maxChildren`): none that works is forgotten. */
+const REMEMBERED = 1_000;
+
+type Delegating = Extract<WorkflowAction, { kind: 'delegate' }>;
 
 /** The next sub-agent to start. */
 export function childToStart(state: ConversationState): ChildStart | undefined {
@@ -27,7 +33,7 @@ export function childToStart(state: ConversationState): ChildStart | undefined {
     ({ id, status, plan }) => status === 'waiting' && plan.workflowAction?.kind === 'delegate' && !isHeld(state, 'tool-run', id),
   );
   if (!call || call.plan.workflowAction?.kind !== 'delegate') return undefined;
-  const { agent, task, title, budget, memory } = call.plan.workflowAction;
+  const { agent, task, title, budget, memory, capability } = call.plan.workflowAction;
   const { total, share } = delegationLimits(state, call.plan.workflowAction);
   const limit = smaller(budget ?? {}, leftOf(budgetOf(state), state.usage));
   return {
@@ -48,6 +54,7 @@ export function childToStart(state: ConversationState): ChildStart | undefined {
           ...(memory && { memory: { session: state.session, until: memory === 'shared' ? null : state.now } }),
         },
         task,
+        ...(capability === undefined ? {} : { capability }),
         ...(state.appContext && { appContext: seenFromElsewhere(state.appContext, { conversation, life: identity.life }) }),
       },
     },
@@ -59,12 +66,17 @@ function seenFromElsewhere({ changes, ...base }: AppContextRef, own: NonNullable
   return { origin: own, ...base, ...(changes && { changes: changes.map((change) => ({ origin: own, ...change })) }) };
 }
 
-export function startChild(state: ConversationState, { input: { callId, child } }: Started<'start-child'>): ConversationState {
-  return withToolCalls(state, (call) => {
+export function startChild(state: ConversationState, { input: { callId, child, options } }: Started<'start-child'>): ConversationState {
+  const { capability } = options.delegation;
+  const known: ConversationState =
+    capability === undefined
+      ? state
+      : { ...state, subAgents: [...(state.subAgents ?? []), [callId, capability] as const].slice(-REMEMBERED) };
+  return withToolCalls(known, (call) => {
     if (call.id !== callId) return call;
     const { plan } = call;
     // The sub-agent has its task now; here it would only be carried along.
-    const workflowAction = plan.workflowAction?.kind === 'delegate' ? { ...plan.workflowAction, task: '' } : plan.workflowAction;
+    const workflowAction = plan.workflowAction?.kind === 'delegate' ? withoutSecrets(plan.workflowAction) : plan.workflowAction;
     return {
       ...call,
       plan: { ...plan, ...(workflowAction && { workflowAction }) },
@@ -72,6 +84,25 @@ export function startChild(state: ConversationState, { input: { callId, child } 
       child: { id: child, asks: [] },
     };
   });
+}
+
+function withoutSecrets({ capability: _, ...action }: Delegating): Delegating {
+  return { ...action, task: '' };
+}
+
+/** D5: why news count for nothing; undefined when they come from the sub-agent that was started. */
+export function newsRefusal(state: ConversationState, { callId, capability }: ChildNews): string | undefined {
+  const known = state.subAgents?.find(([id]) => id === callId);
+  if (known) return isSame(known[1], capability ?? '') ? undefined : `child.capability is not the one that ${callId} was started with`;
+  // Of an earlier version, which gave none.
+  return delegatedCall(state, callId)?.child ? undefined : `${callId} has started no sub-agent`;
+}
+
+/** As long for what is nearly right as for what is all wrong. */
+function isSame(a: string, b: string): boolean {
+  let differences = a.length ^ b.length;
+  for (let i = 0; i < a.length; i++) differences |= a.charCodeAt(i) ^ (b.charCodeAt(i) || 0);
+  return differences === 0;
 }
 
 /** One that could not be started has ended. */
@@ -103,10 +134,11 @@ export function runningChildren({ turn }: ConversationState): string[] {
 
 /** The next notification to the parent: which approvals wait here, then how the one turn ended. */
 export function newsForParent(state: ConversationState): ChildNews | 'report' | undefined {
-  const { parent, parentNotified } = state;
+  const { parent, parentNotified, capability } = state;
   if (!parent || !parentNotified) return undefined;
   const asks = approvalsOf(state);
-  if (JSON.stringify(asks) !== parentNotified.asks) return { callId: parent.callId, kind: 'asks', asks };
+  if (JSON.stringify(asks) !== parentNotified.asks)
+    return { callId: parent.callId, kind: 'asks', asks, ...(capability === undefined ? {} : { capability }) };
   return !state.turn && state.ended.length > 0 && !parentNotified.reported && !isRunning(state, 'report') ? 'report' : undefined;
 }
 

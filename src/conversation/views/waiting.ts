@@ -8,6 +8,7 @@ import { awaitedOrigin } from '../lineage/lineage.js';
 import { isStoreUpToDate } from '../state/queue-state.js';
 import type { ConversationState } from '../state.js';
 import type { Retry } from '../state/turn-state.js';
+import { isoTime } from '../../records/time.js';
 
 export function waitingOf(state: ConversationState): Waiting | undefined {
   const origin = awaitedOrigin(state);
@@ -21,7 +22,7 @@ export function waitingOf(state: ConversationState): Waiting | undefined {
   const evictRetry = turn || isRunning(state, 'evict') ? undefined : retries['evict'];
   if (evictRetry) return retryOf(evictRetry);
   const { ending } = consolidation;
-  if (ending && !turn) return { kind: 'memory', scope: state.identity.scope, until: toTime(ending.until) };
+  if (ending && !turn) return { kind: 'memory', scope: state.identity.scope, until: isoTime(ending.until) };
   return waitingForStep(state) ?? waitingForPerson(state) ?? waitingForTime(state) ?? waitingForChild(state);
 }
 
@@ -65,7 +66,7 @@ function waitingForPerson(state: ConversationState): Waiting | undefined {
   const [first, ...others] = approvalsOf(state);
   if (!first) return undefined;
   const { kind, conversation, callId, tool, target, expiresAt } = first;
-  return { kind, conversation, callId, tool, target, others: others.length, until: toTime(expiresAt) };
+  return { kind, conversation, callId, tool, target, others: others.length, until: isoTime(expiresAt) };
 }
 
 /** The one that is over first. */
@@ -74,7 +75,7 @@ function waitingForTime({ turn }: ConversationState): Waiting | undefined {
   const [first] = turn.phase.calls
     .flatMap(({ status, name, sleepsUntil }) => (status === 'sleeping' && sleepsUntil !== undefined ? [{ tool: name, sleepsUntil }] : []))
     .sort((a, b) => a.sleepsUntil - b.sleepsUntil);
-  return first && { kind: 'time', tool: first.tool, until: toTime(first.sleepsUntil) };
+  return first && { kind: 'time', tool: first.tool, until: isoTime(first.sleepsUntil) };
 }
 
 function waitingForChild(state: ConversationState): Waiting | undefined {
@@ -83,9 +84,5 @@ function waitingForChild(state: ConversationState): Waiting | undefined {
 }
 
 function retryOf({ failure, until }: Retry): Waiting {
-  return { kind: 'retry', reason: failure.type, message: failure.message, until: toTime(until) };
-}
-
-function toTime(ms: number): string {
-  return new Date(ms).toISOString();
+  return { kind: 'retry', reason: failure.type, message: failure.message, until: isoTime(until) };
 }

@@ -1,0 +1,284 @@
+/**
+ * What a run is handed by the one before it, looked at before it is used: anybody's workflow may continue as a conversation with a state
+ * of its own making, and a state that throws would fail its workflow task for ever. Total, pure, and without a library.
+ */
+import { ID_PATTERN, STOP_REASONS } from '../protocol/contract.js';
+import { excessOf, isCount, refuse, type Checked } from '../protocol/fields.js';
+import {
+  type Check,
+  bool,
+  fields,
+  is,
+  kinds,
+  list,
+  maybe,
+  number,
+  object,
+  oneOf,
+  orNull,
+  pair,
+  text,
+  time,
+  usage,
+  values,
+} from '../protocol/shape.js';
+import { CHILD_PATTERN } from '../protocol/human-input.js';
+import type { ConversationState } from '../state.js';
+import { countSlots, type SlotRange } from '../../records/slots.js';
+
+/** Levels, and values: a state holds at most 1.5 MB of JSON. */
+const [MAX_LEVELS, MAX_VALUES] = [100, 1_500_000];
+/** Slots in all that one list of ranges may stand for: the longest sessions have far fewer in their context. */
+const MAX_SLOTS = 1_000_000;
+
+const slots = is('ranges of slots', isSlots);
+const id = is('an id', (value) => typeof value === 'string' && ID_PATTERN.test(value));
+const conversation = is('a conversation', (value) => typeof value === 'string' && (ID_PATTERN.test(value) || CHILD_PATTERN.test(value)));
+const error = fields({ type: text, message: text });
+const failure = fields({ type: text, message: text, transient: bool, retryAfterMs: maybe(number) });
+const retry = fields({ until: time, attempts: number, failure });
+const budget = fields({ maxCostUsd: maybe(number), maxTokens: maybe(number) });
+const entry = fields({ slot: number, turn: text, seq: number, ts: number, message: object });
+const item = kinds({
+  message: fields({
+    number,
+    messageId: text,
+    turn: number,
+    slot: number,
+    session: number,
+    at: time,
+    bytes: number,
+    delivery: text,
+    text: maybe(text),
+    images: maybe(list(object)),
+    audio: maybe(list(object)),
+    video: maybe(list(object)),
+    recorded: bool,
+    parts: maybe(list(text)),
+  }),
+  app: fields({ number, id: text, type: text, bytes: number, at: time }),
+  reset: fields({ number, resetIds: list(text), at: time }),
+  spilled: fields({ number, at: time, slots, turns: pair(number, number) }),
+});
+const ask = fields({ conversation, callId: text, turnId: text, tool: text, target: text, hash: text, askedAt: time, expiresAt: time });
+const action = kinds({
+  'ask-person': fields({ expiresMs: number }),
+  'wait-until': fields({ until: time }),
+  'wait-for': fields({ ms: number }),
+  compact: object,
+  delegate: fields({
+    agent: text,
+    task: text,
+    title: text,
+    maxDepth: number,
+    maxChildren: number,
+    maxTotal: maybe(number),
+    budget: maybe(budget),
+  }),
+});
+const plan = fields({
+  rides: bool,
+  repeatable: bool,
+  timeoutMs: number,
+  attempts: maybe(number),
+  fingerprint: maybe(text),
+  approval: maybe(fields({ policy: oneOf('ask', 'deny'), expiresMs: maybe(number), why: maybe(text) })),
+  workflowAction: maybe(action),
+});
+const call = fields({
+  id: text,
+  name: text,
+  slot: number,
+  seq: number,
+  askedIn: number,
+  target: text,
+  plan,
+  status: oneOf('waiting', 'asking', 'sleeping', 'delegated', 'done'),
+  asked: maybe(fields({ kind: oneOf('approval', 'question'), at: time, until: time, notified: bool })),
+  sleepsUntil: maybe(time),
+  child: maybe(fields({ id: conversation, asks: list(ask), looks: maybe(fields({ next: time, count: number })) })),
+});
+const turn = fields({
+  number,
+  messageIds: list(text),
+  firstSlot: number,
+  isConfigured: bool,
+  deferred: list(text),
+  seq: number,
+  rounds: number,
+  overflowRecoveries: number,
+  modelCalls: number,
+  toolCalls: number,
+  usage,
+  answerSlot: orNull(number),
+  phase: kinds({
+    model: fields({ call: fields({ id: text, slot: number, seq: number, failures: number }), riding: list(call) }),
+    tools: fields({ calls: list(call) }),
+  }),
+  stopping: orNull(fields({ reason: orNull(text), at: time, sentAt: orNull(time) })),
+  delegations: maybe(number),
+  repeats: maybe(list(pair(text, number))),
+});
+const bothOf =
+  (first: Check, second: Check): Check =>
+  (value) =>
+    first(value) ?? second(value);
+const awaited = fields({ requestId: text, slots, until: time, outcome: orNull(text) });
+const limits = fields({ events: number, bytes: number, updates: number });
+const thresholds = fields({ soft: number, hard: number, truncation: number, autoCompact: bool });
+const state = fields({
+  v: oneOf(1),
+  identity: fields({ life: text, agent: id, scope: id }),
+  // Nothing is in flight when a run hands over.
+  inFlight: is('an empty list', (value) => Array.isArray(value) && value.length === 0),
+  retries: values(retry),
+  abandoned: list(text),
+  parent: maybe(fields({ conversation, life: text, callId: text, depth: number, share: maybe(number) })),
+  capability: maybe(text),
+  subAgents: maybe(list(pair(text, text))),
+  parentNotified: maybe(fields({ asks: text, reported: bool })),
+  budget: maybe(budget),
+  appContext: maybe(fields({ ref: text, changes: maybe(list(object)) })),
+  startContext: maybe(object),
+  childDecisions: maybe(list(fields({ child: conversation, decision: object }))),
+  appEvents: maybe(
+    fields({
+      chunks: list(object),
+      unreduced: fields({ count: number, types: list(text) }),
+      parked: list(object),
+      parkedCount: number,
+    }),
+  ),
+  seenEvents: maybe(list(text)),
+  control: maybe(
+    fields({
+      mode: oneOf('auto', 'stepping'),
+      lock: orNull(
+        fields({
+          id: text,
+          did: text,
+          target: text,
+          words: text,
+          before: fields({ slots: list(number), count: number, contextTokens: number }),
+        }),
+      ),
+      results: list(fields({ stepId: text })),
+      breakpoints: fields({ tools: maybe(list(text)), events: maybe(list(text)), onError: maybe(bool), costUsd: maybe(number) }),
+      pausedBy: orNull(text),
+      passed: orNull(text),
+    }),
+  ),
+  title: orNull(text),
+  modelOverride: orNull(text),
+  now: time,
+  settings: orNull(
+    fields({
+      hash: text,
+      agentHash: text,
+      model: text,
+      maxTokens: number,
+      maxToolRounds: number,
+      contextBudget: number,
+      compactionRatio: number,
+      fixedTokens: number,
+      handOver: limits,
+      thresholds,
+      budget: maybe(budget),
+      memory: fields({ window: number, keep: number, timeoutMs: number, version: text }),
+    }),
+  ),
+  session: number,
+  epoch: number,
+  counters: fields({ turn: number, slot: number, queued: number, effect: number, feed: number, move: number }),
+  queue: list(item),
+  turn: orNull(turn),
+  context: slots,
+  contextTokens: number,
+  compaction: fields({
+    base: orNull(text),
+    baseTokens: number,
+    task: orNull(object),
+    reported: orNull(number),
+    shownOnce: maybe(number),
+    compactions: number,
+    truncationRest: maybe(fields({ turn: number, tokens: number })),
+    truncationAsked: maybe(list(text)),
+    leftOut: maybe(slots),
+    attempts: number,
+    asked: list(text),
+    undoAsked: list(text),
+    forced: orNull(error),
+    restingIn: orNull(number),
+    before: orNull(fields({ epoch: number, base: orNull(text), context: slots, contextTokens: number, kept: number, archived: slots })),
+    outcomes: list(fields({ requestId: text, outcome: object })),
+    prefix: fields({ hash: orNull(text), epoch: number, changes: number }),
+  }),
+  consolidation: fields({
+    since: time,
+    turns: list(fields({ turn: number, messages: number, slots })),
+    pending: orNull(bothOf(awaited, fields({ turns: number }))),
+    ending: orNull(fields({ until: time, awaited: list(awaited) })),
+    pendingRequests: list(fields({ requestId: text, slots })),
+    unbilled: list(text),
+    recap: orNull(text),
+    recapTokens: number,
+  }),
+  usage,
+  turnsEnded: number,
+  latestTurn: number,
+  seen: list(pair(text, number)),
+  ended: list(
+    fields({ number, stopReason: oneOf(...STOP_REASONS), usage, toolCalls: number, answerSlot: orNull(number), error: maybe(error) }),
+  ),
+  resets: list(fields({ resetId: text, result: orNull(object) })),
+  outbox: fields({
+    messages: list(item),
+    settle: list(fields({ effect: text, entry: orNull(entry) })),
+    feed: list(fields({ number, event: fields({ kind: text }) })),
+    entries: list(entry),
+  }),
+  rejected: fields({ count: number, last: list(fields({ name: text, reason: text, at: time })) }),
+  closing: oneOf('no', 'running-out', 'consolidated'),
+  handOver: orNull(text),
+  heal: orNull(fields({ slots: list(number), tried: bool })),
+  lineage: maybe(
+    fields({
+      origin: fields({ kind: oneOf('fork', 'resume'), conversation, life: text, turn: maybe(text) }),
+      isOpen: bool,
+      held: list(fields({ kind: text, at: time })),
+      refused: orNull(error),
+      opened: orNull(object),
+    }),
+  ),
+  rewinds: maybe(
+    fields({
+      branches: number,
+      asked: list(fields({ requestId: text, to: text })),
+      outcomes: list(fields({ requestId: text, outcome: object })),
+    }),
+  ),
+  lastTool: orNull(fields({ name: text, target: text, outcome: maybe(text) })),
+  attributes: fields({ known: text, upserted: orNull(fields({ status: text, turns: number })) }),
+});
+
+/** `life` is the one that Temporal says it is: a state of another life would read and write what is not this one's. */
+export function readCarriedState(value: unknown, life: string): Checked<ConversationState> {
+  const excess = excessOf(value, MAX_LEVELS, MAX_VALUES);
+  if (excess !== undefined) return refuse(`carried ${excess}`);
+  const problem = state(value);
+  if (problem !== undefined) return refuse(`carried${problem}`);
+  const read = value as ConversationState;
+  return read.identity.life === life ? { ok: true, value: read } : refuse('carried.identity.life is another conversation’s');
+}
+
+function isSlots(value: unknown): boolean {
+  if (!Array.isArray(value)) return false;
+  const all = (value as unknown[]).every(
+    (range) => Array.isArray(range) && range.length === 2 && isSlot(range[0]) && isSlot(range[1]) && range[0] <= range[1],
+  );
+  return all && countSlots(value as SlotRange[]) <= MAX_SLOTS;
+}
+
+function isSlot(value: unknown): value is number {
+  return isCount(value, Number.MAX_SAFE_INTEGER);
+}

@@ -1,0 +1,174 @@
+/**
+ * Anything that the border takes is said to conversations in every phase and to their memories, and to starts; then each must answer, no
+ * workflow task may have failed, every history must replay, and the worker must be there.
+ *
+ * A few hundred things, and the corpus of what was once too much; with PERDURA_LONG=1 tens of thousands. PERDURA_SEED says the same again.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import * as fc from 'fast-check';
+import { timeoutSignal } from '../../src/timeout-signal.js';
+import { STOP_REASONS } from '../../src/conversation/protocol/contract.js';
+import { seed } from '../determinism/random.js';
+import { failureOf, outside, type Outside } from '../support/outside.js';
+import { replayAll } from '../support/replays.js';
+import { runsOf, workflowTaskFailures } from '../support/run-chain.js';
+import { figure, LONG } from '../support/scene.js';
+import { startWorld, type World } from '../support/world.js';
+import { anything } from './grammar.js';
+import { createHolding, PHASES } from './phases.js';
+import { tell, type Names, type Said } from './said.js';
+
+const ROUNDS = LONG ? 60 : 1;
+const EACH = LONG ? 40 : 24;
+const AT_ONCE = 6;
+const ANSWER_MS = 40_000;
+jest.setTimeout(120_000);
+
+interface Attack {
+  readonly what: string;
+  readonly phase: string;
+  readonly said: readonly Said[];
+}
+
+const memory = { consolidationTimeout: 2_000 };
+const holding = createHolding();
+let world: World;
+let program: Outside;
+
+beforeEach(async () => {
+  world = await startWorld({ answer: holding.answer, tools: holding.tools, agent: { memory } });
+  await world.writeAgent('brief', { memory, limits: { handOver: { events: 24 } } });
+  program = outside(world);
+});
+afterEach(() => world.close());
+
+const CORPUS = join(__dirname, 'corpus');
+const corpus = readdirSync(CORPUS)
+  .sort()
+  .map((file) => JSON.parse(readFileSync(join(CORPUS, file), 'utf8')) as Attack);
+
+test('what was once too much is refused, and all goes on', async () => {
+  expect(await troubleAfter(corpus)).toEqual([]);
+});
+
+const rounds = Array.from({ length: ROUNDS }, (_, n) => n);
+
+test.each(rounds)(
+  'whatever is said, in every phase: all answer, no workflow task fails, every history replays (round %i)',
+  async (round) => {
+    const from = Date.now();
+    const phases = Object.keys(PHASES);
+    const drawn = fc.sample(anything, { seed: seed + round, numRuns: phases.length * EACH });
+    const attacks = phases.map((phase, i) => ({ what: 'drawn', phase, said: drawn.slice(i * EACH, (i + 1) * EACH) }));
+    const trouble = await troubleAfter(attacks);
+    const took = Math.round((Date.now() - from) / 1000);
+    figure(`fuzz (PERDURA_SEED=${seed + round} says the same again): ${drawn.length} things said in ${phases.length} phases in ${took} s`);
+    expect(trouble).toEqual([]);
+  },
+);
+
+/** In words; nothing when all is as it should be. */
+async function troubleAfter(attacks: readonly Attack[]): Promise<string[]> {
+  holding.hold();
+  const attacked = await Promise.all(attacks.map((attack) => attackOne(attack)));
+  holding.letGo();
+  const answers = await Promise.all(attacked.map((one) => silenceOf(one)));
+  const failed: string[] = [];
+  for await (const { workflowId, runId } of world.temporal.workflow.list({ query: `TaskQueue = '${world.taskQueue}'` })) {
+    for (const failure of await workflowTaskFailures(world, workflowId)) failed.push(`${workflowId} (${runId}): ${failure}`);
+  }
+  const replayed = await replayAll(world);
+  const unreplayed = replayed.flatMap(({ workflowId, problem }) => (problem === undefined ? [] : [`${workflowId}: ${problem}`]));
+  return [...answers.flat(), ...failed, ...unreplayed];
+}
+
+interface Attacked {
+  readonly attack: Attack;
+  readonly names: Names;
+  readonly log: readonly string[];
+}
+
+async function attackOne(attack: Attack): Promise<Attacked> {
+  const { temporal, taskQueue: queue } = world;
+  const id = world.id();
+  const scope = id;
+  await PHASES[attack.phase]?.(program, id, scope);
+  await temporal.workflow.start('memory', { workflowId: `memory:${scope}`, taskQueue: queue, args: [{ scope }] }).catch(() => undefined);
+  const { runId } = await temporal.workflow.getHandle(id).describe();
+  const child = `${id}:turn_0001:1`;
+  const capability = attack.phase === 'sub-agent' ? await capabilityOf(child) : 'x'.repeat(32);
+  const names = { id, scope, queue, life: runId, child, capability };
+  const log: string[] = [];
+  for (let at = 0; at < attack.said.length; at += AT_ONCE) {
+    await Promise.all(
+      attack.said.slice(at, at + AT_ONCE).map(async (said) => {
+        log.push(
+          `${said.kind} ${said.name.slice(0, 30)}: ${await tell(temporal, said, names)} ${JSON.stringify(said.payloads ?? null).slice(0, 300)}`,
+        );
+      }),
+    );
+  }
+  return { attack, names, log };
+}
+
+async function capabilityOf(child: string): Promise<string> {
+  const [first] = (await runsOf(world, child))[0] ?? [];
+  const start = Buffer.from(first?.workflowExecutionStartedEventAttributes?.input?.payloads?.[0]?.data ?? []).toString();
+  return (JSON.parse(start) as { delegation: { capability: string } }).delegation.capability;
+}
+
+/** What does not answer, in words: the conversation, and its memory. */
+async function silenceOf({ attack: { what, phase }, names, log }: Attacked): Promise<string[]> {
+  const until = Date.now() + ANSWER_MS;
+  const trouble = await Promise.all([answerOf(names.id, until), memoryAnswer(`memory:${names.scope}`, until)]);
+  return trouble.flatMap((one) => (one === undefined ? [] : [`${what}, ${phase}: ${one}\n${log.join('\n')}`]));
+}
+
+async function answerOf(id: string, until: number): Promise<string | undefined> {
+  let last = 'no answer';
+  while (Date.now() < until) {
+    const { status } = await world.temporal.workflow.getHandle(id).describe();
+    if (status.name === 'COMPLETED') return undefined;
+    if (status.name !== 'RUNNING') return `${id} is ${status.name}`;
+    const asked = await failureOf(within(() => makeReady(id)));
+    if (asked.type === 'ConversationClosing') await new Promise((resolve) => setTimeout(resolve, 200));
+    last = asked.message;
+    if (asked.message === 'it did not fail') return undefined;
+  }
+  return `${id} does not answer: ${last}`;
+}
+
+/** Takes back what it may have been told, and asks for an answer; throws while there is none. */
+async function makeReady(id: string): Promise<void> {
+  await Promise.all([
+    program.update(id, 'setMode', { mode: 'auto' }),
+    program.update(id, 'setBreakpoints', {}),
+    program.update(id, 'raiseBudget', {}),
+    program.query(id, 'status'),
+    program.query(id, 'control'),
+    program.query(id, 'context'),
+    program.query(id, 'queue'),
+  ]);
+  const waiting = (await program.query(id, 'approvals')) as readonly { callId: string; conversation: string }[];
+  for (const { callId, conversation } of waiting) await program.signal(id, 'decide', { callId, conversation, decision: 'deny' });
+  await program.signal(id, 'interrupt', {});
+  const result = (await program.update(id, 'send', 'still there?')) as { stopReason: string };
+  const isAnswer = (STOP_REASONS as readonly string[]).includes(result.stopReason) && !['continues', 'queued'].includes(result.stopReason);
+  if (!isAnswer) throw new Error(`${result.stopReason} is no answer`);
+}
+
+async function memoryAnswer(id: string, until: number): Promise<string | undefined> {
+  let last = 'no answer';
+  while (Date.now() < until) {
+    const ask = async (): Promise<void> => {
+      await program.query(id, 'status');
+      await program.update(id, 'forget', { text: 'what nobody has said' });
+    };
+    last = (await failureOf(within(ask))).message;
+    if (last === 'it did not fail') return undefined;
+  }
+  return `${id} does not answer: ${last}`;
+}
+
+const within = <T>(call: () => Promise<T>): Promise<T> => world.temporal.withAbortSignal(timeoutSignal(10_000), call);
