@@ -77,7 +77,7 @@ export function trustFile(env: Environment = process.env): string {
   return join(env['XDG_STATE_HOME'] || join(env['HOME'] || homedir(), '.local', 'state'), 'perdura', 'trust.json');
 }
 
-/** Who starts us has said yes to the folder. */
+/** Whoever starts this process trusts the folder. */
 export function isTrustedByEnvironment(env: Environment = process.env): boolean {
   return env['PERDURA_TRUST'] === '1';
 }

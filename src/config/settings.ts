@@ -202,7 +202,7 @@ const TABLE = [
   },
   {
     name: 'PERDURA_TRUST',
-    meaning: '1: what the folder runs and whom it names is not asked about (`perdura trust`); not read from `.env`',
+    meaning: '1: trust this folder without asking (`perdura trust`); not read from `.env`',
     isFromEnvironment: true,
   },
 ] as const satisfies readonly Setting[];

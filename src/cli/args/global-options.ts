@@ -12,7 +12,7 @@ export interface GlobalOptions {
   readonly color: ColorWish;
   readonly quiet: boolean;
   readonly timeFormat: TimeFormat;
-  /** What the folder runs and whom it names is not asked about. */
+  /** Trust this folder without asking. */
   readonly trust: boolean;
 }
 

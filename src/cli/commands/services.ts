@@ -60,7 +60,7 @@ export function doctorCommand(program: Command, { output, config, globals, end }
 export function trustCommand(program: Command, context: CliContext): void {
   program
     .command('trust')
-    .description('say yes to what this folder runs and whom it names: its .env, perdura.config.*, mcp.json, what agents run without asking')
+    .description('trust what this folder runs and contacts: its .env, perdura.config.*, mcp.json, and what its agents run without asking')
     .option('--show', 'only list it, and whether it is trusted')
     .option('--revoke', 'forget that it was')
     .option('-y, --yes', 'without asking')

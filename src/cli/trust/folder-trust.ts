@@ -1,5 +1,5 @@
 /**
- * The door before everything that a folder brings: nothing of it runs, and no address of it is used, before a person has said yes to
+ * The door before everything that a folder brings: nothing of it runs, and no address of it is used, before a person has trusted
  * exactly that. Every command passes here before its own code, the worker's process too.
  */
 import { existsSync, realpathSync } from 'node:fs';
@@ -31,7 +31,7 @@ export async function enterFolder(context: Pick<CliContext, 'output' | 'globals'
   const names = open.map(({ name, state }) => (state === 'changed' ? `${name} (changed)` : name)).join(', ');
   if (!canAsk()) {
     throw new CliError(
-      `nobody has said yes to what ${looked.folder} runs or whom it names: ${toTerminalLine(names, SHOWN)}. ` +
+      `${looked.folder} is not trusted yet, and it would run or contact something: ${toTerminalLine(names, SHOWN)}. ` +
         'Run `perdura trust` there in a terminal, or add --trust (PERDURA_TRUST=1) if you know what is in it',
       EXIT.unreachable,
     );

@@ -58,7 +58,7 @@ function perdura(args: readonly string[], env: Readonly<Record<string, string>> 
 }
 
 const told = (ran: Ran): unknown => JSON.parse(ran.stdout);
-const STOPPED = { code: 3, stderr: expect.stringContaining('nobody has said yes to what') as string };
+const STOPPED = { code: 3, stderr: expect.stringContaining('is not trusted yet') as string };
 /** A usage error of the command's own is the quickest way to see that it was reached. */
 const QUICK = ['export', 'x', '--out', 'y'];
 const PASSED = { code: 2, stderr: expect.stringContaining('--out is for --format seed') as string };
@@ -119,7 +119,7 @@ test('a yes holds for exactly what was shown, is kept outside of the folder, and
 test('a folder cannot say yes to itself; the environment and --trust can', async () => {
   write({ '.env': `PERDURA_TRUST=1\nREDIS_URL=redis://:hunter2@127.0.0.1:1\nXDG_STATE_HOME=${dir}\n` });
   const { stderr } = await perdura(QUICK);
-  expect(stderr).toContain('nobody has said yes');
+  expect(stderr).toContain('is not trusted yet');
   expect((await perdura(['trust', '--show'])).stdout).toMatch(/\.env REDIS_URL\s+redis:\/\/127\.0\.0\.1:1$/m);
   expect(await perdura(QUICK, { PERDURA_TRUST: '1' })).toMatchObject(PASSED);
   expect(await perdura([...QUICK, '--trust'])).toMatchObject(PASSED);
