@@ -61,9 +61,9 @@ function lowerEscapes(text: string): string {
   return text.replace(/%[0-9A-F]{2}/g, (escape) => escape.toLowerCase());
 }
 
-/** Where a part of the letters is written as escapes. */
+/** Where a part of the letters is written as escapes. A run of them at once: one by one, a megabyte takes most of a second. */
 function withoutEscapes(text: string): string {
-  return text.replace(/%([0-9a-f]{2})/gi, (_escape, code: string) => String.fromCharCode(parseInt(code, 16)));
+  return text.replace(/(?:%[0-9a-f]{2})+/gi, (run) => Buffer.from(run.replaceAll('%', ''), 'hex').toString('latin1'));
 }
 
 /** Settings of programs are known by name alone: which of their values is a secret. */

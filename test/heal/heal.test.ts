@@ -235,7 +235,7 @@ test('a memory that was flushed comes back from the history of its one writer, f
   const { text: before } = await world.client.scope(scope).text();
   await redis.flushall();
   await world.client.send(id, 'what do you know?');
-  expect(JSON.stringify(world.api.hits.at(-1)?.body?.system)).toContain('- Keeps bees.\\n- Moved to Bergen.');
+  expect(JSON.stringify(world.api.hits.at(-1)?.body?.system)).toContain('> - Keeps bees.\\n> - Moved to Bergen.');
   expect(await world.client.scope(scope).text()).toMatchObject({ text: before });
   const history = [];
   for await (const entry of await world.client.scope(scope).history()) history.push(entry.text);

@@ -32,7 +32,7 @@ describe('what comes with a text', () => {
     [{ video: [film, { ...film, mediaType: 'video/' }] }, /^message\.video\[1\]\.mediaType must be a type like video\/mp4$/],
     [{ video: [{ ...film, mediaType: 'video/mp4\n' }] }, /mediaType/],
     [{ audio: [{ ...sound, url: 'https://example.org/a.mp3' }] }, /^message\.audio\[0\] must have one of url, base64, ref$/],
-    [{ video: [{ ...film, url: 'file:///a.mp4' }] }, /^message\.video\[0\]\.url must be an http\(s\) address$/],
+    [{ video: [{ ...film, url: 'file:///a.mp4' }] }, /^message\.video\[0\]\.url must be an http\(s\) address of at most 8192 characters$/],
     [{ audio: [{ mediaType: 'audio/wav', base64: '!' }] }, /^message\.audio\[0\]\.base64 is not base64$/],
     [{ images: Array(7).fill(picture), audio: Array(7).fill(sound), video: Array(7).fill(film) }, /has 21 .* 20 together$/],
     [{ audio: [{ mediaType: 'audio/wav', base64: 'a'.repeat(1024 * 1024) }] }, /message is 1048577 bytes, the limit is 1048576/],

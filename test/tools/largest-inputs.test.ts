@@ -22,7 +22,7 @@ const MEBIBYTE = 1024 * 1024;
 /** Ten for what is linear; the rest is for the collector and the compiler. */
 const RATIO = 25;
 /** Milliseconds of processor time: below it a ratio says nothing. */
-const NOISE_MS = 40;
+const NOISE_MS = 100;
 /** For the largest. */
 const MOST_MS = 6_000;
 
