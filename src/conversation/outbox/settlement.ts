@@ -10,6 +10,7 @@ import type { Entry, ToolOutcome } from '../../records/message.js';
 import type { ConversationState } from '../state.js';
 import { isRunningTool, wasTried } from '../turn/turn-access.js';
 import { turnId } from '../../records/identity.js';
+import { withSlot } from '../../records/slots.js';
 import type { ToolCall, Turn } from '../state/turn-state.js';
 
 const MAX_FEED = 64;
@@ -39,6 +40,17 @@ export function resultEntry(state: ConversationState, turn: Turn, call: ToolCall
   const { session, now } = state;
   const message = { role: 'tool', callId, name, outcome, text } as const;
   return { v: 1, slot, session, turn: turnId(turn.number), seq, ts: now / 1000, message };
+}
+
+/** What Perdura says in a person's place: an entry of its own in the running turn, so that the prompt stays as it is once it was said. */
+export function addNotice(state: ConversationState, turn: Turn, name: string, text: string): ConversationState {
+  const { session, now } = state;
+  const slot = state.counters.slot + 1;
+  const seq = turn.seq + 1;
+  const id = turnId(turn.number);
+  const entry: Entry = { v: 1, slot, session, turn: id, seq, ts: now / 1000, message: { role: 'user', text, from: 'notice' } };
+  const counted = { ...state, counters: { ...state.counters, slot }, context: withSlot(state.context, slot), turn: { ...turn, seq } };
+  return settle(counted, [{ effect: `${id}/${name}`, entry }]);
 }
 
 export function settle(state: ConversationState, settlements: readonly Settlement[]): ConversationState {

@@ -14,7 +14,7 @@ import type { Completed, Failed } from '../lifecycle.js';
 import type { AssistantBlock, JsonValue } from '../../records/message.js';
 import { acceptWritten, asksAttributes } from '../outbox/recording.js';
 import { retryAfter, storeRetryAfter, withRetry, withoutRetry } from '../state/retry.js';
-import { announce, settle } from '../outbox/settlement.js';
+import { addNotice, announce, settle } from '../outbox/settlement.js';
 import { withSlot } from '../../records/slots.js';
 import type { ConversationState } from '../state.js';
 import { estimateTokens } from '../../records/token-usage.js';
@@ -229,23 +229,8 @@ function repair(state: ConversationState, schemaViolation: string): Conversation
     const message = `The answer does not fit message.output, also after it was corrected once: ${schemaViolation}`;
     return endTurn(state, 'failed', { type: 'output-schema', message });
   }
-  const slot = state.counters.slot + 1;
-  const seq = turn.seq + 1;
   const text = `Your answer does not fit the schema: ${schemaViolation}\nAnswer again, with the corrected JSON alone.`;
-  const { session, now } = state;
-  const entry = {
-    v: 1,
-    slot,
-    session,
-    turn: turnId(turn.number),
-    seq,
-    ts: now / 1000,
-    message: { role: 'user', text, from: 'notice' },
-  } as const;
-  const asked = settle({ ...state, counters: { ...state.counters, slot }, context: withSlot(state.context, slot) }, [
-    { effect: `${turnId(turn.number)}/repair`, entry },
-  ]);
-  return nextModelCall(withTurn(asked, (now) => ({ ...now, seq, schemaViolation })));
+  return nextModelCall(withTurn(addNotice(state, turn, 'repair', text), (now) => ({ ...now, schemaViolation })));
 }
 
 /** The model was given too much: older turns become memory, and it is asked again. With `error` the turn ends when that is no help. */

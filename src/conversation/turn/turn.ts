@@ -9,7 +9,7 @@ import { budgetOf, abandon } from './budget.js';
 import { overBudget } from '../activity-io/call-gate.js';
 import { runningChildren } from './delegation.js';
 import { withoutRetry } from '../state/retry.js';
-import { announce, answerFor, mayHaveRun, settle } from '../outbox/settlement.js';
+import { addNotice, announce, answerFor, mayHaveRun, settle } from '../outbox/settlement.js';
 import { withSlot } from '../../records/slots.js';
 import type { ConversationState } from '../state.js';
 import { joinSteering, steeringBecomesNext } from '../inbox/steering.js';
@@ -21,7 +21,6 @@ import { NO_USAGE } from '../../records/usage.js';
 import { noteTurn } from '../context/consolidation.js';
 import { compactsAt, suggestsCompaction } from '../context/compaction.js';
 import type { AgentSettings } from '../activity-io/settings.js';
-import type { Entry } from '../../records/message.js';
 
 /** Milliseconds that what is in flight has to stop by itself; the contract promises two seconds. */
 export const STOP_GRACE_MS = 1_500;
@@ -164,33 +163,17 @@ function giveUp(state: ConversationState, ids: readonly string[]): ConversationS
 }
 
 /** Seed 004, soft threshold: the model reads once in an epoch that its context fills; what it makes of that is its own affair. */
-
-/** An entry of its own, so that the prompt stays as it is once it was said. */
 function withHint(state: ConversationState): ConversationState {
-  const { turn, settings, compaction, epoch, session, now } = state;
+  const { turn, settings, compaction, epoch } = state;
   if (!turn || !settings || compaction.hintedIn === epoch || !suggestsCompaction(state)) return state;
-  const slot = state.counters.slot + 1;
-  const seq = turn.seq + 1;
   const text =
     `[The context has about ${state.contextTokens} tokens; ${whatComes(settings)}. ` +
     'When a task has just been completed, compact_context does it at a better moment.]';
-  const entry: Entry = {
-    v: 1,
-    slot,
-    session,
-    turn: turnId(turn.number),
-    seq,
-    ts: now / 1000,
-    message: { role: 'user', text, from: 'notice' },
-  };
-  const settled = settle({ ...state, counters: { ...state.counters, slot }, context: withSlot(state.context, slot) }, [
-    { effect: `${turnId(turn.number)}/hint-${epoch}`, entry },
-  ]);
+  const hinted = addNotice(state, turn, `hint-${epoch}`, text);
   return {
-    ...settled,
-    contextTokens: settled.contextTokens + estimateTokens(text.length),
-    turn: { ...turn, seq },
-    compaction: { ...settled.compaction, hintedIn: epoch },
+    ...hinted,
+    contextTokens: hinted.contextTokens + estimateTokens(text.length),
+    compaction: { ...hinted.compaction, hintedIn: epoch },
   };
 }
 
