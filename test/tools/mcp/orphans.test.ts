@@ -13,37 +13,23 @@ const server = { ...JSON.parse(process.argv[1]), name: 'evil', type: 'stdio', en
 void tools.of({ namespace: 'default', agent: 'ada', servers: [server], taken: [] }, { patienceMs: 8000 }).then(() => console.log('ready'));
 `;
 
-test('a server that heeds nothing, and its child, end with a worker that is killed', async () => {
-  const hostile = await hostileServer({ mode: 'stubborn', tools: [aTool('echo')] });
-  const owner = spawn(process.execPath, ['-e', OWNER, JSON.stringify(hostile.config)], { stdio: ['ignore', 'pipe', 'inherit'] });
-  try {
-    await new Promise((resolve) => owner.stdout.once('data', resolve));
-    const pids = (await hostile.notes()).map((line) => Number(line.split(' ')[1]));
-    expect(pids.map(isRunning)).toEqual([true, true]);
-    owner.kill('SIGKILL');
-    await waitFor(
-      () => pids.filter(isRunning),
-      (left) => left.length === 0,
-      10_000,
-    );
-  } finally {
-    owner.kill('SIGKILL');
-    await hostile.remove();
-  }
-});
+test('a server that heeds nothing, and its child, end with a worker that is killed', () => expectEnded('stubborn', 2));
 
 test('children that left its group and its session end with a worker that is killed', async () => {
-  if (process.platform !== 'linux') return;
-  const hostile = await hostileServer({ mode: 'escaping', tools: [aTool('echo')] });
+  if (process.platform === 'linux') await expectEnded('escaping', 3);
+});
+
+async function expectEnded(mode: 'stubborn' | 'escaping', processes: number): Promise<void> {
+  const hostile = await hostileServer({ mode, tools: [aTool('echo')] });
   const owner = spawn(process.execPath, ['-e', OWNER, JSON.stringify(hostile.config)], { stdio: ['ignore', 'pipe', 'inherit'] });
   try {
     await new Promise((resolve) => owner.stdout.once('data', resolve));
     const notes = await waitFor(
       () => hostile.notes(),
-      (lines) => lines.length === 3,
+      (lines) => lines.length === processes,
     );
     const pids = notes.map((line) => Number(line.split(' ')[1]));
-    expect(pids.map(isRunning)).toEqual([true, true, true]);
+    expect(pids.filter(isRunning)).toEqual(pids);
     owner.kill('SIGKILL');
     await waitFor(
       () => pids.filter(isRunning),
@@ -54,7 +40,7 @@ test('children that left its group and its session end with a worker that is kil
     owner.kill('SIGKILL');
     await hostile.remove();
   }
-});
+}
 
 function isRunning(pid: number): boolean {
   try {
