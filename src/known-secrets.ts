@@ -62,7 +62,7 @@ function lowerEscapes(text: string): string {
 }
 
 /** Where a part of the letters is written as escapes. A run of them at once: one by one, a megabyte takes most of a second. */
-function withoutEscapes(text: string): string {
+export function withoutEscapes(text: string): string {
   return text.replace(/(?:%[0-9a-f]{2})+/gi, (run) => Buffer.from(run.replaceAll('%', ''), 'hex').toString('latin1'));
 }
 

@@ -2,7 +2,7 @@
  * What leaves this machine by an address or an argument is looked at for secrets: those that are known here by their values, what looks
  * like a token of a well-known kind, and what is too random to be a word. No more than that: whoever wants to can write a secret in words.
  */
-import { REDACTED, type KnownSecrets } from '../known-secrets.js';
+import { REDACTED, withoutEscapes, type KnownSecrets } from '../known-secrets.js';
 import type { Examined } from './tool.js';
 
 /** By their prefix and length, as those who give them out write them. */
@@ -38,7 +38,7 @@ export interface Leaving {
 
 export function secretLeaving(text: string, known?: Pick<KnownSecrets, 'isIn'>): Leaving | undefined {
   if (known?.isIn(text)) return { what: 'a secret that this program was given', isSure: true };
-  const read = [text, decoded(text)];
+  const read = [text, withoutEscapes(text)];
   const token = TOKENS.find(([, pattern]) => read.some((one) => pattern.test(one)));
   if (token) return { what: `what looks like ${token[0]}`, isSure: true };
   if ((text.match(RANDOM) ?? []).some(isRandom)) return { what: 'what looks like a random token', isSure: false };
@@ -72,8 +72,4 @@ function bitsPerCharacter(text: string): number {
   const counts = new Map<string, number>();
   for (const character of text) counts.set(character, (counts.get(character) ?? 0) + 1);
   return [...counts.values()].reduce((bits, count) => bits - (count / text.length) * Math.log2(count / text.length), 0);
-}
-
-function decoded(text: string): string {
-  return text.replace(/%([0-9a-f]{2})/gi, (_escape, code: string) => String.fromCharCode(parseInt(code, 16)));
 }
