@@ -163,6 +163,7 @@ export function mediaOf(carrier: Media): Media {
 }
 
 export function mapMedia(carrier: Media, change: (list: readonly MediaSource[], kind: MediaKind) => readonly MediaSource[]): Media {
+  if (!hasMedia(carrier)) return {};
   const lists = MEDIA_KINDS.flatMap((kind) => {
     const list = carrier[kind] ?? [];
     return list.length === 0 ? [] : [[kind, change(list, kind)] as const];
@@ -171,7 +172,12 @@ export function mapMedia(carrier: Media, change: (list: readonly MediaSource[], 
 }
 
 export function sourcesIn(carrier: Media): { readonly kind: MediaKind; readonly source: MediaSource }[] {
-  return MEDIA_KINDS.flatMap((kind) => (carrier[kind] ?? []).map((source) => ({ kind, source })));
+  return !hasMedia(carrier) ? [] : MEDIA_KINDS.flatMap((kind) => (carrier[kind] ?? []).map((source) => ({ kind, source })));
+}
+
+/** Nearly no message has: asked first, as each request asks of every message in it. */
+function hasMedia({ images, audio, video }: Media): boolean {
+  return images !== undefined || audio !== undefined || video !== undefined;
 }
 
 /** As they travel: what is elsewhere has none. */

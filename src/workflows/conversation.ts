@@ -8,7 +8,8 @@
  *
  * Why a replay decides alike, in whatever order the results and messages of one activation are applied:
  * D1  A workflow task is one activation, live and on replay: every job of it is an event of history (there are no local activities), in
- *     one order: signals and updates, then results. What could bring some of them earlier is refused (early-questions.ts).
+ *     one order: signals and updates, then results. What could bring some of them earlier is refused or done
+ *     again (early-questions.ts).
  * D2  Only a task without commands may be joined with the next on replay, and then has that one's time and length. In such a task nothing
  *     has happened, so the loop sleeps: how long history is, and what time, is looked at only after an event of the same activation.
  * D3  Conditions look at the state alone, and what ends a wait for time is its timer.

@@ -3,6 +3,7 @@
  * stands, also what came after the last workflow task, and the SDK applies that too, before the next task has begun. What an update in
  * that task leads to then comes after it; on replay all of it is one activation, and updates come before results.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { callTool, text } from '../support/provider-apis/reply.js';
 import { defineTool } from '../../src/tools/define-tool.js';
@@ -31,41 +32,66 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-test('asked while a decision and an update wait for a worker, it replays', async () => {
-  const ids = Array.from({ length: CONVERSATIONS }, () => world.id());
-  const handleOf = (id: string) => world.temporal.workflow.getHandle(id);
-  const first = await world.startWorker();
-  await Promise.all(ids.map(untilItWaits));
-  await first();
+/** Of a task that a worker has taken and does not finish. */
+const TASK_MS = 1_000;
 
-  const asked = ids.map((id) =>
-    handleOf(id)
-      .query('status')
-      .catch(() => undefined),
+test.each([
+  ['', 0],
+  [', and a worker has died with some of the tasks', CONVERSATIONS],
+])(
+  'asked while a decision and an update wait for a worker%s, it replays',
+  async (_, lost) => {
+    const ids = Array.from({ length: CONVERSATIONS }, () => world.id());
+    const handleOf = (id: string) => world.temporal.workflow.getHandle(id);
+    const first = await world.startWorker();
+    await Promise.all(ids.map(untilItWaits));
+    await first();
+
+    const asked = ids.map((id) =>
+      handleOf(id)
+        .query('status')
+        .catch(() => undefined),
+    );
+    await sleep(QUESTION_MS);
+    for (const id of ids) await handleOf(id).signal('decide', { callId: 'turn_0001/c1', decision: 'approve' });
+    const taken = await loseTasks(lost);
+    // One that the server refuses, since its worker did not look at it, has done nothing.
+    const updated = ids.map((id) =>
+      handleOf(id)
+        .executeUpdate('enqueue', { args: [{ id: 'two', text: say(id, 'two') }] })
+        .catch(() => undefined),
+    );
+    await sleep(QUESTION_MS);
+    const second = await world.startWorker();
+    try {
+      await Promise.all([...asked, ...updated]);
+      await Promise.all(ids.map(comeToRest));
+      expect(await replayProblems(world)).toEqual([]);
+      expect(taken).toBeGreaterThanOrEqual(lost / 4);
+    } finally {
+      await second();
+    }
+  },
+  120_000,
+);
+
+/** As a worker that dies with what it was given: tasks, and questions as well. Answers how many tasks there were. */
+async function loseTasks(most: number): Promise<number> {
+  if (most > 0) await sleep(QUESTION_MS);
+  const { connection, workflowService } = world.temporal;
+  const poll = () =>
+    workflowService.pollWorkflowTaskQueue({ namespace: 'default', taskQueue: { name: world.taskQueue }, identity: 'dies' });
+  const given = await Promise.all(
+    Array.from({ length: most }, () => connection.withDeadline(Date.now() + 5_000, poll).catch(() => undefined)),
   );
-  await new Promise((resolve) => setTimeout(resolve, QUESTION_MS));
-  for (const id of ids) await handleOf(id).signal('decide', { callId: 'turn_0001/c1', decision: 'approve' });
-  // One that the server refuses, since its worker did not look at it, has done nothing.
-  const updated = ids.map((id) =>
-    handleOf(id)
-      .executeUpdate('enqueue', { args: [{ id: 'two', text: say(id, 'two') }] })
-      .catch(() => undefined),
-  );
-  await new Promise((resolve) => setTimeout(resolve, QUESTION_MS));
-  const second = await world.startWorker();
-  try {
-    await Promise.all([...asked, ...updated]);
-    await Promise.all(ids.map(comeToRest));
-    expect(await replayProblems(world)).toEqual([]);
-  } finally {
-    await second();
-  }
-}, 120_000);
+  return given.filter((task) => task && !task.query).length;
+}
 
 /** For a person's decision, and by a timer for the end of its time. */
 async function untilItWaits(id: string): Promise<void> {
   stage.play(id, callTool('sign'), text('Signed.'), text('Two.'));
-  await world.client.start(id);
+  const { temporal, taskQueue } = world;
+  await temporal.workflow.start('conversation', { taskQueue, workflowId: id, args: [{}], workflowTaskTimeout: TASK_MS });
   await world.client.message(id, { id: 'one', text: say(id, 'have it signed') });
   await waitFor(
     () => world.client.status(id),

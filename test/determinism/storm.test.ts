@@ -9,6 +9,7 @@
 import { mkdtemp, mkdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { historyToJSON } from '@temporalio/common/lib/proto-utils';
 import { DefaultLogger, Runtime } from '@temporalio/worker';
 import { replayAll } from '../support/replays.js';
 import { figure, LONG, outage, sceneTest, seconds, type Scene } from '../support/scene.js';
@@ -146,7 +147,10 @@ async function keep({
   const dir = await mkdtemp(join(tmpdir(), `perdura-storm-${seed}-`));
   for (const { workflowId, runId, problem, history } of broken) {
     const log = talks.find(({ id }) => workflowId.startsWith(id))?.log ?? [];
-    await writeFile(join(dir, `${workflowId}-${runId}.json`), JSON.stringify({ problem, log, history }, null, 1));
+    await writeFile(
+      join(dir, `${workflowId}-${runId}.json`),
+      JSON.stringify({ problem, log, history: JSON.parse(historyToJSON(history)) as unknown }, null, 1),
+    );
   }
   for (const one of restless) await writeFile(join(dir, `${one.id}-restless.json`), JSON.stringify(one, null, 1));
   return dir;

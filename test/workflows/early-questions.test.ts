@@ -1,0 +1,69 @@
+import type { WorkflowInternalsInterceptor } from '@temporalio/workflow';
+import { interceptors } from '../../src/workflows/early-questions.js';
+
+type Activation = Parameters<NonNullable<WorkflowInternalsInterceptor['activate']>>[0]['activation'];
+type Jobs = NonNullable<Activation['jobs']>;
+type Commands = Parameters<NonNullable<WorkflowInternalsInterceptor['concludeActivation']>>[0]['commands'];
+
+const SIGNAL = { signalWorkflow: { signalName: 'message' } } as Jobs[number];
+const UPDATE = { doUpdate: { name: 'send' } } as Jobs[number];
+const RESULT = { resolveActivity: { seq: 1 } } as Jobs[number];
+const QUESTION = { queryWorkflow: { queryId: 'legacy_query' } } as Jobs[number];
+const OF_A_TASK = { queryWorkflow: { queryId: '5f3c' } } as Jobs[number];
+const ACTIVITY = { scheduleActivity: { seq: 1 } } as Commands[number];
+const TIMER = { startTimer: { seq: 1 } } as Commands[number];
+const REFUSAL = { updateResponse: { rejected: {} } } as Commands[number];
+
+/** One run on one worker: each call is an activation, and answers whether it was refused. */
+function run(): (historyLength: number, jobs: Jobs, commands?: Commands) => boolean {
+  const [interceptor] = interceptors().internals ?? [];
+  const { activate, concludeActivation } = interceptor as Required<WorkflowInternalsInterceptor>;
+  return (historyLength, jobs, commands = []) => {
+    const isQuestion = jobs.some(({ queryWorkflow }) => queryWorkflow);
+    const activation = { historyLength, jobs, ...(!isQuestion && { timestamp: { nanos: historyLength } }) } as Activation;
+    try {
+      activate.call(interceptor, { activation, batchIndex: 0 }, () => undefined);
+    } catch {
+      return true;
+    }
+    concludeActivation.call(interceptor, { commands }, (input) => input);
+    return false;
+  };
+}
+
+test.each([
+  ['at once', 15, [RESULT]],
+  ['after a worker’s own queue timed out', 17, [RESULT]],
+  ['with a signal between', 16, [RESULT, SIGNAL]],
+  ['with an update, which is no event yet', 15, [RESULT, UPDATE]],
+])('a question between two tasks of ours: the next one goes on, %s', (_, historyLength, jobs) => {
+  const activate = run();
+  activate(8, [SIGNAL], [ACTIVITY, TIMER]);
+  expect(activate(8, [QUESTION])).toBe(false);
+  expect(activate(historyLength, jobs)).toBe(false);
+});
+
+test.each([
+  ['a task that began, and timed out', 11, [UPDATE]],
+  ['the same, and a signal came', 12, [SIGNAL]],
+  ['a task that another worker has done in between', 18, [RESULT]],
+])('a question that came with %s: the next task is done again', (_, historyLength, jobs) => {
+  const activate = run();
+  activate(8, [SIGNAL], [ACTIVITY, TIMER]);
+  activate(8, [QUESTION]);
+  expect(activate(historyLength, jobs)).toBe(true);
+});
+
+test('nothing is done again without a question, or after one that belongs to a task', () => {
+  const activate = run();
+  activate(8, [SIGNAL], [ACTIVITY, TIMER]);
+  activate(8, [OF_A_TASK]);
+  expect(activate(18, [RESULT])).toBe(false);
+});
+
+test('a task whose update was refused leaves no event', () => {
+  const activate = run();
+  activate(8, [UPDATE], [REFUSAL]);
+  activate(8, [QUESTION]);
+  expect(activate(9, [UPDATE])).toBe(false);
+});
