@@ -4,7 +4,7 @@
  * servers: it lies here, with the operator, since a project's folder must not bring any.
  */
 import { createHash } from 'node:crypto';
-import { statSync, type BigIntStats } from 'node:fs';
+import { existsSync, statSync, type BigIntStats } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { z } from 'zod';
@@ -22,6 +22,8 @@ export interface LoadedAgent {
   readonly files: IdentityFiles;
   /** MCP servers, sorted by name; what stands in their settings for variables is not filled in. */
   readonly servers: readonly McpServer[];
+  /** Files of the folder that look as if they were read, and are not. */
+  readonly unread: readonly string[];
   /** The system prompt without any memory. */
   readonly system: string;
   /** sha256, hex, of all of the above: it changes when the agent does. */
@@ -50,6 +52,8 @@ export type AgentLoader = (id: string, scope?: string, asOf?: string) => Promise
 
 const CONFIG_FILE = 'agent.json';
 const SERVERS_FILE = 'mcp.json';
+/** Long-term memory is the scope's, in the store: a file beside the identity files is not it. */
+const MEMORY_FILE = 'MEMORY.md';
 const CONFIG_BYTES = 64 * 1024;
 const IDENTITY_BYTES = 256 * 1024;
 /** A file that was changed so lately can change once more within its time stamp's grain, and look the same. */
@@ -108,7 +112,13 @@ export async function loadAgent(
   const hash = createHash('sha256')
     .update(JSON.stringify([id, config, system, ...(servers.length > 0 ? [servers] : [])]))
     .digest('hex');
-  return { id, config, files, servers, system, hash };
+  const unread = existsSync(join(agentsDir, id, MEMORY_FILE)) ? [MEMORY_FILE] : [];
+  return { id, config, files, servers, unread, system, hash };
+}
+
+/** `LoadedAgent.unread` as a sentence. */
+export function unreadInWords(unread: readonly string[]): string {
+  return `${unread.join(', ')} in the agent's folder is not read: long-term memory is kept in the store (\`perdura memory show\`)`;
 }
 
 function refuseBadId(id: string): void {

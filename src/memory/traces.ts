@@ -24,10 +24,14 @@ export interface RawTrace {
   readonly seq: number;
   readonly trace_type: 'user' | 'assistant' | 'tool_call' | 'tool_result';
   readonly content: string;
+  /** Where the whole of a long content lies, whose beginning stands in the trace; of several parts, in their order, with a space between. */
+  readonly content_ref?: string;
   readonly source_event: 'LLMUserMessageReadyEvent' | 'LLMCompleteResponseReceivedEvent' | 'PendingToolInvocationEvent' | 'ToolResultEvent';
   readonly media?: { readonly images: readonly string[]; readonly audio: readonly string[]; readonly video: readonly string[] };
   readonly tool_name?: string;
   readonly tool_call_id?: string;
+  /** The same, under the seed's name: a call and its result have one. */
+  readonly correlation_id?: string;
   readonly tool_args?: JsonValue;
   readonly tool_result?: JsonValue;
   readonly tool_error?: string;
@@ -78,6 +82,7 @@ function tellUser(message: UserMessage): Told {
   return {
     trace_type: 'user',
     content: shownText(message.text),
+    ...contentRefOf([message.text]),
     source_event: 'LLMUserMessageReadyEvent',
     ...(sourcesIn(message).length > 0 && { media: toAddresses(message) }),
     tags: ['processed'],
@@ -85,7 +90,8 @@ function tellUser(message: UserMessage): Told {
 }
 
 function tellAssistant({ blocks, stop }: AssistantMessage): Told[] {
-  const text = blocks.flatMap((block) => (block.kind === 'text' ? [shownText(block.text)] : [])).join('');
+  const texts = blocks.flatMap((block) => (block.kind === 'text' ? [block.text] : []));
+  const text = texts.map(shownText).join('');
   const calls = blocks.flatMap((block): Told[] =>
     block.kind === 'tool-call'
       ? [
@@ -95,6 +101,7 @@ function tellAssistant({ blocks, stop }: AssistantMessage): Told[] {
             source_event: 'PendingToolInvocationEvent',
             tool_name: block.name,
             tool_call_id: block.callId,
+            correlation_id: block.callId,
             tool_args: block.inputRef === undefined ? block.input : { ...block.inputRef },
           },
         ]
@@ -105,6 +112,7 @@ function tellAssistant({ blocks, stop }: AssistantMessage): Told[] {
   const said: Told = {
     trace_type: 'assistant',
     content: text,
+    ...contentRefOf(texts),
     source_event: 'LLMCompleteResponseReceivedEvent',
     ...(tags.length > 0 && { tags }),
   };
@@ -118,11 +126,17 @@ function tellResult({ callId, name, outcome, text }: ToolResultMessage): Told {
     source_event: 'ToolResultEvent',
     tool_name: name,
     tool_call_id: callId,
+    correlation_id: callId,
     ...(outcome === 'ok' ? { tool_result: shownText(text) } : { tool_error: shownText(text) }),
     ...refOf(text),
     // The seed knows results and errors; the three other ends are told apart by their tag.
     ...(outcome !== 'ok' && outcome !== 'error' && { tags: [outcome] }),
   };
+}
+
+function contentRefOf(texts: readonly Body[]): Pick<RawTrace, 'content_ref'> {
+  const refs = texts.flatMap((text) => (isBodyRef(text) ? [text.ref] : []));
+  return refs.length === 0 ? {} : { content_ref: refs.join(' ') };
 }
 
 function refOf(text: Body): { readonly tool_result_ref?: string } {

@@ -62,6 +62,7 @@ describe('an agent', () => {
       },
       files: { soul: null, identity: null, user: null, memory: null, agents: null, tools: null },
       servers: [],
+      unread: [],
       system: expect.stringMatching(/^You are a helpful assistant\..*$/),
       hash: expect.stringMatching(/^[0-9a-f]{64}$/),
     });

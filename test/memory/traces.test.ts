@@ -89,6 +89,7 @@ test('an answer with calls is an assistant trace, then one per call, numbered on
       source_event: 'PendingToolInvocationEvent',
       tool_name: 'list_directory',
       tool_call_id: 'turn_0002/c1',
+      correlation_id: 'turn_0002/c1',
       tool_args: { path: 'src' },
     },
     {
@@ -100,6 +101,7 @@ test('an answer with calls is an assistant trace, then one per call, numbered on
       source_event: 'PendingToolInvocationEvent',
       tool_name: 'read_file',
       tool_call_id: 'turn_0002/c2',
+      correlation_id: 'turn_0002/c2',
       tool_args: { ...TEXT_BODY },
     },
   ]);
@@ -136,6 +138,7 @@ test.each([
       source_event: 'ToolResultEvent',
       tool_name: 'list_directory',
       tool_call_id: 'c1',
+      correlation_id: 'c1',
       ...told,
     },
   ]);
@@ -144,6 +147,13 @@ test.each([
 test('of a long text the trace has the beginning and where the whole lies', () => {
   const [result] = toTraces(entry({ role: 'tool', callId: 'c1', name: 'read_file', outcome: 'ok', text: TEXT_BODY }), 'conv_8');
   expect(result).toMatchObject({ tool_result: 'It begins… (50000 bytes in all: sha256:ab)', tool_result_ref: 'sha256:ab' });
+  expect(toTraces(entry({ role: 'user', text: TEXT_BODY }), 'conv_8')[0]).toMatchObject({ content_ref: 'sha256:ab' });
+  const blocks = [
+    { kind: 'text', text: 'Short. ' },
+    { kind: 'text', text: TEXT_BODY },
+  ] as const;
+  expect(toTraces(answer(blocks), 'conv_8')[0]).toMatchObject({ content_ref: 'sha256:ab' });
+  expect(toTraces(answer([blocks[0]]), 'conv_8')[0]).not.toHaveProperty('content_ref');
 });
 
 test('ids grow beyond three digits and never meet', () => {

@@ -1,6 +1,7 @@
 /** An agent's settings, as its files, the worker and the scope's memory say them at the start of a turn. */
 import { createHash } from 'node:crypto';
-import { AgentConfigError, type LoadedAgent } from '../../agents/load-agent.js';
+import { log } from '@temporalio/activity';
+import { AgentConfigError, unreadInWords, type LoadedAgent } from '../../agents/load-agent.js';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import type { AgentSettings, Configured, ConfigureRequest } from '../../conversation/activity-io/settings.js';
 import { checkCompactor, createCompactorRegistry, UnknownCompactor } from '../../memory/compaction/compactor.js';
@@ -26,7 +27,8 @@ export async function configure(
   request: ConfigureRequest,
 ): Promise<Configured> {
   try {
-    const settings = await settingsOf(dependencies, key, agent, request);
+    const { settings, unread } = await settingsOf(dependencies, key, agent, request);
+    if (settings.hash !== request.knownHash && unread.length > 0) log.warn(unreadInWords(unread), { agent });
     return settings.hash === request.knownHash ? { kind: 'unchanged' } : { kind: 'settings', settings };
   } catch (error) {
     if (error instanceof AgentConfigError) return { kind: 'unusable', type: error.kind, message: error.message };
@@ -54,7 +56,7 @@ async function settingsOf(
   key: ConversationKey,
   name: string,
   request: ConfigureRequest,
-): Promise<AgentSettings> {
+): Promise<{ readonly settings: AgentSettings; readonly unread: readonly string[] }> {
   const { agents, defaultModel, store, lostMemories, notify, compactors = createCompactorRegistry() } = dependencies;
   const [agent, { version, text }, forgotten] = await Promise.all([
     agents(name, key.scope),
@@ -97,7 +99,7 @@ async function settingsOf(
   const changing =
     agent.servers.length === 0 ? '' : JSON.stringify(offered.map(({ name, description, inputSchema }) => [name, description, inputSchema]));
   const ofAll = createHash('sha256').update(hash).update(JSON.stringify(settings)).update(changing).digest('hex').slice(0, 16);
-  return { hash: ofAll, ...settings };
+  return { settings: { hash: ofAll, ...settings }, unread: agent.unread };
 }
 
 function noRoomLeft(

@@ -12,15 +12,18 @@ import type { TimeFormat } from '../args/global-options.js';
 import { withTimeoutFallback } from '../session/with-progress.js';
 import { turnName } from '../args/values.js';
 import type { PastLife } from '../../memory/past-life.js';
+import { toToolInteractions } from '../../memory/tool-interactions.js';
+import { toTraces } from '../../memory/traces.js';
 import { queuedInWords } from '../views/control.js';
 import { formatTime } from '../views/quantities.js';
-import { asImported, IMPORTED, OWN, renderData, renderTraces, renderTranscript } from '../views/transcript.js';
+import { asImported, IMPORTED, OWN, renderData, renderInteractions, renderTraces, renderTranscript } from '../views/transcript.js';
 import { withClient, type CommandSession, temporalCommand } from '../session/with-client.js';
 
 export interface ShowOptions {
   readonly follow?: boolean;
   readonly raw?: boolean;
   readonly archived?: boolean;
+  readonly tools?: boolean;
   readonly turn?: string;
   readonly branch?: number;
 }
@@ -72,10 +75,14 @@ function print(
   { output, globals }: CommandSession,
   id: string,
   entries: readonly Entry[],
-  { raw }: ShowOptions,
+  { raw, tools }: ShowOptions,
   before: string | undefined,
 ): void {
-  if (raw === true) for (const line of renderTraces(entries, id)) output.line(line);
+  if (tools === true) {
+    const interactions = toToolInteractions(entries.flatMap((entry) => toTraces(entry, id)));
+    if (globals.output === 'text') for (const line of renderInteractions(interactions)) output.draw(line);
+    else for (const line of renderData(interactions, globals.output)) output.line(line);
+  } else if (raw === true) for (const line of renderTraces(entries, id)) output.line(line);
   else if (globals.output !== 'text') for (const line of renderData(entries, globals.output)) output.line(line);
   else {
     const lines = renderTranscript(entries, { timeFormat: globals.timeFormat, now: Date.now(), before });

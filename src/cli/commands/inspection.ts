@@ -21,6 +21,7 @@ export function showCommand(program: Command, context: CliContext): void {
     .option('--turn <number>', 'only this turn')
     .option('--branch <number>', 'what a rewind has cut: 1 is the first', parseCount)
     .option('--raw', 'raw traces, one JSON a line: the active ones, which no compaction has archived')
+    .addOption(new Option('--tools', 'the calls of tools, each beside its result').conflicts(['raw', 'follow']))
     .option('--archived', 'with --raw: also those that compactions have archived')
     .action(runs(context, async () => (await import('../actions/show.js')).show));
 }

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { type Config, type Environment, needsStandIn, providerSettings } from '../../config.js';
 import { messageOf } from '../terminal/exit.js';
 import { type Finding, broken, ok, warning, skipped } from './finding.js';
-import { loadAgent, type LoadedAgent } from '../../agents/load-agent.js';
+import { loadAgent, unreadInWords, type LoadedAgent } from '../../agents/load-agent.js';
 import { expandServer } from '../../tools/mcp/server-config.js';
 import { checkRedis as warningsOf } from '../../stores/redis/check.js';
 import { withoutSecrets } from '../../stores/redis/errors.js';
@@ -83,6 +83,8 @@ export async function checkAgents(agentsDir: string, variables: Environment): Pr
       const agent = await loadAgent(agentsDir, name);
       good.push(agent.id);
       servers.push(...checkServers(agent, variables));
+      if (agent.unread.length > 0)
+        failed.push(warning(`Agent ${name}`, unreadInWords(agent.unread), 'move what it says to USER.md or AGENTS.md'));
     } catch (error) {
       failed.push(broken(`Agent ${name}`, messageOf(error), `edit ${agentsDir}/${name}/agent.json`));
     }

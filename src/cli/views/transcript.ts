@@ -1,12 +1,13 @@
 /** What was said, as lines: for people, for programs, and as the raw traces of the seed. */
 import { isBodyRef, shownText, sourcesIn, type Entry, type JsonValue } from '../../records/message.js';
+import type { ToolInteraction } from '../../memory/tool-interactions.js';
 import { toTraces } from '../../memory/traces.js';
 import type { OutputFormat, TimeFormat } from '../args/global-options.js';
 import { toTerminalJson, toTerminalLine, type StyledLine, toTerminalText } from '../terminal/terminal-text.js';
 import { formatTime } from './quantities.js';
 
-export function renderData(entries: readonly Entry[], format: Exclude<OutputFormat, 'text'>): string[] {
-  return format === 'json' ? [toTerminalJson(entries, 2)] : entries.map((entry) => toTerminalJson(entry));
+export function renderData(items: readonly object[], format: Exclude<OutputFormat, 'text'>): string[] {
+  return format === 'json' ? [toTerminalJson(items, 2)] : items.map((item) => toTerminalJson(item));
 }
 
 /** What stands around the entries that were imported, and what data says of each. */
@@ -19,6 +20,24 @@ export function asImported<T extends object>(item: T): T & { readonly imported: 
 /** One trace a line. */
 export function renderTraces(entries: readonly Entry[], conversation: string): string[] {
   return entries.flatMap((entry) => toTraces(entry, conversation).map((trace) => toTerminalJson(trace)));
+}
+
+const SHOWN = 200;
+const STYLES = { PENDING: 'yellow', SUCCESS: 'green', ERROR: 'red' } as const;
+
+/** A call and what came of it, two lines each. */
+export function renderInteractions(interactions: readonly ToolInteraction[]): StyledLine[] {
+  return interactions.flatMap(({ turn_id, tool_name, arguments: input, result, error, status }, at) => {
+    const came = error ?? (typeof result === 'string' ? result : JSON.stringify(result));
+    return [
+      ...(turn_id === interactions[at - 1]?.turn_id ? [] : [[], [{ text: turn_id, style: 'dim' as const }]]),
+      [{ text: `→ ${tool_name} ${toTerminalLine(JSON.stringify(input), SHOWN)}` }],
+      [
+        { text: `← ${status.toLowerCase()}`, style: STYLES[status] },
+        { text: status === 'PENDING' ? '' : `  ${toTerminalLine(came, SHOWN)}`, style: 'dim' },
+      ],
+    ];
+  });
 }
 
 /** `before` is the turn of what was drawn last: its heading is not said again. */

@@ -117,6 +117,8 @@ test('show prints what was said: for people, as data, one turn, as raw traces', 
   expect(shown.stdout).toContain('The file says: content.␛[2J');
   expect(shown.stdout).not.toMatch(UNSAFE);
   expect(parsed(await perdura('show', id, '-o', 'json'))).toHaveLength(4);
+  expect((await perdura('show', id, '--tools')).stdout).toMatch(/→ read_file {"path":"a.txt"}\n← success {2}content/);
+  expect(parsed(await perdura('show', id, '--tools', '-o', 'json'))).toMatchObject([{ tool_name: 'read_file', status: 'SUCCESS' }]);
   const traces = (await perdura('show', id, '--raw')).stdout.trimEnd().split('\n');
   expect(traces.map((line) => (JSON.parse(line) as { trace_type: string }).trace_type)).toEqual([
     'user',

@@ -86,6 +86,15 @@ test('each agent is read as a worker reads it, and a bad one is named with its f
   expect(found[1]?.found).toContain('tols');
 });
 
+test('a MEMORY.md beside the identity files is named as what is not read', async () => {
+  mkdirSync(join(dir, 'default'));
+  writeFileSync(join(dir, 'default', 'agent.json'), '{}');
+  writeFileSync(join(dir, 'default', 'MEMORY.md'), 'The person likes tea.');
+  expect(await checkAgents(dir, {})).toContainEqual(
+    expect.objectContaining({ what: 'Agent default', health: 'warning', found: expect.stringContaining('MEMORY.md') as string }),
+  );
+});
+
 test('a folder that cannot be is broken', async () => {
   writeFileSync(join(dir, 'file'), '');
   expect(await checkFolder('Store', join(dir, 'file', 'memory'), 'PERDURA_MEMORY_DIR')).toMatchObject({ health: 'broken' });
