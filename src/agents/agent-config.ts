@@ -69,8 +69,13 @@ const agentMemory = z
     consolidationTimeout: z.int().min(100).max(600_000).default(30_000),
     /** Messages (of people, and final answers) beyond which older ones are consolidated. */
     memoryWindow: z.int().min(2).max(10_000).default(50),
-    /** How many of them stay in the context then. */
+    /** How many of the newest are not. */
     keepCount: z.int().min(0).max(9_999).default(10),
+    /**
+     * When consolidated messages leave the context: `at-window` at once, as in the seed; `when-needed` once the context has passed
+     * `thresholds.soft`.
+     */
+    trim: z.enum(['when-needed', 'at-window']).default('when-needed'),
     /** `provider/model` that consolidates; the conversation's own by default. */
     consolidationModel: z
       .string()

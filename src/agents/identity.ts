@@ -26,10 +26,9 @@ export const IDENTITY_FILES = {
 const DEFAULT_SOUL = 'You are a helpful assistant. Answer clearly and honestly, and say so when you do not know.';
 
 /**
- * In the seed's order: soul, identity, user, memory, agents, tools. The soul speaks first and without a heading. `recap`, what is left
- * of messages that the window has let go (seed 001), comes last and brings a heading of its own.
+ * In the seed's order: soul, identity, user, memory, agents, tools. The soul speaks first and without a heading.
  */
-export function buildSystemPrompt(files: IdentityFiles, recap = ''): string {
+export function buildSystemPrompt(files: IdentityFiles): string {
   const sections = [
     files.soul?.trim() || DEFAULT_SOUL,
     section('Identity', files.identity),
@@ -37,7 +36,6 @@ export function buildSystemPrompt(files: IdentityFiles, recap = ''): string {
     section('Memory', quotedMemory(files.memory)),
     section('Agents', files.agents),
     section('Tools', files.tools),
-    recap.trim(),
   ];
   return sections.filter((text) => text !== '').join('\n\n');
 }

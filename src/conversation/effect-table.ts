@@ -137,7 +137,7 @@ export const EFFECTS: { readonly [N in EffectName]: EffectKind<N> } = {
     // The end of a session does not wait for a compaction, whose result will count for nothing.
     waitsFor: ['call', 'past', 'store', 'tool'],
     policy: SHORT,
-    summary: ({ recapSince }) => (recapSince === null ? 'end the session' : 'trim what long-term memory has'),
+    summary: ({ what }) => EVICTIONS[what.kind],
     retriedAs: 'evict',
     started: startEviction,
     completed: acceptEvicted,
@@ -212,6 +212,12 @@ export const EFFECTS: { readonly [N in EffectName]: EffectKind<N> } = {
     completed: noteReported,
     failed: noteReported,
   },
+};
+
+const EVICTIONS: Readonly<Record<Effects['evict']['input']['what']['kind'], string>> = {
+  'session-end': 'end the session',
+  overdue: 'write the last messages to HISTORY, as no summary came in time',
+  trim: 'trim what long-term memory has',
 };
 
 /** Whether nothing that it must not run beside is in flight. */

@@ -126,7 +126,7 @@ function attributesStep(state: ConversationState): Step | undefined {
 /** At a turn boundary, before the next turn begins. */
 function evictStep(state: ConversationState): Step | undefined {
   const input = evictInput(state);
-  if (!input || (input.recapSince !== null && isChangingContext(state))) return undefined;
+  if (!input || (input.what.kind === 'trim' && isChangingContext(state))) return undefined;
   return isStoreUpToDate(state) ? effect(state, 'evict', freshId(state, 'evict'), input) : storeStep(state); // N4
 }
 

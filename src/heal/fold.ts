@@ -59,7 +59,7 @@ export interface FoldedFacts {
 
 /** What is known only at the end, since later effects take back what earlier ones did. */
 export interface Remainder {
-  /** Summaries that compactions have made, or that were written again for this life or a session of it. */
+  /** Summaries that compactions and trims have made, or that were written again for this life or a session of it. */
   readonly episodes: readonly EpisodeRecord[];
   readonly facts: readonly FoldedFacts[];
   /** Compactions that were taken back. */
@@ -126,9 +126,9 @@ export function createFold(): Fold {
     if (!episodes.has(episode.id)) episodes.set(episode.id, episode);
   };
 
-  const resumed = ({ base, recap, episodes: retold }: Resumption): Write[] => {
+  const resumed = ({ base, episodes: retold }: Resumption): Write[] => {
     for (const { episode, ...place } of retold) addEpisode({ ...episode, ...place, epoch: 0 });
-    return [base, recap].flatMap((text) => (text ? [body(text.text)] : []));
+    return base ? [body(base.text)] : [];
   };
 
   const handlers: Handlers = {
@@ -163,10 +163,14 @@ export function createFold(): Fold {
       moves.restore(archived, move);
       return [];
     },
-    evict: ({ archive, move }, output) => {
-      fallbacks.push(...(output.fallbacks ?? []));
-      moves.archive(archive, move);
-      return output.recap ? [body(output.recap.text)] : [];
+    evict: ({ session, move, what }, { fallbacks: written = [], trimmed }) => {
+      fallbacks.push(...written);
+      if (what.kind === 'session-end') moves.archive(what.archive, move);
+      if (what.kind !== 'trim' || !trimmed) return [];
+      const { episode, archived, base } = trimmed;
+      addEpisode({ ...episode, session, epoch: what.epoch, slots: archived });
+      moves.archive(archived, move);
+      return [body(base.text)];
     },
     'open-origin': (_input, output) => [{ kind: 'beginning', beginning: output.beginning }, ...resumed(output)],
     rewind: ({ move }, output) => {

@@ -4,16 +4,13 @@
  * P1  Turns stand in the order in which they began, and a rewind changes which ones a turn came after: turns are a tree, and what a
  *     turn has before it is its line in that tree.
  * P2  The context is of the turn's session alone, whole turns, as after a compaction: where a summary that there was by then stands for
- *     turns, these are not in it.
- * P3  What the window of long-term memory had let go by then is told by a recap: turns that are archived, beyond the newest messages
- *     that the window holds.
+ *     turns, whoever made it (a compaction or a trim), these are not in it.
  */
 import type { Cut } from '../records/lives.js';
 import type { Entry } from '../records/message.js';
 import { slotsOf, withSlot, type SlotRange } from '../records/slots.js';
 import { turnNumber } from '../records/identity.js';
 import type { EpisodeRecord } from '../stores/store.js';
-import { countMessages } from './consolidation/conversation-entries.js';
 import { byAge } from '../records/memory/items.js';
 
 /** What the store has of one life, what it shares with others included. */
@@ -43,8 +40,6 @@ export interface Prefix {
   readonly session: readonly PastTurn[];
   /** Those that a model call sees word for word. */
   readonly context: readonly PastTurn[];
-  /** Those that a recap stands for. */
-  readonly trimmed: readonly PastTurn[];
   /** Newest first. */
   readonly episodes: readonly EpisodeRecord[];
 }
@@ -61,8 +56,8 @@ export function turnsOf(entries: readonly Entry[]): PastTurn[] {
   return [...byTurn].map(([number, told]) => toTurn(number, told)).sort((a, b) => a.begun - b.begun);
 }
 
-/** Undefined when there is no such turn. `window`: how many messages stay word for word, however old. */
-export function prefixOf(past: Past, number: number, { window }: { readonly window: number }): Prefix | undefined {
+/** Undefined when there is no such turn. */
+export function prefixOf(past: Past, number: number): Prefix | undefined {
   const turns = turnsOf(past.entries);
   const turn = turns.find((one) => one.number === number);
   if (!turn) return undefined;
@@ -75,9 +70,8 @@ export function prefixOf(past: Past, number: number, { window }: { readonly wind
     // Told again for another session it is still one.
     .filter(({ slots }, at, all) => all.findIndex((other) => JSON.stringify(other.slots) === JSON.stringify(slots)) === at);
   const covered = new Set(episodes.flatMap(({ slots }) => slotsOf(slots)));
-  const left = session.filter((one) => one === turn || !one.entries.every(({ slot }) => covered.has(slot)));
-  const first = firstInWindow(left, past.archived, window);
-  return { turn, line, session, episodes, trimmed: left.slice(0, first), context: left.slice(first) };
+  const context = session.filter((one) => one === turn || !one.entries.every(({ slot }) => covered.has(slot)));
+  return { turn, line, session, episodes, context };
 }
 
 /** The turns that a conversation has now, without those that rewinds have cut. */
@@ -138,16 +132,4 @@ function episodesTo(
   const cut = cutBefore(cuts, begun);
   const later = episodes.filter(({ ts }) => ts <= until && ts > (cut?.at ?? -1));
   return cut ? [...later, ...episodesTo(episodes, cuts, { begun: cut.begun, until: Math.min(cut.since, until) })] : later;
-}
-
-/** Where the window begins among `turns`: what is before it has been put away. */
-function firstInWindow(turns: readonly PastTurn[], archived: readonly SlotRange[], window: number): number {
-  const away = new Set(slotsOf(archived));
-  let messages = 0;
-  for (let i = turns.length - 1; i > 0; i--) {
-    messages += countMessages(turns[i]?.entries ?? []);
-    const before = turns[i - 1];
-    if (messages >= window && before?.entries.every(({ slot }) => away.has(slot)) === true) return i;
-  }
-  return 0;
 }

@@ -31,12 +31,13 @@ async function failure(id: string): Promise<{ kind: string; message: string }> {
   return { kind: error.kind, message: error.message };
 }
 
-/** Seed 001, Configuration; and `keepCount`, of which it names no default. */
+/** Seed 001, Configuration; and `keepCount` and `trim`, of which it names no default. */
 const MEMORY = {
   maxMemorySize: 8192,
   consolidationTimeout: 30_000,
   memoryWindow: 50,
   keepCount: 10,
+  trim: 'when-needed',
   reviewWhenToolsSpoke: true,
   trustedTools: [],
   enabled: true,

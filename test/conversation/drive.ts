@@ -20,6 +20,8 @@ import { type AssistantBlock, mediaBytes } from '../../src/records/message.js';
 import { nextStep, type Step } from '../../src/conversation/next-step.js';
 import { LATEST_RULES } from '../../src/conversation/rules.js';
 import { openConversation, type ConversationState } from '../../src/conversation/state.js';
+import { episodicId } from '../../src/records/memory/items.js';
+import { countSlots, slotsOf, toRanges } from '../../src/records/slots.js';
 import { utf8Length } from '../../src/records/text.js';
 import type { RunToolInput, ToolFinished, ToolPlan } from '../../src/conversation/activity-io/tool-effects.js';
 import type { AgentSettings, Configured } from '../../src/conversation/activity-io/settings.js';
@@ -35,7 +37,7 @@ export const SETTINGS: AgentSettings = {
   fixedTokens: 500,
   handOver: { events: 3000, bytes: 2_000_000, updates: 1500 },
   thresholds: { soft: 50_000, hard: 80_000, truncation: 150_000, autoCompact: true, suggests: false },
-  memory: { window: 50, keep: 10, timeoutMs: 30_000, version: 'empty', forgotten: 0 },
+  memory: { window: 50, keep: 10, trim: 'at-window', timeoutMs: 30_000, version: 'empty', forgotten: 0 },
 };
 
 export const USAGE = { inputTokens: 10, cachedTokens: 0, outputTokens: 5, costUsd: 0.001 };
@@ -153,8 +155,14 @@ export function stored(input: StoreStepInput, more: Partial<StoreStepResult> = {
   return { life: 'l1', written: written(write), ...(part && { part: `part-${part.slot}-${part.text.length}` }), ...more };
 }
 
-export function evicted({ session, recapSince }: EvictInput): Evicted {
-  return { life: 'l1', session, finished: false, tokens: 0, ...(recapSince === null ? {} : { recap: { ref: 'recap', text: 'recap' } }) };
+export function evicted({ session, what }: EvictInput): Evicted {
+  if (what.kind !== 'trim') return { life: 'l1', session, finished: false };
+  const archived = toRanges(what.covered.flatMap(({ slots }) => slotsOf(slots)));
+  const task = { goal: what.task?.goal ?? 'goal', openTasks: what.task?.openTasks ?? [] };
+  const episode = { id: episodicId(what.number), ts: 1, turn_ids: [], summary: 'summary', tags: ['trimmed'], salience: 0.5 };
+  const base = { ref: `trim-${what.epoch}`, text: 'summary' };
+  const messages = countSlots(archived);
+  return { life: 'l1', session, finished: true, trimmed: { archived, messages, unsummarized: 0, tokens: 0, task, base, episode } };
 }
 
 export function nothingDropped({ epoch }: TruncateInput): Truncated {

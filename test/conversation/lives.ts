@@ -16,6 +16,7 @@ import type {
   Writes,
   Written,
 } from '../../src/conversation/activity-io/effects.js';
+import type { EvictInput } from '../../src/conversation/activity-io/memory-effects.js';
 import type { ConversationEvent } from '../../src/conversation/event.js';
 import type { Effect, EffectOf } from '../../src/conversation/lifecycle.js';
 import { withOrigin } from '../../src/conversation/lineage/lineage.js';
@@ -296,8 +297,10 @@ function checkStart(world: World, { effect, id, input }: Effect): void {
       break;
     case 'evict':
       if (state.turn) problems.push('messages leave the context inside a turn');
-      for (const slot of slotsOf(input.leaving)) if (!inContext.includes(slot)) problems.push(`slot ${slot} leaves the context twice`);
-      checkWritten(world, slotsOf(input.leaving), new Set(), effect);
+      const leaving = leavingSlots(input.what);
+      const there = [...inContext, ...slotsOf(state.compaction.leftOut ?? [])];
+      for (const slot of leaving) if (!there.includes(slot)) problems.push(`slot ${slot} leaves the context twice`);
+      checkWritten(world, leaving, new Set(), effect);
       break;
     case 'rewind':
       if (state.turn) problems.push('rewind inside a turn');
@@ -307,6 +310,11 @@ function checkStart(world: World, { effect, id, input }: Effect): void {
       break;
     default:
   }
+}
+
+function leavingSlots(what: EvictInput['what']): number[] {
+  if (what.kind === 'trim') return what.covered.flatMap(({ slots }) => slotsOf(slots));
+  return what.kind === 'session-end' ? slotsOf(what.archive) : [];
 }
 
 /** T3, N2. */

@@ -212,15 +212,26 @@ export function undo(n: number, archived: readonly SlotRange[], move: number): A
 
 /** A reset that did not wait for its consolidation, of which `raw` went to HISTORY. */
 export function evict(archive: readonly SlotRange[], move: number, raw = 'raw'): Activity[] {
-  const input = { identity, session: 1, move, archive, leaving: archive, unfinished: [], recapSince: 1 };
+  const input = { identity, session: 1, move, what: { kind: 'session-end', archive, unfinished: [], task: null } } as const;
   return done('evict', input, {
     life: 'l1',
     session: 1,
     finished: false,
-    tokens: 5,
-    recap: { ref: 'b:r', text: `recap ${move}` },
     fallbacks: [{ requestId: `ask-${move}`, ts: 7, text: raw }],
   });
+}
+
+/** Of which `archived` left the prompt; without it nothing did. */
+export function trim(n: number, covered: readonly SlotRange[], move: number, archived?: readonly SlotRange[]): Activity[] {
+  const asked = [{ requestId: 's1/1-9', slots: covered }];
+  const of = { leftOut: [], before: [], epoch: n + 1, number: n, since: 1, task: null, baseTokens: 0 };
+  const trimmed = archived && {
+    archived,
+    ...{ messages: 2, unsummarized: 0, tokens: 5, task: { goal: 'g', openTasks: [] }, base: { ref: `b:t${n}`, text: `base of trim ${n}` } },
+    episode: { id: `ep_000${n}`, ts: n, turn_ids: ['turn_0001'], summary: `summary ${n}`, tags: ['trimmed'], salience: 0.5 },
+  };
+  const input = { identity, session: 1, move, what: { kind: 'trim', covered: asked, ...of } } as const;
+  return done('evict', input, { life: 'l1', session: 1, finished: true, ...(trimmed && { trimmed }) });
 }
 
 export const RESUMED: Resumption = { context: [], task: null, episodes: [], compactions: 0, tokens: 0 };

@@ -20,6 +20,7 @@ import {
   storeStep,
   toolInput,
   toolSaid,
+  trim,
   undo,
 } from './builders.js';
 
@@ -230,10 +231,19 @@ describe('what older turns have become', () => {
     expect(folded).toMatchObject({ archived: [[1, 2]], active: [[3, 4]], move: 3 });
   });
 
-  test('what left the context is archived; its recap is a body, and what was not summarized goes to HISTORY', () => {
+  test('what left the context is archived, and what was not summarized goes to HISTORY', () => {
     const folded = fold(evict([[1, 6]], 1));
     expect(folded).toMatchObject({ archived: [[1, 6]], fallbacks: [{ requestId: 'ask-1', ts: 7, text: 'raw' }] });
-    expect(bodies(folded)).toEqual(['recap 1']);
+  });
+
+  test('a trim leaves its episode and what the epoch begins with; one that was not worth it leaves nothing', () => {
+    const folded = fold(trim(1, [[1, 6]], 1, [[1, 6]]));
+    expect(folded).toMatchObject({
+      archived: [[1, 6]],
+      episodes: [{ id: 'ep_0001', summary: 'summary 1', session: 1, epoch: 2, slots: [[1, 6]] }],
+    });
+    expect(bodies(folded)).toEqual(['base of trim 1']);
+    expect(fold(trim(1, [[1, 6]], 1))).toMatchObject({ archived: [], episodes: [], writes: [] });
   });
 
   test('of two moves of a slot the higher number counts, in whatever order they ended', () => {
@@ -275,7 +285,7 @@ describe('lives', () => {
     });
     expect(folded.episodes[0]).toMatchObject({ id: 'ep_0001', epoch: 2 });
     expect(folded.episodes[1]).toEqual({ ...episode, id: 'ep_0002', session: 3, slots: [[1, 2]], epoch: 0 });
-    expect(bodies(folded)).toEqual(['base 1', 'told again', 'recap 3']);
+    expect(bodies(folded)).toEqual(['base 1', 'told again']);
   });
 
   test('one that cut nothing writes no branch', () => {

@@ -232,7 +232,9 @@ describe('a recap', () => {
   test('says what it is and since when, then the messages', () => {
     const text = recapOf([said('user', 'Use\npnpm.'), said('assistant', 'Noted.', { toolsUsed: ['a'] })], { createdAt });
     expect(text.split('\n')).toEqual([
-      expect.stringMatching(/^\[RECAP\] This conversation runs since 2026-02-01T08:00:00\.000Z\. Of its 2 earlier messages the newest 2 /),
+      expect.stringMatching(
+        /^This conversation runs since 2026-02-01T08:00:00\.000Z\. Of 2 earlier messages, which no model has summarized, the newest 2 /,
+      ),
       '[2026-02-27 14:30] USER: Use pnpm.',
       '[2026-02-27 14:30] ASSISTANT [tools: a]: Noted.',
     ]);
@@ -247,7 +249,7 @@ describe('a recap', () => {
     expect(utf8Length(text)).toBeLessThanOrEqual(RECAP_BYTES);
     expect(text).toContain('USER: 59 ü');
     expect(text).not.toContain('USER: 1 ü');
-    expect(text).toMatch(/Of its 60 earlier messages the newest [23] stand/);
+    expect(text).toMatch(/Of 60 earlier messages, which no model has summarized, the newest [23] stand/);
   });
 
   test('has at most 2 KiB, whatever was said', () => {

@@ -5,8 +5,6 @@ import { turnId } from '../../src/records/identity.js';
 import { currentLine, episodesInSight, prefixOf, rangesOf, type Past } from '../../src/memory/prefix.js';
 import type { EpisodeRecord } from '../../src/stores/store.js';
 
-const WINDOW = { window: 50 };
-
 /** A turn of a message and an answer, beginning at `slot`; it ends at `10 * turn` seconds. */
 function turn(number: number, slot: number, { session = 1, answer = slot + 1 } = {}): Entry[] {
   const common = { v: 1, session, turn: turnId(number), ts: 10 * number } as const;
@@ -36,22 +34,22 @@ function cutTo(branch: number, to: number, last: number, session = 1): Cut {
 const numbers = (list: readonly { readonly number: number }[] | undefined): number[] | undefined => list?.map(({ number }) => number);
 
 test('a prefix is its turns, and there is none of a turn that is not there', () => {
-  const prefix = prefixOf(past(turns(1, 5)), 3, WINDOW);
+  const prefix = prefixOf(past(turns(1, 5)), 3);
   expect(numbers(prefix?.line)).toEqual([1, 2, 3]);
   expect(numbers(prefix?.context)).toEqual([1, 2, 3]);
-  expect(prefixOf(past(turns(1, 5)), 6, WINDOW)).toBeUndefined();
+  expect(prefixOf(past(turns(1, 5)), 6)).toBeUndefined();
 });
 
 test('a message that waited behind the running turn is of its own turn, whatever its slot', () => {
   // The second message came (slot 2) before the first was answered (slot 3).
   const entries = [...turn(1, 1, { answer: 3 }), ...turn(2, 2, { answer: 4 })];
-  const prefix = prefixOf(past(entries), 1, WINDOW);
+  const prefix = prefixOf(past(entries), 1);
   expect(rangesOf(prefix?.context ?? [])).toEqual([[1, 1], [3, 3]]); // prettier-ignore
 });
 
 test('the context is of the turn’s session alone, and shown is all', () => {
   const entries = [...turns(1, 2), ...turns(3, 5, { session: 2 })];
-  const prefix = prefixOf(past(entries), 4, WINDOW);
+  const prefix = prefixOf(past(entries), 4);
   expect(numbers(prefix?.line)).toEqual([1, 2, 3, 4]);
   expect(numbers(prefix?.context)).toEqual([3, 4]);
 });
@@ -59,27 +57,23 @@ test('the context is of the turn’s session alone, and shown is all', () => {
 test('a summary that there was by then stands for its turns; one that was made later does not', () => {
   const episodes = [episodeOf(1, 1, 3, 65), episodeOf(2, 4, 6, 95)];
   const archived = [[1, 12]] as const;
-  const late = prefixOf(past(turns(1, 10), { episodes, archived }), 8, WINDOW);
+  const late = prefixOf(past(turns(1, 10), { episodes, archived }), 8);
   expect(late?.episodes.map(({ id }) => id)).toEqual(['ep_0001']);
   expect(numbers(late?.context)).toEqual([4, 5, 6, 7, 8]);
-  const early = prefixOf(past(turns(1, 10), { episodes, archived }), 5, WINDOW);
+  const early = prefixOf(past(turns(1, 10), { episodes, archived }), 5);
   expect(early?.episodes).toEqual([]);
   expect(numbers(early?.context)).toEqual([1, 2, 3, 4, 5]);
 });
 
-test('what the window had let go is told by a recap, and what it never let go is there', () => {
-  const entries = turns(1, 20);
-  const trimmed = prefixOf(past(entries, { archived: [[1, 30]] }), 12, { window: 6 });
-  expect(numbers(trimmed?.trimmed)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
-  expect(numbers(trimmed?.context)).toEqual([10, 11, 12]);
-  expect(numbers(prefixOf(past(entries), 12, { window: 6 })?.context)).toHaveLength(12);
+test('of turns that are archived without a summary each is there word for word', () => {
+  expect(numbers(prefixOf(past(turns(1, 20), { archived: [[1, 30]] }), 12)?.context)).toHaveLength(12);
 });
 
 test('after a rewind a turn follows the one that it was rewound to, and a cut one those that it followed', () => {
   const cuts = [cutTo(1, 2, 4)];
   const entries = turns(1, 6);
-  expect(numbers(prefixOf(past(entries, { cuts }), 6, WINDOW)?.context)).toEqual([1, 2, 5, 6]);
-  expect(numbers(prefixOf(past(entries, { cuts }), 4, WINDOW)?.context)).toEqual([1, 2, 3, 4]);
+  expect(numbers(prefixOf(past(entries, { cuts }), 6)?.context)).toEqual([1, 2, 5, 6]);
+  expect(numbers(prefixOf(past(entries, { cuts }), 4)?.context)).toEqual([1, 2, 3, 4]);
   expect(numbers(currentLine(entries, cuts))).toEqual([1, 2, 5, 6]);
 });
 
@@ -87,15 +81,15 @@ test('rewound again, also into a branch, the line is found through all rewinds',
   const cuts = [cutTo(1, 2, 4), cutTo(2, 3, 6)];
   expect(numbers(currentLine(turns(1, 8), cuts))).toEqual([1, 2, 3, 7, 8]);
   expect(numbers(currentLine(turns(1, 6), cuts))).toEqual([1, 2, 3]);
-  expect(numbers(prefixOf(past(turns(1, 8), { cuts }), 6, WINDOW)?.line)).toEqual([1, 2, 5, 6]);
+  expect(numbers(prefixOf(past(turns(1, 8), { cuts }), 6)?.line)).toEqual([1, 2, 5, 6]);
 });
 
 test('a rewind past a reset brings the turns of the old session into the new one', () => {
   const entries = [...turns(1, 2), ...turns(3, 4, { session: 2 }), ...turns(5, 6, { session: 3 })];
   const cuts = [cutTo(1, 2, 4, 3)];
-  expect(numbers(prefixOf(past(entries, { cuts }), 6, WINDOW)?.context)).toEqual([1, 2, 5, 6]);
+  expect(numbers(prefixOf(past(entries, { cuts }), 6)?.context)).toEqual([1, 2, 5, 6]);
   const reset = [...entries, ...turns(7, 7, { session: 4 })];
-  expect(numbers(prefixOf(past(reset, { cuts }), 7, WINDOW)?.context)).toEqual([7]);
+  expect(numbers(prefixOf(past(reset, { cuts }), 7)?.context)).toEqual([7]);
 });
 
 test('summaries of cut turns, and those made of a branch, are out of sight, and in sight for that branch', () => {
@@ -104,6 +98,6 @@ test('summaries of cut turns, and those made of a branch, are out of sight, and 
   const ofBranch = episodeOf(2, 4, 6, 82);
   const after = episodeOf(3, 1, 3, 120);
   expect(episodesInSight([made, ofBranch, after], cuts).map(({ id }) => id)).toEqual(['ep_0003']);
-  const branch = prefixOf(past(turns(1, 12), { cuts, episodes: [made, ofBranch], archived: [[1, 12]] }), 8, WINDOW);
+  const branch = prefixOf(past(turns(1, 12), { cuts, episodes: [made, ofBranch], archived: [[1, 12]] }), 8);
   expect(branch?.episodes.map(({ id }) => id)).toEqual(['ep_0001']);
 });

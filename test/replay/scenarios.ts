@@ -888,10 +888,12 @@ export const scenarios: readonly Scenario[] = [
   },
   {
     name: 'consolidated-window',
-    world: () => ({ agent: { memory: { memoryWindow: 4, keepCount: 2 } }, answer: () => text('Here.') }),
-    has: [ASK_MEMORY, EVICT, '"why":"window"'],
+    world: () => ({ agent: { memory: { memoryWindow: 4, keepCount: 2, trim: 'at-window' } }, answer: () => text('Here.') }),
+    has: [ASK_MEMORY, EVICT, '"why":"window"', '"kind":"trim"', '"trimmed":{'],
     async play({ world, id, until }) {
-      for (const message of ['first', 'second', 'third']) await world.client.send(id, message, { start: { scope: scopeOf(id) } });
+      const story = ' and the whole story once more'.repeat(60);
+      for (const message of ['first', 'second', 'third'])
+        await world.client.send(id, `${message}${story}`, { start: { scope: scopeOf(id) } });
       await until('a trimmed window', async () => (await world.client.status(id)).epoch === 2);
       await world.client.send(id, 'fourth');
       await world.client.reset(id);

@@ -2,6 +2,7 @@
 import { callTool, gate, text, type Reply } from '../support/provider-apis/reply.js';
 import { systemText, textOf, type ApiRequest } from '../support/provider-apis/api-request.js';
 import type { HistoryEntry } from '../../src/records/memory/documents.js';
+import { setTask } from '../../src/tools/builtin/conversation-tools.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -40,7 +41,7 @@ const keeps = (prompt: string): Reply => {
 beforeAll(async () => {
   world = await startWorld({
     answer: stage.answer,
-    tools: [page],
+    tools: [page, setTask],
     aside: (request) => {
       const prompt = memoryPrompt(request);
       return prompt === undefined ? undefined : (consolidator(prompt) ?? keeps(prompt));
@@ -98,16 +99,20 @@ test('what a session leaves behind is in HISTORY, and what it taught in every la
   });
 });
 
-test('a full window is consolidated beside the conversation, and a recap stands for what left it', async () => {
-  await world.writeAgent('narrow', { memory: { memoryWindow: 6, keepCount: 2 } });
+/** Longer than what stands for it. */
+const LONG = 'and here is the whole story once more. '.repeat(60);
+
+test('a full window is consolidated beside the conversation, and its summary stands for what left it', async () => {
+  await world.writeAgent('narrow', { memory: { memoryWindow: 6, keepCount: 2, trim: 'at-window' } });
   const { id, scope } = await started('narrow');
   const hold = gate();
-  consolidator = (prompt) => ({ ...keeps(prompt), hold });
-  for (let n = 1; n <= 4; n++) await world.client.send(id, say(id, `question ${n}`));
+  consolidator = () => ({ ...answerJson('[2026-11-21 10:00] They chose pnpm for the monorepo.', ''), hold });
+  stage.play(id, callTool('set_task', { goal: 'Ship release 4', openTasks: ['write the notes', 'tag it'] }), text('Pinned.'));
+  for (let n = 1; n <= 4; n++) await world.client.send(id, say(id, `question ${n} ${LONG}`));
   await hold.reached;
   // Nobody waits: the conversation goes on, with all that was said.
-  await world.client.send(id, say(id, 'question 5'));
-  expect(stage.requests(id).at(-1)?.messages).toHaveLength(9);
+  await world.client.send(id, say(id, `question 5 ${LONG}`));
+  expect(stage.requests(id).at(-1)?.messages).toHaveLength(11);
   hold.release();
   await waitFor(
     () => world.client.status(id),
@@ -115,12 +120,109 @@ test('a full window is consolidated beside the conversation, and a recap stands 
   );
   await world.client.send(id, say(id, 'question 6'));
   const request = stage.requests(id).at(-1)!;
-  expect(request.messages).toHaveLength(5);
-  expect(textOf(request.messages[0]!.content)).toContain('question 4');
-  expect(systemText(request)).toContain('[RECAP] This conversation runs since ');
-  expect(systemText(request)).toContain('question 3');
+  const first = textOf(request.messages[0]!.content);
+  expect(first).toContain('[MEMORY:EPISODIC]\n1) [2026-11-21 10:00] They chose pnpm for the monorepo.');
+  expect(first).toContain('[TASK]\nGoal: Ship release 4\nOpen tasks:\n- write the notes\n- tag it');
+  const all = JSON.stringify(request.messages);
+  expect([1, 2, 3, 4, 5, 6].filter((n) => all.includes(`question ${n}`))).toEqual([4, 5, 6]);
   expect(await historyOf(scope)).toHaveLength(1);
+  const context = await world.client.context(id);
+  expect(context).toMatchObject({ compactions: 0, window: { trims: 1, messages: 6, unsummarized: 0, consolidated: 0, trimsFrom: null } });
+
+  // The pins outlive a compaction, a fork and what goes on from it.
+  consolidator = () => answerJson(`[2026-11-21 11:00] ${'They went on about the notes. '.repeat(60)}`, '');
+  for (let n = 7; n <= 12; n++) await world.client.send(id, say(id, `question ${n}`));
+  expect(await world.client.compact(id)).toMatchObject({ kind: 'compacted' });
+  const { turn: last } = await world.client.status(id);
+  const forked = await world.client.fork(id, { at: `turn_${String(last).padStart(4, '0')}` });
+  await world.client.send(forked.id, say(forked.id, 'and in the fork?'));
+  await world.client.closeConversation(forked.id);
+  await waitFor(
+    () => world.client.describe(forked.id),
+    ({ state }) => state === 'ended',
+  );
+  await world.client.resume(forked.id);
+  await world.client.send(forked.id, say(forked.id, 'and after that?'));
+  await world.client.send(id, say(id, 'and here?'));
+  for (const words of ['and in the fork?', 'and after that?', 'and here?']) {
+    const asked = stage.requests(id).find(({ messages }) => JSON.stringify(messages.at(-1)).includes(words))!;
+    const pinned = textOf(asked.messages[0]!.content);
+    expect(pinned).toContain('[TASK]\nGoal: Ship release 4\nOpen tasks:\n- write the notes\n- tag it');
+    expect(pinned).toContain('They chose pnpm for the monorepo.');
+  }
+}, 60_000);
+
+test('thirty turns that a large model can see stay in its prompt, and are consolidated once', async () => {
+  const { id, scope } = await started();
+  let asked = 0;
+  consolidator = (prompt) => {
+    asked += 1;
+    return keeps(prompt);
+  };
+  for (let n = 1; n <= 30; n++) await world.client.send(id, say(id, `question ${n}`));
+  await waitFor(
+    () => world.client.status(id),
+    ({ window }) => window.consolidated > 0,
+  );
+  expect(await world.client.status(id)).toMatchObject({ epoch: 1, window: { messages: 18, consolidated: 42, limit: 50 } });
+  await world.client.send(id, say(id, 'the last one'));
+  const { messages } = stage.requests(id).at(-1)!;
+  expect(messages).toHaveLength(61);
+  expect(textOf(messages[0]!.content)).toContain('question 1');
+  expect(await world.client.context(id)).toMatchObject({ window: { consolidated: 42, trimsFrom: 50_000, trims: 0 } });
+  expect(asked).toBe(1);
+
+  // What goes on with it does not ask for the same again.
+  await world.temporal.workflow.getHandle(id).terminate();
+  await world.client.resume(id);
+  await world.client.send(id, say(id, 'after the end'));
+  expect(stage.requests(id).at(-1)?.messages).toHaveLength(63);
+  expect((await world.client.status(id)).window).toMatchObject({ messages: 22 });
+  expect(await historyOf(scope)).toHaveLength(1);
+}, 60_000);
+
+test('what a session was for, and what it left open, stands in its entry in HISTORY, whoever writes that', async () => {
+  await world.writeAgent('quick', { memory: { consolidationTimeout: 300 } });
+  const { id, scope } = await started('quick');
+  const pin = () => stage.play(id, callTool('set_task', { goal: 'Ship release 4', openTasks: ['tag it'] }), text('Pinned.'));
+  pin();
+  await world.client.send(id, say(id, 'we ship'));
+  consolidator = () => answerJson('[2026-11-21 10:00] They ship.', '');
+  await world.client.reset(id);
+  pin();
+  await world.client.send(id, say(id, 'we ship again'));
+  consolidator = () => overloaded();
+  await world.client.reset(id);
+  const [fallback, summary] = await historyOf(scope);
+  expect(summary).toMatchObject({ kind: 'summary', text: '[2026-11-21 10:00] They ship.\nGoal: Ship release 4\nStill open: tag it' });
+  expect(fallback?.text).toMatch(/^\[raw-fallback\]\n[^]*\nGoal: Ship release 4\nStill open: tag it$/);
 });
+
+test('past the soft threshold what long-term memory has leaves the prompt, and not before; never to make it larger', async () => {
+  await world.writeAgent('soft', { context: { thresholds: { soft: 4_000 } }, memory: { memoryWindow: 6, keepCount: 2 } });
+  const { id } = await started('soft');
+  consolidator = () => answerJson(`[2026-11-21 10:00] ${'They talked about this and that. '.repeat(40)}`, '');
+  const ask = async (words: string): Promise<number> => {
+    await world.client.send(id, say(id, words));
+    return (await waitFor(() => world.client.status(id), ({ window }) => window.consolidating + window.owed === 0)).epoch; // prettier-ignore
+  };
+  for (let n = 1; n <= 12; n++) expect(await ask(`question ${n}`)).toBe(1);
+  expect((await world.client.context(id)).window).toMatchObject({ trims: 0, trimsFrom: 4_000 });
+  // One message fills it: what is consolidated by then takes less than its summary would.
+  await ask(`question 13 ${LONG.repeat(8)}`);
+  await waitFor(
+    () => world.client.context(id),
+    ({ total }) => total > 4_000,
+  );
+  expect((await world.client.status(id)).epoch).toBe(1);
+  for (let n = 14; n <= 18; n++) await ask(`question ${n}`);
+  const { epoch, context } = await waitFor(
+    () => world.client.status(id),
+    (status) => status.epoch > 1,
+  );
+  expect(epoch).toBe(2);
+  expect(context.tokens).toBeLessThan(4_000);
+}, 60_000);
 
 test('with the model away a reset falls back at its limit, and what is owed is done when it is back', async () => {
   await world.writeAgent('hasty', { memory: { consolidationTimeout: 600 } });
@@ -339,19 +441,22 @@ test('care merges what is there twice, by the same writer', async () => {
   expect((await memoryOf(scope)).trim()).toBe('- Likes tea.\n- Likes chess.');
 });
 
-test('what is to stay forgotten is in no raw fallback and no recap either', async () => {
-  await world.writeAgent('terse', { memory: { consolidationTimeout: 300, memoryWindow: 4, keepCount: 2 } });
+test('what is to stay forgotten is in no raw fallback, and in no line that stands for what left the prompt', async () => {
+  await world.writeAgent('terse', { memory: { consolidationTimeout: 300, memoryWindow: 4, keepCount: 2, trim: 'at-window' } });
   const { id, scope } = await started('terse');
   await world.client.scope(scope).forget('the alarm code is 5521');
   consolidator = () => overloaded();
-  for (const words of ['the alarm code is 5521', 'second', 'third']) await world.client.send(id, say(id, words));
+  for (const words of ['first', 'the alarm code is 5521', 'third']) await world.client.send(id, say(id, `${words} ${LONG}`));
   await waitFor(
     () => world.client.status(id),
     ({ epoch }) => epoch === 2,
   );
   await world.client.send(id, say(id, 'fourth'));
-  expect(systemText(stage.requests(id).at(-1)!)).toContain('[RECAP]');
-  expect(systemText(stage.requests(id).at(-1)!)).not.toContain('5521');
+  const first = textOf(stage.requests(id).at(-1)!.messages[0]!.content);
+  expect(first).toMatch(/Of 4 earlier messages, which no model has summarized, the newest 4 stand here/);
+  expect(first).toMatch(/USER: \S+ first and here/);
+  expect(first).not.toContain('5521');
+  expect((await world.client.context(id)).window).toMatchObject({ trims: 1, messages: 4, unsummarized: 4 });
   const entries = await historyOf(scope);
   expect(entries[0]?.kind).toBe('raw-fallback');
   expect(JSON.stringify(entries)).not.toContain('5521');

@@ -45,7 +45,7 @@ test('started with nothing, a conversation is idle, and the default agent is its
     stepLock: null,
     queued: 0,
     context: { tokens: 0, budget: 0, chunks: 0, prefixHash: null, prefixChanges: 0, prefixCause: null, compactions: 0 },
-    window: { since: expect.any(Number), messages: 0, limit: null, consolidating: 0, owed: 0 },
+    window: { since: expect.any(Number), messages: 0, consolidated: 0, limit: null, consolidating: 0, owed: 0 },
     pendingApprovals: 0,
     budget: null,
     pausedBy: null,

@@ -198,7 +198,7 @@ function compactorOf({ compactors = createCompactorRegistry() }: ActivityDepende
 }
 
 /** The entries that a session began with: summarized long ago, or still here. */
-async function beginningOfSession(
+export async function beginningOfSession(
   store: Store,
   key: ConversationKey,
   session: number,
@@ -211,13 +211,13 @@ async function beginningOfSession(
 }
 
 /** Without those of turns that a rewind has cut; newest first. */
-async function episodesOf(store: Store, key: ConversationKey, session: number): Promise<readonly EpisodeRecord[]> {
+export async function episodesOf(store: Store, key: ConversationKey, session: number): Promise<readonly EpisodeRecord[]> {
   const { episodes } = await store.episodes.list(key, { session });
   return episodes.length === 0 ? episodes : episodesInSight(episodes, await store.lives.cuts(key)).sort(byAge);
 }
 
 /** Design section 4: the session's first user message, unless the agent has said otherwise. */
-function goalIn(entries: readonly Entry[]): string {
+export function goalIn(entries: readonly Entry[]): string {
   const first = entries.map(({ message }) => message).find(isFromPerson);
   return first ? beginningOf(shownText(first.text), GOAL_CHARACTERS) : '';
 }

@@ -96,17 +96,6 @@ export async function loadBase(
   return left.trim() === '' ? [] : [{ role: 'user', text: left }];
 }
 
-/** What is left of messages that the window has let go; '' when there is none. */
-export async function loadRecap(
-  dependencies: ActivityDependencies,
-  key: ConversationKey,
-  { ref, forgotten }: { readonly ref: string | undefined; readonly forgotten: number },
-  context: Promise<unknown>,
-): Promise<string> {
-  const text = ref === undefined ? '' : ((await bodyHealed(dependencies, key, ref, context)) ?? '');
-  return forgotten === 0 ? text : withoutForgotten(text, await dependencies.store.documents.forgotten(key), key.scope);
-}
-
 async function bodyHealed(
   dependencies: ActivityDependencies,
   key: ConversationKey,

@@ -15,6 +15,7 @@ import type { ConversationKey, Store } from '../../stores/store.js';
 import { startHeartbeat } from '../heartbeat.js';
 import type { ActivityDependencies } from '../dependencies.js';
 import { keyOf } from '../key.js';
+import { consolidatedSlots } from '../memory/summaries.js';
 import { readPrefix, resume } from './past.js';
 
 /** Lives that one life reads from: of a longer line the oldest are copied after all. */
@@ -27,7 +28,7 @@ export async function openOrigin(dependencies: ActivityDependencies, { identity,
     const key = keyOf(identity);
     const { kind, conversation, life, run, turn } = origin;
     const parent: ConversationKey = { ...key, conversation, life };
-    const { past, prefix } = await readPrefix(dependencies, { key: parent, run, turn }, identity);
+    const { past, prefix } = await readPrefix(dependencies, { key: parent, run, turn });
 
     const shared = slotsIn(prefix.line);
     const inContext = new Set(slotsIn(prefix.context));
@@ -56,7 +57,7 @@ export async function openOrigin(dependencies: ActivityDependencies, { identity,
       turns: prefix.line.length,
       inContext: prefix.context.length,
       episodes,
-      window: kind === 'resume' ? notRemembered(prefix, past) : [],
+      window: kind === 'resume' ? await notRemembered(store, parent, { prefix, past, sources }) : [],
       attributes: (await dependencies.hasSearchAttributes?.()) ? 'registered' : 'missing',
     };
   } finally {
@@ -99,9 +100,17 @@ function toRetold({ episodes, turn }: Prefix): RetoldEpisode[] {
   }));
 }
 
-/** What the last life did not get to: it is archived only once long-term memory has it, or it became a summary. */
-function notRemembered({ context }: Prefix, { archived }: Past): OpenedOrigin['window'] {
-  const away = new Set(slotsOf(archived));
+/** What the last life did not get to: of what it did, HISTORY has an entry, or it is archived since its session ended. */
+async function notRemembered(
+  { documents }: Store,
+  parent: ConversationKey,
+  { prefix, past, sources }: { readonly prefix: Prefix; readonly past: Past; readonly sources: readonly SharedSlots[] },
+): Promise<OpenedOrigin['window']> {
+  const { context, session } = prefix;
+  const since = (session[0]?.entries[0]?.ts ?? 0) * 1000;
+  // It may have asked about what it shared, too; the others count for what was shared of them alone.
+  const lives = [parent, ...sources.filter(({ conversation, life }) => conversation !== parent.conversation || life !== parent.life)];
+  const away = new Set([...slotsOf(past.archived), ...(await consolidatedSlots(documents, parent, { lives, since }))]);
   const left = context.filter(({ entries }) => !entries.every(({ slot }) => away.has(slot)));
   return left.map((turn) => ({ turn: turn.number, messages: countMessages(turn.entries), slots: rangesOf([turn]) }));
 }

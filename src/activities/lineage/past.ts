@@ -6,14 +6,12 @@
  */
 import { log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
-import { type ConversationIdentity, turnId, turnNumber } from '../../records/identity.js';
+import { turnId, turnNumber } from '../../records/identity.js';
 import type { Resumption } from '../../conversation/activity-io/lineage-effects.js';
 import type { Task } from '../../records/episodes.js';
 import { isFromPerson, shownText, type Entry } from '../../records/message.js';
 import { beginningOf } from '../../records/text.js';
 import { memoryBundle } from '../../memory/compaction/snapshot.js';
-import { toConversationEntries } from '../../memory/consolidation/conversation-entries.js';
-import { recapOf } from '../../memory/consolidation/message-lines.js';
 import { redactor } from '../../memory/documents/forgetting.js';
 import { itemNumber } from '../../records/memory/items.js';
 import { readPages } from '../../memory/past-life.js';
@@ -48,20 +46,18 @@ export interface Wanted {
 export async function readPrefix(
   dependencies: ActivityDependencies,
   { key, run, turn }: Wanted,
-  { agent, scope }: ConversationIdentity,
 ): Promise<{ readonly past: Past; readonly prefix: Prefix }> {
   const { store } = dependencies;
-  const window = (await dependencies.agents(agent, scope)).config.memory.memoryWindow;
   let past = await readPast(store, key);
   const wanted = (): number => (turn === undefined ? lastTurn(past.entries) : turnNumber(turn));
-  let prefix = prefixOf(past, wanted(), { window });
+  let prefix = prefixOf(past, wanted());
   if ((!prefix || !looksWhole(prefix, past)) && run !== undefined && dependencies.heal) {
     log.warn('the store has lost turns: healing from history', { conversation: key.conversation });
     await dependencies.heal(key, run === 'latest' ? undefined : run).then(countHeal, (error: unknown) => {
       log.warn('the history cannot be read', { conversation: key.conversation, reason: String(error) });
     });
     past = await readPast(store, key);
-    prefix = prefixOf(past, wanted(), { window });
+    prefix = prefixOf(past, wanted());
   }
   if (prefix) return { past, prefix };
   const numbers = turnsOf(past.entries).map(({ number }) => number);
@@ -75,25 +71,25 @@ export async function readPrefix(
 
 /** What stands before the context and what else goes on; the texts lie in the store when it is done. */
 export async function resume(store: Store, key: ConversationKey, prefix: Prefix): Promise<Resumption> {
-  const { context, session, episodes, trimmed } = prefix;
+  const { context, session, episodes } = prefix;
   const [{ facts }, tombstones] = await Promise.all([store.facts.list(key), store.documents.forgotten(key)]);
   const redact = redactor(tombstones, key.scope); // P2
   const task = taskIn(session);
   const redacted = episodes.map((episode) => ({ ...episode, summary: redact(episode.summary) }));
-  const goal = task?.goal || goalIn(session);
-  const about = episodes.length === 0 ? {} : { goal: redact(goal), openTasks: task?.openTasks ?? [] };
-  const text = memoryBundle({ ...retrieve(redacted, facts), ...about });
-  const since = session[0]?.entries[0]?.ts ?? 0;
-  const recap = redact(recapOf(toConversationEntries(entriesOf(trimmed)), { createdAt: new Date(since * 1000).toISOString() }));
+  // Where all of the session is still there, it says itself what it is for.
+  const pinned =
+    context.length === session.length
+      ? null
+      : { goal: redact(task?.goal || goalIn(session)), openTasks: (task?.openTasks ?? []).map((open) => redact(open)) };
+  const text = memoryBundle({ ...retrieve(redacted, facts), ...pinned });
   const messages = entriesOf(context).map(({ message }) => message);
   return {
     context: rangesOf(context),
     ...(text === '' ? {} : { base: { ref: (await store.bodies.put(key, text)).ref, text } }),
-    ...(recap === '' ? {} : { recap: { ref: (await store.bodies.put(key, recap)).ref, text: recap } }),
-    task: task ?? (episodes.length === 0 ? null : { goal, openTasks: [] }),
+    task: pinned ?? task,
     episodes: [],
     compactions: episodes.reduce((most, { id }) => Math.max(most, itemNumber(id)), 0),
-    tokens: tokensOf(messages) + estimateStringTokens(text) + estimateStringTokens(recap),
+    tokens: tokensOf(messages) + estimateStringTokens(text),
   };
 }
 

@@ -20,7 +20,7 @@ export async function rewind(dependencies: ActivityDependencies, input: RewindIn
     const { store } = dependencies;
     const { identity, requestId, move, to, slot, at } = input;
     const key = keyOf(identity);
-    const { past, prefix } = await readPrefix(dependencies, { key, run: 'latest', turn: to }, identity);
+    const { past, prefix } = await readPrefix(dependencies, { key, run: 'latest', turn: to });
 
     const resumed = await resume(store, key, prefix);
     const kept = new Set(slotsIn(prefix.line));

@@ -16,7 +16,7 @@ import { consolidate as ask, consolidationId } from '../../memory/consolidation/
 import { toConversationEntries } from '../../memory/consolidation/conversation-entries.js';
 import { consolidationJsonSchema } from '../../memory/consolidation/prompt.js';
 import { withProvenance } from '../../memory/consolidation/provenance.js';
-import { rawFallback, withSources } from '../../memory/consolidation/message-lines.js';
+import { rawFallback, withSources, withTask } from '../../memory/consolidation/message-lines.js';
 import type { ConversationKey } from '../../stores/store.js';
 import { createAsker } from '../ask-model.js';
 import { ModelFailure } from '../../models/model.js';
@@ -100,13 +100,13 @@ async function askForMemory(
     return done({
       kind: 'unusable',
       reason: answered.reason,
-      fallback: withSources(rawFallback(entries), whole, new Set(config.memory.trustedTools)),
+      fallback: withSources(redact(withTask(rawFallback(entries), request.task)), whole, new Set(config.memory.trustedTools)),
       usage,
     });
   }
   const { historyEntry, memoryUpdate } = answered;
   const trustedTools = new Set(config.memory.trustedTools);
-  const history = historyEntry === undefined ? null : withSources(redact(historyEntry), whole, trustedTools);
+  const history = historyEntry === undefined ? null : withSources(redact(withTask(historyEntry, request.task)), whole, trustedTools);
   if (memoryUpdate === undefined) return done({ kind: 'done', history, update: null, proposed: [], usage });
   const sources = withProvenance({
     conversation: key.conversation,

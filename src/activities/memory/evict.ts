@@ -1,49 +1,44 @@
 /**
- * The `evict` step: messages leave the context for good, at a session's end or when the window is full. Harmless when repeated. Traces are archived, never destroyed, so that what is pending can still be consolidated from there.
+ * The `evict` step: what long-term memory has leaves the context, at a session's end or where it is trimmed; and what was not consolidated
+ * in time goes to HISTORY as it is. Harmless when repeated. Traces are archived, never destroyed, so that what is pending can still be
+ * consolidated from there.
  */
 import { log } from '@temporalio/activity';
-import type { Evicted, EvictInput } from '../../conversation/activity-io/memory-effects.js';
-import type { Entry } from '../../records/message.js';
-import { slotsOf, type SlotRange } from '../../records/slots.js';
+import type { Asked, Evicted, EvictInput } from '../../conversation/activity-io/memory-effects.js';
 import { toConversationEntries } from '../../memory/consolidation/conversation-entries.js';
-import { rawFallback, recapOf, withSources } from '../../memory/consolidation/message-lines.js';
-import { shownTokensOf } from '../../memory/tokens.js';
+import { rawFallback, withSources, withTask } from '../../memory/consolidation/message-lines.js';
 import { redactor } from '../../memory/documents/forgetting.js';
 import { DocumentRefused, type ConversationKey, type Store } from '../../stores/store.js';
 import { consolidationId } from '../../memory/consolidation/consolidate.js';
 import { keyOf } from '../key.js';
+import { readThere, trim } from './trim.js';
 
-export async function evict(
-  store: Store,
-  { identity, session, move, archive, leaving, unfinished, recapSince }: EvictInput,
-): Promise<Evicted> {
+export async function evict(store: Store, { identity, session, move, what }: EvictInput): Promise<Evicted> {
   const key = keyOf(identity);
-  const written = await Promise.all(unfinished.map((one) => writeFallback(store, key, one)));
+  const result = { life: identity.life, session, finished: true };
+  if (what.kind === 'trim') {
+    const trimmed = await trim(store, key, { ...what, session, move });
+    if (trimmed) log.info('consolidated turns left the prompt', { messages: trimmed.messages, tokens: trimmed.tokens });
+    return { ...result, ...(trimmed && { trimmed }) };
+  }
+  const written = await Promise.all(what.unfinished.map((one) => writeFallback(store, key, one, what)));
   const fallbacks = written.flatMap(({ fallback }) => fallback ?? []);
-  const finished = written.every((one) => one.finished);
-  const result = { life: identity.life, session, finished, tokens: 0, ...(fallbacks.length > 0 && { fallbacks }) };
-  const entries = recapSince === null ? [] : await readThere(store, key, archive);
-  await store.entries.archive(key, archive, move);
-  if (recapSince === null) return result;
-  const redact = redactor(await store.documents.forgotten(key), key.scope);
-  const text = redact(recapOf(toConversationEntries(entries), { createdAt: new Date(recapSince).toISOString() }));
-  const gone = new Set(slotsOf(leaving));
-  const tokens = shownTokensOf(entries.filter(({ slot }) => gone.has(slot)).map(({ message }) => message));
-  if (text === '') return { ...result, tokens };
-  const { ref } = await store.bodies.put(key, text);
-  return { ...result, tokens, recap: { ref, text } };
+  if (what.kind === 'session-end') await store.entries.archive(key, what.archive, move);
+  return { ...result, finished: written.every((one) => one.finished), ...(fallbacks.length > 0 && { fallbacks }) };
 }
 
 /** `finished` when the summary is there already: it came between the end of waiting and this. */
 async function writeFallback(
   store: Store,
   key: ConversationKey,
-  { requestId, slots }: EvictInput['unfinished'][number],
+  { requestId, slots }: Asked,
+  what: Exclude<EvictInput['what'], { kind: 'trim' }>,
 ): Promise<{ readonly finished: boolean; readonly fallback?: NonNullable<Evicted['fallbacks']>[number] }> {
   const entries = await readThere(store, key, slots);
   const redact = redactor(await store.documents.forgotten(key), key.scope);
   const ts = Date.now() / 1000;
-  const text = withSources(redact(rawFallback(toConversationEntries(entries))), entries, new Set());
+  const raw = rawFallback(toConversationEntries(entries));
+  const text = withSources(redact(what.kind === 'session-end' ? withTask(raw, what.task) : raw), entries, new Set());
   try {
     const entry = { id: consolidationId(key, requestId), kind: 'raw-fallback', ts, text } as const;
     const how = await store.documents.appendHistory(key, entry);
@@ -54,9 +49,4 @@ async function writeFallback(
     log.warn('the raw fallback could not be written', { reason: error.message });
     return { finished: false };
   }
-}
-
-async function readThere(store: Store, key: ConversationKey, slots: readonly SlotRange[]): Promise<Entry[]> {
-  const entries = await store.entries.read(key, slotsOf(slots));
-  return entries.flatMap((entry) => entry ?? []);
 }

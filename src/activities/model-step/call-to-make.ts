@@ -13,7 +13,6 @@ export interface CallToMake {
   readonly seq: number;
   readonly context: readonly SlotRange[];
   readonly base: string | null;
-  readonly recap?: string | undefined;
   readonly memory: Pick<MemorySettings, 'version' | 'forgotten'>;
   readonly agentHash: string;
   readonly model: string;

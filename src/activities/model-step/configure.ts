@@ -90,6 +90,7 @@ async function settingsOf(
     memory: {
       window: config.memory.memoryWindow,
       keep: config.memory.keepCount,
+      trim: config.memory.trim,
       timeoutMs: config.memory.consolidationTimeout,
       version,
       forgotten: forgotten.length,
@@ -125,7 +126,7 @@ function budgetOf({ limits: { maxCostUsd, maxTokens } }: AgentConfig): Pick<Agen
   return { budget: { ...(maxCostUsd === undefined ? {} : { maxCostUsd }), ...(maxTokens === undefined ? {} : { maxTokens }) } };
 }
 
-/** With the scope's MEMORY.md and, where the window has let messages go, what is left of them. */
-export function systemPrompt({ files, system }: LoadedAgent, memory: string, recap = ''): string {
-  return memory.trim() === '' && recap === '' ? system : buildSystemPrompt({ ...files, memory }, recap);
+/** With the scope's MEMORY.md. */
+export function systemPrompt({ files, system }: LoadedAgent, memory: string): string {
+  return memory.trim() === '' ? system : buildSystemPrompt({ ...files, memory });
 }

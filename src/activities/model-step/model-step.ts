@@ -105,7 +105,7 @@ async function runStep(dependencies: ActivityDependencies, input: ModelStepInput
       input: {
         ...{ identity, session, turn, agentHash, model, memory },
         call: call.id,
-        ...{ slot: call.slot, seq: call.seq, context: call.context, base: base?.ref ?? call.base, recap: call.recap },
+        ...{ slot: call.slot, seq: call.seq, context: call.context, base: base?.ref ?? call.base },
         ...{ firstToolCall: call.firstToolCall, soFar: call.soFar },
         ...outputOf(input, written),
       },

@@ -11,7 +11,7 @@ import type { ConversationKey } from '../../stores/store.js';
 import type { Tool } from '../../tools/tool.js';
 import { inputBudget, fixedTokens } from './budget.js';
 import { citingFor, type MadeCitation } from './citing-for.js';
-import { fitting, loadBase, loadContext, loadMemory, loadRecap, type ContextMessage } from '../context/context.js';
+import { fitting, loadBase, loadContext, loadMemory, type ContextMessage } from '../context/context.js';
 import type { CallToMake } from './call-to-make.js';
 import type { ActivityDependencies } from '../dependencies.js';
 import { hashOf } from '../key.js';
@@ -37,25 +37,24 @@ export async function prepareRequest(
   input: CallToMake,
 ): Promise<PreparedRequest> {
   const { agents } = dependencies;
-  const { identity, context, base, agentHash, recap } = input;
+  const { identity, context, base, agentHash } = input;
   const loadingAgent = agents(identity.agent, identity.scope, agentHash);
   const citations: MadeCitation[] = [];
   const citing = loadingAgent.then(({ config }) => citingFor(dependencies, key, { input, config, made: (one) => citations.push(one) }));
   // Both may fail before anybody waits for them.
   citing.catch(() => undefined);
   const loading = loadContext(dependencies, key, context, citing);
-  const [agent, messages, before, memory, left, output, counter] = await Promise.all([
+  const [agent, messages, before, memory, output, counter] = await Promise.all([
     loadingAgent,
     loading,
     loadBase(dependencies, key, { ref: base, forgotten: input.memory.forgotten }, loading),
     loadMemory(dependencies, key, input.memory.version),
-    loadRecap(dependencies, key, { ref: recap, forgotten: input.memory.forgotten }, loading),
     input.output === undefined ? undefined : dependencies.store.bodies.get(key, input.output),
     tokenCounterFor(input.model),
   ]);
   const { offered } = await toolsOf(dependencies, key, agent, { patienceMs: SERVER_PATIENCE_MS, turn: input.turn });
   const assembled = assemble(
-    { config: agent.config, system: systemPrompt(agent, memory, left) },
+    { config: agent.config, system: systemPrompt(agent, memory) },
     offered,
     before,
     messages,

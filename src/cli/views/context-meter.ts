@@ -117,16 +117,36 @@ function lookOfLine({ total, compactsAt }: ContextIndex): StyledSpan['style'] {
   return total >= compactsAt ? 'red' : 'bold';
 }
 
-function drawFacts({ epoch, compactions, canUndo, reported, tokenizer, chunks }: ContextIndex, width: number): StyledLine[] {
+function drawFacts({ epoch, compactions, canUndo, window, reported, tokenizer, chunks }: ContextIndex, width: number): StyledLine[] {
   const messages = chunks.reduce((sum, { slots = [] }) => sum + countSlots(slots), 0);
   return [
     `${formatCount(messages)} messages in epoch ${epoch}`,
     ...(compactions === 0
       ? []
       : [`compacted ${compactions === 1 ? 'once' : `${compactions} times`}${canUndo ? '; the last one can be taken back' : ''}`]),
+    ...(window ? windowFacts(window) : []),
     ...(reported === null ? [] : [`the last prompt as its provider counted it: ${formatCount(reported)} tokens`]),
     `${reported === null ? '' : 'what came since is '}${tokenizer === undefined ? 'estimated: four characters are a token' : `counted by ${tokenizer}`}`,
   ].flatMap((fact) => wrapped(fact, width).map((text): StyledLine => [{ text, style: 'dim' }]));
+}
+
+/** What a trim left, and what is to leave. */
+function windowFacts({ consolidated, trimsFrom, trims, messages, unsummarized }: NonNullable<ContextIndex['window']>): string[] {
+  const summarized = messages - unsummarized;
+  const left = [
+    ...(summarized === 0 ? [] : [`long-term memory's summary of ${formatCount(summarized)}`]),
+    ...(unsummarized === 0 ? [] : [`shortened lines of ${formatCount(unsummarized)} that no model had summarized`]),
+  ].join(', ');
+  return [
+    ...(trims === 0
+      ? []
+      : [`trimmed ${trims === 1 ? 'once' : `${trims} times`}: ${formatCount(messages)} messages left the prompt; its memory has ${left}`]),
+    ...(consolidated === 0
+      ? []
+      : [
+          `long-term memory has ${formatCount(consolidated)} of these: they leave ${trimsFrom === null ? 'once that makes the prompt smaller' : `when the prompt passes ${formatCount(trimsFrom)} tokens`}`,
+        ]),
+  ];
 }
 
 function wrapped(text: string, width: number): string[] {

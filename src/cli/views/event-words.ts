@@ -74,6 +74,8 @@ function startInWords(event: Extract<EffectEvent, { kind: 'effect-started' }>): 
       return event.input.child;
     case 'rewind':
       return `to ${event.input.to}`;
+    case 'evict':
+      return event.input.what.kind;
     case 'ask-memory':
       return `${event.input.request.messages} messages, ${event.input.request.why}`;
     default:
@@ -96,7 +98,9 @@ function endInWords(event: Extract<EffectEvent, { kind: 'effect-completed' }>): 
     case 'truncate':
       return `${event.output.entries} entries, about ${formatCount(event.output.tokens)} tokens (slots ${countSlots(event.output.dropped)})`;
     case 'evict':
-      return `about ${formatCount(event.output.tokens)} tokens`;
+      return event.output.trimmed
+        ? `${formatCount(event.output.trimmed.messages)} messages, about ${formatCount(event.output.trimmed.tokens)} tokens, are ${event.output.trimmed.episode.id} now`
+        : '';
     case 'look-after':
       return event.output;
     default:

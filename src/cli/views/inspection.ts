@@ -150,9 +150,10 @@ function steppingFacts({ mode, stepLock, pausedBy, nextStep }: Status, look: Ins
 /** What long-term memory does not have yet. A worker of an earlier version does not tell. */
 function windowFacts({ window }: Status, look: InspectionLook): StyledLine[] {
   if ((window as Status['window'] | undefined) === undefined) return [];
-  const { since, messages, limit, consolidating, owed } = window;
+  const { since, messages, consolidated, limit, consolidating, owed } = window;
   const text = [
     `${formatCount(messages)}${limit === null ? '' : ` of ${formatCount(limit)}`} messages since ${formatTime(since, look.timeFormat, look.now)}`,
+    ...(consolidated === 0 ? [] : [`${formatCount(consolidated)} more are consolidated`]),
     ...(consolidating === 0 ? [] : [`${consolidating} being consolidated`]),
     ...(owed === 0 ? [] : [`${owed} owed to memory`]),
   ].join(' · ');

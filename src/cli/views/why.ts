@@ -54,10 +54,10 @@ export function whyOf(
   const older = episodes
     .filter(({ id, turn_ids }) => turn_ids.includes(turn) && !known.has(id))
     .map((episode): Why => {
-      const { id, ts, turn_ids, epoch, session, summary, made } = episode;
+      const { id, ts, turn_ids, epoch, session, summary, made, tags } = episode;
       return {
         ...{
-          kind: 'compacted',
+          kind: tags.includes('trimmed') ? 'trimmed' : 'compacted',
           at: ts * 1000,
           epoch,
           session,
@@ -125,7 +125,7 @@ export function renderWhy(
 const IN_WORDS: Readonly<Record<Why['kind'], string>> = {
   compacted: 'compaction: older turns became memory',
   truncated: 'truncation: the context was over its last threshold, and the oldest was left out',
-  trimmed: 'window: it was full, and long-term memory has these turns',
+  trimmed: 'trim: long-term memory has these turns, and their summary stands in the prompt instead',
   'session-ended': 'reset: the session ended',
   rewound: 'rewind: it was cut out, and is a branch now',
   returned: 'undo: the compaction was taken back, and it was in the prompt again',
@@ -136,7 +136,13 @@ function drawWhy(why: Why, timeFormat: TimeFormat, now: number): StyledLine[] {
   const { kind, at, epoch, session, turns, tokens, model, method, inputsHash, episode, summary, consolidation } = why;
   const fact = (name: string, text: string): StyledLine => [{ text: `    ${name.padEnd(9)}`, style: 'dim' }, { text }];
   const by =
-    method === 'rules' ? `rules, since ${model ?? 'the model'} gave no usable summary` : (model ?? 'not kept by the version that did it');
+    kind === 'trimmed'
+      ? method === 'rules'
+        ? 'shortened lines, since no model had summarized them'
+        : 'long-term memory, when it was consolidated'
+      : method === 'rules'
+        ? `rules, since ${model ?? 'the model'} gave no usable summary`
+        : (model ?? 'not kept by the version that did it');
   return [
     [
       { text: `  ${formatTime(at, timeFormat, now)}  `, style: 'dim' },
@@ -147,7 +153,12 @@ function drawWhy(why: Why, timeFormat: TimeFormat, now: number): StyledLine[] {
     ...(tokens === null ? [] : [fact('context', `${formatCount(tokens.before)} → ${formatCount(tokens.after)} tokens`)]),
     ...(episode === null
       ? []
-      : [fact('by', by), fact('inputs', inputsHash === null ? 'not kept by the version that did it' : `sha256 ${inputsHash}`)]),
+      : [
+          fact('by', by),
+          ...(kind === 'trimmed'
+            ? []
+            : [fact('inputs', inputsHash === null ? 'not kept by the version that did it' : `sha256 ${inputsHash}`)]),
+        ]),
     ...(episode === null ? [] : [fact(episode, summary === null ? 'is not in the store any more' : toTerminalLine(summary, 2000))]),
     ...(consolidation === null
       ? []

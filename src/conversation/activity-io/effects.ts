@@ -141,8 +141,6 @@ export interface CallInput {
   readonly context: readonly SlotRange[];
   /** The text that stands before these messages in this epoch, by reference. */
   readonly base: string | null;
-  /** What is left of messages that were trimmed; stands in the system prompt. Absent: nothing was. */
-  readonly recap?: string;
   /** Number of the first tool call that this answer may make: ids are `<turn>/c<n>`. */
   readonly firstToolCall: number;
   /** Schema that the turn's answer must fit: reference to its JSON text. */

@@ -9,17 +9,15 @@ import type { SlotRange } from '../../records/slots.js';
 export interface Resumption {
   /** What a model call sees word for word. */
   readonly context: readonly SlotRange[];
-  /** What stands before it: summaries of the turns that are not in it, and what the scope knows. */
+  /** What stands before it: summaries of the turns that are not in it, the goal and the open tasks, and what the scope knows. */
   readonly base?: { readonly ref: string; readonly text: string };
-  /** What is left of turns that neither has. */
-  readonly recap?: { readonly ref: string; readonly text: string };
   /** As a tool has set it. */
   readonly task: Task | null;
   /** Written for it, because those that there are belong to another life or session. */
   readonly episodes: readonly RetoldEpisode[];
   /** Highest number of an episode. */
   readonly compactions: number;
-  /** Estimate of the context, the base and the recap. */
+  /** Estimate of the context and the base. */
   readonly tokens: number;
 }
 

@@ -1,4 +1,5 @@
 /** What long-term memory asks of activities, and what these answer (seed 001). */
+import type { Episode, Task } from '../../records/episodes.js';
 import type { ConversationIdentity } from '../../records/identity.js';
 import type { Usage } from '../../records/message.js';
 import type { SlotRange } from '../../records/slots.js';
@@ -21,6 +22,8 @@ export interface ConsolidationRequest {
   /** The conversation's own model, for agents that name no other for this. */
   readonly model: string;
   readonly why: 'reset' | 'window' | 'close';
+  /** Of a session that ends: what was pinned in it, for its entry in HISTORY. Absent: nothing was. */
+  readonly task?: Task;
 }
 
 /** `ask-memory`: hands a request to the memory workflow, which is started where it does not run. */
@@ -29,19 +32,49 @@ export interface AskMemoryInput {
   readonly request: Omit<ConsolidationRequest, 'id' | 'conversation' | 'life'>;
 }
 
-/** `evict`: messages leave the context for good, at a session's end or when the window is full. All of it may be done again. */
+/** `evict`: what a consolidation was about leaves the context for good, or is about to. All of it may be done again. */
 export interface EvictInput {
   readonly identity: ConversationIdentity;
   readonly session: number;
   /** Numbers what archives and restores in this life: a late attempt of an earlier one changes nothing. */
   readonly move: number;
-  readonly archive: readonly SlotRange[];
-  /** Those of them that the context still has: a compaction may have taken the others out. */
-  readonly leaving: readonly SlotRange[];
-  /** Consolidations that did not come in time: their last messages go to HISTORY as they are. */
-  readonly unfinished: readonly { readonly requestId: string; readonly slots: readonly SlotRange[] }[];
-  /** For a session that goes on: when it began (epoch milliseconds). Null: no recap is made. */
-  readonly recapSince: number | null;
+  readonly what:
+    /** All of it leaves, and nothing stands for it. */
+    | {
+        readonly kind: 'session-end';
+        readonly archive: readonly SlotRange[];
+        readonly unfinished: readonly Asked[];
+        /** What was pinned, for HISTORY. */
+        readonly task: Task | null;
+      }
+    /** A consolidation of the window did not come in time; nothing leaves yet. */
+    | { readonly kind: 'overdue'; readonly unfinished: readonly Asked[] }
+    | ({ readonly kind: 'trim' } & TrimInput);
+}
+
+/** Which entries long-term memory was asked about; of `unfinished` ones the last messages go to HISTORY as they are. */
+export interface Asked {
+  readonly requestId: string;
+  readonly slots: readonly SlotRange[];
+}
+
+/** Consolidated turns leave the context of a session that goes on (trimming.ts). */
+export interface TrimInput {
+  /** What is still in the context, or was left out of the prompt, of each consolidation, oldest first. */
+  readonly covered: readonly Asked[];
+  /** Of these, what was left out of the prompt: it takes nothing there. */
+  readonly leftOut: readonly SlotRange[];
+  /** The first entries that stay and are older, as after a rewind: the goal may be among them. */
+  readonly before: readonly SlotRange[];
+  /** That it would begin. */
+  readonly epoch: number;
+  /** Of the episode that is to stand for them. */
+  readonly number: number;
+  /** Epoch milliseconds of the session's beginning. */
+  readonly since: number;
+  readonly task: Task | null;
+  /** Estimate of what stands before the messages now. */
+  readonly baseTokens: number;
 }
 
 export interface Evicted {
@@ -49,11 +82,23 @@ export interface Evicted {
   readonly session: number;
   /** True when each of the unfinished ones had been done after all. */
   readonly finished: boolean;
-  readonly recap?: { readonly ref: string; readonly text: string };
-  /** Estimate of what left the context. */
-  readonly tokens: number;
   /** What went to HISTORY as it was; absent where nothing did. */
   readonly fallbacks?: readonly { readonly requestId: string; /** Epoch seconds. */ readonly ts: number; readonly text: string }[];
+  /** Absent where nothing left the context: the prompt would have grown by it, or the session ended. */
+  readonly trimmed?: TrimmedTurns;
+}
+
+export interface TrimmedTurns {
+  readonly archived: readonly SlotRange[];
+  readonly messages: number;
+  /** Of these those that no model had summarized. */
+  readonly unsummarized: number;
+  /** Estimate of what left the prompt. */
+  readonly tokens: number;
+  readonly task: Task;
+  /** What stands before the messages from now on. */
+  readonly base: { readonly ref: string; readonly text: string };
+  readonly episode: Episode;
 }
 
 /** `consolidate`: asks a model, and writes nothing that a prompt or a person sees. */

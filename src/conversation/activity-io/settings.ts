@@ -29,10 +29,12 @@ export interface AgentSettings {
 
 /** Seed 001, Configuration; and the scope's MEMORY.md as of the start of the turn. */
 export interface MemorySettings {
-  /** Messages beyond which older ones are consolidated and leave the context. */
+  /** Messages, since the last consolidation, beyond which older ones are consolidated. */
   readonly window: number;
-  /** How many stay. */
+  /** How many of the newest are not. */
   readonly keep: number;
+  /** When consolidated messages leave the context: at once, or once it has passed the soft threshold. */
+  readonly trim: 'when-needed' | 'at-window';
   /** Milliseconds that anybody waits for a consolidation. */
   readonly timeoutMs: number;
   readonly version: string;

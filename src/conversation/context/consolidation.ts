@@ -1,30 +1,26 @@
 /**
- * What of a conversation long-term memory does not have yet (seed 001): when it is asked for, who waits for it, and when messages
- * leave the context. A message here is a user message or a final answer (design section 4, Window).
+ * What of a conversation long-term memory does not have yet (seed 001): when it is asked for, and who waits for it. A message here is a
+ * user message or a final answer (design section 4, Window). When messages leave the context is in trimming.ts.
  *
  * L1  Each message of a session is asked for once: its turn is in one request, and a request is pending until the memory workflow has it.
  * L2  Nobody waits longer than the timeout. What comes later changes nothing here but the cost.
- * L3  Messages leave the context at a turn boundary only, whole turns, and only once they are consolidated or that has timed out.
+ * L3  A turn is covered once it is consolidated or that has timed out. What is asked for next begins after the covered ones, whether they
+ *     have left the context or not.
  */
 import type { Consolidation } from '../protocol/contract.js';
 import { isHeld, queuedId } from '../stepping/control.js';
 import { nextMove } from './compaction.js';
-import { isRunning, type Completed, type Failed } from '../lifecycle.js';
+import { isRunning, type Completed, type Failed, type Started } from '../lifecycle.js';
 import type { AskMemoryInput, EvictInput } from '../activity-io/memory-effects.js';
 import { isStoreUpToDate } from '../state/queue-state.js';
 import type { EventOf } from '../event.js';
 import { retryAfter, storeRetryAfter, isResting, withRetry } from '../state/retry.js';
 import { slotsOf, toRanges } from '../../records/slots.js';
 import type { ConversationState } from '../state.js';
-import { estimateTokens } from '../../records/token-usage.js';
 import type { Turn } from '../state/turn-state.js';
 import { addUsage } from '../../records/usage.js';
-import {
-  openConsolidation,
-  type AwaitedConsolidation,
-  type ConsolidationState,
-  type UnconsolidatedTurn,
-} from '../state/consolidation-state.js';
+import { openConsolidation, type AwaitedConsolidation, type ConsolidationState, type WindowTurn } from '../state/consolidation-state.js';
+import { slotsAtHand, startTrim, trimInput } from './trimming.js';
 
 /** Milliseconds (seed 001, Configuration). */
 const CONSOLIDATION_TIMEOUT_MS = 30_000;
@@ -72,7 +68,7 @@ function beginEnding(state: ConversationState): ConversationState {
   const asked = left.length === 0 ? state : enqueueRequest(state, left, state.queue[0]?.kind === 'reset' ? 'reset' : 'close');
   const request = left.length === 0 ? undefined : asked.consolidation.pendingRequests[asked.consolidation.pendingRequests.length - 1];
   const awaited: AwaitedConsolidation[] = [
-    ...(pending ? [{ requestId: pending.requestId, slots: pending.slots, until, outcome: pending.outcome }] : []),
+    ...(pending ? [{ requestId: pending.requestId, slots: pending.slots, until, outcome: null }] : []),
     ...(request ? [{ requestId: request.requestId, slots: request.slots, until, outcome: null }] : []),
   ];
   return withConsolidation(asked, () => ({ ending: { until, awaited } }));
@@ -90,15 +86,11 @@ function askForOverflow(state: ConversationState): ConversationState {
   const asked = enqueueRequest(state, turns.slice(0, cutoff), 'window');
   const request = asked.consolidation.pendingRequests[asked.consolidation.pendingRequests.length - 1];
   if (!request) return state;
-  const pending = { requestId: request.requestId, slots: request.slots, until: state.now + timeoutOf(state), outcome: null, turns: cutoff };
+  const pending = { requestId: request.requestId, slots: request.slots, until: state.now + timeoutOf(state), turns: cutoff };
   return withConsolidation(asked, () => ({ pending }));
 }
 
-function enqueueRequest(
-  state: ConversationState,
-  turns: readonly UnconsolidatedTurn[],
-  why: AskMemoryInput['request']['why'],
-): ConversationState {
+function enqueueRequest(state: ConversationState, turns: readonly WindowTurn[], why: AskMemoryInput['request']['why']): ConversationState {
   const slots = toRanges(turns.flatMap((turn) => slotsOf(turn.slots)));
   const first = slots[0]?.[0] ?? 0;
   const last = slots[slots.length - 1]?.[1] ?? 0;
@@ -110,6 +102,7 @@ function enqueueRequest(
     agent: state.identity.agent,
     model: state.settings?.model ?? state.modelOverride ?? '',
     why,
+    ...(why !== 'window' && state.compaction.task && { task: state.compaction.task }),
   };
   return withConsolidation(state, ({ pendingRequests, unbilled }) => ({
     pendingRequests: [...pendingRequests, request],
@@ -145,7 +138,7 @@ export function acceptConsolidation(
   state: ConversationState,
   { requestId, consolidation, usage }: EventOf<'consolidation-ended'>,
 ): ConversationState {
-  const { pending, ending, unbilled } = state.consolidation;
+  const { ending, unbilled } = state.consolidation;
   // Whoever asked pays, once, however late it comes.
   const billed: ConversationState =
     usage && unbilled.includes(requestId)
@@ -153,37 +146,48 @@ export function acceptConsolidation(
           unbilled: unbilled.filter((id) => id !== requestId),
         }))
       : state;
-  const withOutcome = <One extends AwaitedConsolidation>(one: One): One =>
+  const withOutcome = (one: AwaitedConsolidation): AwaitedConsolidation =>
     one.requestId === requestId && one.outcome === null ? { ...one, outcome: consolidation } : one;
-  return withConsolidation(billed, () => ({
-    pending: pending && withOutcome(pending),
-    ending: ending && { ...ending, awaited: ending.awaited.map(withOutcome) },
+  const answered = withConsolidation(billed, () => ({ ending: ending && { ...ending, awaited: ending.awaited.map(withOutcome) } }));
+  return coverPending(answered, requestId);
+}
+
+/** L3. Any other request changes nothing. */
+export function coverPending(state: ConversationState, requestId: string | undefined): ConversationState {
+  const { pending, turns } = state.consolidation;
+  if (pending?.requestId !== requestId || !pending) return state;
+  const there = slotsAtHand(state);
+  const newest = { requestId: pending.requestId, turns: turns.slice(0, pending.turns) };
+  return withConsolidation(state, ({ covered }) => ({
+    turns: turns.slice(pending.turns),
+    pending: null,
+    // A compaction may have taken some out of the context.
+    covered: [...covered, newest].filter((one) => one.turns.some(({ slots }) => slotsOf(slots).some((slot) => there.has(slot)))),
   }));
 }
 
-/** What is to leave the context now; undefined while something is still waited for, or nothing is to leave. */
+/** What is to be written off or to leave the context now; undefined while something is still waited for, or there is nothing to do. */
 export function evictInput(state: ConversationState): EvictInput | undefined {
-  const { consolidation, identity, session, context } = state;
   if (state.turn || isResting(state, 'evict')) return undefined;
-  const move = state.counters.move + 1;
-  const { ending, pending, turns } = consolidation;
+  const what = evictionDue(state);
+  return what && { identity: state.identity, session: state.session, move: state.counters.move + 1, what };
+}
+
+function evictionDue(state: ConversationState): EvictInput['what'] | undefined {
+  const { ending, pending } = state.consolidation;
   if (ending) {
-    if (state.now < ending.until && ending.awaited.some(({ outcome }) => outcome === null)) return undefined;
-    return { identity, session, move, archive: context, leaving: context, unfinished: unfinished(ending.awaited), recapSince: null };
+    const left = ending.awaited.flatMap(({ requestId, slots, outcome }) => (outcome === null ? [{ requestId, slots }] : []));
+    if (state.now < ending.until && left.length > 0) return undefined;
+    return { kind: 'session-end', archive: state.context, unfinished: left, task: state.compaction.task };
   }
-  if (!pending || (pending.outcome === null && state.now < pending.until)) return undefined;
-  const archive = toRanges(turns.slice(0, pending.turns).flatMap(({ slots }) => slotsOf(slots)));
-  const inContext = new Set(slotsOf(state.context));
-  const leaving = toRanges(slotsOf(archive).filter((slot) => inContext.has(slot)));
-  return { identity, session, move, archive, leaving, unfinished: unfinished([pending]), recapSince: consolidation.since };
+  if (pending && state.now >= pending.until)
+    return { kind: 'overdue', unfinished: [{ requestId: pending.requestId, slots: pending.slots }] };
+  const trim = trimInput(state);
+  return trim && { kind: 'trim', ...trim };
 }
 
-function unfinished(awaited: readonly AwaitedConsolidation[]): EvictInput['unfinished'] {
-  return awaited.flatMap(({ requestId, slots, outcome }) => (outcome === null ? [{ requestId, slots }] : []));
-}
-
-export function startEviction(state: ConversationState): ConversationState {
-  return nextMove(state);
+export function startEviction(state: ConversationState, { input }: Started<'evict'>): ConversationState {
+  return input.what.kind === 'trim' ? startTrim(nextMove(state)) : nextMove(state);
 }
 
 /** What the session leaves behind, as the answer to whoever asked for its end. */
@@ -193,41 +197,17 @@ export function consolidationOf({ consolidation }: ConversationState, finished: 
   return outcomes.includes('model') ? 'model' : 'nothing-to-do';
 }
 
-/** The window is trimmed: whole turns have left, a recap stands for them, and a new epoch begins (L3). */
-export function acceptTrim(state: ConversationState, { output: result }: Completed<'evict'>): ConversationState {
-  const { pending, turns } = state.consolidation;
-  if (!pending) return state;
-  const gone = new Set(turns.slice(0, pending.turns).flatMap(({ slots }) => slotsOf(slots)));
-  const recapTokens = estimateTokens(result.recap?.text.length ?? 0);
-  const fixed = state.settings?.fixedTokens ?? 0;
-  const left = state.contextTokens - result.tokens - state.consolidation.recapTokens + recapTokens;
-  const trimmed: ConversationState = {
-    ...state,
-    epoch: state.epoch + 1,
-    context: toRanges(slotsOf(state.context).filter((slot) => !gone.has(slot))),
-    contextTokens: Math.max(fixed + state.compaction.baseTokens + recapTokens, left),
-    // What was before this cannot be brought back by undoing a compaction.
-    compaction: { ...state.compaction, reported: null, before: null },
-  };
-  return withConsolidation(trimmed, () => ({
-    turns: turns.slice(pending.turns),
-    pending: null,
-    recap: result.recap?.ref ?? null,
-    recapTokens,
-  }));
-}
-
 export function failEviction(state: ConversationState, { failure, at }: Failed<'evict'>): ConversationState {
   return withRetry(state, 'evict', storeRetryAfter(failure, (state.retries['evict']?.attempts ?? 0) + 1, at));
 }
 
 /** A new session: nothing of the old one is in the window, but pending requests stay pending (L1). */
 export function freshConsolidation(state: ConversationState): ConversationState {
-  const { pendingRequests, unbilled } = state.consolidation;
-  return { ...state, consolidation: { ...openConsolidation(state.now), pendingRequests, unbilled } };
+  const { pendingRequests, unbilled, trims } = state.consolidation;
+  return { ...state, consolidation: { ...openConsolidation(state.now), pendingRequests, unbilled, trims } };
 }
 
-export function countMessages(turns: readonly UnconsolidatedTurn[]): number {
+export function countMessages(turns: readonly WindowTurn[]): number {
   return turns.reduce((sum, { messages }) => sum + messages, 0);
 }
 

@@ -7,11 +7,19 @@ import { announce } from '../outbox/settlement.js';
 import type { ConversationState } from '../state.js';
 import { endTurn } from '../turn/turn.js';
 import { turnId } from '../../records/identity.js';
-import { acceptTrim, consolidationOf, freshConsolidation } from './consolidation.js';
+import { consolidationOf, coverPending, freshConsolidation } from './consolidation.js';
+import { acceptTrim } from './trimming.js';
 
 export function acceptEvicted(state: ConversationState, completed: Completed<'evict'>): ConversationState {
-  if (!state.consolidation.ending) return acceptTrim(state, completed);
-  return endSession(state, consolidationOf(state, completed.output.finished));
+  const { what } = completed.input;
+  switch (what.kind) {
+    case 'session-end':
+      return endSession(state, consolidationOf(state, completed.output.finished));
+    case 'overdue':
+      return coverPending(state, what.unfinished[0]?.requestId);
+    case 'trim':
+      return acceptTrim(state, what, completed.output);
+  }
 }
 
 /** The reset at the head of the queue is done: a clean session, whose context is empty; the counters go on. */

@@ -82,7 +82,7 @@ export function failOpening(state: ConversationState, { failure }: Failed<'open-
 }
 
 /** The context is replaced as a whole, and nothing of what was before can be brought back by undoing a compaction. */
-export function resumeWith(state: ConversationState, { context, base, recap, task, compactions, tokens }: Resumption): ConversationState {
+export function resumeWith(state: ConversationState, { context, base, task, compactions, tokens }: Resumption): ConversationState {
   const { attempts, outcomes, prefix, asked, undoAsked, truncationAsked } = state.compaction;
   const compaction: CompactionState = {
     ...NO_COMPACTION,
@@ -98,12 +98,7 @@ export function resumeWith(state: ConversationState, { context, base, recap, tas
     context,
     contextTokens: (state.settings?.fixedTokens ?? 0) + tokens,
     compaction,
-    consolidation: {
-      ...state.consolidation,
-      pending: null,
-      recap: recap?.ref ?? null,
-      recapTokens: estimateTokens(recap?.text.length ?? 0),
-    },
+    consolidation: { ...state.consolidation, pending: null, covered: [] },
   };
 }
 

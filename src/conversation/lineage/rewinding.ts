@@ -58,9 +58,12 @@ export function acceptRewound(state: ConversationState, { input: { requestId }, 
   const session = Math.max(state.session, result.session);
   const inContext = new Set(slotsOf(result.context));
   // What long-term memory does not have yet, and was not asked for: of what was cut it never will.
-  const left = state.consolidation.turns.slice(state.consolidation.pending?.turns ?? 0).filter(({ slots }) => isWithin(slots, inContext));
+  const { turns, pending, covered } = state.consolidation;
+  const left = turns.slice(pending?.turns ?? 0).filter(({ slots }) => isWithin(slots, inContext));
+  // A summary that also has turns that were cut stands for none of them.
+  const stillCovered = covered.filter((one) => one.turns.every(({ slots }) => isWithin(slots, inContext)));
   const rewound = { ...resumeWith(state, result), epoch, session };
-  return answer({ ...rewound, consolidation: { ...rewound.consolidation, turns: left } }, requestId, {
+  return answer({ ...rewound, consolidation: { ...rewound.consolidation, turns: left, covered: stillCovered } }, requestId, {
     kind: 'rewound',
     result: { to: toOf(state, requestId), cut: result.turns, branch: result.cut?.branch ?? null, session, epoch },
   });

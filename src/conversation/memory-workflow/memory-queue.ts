@@ -61,8 +61,18 @@ export function isQueueFull({ requests }: MemoryQueue): boolean {
 }
 
 function sizeOf({ request, retry }: QueuedRequest): number {
-  const { id, requestId, conversation, life, model, taskQueue, slots } = request;
-  const texts = [id, requestId, conversation, life, model, taskQueue, retry?.failure.message ?? ''];
+  const { id, requestId, conversation, life, model, taskQueue, slots, task } = request;
+  const texts = [
+    id,
+    requestId,
+    conversation,
+    life,
+    model,
+    taskQueue,
+    retry?.failure.message ?? '',
+    task?.goal ?? '',
+    ...(task?.openTasks ?? []),
+  ];
   return texts.reduce((sum, text) => sum + text.length, 200 + 20 * slots.length);
 }
 

@@ -118,8 +118,10 @@ export interface Status {
   readonly window: {
     /** Epoch milliseconds of the session's beginning; trimming does not change it (seed 001, Session Metadata Preservation). */
     readonly since: number;
-    /** User messages and final answers. */
+    /** User messages and final answers since the last consolidation. */
     readonly messages: number;
+    /** Those before them that are still in the prompt, although long-term memory has them. */
+    readonly consolidated: number;
     /** Beyond it older ones are consolidated; null until the first turn. */
     readonly limit: number | null;
     /** Consolidations that are waited for. */
@@ -206,6 +208,19 @@ export interface ContextIndex {
   readonly reported: number | null;
   readonly compactions: number;
   readonly canUndo: boolean;
+  /**
+   * What long-term memory has and the prompt need not have any longer (`memory.trim`): messages still in it, and from how many tokens on
+   * they leave; and what left it in this session. For `unsummarized` ones shortened lines stand, for the others their summary. Absent:
+   * there was nothing of it yet.
+   */
+  readonly window?: {
+    readonly consolidated: number;
+    /** null: at once. */
+    readonly trimsFrom: number | null;
+    readonly trims: number;
+    readonly messages: number;
+    readonly unsummarized: number;
+  };
   readonly chunks: readonly {
     readonly kind: 'SYSTEM' | 'MEMORY' | 'WORKING_FLOW';
     readonly tokens: number;

@@ -2,6 +2,7 @@
 import { ID_PATTERN, LIFE_PATTERN, LIMITS } from './contract.js';
 import { isCount, isShortText, readFields, readUsage, refuse, type Checked } from './fields.js';
 import { CHILD_PATTERN } from './human-input.js';
+import { fields as shapes, list, text } from './shape.js';
 import {
   memoryWorkflowId,
   type CareRequest,
@@ -11,6 +12,7 @@ import {
   type ReviewRequest,
 } from './memory-contract.js';
 import type { AskedConsolidation } from '../memory-workflow/memory-queue.js';
+import type { Task } from '../../records/episodes.js';
 import { countSlots, type SlotRange } from '../../records/slots.js';
 
 const MAX_RANGES = 10_000;
@@ -52,7 +54,7 @@ export function readMemoryCareStart(payload: unknown): Checked<MemoryStart & Car
 export function readConsolidationRequest(payload: unknown): Checked<AskedConsolidation> {
   const fields = readFields(payload, 'consolidate', null);
   if (!fields.ok) return fields;
-  const { id, requestId, conversation, life, agent, model, why, taskQueue, session, messages, slots } = fields.value;
+  const { id, requestId, conversation, life, agent, model, why, taskQueue, session, messages, slots, task } = fields.value;
   for (const [name, value] of Object.entries({ id, requestId })) {
     if (typeof value !== 'string' || !REQUEST_ID.test(value)) return refuse(`consolidate.${name} must match ${REQUEST_ID.source}`);
   }
@@ -70,8 +72,19 @@ export function readConsolidationRequest(payload: unknown): Checked<AskedConsoli
   }
   const count = countSlots(slots);
   if (count > LIMITS.slots) return refuse(`consolidate.slots are ${count} entries, the limit is ${LIMITS.slots}`);
-  const request = { id, requestId, conversation, life, session, slots, messages, agent, model, why, taskQueue };
+  if (task !== undefined && !isTask(task)) return refuse('consolidate.task must be a short goal and at most 20 short tasks');
+  const request = { id, requestId, conversation, life, session, slots, messages, agent, model, why, taskQueue, ...(task && { task }) };
   return { ok: true, value: request as AskedConsolidation };
+}
+
+/** More than the tool that pins it takes (tools/define-tool.ts): what is to be forgotten may have become longer. */
+const MAX_TASK = { tasks: 20, characters: 2_000 };
+const taskShape = shapes({ goal: text, openTasks: list(text) });
+
+function isTask(value: unknown): value is Task {
+  if (taskShape(value) !== undefined) return false;
+  const { goal, openTasks } = value as Task;
+  return openTasks.length <= MAX_TASK.tasks && [goal, ...openTasks].every(({ length }) => length <= MAX_TASK.characters);
 }
 
 export function readForget(payload: unknown): Checked<ForgetRequest> {

@@ -12,7 +12,7 @@ export type LeavingKind =
   | 'compacted'
   /** The context was too full, and the oldest left the prompt. */
   | 'truncated'
-  /** The window was full: long-term memory has them. */
+  /** Long-term memory has them, and the prompt was to be smaller. */
   | 'trimmed'
   | 'session-ended'
   /** A person went back to an earlier turn: it is a branch now. */
@@ -38,14 +38,16 @@ export interface Leaving {
   readonly tokens: { readonly before: number; readonly after: number };
   /** Which model the conversation used then; a compaction says itself who summarized. */
   readonly model: string | null;
+  /** What made an episode of them: a compaction, or a trim. */
   readonly compaction?: {
     readonly episode: string;
     readonly method: string;
     readonly turns: readonly string[];
-    readonly model: string;
-    readonly inputsHash: string;
+    /** Absent: nothing was asked for it, a consolidation had been there. */
+    readonly model?: string;
+    readonly inputsHash?: string;
   };
-  /** Of the consolidation that long-term memory was asked for. */
+  /** Of the consolidations that long-term memory was asked for. */
   readonly consolidation?: string;
 }
 
@@ -75,8 +77,9 @@ function leavingOf(
   slots: readonly number[],
   asked: ReadonlySet<number>,
 ): Leaving {
-  const pending = before.consolidation.pending?.requestId ?? before.consolidation.ending?.awaited[0]?.requestId;
   const kind = kindOf(before, after, event);
+  const { covered, ending } = before.consolidation;
+  const requests = kind === 'trimmed' ? covered : kind === 'session-ended' ? (ending?.awaited ?? []) : [];
   return {
     kind,
     event: eventName(event),
@@ -88,12 +91,17 @@ function leavingOf(
     tokens: { before: before.contextTokens, after: after.contextTokens },
     model: before.settings?.model ?? null,
     ...compactionIn(event),
-    ...(pending !== undefined && (kind === 'trimmed' || kind === 'session-ended') && { consolidation: pending }),
+    ...(requests.length > 0 && { consolidation: requests.map(({ requestId }) => requestId).join(', ') }),
   };
 }
 
 function compactionIn(event: ConversationEvent): Pick<Leaving, 'compaction'> {
-  if (event.kind !== 'effect-completed' || event.effect !== 'compact' || event.output.kind !== 'compacted') return {};
+  if (event.kind !== 'effect-completed') return {};
+  if (event.effect === 'evict' && event.output.trimmed) {
+    const { episode, messages, unsummarized } = event.output.trimmed;
+    return { compaction: { episode: episode.id, method: unsummarized === messages ? 'rules' : 'consolidation', turns: episode.turn_ids } };
+  }
+  if (event.effect !== 'compact' || event.output.kind !== 'compacted') return {};
   const { episode, method, turns, record } = event.output;
   return { compaction: { episode: episode.id, method, turns, model: record.model, inputsHash: record.inputsHash } };
 }

@@ -4,24 +4,7 @@
  */
 import { ID_PATTERN, STOP_REASONS } from '../protocol/contract.js';
 import { excessOf, isCount, refuse, type Checked } from '../protocol/fields.js';
-import {
-  type Check,
-  bool,
-  fields,
-  is,
-  kinds,
-  list,
-  maybe,
-  number,
-  object,
-  oneOf,
-  orNull,
-  pair,
-  text,
-  time,
-  usage,
-  values,
-} from '../protocol/shape.js';
+import { bool, fields, is, kinds, list, maybe, number, object, oneOf, orNull, pair, text, time, usage, values } from '../protocol/shape.js';
 import { CHILD_PATTERN } from '../protocol/human-input.js';
 import type { ConversationState } from '../state.js';
 import { countSlots, type SlotRange } from '../../records/slots.js';
@@ -119,12 +102,10 @@ const turn = fields({
   delegations: maybe(number),
   repeats: maybe(list(pair(text, number))),
 });
-const bothOf =
-  (first: Check, second: Check): Check =>
-  (value) =>
-    first(value) ?? second(value);
 const awaited = fields({ requestId: text, slots, until: time, outcome: orNull(text) });
 const limits = fields({ events: number, bytes: number, updates: number });
+const windowTurn = fields({ turn: number, messages: number, slots });
+const task = fields({ goal: text, openTasks: list(text) });
 const thresholds = fields({ soft: number, hard: number, truncation: number, autoCompact: bool });
 const state = fields({
   v: oneOf(1),
@@ -184,7 +165,7 @@ const state = fields({
       handOver: limits,
       thresholds,
       budget: maybe(budget),
-      memory: fields({ window: number, keep: number, timeoutMs: number, version: text }),
+      memory: fields({ window: number, keep: number, timeoutMs: number, trim: oneOf('when-needed', 'at-window'), version: text }),
     }),
   ),
   session: number,
@@ -197,7 +178,7 @@ const state = fields({
   compaction: fields({
     base: orNull(text),
     baseTokens: number,
-    task: orNull(object),
+    task: orNull(task),
     reported: orNull(number),
     shownOnce: maybe(number),
     compactions: number,
@@ -215,13 +196,15 @@ const state = fields({
   }),
   consolidation: fields({
     since: time,
-    turns: list(fields({ turn: number, messages: number, slots })),
-    pending: orNull(bothOf(awaited, fields({ turns: number }))),
+    turns: list(windowTurn),
+    pending: orNull(fields({ requestId: text, slots, until: time, turns: number })),
+    covered: list(fields({ requestId: text, turns: list(windowTurn) })),
+    trimRest: maybe(text),
+    trims: number,
+    trimmed: maybe(fields({ times: number, messages: number, unsummarized: number })),
     ending: orNull(fields({ until: time, awaited: list(awaited) })),
     pendingRequests: list(fields({ requestId: text, slots })),
     unbilled: list(text),
-    recap: orNull(text),
-    recapTokens: number,
   }),
   usage,
   turnsEnded: number,

@@ -41,7 +41,7 @@ const CONTEXT_FULL: TurnError = {
 
 /** `write`: everything that the store does not have yet. */
 export function modelStepInput(state: ConversationState, write: Writes): ModelStepInput | undefined {
-  const { turn, settings, identity, session, compaction, consolidation } = state;
+  const { turn, settings, identity, session, compaction } = state;
   if (turn?.phase.kind !== 'model') return undefined;
   const { call, riding } = turn.phase;
   const isFirst = !turn.isConfigured;
@@ -71,7 +71,6 @@ export function modelStepInput(state: ConversationState, write: Writes): ModelSt
       seq: call.seq,
       context: state.context,
       base: compaction.base,
-      ...(consolidation.recap === null ? {} : { recap: consolidation.recap }),
       ...(turn.outputRef === undefined ? {} : { output: turn.outputRef }),
       firstToolCall: turn.toolCalls + 1,
       soFar: { usage: turn.usage, toolCalls: turn.toolCalls },

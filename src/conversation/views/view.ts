@@ -7,7 +7,7 @@ import type { ContextIndex, Phase, QueuedEvent, Status, TurnResult } from '../pr
 import type { JsonValue } from '../../records/message.js';
 import { isRunning } from '../lifecycle.js';
 import { waitingInWords, waitingOf } from './waiting.js';
-import { countSlots } from '../../records/slots.js';
+import { countSlots, slotsOf } from '../../records/slots.js';
 import { queuedCount } from '../inbox/spill.js';
 import { countMessages } from '../context/consolidation.js';
 import { type QueueItem, isStoreUpToDate } from '../state/queue-state.js';
@@ -41,14 +41,14 @@ export function statusOf(state: ConversationState, historyEvents: number): Statu
       prefixHash: state.compaction.prefix.hash,
       prefixChanges: state.compaction.prefix.changes,
       prefixCause: state.compaction.prefix.cause,
-      compactions: state.compaction.compactions,
+      compactions: compactionsOf(state),
     },
     window: {
       since: state.consolidation.since,
       messages: countMessages(state.consolidation.turns),
+      consolidated: consolidatedInPrompt(state),
       limit: state.settings?.memory.window ?? null,
-      consolidating: [state.consolidation.pending, ...(state.consolidation.ending?.awaited ?? [])].filter((one) => one?.outcome === null)
-        .length,
+      consolidating: consolidatingNow(state),
       owed: state.consolidation.pendingRequests.length,
     },
     pendingApprovals: approvalsOf(state).length,
@@ -124,14 +124,41 @@ export function contextOf(state: ConversationState): ContextIndex {
     total,
     ...(settings?.tokenizer !== undefined && { tokenizer: settings.tokenizer }),
     reported: compaction.reported,
-    compactions: compaction.compactions,
+    compactions: compactionsOf(state),
     canUndo: compaction.before !== null,
+    ...windowOf(state),
     chunks: [
       { kind: 'SYSTEM', tokens: fixed },
       ...(compaction.base === null ? [] : [{ kind: 'MEMORY', tokens: compaction.baseTokens, ref: compaction.base } as const]),
       ...(state.context.length === 0 ? [] : [{ kind: 'WORKING_FLOW', tokens: flow, slots: state.context } as const]),
     ],
   };
+}
+
+/** Without trims, which number their episodes among those of compactions. */
+function compactionsOf({ compaction, consolidation }: ConversationState): number {
+  return Math.max(0, compaction.compactions - consolidation.trims);
+}
+
+function windowOf(state: ConversationState): Pick<ContextIndex, 'window'> {
+  const { settings, consolidation } = state;
+  const consolidated = consolidatedInPrompt(state);
+  if (!settings || (consolidated === 0 && !consolidation.trimmed)) return {};
+  const { times: trims, messages, unsummarized } = consolidation.trimmed ?? { times: 0, messages: 0, unsummarized: 0 };
+  const trimsFrom = settings.memory.trim === 'at-window' ? null : settings.thresholds.soft;
+  return { window: { consolidated, trimsFrom, trims, messages, unsummarized } };
+}
+
+function consolidatedInPrompt({ consolidation, context }: ConversationState): number {
+  if (consolidation.covered.length === 0) return 0;
+  const there = new Set(slotsOf(context));
+  const turns = consolidation.covered.flatMap((one) => one.turns);
+  return countMessages(turns.filter(({ slots }) => slotsOf(slots).some((slot) => there.has(slot))));
+}
+
+/** At a session's end the one of the window is among those that are awaited. */
+function consolidatingNow({ consolidation: { pending, ending } }: ConversationState): number {
+  return ending ? ending.awaited.filter(({ outcome }) => outcome === null).length : Number(pending !== null);
 }
 
 export function endedTurn(state: ConversationState, id: string): EndedTurn | undefined {

@@ -40,6 +40,11 @@ export function supersede(summary: HistoryEntry, fallbackTs: number): HistoryEnt
   return { ...summary, text: `[supersedes the raw fallback of ${isoTime(fallbackTs)}]\n${summary.text}` };
 }
 
+/** A summary as its model has written it. */
+export function withoutSuperseding(text: string): string {
+  return text.replace(/^\[supersedes the raw fallback of [^\]\n]*\]\n/, '');
+}
+
 export function historyBlock(entry: WrittenEntry): string {
   const text = withoutHeaders(cleanText(entry.text).trim());
   return `## ${isoTime(entry.ts)}\n${text}${text === '' ? '' : '\n'}`;

@@ -124,3 +124,23 @@ test('how a compaction went is said in words', () => {
   );
   expect(outcomeInWords({ kind: 'failed', message: 'store away' })).toBe('the conversation is as it was: store away');
 });
+
+test('what trims have left, and what is to leave next, is said as it is', () => {
+  const facts = (window: NonNullable<ContextIndex['window']>): string =>
+    drawn(renderMeter({ ...INDEX, compactions: 0, reported: null, window }, 200))
+      .split('\n')
+      .slice(10, -1)
+      .join('\n');
+  expect(facts({ consolidated: 42, trimsFrom: 50_000, trims: 0, messages: 0, unsummarized: 0 })).toBe(
+    '|long-term memory has 42 of these: they leave when the prompt passes 50,000 tokens|',
+  );
+  expect(facts({ consolidated: 0, trimsFrom: null, trims: 1, messages: 42, unsummarized: 0 })).toBe(
+    "|trimmed once: 42 messages left the prompt; its memory has long-term memory's summary of 42|",
+  );
+  expect(facts({ consolidated: 1, trimsFrom: null, trims: 2, messages: 84, unsummarized: 40 })).toBe(
+    [
+      "|trimmed 2 times: 84 messages left the prompt; its memory has long-term memory's summary of 44, shortened lines of 40 that no model had summarized|",
+      '|long-term memory has 1 of these: they leave once that makes the prompt smaller|',
+    ].join('\n'),
+  );
+});

@@ -144,7 +144,7 @@ const STATUS: Status = {
   stepLock: null,
   queued: 1,
   context: { tokens: 24_600, budget: 60_000, chunks: 40, prefixHash: null, prefixChanges: 0, prefixCause: null, compactions: 0 },
-  window: { since: NOW - 3_600_000, messages: 24, limit: 50, consolidating: 0, owed: 0 },
+  window: { since: NOW - 3_600_000, messages: 24, consolidated: 40, limit: 50, consolidating: 0, owed: 0 },
   pendingApprovals: 0,
   budget: null,
   pausedBy: null,
@@ -209,7 +209,7 @@ describe('an inspection', () => {
      |model     anthropic/claude-sonnet-5-5|
      |context   ██████████░░░░░░░░░░░░░░ 41 % of 60,000 tokens|
      |usage     120,311 in (98,000 cached), 4,011 out · $0.0321|
-     |window    24 of 50 messages since 60 min ago|
+     |window    24 of 50 messages since 60 min ago · 40 more are consolidated|
      |queue     turn_0014 message of 2 KiB, 3.0 s ago|
      |history   1,311 events, 244 KiB|
      |started   2 h ago|
@@ -256,7 +256,9 @@ describe('an inspection', () => {
      |  · $0.0321|
      |window|
      |  24 of 50 messages|
-     |  since 60 min ago|
+     |  since 60 min ago ·|
+     |  40 more are|
+     |  consolidated|
      |queue|
      |  turn_0014 message|
      |  of 2 KiB, 3.0 s|

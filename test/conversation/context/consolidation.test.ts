@@ -1,4 +1,4 @@
-/** Seed 001's window and `/new`, as decisions: the rules L1 to L3 of consolidation.ts. */
+/** Seed 001's window and `/new`, as decisions: the rules L1 to L3 of consolidation.ts. Here what is consolidated leaves at once. */
 import { apply } from '../../../src/conversation/apply.js';
 import type { Consolidation } from '../../../src/conversation/protocol/contract.js';
 import { nextStep, type Step } from '../../../src/conversation/next-step.js';
@@ -52,14 +52,17 @@ describe('the window', () => {
     expect(slotsOf(call!.input.call.context)[0]).toBe(1);
   });
 
-  test('once it is done the messages leave at the next border, and a recap stands for them in a new epoch', () => {
+  test('once it is done the messages leave at the next border, and their summary stands for them in a new epoch', () => {
     const { state } = silently(26);
     const done = settle(news(state, 's1/1-42'), SILENT);
-    expect(done.steps[0]).toMatchObject({ effect: 'evict', input: { archive: [[1, 42]], unfinished: [], recapSince: 1000 } });
-    expect(done.state).toMatchObject({ epoch: 2, session: 1, context: [[43, 52]] });
+    expect(done.steps[0]).toMatchObject({
+      effect: 'evict',
+      input: { what: { kind: 'trim', covered: [{ requestId: 's1/1-42', slots: [[1, 42]] }], epoch: 2, number: 1, since: 1000 } },
+    });
+    expect(done.state).toMatchObject({ epoch: 2, session: 1, context: [[43, 52]], compaction: { task: { goal: 'goal' } } });
     const call = silently(1, done.state).steps.find((step) => isEffect(step, 'model-step'));
-    expect(call).toMatchObject({ input: { call: { recap: 'recap', context: [[43, 53]] } } });
-    expect(statusOf(done.state, 0).window).toMatchObject({ messages: 10, consolidating: 0, since: 1000 });
+    expect(call).toMatchObject({ input: { call: { base: 'trim-2', context: [[43, 53]] } } });
+    expect(statusOf(done.state, 0).window).toMatchObject({ messages: 10, consolidated: 0, consolidating: 0, since: 1000 });
   });
 
   test('inside a turn nothing leaves', () => {
@@ -67,16 +70,24 @@ describe('the window', () => {
     const calling = take(apply(state, said('open', { at: state.now })), 'model-step');
     const told = news(calling.state, 's1/1-42');
     expect(nextStep(told).kind).toBe('wait');
-    expect(take(apply(told, calling.done(answered(calling.input))), 'evict').input).toMatchObject({ archive: [[1, 42]] });
+    const leaving = take(apply(told, calling.done(answered(calling.input))), 'evict');
+    expect(leaving.input.what).toMatchObject({ kind: 'trim', covered: [{ slots: [[1, 42]] }] });
   });
 
-  test('after its own timeout they leave all the same, with what is unfinished said', () => {
+  test('after its own timeout its last messages are written down as they are, and all of them leave', () => {
     const { state } = silently(26);
     expect(nextStep(later(state, 29_000)).kind).toBe('wait');
-    expect(nextStep(later(state, 30_000))).toMatchObject({
-      effect: 'evict',
-      input: { unfinished: [{ requestId: 's1/1-42', slots: [[1, 42]] }] },
-    });
+    const overdue = take(later(state, 30_000), 'evict');
+    expect(overdue.input.what).toEqual({ kind: 'overdue', unfinished: [{ requestId: 's1/1-42', slots: [[1, 42]] }] });
+    const written = apply(overdue.state, overdue.done(evicted(overdue.input)));
+    expect(take(written, 'evict').input.what).toMatchObject({ kind: 'trim', covered: [{ slots: [[1, 42]] }] });
+  });
+
+  test('news that comes while its messages are written down is in time', () => {
+    const { state } = silently(26);
+    const overdue = take(later(state, 30_000), 'evict');
+    const told = apply(news(overdue.state, 's1/1-42'), overdue.done({ ...evicted(overdue.input), finished: true }));
+    expect(take(told, 'evict').input.what).toMatchObject({ kind: 'trim', covered: [{ requestId: 's1/1-42' }] });
   });
 
   test('news that nobody waits for any more changes nothing', () => {
@@ -141,7 +152,7 @@ describe('/new', () => {
     const waiting = settle(reset(talked(3)), SILENT).state;
     expect(nextStep(waiting)).toMatchObject({ kind: 'wait', until: waiting.consolidation.ending?.until });
     const step = nextStep(later(waiting, 30_000));
-    expect(step).toMatchObject({ effect: 'evict', input: { unfinished: [{ requestId: 's1/1-6' }], recapSince: null } });
+    expect(step).toMatchObject({ effect: 'evict', input: { what: { kind: 'session-end', unfinished: [{ requestId: 's1/1-6' }] } } });
     const cleared = settle(later(waiting, 30_000)).state;
     expect(cleared.resets[0]?.result?.consolidation).toBe('raw-fallback');
     expect(news(cleared, 's1/1-6')).toEqual(cleared);

@@ -1,0 +1,146 @@
+/** What a trim leaves in the store and in the prompt: on the file store, with no model. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { consolidatedSlots, summariesOf } from '../../src/activities/memory/summaries.js';
+import { trim } from '../../src/activities/memory/trim.js';
+import type { TrimInput, TrimmedTurns } from '../../src/conversation/activity-io/memory-effects.js';
+import type { Entry } from '../../src/records/message.js';
+import { turnId } from '../../src/records/identity.js';
+import type { HistoryEntry } from '../../src/records/memory/documents.js';
+import { createFileStore } from '../../src/stores/file/index.js';
+import type { Store } from '../../src/stores/store.js';
+
+const KEY = { namespace: 'default', scope: 's', conversation: 'c1', life: 'l1' };
+const STORY = 'the whole story once more '.repeat(40);
+const SINCE = Date.UTC(2026, 10, 1);
+
+let dir: string;
+let store: Store;
+beforeEach(async () => {
+  dir = await mkdtemp(join(tmpdir(), 'perdura-trim-'));
+  store = createFileStore({ dir });
+});
+afterEach(async () => {
+  await store.close();
+  await rm(dir, { recursive: true, force: true });
+});
+
+/** Turns of a question and an answer, two slots each, from the first on. */
+async function talked(turns: number, words = STORY): Promise<void> {
+  const entries = Array.from({ length: turns }, (_, i): Entry[] => {
+    const common = { v: 1, session: 1, turn: turnId(i + 1), ts: SINCE / 1000 + i } as const;
+    return [
+      { ...common, slot: 2 * i + 1, seq: 1, message: { role: 'user', text: `question ${i + 1}: ${words}` }, messageId: `m${i}` },
+      {
+        ...common,
+        ...{ slot: 2 * i + 2, seq: 2 },
+        message: { role: 'assistant', blocks: [{ kind: 'text', text: `answer ${i + 1}` }], model: 'a/b', stop: 'end' },
+      },
+    ];
+  });
+  await store.entries.append(KEY, entries.flat());
+}
+
+async function remembered(requestId: string, text: string, kind: HistoryEntry['kind'] = 'summary', ts = SINCE / 1000 + 60): Promise<void> {
+  await store.documents.appendHistory(KEY, { id: `c1/l1/${requestId}`, kind, ts, text });
+}
+
+function trimmedBy(slots: readonly (readonly [number, number])[], more: Partial<TrimInput> = {}): Promise<TrimmedTurns | undefined> {
+  const covered = slots.map(([first, last]) => ({ requestId: `s1/${first}-${last}`, slots: [[first, last]] as const }));
+  const of = { leftOut: [], before: [], epoch: 2, number: 1, since: SINCE, task: null, baseTokens: 0, session: 1, move: 1 };
+  return trim(store, KEY, { covered, ...of, ...more });
+}
+
+test('the consolidation’s own summary stands for what leaves, with the goal and the open tasks; traces are archived', async () => {
+  await talked(10);
+  await remembered('s1/1-8', 'of another life', 'raw-fallback');
+  await remembered('s1/1-8', '[2026-11-01 00:10] They chose pnpm.');
+  const trimmed = await trimmedBy([[1, 8]], { task: { goal: '', openTasks: ['write the notes'] } });
+  expect(trimmed).toMatchObject({ archived: [[1, 8]], messages: 8, unsummarized: 0 });
+  expect(trimmed?.base.text).toMatch(
+    /^\[MEMORY:EPISODIC\]\n1\) \[2026-11-01 00:10\] They chose pnpm\.\n\n\[TASK\]\nGoal: question 1: the whole story [^]*\nOpen tasks:\n- write the notes$/,
+  );
+  expect(await store.bodies.get(KEY, trimmed!.base.ref)).toBe(trimmed!.base.text);
+  expect(await store.entries.archived(KEY)).toEqual([[1, 8]]);
+  expect((await store.episodes.list(KEY)).episodes).toMatchObject([
+    {
+      id: 'ep_0001',
+      summary: '[2026-11-01 00:10] They chose pnpm.',
+      turn_ids: [1, 2, 3, 4].map(turnId),
+      session: 1,
+      epoch: 2,
+      slots: [[1, 8]],
+    },
+  ]);
+});
+
+test('what no model has summarized is shown by shortened lines, and counted as it is', async () => {
+  await talked(10);
+  await remembered('s1/1-8', 'nothing of use', 'raw-fallback');
+  await remembered('s1/9-16', '[2026-11-01 00:20] They shipped.');
+  const trimmed = await trimmedBy([[1, 8], [9, 16]]); // prettier-ignore
+  expect(trimmed).toMatchObject({ messages: 16, unsummarized: 8 });
+  const { text } = trimmed!.base;
+  expect(text).toContain('1) [2026-11-01 00:20] They shipped.');
+  expect(text).toMatch(/Of 8 earlier messages, which no model has summarized, the newest 8 stand here/);
+  expect(text).toContain('USER: question 4: the whole story');
+  expect(text).not.toContain('question 5');
+});
+
+test('where the prompt would not become smaller nothing is written', async () => {
+  await talked(10, 'short');
+  await remembered('s1/1-8', `[2026-11-01 00:10] ${'They talked. '.repeat(20)}`);
+  expect(await trimmedBy([[1, 8]])).toBeUndefined();
+  expect(await store.entries.archived(KEY)).toEqual([]);
+  expect((await store.episodes.list(KEY)).episodes).toEqual([]);
+  // What goes with it counts too.
+  expect(await trimmedBy([[1, 8]], { baseTokens: 100 })).toBeDefined();
+});
+
+test('what was left out of the prompt before takes nothing there', async () => {
+  await talked(10);
+  expect(await trimmedBy([[1, 8]], { leftOut: [[1, 8]] })).toBeUndefined();
+});
+
+test('done again it says the same, also when a summary has come meanwhile', async () => {
+  await talked(10);
+  const first = await trimmedBy([[1, 8]]);
+  await remembered('s1/1-8', '[2026-11-01 00:10] They chose pnpm.');
+  const second = await trimmedBy([[1, 8]]);
+  expect(second?.episode).toEqual(first?.episode);
+  expect(second?.base).toEqual(first?.base);
+});
+
+test('the goal is what the session began with, also where that stays and later turns leave', async () => {
+  await talked(10);
+  const trimmed = await trimmedBy([[9, 16]], { before: [[1, 8]] });
+  expect(trimmed?.task.goal).toMatch(/^question 1: /);
+});
+
+test('of more summaries than one text takes the newest stand there, and how the others are found', async () => {
+  await talked(10);
+  for (let n = 0; n < 5; n++) await remembered(`s1/${4 * n + 1}-${4 * n + 4}`, `[2026-11-01 00:1${n}] ${`They did ${n}. `.repeat(390)}`);
+  const trimmed = await trimmedBy(
+    [0, 1, 2, 3, 4].map((n) => [4 * n + 1, 4 * n + 4] as const),
+    { baseTokens: 100_000 },
+  );
+  const { summary } = trimmed!.episode;
+  expect(summary.length).toBeLessThan(12_200);
+  expect(summary).toContain('They did 4.');
+  expect(summary).toMatch(/^\[left out here: [123] earlier summar(y|ies); search_history finds them\]/);
+});
+
+test('which slots of a life were consolidated is in HISTORY, of a shared life as far as it is shared', async () => {
+  await remembered('s1/1-8', 'x');
+  await remembered('s1/9-16', 'x', 'raw-fallback');
+  await remembered('s1/17-20', 'too old', 'summary', SINCE / 1000 - 90_000);
+  await store.documents.appendHistory(KEY, { id: 'other/l0/s1/1-40', kind: 'summary', ts: SINCE / 1000 + 5, text: 'x' });
+  const slots = async (lives: Parameters<typeof consolidatedSlots>[2]['lives']): Promise<number[]> =>
+    (await consolidatedSlots(store.documents, KEY, { lives, since: SINCE })).sort((a, b) => a - b);
+  expect(await slots([KEY])).toEqual(Array.from({ length: 16 }, (_, i) => i + 1));
+  expect(await slots([{ conversation: 'other', life: 'l0', slots: [[39, 44]] }])).toEqual([39, 40]);
+  expect(await slots([{ conversation: 'nobody', life: 'l0' }])).toEqual([]);
+  const summaries = await summariesOf(store.documents, KEY, { requestIds: ['s1/1-8', 's1/9-16'], since: SINCE });
+  expect([...summaries.keys()]).toEqual(['s1/1-8']);
+});
