@@ -1,6 +1,7 @@
 import { parseSummary, SUMMARY_LIMITS, summaryJsonSchema, type Summary } from '../../src/memory/compaction/summary-answer.js';
 import { summaryPrompt } from '../../src/memory/compaction/summary-prompt.js';
-import { summarize, type Ask, ruleSummary } from '../../src/memory/compaction/summary.js';
+import { summarize, ruleSummary } from '../../src/memory/compaction/summary.js';
+import type { Ask } from '../../src/memory/long-record.js';
 import { answer, calls, chat, conversation, result, user } from './builders.js';
 
 const SOUND: Summary = {
@@ -88,7 +89,8 @@ describe('the question', () => {
       answer('Done.'),
     ]);
     const request = { entries, goal: 'Ship', knownFacts: ['Use\npnpm.'] };
-    const { system, text } = summaryPrompt(request);
+    const { system, text, pieces } = summaryPrompt(request);
+    expect(pieces).toEqual([]);
     expect(text).toBe(
       [
         'Goal of the session: Ship',
@@ -99,10 +101,10 @@ describe('the question', () => {
       ].join('\n\n'),
     );
     expect(system).toContain(JSON.stringify(summaryJsonSchema()));
-    expect(summaryPrompt(request)).toEqual({ system, text });
+    expect(summaryPrompt(request)).toEqual({ system, text, pieces });
   });
 
-  test('is bounded: texts get shorter first, then turns in the middle are left out, and it says so', () => {
+  test('is bounded: texts get shorter first, then messages in the middle are left out, and it says so', () => {
     const long = conversation(...Array.from({ length: 40 }, (_, i) => [i + 1, user('q'.repeat(5000)), answer('a'.repeat(5000))] as const));
     const shorter = summaryPrompt({ entries: long, maxCharacters: 60_000 }).text;
     expect(shorter.length).toBeLessThan(62_000);
@@ -111,14 +113,14 @@ describe('the question', () => {
     expect(fewer.length).toBeLessThan(7_000);
     expect(fewer).toMatch(/^Turn 1:$/m);
     expect(fewer).toMatch(/^Turn 40:$/m);
-    expect(fewer).toMatch(/^\[left out here: \d+ of \d+ turns\]$/m);
+    expect(fewer).toMatch(/^\[left out here: \d+ of \d+ messages\]$/m);
   });
 
   test('has room for one turn of any length', () => {
     const one = conversation([1, user('q'), ...Array.from({ length: 3000 }, (_, i) => result(`c${i}`, 'r'.repeat(3000)))]);
     const { text } = summaryPrompt({ entries: one, maxCharacters: 10_000 });
     expect(text.length).toBeLessThan(10_000);
-    expect(text).toMatch(/Turn 1:\n {2}User: q\n[^]*\[left out here: \d+ characters\]\n[^]*rrr/);
+    expect(text).toMatch(/Turn 1:\n {2}User: q\n[^]*\[left out here: \d+ of 3001 messages\]\n[^]*rrr/);
   });
 });
 
@@ -137,7 +139,8 @@ describe('summarizing', () => {
   test('a sound answer is taken, and asked for once', async () => {
     const { ask, asked } = answering(JSON_TEXT);
     expect(await summarize(ask, entries)).toEqual({ ...SOUND, method: 'model' });
-    expect(asked).toEqual([summaryPrompt({ entries })]);
+    const { system, text } = summaryPrompt({ entries });
+    expect(asked).toEqual([{ system, text }]);
   });
 
   test('a bad answer is repaired once, and the model is told what was wrong', async () => {

@@ -11,7 +11,7 @@ import type {
   TruncateInput,
   Truncated,
 } from '../../conversation/activity-io/compaction-effects.js';
-import { isFromPerson, shownText, type Entry, type JsonValue } from '../../records/message.js';
+import { isFromPerson, shownText, type Entry, type JsonValue, type Usage } from '../../records/message.js';
 import { slotsOf, withSlot, toRanges } from '../../records/slots.js';
 import { addUsage } from '../../records/usage.js';
 import { beginningOf } from '../../records/text.js';
@@ -24,12 +24,13 @@ import { withProvenance } from '../../memory/consolidation/provenance.js';
 import { isForgotten, redactor } from '../../memory/documents/forgetting.js';
 import { episodesInSight } from '../../memory/prefix.js';
 import { byAge, episodicId } from '../../records/memory/items.js';
-import type { Ask } from '../../memory/compaction/summary.js';
+import type { Ask } from '../../memory/long-record.js';
 import { retrieve, learnFacts, factsBatch } from '../../memory/facts.js';
 import { shownTokensOf } from '../../memory/tokens.js';
 import { tokenCounterFor, tokenCounterBy } from '../../models/token-counter.js';
 import type { ConversationKey, EpisodeRecord, Store } from '../../stores/store.js';
-import { createAsker, type Asker } from '../ask-model.js';
+import { askWithLess, createAsker, isTooMuch, type Asker } from '../ask-model.js';
+import { besideBudget } from '../model-step/budget.js';
 import { readHealed } from './context.js';
 import { performEffect, type Done } from '../effect.js';
 import { startHeartbeat } from '../heartbeat.js';
@@ -89,16 +90,13 @@ async function makeMemory(
   };
   const known = (await store.facts.list(key)).facts;
   const previous = (await episodesOf(store, key, session)).find(({ id }) => id !== episodicId(number));
-  const { config, model, ask, askForSummary, spent } = await createSummarizer(dependencies, input, activity);
+  const { config, model, ask, askForSummary, budget, spent } = await createSummarizer(dependencies, input, activity);
   const whole = await Promise.all(window.entries.map(async (entry) => ({ ...entry, message: await withBodies(store, key, entry) })));
   const given = { ...task, progress: previous?.summary ?? '', knownFacts: known.map(({ fact }) => fact) };
-  const summary = await compactWith(compactorOf(dependencies, config), {
-    ...given,
-    entries: whole,
-    signal: activity.cancellationSignal,
-    ask,
-    askForSummary,
-  });
+  const asked = { ...given, entries: whole, signal: activity.cancellationSignal, ask, askForSummary };
+  const summary = await askWithLess(budget, (maxCharacters, isLast) =>
+    compactWith(compactorOf(dependencies, config), { ...asked, maxCharacters, throws: (error) => !isLast && isTooMuch(error) }),
+  );
   const { method, compactor, failure } = summary;
   if (failure !== undefined) log.warn('the summarizer was not of use', { method, compactor, reason: failure });
 
@@ -179,14 +177,16 @@ async function createSummarizer(
   { models, agents }: ActivityDependencies,
   { identity, model, agentHash }: CompactInput,
   activity: Context,
-): Promise<Asker & { readonly config: AgentConfig; readonly model: string; readonly askForSummary: Ask }> {
+): Promise<Asker & { readonly config: AgentConfig; readonly model: string; readonly askForSummary: Ask; readonly budget: number }> {
   const { config } = await agents(identity.agent, identity.scope, agentHash);
   const name = config.context.summaryModel ?? model;
   const maxTokens = Math.min(SUMMARY_TOKENS, config.maxTokens);
   const answerSchema = { name: 'summary', schema: summaryJsonSchema() };
   const asking = { model: () => models(name), name, activity, maxTokens };
   const [plain, bySchema] = [createAsker(asking), createAsker({ ...asking, answerSchema })];
-  return { config, model: name, ask: plain.ask, askForSummary: bySchema.ask, spent: () => addUsage(plain.spent(), bySchema.spent()) };
+  const budget = besideBudget(config, { model: name, own: model, maxTokens });
+  const spent = (): Usage => addUsage(plain.spent(), bySchema.spent());
+  return { config, model: name, ask: plain.ask, askForSummary: bySchema.ask, budget, spent };
 }
 
 /** An agent that names one which is not here had no turn; its file may have changed since. */

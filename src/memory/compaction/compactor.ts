@@ -10,7 +10,8 @@ import type { Entry } from '../../records/message.js';
 import { cut, oneLine } from '../../records/text.js';
 import { flattenTurns, type FlatTurn } from './recent-turns.js';
 import { checkSummary, SUMMARY_LIMITS, type ParsedSummary } from './summary-answer.js';
-import { isInterrupt, summarize, withNotes, type Ask, type Summarized } from './summary.js';
+import type { Ask } from '../long-record.js';
+import { isInterrupt, summarize, withNotes, type SummarizeOptions, type Summarized } from './summary.js';
 import { timeoutSignal } from '../../timeout-signal.js';
 
 /** The default's name (seed 004). */
@@ -85,7 +86,7 @@ export interface Made extends Omit<Summarized, 'method'> {
   readonly compactor: string;
 }
 
-export interface CompactionWork extends Omit<CompactorInput, 'turns' | 'signal'> {
+export interface CompactionWork extends Omit<CompactorInput, 'turns' | 'signal'>, Pick<SummarizeOptions, 'maxCharacters' | 'throws'> {
   readonly signal: AbortSignal | undefined;
   /** As `ask`, for an answer by the default's schema. */
   readonly askForSummary: Ask;
@@ -97,13 +98,13 @@ const PATIENCE_MS = 90_000;
 const TURN_CHARACTERS = 8_000;
 const FAILURE_CHARACTERS = 500;
 
-/** Throws only what says that the work was stopped (K3). */
+/** Throws only what says that the work was stopped (K3), and what `throws` names. */
 export async function compactWith(compactor: Compactor | undefined, work: CompactionWork): Promise<Made> {
   const own = compactor && (await askOwn(compactor, work));
   if (compactor && own?.ok)
     return { ...withNotes(own.summary, work.entries, { method: 'model' }), method: 'compactor', compactor: compactor.name };
-  const { entries, goal, openTasks, progress, knownFacts, signal } = work;
-  const made = await summarize(work.askForSummary, entries, { goal, openTasks, progress, knownFacts, signal });
+  const { entries, askForSummary, ask: askForNotes, patienceMs: _, ...options } = work;
+  const made = await summarize(askForSummary, entries, { ...options, askForNotes });
   if (!compactor || !own || own.ok) return { ...made, compactor: WORKING_FLOW_COMPACTOR };
   const failure = [`compactor ${compactor.name}: ${own.reason}`, ...(made.failure === undefined ? [] : [made.failure])].join('; ');
   return { ...made, compactor: WORKING_FLOW_COMPACTOR, failure };
@@ -111,7 +112,7 @@ export async function compactWith(compactor: Compactor | undefined, work: Compac
 
 type Asked = ParsedSummary;
 
-async function askOwn(compactor: Compactor, { signal: stopped, patienceMs = PATIENCE_MS, ...work }: CompactionWork): Promise<Asked> {
+async function askOwn(compactor: Compactor, { signal: stopped, patienceMs = PATIENCE_MS, throws, ...work }: CompactionWork): Promise<Asked> {
   const timeout = timeoutSignal(patienceMs);
   const signal = AbortSignal.any([timeout, ...(stopped ? [stopped] : [])]);
   const { entries, goal, openTasks, progress, knownFacts, ask } = work;
@@ -121,7 +122,7 @@ async function askOwn(compactor: Compactor, { signal: stopped, patienceMs = PATI
     const copied: CompactorInput = { ...input, entries: structuredClone(entries), openTasks: [...openTasks], knownFacts: [...knownFacts] };
     return readAnswer(await untilAborted(signal, async () => compactor.compact(copied)));
   } catch (error) {
-    if (stopped?.aborted) throw error;
+    if (stopped?.aborted || throws?.(error)) throw error;
     if (timeout.aborted) return { ok: false, reason: `it did not answer within ${patienceMs} ms` };
     if (isInterrupt(error)) throw error;
     return { ok: false, reason: cut(oneLine(`it failed: ${messageOf(error)}`), FAILURE_CHARACTERS) };

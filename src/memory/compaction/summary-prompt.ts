@@ -1,7 +1,8 @@
 /** What a summarizer is asked: the same window gives the same text, and none is longer than its bound. */
 import type { Entry } from '../../records/message.js';
-import { beginningOf, cleanText, cut, indented, oneLine } from '../../records/text.js';
-import { flattenTurns, type FlatTurn } from './recent-turns.js';
+import { cut, indented, oneLine } from '../../records/text.js';
+import { longRecord, notesText, PROMPT_CHARACTERS, type Piece } from '../long-record.js';
+import { messagesByTurn } from './recent-turns.js';
 import { SUMMARY_LIMITS, summaryJsonSchema } from './summary-answer.js';
 import { workNotes } from './file-operations.js';
 
@@ -14,19 +15,22 @@ export interface SummaryRequest {
   readonly progress?: string;
   /** What the scope knows already, so that it is not told again. */
   readonly knownFacts?: readonly string[];
-  /** Of the record in the prompt; about four make a token. */
+  /** Of the whole prompt, the notes too; about four make a token. */
   readonly maxCharacters?: number;
+  /** On the pieces that the prompt without them has. */
+  readonly notes?: readonly string[];
 }
 
 export interface SummaryPrompt {
   readonly system: string;
   readonly text: string;
+  /** Of the record, what the text has no room for: to be read apart, for the notes. */
+  readonly pieces: readonly Piece[];
 }
 
-export const PROMPT_CHARACTERS = 120_000;
-
-/** Of one text, longest first: the first with which the whole record fits. */
-const TEXT_CHARACTERS = [8_000, 2_000, 600, 200];
+/** Of the room: of each part beside the record at most. */
+const PART_SHARE = 1 / 8;
+const RECORD_SHARE = 1 / 4;
 const GOAL_CHARACTERS = 2_000;
 const KNOWN_FACTS = 40;
 const OPEN_TASKS = 20;
@@ -39,28 +43,40 @@ export function summaryPrompt({
   progress = '',
   knownFacts = [],
   maxCharacters = PROMPT_CHARACTERS,
+  notes = [],
 }: SummaryRequest): SummaryPrompt {
+  const most = maxCharacters * PART_SHARE;
   const open = openTasks.slice(0, OPEN_TASKS).map((task) => `- ${cut(oneLine(task), SUMMARY_LIMITS.fact)}`);
-  const notes = workNotes(entries);
+  const work = cut(workNotes(entries), most);
   const known = knownFacts.slice(0, KNOWN_FACTS).map((fact) => `- ${cut(oneLine(fact), SUMMARY_LIMITS.fact)}`);
-  return {
-    system: systemText(),
-    text: [
-      ...(goal === '' ? [] : [`Goal of the session: ${indented(cut(goal, GOAL_CHARACTERS), '  ')}`]),
-      ...(open.length === 0 ? [] : [`Open tasks:\n${open.join('\n')}`]),
-      ...(progress === '' ? [] : [`Progress so far, told before: ${indented(cut(progress, PROGRESS_CHARACTERS), '  ')}`]),
-      ...(known.length === 0 ? [] : [`Known already:\n${known.join('\n')}`]),
-      ...(notes === '' ? [] : [`Taken over by itself, no need to repeat it:\n${notes}`]),
-      `The record:\n\n${boundedRecord(entries, maxCharacters)}`,
-    ].join('\n\n'),
-  };
+  const system = systemText();
+  const head = [
+    ...(goal === '' ? [] : [`Goal of the session: ${indented(cut(goal, Math.min(GOAL_CHARACTERS, most)), '  ')}`]),
+    ...section('Open tasks:', open, most),
+    ...(progress === '' ? [] : [`Progress so far, told before: ${indented(cut(progress, Math.min(PROGRESS_CHARACTERS, most)), '  ')}`]),
+    ...section('Known already:', known, most),
+    ...(work === '' ? [] : [`Taken over by itself, no need to repeat it:\n${work}`]),
+    'The record:',
+  ].join('\n\n');
+  const room = Math.max(maxCharacters - system.length - head.length, maxCharacters * RECORD_SHARE);
+  const { text, pieces } = longRecord(messagesByTurn(entries), room);
+  const told = notesText(notes);
+  return { system, text: [head, text, ...(told === '' ? [] : [told])].join('\n\n'), pieces };
+}
+
+/** As many lines as have room. */
+function section(heading: string, lines: readonly string[], maxCharacters: number): string[] {
+  let room = maxCharacters;
+  const shown = lines.filter((line) => (room -= line.length + 1) >= 0);
+  return shown.length === 0 ? [] : [[heading, ...shown].join('\n')];
 }
 
 /** The second and last question: the first one again, with what was wrong about the answer. */
-export function repairPrompt({ system, text }: SummaryPrompt, answer: string, reason: string): SummaryPrompt {
+export function repairPrompt({ system, text, pieces }: SummaryPrompt, answer: string, reason: string): SummaryPrompt {
   const shown = answer.trim() === '' ? '(nothing)' : indented(cut(answer, GOAL_CHARACTERS), '  ');
   return {
     system,
+    pieces,
     text: `${text}\n\nYou have answered this before, and the answer was not usable: ${reason}\nIt began:\n  ${shown}\n\nAnswer again, with the JSON object alone.`,
   };
 }
@@ -74,35 +90,4 @@ function systemText(): string {
     'Answer with one JSON object and nothing else, by this JSON Schema:',
     JSON.stringify(summaryJsonSchema()),
   ].join('\n');
-}
-
-/** Texts are shortened first; where that is not enough, turns in the middle are left out, and it says so. */
-function boundedRecord(entries: readonly Entry[], maxCharacters: number): string {
-  let turns: FlatTurn[] = [];
-  for (const characters of TEXT_CHARACTERS) {
-    turns = flattenTurns(entries, characters);
-    if (lengthOf(turns) <= maxCharacters) return turns.map(({ text }) => text).join('\n');
-  }
-  // So that the first and the last have room, whatever happened in them.
-  const texts = turns.map(({ text }) => withoutMiddle(text, maxCharacters / 3));
-  const head = takeWhileFits(texts, maxCharacters / 2);
-  const tail = takeWhileFits(texts.slice(head.length).reverse(), maxCharacters / 2).reverse();
-  const left = turns.length - head.length - tail.length;
-  return [...head, ...(left > 0 ? [`[left out here: ${left} of ${turns.length} turns]`] : []), ...tail].join('\n');
-}
-
-function withoutMiddle(text: string, characters: number): string {
-  if (text.length <= characters) return text;
-  const half = Math.floor(characters / 2);
-  return `${beginningOf(text, half)}\n  [left out here: ${text.length - 2 * half} characters]\n  ${cleanText(text.slice(-half))}`;
-}
-
-function takeWhileFits(texts: readonly string[], characters: number): string[] {
-  let room = characters;
-  const end = texts.findIndex((text) => (room -= text.length + 1) < 0);
-  return texts.slice(0, end === -1 ? texts.length : end);
-}
-
-function lengthOf(turns: readonly FlatTurn[]): number {
-  return turns.reduce((sum, { text }) => sum + text.length + 1, 0);
 }
