@@ -149,8 +149,8 @@ export function createFold(): Fold {
     'run-tool': (input, output) => ofTool(output, input.seq),
     compact: ({ session, move }, output) => {
       if (output.kind !== 'compacted') return [];
-      const { episode, epoch, turns, archived: slots, record: made, base } = output;
-      addEpisode({ ...episode, session, epoch, slots, made });
+      const { episode, epoch, turns, archived: slots, covers = slots, record: made, base } = output;
+      addEpisode({ ...episode, session, epoch, slots: covers, made });
       if (!facts.has(epoch)) facts.set(epoch, { epoch, turns, facts: output.facts });
       moves.archive(slots, move);
       return [body(base.text)];

@@ -135,7 +135,10 @@ function piecesOf(left: readonly string[], size: number): string[] {
 }
 
 function endOf(text: string, units: number): string {
-  return text.slice(-units).toWellFormed().replace(/^\uFFFD/, '');
+  return text
+    .slice(-units)
+    .toWellFormed()
+    .replace(/^\uFFFD/, '');
 }
 
 function fitting(texts: readonly string[], characters: number): readonly string[] {

@@ -14,7 +14,7 @@ import { slotsOf, withSlot, type SlotRange } from '../records/slots.js';
 import { turnNumber } from '../records/identity.js';
 import type { EpisodeRecord } from '../stores/store.js';
 import { countMessages } from './consolidation/conversation-entries.js';
-import { byAge } from '../records/memory/items.js';
+import { byAge, withoutSuperseded } from '../records/memory/items.js';
 
 /** What the store has of one life, what it shares with others included. */
 export interface Past {
@@ -69,7 +69,7 @@ export function prefixOf(past: Past, number: number, { window }: { readonly wind
   const line = lineTo(turns, past.cuts, turn.begun);
   const session = sessionTo(turns, past.cuts, turn);
   const here = new Set(session.flatMap(({ entries }) => entries.map(({ slot }) => slot)));
-  const episodes = episodesTo(past.episodes, past.cuts, { begun: turn.begun, until: turn.ended })
+  const episodes = withoutSuperseded(episodesTo(past.episodes, past.cuts, { begun: turn.begun, until: turn.ended }))
     .filter(({ slots }) => slots.length > 0 && slotsOf(slots).every((slot) => here.has(slot)))
     .sort(byAge)
     // Told again for another session it is still one.
@@ -85,9 +85,9 @@ export function currentLine(entries: readonly Entry[], cuts: readonly Cut[]): Pa
   return lineTo(turnsOf(entries), cuts, Infinity);
 }
 
-/** The summaries that count now: not those of what was cut, nor those that were made of it. */
+/** The summaries that count now: not those of what was cut, nor those that were made of it, nor those that a later one stands for. */
 export function episodesInSight(episodes: readonly EpisodeRecord[], cuts: readonly Cut[]): EpisodeRecord[] {
-  return episodesTo(episodes, cuts, { begun: Infinity, until: Infinity });
+  return withoutSuperseded(episodesTo(episodes, cuts, { begun: Infinity, until: Infinity }));
 }
 
 export function rangesOf(turns: readonly PastTurn[]): readonly SlotRange[] {

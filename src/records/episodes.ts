@@ -33,6 +33,21 @@ export interface Episode {
   readonly salience: number;
 }
 
+/** How an episode stands to earlier ones of its session; beyond the seed's fields. */
+export interface EpisodeLinks {
+  /** It stands in their place: they were made by rules, and a model has read their turns since. */
+  readonly supersedes?: readonly string[];
+}
+
+/** A fact that counts no longer, by its words. */
+export interface Replacement {
+  readonly fact: string;
+  /** The words of what stands in its place; null where nothing does. */
+  readonly by: string | null;
+  /** Epoch seconds. */
+  readonly ts: number;
+}
+
 export interface Fact {
   readonly id: string;
   readonly ts: number;

@@ -6,7 +6,8 @@ import { consolidate } from '../../src/memory/consolidation/consolidate.js';
 import { longRecord, MAX_PIECES, notesText, readPieces, type Ask } from '../../src/memory/long-record.js';
 import { answer, conversation, user } from './builders.js';
 
-const filler = (characters: number): string => 'The harbour master keeps the ledger. '.repeat(Math.ceil(characters / 37)).slice(0, characters);
+const filler = (characters: number): string =>
+  'The harbour master keeps the ledger. '.repeat(Math.ceil(characters / 37)).slice(0, characters);
 /** `length` characters with these words at these places. */
 function paste(length: number, facts: Readonly<Record<number, string>>): string {
   let text = filler(length);
@@ -27,7 +28,7 @@ function reader(answerWith: (found: string[]) => string) {
   return { ask, asked };
 }
 
-const FACTS = { 12_015: 'FACT-early', 450_000: 'FACT-middle', 899_980: 'FACT-late' };
+const FACTS = { 12_015: ' FACT-early ', 450_000: ' FACT-middle ', 899_980: ' FACT-late ' };
 const ALL = ['FACT-early', 'FACT-middle', 'FACT-late'];
 
 describe.each([
@@ -35,10 +36,16 @@ describe.each([
   ['a usual model', 570_000],
   ['a large model', 3_000_000],
 ])('with the room of %s', (_, maxCharacters) => {
-  const entries = conversation([1, user('Read this.')], [2, user(paste(900_000, FACTS)), answer('Read.')], [3, user('FACT-short'), answer('Yes.')]);
+  const entries = conversation(
+    [1, user('Read this.')],
+    [2, user(paste(900_000, FACTS)), answer('Read.')],
+    [3, user('FACT-short'), answer('Yes.')],
+  );
 
   test('a compaction’s summary has the facts of a text of 900,000 characters, wherever they stand in it', async () => {
-    const { ask, asked } = reader((found) => JSON.stringify({ episodic: { summary: found.join(' '), tags: [], salience: 1 }, semantic: [] }));
+    const { ask, asked } = reader((found) =>
+      JSON.stringify({ episodic: { summary: found.join(' '), tags: [], salience: 1 }, semantic: [] }),
+    );
     const { episodic, method } = await summarize(ask, entries, { maxCharacters });
     expect(method).toBe('model');
     expect(facts(episodic.summary).sort()).toEqual([...ALL, 'FACT-short'].sort());

@@ -1,4 +1,12 @@
-import { parseSummary, SUMMARY_LIMITS, summaryJsonSchema, type Summary } from '../../src/memory/compaction/summary-answer.js';
+import * as fc from 'fast-check';
+import {
+  checkSummary,
+  parseSummary,
+  SUMMARY_LIMITS,
+  summaryJsonSchema,
+  summarySchema,
+  type Summary,
+} from '../../src/memory/compaction/summary-answer.js';
 import { summaryPrompt } from '../../src/memory/compaction/summary-prompt.js';
 import { summarize, ruleSummary } from '../../src/memory/compaction/summary.js';
 import type { Ask } from '../../src/memory/long-record.js';
@@ -9,6 +17,7 @@ const SOUND: Summary = {
   semantic: [{ fact: 'Use vitest.', tags: ['testing'], confidence: 0.8, salience: 0.9 }],
 };
 const JSON_TEXT = JSON.stringify(SOUND);
+const numbersAsText = (count: number): string[] => Array.from({ length: count }, (_, n) => String(n));
 
 describe('an answer is read', () => {
   test.each([
@@ -51,17 +60,55 @@ describe('an answer is read', () => {
     ['a list', `[${JSON_TEXT}`.replace('{"episodic"', '{"other"'), /episodic: /],
     ['keys of a prototype', `{"__proto__": ${JSON_TEXT}, "constructor": {"prototype": {}}}`, /episodic: /],
     ['numbers as text', JSON_TEXT.replace('0.7', '"0.7"'), /episodic\.salience: /],
-    ['a salience over 1', JSON_TEXT.replace('0.7', '70'), /episodic\.salience: /],
     ['a summary that says nothing', JSON_TEXT.replace('They chose pnpm.', '\\u0000'), /episodic\.summary: it says nothing/],
-    ['a summary too long', JSON_TEXT.replace('They', 'x'.repeat(7000)), /episodic\.summary: /],
-    ['facts too many', JSON.stringify({ ...SOUND, semantic: Array.from({ length: 21 }, () => SOUND.semantic[0]) }), /semantic: /],
-    ['tags too many', JSON.stringify({ ...SOUND, episodic: { ...SOUND.episodic, tags: Array.from({ length: 11 }, String) } }), /tags: /],
   ])('not: %s', (_, text, reason) => {
     const begun = performance.now();
     const parsed = parseSummary(text);
     expect(parsed).toEqual({ ok: false, reason: expect.stringMatching(reason) as string });
     expect(performance.now() - begun).toBeLessThan(500);
     expect(Object.prototype).not.toHaveProperty('episodic');
+  });
+
+  test('what says too much is cut, not refused: the 20 most salient facts stay in their order', () => {
+    const said = Array.from({ length: 30 }, (_, n) => ({
+      fact: `fact ${n}`,
+      tags: ['t'.repeat(90)],
+      confidence: -1,
+      salience: (n % 15) / 14,
+    }));
+    const parsed = parseSummary(
+      JSON.stringify({
+        episodic: { summary: '🎈'.repeat(5_000), tags: numbersAsText(30), salience: 70 },
+        semantic: [...said, { fact: 'f'.repeat(900), tags: [], confidence: 7, salience: 1 }],
+      }),
+    );
+    if (!parsed.ok) throw new Error(parsed.reason);
+    const { episodic, semantic } = parsed.summary;
+    expect(episodic).toEqual({ summary: '🎈'.repeat(3_000), tags: numbersAsText(10), salience: 1 });
+    // Saliences 6/14 and more: nine of them twice; then the long one, and of the next the first.
+    expect(semantic.map(({ fact }) => fact)).toEqual(
+      [5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 21, 22, 23, 24, 25, 26, 27, 28, 29].map((n) => `fact ${n}`).concat('f'.repeat(500)),
+    );
+    expect(semantic[0]).toEqual({ fact: 'fact 5', tags: ['t'.repeat(40)], confidence: 0, salience: 5 / 14 });
+    expect(semantic.at(-1)).toMatchObject({ confidence: 1, salience: 1 });
+  });
+
+  test('any answer of this shape is taken, and within all bounds', () => {
+    const text = fc.string({ maxLength: 700 }).map((some) => `x${some}`);
+    const number = fc.double({ noNaN: true, noDefaultInfinity: true });
+    const tags = fc.array(text, { maxLength: 20 });
+    const fact = fc.record({ fact: text, tags, confidence: number, salience: number });
+    const answered = fc.record({
+      episodic: fc.record({ summary: text, tags, salience: number }),
+      semantic: fc.array(fact, { maxLength: 60 }),
+    });
+    fc.assert(
+      fc.property(answered, (value) => {
+        const parsed = checkSummary(value);
+        if (!parsed.ok) throw new Error(parsed.reason);
+        expect(summarySchema.safeParse(parsed.summary).success).toBe(true);
+      }),
+    );
   });
 
   test('its schema is plain JSON Schema with every bound in it', () => {

@@ -1,14 +1,15 @@
 /** Long conversations on a small model: older turns become memory, what was said in them stays known, and every request fits. */
 import { z } from 'zod';
 import { textOf, type ApiRequest } from '../support/provider-apis/api-request.js';
-import { httpError } from '../support/provider-apis/faults.js';
-import { callTool, text } from '../support/provider-apis/reply.js';
+import { fin, httpError, overloaded, rateLimited } from '../support/provider-apis/faults.js';
+import { callTool, text, type Reply } from '../support/provider-apis/reply.js';
 import { getTime } from '../../src/tools/builtin/get-time.js';
 import { listFiles } from '../../src/tools/builtin/files/list-files.js';
 import { readFile } from '../../src/tools/builtin/files/read-file.js';
 import { searchFiles } from '../../src/tools/builtin/files/search-files.js';
 import { searchHistory } from '../../src/tools/builtin/memory/search-history.js';
 import { setTask } from '../../src/tools/builtin/conversation-tools.js';
+import { heal } from '../../src/heal/heal.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { workflowTaskFailures } from '../support/run-chain.js';
 import { createStage, say, type Stage } from '../support/stage.js';
@@ -36,7 +37,8 @@ const patch = defineTool({
 const stage: Stage = createStage();
 let summaries: ApiRequest[] = [];
 let refusesSchemas = false;
-let summarizer: () => string = () => '';
+let notes: ApiRequest[] = [];
+let summarizer: () => string | Reply = () => '';
 let world: World;
 
 beforeAll(async () => {
@@ -45,16 +47,22 @@ beforeAll(async () => {
     // Named one by one: how much room the tools leave in so small a context decides when it is compacted.
     tools: [getTime, listFiles, readFile, searchFiles, searchHistory, setTask, patch],
     answer: (request) => {
-      if (!isSummary(request)) return stage.answer(request);
+      if (isFor(request, 'You take notes on one piece')) {
+        notes.push(request);
+        return text(`Notes: ${/FACT-\w+/.exec(JSON.stringify(request.messages))?.[0] ?? 'nothing'}`);
+      }
+      if (!isFor(request, 'You condense a part of a conversation')) return stage.answer(request);
       summaries.push(request);
       if (refusesSchemas && request.output_config !== undefined) return httpError(400, { message: 'output_config: Extra inputs' });
-      return text(summarizer());
+      const said = summarizer();
+      return typeof said === 'string' ? text(said) : said;
     },
   });
 });
 afterAll(() => world.close());
 beforeEach(() => {
   summaries = [];
+  notes = [];
   refusesSchemas = false;
   summarizer = () =>
     JSON.stringify({
@@ -64,8 +72,8 @@ beforeEach(() => {
 });
 afterEach(() => expect(world.api.problems).toEqual([]));
 
-function isSummary({ system }: ApiRequest): boolean {
-  return JSON.stringify(system ?? '').includes('You condense a part of a conversation');
+function isFor({ system }: ApiRequest, words: string): boolean {
+  return JSON.stringify(system ?? '').includes(words);
 }
 
 async function talk(id: string, turns: number, from = 1): Promise<void> {
@@ -123,6 +131,100 @@ test.each([
   },
   120_000,
 );
+
+/** What the summarizer answers when it has what it needs. */
+const summaryOf = (summary: string, ...facts: string[]): string =>
+  JSON.stringify({
+    episodic: { summary, tags: [], salience: 0.7 },
+    semantic: facts.map((fact) => ({ fact, tags: [], confidence: 0.9, salience: 0.8 })),
+  });
+const asked = ({ messages }: ApiRequest): string => messages.map(({ content }) => textOf(content)).join('\n');
+
+test.each([
+  ['is overloaded', overloaded()],
+  ['asks for a moment', rateLimited({ retryAfter: 1 })],
+  ['breaks off in the middle', fin(4, text('{"episodic": {"summary": "half of'))],
+])(
+  'a summarizer that %s is asked again, and its summary counts',
+  async (_, weather) => {
+    const id = world.id();
+    await world.client.start(id);
+    await talk(id, 7);
+    summaries = [];
+    summarizer = () => (summaries.length === 1 ? weather : summaryOf('They spoke of plums.'));
+    expect(await world.client.compact(id)).toMatchObject({ kind: 'compacted', method: 'model' });
+    expect(summaries).toHaveLength(2);
+  },
+  120_000,
+);
+
+test('what rules had to summarize is read by the model at the next compaction, whose summary stands in its place; undone, it is back', async () => {
+  const id = world.id();
+  await world.client.start(id);
+  await talk(id, 6);
+  summarizer = () => 'I cannot.';
+  expect(await world.client.compact(id)).toMatchObject({ kind: 'compacted', method: 'rules' });
+  await talk(id, 3, 7);
+  summaries = [];
+  summarizer = () => summaryOf('They spoke of plums.');
+  expect(await world.client.compact(id)).toMatchObject({ kind: 'compacted', method: 'model' });
+  for (const n of [1, 2, 3, 4]) expect(asked(summaries[0]!)).toContain(`Turn ${n}:\n  User: ${id} turn ${n}`);
+
+  const key = await world.client.key(id);
+  const { episodes } = await world.store.episodes.list(key);
+  expect(episodes.map((episode) => [episode.id, episode.supersedes])).toEqual([
+    ['ep_0002', ['ep_0001']],
+    ['ep_0001', undefined],
+  ]);
+  expect(episodes[0]!.turn_ids).toEqual(['turn_0001', 'turn_0002', ...episodes[0]!.turn_ids.slice(2)]);
+  expect(episodes[0]!.slots[0]).toEqual([1, expect.any(Number)]);
+  await talk(id, 1, 10);
+  const [first] = said(stage.requests(id).at(-1));
+  expect(first).toContain('[MEMORY:EPISODIC]\n1) They spoke of plums.');
+  expect(first).not.toContain('asked:');
+
+  // A healed store says the same.
+  await world.store.episodes.remove(key, 'ep_0002');
+  await heal({ service: world.temporal.workflowService, store: world.store, rememberedBy: () => Promise.resolve([]) }, key);
+  expect((await world.store.episodes.list(key)).episodes).toEqual(episodes);
+
+  expect(await world.client.undoCompaction(id)).toMatchObject({ kind: 'undone' });
+  expect((await world.store.episodes.list(key)).episodes).toEqual([episodes[1]]);
+  // Its turns are read again by the next one.
+  expect(await world.client.compact(id)).toMatchObject({ kind: 'compacted', method: 'model' });
+  expect((await world.store.episodes.list(key)).episodes[0]).toMatchObject({ supersedes: ['ep_0001'], turn_ids: episodes[0]!.turn_ids });
+}, 120_000);
+
+test('what is summarized by rules again stands beside what was', async () => {
+  const id = world.id();
+  await world.client.start(id);
+  await talk(id, 6);
+  summarizer = () => 'I cannot.';
+  await world.client.compact(id);
+  await talk(id, 3, 7);
+  expect(await world.client.compact(id)).toMatchObject({ kind: 'compacted', method: 'rules' });
+  const { episodes } = await world.store.episodes.list(await world.client.key(id));
+  expect(episodes.map(({ supersedes }) => supersedes)).toEqual([undefined, undefined]);
+  const [newer = [], older = []] = episodes.map(({ turn_ids }) => turn_ids);
+  expect(older).toEqual(['turn_0001', 'turn_0002']);
+  expect(newer).not.toContain('turn_0001');
+}, 120_000);
+
+test('of a message that is longer than the summarizer takes at once its middle is read in pieces', async () => {
+  const id = world.id();
+  await world.client.start(id);
+  const paste = `${'a ledger line. '.repeat(500)} FACT-plum ${'a ledger line. '.repeat(500)}`;
+  stage.play(id, text('Read.'));
+  await world.client.send(id, { id: 'paste', text: say(id, paste) });
+  await talk(id, 5, 2);
+  summaries = [];
+  summarizer = () => summaryOf(`They read of ${/FACT-\w+/.exec(asked(summaries.at(-1)!))?.[0] ?? 'nothing'}.`);
+  await world.client.compact(id);
+  expect(notes.length).toBeGreaterThan(0);
+  for (const request of [...notes, ...summaries]) expect(JSON.stringify(request).length / 4).toBeLessThan(6_000);
+  await talk(id, 1, 7);
+  expect(said(stage.requests(id).at(-1))[0]).toContain('They read of FACT-plum.');
+}, 120_000);
 
 test('undone, the next request is byte for byte what it would have been', async () => {
   const [one, other] = [world.id(), world.id()];

@@ -12,7 +12,7 @@ import type {
   Truncated,
 } from '../../conversation/activity-io/compaction-effects.js';
 import { isFromPerson, shownText, type Entry, type JsonValue, type Usage } from '../../records/message.js';
-import { slotsOf, withSlot, toRanges } from '../../records/slots.js';
+import { slotsOf, withSlot, toRanges, type SlotRange } from '../../records/slots.js';
 import { addUsage } from '../../records/usage.js';
 import { beginningOf } from '../../records/text.js';
 import { withBodies } from '../../memory/bodies.js';
@@ -23,7 +23,9 @@ import { compactionWindow } from '../../memory/compaction/window.js';
 import { withProvenance } from '../../memory/consolidation/provenance.js';
 import { isForgotten, redactor } from '../../memory/documents/forgetting.js';
 import { episodesInSight } from '../../memory/prefix.js';
-import { byAge, episodicId } from '../../records/memory/items.js';
+import { byAge, episodicId, withoutSuperseded } from '../../records/memory/items.js';
+import { provisionalOf } from '../../memory/compaction/provisional.js';
+import { summarizeByRules } from '../../memory/compaction/summary.js';
 import type { Ask } from '../../memory/long-record.js';
 import { retrieve, learnFacts, factsBatch } from '../../memory/facts.js';
 import { shownTokensOf } from '../../memory/tokens.js';
@@ -33,6 +35,8 @@ import { askWithLess, createAsker, isTooMuch, type Asker } from '../ask-model.js
 import { besideBudget } from '../model-step/budget.js';
 import { readHealed } from './context.js';
 import { performEffect, type Done } from '../effect.js';
+import { isTransient, toApplicationFailure } from '../failures.js';
+import { ModelFailure } from '../../models/model.js';
 import { startHeartbeat } from '../heartbeat.js';
 import type { ActivityDependencies } from '../dependencies.js';
 import { hashOf, keyOf } from '../key.js';
@@ -41,6 +45,8 @@ import { selectTruncation } from '../../memory/compaction/truncation.js';
 
 const SUMMARY_TOKENS = 4_096;
 const GOAL_CHARACTERS = 500;
+/** The longest wait that a provider may ask for before rules summarize: the turn waits for it. */
+const COMPACTION_WAIT_MS = 30_000;
 
 export async function compact(dependencies: ActivityDependencies, input: CompactInput): Promise<Compacted> {
   const activity = Context.current();
@@ -54,6 +60,8 @@ export async function compact(dependencies: ActivityDependencies, input: Compact
       fenced: () => ({ kind: 'nothing-to-compact', epoch: input.epoch, persisted: true }),
     });
     return result as Compacted;
+  } catch (error) {
+    throw toApplicationFailure(error, COMPACTION_WAIT_MS);
   } finally {
     stopHeartbeat();
   }
@@ -89,23 +97,38 @@ async function makeMemory(
     openTasks: input.task?.openTasks ?? [],
   };
   const known = (await store.facts.list(key)).facts;
-  const previous = (await episodesOf(store, key, session)).find(({ id }) => id !== episodicId(number));
-  const { config, model, ask, askForSummary, budget, spent } = await createSummarizer(dependencies, input, activity);
-  const whole = await Promise.all(window.entries.map(async (entry) => ({ ...entry, message: await withBodies(store, key, entry) })));
-  const given = { ...task, progress: previous?.summary ?? '', knownFacts: known.map(({ fact }) => fact) };
-  const asked = { ...given, entries: whole, signal: activity.cancellationSignal, ask, askForSummary };
-  const summary = await askWithLess(budget, (maxCharacters, isLast) =>
-    compactWith(compactorOf(dependencies, config), { ...asked, maxCharacters, throws: (error) => !isLast && isTooMuch(error) }),
+  const earlier = await episodesOf(store, key, session, episodicId(number));
+  const provisional = provisionalOf(earlier);
+  const previous = earlier.find((episode) => !provisional.includes(episode));
+  const again = (await readHealed(dependencies, key, slotsOf(provisional.flatMap(({ slots }) => slots)))).filter(
+    (entry) => entry !== undefined,
   );
+  const { config, model, ask, askForSummary, budget, spent } = await createSummarizer(dependencies, input, activity);
+  const withTexts = (entries: readonly Entry[]): Promise<Entry[]> =>
+    Promise.all(entries.map(async (entry) => ({ ...entry, message: await withBodies(store, key, entry) })));
+  const [old, recent] = await Promise.all([withTexts(again), withTexts(window.entries)]);
+  const given = { ...task, progress: previous?.summary ?? '', knownFacts: known.map(({ fact }) => fact) };
+  const asked = { ...given, entries: [...old, ...recent], signal: activity.cancellationSignal, ask, askForSummary };
+  const told = await askWithLess(budget, (maxCharacters, isLast) => {
+    const throws = (error: unknown): boolean => (!isLast && isTooMuch(error)) || isWorthARetry(error, activity.info);
+    return compactWith(compactorOf(dependencies, config), { ...asked, maxCharacters, throws });
+  });
+  // Rules have nothing better to say of what they have summarized before.
+  const isByRules = told.method === 'rules';
+  const summary = isByRules && old.length > 0 ? { ...told, ...summarizeByRules(recent, { ...task, failure: told.failure }) } : told;
+  const whole = isByRules ? recent : [...old, ...recent];
   const { method, compactor, failure } = summary;
   if (failure !== undefined) log.warn('the summarizer was not of use', { method, compactor, reason: failure });
 
   const ts = Date.now() / 1000;
   const tombstones = await store.documents.forgotten(key);
   const redacted = { ...summary.episodic, summary: redactor(tombstones, key.scope)(summary.episodic.summary) };
-  const episode = { id: episodicId(number), ts, turn_ids: window.turnIds, ...redacted };
+  const supersedes = isByRules ? [] : provisional.map(({ id }) => id);
+  const turn_ids = [...new Set(whole.map(({ turn }) => turn))];
+  const slots = whole.reduce<readonly SlotRange[]>((ranges, { slot }) => withSlot(ranges, slot), []);
+  const episode = { id: episodicId(number), ts, turn_ids, ...redacted, ...(supersedes.length > 0 && { supersedes }) };
   const batch = factsBatch(key, epoch);
-  const source = { conversation: key.conversation, turn_ids: window.turnIds };
+  const source = { conversation: key.conversation, turn_ids };
   // What only a tool said is nothing that the scope knows: it waits for a person.
   const { proposed } = withProvenance({
     currentMemory: '',
@@ -121,7 +144,8 @@ async function makeMemory(
   if (open.length > 0) await store.documents.propose(key, batch, open);
   const [episodes, scope] = await Promise.all([episodesOf(store, key, session), store.facts.list(key)]);
   // Ours stands there already where an attempt before this one has come so far.
-  const all = episodes.some(({ id }) => id === episode.id) ? episodes : [{ ...episode, session, epoch, slots: window.slots }, ...episodes];
+  const isThere = episodes.some(({ id }) => id === episode.id);
+  const all = isThere ? episodes : withoutSuperseded([{ ...episode, session, epoch, slots }, ...episodes]);
   const text = memoryBundle({ ...retrieve(all, scope.facts), ...task });
   const { count } = await tokenCounterFor(input.model);
   const tokensOf = (some: readonly Entry[]): number =>
@@ -139,7 +163,7 @@ async function makeMemory(
     tokensBefore: tokensOf(window.entries) + keptTokens,
     tokensAfter: count(text) + keptTokens,
   };
-  await store.episodes.add(key, { ...episode, session, epoch, slots: window.slots, made });
+  await store.episodes.add(key, { ...episode, session, epoch, slots, made });
   const { ref } = await store.bodies.put(key, text);
   await store.entries.archive(key, window.slots, input.move);
 
@@ -154,6 +178,7 @@ async function makeMemory(
     task,
     base: { ref, text },
     episode,
+    ...(supersedes.length > 0 && { covers: slots }),
     facts: added.filter((fact) => fact.batch === batch).map(({ batch: _batch, source: _source, ...fact }) => fact),
     method,
     record: made,
@@ -170,6 +195,12 @@ async function makeMemory(
 async function entriesOf(dependencies: ActivityDependencies, key: ConversationKey, { leftOut, context }: CompactInput): Promise<Entry[]> {
   const entries = await readHealed(dependencies, key, slotsOf([...leftOut, ...context]));
   return entries.filter((entry) => entry !== undefined);
+}
+
+/** What may pass is tried again, as with any model call; the last attempt, and who is to wait for long, makes do with rules. */
+function isWorthARetry(error: unknown, { attempt, retryPolicy }: Context['info']): boolean {
+  if (!(error instanceof ModelFailure) || !isTransient(error.kind)) return false;
+  return attempt < (retryPolicy?.maximumAttempts || Infinity) && (error.options.retryAfterMs ?? 0) <= COMPACTION_WAIT_MS;
 }
 
 /** The model that summarizes, and what it has cost. One that cannot be had is no reason to fail: rules summarize then. */
@@ -210,9 +241,9 @@ async function beginningOfSession(
   return (await store.entries.read(key, [first])).flatMap((entry) => entry ?? []);
 }
 
-/** Without those of turns that a rewind has cut; newest first. */
-async function episodesOf(store: Store, key: ConversationKey, session: number): Promise<readonly EpisodeRecord[]> {
-  const { episodes } = await store.episodes.list(key, { session });
+/** Those that count, newest first; as if `except` were not there, which an attempt before this one may have written. */
+async function episodesOf(store: Store, key: ConversationKey, session: number, except?: string): Promise<readonly EpisodeRecord[]> {
+  const episodes = (await store.episodes.list(key, { session })).episodes.filter(({ id }) => id !== except);
   return episodes.length === 0 ? episodes : episodesInSight(episodes, await store.lives.cuts(key)).sort(byAge);
 }
 

@@ -92,7 +92,7 @@ async function copy(store: Store, from: ConversationKey, to: ConversationKey, sl
 
 /** As many as a snapshot shows. */
 function toRetold({ episodes, turn }: Prefix): RetoldEpisode[] {
-  return episodes.slice(0, MAX_EPISODIC_ITEMS).map(({ session: _session, epoch: _epoch, slots, ...episode }) => ({
+  return episodes.slice(0, MAX_EPISODIC_ITEMS).map(({ session: _session, epoch: _epoch, supersedes: _supersedes, slots, ...episode }) => ({
     episode,
     session: turn.session,
     slots,

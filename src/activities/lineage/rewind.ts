@@ -74,7 +74,7 @@ export async function rewind(dependencies: ActivityDependencies, input: RewindIn
 /** For the session that begins, under numbers of their own. */
 function toRetold({ episodes }: Prefix, compactions: number, session: number): RetoldEpisode[] {
   const shown = episodes.slice(0, MAX_EPISODIC_ITEMS).reverse();
-  return shown.map(({ session: _session, epoch: _epoch, slots, ...episode }, i) => ({
+  return shown.map(({ session: _session, epoch: _epoch, supersedes: _supersedes, slots, ...episode }, i) => ({
     episode: { ...episode, id: episodicId(compactions + 1 + i) },
     session,
     slots,

@@ -9,7 +9,7 @@ import { z } from 'zod';
 import type { Entry } from '../../records/message.js';
 import { cut, oneLine } from '../../records/text.js';
 import { flattenTurns, type FlatTurn } from './recent-turns.js';
-import { checkSummary, SUMMARY_LIMITS, type ParsedSummary } from './summary-answer.js';
+import { checkSummary, type ParsedSummary } from './summary-answer.js';
 import type { Ask } from '../long-record.js';
 import { isInterrupt, summarize, withNotes, type SummarizeOptions, type Summarized } from './summary.js';
 import { timeoutSignal } from '../../timeout-signal.js';
@@ -38,9 +38,9 @@ export interface CompactorInput {
 }
 
 export interface CompactorAnswer {
-  /** Stands in the place of the turns; at most 6,000 characters. */
+  /** Stands in the place of the turns; cut to 6,000 characters. */
   readonly summary: string;
-  /** At most 20, each of at most 500 characters. */
+  /** The 20 most salient count, each cut to 500 characters. */
   readonly facts?: readonly (
     string | { readonly fact: string; readonly tags?: readonly string[]; readonly confidence?: number; readonly salience?: number }
   )[];
@@ -112,7 +112,10 @@ export async function compactWith(compactor: Compactor | undefined, work: Compac
 
 type Asked = ParsedSummary;
 
-async function askOwn(compactor: Compactor, { signal: stopped, patienceMs = PATIENCE_MS, throws, ...work }: CompactionWork): Promise<Asked> {
+async function askOwn(
+  compactor: Compactor,
+  { signal: stopped, patienceMs = PATIENCE_MS, throws, ...work }: CompactionWork,
+): Promise<Asked> {
   const timeout = timeoutSignal(patienceMs);
   const signal = AbortSignal.any([timeout, ...(stopped ? [stopped] : [])]);
   const { entries, goal, openTasks, progress, knownFacts, ask } = work;
@@ -129,11 +132,12 @@ async function askOwn(compactor: Compactor, { signal: stopped, patienceMs = PATI
   }
 }
 
-const share = z.number().min(0).max(1);
-const tags = z.array(z.string().max(SUMMARY_LIMITS.tag)).max(SUMMARY_LIMITS.tags).default([]);
-const fact = z.string().min(1).max(SUMMARY_LIMITS.fact);
+/** Its shape; `checkSummary` cuts it to the bounds. */
+const share = z.number();
+const tags = z.array(z.string()).default([]);
+const fact = z.string().min(1);
 const answerSchema = z.object({
-  summary: z.string().min(1).max(SUMMARY_LIMITS.summary),
+  summary: z.string().min(1),
   facts: z
     .array(
       z.union([
@@ -141,7 +145,6 @@ const answerSchema = z.object({
         z.object({ fact, tags, confidence: share.default(0.8), salience: share.default(0.5) }),
       ]),
     )
-    .max(SUMMARY_LIMITS.facts)
     .default([]),
   tags,
   salience: share.default(0.5),

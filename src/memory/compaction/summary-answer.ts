@@ -1,7 +1,7 @@
 /** What a summarizer must answer, and the reading of what it did answer: any text at all. */
 import { z } from 'zod';
 import type { JsonObject } from '../../records/message.js';
-import { cleanText, oneLine } from '../../records/text.js';
+import { beginningOf, cleanText, oneLine } from '../../records/text.js';
 import { objectAt, ownObjects } from '../../records/balanced-json.js';
 import { foldedFact, type EpisodicItem, type SemanticItem } from '../../records/memory/items.js';
 
@@ -75,12 +75,59 @@ const REASONS = {
   'no-json': 'what stands between its braces is no valid JSON',
 } as const;
 
-/** The same for a value that is at hand. */
+/** The same for a value that is at hand. What is too long or too much of it is cut: who says too much has not said nothing. */
 export function checkSummary(value: unknown): ParsedSummary {
-  const checked = summarySchema.safeParse(value);
+  const checked = summarySchema.safeParse(trimmed(value));
   if (!checked.success) return { ok: false, reason: checked.error.issues.slice(0, SHOWN_ISSUES).map(issueText).join('; ') };
   const summary = cleaned(checked.data);
   return summary.episodic.summary === '' ? { ok: false, reason: 'episodic.summary: it says nothing' } : { ok: true, summary };
+}
+
+/** Within the bounds of the schema as far as numbers and lengths go; of too many facts the most salient stay, in their order. */
+function trimmed(value: unknown): unknown {
+  if (!isRecord(value)) return value;
+  const { episodic, semantic } = value;
+  return {
+    ...value,
+    ...(isRecord(episodic) && { episodic: { ...withinBounds(episodic), summary: cutText(episodic['summary'], SUMMARY_LIMITS.summary) } }),
+    ...(Array.isArray(semantic) && {
+      semantic: mostSalient(
+        semantic.map((item: unknown) =>
+          isRecord(item) ? { ...withinBounds(item), fact: cutText(item['fact'], SUMMARY_LIMITS.fact) } : item,
+        ),
+      ),
+    }),
+  };
+}
+
+function withinBounds(item: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const { tags: given, salience, confidence } = item;
+  return {
+    ...item,
+    ...(Array.isArray(given) && { tags: given.slice(0, SUMMARY_LIMITS.tags).map((tag: unknown) => cutText(tag, SUMMARY_LIMITS.tag)) }),
+    ...(typeof salience === 'number' && { salience: clamp(salience) }),
+    ...(typeof confidence === 'number' && { confidence: clamp(confidence) }),
+  };
+}
+
+function mostSalient(facts: readonly unknown[]): unknown[] {
+  const salienceOf = (fact: unknown): number => (isRecord(fact) && typeof fact['salience'] === 'number' ? fact['salience'] : 0);
+  const least = facts.map(salienceOf).sort((a, b) => b - a)[SUMMARY_LIMITS.facts - 1] ?? 0;
+  const above = facts.filter((fact) => salienceOf(fact) > least).length;
+  let room = SUMMARY_LIMITS.facts - above;
+  return facts.filter((fact) => salienceOf(fact) > least || (salienceOf(fact) === least && room-- > 0));
+}
+
+function cutText(value: unknown, characters: number): unknown {
+  return typeof value === 'string' ? beginningOf(value, characters) : value;
+}
+
+function clamp(share: number): number {
+  return Math.min(1, Math.max(0, share));
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function issueText({ path, message }: z.core.$ZodIssue): string {

@@ -39,8 +39,7 @@ export async function summarize(
   entries: readonly Entry[],
   { signal, askForNotes = ask, throws = () => false, ...options }: SummarizeOptions = {},
 ): Promise<Summarized> {
-  const byRule = (failure: string): Summarized =>
-    withNotes(ruleSummary(entries, options), entries, { method: 'rules', failure: cut(oneLine(failure), FAILURE_CHARACTERS) });
+  const byRule = (failure: string): Summarized => summarizeByRules(entries, { ...options, failure });
   try {
     const prompt = await wholePrompt(askForNotes, { ...options, entries });
     const answer = await ask(prompt.system, prompt.text);
@@ -55,6 +54,13 @@ export async function summarize(
     if (signal?.aborted || isInterrupt(error) || throws(error)) throw error;
     return byRule(`the summarizer did not answer: ${messageOf(error)}`);
   }
+}
+
+export function summarizeByRules(
+  entries: readonly Entry[],
+  { failure = '', ...options }: { readonly goal?: string; readonly failure?: string },
+): Summarized {
+  return withNotes(ruleSummary(entries, options), entries, { method: 'rules', failure: cut(oneLine(failure), FAILURE_CHARACTERS) });
 }
 
 /** With the notes on what it has no room for. */

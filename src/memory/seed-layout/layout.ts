@@ -11,7 +11,14 @@ import { z } from 'zod';
 import { isDeeperThan } from '../../conversation/protocol/fields.js';
 import { slotsOf, withSlot, type SlotRange } from '../../records/slots.js';
 import type { EpisodeRecord, FactRecord } from '../../stores/store.js';
-import { compactionRecordSchema, itemNumber, readEpisodicItem, readSemanticItem, type SemanticItem } from '../../records/memory/items.js';
+import {
+  compactionRecordSchema,
+  episodeLinksSchema,
+  itemNumber,
+  readEpisodicItem,
+  readSemanticItem,
+  type SemanticItem,
+} from '../../records/memory/items.js';
 import type { PastLife } from '../past-life.js';
 import { HIGHEST_SLOT, readEntry, withoutRefs } from './entry-schema.js';
 import { seedLine, seedTraceSchema, toEntries, toSeedLines, type SeedTrace } from './seed-trace.js';
@@ -49,7 +56,7 @@ export function toLayout(origin: LayoutOrigin, life: PastLife, facts: readonly F
     ...origin,
     sha256: { 'raw_traces.jsonl': hashOf(active), 'raw_traces_archive.jsonl': hashOf(archive) },
     archived: life.archived,
-    episodes: episodes.map(({ id, session, epoch, slots, made }) => ({ id, session, epoch, slots, ...(made && { made }) })),
+    episodes: episodes.map(({ ts: _ts, turn_ids: _turns, summary: _summary, tags: _tags, salience: _salience, ...beside }) => beside),
     facts: known.map(({ id, source }) => ({ id, source })),
   };
   return {
@@ -74,8 +81,7 @@ export function readLayout(files: Readonly<Partial<Record<LayoutFile, string>>>)
   const about = new Map(side?.episodes.map((episode) => [episode.id, episode]));
   const sources = new Map(side?.facts.map(({ id, source }) => [id, source]));
   const episodes = readLines(files, 'episodic.jsonl', readEpisodicItem, problems).map((item, at): EpisodeRecord => {
-    const { session, epoch, slots, made } = about.get(item.id) ?? { session: 1, epoch: at + 1, slots: [], made: undefined };
-    return { ...item, session, epoch, slots, ...(made && { made }) };
+    return { session: 1, epoch: at + 1, slots: [], ...about.get(item.id), ...item };
   });
   const facts = readLines(files, 'semantic.jsonl', readSemanticItem, problems);
   return {
@@ -97,7 +103,7 @@ const sideSchema = z.object({
   sha256: z.object({ 'raw_traces.jsonl': z.string(), 'raw_traces_archive.jsonl': z.string() }),
   archived: ranges,
   episodes: z.array(
-    z.object({
+    episodeLinksSchema.extend({
       id: z.string(),
       session: z.number().int(),
       epoch: z.number().int(),
