@@ -27,7 +27,7 @@ const work: CompactionWork = {
   goal: 'find the harbour',
   openTasks: ['ask the master'],
   progress: 'They had breakfast.',
-  knownFacts: ['It rains.'],
+  knownFacts: [{ id: 'sem_0004', fact: 'It rains.' }],
   signal: undefined,
   ask: () => Promise.resolve('a free answer'),
   askForSummary: (_system, text) => {
@@ -49,7 +49,7 @@ test('one’s own is given turns, goal, open tasks, progress and a model, and it
       given = input;
       return {
         summary: `own: ${await input.ask('s', 't')}`,
-        facts: ['a fact', { fact: 'another', confidence: 1 }],
+        facts: ['a fact', { fact: 'another', confidence: 1, replaces: [' It\nrains. ', 'It snows.'] }],
         tags: ['x'],
         salience: 1,
       };
@@ -62,7 +62,7 @@ test('one’s own is given turns, goal, open tasks, progress and a model, and it
     episodic: { summary: 'own: a free answer', tags: ['x'], salience: 1 },
     semantic: [
       { fact: 'a fact', confidence: 0.8 },
-      { fact: 'another', confidence: 1 },
+      { fact: 'another', confidence: 1, supersedes: ['sem_0004'] },
     ],
   });
   expect(made).not.toHaveProperty('failure');

@@ -106,7 +106,8 @@ describe('an answer is read', () => {
       fc.property(answered, (value) => {
         const parsed = checkSummary(value);
         if (!parsed.ok) throw new Error(parsed.reason);
-        expect(summarySchema.safeParse(parsed.summary).success).toBe(true);
+        const semantic = parsed.summary.semantic.map((one) => ({ supersedes: [], ...one }));
+        expect(summarySchema.safeParse({ retired: [], ...parsed.summary, semantic }).success).toBe(true);
       }),
     );
   });
@@ -114,7 +115,7 @@ describe('an answer is read', () => {
   test('its schema is plain JSON Schema with every bound in it', () => {
     expect(summaryJsonSchema()).toMatchObject({
       type: 'object',
-      required: ['episodic', 'semantic'],
+      required: ['episodic', 'semantic', 'retired'],
       properties: {
         episodic: {
           properties: { summary: { maxLength: SUMMARY_LIMITS.summary }, tags: { maxItems: 10 }, salience: { minimum: 0, maximum: 1 } },
@@ -135,20 +136,20 @@ describe('the question', () => {
       result('c2', 'refused', { name: 'send', outcome: 'rejected' }),
       answer('Done.'),
     ]);
-    const request = { entries, goal: 'Ship', knownFacts: ['Use\npnpm.'] };
-    const { system, text, pieces } = summaryPrompt(request);
-    expect(pieces).toEqual([]);
+    const request = { entries, goal: 'Ship', knownFacts: [{ id: 'sem_0007', fact: 'Use\npnpm.' }] };
+    const { system, text, pieces, shown } = summaryPrompt(request);
+    expect({ pieces, shown }).toEqual({ pieces: [], shown: ['sem_0007'] });
     expect(text).toBe(
       [
         'Goal of the session: Ship',
-        'Known already:\n- Use pnpm.',
+        'Known already:\n- sem_0007: Use pnpm.',
         'Taken over by itself, no need to repeat it:\nFiles read: a.ts\nTool failures:\n- turn 1: send (rejected): refused',
         'The record:',
         'Turn 1:\n  User: Read it.\n  Tool call: read_file {"path":"a.ts"}\n  Tool call: send {}\n  Tool result: read_file: text\n  Tool result: send (rejected): refused\n  Assistant: Done.',
       ].join('\n\n'),
     );
     expect(system).toContain(JSON.stringify(summaryJsonSchema()));
-    expect(summaryPrompt(request)).toEqual({ system, text, pieces });
+    expect(summaryPrompt(request)).toEqual({ system, text, pieces, shown });
   });
 
   test('is bounded: texts get shorter first, then messages in the middle are left out, and it says so', () => {
@@ -188,6 +189,25 @@ describe('summarizing', () => {
     expect(await summarize(ask, entries)).toEqual({ ...SOUND, method: 'model' });
     const { system, text } = summaryPrompt({ entries });
     expect(asked).toEqual([{ system, text }]);
+  });
+
+  test('facts that it replaces or retires are those that it was shown, and no others', async () => {
+    const shown = (id: string, fact: string) => ({ id, fact });
+    // The last has no room.
+    const knownFacts = [shown('sem_0001', 'Uses npm.'), shown('sem_0002', 'Works alone.'), shown('sem_0003', 'x'.repeat(490))];
+    const replaced = {
+      episodic: SOUND.episodic,
+      semantic: [{ ...SOUND.semantic[0], supersedes: ['sem_0001', 'sem_0003', 'sem_0099', 7, 'sem_0001; sem_0002'] }],
+      retired: ['sem_0002', 'sem_0098', 'ep_0001'],
+    };
+    const { ask } = answering(JSON.stringify(replaced));
+    const made = await summarize(ask, entries, { knownFacts, maxCharacters: 3_900 });
+    expect(made).toEqual({
+      episodic: SOUND.episodic,
+      semantic: [{ ...SOUND.semantic[0], supersedes: ['sem_0001'] }],
+      retired: ['sem_0002'],
+      method: 'model',
+    });
   });
 
   test('a bad answer is repaired once, and the model is told what was wrong', async () => {

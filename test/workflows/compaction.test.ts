@@ -1,5 +1,9 @@
 /** Long conversations on a small model: older turns become memory, what was said in them stays known, and every request fits. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { z } from 'zod';
+import { createFileStore } from '../../src/stores/file/index.js';
 import { textOf, type ApiRequest } from '../support/provider-apis/api-request.js';
 import { fin, httpError, overloaded, rateLimited } from '../support/provider-apis/faults.js';
 import { callTool, text, type Reply } from '../support/provider-apis/reply.js';
@@ -192,7 +196,78 @@ test('what rules had to summarize is read by the model at the next compaction, w
   expect((await world.store.episodes.list(key)).episodes).toEqual([episodes[1]]);
   // Its turns are read again by the next one.
   expect(await world.client.compact(id)).toMatchObject({ kind: 'compacted', method: 'model' });
-  expect((await world.store.episodes.list(key)).episodes[0]).toMatchObject({ supersedes: ['ep_0001'], turn_ids: episodes[0]!.turn_ids });
+  expect((await world.store.episodes.list(key)).episodes[0]).toMatchObject({ id: 'ep_0003', supersedes: ['ep_0001'] });
+}, 120_000);
+
+/** The id that the summarizer was shown for these words. */
+const idOf = (words: string): string => new RegExp(`^- (sem_\\d+): ${words}`, 'm').exec(asked(summaries.at(-1)!))?.[1] ?? 'unknown';
+const fact = (text: string, supersedes: string[] = []) => ({ fact: text, tags: [], confidence: 0.9, salience: 0.8, supersedes });
+const learning = (semantic: object[], retired: string[] = []): string =>
+  JSON.stringify({ episodic: { summary: 'They chose.', tags: [], salience: 0.7 }, semantic, retired });
+
+test('a fact that has changed makes way for the newer one, in prompts and in what is learnt; undone or healed it is as it was', async () => {
+  const id = world.id();
+  await world.client.start(id, { scope: `scope-${id.slice(2, 10)}` });
+  const key = await world.client.key(id);
+  const factsOf = async () => (await world.store.facts.list(key, { all: true })).facts.sort((a, b) => (a.id < b.id ? -1 : 1));
+  await talk(id, 6);
+  summarizer = () => learning([fact('The project uses npm.'), fact('The office is in Bergen.'), fact('It is winter.')]);
+  await world.client.compact(id);
+  await talk(id, 3, 7);
+  summarizer = () => learning([fact('The project uses pnpm.', [idOf('The project uses npm'), 'sem_0003'])], ['sem_0077']);
+  await world.client.compact(id);
+  await talk(id, 1, 10);
+  const [first] = said(stage.requests(id).at(-1));
+  expect(first).toContain('- The project uses pnpm.');
+  expect(first).toContain('- The office is in Bergen.');
+  expect(first).not.toMatch(/uses npm|winter/);
+  const facts = await factsOf();
+  expect(facts.map(({ id: own, replaced }) => [own, replaced?.by])).toEqual([
+    ['sem_0001', 'sem_0004'],
+    ['sem_0002', undefined],
+    ['sem_0003', 'sem_0004'],
+    ['sem_0004', undefined],
+  ]);
+  const shown = await world.client.memory(id);
+  expect(shown.facts.map((one) => one.id).sort()).toEqual(['sem_0002', 'sem_0004']);
+  expect((await world.client.memory(id, { all: true })).facts).toHaveLength(4);
+
+  // A store that has lost everything.
+  const dir = await mkdtemp(join(tmpdir(), 'perdura-lost-'));
+  const store = createFileStore({ dir });
+  await heal({ service: world.temporal.workflowService, store, rememberedBy: () => Promise.resolve([]) }, key);
+  expect((await store.facts.list(key, { all: true })).facts.sort((a, b) => (a.id < b.id ? -1 : 1))).toEqual(facts);
+  await store.close();
+  await rm(dir, { recursive: true });
+
+  expect(await world.client.undoCompaction(id)).toMatchObject({ kind: 'undone' });
+  expect((await factsOf()).map(({ id: own, replaced }) => [own, replaced])).toEqual([
+    ['sem_0001', undefined],
+    ['sem_0002', undefined],
+    ['sem_0003', undefined],
+  ]);
+}, 120_000);
+
+test('a fact is retired where people alone spoke, and by no tool’s word', async () => {
+  const id = world.id();
+  await world.client.start(id, { scope: `scope-${id.slice(2, 10)}` });
+  const key = await world.client.key(id);
+  const retiredIn = async () => (await world.store.facts.list(key, { all: true })).facts.flatMap((one) => (one.replaced ? [one.fact] : []));
+  await talk(id, 6);
+  summarizer = () => learning([fact('It is winter.'), fact('The door is locked.')]);
+  await world.client.compact(id);
+  stage.play(id, callTool('patch', { path: 'a.ts' }), text('Done.'));
+  await world.client.send(id, { id: 'patch', text: say(id, 'change it') });
+  await talk(id, 4, 7);
+  summarizer = () => learning([], [idOf('The door is locked')]);
+  await world.client.compact(id);
+  expect(asked(summaries.at(-1)!)).toContain('Tool result: patch');
+  expect(await retiredIn()).toEqual([]);
+  await talk(id, 3, 11);
+  summarizer = () => learning([], [idOf('It is winter')]);
+  await world.client.compact(id);
+  expect(asked(summaries.at(-1)!)).not.toContain('Tool result: patch');
+  expect(await retiredIn()).toEqual(['It is winter.']);
 }, 120_000);
 
 test('what is summarized by rules again stands beside what was', async () => {
@@ -320,7 +395,9 @@ test('a summarizer that is known to hold its answer to a schema is given that of
   await talk(id, 11);
   expect(summaries[0]).toMatchObject({
     model: 'claude-haiku-4-5',
-    output_config: { format: { type: 'json_schema', schema: { required: ['episodic', 'semantic'], additionalProperties: false } } },
+    output_config: {
+      format: { type: 'json_schema', schema: { required: ['episodic', 'semantic', 'retired'], additionalProperties: false } },
+    },
   });
   expect(stage.requests(id).map((request) => request.output_config)).toEqual(Array(11).fill(undefined));
 });

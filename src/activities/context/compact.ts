@@ -20,14 +20,14 @@ import { compactWith, createCompactorRegistry, WORKING_FLOW_COMPACTOR, type Comp
 import { memoryBundle } from '../../memory/compaction/snapshot.js';
 import { summaryJsonSchema } from '../../memory/compaction/summary-answer.js';
 import { compactionWindow } from '../../memory/compaction/window.js';
-import { withProvenance } from '../../memory/consolidation/provenance.js';
+import { toolsThatSpoke, withProvenance } from '../../memory/consolidation/provenance.js';
 import { isForgotten, redactor } from '../../memory/documents/forgetting.js';
 import { episodesInSight } from '../../memory/prefix.js';
 import { byAge, episodicId, withoutSuperseded } from '../../records/memory/items.js';
 import { provisionalOf } from '../../memory/compaction/provisional.js';
 import { summarizeByRules } from '../../memory/compaction/summary.js';
 import type { Ask } from '../../memory/long-record.js';
-import { retrieve, learnFacts, factsBatch } from '../../memory/facts.js';
+import { retrieve, learnFacts, factsBatch, mostRelevant, replacementsOf } from '../../memory/facts.js';
 import { shownTokensOf } from '../../memory/tokens.js';
 import { tokenCounterFor, tokenCounterBy } from '../../models/token-counter.js';
 import type { ConversationKey, EpisodeRecord, Store } from '../../stores/store.js';
@@ -45,6 +45,8 @@ import { selectTruncation } from '../../memory/compaction/truncation.js';
 
 const SUMMARY_TOKENS = 4_096;
 const GOAL_CHARACTERS = 500;
+/** How many of the scope's facts the summarizer is shown. */
+const KNOWN_FACTS = 40;
 /** The longest wait that a provider may ask for before rules summarize: the turn waits for it. */
 const COMPACTION_WAIT_MS = 30_000;
 
@@ -76,8 +78,7 @@ export async function uncompact(store: Store, { identity, move, epoch, episode, 
   const key = keyOf(identity);
   // By their batch: a store that was healed meanwhile may have given its facts other numbers.
   const batch = factsBatch(key, epoch);
-  const learnt = (await store.facts.list(key)).facts.filter((fact) => fact.batch === batch).map(({ id }) => id);
-  await Promise.all([store.episodes.remove(key, episode), store.facts.remove(key, learnt), store.entries.restore(key, archived, move)]);
+  await Promise.all([store.episodes.remove(key, episode), store.facts.undo(key, batch), store.entries.restore(key, archived, move)]);
 }
 
 async function makeMemory(
@@ -96,7 +97,7 @@ async function makeMemory(
     goal: input.task?.goal || goalIn(await beginningOfSession(store, key, session, window.entries)),
     openTasks: input.task?.openTasks ?? [],
   };
-  const known = (await store.facts.list(key)).facts;
+  const known = mostRelevant((await store.facts.list(key)).facts, KNOWN_FACTS);
   const earlier = await episodesOf(store, key, session, episodicId(number));
   const provisional = provisionalOf(earlier);
   const previous = earlier.find((episode) => !provisional.includes(episode));
@@ -107,7 +108,7 @@ async function makeMemory(
   const withTexts = (entries: readonly Entry[]): Promise<Entry[]> =>
     Promise.all(entries.map(async (entry) => ({ ...entry, message: await withBodies(store, key, entry) })));
   const [old, recent] = await Promise.all([withTexts(again), withTexts(window.entries)]);
-  const given = { ...task, progress: previous?.summary ?? '', knownFacts: known.map(({ fact }) => fact) };
+  const given = { ...task, progress: previous?.summary ?? '', knownFacts: known.map(({ id, fact }) => ({ id, fact })) };
   const asked = { ...given, entries: [...old, ...recent], signal: activity.cancellationSignal, ask, askForSummary };
   const told = await askWithLess(budget, (maxCharacters, isLast) => {
     const throws = (error: unknown): boolean => (!isLast && isTooMuch(error)) || isWorthARetry(error, activity.info);
@@ -130,16 +131,22 @@ async function makeMemory(
   const batch = factsBatch(key, epoch);
   const source = { conversation: key.conversation, turn_ids };
   // What only a tool said is nothing that the scope knows: it waits for a person.
+  const trustedTools = new Set(config.memory.trustedTools);
   const { proposed } = withProvenance({
     currentMemory: '',
     memoryUpdate: summary.semantic.map(({ fact }) => fact).join('\n'),
     entries: whole,
     conversation: key.conversation,
-    trustedTools: new Set(config.memory.trustedTools),
+    trustedTools,
   });
   const waiting = new Set(proposed.map(({ line }) => line));
-  const facts = summary.semantic.filter(({ fact }) => !waiting.has(fact)).map((fact) => ({ ts, ...fact }));
-  const added = await learnFacts(store, key, batch, facts, source);
+  const facts = summary.semantic.filter(({ fact }) => !waiting.has(fact)).map(({ supersedes: _, ...fact }) => ({ ts, ...fact }));
+  // Nor takes a tool's word away what the scope knows.
+  const isToolFree = toolsThatSpoke(whole, trustedTools).length === 0;
+  const replaced = replacementsOf({ ...summary, ...(!isToolFree && { retired: [] }) }, known, ts).filter(
+    ({ by }) => by === null || !waiting.has(by),
+  );
+  const added = await learnFacts(store, key, batch, facts, source, replaced);
   const open = proposed.filter(({ line }) => !isForgotten(line, tombstones, key.scope)).map((line) => ({ ...line, ts }));
   if (open.length > 0) await store.documents.propose(key, batch, open);
   const [episodes, scope] = await Promise.all([episodesOf(store, key, session), store.facts.list(key)]);
@@ -180,6 +187,7 @@ async function makeMemory(
     episode,
     ...(supersedes.length > 0 && { covers: slots }),
     facts: added.filter((fact) => fact.batch === batch).map(({ batch: _batch, source: _source, ...fact }) => fact),
+    ...(replaced.length > 0 && { replaced }),
     method,
     record: made,
     tokensBefore: made.tokensBefore,

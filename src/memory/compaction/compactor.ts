@@ -8,7 +8,9 @@
 import { z } from 'zod';
 import type { Entry } from '../../records/message.js';
 import { cut, oneLine } from '../../records/text.js';
+import { foldedFact } from '../../records/memory/items.js';
 import { flattenTurns, type FlatTurn } from './recent-turns.js';
+import type { KnownFact } from './summary-prompt.js';
 import { checkSummary, type ParsedSummary } from './summary-answer.js';
 import type { Ask } from '../long-record.js';
 import { isInterrupt, summarize, withNotes, type SummarizeOptions, type Summarized } from './summary.js';
@@ -42,7 +44,15 @@ export interface CompactorAnswer {
   readonly summary: string;
   /** The 20 most salient count, each cut to 500 characters. */
   readonly facts?: readonly (
-    string | { readonly fact: string; readonly tags?: readonly string[]; readonly confidence?: number; readonly salience?: number }
+    | string
+    | {
+        readonly fact: string;
+        readonly tags?: readonly string[];
+        readonly confidence?: number;
+        readonly salience?: number;
+        /** Those of `knownFacts` that it stands in the place of, in their words. */
+        readonly replaces?: readonly string[];
+      }
   )[];
   readonly tags?: readonly string[];
   /** 0 to 1: how much it will matter later; default 0.5. */
@@ -86,7 +96,9 @@ export interface Made extends Omit<Summarized, 'method'> {
   readonly compactor: string;
 }
 
-export interface CompactionWork extends Omit<CompactorInput, 'turns' | 'signal'>, Pick<SummarizeOptions, 'maxCharacters' | 'throws'> {
+export interface CompactionWork
+  extends Omit<CompactorInput, 'turns' | 'signal' | 'knownFacts'>, Pick<SummarizeOptions, 'maxCharacters' | 'throws'> {
+  readonly knownFacts: readonly KnownFact[];
   readonly signal: AbortSignal | undefined;
   /** As `ask`, for an answer by the default's schema. */
   readonly askForSummary: Ask;
@@ -118,12 +130,13 @@ async function askOwn(
 ): Promise<Asked> {
   const timeout = timeoutSignal(patienceMs);
   const signal = AbortSignal.any([timeout, ...(stopped ? [stopped] : [])]);
-  const { entries, goal, openTasks, progress, knownFacts, ask } = work;
+  const { entries, goal, openTasks, progress, ask } = work;
+  const knownFacts = work.knownFacts.map(({ fact }) => fact);
   try {
     const input = { turns: flattenTurns(entries, TURN_CHARACTERS), entries, goal, openTasks, progress, knownFacts, signal, ask };
     // A copy, so that what it does to its input is not what the default then reads.
-    const copied: CompactorInput = { ...input, entries: structuredClone(entries), openTasks: [...openTasks], knownFacts: [...knownFacts] };
-    return readAnswer(await untilAborted(signal, async () => compactor.compact(copied)));
+    const copied: CompactorInput = { ...input, entries: structuredClone(entries), openTasks: [...openTasks] };
+    return readAnswer(await untilAborted(signal, async () => compactor.compact(copied)), work.knownFacts);
   } catch (error) {
     if (stopped?.aborted || throws?.(error)) throw error;
     if (timeout.aborted) return { ok: false, reason: `it did not answer within ${patienceMs} ms` };
@@ -141,8 +154,8 @@ const answerSchema = z.object({
   facts: z
     .array(
       z.union([
-        fact.transform((text) => ({ fact: text, tags: [] as string[], confidence: 0.8, salience: 0.5 })),
-        z.object({ fact, tags, confidence: share.default(0.8), salience: share.default(0.5) }),
+        fact.transform((text) => ({ fact: text, tags: [] as string[], confidence: 0.8, salience: 0.5, replaces: [] as string[] })),
+        z.object({ fact, tags, confidence: share.default(0.8), salience: share.default(0.5), replaces: tags }),
       ]),
     )
     .default([]),
@@ -150,14 +163,16 @@ const answerSchema = z.object({
   salience: share.default(0.5),
 });
 
-function readAnswer(answer: unknown): Asked {
+function readAnswer(answer: unknown, known: readonly KnownFact[]): Asked {
   const checked = answerSchema.safeParse(answer);
   if (!checked.success) {
     const issues = checked.error.issues.slice(0, 3).map(({ path, message }) => `${path.map(String).join('.') || 'it'}: ${message}`);
     return { ok: false, reason: cut(oneLine(`its answer cannot be used: ${issues.join('; ')}`), FAILURE_CHARACTERS) };
   }
   const { summary, facts, tags: episodeTags, salience } = checked.data;
-  return checkSummary({ episodic: { summary, tags: episodeTags, salience }, semantic: facts });
+  const idOf = new Map(known.map(({ id, fact: words }) => [foldedFact(words), id]));
+  const semantic = facts.map(({ replaces, ...item }) => ({ ...item, supersedes: replaces.map((words) => idOf.get(foldedFact(words))) }));
+  return checkSummary({ episodic: { summary, tags: episodeTags, salience }, semantic });
 }
 
 /** One that does not listen to its signal is not waited for. */

@@ -8,7 +8,12 @@ import { foldedFact, type EpisodicItem, type SemanticItem } from '../../records/
 /** One compaction's memory, before it has ids. */
 export interface Summary {
   readonly episodic: Pick<EpisodicItem, 'summary' | 'tags' | 'salience'>;
-  readonly semantic: readonly Pick<SemanticItem, 'fact' | 'tags' | 'confidence' | 'salience'>[];
+  readonly semantic: readonly (Pick<SemanticItem, 'fact' | 'tags' | 'confidence' | 'salience'> & {
+    /** Ids of known facts that this one stands in the place of. */
+    readonly supersedes?: readonly string[];
+  })[];
+  /** Ids of known facts that are no longer true, without another in their place. */
+  readonly retired?: readonly string[];
 }
 
 export type ParsedSummary =
@@ -17,13 +22,23 @@ export type ParsedSummary =
   | { readonly ok: false; readonly reason: string };
 
 /** Characters, and how many. */
-export const SUMMARY_LIMITS = { summary: 6_000, fact: 500, facts: 20, tag: 40, tags: 10, answer: 256 * 1024 } as const;
+export const SUMMARY_LIMITS = {
+  summary: 6_000,
+  fact: 500,
+  facts: 20,
+  tag: 40,
+  tags: 10,
+  superseded: 10,
+  retired: 20,
+  answer: 256 * 1024,
+} as const;
 
 const DEPTH = 16;
 const SHOWN_ISSUES = 6;
 
 const tags = z.array(z.string().max(SUMMARY_LIMITS.tag)).max(SUMMARY_LIMITS.tags);
 const share = z.number().min(0).max(1);
+const ids = z.array(z.string());
 
 export const summarySchema = z.object({
   episodic: z.object({
@@ -38,9 +53,11 @@ export const summarySchema = z.object({
         tags,
         confidence: share.describe('How sure it is.'),
         salience: share.describe('How much it will matter later.'),
+        supersedes: ids.max(SUMMARY_LIMITS.superseded).describe('Ids of facts known already that this one replaces, since they changed.'),
       }),
     )
     .max(SUMMARY_LIMITS.facts),
+  retired: ids.max(SUMMARY_LIMITS.retired).describe('Ids of facts known already that are no longer true and that no new fact replaces.'),
 });
 
 /** For providers that take a schema, and for the prompt. */
@@ -89,11 +106,18 @@ function trimmed(value: unknown): unknown {
   const { episodic, semantic } = value;
   return {
     ...value,
+    retired: idsIn(value['retired'], SUMMARY_LIMITS.retired),
     ...(isRecord(episodic) && { episodic: { ...withinBounds(episodic), summary: cutText(episodic['summary'], SUMMARY_LIMITS.summary) } }),
     ...(Array.isArray(semantic) && {
       semantic: mostSalient(
         semantic.map((item: unknown) =>
-          isRecord(item) ? { ...withinBounds(item), fact: cutText(item['fact'], SUMMARY_LIMITS.fact) } : item,
+          isRecord(item)
+            ? {
+                ...withinBounds(item),
+                fact: cutText(item['fact'], SUMMARY_LIMITS.fact),
+                supersedes: idsIn(item['supersedes'], SUMMARY_LIMITS.superseded),
+              }
+            : item,
         ),
       ),
     }),
@@ -118,6 +142,11 @@ function mostSalient(facts: readonly unknown[]): unknown[] {
   return facts.filter((fact) => salienceOf(fact) > least || (salienceOf(fact) === least && room-- > 0));
 }
 
+/** None where there are none: most answers have nothing to say of it. */
+function idsIn(value: unknown, most: number): string[] {
+  return Array.isArray(value) ? value.filter((id): id is string => typeof id === 'string').slice(0, most) : [];
+}
+
 function cutText(value: unknown, characters: number): unknown {
   return typeof value === 'string' ? beginningOf(value, characters) : value;
 }
@@ -134,7 +163,7 @@ function issueText({ path, message }: z.core.$ZodIssue): string {
   return `${path.map(String).join('.') || 'the object'}: ${message}`;
 }
 
-function cleaned({ episodic, semantic }: z.output<typeof summarySchema>): Summary {
+function cleaned({ episodic, semantic, retired }: z.output<typeof summarySchema>): Summary {
   const seen = new Set<string>();
   return {
     episodic: { ...episodic, summary: cleanText(episodic.summary).trim(), tags: cleanTags(episodic.tags) },
@@ -142,8 +171,24 @@ function cleaned({ episodic, semantic }: z.output<typeof summarySchema>): Summar
       const fact = foldedFact(cleanText(item.fact));
       if (fact === '' || seen.has(fact)) return [];
       seen.add(fact);
-      return [{ ...item, fact, tags: cleanTags(item.tags) }];
+      const { supersedes, ...rest } = item;
+      return [{ ...rest, fact, tags: cleanTags(item.tags), ...(supersedes.length > 0 && { supersedes }) }];
     }),
+    ...(retired.length > 0 && { retired }),
+  };
+}
+
+/** Without ids of facts that were not shown. */
+export function onlyKnown({ episodic, semantic, retired = [] }: Summary, shown: readonly string[]): Summary {
+  const known = (ids: readonly string[]): string[] => ids.filter((id) => shown.includes(id));
+  const left = known(retired);
+  return {
+    episodic,
+    semantic: semantic.map(({ supersedes = [], ...fact }) => {
+      const replaced = known(supersedes);
+      return replaced.length === 0 ? fact : { ...fact, supersedes: replaced };
+    }),
+    ...(left.length > 0 && { retired: left }),
   };
 }
 

@@ -11,7 +11,7 @@ import { isNotice, type Entry, shownText } from '../../records/message.js';
 import { cut, oneLine } from '../../records/text.js';
 import { readPieces, type Ask } from '../long-record.js';
 import { workNotes } from './file-operations.js';
-import { parseSummary, type Summary, SUMMARY_LIMITS } from './summary-answer.js';
+import { onlyKnown, parseSummary, type Summary, SUMMARY_LIMITS } from './summary-answer.js';
 import { repairPrompt, summaryPrompt, type SummaryPrompt, type SummaryRequest } from './summary-prompt.js';
 import { turnNumber } from '../../records/identity.js';
 
@@ -44,12 +44,15 @@ export async function summarize(
     const prompt = await wholePrompt(askForNotes, { ...options, entries });
     const answer = await ask(prompt.system, prompt.text);
     const first = parseSummary(answer, prompt.text);
-    if (first.ok) return withNotes(first.summary, entries, { method: 'model' });
+    if (first.ok) return withNotes(onlyKnown(first.summary, prompt.shown), entries, { method: 'model' });
     const repair = repairPrompt(prompt, answer, cut(oneLine(first.reason), FAILURE_CHARACTERS));
     // What a repair shows of the first answer is the model's own, and no part of the question.
     const second = parseSummary(await ask(repair.system, repair.text), prompt.text);
     if (!second.ok) return byRule(second.reason);
-    return withNotes(second.summary, entries, { method: 'repaired', failure: cut(oneLine(first.reason), FAILURE_CHARACTERS) });
+    return withNotes(onlyKnown(second.summary, prompt.shown), entries, {
+      method: 'repaired',
+      failure: cut(oneLine(first.reason), FAILURE_CHARACTERS),
+    });
   } catch (error) {
     if (signal?.aborted || isInterrupt(error) || throws(error)) throw error;
     return byRule(`the summarizer did not answer: ${messageOf(error)}`);
@@ -72,12 +75,12 @@ async function wholePrompt(ask: Ask, request: SummaryRequest): Promise<SummaryPr
 
 /** S2. */
 export function withNotes(
-  { episodic, semantic }: Summary,
+  { episodic, ...facts }: Summary,
   entries: readonly Entry[],
   how: { readonly method: Summarized['method']; readonly failure?: string },
 ): Summarized {
   const notes = workNotes(entries);
-  return { episodic: { ...episodic, summary: notes === '' ? episodic.summary : `${episodic.summary}\n${notes}` }, semantic, ...how };
+  return { episodic: { ...episodic, summary: notes === '' ? episodic.summary : `${episodic.summary}\n${notes}` }, ...facts, ...how };
 }
 
 export function isInterrupt(error: unknown): boolean {

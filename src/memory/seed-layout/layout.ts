@@ -17,6 +17,7 @@ import {
   itemNumber,
   readEpisodicItem,
   readSemanticItem,
+  semanticItemSchema,
   type SemanticItem,
 } from '../../records/memory/items.js';
 import type { PastLife } from '../past-life.js';
@@ -34,7 +35,7 @@ export interface LayoutOrigin {
   readonly title: string | null;
 }
 
-export type ImportedFact = SemanticItem & Pick<FactRecord, 'source'>;
+export type ImportedFact = SemanticItem & Pick<FactRecord, 'source' | 'replaced'>;
 
 export interface ReadLayout {
   readonly origin: LayoutOrigin | undefined;
@@ -50,7 +51,8 @@ export function toLayout(origin: LayoutOrigin, life: PastLife, facts: readonly F
   const active = lines(entries.filter(({ slot }) => !archived.has(slot)).flatMap(toSeedLines));
   const archive = lines(entries.filter(({ slot }) => archived.has(slot)).flatMap(toSeedLines));
   const episodes = [...life.episodes].sort(byNumber);
-  const known = [...facts].sort(byNumber);
+  const known = facts.filter(({ replaced }) => !replaced).sort(byNumber);
+  const old = facts.filter(({ replaced }) => replaced).sort(byNumber);
   const head = {
     v: 1,
     ...origin,
@@ -58,6 +60,8 @@ export function toLayout(origin: LayoutOrigin, life: PastLife, facts: readonly F
     archived: life.archived,
     episodes: episodes.map(({ ts: _ts, turn_ids: _turns, summary: _summary, tags: _tags, salience: _salience, ...beside }) => beside),
     facts: known.map(({ id, source }) => ({ id, source })),
+    // No other program would know that they count no longer.
+    replaced: old.map(({ batch: _, ...fact }) => fact),
   };
   return {
     'raw_traces.jsonl': active,
@@ -87,13 +91,14 @@ export function readLayout(files: Readonly<Partial<Record<LayoutFile, string>>>)
   return {
     origin: side,
     life: { ...life, episodes: episodes.sort(byNumber).reverse(), skipped: 0 },
-    facts: facts.sort(byNumber).map((fact) => ({ ...fact, source: sources.get(fact.id) ?? null })),
+    facts: [...facts.map((fact) => ({ ...fact, source: sources.get(fact.id) ?? null })), ...(side?.replaced ?? [])].sort(byNumber),
     problems,
   };
 }
 
 const slot = z.number().int().min(1).max(HIGHEST_SLOT);
 const ranges = z.array(z.tuple([slot, slot]).refine(([from, to]) => from <= to)).max(10_000);
+const source = z.object({ conversation: z.string().max(200), turn_ids: z.array(z.string()) }).nullable();
 const sideSchema = z.object({
   v: z.literal(1),
   conversation: z.string().max(200),
@@ -111,9 +116,10 @@ const sideSchema = z.object({
       made: compactionRecordSchema.optional(),
     }),
   ),
-  facts: z.array(
-    z.object({ id: z.string(), source: z.object({ conversation: z.string().max(200), turn_ids: z.array(z.string()) }).nullable() }),
-  ),
+  facts: z.array(z.object({ id: z.string(), source })),
+  replaced: z
+    .array(semanticItemSchema.extend({ source, replaced: z.object({ by: z.string().max(40).nullable(), ts: z.number().nonnegative() }) }))
+    .default([]),
   entries: z.array(z.unknown()),
 });
 type Side = z.output<typeof sideSchema>;
