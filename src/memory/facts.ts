@@ -1,6 +1,7 @@
 /** Facts: how they are learned, and what of the memory comes into a snapshot (seed 000, sections 5 and 19; order: design section 4). */
 import type { Replacement } from '../records/episodes.js';
 import { byAge, type EpisodicItem, type SemanticItem } from '../records/memory/items.js';
+import { earlierOf, type Earlier, type FoldedEpisode } from './compaction/fold.js';
 import type { Summary } from './compaction/summary-answer.js';
 import type { FactRecord, FactSource, ScopeKey, Store, ConversationKey } from '../stores/store.js';
 import { isForgotten } from './documents/forgetting.js';
@@ -9,6 +10,8 @@ export const MAX_EPISODIC_ITEMS = 3;
 export const MAX_SEMANTIC_ITEMS = 20;
 
 interface MemoryBundle {
+  /** Episodes beyond these; absent when there are none. */
+  readonly earlier?: Earlier;
   /** Newest first. */
   readonly episodic: readonly EpisodicItem[];
   /** As `mostRelevant` has them. */
@@ -17,15 +20,18 @@ interface MemoryBundle {
 
 /** `episodes` are those of this conversation's session, `facts` those of its scope: which ones is the caller's choice. */
 export function retrieve(
-  episodes: readonly EpisodicItem[],
+  episodes: readonly FoldedEpisode[],
   facts: readonly SemanticItem[],
   {
     maxEpisodic = MAX_EPISODIC_ITEMS,
     maxSemantic = MAX_SEMANTIC_ITEMS,
   }: { readonly maxEpisodic?: number; readonly maxSemantic?: number } = {},
 ): MemoryBundle {
+  const newest = episodes.toSorted(byAge);
+  const earlier = earlierOf(newest, maxEpisodic);
   return {
-    episodic: episodes.toSorted(byAge).slice(0, maxEpisodic),
+    ...(earlier && { earlier }),
+    episodic: newest.slice(0, maxEpisodic),
     semantic: mostRelevant(facts, maxSemantic),
   };
 }

@@ -89,6 +89,7 @@ export function joinLives(first: PastLife, second: PastLife): PastLife {
         ...episode,
         id: movedId(episode.id),
         ...(episode.supersedes && { supersedes: episode.supersedes.map(movedId) }),
+        ...(episode.fold && { fold: { ...episode.fold, through: movedId(episode.fold.through) } }),
         turn_ids: episode.turn_ids.map(movedTurn),
         slots: moved(episode.slots),
       })),

@@ -37,6 +37,14 @@ export interface Episode {
 export interface EpisodeLinks {
   /** It stands in their place: they were made by rules, and a model has read their turns since. */
   readonly supersedes?: readonly string[];
+  /** What stands in prompts for episodes that are no longer shown one by one. */
+  readonly fold?: EpisodeFold;
+}
+
+export interface EpisodeFold {
+  readonly text: string;
+  /** The newest one that it stands for; it stands for all before it too. */
+  readonly through: string;
 }
 
 /** A fact that counts no longer, by its words. */

@@ -124,7 +124,7 @@ describe('what is retrieved', () => {
 
   test('has the limits that it is given, and changes nothing', () => {
     const given = [episode(1), episode(2)];
-    expect(retrieve(given, [fact(1, 1)], { maxEpisodic: 1, maxSemantic: 0 })).toEqual({ episodic: [episode(2)], semantic: [] });
+    expect(retrieve(given, [fact(1, 1)], { maxEpisodic: 1, maxSemantic: 0 })).toMatchObject({ episodic: [episode(2)], semantic: [] });
     expect(given.map(({ id }) => id)).toEqual(['ep_0001', 'ep_0002']);
   });
 });

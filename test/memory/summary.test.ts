@@ -107,7 +107,7 @@ describe('an answer is read', () => {
         const parsed = checkSummary(value);
         if (!parsed.ok) throw new Error(parsed.reason);
         const semantic = parsed.summary.semantic.map((one) => ({ supersedes: [], ...one }));
-        expect(summarySchema.safeParse({ retired: [], ...parsed.summary, semantic }).success).toBe(true);
+        expect(summarySchema.safeParse({ retired: [], fold: '', ...parsed.summary, semantic }).success).toBe(true);
       }),
     );
   });
@@ -115,7 +115,7 @@ describe('an answer is read', () => {
   test('its schema is plain JSON Schema with every bound in it', () => {
     expect(summaryJsonSchema()).toMatchObject({
       type: 'object',
-      required: ['episodic', 'semantic', 'retired'],
+      required: ['episodic', 'semantic', 'retired', 'fold'],
       properties: {
         episodic: {
           properties: { summary: { maxLength: SUMMARY_LIMITS.summary }, tags: { maxItems: 10 }, salience: { minimum: 0, maximum: 1 } },

@@ -11,6 +11,7 @@ import { getTime } from '../../src/tools/builtin/get-time.js';
 import { listFiles } from '../../src/tools/builtin/files/list-files.js';
 import { readFile } from '../../src/tools/builtin/files/read-file.js';
 import { searchFiles } from '../../src/tools/builtin/files/search-files.js';
+import { readEpisode } from '../../src/tools/builtin/memory/read-episode.js';
 import { searchHistory } from '../../src/tools/builtin/memory/search-history.js';
 import { setTask } from '../../src/tools/builtin/conversation-tools.js';
 import { heal } from '../../src/heal/heal.js';
@@ -49,7 +50,7 @@ beforeAll(async () => {
   world = await startWorld({
     agent: SMALL,
     // Named one by one: how much room the tools leave in so small a context decides when it is compacted.
-    tools: [getTime, listFiles, readFile, searchFiles, searchHistory, setTask, patch],
+    tools: [getTime, listFiles, readEpisode, readFile, searchFiles, searchHistory, setTask, patch],
     answer: (request) => {
       if (isFor(request, 'You take notes on one piece')) {
         notes.push(request);
@@ -270,6 +271,52 @@ test('a fact is retired where people alone spoke, and by no tool’s word', asyn
   expect(await retiredIn()).toEqual(['It is winter.']);
 }, 120_000);
 
+test('of many compactions three summaries are shown, the others as one text that the same answers make, and all can be read', async () => {
+  await world.writeAgent('reader', { ...SMALL, tools: [...SMALL.tools, 'read_episode'] });
+  const id = world.id();
+  await world.client.start(id, { agent: 'reader' });
+  await talk(id, 6);
+  for (let n = 1; n <= 5; n++) {
+    summaries = [];
+    const folds = (): boolean => asked(summaries.at(-1)!).includes('to be folded into one text');
+    summarizer = () =>
+      JSON.stringify({
+        episodic: { summary: `Part ${n}.`, tags: [], salience: 0.7 },
+        semantic: [],
+        fold: folds() ? `All before part ${n - 2}.` : 'Nobody asked for this.',
+      });
+    expect(await world.client.compact(id)).toMatchObject({ kind: 'compacted', method: 'model' });
+    expect(summaries).toHaveLength(1);
+    await talk(id, 1, 6 + n);
+  }
+  const [first] = said(stage.requests(id).at(-1));
+  const day = new Date().toISOString().slice(0, 7);
+  expect(first).toMatch(
+    new RegExp(
+      `^\\[MEMORY:EPISODIC\\]\\n1\\) Part 5\\.\\n   \\(ep_0005: turn 6, ${day}-\\d\\d\\)\\n2\\) Part 4\\.\\n[^]*3\\) Part 3\\.\\n.*\\n` +
+        `Before these: turns 1–3, ${day}-\\d\\d, in 2 summaries \\(ep_0001 to ep_0002\\); in short:\\n   All before part 3\\.\\nread_episode shows`,
+    ),
+  );
+  expect(first).not.toContain('Nobody asked');
+
+  const key = await world.client.key(id);
+  const { episodes } = await world.store.episodes.list(key);
+  stage.play(id, callTool('read_episode', { id: 'ep_0001' }), callTool('read_episode', { id: 'ep_0001', turn: 2 }), text('Read.'));
+  await world.client.send(id, { id: 'read', text: say(id, 'what was part 1?') });
+  const results = (await world.client.history(id)).flatMap(({ message }) => (message.role === 'tool' ? [String(message.text)] : []));
+  expect(results[0]).toMatch(
+    /^ep_0001, turns 1, 2, summarized [^]*\n\nPart 1\.\n\nIts turns[^]*\nTurn 1: asked: .* turn 1 \| answered: 1: The harbour/,
+  );
+  expect(results[1]).toMatch(/\n\nTurn 2:\n {2}User: .* turn 2\n {2}Assistant: 2: The harbour/);
+  expect(results[1]).not.toContain('1: The harbour');
+
+  // A healed store has the same folds.
+  expect(episodes.map(({ fold }) => fold?.through)).toEqual(['ep_0002', 'ep_0001', undefined, undefined, undefined]);
+  await world.store.episodes.remove(key, 'ep_0005');
+  await heal({ service: world.temporal.workflowService, store: world.store, rememberedBy: () => Promise.resolve([]) }, key);
+  expect((await world.store.episodes.list(key)).episodes).toEqual(expect.arrayContaining(episodes));
+}, 120_000);
+
 test('what is summarized by rules again stands beside what was', async () => {
   const id = world.id();
   await world.client.start(id);
@@ -396,7 +443,7 @@ test('a summarizer that is known to hold its answer to a schema is given that of
   expect(summaries[0]).toMatchObject({
     model: 'claude-haiku-4-5',
     output_config: {
-      format: { type: 'json_schema', schema: { required: ['episodic', 'semantic', 'retired'], additionalProperties: false } },
+      format: { type: 'json_schema', schema: { required: ['episodic', 'semantic', 'retired', 'fold'], additionalProperties: false } },
     },
   });
   expect(stage.requests(id).map((request) => request.output_config)).toEqual(Array(11).fill(undefined));

@@ -27,7 +27,9 @@ import { byAge, episodicId, withoutSuperseded } from '../../records/memory/items
 import { provisionalOf } from '../../memory/compaction/provisional.js';
 import { summarizeByRules } from '../../memory/compaction/summary.js';
 import type { Ask } from '../../memory/long-record.js';
-import { retrieve, learnFacts, factsBatch, mostRelevant, replacementsOf } from '../../memory/facts.js';
+import { retrieve, learnFacts, factsBatch, mostRelevant, replacementsOf, MAX_EPISODIC_ITEMS } from '../../memory/facts.js';
+import { folded, foldingOf } from '../../memory/compaction/fold.js';
+import { canReadEpisodes } from '../tools/tools-of.js';
 import { shownTokensOf } from '../../memory/tokens.js';
 import { tokenCounterFor, tokenCounterBy } from '../../models/token-counter.js';
 import type { ConversationKey, EpisodeRecord, Store } from '../../stores/store.js';
@@ -101,6 +103,10 @@ async function makeMemory(
   const earlier = await episodesOf(store, key, session, episodicId(number));
   const provisional = provisionalOf(earlier);
   const previous = earlier.find((episode) => !provisional.includes(episode));
+  const folding = foldingOf(
+    earlier.filter((episode) => !provisional.includes(episode)),
+    MAX_EPISODIC_ITEMS - 1,
+  );
   const again = (await readHealed(dependencies, key, slotsOf(provisional.flatMap(({ slots }) => slots)))).filter(
     (entry) => entry !== undefined,
   );
@@ -108,7 +114,12 @@ async function makeMemory(
   const withTexts = (entries: readonly Entry[]): Promise<Entry[]> =>
     Promise.all(entries.map(async (entry) => ({ ...entry, message: await withBodies(store, key, entry) })));
   const [old, recent] = await Promise.all([withTexts(again), withTexts(window.entries)]);
-  const given = { ...task, progress: previous?.summary ?? '', knownFacts: known.map(({ id, fact }) => ({ id, fact })) };
+  const given = {
+    ...task,
+    progress: previous?.summary ?? '',
+    knownFacts: known.map(({ id, fact }) => ({ id, fact })),
+    ...(folding.leaving.length > 0 && { folding }),
+  };
   const asked = { ...given, entries: [...old, ...recent], signal: activity.cancellationSignal, ask, askForSummary };
   const told = await askWithLess(budget, (maxCharacters, isLast) => {
     const throws = (error: unknown): boolean => (!isLast && isTooMuch(error)) || isWorthARetry(error, activity.info);
@@ -123,11 +134,20 @@ async function makeMemory(
 
   const ts = Date.now() / 1000;
   const tombstones = await store.documents.forgotten(key);
-  const redacted = { ...summary.episodic, summary: redactor(tombstones, key.scope)(summary.episodic.summary) };
+  const redact = redactor(tombstones, key.scope);
+  const redacted = { ...summary.episodic, summary: redact(summary.episodic.summary) };
+  const fold = isByRules ? folded(foldingOf(earlier, MAX_EPISODIC_ITEMS - 1)) : folded(folding, summary.fold);
   const supersedes = isByRules ? [] : provisional.map(({ id }) => id);
   const turn_ids = [...new Set(whole.map(({ turn }) => turn))];
   const slots = whole.reduce<readonly SlotRange[]>((ranges, { slot }) => withSlot(ranges, slot), []);
-  const episode = { id: episodicId(number), ts, turn_ids, ...redacted, ...(supersedes.length > 0 && { supersedes }) };
+  const episode = {
+    id: episodicId(number),
+    ts,
+    turn_ids,
+    ...redacted,
+    ...(supersedes.length > 0 && { supersedes }),
+    ...(fold && { fold: { ...fold, text: redact(fold.text) } }),
+  };
   const batch = factsBatch(key, epoch);
   const source = { conversation: key.conversation, turn_ids };
   // What only a tool said is nothing that the scope knows: it waits for a person.
@@ -153,7 +173,7 @@ async function makeMemory(
   // Ours stands there already where an attempt before this one has come so far.
   const isThere = episodes.some(({ id }) => id === episode.id);
   const all = isThere ? episodes : withoutSuperseded([{ ...episode, session, epoch, slots }, ...episodes]);
-  const text = memoryBundle({ ...retrieve(all, scope.facts), ...task });
+  const text = memoryBundle({ ...retrieve(all, scope.facts), ...task, canRead: canReadEpisodes(config, dependencies.tools) });
   const { count } = await tokenCounterFor(input.model);
   const tokensOf = (some: readonly Entry[]): number =>
     shownTokensOf(

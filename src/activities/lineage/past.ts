@@ -23,8 +23,11 @@ import { estimateStringTokens, tokensOf } from '../../memory/tokens.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
 import { countHeal } from '../../telemetry/metrics.js';
 import type { ActivityDependencies } from '../dependencies.js';
+import { canReadEpisodes } from '../tools/tools-of.js';
 
 const GOAL_CHARACTERS = 500;
+/** Episodes that a fork or a new session begins with; what stands for older ones goes on in the newest. */
+export const MAX_RETOLD = 20;
 
 export async function readPast(store: Store, key: ConversationKey): Promise<Past> {
   const [{ entries }, cuts, { episodes }, archived] = await Promise.all([
@@ -49,9 +52,10 @@ export async function readPrefix(
   dependencies: ActivityDependencies,
   { key, run, turn }: Wanted,
   { agent, scope }: ConversationIdentity,
-): Promise<{ readonly past: Past; readonly prefix: Prefix }> {
+): Promise<{ readonly past: Past; readonly prefix: Prefix; readonly canRead: boolean }> {
   const { store } = dependencies;
-  const window = (await dependencies.agents(agent, scope)).config.memory.memoryWindow;
+  const { config } = await dependencies.agents(agent, scope);
+  const window = config.memory.memoryWindow;
   let past = await readPast(store, key);
   const wanted = (): number => (turn === undefined ? lastTurn(past.entries) : turnNumber(turn));
   let prefix = prefixOf(past, wanted(), { window });
@@ -63,7 +67,7 @@ export async function readPrefix(
     past = await readPast(store, key);
     prefix = prefixOf(past, wanted(), { window });
   }
-  if (prefix) return { past, prefix };
+  if (prefix) return { past, prefix, canRead: canReadEpisodes(config, dependencies.tools) };
   const numbers = turnsOf(past.entries).map(({ number }) => number);
   const known =
     numbers.length === 0
@@ -74,15 +78,19 @@ export async function readPrefix(
 }
 
 /** What stands before the context and what else goes on; the texts lie in the store when it is done. */
-export async function resume(store: Store, key: ConversationKey, prefix: Prefix): Promise<Resumption> {
+export async function resume(store: Store, key: ConversationKey, prefix: Prefix, canRead: boolean): Promise<Resumption> {
   const { context, session, episodes, trimmed } = prefix;
   const [{ facts }, tombstones] = await Promise.all([store.facts.list(key), store.documents.forgotten(key)]);
   const redact = redactor(tombstones, key.scope); // P2
   const task = taskIn(session);
-  const redacted = episodes.map((episode) => ({ ...episode, summary: redact(episode.summary) }));
+  const redacted = episodes.map(({ fold, ...episode }) => ({
+    ...episode,
+    summary: redact(episode.summary),
+    ...(fold && { fold: { ...fold, text: redact(fold.text) } }),
+  }));
   const goal = task?.goal || goalIn(session);
   const about = episodes.length === 0 ? {} : { goal: redact(goal), openTasks: task?.openTasks ?? [] };
-  const text = memoryBundle({ ...retrieve(redacted, facts), ...about });
+  const text = memoryBundle({ ...retrieve(redacted, facts), ...about, canRead });
   const since = session[0]?.entries[0]?.ts ?? 0;
   const recap = redact(recapOf(toConversationEntries(entriesOf(trimmed)), { createdAt: new Date(since * 1000).toISOString() }));
   const messages = entriesOf(context).map(({ message }) => message);

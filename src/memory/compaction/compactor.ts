@@ -97,7 +97,7 @@ export interface Made extends Omit<Summarized, 'method'> {
 }
 
 export interface CompactionWork
-  extends Omit<CompactorInput, 'turns' | 'signal' | 'knownFacts'>, Pick<SummarizeOptions, 'maxCharacters' | 'throws'> {
+  extends Omit<CompactorInput, 'turns' | 'signal' | 'knownFacts'>, Pick<SummarizeOptions, 'maxCharacters' | 'throws' | 'folding'> {
   readonly knownFacts: readonly KnownFact[];
   readonly signal: AbortSignal | undefined;
   /** As `ask`, for an answer by the default's schema. */

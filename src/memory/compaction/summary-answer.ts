@@ -14,6 +14,8 @@ export interface Summary {
   })[];
   /** Ids of known facts that are no longer true, without another in their place. */
   readonly retired?: readonly string[];
+  /** Stands for the earlier summaries that were to be folded. */
+  readonly fold?: string;
 }
 
 export type ParsedSummary =
@@ -30,6 +32,7 @@ export const SUMMARY_LIMITS = {
   tags: 10,
   superseded: 10,
   retired: 20,
+  fold: 4_000,
   answer: 256 * 1024,
 } as const;
 
@@ -58,6 +61,10 @@ export const summarySchema = z.object({
     )
     .max(SUMMARY_LIMITS.facts),
   retired: ids.max(SUMMARY_LIMITS.retired).describe('Ids of facts known already that are no longer true and that no new fact replaces.'),
+  fold: z
+    .string()
+    .max(SUMMARY_LIMITS.fold)
+    .describe('The earlier summaries folded into one text; empty where none are given to be folded.'),
 });
 
 /** For providers that take a schema, and for the prompt. */
@@ -106,6 +113,7 @@ function trimmed(value: unknown): unknown {
   const { episodic, semantic } = value;
   return {
     ...value,
+    fold: typeof value['fold'] === 'string' ? cutText(value['fold'], SUMMARY_LIMITS.fold) : '',
     retired: idsIn(value['retired'], SUMMARY_LIMITS.retired),
     ...(isRecord(episodic) && { episodic: { ...withinBounds(episodic), summary: cutText(episodic['summary'], SUMMARY_LIMITS.summary) } }),
     ...(Array.isArray(semantic) && {
@@ -163,7 +171,7 @@ function issueText({ path, message }: z.core.$ZodIssue): string {
   return `${path.map(String).join('.') || 'the object'}: ${message}`;
 }
 
-function cleaned({ episodic, semantic, retired }: z.output<typeof summarySchema>): Summary {
+function cleaned({ episodic, semantic, retired, fold }: z.output<typeof summarySchema>): Summary {
   const seen = new Set<string>();
   return {
     episodic: { ...episodic, summary: cleanText(episodic.summary).trim(), tags: cleanTags(episodic.tags) },
@@ -175,15 +183,16 @@ function cleaned({ episodic, semantic, retired }: z.output<typeof summarySchema>
       return [{ ...rest, fact, tags: cleanTags(item.tags), ...(supersedes.length > 0 && { supersedes }) }];
     }),
     ...(retired.length > 0 && { retired }),
+    ...(cleanText(fold).trim() !== '' && { fold: cleanText(fold).trim() }),
   };
 }
 
 /** Without ids of facts that were not shown. */
-export function onlyKnown({ episodic, semantic, retired = [] }: Summary, shown: readonly string[]): Summary {
+export function onlyKnown({ semantic, retired = [], ...rest }: Summary, shown: readonly string[]): Summary {
   const known = (ids: readonly string[]): string[] => ids.filter((id) => shown.includes(id));
   const left = known(retired);
   return {
-    episodic,
+    ...rest,
     semantic: semantic.map(({ supersedes = [], ...fact }) => {
       const replaced = known(supersedes);
       return replaced.length === 0 ? fact : { ...fact, supersedes: replaced };

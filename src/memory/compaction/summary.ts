@@ -116,6 +116,11 @@ export function ruleSummary(entries: readonly Entry[], { goal }: { readonly goal
   };
 }
 
+/** A line for each turn: what was asked in it and what was answered last. */
+export function outlineOf(entries: readonly Entry[], maxCharacters: number): string {
+  return fitting(turnsOf(entries).map(turnLine), maxCharacters).join('\n');
+}
+
 interface ToldTurn {
   readonly number: number;
   /** All that the person said in it. */

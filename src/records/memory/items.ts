@@ -34,7 +34,10 @@ export const semanticItemSchema = z.object({
 });
 
 /** What stands beside the seed's fields. */
-export const episodeLinksSchema = z.object({ supersedes: z.array(z.string().max(40)).max(1_000).optional() });
+export const episodeLinksSchema = z.object({
+  supersedes: z.array(z.string().max(40)).max(1_000).optional(),
+  fold: z.object({ text: z.string(), through: z.string().max(40) }).optional(),
+});
 
 /** How an episode was made. */
 export const compactionRecordSchema = z.object({
