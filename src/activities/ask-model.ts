@@ -2,9 +2,33 @@
 import type { Context } from '@temporalio/activity';
 import { shownText, type Usage } from '../records/message.js';
 import { addUsage, NO_USAGE } from '../records/usage.js';
-import type { Ask } from '../memory/compaction/summary.js';
+import type { Ask } from '../memory/long-record.js';
 import { ModelFailure, type AnswerSchema, type Model, type ModelRequest } from '../models/model.js';
 import { costUsd, splitModel } from '../models/registry.js';
+
+/** Fewer than the usual four: not every language is that thrifty. */
+const CHARACTERS_PER_TOKEN = 3;
+const MIN_CHARACTERS = 4_000;
+const MAX_HALVED = 4;
+
+export function isTooMuch(error: unknown): boolean {
+  return error instanceof ModelFailure && (error.kind === 'too-large' || error.kind === 'context-full');
+}
+
+/**
+ * `question` with as many characters as `tokens` are. Estimates are estimates: a model that says it was given too much is asked with half
+ * of it, a few times; `isLast` says that no more questions follow.
+ */
+export async function askWithLess<T>(tokens: number, question: (maxCharacters: number, isLast: boolean) => Promise<T>): Promise<T> {
+  for (let most = tokens * CHARACTERS_PER_TOKEN, halved = 0; ; most /= 2, halved++) {
+    const isLast = halved === MAX_HALVED;
+    try {
+      return await question(Math.max(MIN_CHARACTERS, Math.floor(most)), isLast);
+    } catch (error) {
+      if (isLast || !isTooMuch(error)) throw error;
+    }
+  }
+}
 
 export interface Asker {
   readonly ask: Ask;

@@ -15,10 +15,10 @@ export interface WaitDetails {
 /** The server keeps 4 KiB of a failure's text. */
 const MAX_MESSAGE = 2_000;
 
-/** Temporal's own failures pass through as they are: a cancellation must stay one. */
-export function toApplicationFailure(error: unknown): TemporalFailure {
+/** Temporal's own failures pass through as they are: a cancellation must stay one. `longWaitMs`: as LONG_WAIT_MS, of an effect that takes its time. */
+export function toApplicationFailure(error: unknown, longWaitMs = LONG_WAIT_MS): TemporalFailure {
   if (error instanceof TemporalFailure) return error;
-  if (error instanceof ModelFailure) return failure(error.kind, error.message, error.options.retryAfterMs);
+  if (error instanceof ModelFailure) return failure(error.kind, error.message, { longWaitMs, ...error.options });
   if (error instanceof ModelInterrupted) return failure('interrupted', error.message);
   if (error instanceof ProcessorFailed) return failure('processor-failed', error.message);
   if (error instanceof StoreUnavailable) return failure('StoreUnavailable', error.message);
@@ -26,9 +26,13 @@ export function toApplicationFailure(error: unknown): TemporalFailure {
   return failure('internal', error instanceof Error ? error.message : String(error));
 }
 
-function failure(type: string, message: string, retryAfterMs?: number): ApplicationFailure {
+function failure(
+  type: string,
+  message: string,
+  { retryAfterMs, longWaitMs = LONG_WAIT_MS }: { readonly retryAfterMs?: number; readonly longWaitMs?: number } = {},
+): ApplicationFailure {
   const transient = isTransient(type);
-  const long = transient && retryAfterMs !== undefined && retryAfterMs > LONG_WAIT_MS;
+  const long = transient && retryAfterMs !== undefined && retryAfterMs > longWaitMs;
   const created = ApplicationFailure.create({
     type,
     message: message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE)}…` : message,

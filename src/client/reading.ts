@@ -17,7 +17,7 @@ export interface WatchEvent {
 export interface Remembered {
   /** Of this conversation, newest first. */
   readonly episodes: EpisodeRecord[];
-  /** Of its scope, from all conversations in it: most salient first, then newest. */
+  /** Of its scope, from all conversations in it: most salient first, then newest; with `all` those that were replaced too. */
   readonly facts: FactRecord[];
   /** Records in the store that cannot be read. */
   readonly skipped: number;
@@ -38,7 +38,7 @@ export interface ReadingClient {
   /** Which slots of `history` are archived: what compactions have made memory of. */
   archived(id: string): Promise<SlotRange[]>;
   /** What it remembers beyond what was said word for word: summaries of its turns, and the facts of its scope. */
-  memory(id: string): Promise<Remembered>;
+  memory(id: string, which?: { readonly all?: boolean }): Promise<Remembered>;
   /** What `perdura import` has put beside it: to be read, never a part of what its model is shown. Undefined where nothing was imported. */
   imported(id: string): Promise<PastLife | undefined>;
 }
@@ -75,10 +75,13 @@ export function createReading({ store, keyOf }: Reading): ReadingClient {
 
     archived: async (id) => (await store()).entries.archived(await keyOf(id)),
 
-    async memory(id) {
+    async memory(id, { all = false } = {}) {
       const key = await keyOf(id);
       const own = await store();
-      const [{ episodes, skipped }, { facts, skipped: skippedFacts }] = await Promise.all([own.episodes.list(key), own.facts.list(key)]);
+      const [{ episodes, skipped }, { facts, skipped: skippedFacts }] = await Promise.all([
+        own.episodes.list(key),
+        own.facts.list(key, { all }),
+      ]);
       return { episodes, facts, skipped: skipped + skippedFacts };
     },
 

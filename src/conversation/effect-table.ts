@@ -106,8 +106,8 @@ export const EFFECTS: { readonly [N in EffectName]: EffectKind<N> } = {
   compact: {
     lane: 'context',
     waitsFor: ['call', 'context', 'past', 'store'],
-    // Long enough for a slow model to read a long conversation, and its repair.
-    policy: { startToClose: 5 * MINUTES, beats: true, firstRetry: 1_000, lastRetry: 5_000, attempts: 3 },
+    // Long enough for a slow model to read a long conversation, in pieces where it must, and its repair.
+    policy: { startToClose: 15 * MINUTES, beats: true, firstRetry: 1_000, lastRetry: 5_000, attempts: 4 },
     summary: ({ model, cause, contextTokens }) => `${model} · compact (${cause}) · ~${thousands(contextTokens)}k`,
     started: startCompaction,
     completed: (state, completed) => afterCompaction(state, acceptCompacted(state, completed)),

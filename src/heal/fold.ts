@@ -8,7 +8,7 @@
  * F5  An effect that had committed before it could be settled keeps its own entry: the step that came too late tells its result.
  * F6  Of moves in and out of the archive the one with the highest number counts, slot by slot.
  */
-import type { Fact } from '../records/episodes.js';
+import type { Fact, Replacement } from '../records/episodes.js';
 import { assistantEntry, toolEntry } from '../conversation/activity-io/entries.js';
 import type { MessageToRecord, ModelAnswer, ModelStepResult, Settlement, Writes, Written } from '../conversation/activity-io/effects.js';
 import type { EffectName, Effects } from '../conversation/lifecycle.js';
@@ -55,6 +55,7 @@ export interface FoldedFacts {
   readonly epoch: number;
   readonly turns: readonly string[];
   readonly facts: readonly Fact[];
+  readonly replaced: readonly Replacement[];
 }
 
 /** What is known only at the end, since later effects take back what earlier ones did. */
@@ -149,9 +150,9 @@ export function createFold(): Fold {
     'run-tool': (input, output) => ofTool(output, input.seq),
     compact: ({ session, move }, output) => {
       if (output.kind !== 'compacted') return [];
-      const { episode, epoch, turns, archived: slots, record: made, base } = output;
-      addEpisode({ ...episode, session, epoch, slots, made });
-      if (!facts.has(epoch)) facts.set(epoch, { epoch, turns, facts: output.facts });
+      const { episode, epoch, archived: slots, covers = slots, record: made, base, replaced = [] } = output;
+      addEpisode({ ...episode, session, epoch, slots: covers, made });
+      if (!facts.has(epoch)) facts.set(epoch, { epoch, turns: episode.turn_ids, facts: output.facts, replaced });
       moves.archive(slots, move);
       return [body(base.text)];
     },

@@ -28,21 +28,17 @@ export async function restoreMemory(
 }
 
 /** As one batch again: where it is there already, nothing changes. */
-async function learnAgain(store: Store, key: ConversationKey, { epoch, turns, facts }: FoldedFacts): Promise<void> {
+async function learnAgain(store: Store, key: ConversationKey, { epoch, turns, facts, replaced }: FoldedFacts): Promise<void> {
   const learnt = facts.map(({ id: _, ...fact }) => fact);
-  await learnFacts(store, key, factsBatch(key, epoch), learnt, { conversation: key.conversation, turn_ids: turns });
+  await learnFacts(store, key, factsBatch(key, epoch), learnt, { conversation: key.conversation, turn_ids: turns }, replaced);
 }
 
 /** An old copy of the store may still have what was taken back since. */
 async function forgetUndone(store: Store, key: ConversationKey, undone: Remainder['undone']): Promise<void> {
-  if (undone.length === 0) return;
-  const batches = new Set(undone.map(({ epoch }) => factsBatch(key, epoch)));
-  const learnt = (await store.facts.list(key)).facts.filter(({ batch }) => batch !== null && batches.has(batch));
-  await store.facts.remove(
-    key,
-    learnt.map(({ id }) => id),
-  );
-  for (const { episode } of undone) await store.episodes.remove(key, episode);
+  for (const { epoch, episode } of undone) {
+    await store.facts.undo(key, factsBatch(key, epoch));
+    await store.episodes.remove(key, episode);
+  }
 }
 
 async function appendFallbacks(store: Store, key: ConversationKey, fallbacks: Remainder['fallbacks']): Promise<string[]> {

@@ -80,13 +80,16 @@ export function joinLives(first: PastLife, second: PastLife): PastLife {
   const numbers = highest(first.episodes.map(({ id }) => itemNumber(id)));
   const moved = (ranges: readonly SlotRange[]): SlotRange[] => ranges.map(([from, to]) => [from + slots, to + slots]);
   const movedTurn = (turn: string): string => turnId(turnNumber(turn) + turns);
+  const movedId = (id: string): string => episodicId(itemNumber(id) + numbers);
   return {
     entries: [...first.entries, ...second.entries.map((entry) => ({ ...entry, slot: entry.slot + slots, turn: movedTurn(entry.turn) }))],
     archived: slotsOf([...first.archived, ...moved(second.archived)]).reduce<readonly SlotRange[]>(withSlot, []),
     episodes: [
       ...second.episodes.map((episode) => ({
         ...episode,
-        id: episodicId(itemNumber(episode.id) + numbers),
+        id: movedId(episode.id),
+        ...(episode.supersedes && { supersedes: episode.supersedes.map(movedId) }),
+        ...(episode.fold && { fold: { ...episode.fold, through: movedId(episode.fold.through) } }),
         turn_ids: episode.turn_ids.map(movedTurn),
         slots: moved(episode.slots),
       })),

@@ -11,7 +11,7 @@ import type { Entry } from '../records/message.js';
 import { slotsOf, withSlot, type SlotRange } from '../records/slots.js';
 import { turnNumber } from '../records/identity.js';
 import type { EpisodeRecord } from '../stores/store.js';
-import { byAge } from '../records/memory/items.js';
+import { byAge, withoutSuperseded } from '../records/memory/items.js';
 
 /** What the store has of one life, what it shares with others included. */
 export interface Past {
@@ -64,7 +64,7 @@ export function prefixOf(past: Past, number: number): Prefix | undefined {
   const line = lineTo(turns, past.cuts, turn.begun);
   const session = sessionTo(turns, past.cuts, turn);
   const here = new Set(session.flatMap(({ entries }) => entries.map(({ slot }) => slot)));
-  const episodes = episodesTo(past.episodes, past.cuts, { begun: turn.begun, until: turn.ended })
+  const episodes = withoutSuperseded(episodesTo(past.episodes, past.cuts, { begun: turn.begun, until: turn.ended }))
     .filter(({ slots }) => slots.length > 0 && slotsOf(slots).every((slot) => here.has(slot)))
     .sort(byAge)
     // Told again for another session it is still one.
@@ -79,9 +79,9 @@ export function currentLine(entries: readonly Entry[], cuts: readonly Cut[]): Pa
   return lineTo(turnsOf(entries), cuts, Infinity);
 }
 
-/** The summaries that count now: not those of what was cut, nor those that were made of it. */
+/** The summaries that count now: not those of what was cut, nor those that were made of it, nor those that a later one stands for. */
 export function episodesInSight(episodes: readonly EpisodeRecord[], cuts: readonly Cut[]): EpisodeRecord[] {
-  return episodesTo(episodes, cuts, { begun: Infinity, until: Infinity });
+  return withoutSuperseded(episodesTo(episodes, cuts, { begun: Infinity, until: Infinity }));
 }
 
 export function rangesOf(turns: readonly PastTurn[]): readonly SlotRange[] {

@@ -33,6 +33,29 @@ export interface Episode {
   readonly salience: number;
 }
 
+/** How an episode stands to earlier ones of its session; beyond the seed's fields. */
+export interface EpisodeLinks {
+  /** It stands in their place: they were made by rules, and a model has read their turns since. */
+  readonly supersedes?: readonly string[];
+  /** What stands in prompts for episodes that are no longer shown one by one. */
+  readonly fold?: EpisodeFold;
+}
+
+export interface EpisodeFold {
+  readonly text: string;
+  /** The newest one that it stands for; it stands for all before it too. */
+  readonly through: string;
+}
+
+/** A fact that counts no longer, by its words. */
+export interface Replacement {
+  readonly fact: string;
+  /** The words of what stands in its place; null where nothing does. */
+  readonly by: string | null;
+  /** Epoch seconds. */
+  readonly ts: number;
+}
+
 export interface Fact {
   readonly id: string;
   readonly ts: number;

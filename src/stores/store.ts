@@ -7,7 +7,7 @@
  * S4  A fenced effect never gains entries.
  * S5  What is foreign or damaged is skipped and counted, never thrown at a reader of something else.
  */
-import type { CompactionRecord } from '../records/episodes.js';
+import type { CompactionRecord, EpisodeLinks, Replacement } from '../records/episodes.js';
 import type { Beginning, Cut, LifeName } from '../records/lives.js';
 import type { BodyRef, Entry, JsonValue } from '../records/message.js';
 import type { SlotRange } from '../records/slots.js';
@@ -227,7 +227,7 @@ export interface Feed {
 }
 
 /** Beyond the seed's fields: which entries it stands for, and since when. */
-export interface EpisodeRecord extends EpisodicItem {
+export interface EpisodeRecord extends EpisodicItem, EpisodeLinks {
   readonly session: number;
   readonly epoch: number;
   readonly slots: readonly SlotRange[];
@@ -258,6 +258,8 @@ export interface FactRecord extends SemanticItem {
   /** The batch that brought it first; null for one that somebody wrote by hand. */
   readonly batch: string | null;
   readonly source: FactSource | null;
+  /** Absent: it counts. Else by which fact it was replaced (null: by none), and when. */
+  readonly replaced?: { readonly by: string | null; readonly ts: number };
 }
 
 /** What a scope knows, from all its conversations. */
@@ -265,13 +267,25 @@ export interface Facts {
   /**
    * Gives each new fact its number and answers with the items of this batch, ascending by number, each once. A batch that was added
    * before adds nothing and answers with those of its items that are still there. A fact whose words are known (spaces folded) stays
-   * as it is, but for salience and confidence, which rise to the higher; its `batch` tells that it was there before.
+   * as it is, but for salience and confidence, which rise to the higher; its `batch` tells that it was there before. Of what is
+   * `replaced` the facts that were there before the batch count no longer; told again they are new facts.
    */
-  add(key: ScopeKey, batch: string, facts: readonly Omit<SemanticItem, 'id'>[], source: FactSource): Promise<FactRecord[]>;
-  /** Most salient first, then newest. `skipped` counts unreadable records. */
-  list(key: ScopeKey, which?: { readonly limit?: number }): Promise<{ readonly facts: FactRecord[]; readonly skipped: number }>;
-  /** Their numbers are not given again, and no repeated batch brings them back. */
+  add(
+    key: ScopeKey,
+    batch: string,
+    facts: readonly Omit<SemanticItem, 'id'>[],
+    source: FactSource,
+    replaced?: readonly Replacement[],
+  ): Promise<FactRecord[]>;
+  /** Most salient first, then newest; those that were replaced only with `all`. `skipped` counts unreadable records. */
+  list(
+    key: ScopeKey,
+    which?: { readonly limit?: number; readonly all?: boolean },
+  ): Promise<{ readonly facts: FactRecord[]; readonly skipped: number }>;
+  /** Their numbers are not given again, and no repeated batch brings them back. What they have replaced stays replaced. */
   remove(key: ScopeKey, ids: readonly string[]): Promise<void>;
+  /** Removes what the batch brought first, and what it has replaced counts again. */
+  undo(key: ScopeKey, batch: string): Promise<void>;
 }
 
 /** The longest MEMORY.md that is read or written, in bytes. */

@@ -1,7 +1,7 @@
 /** What an agent can do, one tool at a time. */
 import type { z } from 'zod';
 import type { WorkflowAction } from '../conversation/activity-io/tool-effects.js';
-import type { Task } from '../records/episodes.js';
+import type { Episode, Task } from '../records/episodes.js';
 import type { JsonObject, JsonValue, ToolResultMessage } from '../records/message.js';
 import type { AgentMemory } from '../records/memory/agent-memory.js';
 import type { HistoryEntry } from '../records/memory/documents.js';
@@ -37,6 +37,8 @@ export interface ToolContext {
   readonly context: JsonObject;
   /** HISTORY of the conversation's scope, newest first: what earlier conversations were about. */
   readonly history: () => AsyncIterable<HistoryEntry>;
+  /** Summaries of this session's older turns, newest first; `read` gives what was said in one of the turns, or a line for each. */
+  readonly episodes: () => Promise<readonly (Episode & { readonly read: (turn?: number) => Promise<string> })[]>;
 }
 
 /** How the workflow runs a tool; travels with each call, so that settings never come from the workflow's bundle. */

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { turnId } from '../../src/records/identity.js';
 import { memoryBundle } from '../../src/memory/compaction/snapshot.js';
-import { summarize, type Ask } from '../../src/memory/compaction/summary.js';
+import { summarize } from '../../src/memory/compaction/summary.js';
+import type { Ask } from '../../src/memory/long-record.js';
 import { compactionWindow } from '../../src/memory/compaction/window.js';
 import { episodicId } from '../../src/records/memory/items.js';
 import { retrieve } from '../../src/memory/facts.js';
@@ -79,7 +80,11 @@ test('compactions in a row keep summaries and facts, and every entry stays reada
   await compact(3, 30, answering('Third part.'));
   expect(await remembered()).toBe(
     [
-      '[MEMORY:EPISODIC]\n1) Third part.\n2) Second part.\n3) First part.',
+      [
+        '[MEMORY:EPISODIC]\n1) Third part.\n   (ep_0003: turns 16–25, 2025-01-28)',
+        '2) Second part.\n   (ep_0002: turns 6–15, 2025-01-28)',
+        '3) First part.\n   (ep_0001: turns 1–5, 2025-01-28)',
+      ].join('\n'),
       '[MEMORY:SEMANTIC]\n- Use pnpm.\n- The code is QX-4471.',
       '[TASK]\nGoal: question 1',
     ].join('\n\n'),

@@ -27,7 +27,7 @@ const work: CompactionWork = {
   goal: 'find the harbour',
   openTasks: ['ask the master'],
   progress: 'They had breakfast.',
-  knownFacts: ['It rains.'],
+  knownFacts: [{ id: 'sem_0004', fact: 'It rains.' }],
   signal: undefined,
   ask: () => Promise.resolve('a free answer'),
   askForSummary: (_system, text) => {
@@ -49,7 +49,7 @@ test('one’s own is given turns, goal, open tasks, progress and a model, and it
       given = input;
       return {
         summary: `own: ${await input.ask('s', 't')}`,
-        facts: ['a fact', { fact: 'another', confidence: 1 }],
+        facts: ['a fact', { fact: 'another', confidence: 1, replaces: [' It\nrains. ', 'It snows.'] }],
         tags: ['x'],
         salience: 1,
       };
@@ -62,7 +62,7 @@ test('one’s own is given turns, goal, open tasks, progress and a model, and it
     episodic: { summary: 'own: a free answer', tags: ['x'], salience: 1 },
     semantic: [
       { fact: 'a fact', confidence: 0.8 },
-      { fact: 'another', confidence: 1 },
+      { fact: 'another', confidence: 1, supersedes: ['sem_0004'] },
     ],
   });
   expect(made).not.toHaveProperty('failure');
@@ -95,8 +95,6 @@ test.each<[string, Compactor['compact'], RegExp]>([
   ['hangs', () => new Promise(() => undefined), /compactor Own: it did not answer within 30 ms/],
   ['answers nothing', nonsense(undefined), /its answer cannot be used/],
   ['answers a summary that is none', nonsense({ summary: 7 }), /its answer cannot be used: summary/],
-  ['answers too much', nonsense({ summary: 'x'.repeat(7_000) }), /its answer cannot be used: summary/],
-  ['answers too many facts', nonsense({ summary: 'x', facts: Array.from({ length: 21 }, () => 'f') }), /its answer cannot be used: facts/],
   ['answers blanks', nonsense({ summary: '   ' }), /it says nothing/],
   ['spoils its input', (input) => ((input.entries as Entry[]).splice(0), Promise.resolve({ summary: '' })), /its answer cannot be used/],
 ])('one that %s costs nothing: the default does it, and it is said', async (_what, compact, failure) => {
@@ -104,6 +102,14 @@ test.each<[string, Compactor['compact'], RegExp]>([
   expect(made).toMatchObject({ compactor: 'WorkingFlowCompactor', method: 'model', episodic: { summary: 'by default' } });
   expect(made.failure).toMatch(failure);
   expect(prompts.at(-1)).toContain('And the ledger?');
+});
+
+test('one that answers too much is cut to the bounds', async () => {
+  const facts = Array.from({ length: 21 }, (_, n) => ({ fact: `fact ${n}`, tags: ['x'.repeat(50)], salience: n === 3 ? 0 : 2 }));
+  const made = await compactWith(own(nonsense({ summary: 'x'.repeat(7_000), facts })), work);
+  expect(made).toMatchObject({ compactor: 'Own', method: 'compactor', episodic: { summary: 'x'.repeat(6_000) } });
+  expect(made.semantic.map(({ fact }) => fact)).toEqual(facts.flatMap(({ fact }) => (fact === 'fact 3' ? [] : [fact])));
+  expect(made.semantic[0]).toMatchObject({ tags: ['x'.repeat(40)], salience: 1 });
 });
 
 test('being stopped goes through', async () => {

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { utf8Length } from '../../src/records/text.js';
 import { countMessages, toConversationEntries, type ConversationEntry } from '../../src/memory/consolidation/conversation-entries.js';
-import { boundedMessages, messageText, rawFallback, RECAP_BYTES, recapOf } from '../../src/memory/consolidation/message-lines.js';
+import { messageText, rawFallback, RECAP_BYTES, recapOf } from '../../src/memory/consolidation/message-lines.js';
 import {
   carePrompt,
   careJsonSchema,
@@ -138,31 +138,6 @@ describe('the question', () => {
     expect(text).toContain(currentMemory.trim());
     expect(text.length).toBeLessThanOrEqual(40_000);
     expect(consolidationPrompt({ entries: long, currentMemory, maxCharacters: 10_000 }).text.length).toBeLessThan(40_000);
-  });
-
-  test('messages are shortened first, then the middle is left out, and it says so', () => {
-    const many = Array.from({ length: 100 }, (_, i) => said('user', `${i} ${'q'.repeat(1_000)}`));
-    expect(boundedMessages(many, 200_000)).not.toMatch(/left out|in all/);
-    const shorter = boundedMessages(many, 80_000);
-    expect(shorter.match(/… \[\d+ characters in all\]/g)).toHaveLength(100);
-    const fewer = boundedMessages(many, 5_000);
-    expect(fewer.length).toBeLessThanOrEqual(5_000);
-    expect(fewer).toMatch(/USER: 0 q/);
-    expect(fewer).toMatch(/USER: 99 q/);
-    expect(fewer).toMatch(/^\[left out here: \d+ of 100 messages\]$/m);
-  });
-
-  test('any messages keep to any bound', () => {
-    fc.assert(
-      fc.property(fc.array(fc.string({ maxLength: 400 }), { maxLength: 30 }), fc.integer({ min: 100, max: 5_000 }), (texts, bound) => {
-        expect(
-          boundedMessages(
-            texts.map((text) => said('user', text)),
-            bound,
-          ).length,
-        ).toBeLessThanOrEqual(bound);
-      }),
-    );
   });
 
   test('a message without a time or a text says so', () => {

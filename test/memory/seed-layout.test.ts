@@ -68,6 +68,19 @@ test('the four files have exactly the fields of the seed, times as floats', () =
   expect(lines(files['semantic.jsonl'])[0]).toEqual({ ...fact('Short answers.'), id: 'sem_0001' });
 });
 
+test('a fact that was replaced is in no file that others read, and comes back with what stands in its place', () => {
+  const replaced = { by: 'sem_0002', ts: 9 };
+  const files = toLayout(ORIGIN, LIFE, [...FACTS, { ...fact('Coffee.'), id: 'sem_0003', batch: 'a', source: null, replaced }]);
+  expect(files['semantic.jsonl']).not.toContain('Coffee.');
+  const { facts, problems } = readLayout(files);
+  expect(problems).toEqual([]);
+  expect(facts.map((one) => [one.id, one.replaced])).toEqual([
+    ['sem_0001', undefined],
+    ['sem_0002', undefined],
+    ['sem_0003', replaced],
+  ]);
+});
+
 test('what was written is read as it was', () => {
   const read = readLayout(toLayout(ORIGIN, LIFE, FACTS));
   expect(read).toMatchObject({ origin: ORIGIN, life: LIFE, problems: [] });

@@ -1,3 +1,4 @@
+import * as fc from 'fast-check';
 import { memoryBundle } from '../../src/memory/compaction/snapshot.js';
 import { retrieve } from '../../src/memory/facts.js';
 import type { EpisodicItem, SemanticItem } from '../../src/records/memory/items.js';
@@ -70,11 +71,50 @@ describe('what is retrieved', () => {
     expect(episodic.map(({ id }) => id)).toEqual(['ep_0004', 'ep_0003', 'ep_0002']);
   });
 
-  test('is the twenty most salient facts, of the same salience the newer first', () => {
+  test('is twenty facts: of the same salience the newer first, and one that matters more beside newer ones', () => {
     const facts = Array.from({ length: 30 }, (_, i) => fact(i + 1, i === 4 ? 0.9 : 0.5));
-    const { semantic } = retrieve([], facts);
-    expect(semantic).toHaveLength(20);
-    expect(semantic.slice(0, 3).map(({ id }) => id)).toEqual(['sem_0005', 'sem_0030', 'sem_0029']);
+    const ids = retrieve([], facts).semantic.map(({ id }) => id);
+    expect(ids).toHaveLength(20);
+    expect(ids).toContain('sem_0005');
+    const others = ids.filter((id) => id !== 'sem_0005');
+    expect(others).toEqual(Array.from({ length: 19 }, (_, i) => `sem_00${30 - i}`));
+  });
+
+  test('facts of one time are of one age: the more salient first', () => {
+    const facts = [0.2, 0.9, 0.5].map((salience, i) => fact(i + 1, salience, { ts: 7 }));
+    expect(retrieve([], facts).semantic.map(({ salience }) => salience)).toEqual([0.9, 0.5, 0.2]);
+  });
+
+  test('old facts, however salient, do not hide the newest; nor do newer ones of no weight hide all old ones', () => {
+    const old = Array.from({ length: 40 }, (_, i) => fact(i + 1, 1));
+    const fresh = Array.from({ length: 30 }, (_, i) => fact(i + 41, 0.1));
+    const ids = retrieve([], [...old, ...fresh]).semantic.map(({ id }) => id);
+    for (const n of [66, 67, 68, 69, 70]) expect(ids).toContain(`sem_00${n}`);
+    expect(ids).toContain('sem_0040');
+    const equal = retrieve([], [...old, ...fresh.map((one) => ({ ...one, salience: 0.6 }))]).semantic.filter(({ ts }) => ts > 1738100040);
+    expect(equal.length).toBeGreaterThanOrEqual(15);
+  });
+
+  test('is the same in whatever order the facts come, the newest quarter always among them', () => {
+    const facts = fc.uniqueArray(fc.record({ n: fc.integer({ min: 1, max: 500 }), salience: fc.double({ min: 0, max: 1, noNaN: true }) }), {
+      selector: ({ n }) => n,
+      maxLength: 60,
+    });
+    fc.assert(
+      fc.property(facts, fc.nat(30), (some, most) => {
+        const given = some.map(({ n, salience }) => fact(n, salience));
+        const { semantic } = retrieve([], given, { maxSemantic: most });
+        expect(semantic).toHaveLength(Math.min(most, given.length));
+        expect(retrieve([], given.toReversed(), { maxSemantic: most }).semantic).toEqual(semantic);
+        const newest = given.toSorted((a, b) => b.ts - a.ts).slice(0, Math.ceil(most / 4));
+        for (const one of newest) expect(semantic).toContain(one);
+        // Who is older and no more salient than one that is left out is left out too, but for the newest.
+        for (const shown of semantic.filter((one) => !newest.includes(one))) {
+          const better = given.filter((one) => !semantic.includes(one) && one.ts > shown.ts && one.salience > shown.salience);
+          expect(better).toEqual([]);
+        }
+      }),
+    );
   });
 
   test('of the same time the higher number is the newer, also beyond four digits', () => {
@@ -84,7 +124,7 @@ describe('what is retrieved', () => {
 
   test('has the limits that it is given, and changes nothing', () => {
     const given = [episode(1), episode(2)];
-    expect(retrieve(given, [fact(1, 1)], { maxEpisodic: 1, maxSemantic: 0 })).toEqual({ episodic: [episode(2)], semantic: [] });
+    expect(retrieve(given, [fact(1, 1)], { maxEpisodic: 1, maxSemantic: 0 })).toMatchObject({ episodic: [episode(2)], semantic: [] });
     expect(given.map(({ id }) => id)).toEqual(['ep_0001', 'ep_0002']);
   });
 });

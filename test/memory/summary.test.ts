@@ -1,6 +1,15 @@
-import { parseSummary, SUMMARY_LIMITS, summaryJsonSchema, type Summary } from '../../src/memory/compaction/summary-answer.js';
+import * as fc from 'fast-check';
+import {
+  checkSummary,
+  parseSummary,
+  SUMMARY_LIMITS,
+  summaryJsonSchema,
+  summarySchema,
+  type Summary,
+} from '../../src/memory/compaction/summary-answer.js';
 import { summaryPrompt } from '../../src/memory/compaction/summary-prompt.js';
-import { summarize, type Ask, ruleSummary } from '../../src/memory/compaction/summary.js';
+import { summarize, ruleSummary } from '../../src/memory/compaction/summary.js';
+import type { Ask } from '../../src/memory/long-record.js';
 import { answer, calls, chat, conversation, result, user } from './builders.js';
 
 const SOUND: Summary = {
@@ -8,6 +17,7 @@ const SOUND: Summary = {
   semantic: [{ fact: 'Use vitest.', tags: ['testing'], confidence: 0.8, salience: 0.9 }],
 };
 const JSON_TEXT = JSON.stringify(SOUND);
+const numbersAsText = (count: number): string[] => Array.from({ length: count }, (_, n) => String(n));
 
 describe('an answer is read', () => {
   test.each([
@@ -50,11 +60,7 @@ describe('an answer is read', () => {
     ['a list', `[${JSON_TEXT}`.replace('{"episodic"', '{"other"'), /episodic: /],
     ['keys of a prototype', `{"__proto__": ${JSON_TEXT}, "constructor": {"prototype": {}}}`, /episodic: /],
     ['numbers as text', JSON_TEXT.replace('0.7', '"0.7"'), /episodic\.salience: /],
-    ['a salience over 1', JSON_TEXT.replace('0.7', '70'), /episodic\.salience: /],
     ['a summary that says nothing', JSON_TEXT.replace('They chose pnpm.', '\\u0000'), /episodic\.summary: it says nothing/],
-    ['a summary too long', JSON_TEXT.replace('They', 'x'.repeat(7000)), /episodic\.summary: /],
-    ['facts too many', JSON.stringify({ ...SOUND, semantic: Array.from({ length: 21 }, () => SOUND.semantic[0]) }), /semantic: /],
-    ['tags too many', JSON.stringify({ ...SOUND, episodic: { ...SOUND.episodic, tags: Array.from({ length: 11 }, String) } }), /tags: /],
   ])('not: %s', (_, text, reason) => {
     const begun = performance.now();
     const parsed = parseSummary(text);
@@ -63,10 +69,53 @@ describe('an answer is read', () => {
     expect(Object.prototype).not.toHaveProperty('episodic');
   });
 
+  test('what says too much is cut, not refused: the 20 most salient facts stay in their order', () => {
+    const said = Array.from({ length: 30 }, (_, n) => ({
+      fact: `fact ${n}`,
+      tags: ['t'.repeat(90)],
+      confidence: -1,
+      salience: (n % 15) / 14,
+    }));
+    const parsed = parseSummary(
+      JSON.stringify({
+        episodic: { summary: '🎈'.repeat(5_000), tags: numbersAsText(30), salience: 70 },
+        semantic: [...said, { fact: 'f'.repeat(900), tags: [], confidence: 7, salience: 1 }],
+      }),
+    );
+    if (!parsed.ok) throw new Error(parsed.reason);
+    const { episodic, semantic } = parsed.summary;
+    expect(episodic).toEqual({ summary: '🎈'.repeat(3_000), tags: numbersAsText(10), salience: 1 });
+    // Saliences 6/14 and more: nine of them twice; then the long one, and of the next the first.
+    expect(semantic.map(({ fact }) => fact)).toEqual(
+      [5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 21, 22, 23, 24, 25, 26, 27, 28, 29].map((n) => `fact ${n}`).concat('f'.repeat(500)),
+    );
+    expect(semantic[0]).toEqual({ fact: 'fact 5', tags: ['t'.repeat(40)], confidence: 0, salience: 5 / 14 });
+    expect(semantic.at(-1)).toMatchObject({ confidence: 1, salience: 1 });
+  });
+
+  test('any answer of this shape is taken, and within all bounds', () => {
+    const text = fc.string({ maxLength: 700 }).map((some) => `x${some}`);
+    const number = fc.double({ noNaN: true, noDefaultInfinity: true });
+    const tags = fc.array(text, { maxLength: 20 });
+    const fact = fc.record({ fact: text, tags, confidence: number, salience: number });
+    const answered = fc.record({
+      episodic: fc.record({ summary: text, tags, salience: number }),
+      semantic: fc.array(fact, { maxLength: 60 }),
+    });
+    fc.assert(
+      fc.property(answered, (value) => {
+        const parsed = checkSummary(value);
+        if (!parsed.ok) throw new Error(parsed.reason);
+        const semantic = parsed.summary.semantic.map((one) => ({ supersedes: [], ...one }));
+        expect(summarySchema.safeParse({ retired: [], fold: '', ...parsed.summary, semantic }).success).toBe(true);
+      }),
+    );
+  });
+
   test('its schema is plain JSON Schema with every bound in it', () => {
     expect(summaryJsonSchema()).toMatchObject({
       type: 'object',
-      required: ['episodic', 'semantic'],
+      required: ['episodic', 'semantic', 'retired', 'fold'],
       properties: {
         episodic: {
           properties: { summary: { maxLength: SUMMARY_LIMITS.summary }, tags: { maxItems: 10 }, salience: { minimum: 0, maximum: 1 } },
@@ -87,22 +136,23 @@ describe('the question', () => {
       result('c2', 'refused', { name: 'send', outcome: 'rejected' }),
       answer('Done.'),
     ]);
-    const request = { entries, goal: 'Ship', knownFacts: ['Use\npnpm.'] };
-    const { system, text } = summaryPrompt(request);
+    const request = { entries, goal: 'Ship', knownFacts: [{ id: 'sem_0007', fact: 'Use\npnpm.' }] };
+    const { system, text, pieces, shown } = summaryPrompt(request);
+    expect({ pieces, shown }).toEqual({ pieces: [], shown: ['sem_0007'] });
     expect(text).toBe(
       [
         'Goal of the session: Ship',
-        'Known already:\n- Use pnpm.',
+        'Known already:\n- sem_0007: Use pnpm.',
         'Taken over by itself, no need to repeat it:\nFiles read: a.ts\nTool failures:\n- turn 1: send (rejected): refused',
         'The record:',
         'Turn 1:\n  User: Read it.\n  Tool call: read_file {"path":"a.ts"}\n  Tool call: send {}\n  Tool result: read_file: text\n  Tool result: send (rejected): refused\n  Assistant: Done.',
       ].join('\n\n'),
     );
     expect(system).toContain(JSON.stringify(summaryJsonSchema()));
-    expect(summaryPrompt(request)).toEqual({ system, text });
+    expect(summaryPrompt(request)).toEqual({ system, text, pieces, shown });
   });
 
-  test('is bounded: texts get shorter first, then turns in the middle are left out, and it says so', () => {
+  test('is bounded: texts get shorter first, then messages in the middle are left out, and it says so', () => {
     const long = conversation(...Array.from({ length: 40 }, (_, i) => [i + 1, user('q'.repeat(5000)), answer('a'.repeat(5000))] as const));
     const shorter = summaryPrompt({ entries: long, maxCharacters: 60_000 }).text;
     expect(shorter.length).toBeLessThan(62_000);
@@ -111,14 +161,14 @@ describe('the question', () => {
     expect(fewer.length).toBeLessThan(7_000);
     expect(fewer).toMatch(/^Turn 1:$/m);
     expect(fewer).toMatch(/^Turn 40:$/m);
-    expect(fewer).toMatch(/^\[left out here: \d+ of \d+ turns\]$/m);
+    expect(fewer).toMatch(/^\[left out here: \d+ of \d+ messages\]$/m);
   });
 
   test('has room for one turn of any length', () => {
     const one = conversation([1, user('q'), ...Array.from({ length: 3000 }, (_, i) => result(`c${i}`, 'r'.repeat(3000)))]);
     const { text } = summaryPrompt({ entries: one, maxCharacters: 10_000 });
     expect(text.length).toBeLessThan(10_000);
-    expect(text).toMatch(/Turn 1:\n {2}User: q\n[^]*\[left out here: \d+ characters\]\n[^]*rrr/);
+    expect(text).toMatch(/Turn 1:\n {2}User: q\n[^]*\[left out here: \d+ of 3001 messages\]\n[^]*rrr/);
   });
 });
 
@@ -137,7 +187,27 @@ describe('summarizing', () => {
   test('a sound answer is taken, and asked for once', async () => {
     const { ask, asked } = answering(JSON_TEXT);
     expect(await summarize(ask, entries)).toEqual({ ...SOUND, method: 'model' });
-    expect(asked).toEqual([summaryPrompt({ entries })]);
+    const { system, text } = summaryPrompt({ entries });
+    expect(asked).toEqual([{ system, text }]);
+  });
+
+  test('facts that it replaces or retires are those that it was shown, and no others', async () => {
+    const shown = (id: string, fact: string) => ({ id, fact });
+    // The last has no room.
+    const knownFacts = [shown('sem_0001', 'Uses npm.'), shown('sem_0002', 'Works alone.'), shown('sem_0003', 'x'.repeat(490))];
+    const replaced = {
+      episodic: SOUND.episodic,
+      semantic: [{ ...SOUND.semantic[0], supersedes: ['sem_0001', 'sem_0003', 'sem_0099', 7, 'sem_0001; sem_0002'] }],
+      retired: ['sem_0002', 'sem_0098', 'ep_0001'],
+    };
+    const { ask } = answering(JSON.stringify(replaced));
+    const made = await summarize(ask, entries, { knownFacts, maxCharacters: 3_900 });
+    expect(made).toEqual({
+      episodic: SOUND.episodic,
+      semantic: [{ ...SOUND.semantic[0], supersedes: ['sem_0001'] }],
+      retired: ['sem_0002'],
+      method: 'model',
+    });
   });
 
   test('a bad answer is repaired once, and the model is told what was wrong', async () => {

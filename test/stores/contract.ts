@@ -1,6 +1,6 @@
 /** What every store must do: the ports' contract (S1–S5 in store.ts), as facts. */
 import type { JsonValue } from '../../src/records/message.js';
-import { StoreUnavailable, type AgentKey, type FactRecord, type Store, type ToolPin } from '../../src/stores/store.js';
+import { StoreUnavailable, type AgentKey, type FactRecord, type ScopeKey, type Store, type ToolPin } from '../../src/stores/store.js';
 import {
   aConversation,
   anAgent,
@@ -428,6 +428,67 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
         const { facts } = await open().facts.list(key);
         expect(facts[0]).toEqual(record(120, 'fact 119', 'b1'));
         expect(facts).toHaveLength(120);
+      });
+
+      const npm = fact('The project uses npm.');
+      const pnpm = fact('The project uses pnpm.');
+      const switched = [{ fact: ' The project\nuses npm. ', by: pnpm.fact, ts: 9 }];
+      const listedOf = async (key: ScopeKey, all = false) =>
+        (await open().facts.list(key, { all })).facts.map(({ id, replaced }) => [id, ...(replaced ? [replaced.by] : [])]).sort();
+
+      test('that were replaced count no longer, and are listed with what stands in their place when all are wanted', async () => {
+        const key = aScope();
+        await store.facts.add(key, 'b1', [npm, fact('other'), fact('over')], source);
+        const replaced = [...switched, { fact: 'over', by: null, ts: 9 }, { fact: 'never known', by: null, ts: 9 }];
+        for (const each of [store, open()]) {
+          expect(await each.facts.add(key, 'b2', [pnpm], source, replaced)).toEqual([record(4, pnpm.fact, 'b2')]);
+        }
+        expect(await listedOf(key)).toEqual([['sem_0002'], ['sem_0004']]);
+        expect(await listedOf(key, true)).toEqual([['sem_0001', 'sem_0004'], ['sem_0002'], ['sem_0003', null], ['sem_0004']]);
+        const [first] = (await store.facts.list(key, { all: true })).facts.filter(({ id }) => id === 'sem_0001');
+        expect(first).toEqual(record(1, npm.fact, 'b1', { replaced: { by: 'sem_0004', ts: 9 } }));
+      });
+
+      test('that were replaced and are told again are new facts, which replace in their turn', async () => {
+        const key = aScope();
+        await store.facts.add(key, 'b1', [npm], source);
+        await store.facts.add(key, 'b2', [pnpm], source, switched);
+        await store.facts.add(key, 'b3', [npm], source, [{ fact: pnpm.fact, by: npm.fact, ts: 10 }]);
+        expect(await listedOf(key, true)).toEqual([['sem_0001', 'sem_0002'], ['sem_0002', 'sem_0003'], ['sem_0003']]);
+      });
+
+      test('of a batch that is undone are gone, what they replaced counts again, and the batch brings nothing any more', async () => {
+        const key = aScope();
+        await store.facts.add(key, 'b1', [npm, fact('over'), fact('same')], source);
+        const replaced = [...switched, { fact: 'over', by: 'same', ts: 9 }];
+        await store.facts.add(key, 'b2', [pnpm, fact('same')], source, replaced);
+        for (const each of [store, open()]) await each.facts.undo(key, 'b2');
+        expect(await listedOf(key, true)).toEqual([['sem_0001'], ['sem_0002'], ['sem_0003']]);
+        expect(await store.facts.add(key, 'b2', [pnpm], source, replaced)).toEqual([]);
+        expect(await listedOf(key, true)).toEqual([['sem_0001'], ['sem_0002'], ['sem_0003']]);
+        // One that has only replaced.
+        await store.facts.add(key, 'b3', [], source, [{ fact: 'over', by: null, ts: 9 }]);
+        expect(await listedOf(key)).toEqual([['sem_0001'], ['sem_0003']]);
+        await store.facts.undo(key, 'b3');
+        await store.facts.add(key, 'b3', [], source, [{ fact: 'over', by: null, ts: 9 }]);
+        expect(await listedOf(key)).toEqual([['sem_0001'], ['sem_0002'], ['sem_0003']]);
+      });
+
+      test('that are removed leave replaced what they have replaced', async () => {
+        const key = aScope();
+        await store.facts.add(key, 'b1', [npm], source);
+        await store.facts.add(key, 'b2', [pnpm], source, switched);
+        await store.facts.remove(key, ['sem_0002']);
+        expect(await listedOf(key)).toEqual([]);
+        expect(await listedOf(key, true)).toEqual([['sem_0001', 'sem_0002']]);
+      });
+
+      test('of another scope or namespace replace nothing', async () => {
+        const key = aScope();
+        await store.facts.add(key, 'b1', [npm], source);
+        await store.facts.add({ ...key, namespace: 'other' }, 'b2', [pnpm], source, switched);
+        await store.facts.undo({ ...key, namespace: 'other' }, 'b1');
+        expect(await listedOf(key)).toEqual([['sem_0001']]);
       });
 
       test('of another scope or namespace are not seen', async () => {

@@ -6,6 +6,7 @@ import { getTime } from '../../src/tools/builtin/get-time.js';
 import { listFiles } from '../../src/tools/builtin/files/list-files.js';
 import { readFile } from '../../src/tools/builtin/files/read-file.js';
 import { searchFiles } from '../../src/tools/builtin/files/search-files.js';
+import { readEpisode } from '../../src/tools/builtin/memory/read-episode.js';
 import { searchHistory } from '../../src/tools/builtin/memory/search-history.js';
 import { setTask } from '../../src/tools/builtin/conversation-tools.js';
 import { RESULT_BYTES } from '../../src/tools/result-text.js';
@@ -295,6 +296,40 @@ describe('search_files', () => {
 
     expect(await run(searchFiles, { query: 'a\nb' })).toMatch(/- query: expected a single line/);
     expect(await run(searchFiles, { query: 'CANARY' })).toBe('[found nowhere in .]');
+  });
+});
+
+describe('read_episode', () => {
+  const episode = (n: number, turns: readonly number[]) => ({
+    id: `ep_${String(n).padStart(4, '0')}`,
+    ts: Date.parse('2026-03-02T14:30Z') / 1000,
+    turn_ids: turns.map((turn) => `turn_${String(turn).padStart(4, '0')}`),
+    summary: `Summary ${n}.`,
+    tags: [],
+    salience: 0.5,
+    read: (turn?: number) => Promise.resolve(turn === undefined ? 'Turn 3: asked: x' : `Turn ${turn}:\n  User: x`),
+  });
+  const over = (count: number): Partial<ToolContext> => ({
+    episodes: () => Promise.resolve(Array.from({ length: count }, (_, at) => episode(at + 1, [2 * at + 1, 2 * at + 2]))),
+  });
+
+  it('answers the summary with a line for each turn, or one turn as it was said', async () => {
+    expect(await run(readEpisode, { id: 'ep_0002' }, over(3))).toBe(
+      'ep_0002, turns 3, 4, summarized 2026-03-02T14:30:00.000Z\n\nSummary 2.\n\nIts turns (`turn` shows one as it was said):\nTurn 3: asked: x',
+    );
+    expect(await run(readEpisode, { id: 'ep_0002', turn: 4 }, over(3))).toBe(
+      'ep_0002, turns 3, 4, summarized 2026-03-02T14:30:00.000Z\n\nTurn 4:\n  User: x',
+    );
+  });
+
+  it('says which there are where there is none of that id, and which turns where it stands for another', async () => {
+    expect(await run(readEpisode, { id: 'ep_0009' }, over(2))).toBe(
+      'error: there is no summary ep_0009 in this session; there are: ep_0001, ep_0002',
+    );
+    expect(await run(readEpisode, { id: 'ep_0009' }, over(0))).toMatch(/there are: none$/);
+    expect(await run(readEpisode, { id: '__proto__' }, over(90))).toMatch(/ep_0040 and 50 more$/);
+    expect(await run(readEpisode, { id: 'ep_0001', turn: 9 }, over(2))).toBe('error: ep_0001 does not stand for turn 9, but for 1, 2');
+    expect(await run(readEpisode, { id: 'ep_0001', turn: 0 }, over(2))).toMatch(/^error: read_episode did not run/);
   });
 });
 

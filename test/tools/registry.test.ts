@@ -59,6 +59,7 @@ it('built-ins that change what another run would find are not repeated, and thos
     ['get_time', true, true],
     ['list_files', true, false],
     ['query_memory', true, true],
+    ['read_episode', true, true],
     ['read_file', true, false],
     ['retrieve_from_memory', true, false],
     ['run_command', false, false],

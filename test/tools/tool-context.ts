@@ -17,6 +17,7 @@ export function toolContext(given: Partial<ToolContext> = {}): ToolContext {
     now: () => new Date('2026-11-21T14:45:00.000Z'),
     memory: { store: async () => 'mem_0', retrieve: async () => null, query: async () => [] },
     history: async function* () {},
+    episodes: () => Promise.resolve([]),
     ...given,
   };
 }

@@ -11,8 +11,8 @@ import type {
   TruncateInput,
   Truncated,
 } from '../../conversation/activity-io/compaction-effects.js';
-import { isFromPerson, shownText, type Entry, type JsonValue } from '../../records/message.js';
-import { slotsOf, withSlot, toRanges } from '../../records/slots.js';
+import { isFromPerson, shownText, type Entry, type JsonValue, type Usage } from '../../records/message.js';
+import { slotsOf, withSlot, toRanges, type SlotRange } from '../../records/slots.js';
 import { addUsage } from '../../records/usage.js';
 import { beginningOf } from '../../records/text.js';
 import { withBodies } from '../../memory/bodies.js';
@@ -20,18 +20,25 @@ import { compactWith, createCompactorRegistry, WORKING_FLOW_COMPACTOR, type Comp
 import { memoryBundle } from '../../memory/compaction/snapshot.js';
 import { summaryJsonSchema } from '../../memory/compaction/summary-answer.js';
 import { compactionWindow } from '../../memory/compaction/window.js';
-import { withProvenance } from '../../memory/consolidation/provenance.js';
+import { toolsThatSpoke, withProvenance } from '../../memory/consolidation/provenance.js';
 import { isForgotten, redactor } from '../../memory/documents/forgetting.js';
 import { episodesInSight } from '../../memory/prefix.js';
-import { byAge, episodicId } from '../../records/memory/items.js';
-import type { Ask } from '../../memory/compaction/summary.js';
-import { retrieve, learnFacts, factsBatch } from '../../memory/facts.js';
+import { byAge, episodicId, withoutSuperseded } from '../../records/memory/items.js';
+import { provisionalOf } from '../../memory/compaction/provisional.js';
+import { summarizeByRules } from '../../memory/compaction/summary.js';
+import type { Ask } from '../../memory/long-record.js';
+import { retrieve, learnFacts, factsBatch, mostRelevant, replacementsOf, MAX_EPISODIC_ITEMS } from '../../memory/facts.js';
+import { folded, foldingOf } from '../../memory/compaction/fold.js';
+import { canReadEpisodes } from '../tools/tools-of.js';
 import { shownTokensOf } from '../../memory/tokens.js';
 import { tokenCounterFor, tokenCounterBy } from '../../models/token-counter.js';
 import type { ConversationKey, EpisodeRecord, Store } from '../../stores/store.js';
-import { createAsker, type Asker } from '../ask-model.js';
+import { askWithLess, createAsker, isTooMuch, type Asker } from '../ask-model.js';
+import { besideBudget } from '../model-step/budget.js';
 import { readHealed } from './context.js';
 import { performEffect, type Done } from '../effect.js';
+import { isTransient, toApplicationFailure } from '../failures.js';
+import { ModelFailure } from '../../models/model.js';
 import { startHeartbeat } from '../heartbeat.js';
 import type { ActivityDependencies } from '../dependencies.js';
 import { hashOf, keyOf } from '../key.js';
@@ -40,6 +47,10 @@ import { selectTruncation } from '../../memory/compaction/truncation.js';
 
 const SUMMARY_TOKENS = 4_096;
 const GOAL_CHARACTERS = 500;
+/** How many of the scope's facts the summarizer is shown. */
+const KNOWN_FACTS = 40;
+/** The longest wait that a provider may ask for before rules summarize: the turn waits for it. */
+const COMPACTION_WAIT_MS = 30_000;
 
 export async function compact(dependencies: ActivityDependencies, input: CompactInput): Promise<Compacted> {
   const activity = Context.current();
@@ -53,6 +64,8 @@ export async function compact(dependencies: ActivityDependencies, input: Compact
       fenced: () => ({ kind: 'nothing-to-compact', epoch: input.epoch, persisted: true }),
     });
     return result as Compacted;
+  } catch (error) {
+    throw toApplicationFailure(error, COMPACTION_WAIT_MS);
   } finally {
     stopHeartbeat();
   }
@@ -67,8 +80,7 @@ export async function uncompact(store: Store, { identity, move, epoch, episode, 
   const key = keyOf(identity);
   // By their batch: a store that was healed meanwhile may have given its facts other numbers.
   const batch = factsBatch(key, epoch);
-  const learnt = (await store.facts.list(key)).facts.filter((fact) => fact.batch === batch).map(({ id }) => id);
-  await Promise.all([store.episodes.remove(key, episode), store.facts.remove(key, learnt), store.entries.restore(key, archived, move)]);
+  await Promise.all([store.episodes.remove(key, episode), store.facts.undo(key, batch), store.entries.restore(key, archived, move)]);
 }
 
 async function makeMemory(
@@ -87,44 +99,81 @@ async function makeMemory(
     goal: input.task?.goal || goalIn(await beginningOfSession(store, key, session, window.entries)),
     openTasks: input.task?.openTasks ?? [],
   };
-  const known = (await store.facts.list(key)).facts;
-  const previous = (await episodesOf(store, key, session)).find(({ id }) => id !== episodicId(number));
-  const { config, model, ask, askForSummary, spent } = await createSummarizer(dependencies, input, activity);
-  const whole = await Promise.all(window.entries.map(async (entry) => ({ ...entry, message: await withBodies(store, key, entry) })));
-  const given = { ...task, progress: previous?.summary ?? '', knownFacts: known.map(({ fact }) => fact) };
-  const summary = await compactWith(compactorOf(dependencies, config), {
-    ...given,
-    entries: whole,
-    signal: activity.cancellationSignal,
-    ask,
-    askForSummary,
+  const known = mostRelevant((await store.facts.list(key)).facts, KNOWN_FACTS);
+  const earlier = await episodesOf(store, key, session, episodicId(number));
+  const provisional = provisionalOf(earlier);
+  const previous = earlier.find((episode) => !provisional.includes(episode));
+  const folding = foldingOf(
+    earlier.filter((episode) => !provisional.includes(episode)),
+    MAX_EPISODIC_ITEMS - 1,
+  );
+  const again = (await readHealed(dependencies, key, slotsOf(provisional.flatMap(({ slots }) => slots)))).filter(
+    (entry) => entry !== undefined,
+  );
+  const { config, model, ask, askForSummary, budget, spent } = await createSummarizer(dependencies, input, activity);
+  const withTexts = (entries: readonly Entry[]): Promise<Entry[]> =>
+    Promise.all(entries.map(async (entry) => ({ ...entry, message: await withBodies(store, key, entry) })));
+  const [old, recent] = await Promise.all([withTexts(again), withTexts(window.entries)]);
+  const given = {
+    ...task,
+    progress: previous?.summary ?? '',
+    knownFacts: known.map(({ id, fact }) => ({ id, fact })),
+    ...(folding.leaving.length > 0 && { folding }),
+  };
+  const asked = { ...given, entries: [...old, ...recent], signal: activity.cancellationSignal, ask, askForSummary };
+  const told = await askWithLess(budget, (maxCharacters, isLast) => {
+    const throws = (error: unknown): boolean => (!isLast && isTooMuch(error)) || isWorthARetry(error, activity.info);
+    return compactWith(compactorOf(dependencies, config), { ...asked, maxCharacters, throws });
   });
+  // Rules have nothing better to say of what they have summarized before.
+  const isByRules = told.method === 'rules';
+  const summary = isByRules && old.length > 0 ? { ...told, ...summarizeByRules(recent, { ...task, failure: told.failure }) } : told;
+  const whole = isByRules ? recent : [...old, ...recent];
   const { method, compactor, failure } = summary;
   if (failure !== undefined) log.warn('the summarizer was not of use', { method, compactor, reason: failure });
 
   const ts = Date.now() / 1000;
   const tombstones = await store.documents.forgotten(key);
-  const redacted = { ...summary.episodic, summary: redactor(tombstones, key.scope)(summary.episodic.summary) };
-  const episode = { id: episodicId(number), ts, turn_ids: window.turnIds, ...redacted };
+  const redact = redactor(tombstones, key.scope);
+  const redacted = { ...summary.episodic, summary: redact(summary.episodic.summary) };
+  const fold = isByRules ? folded(foldingOf(earlier, MAX_EPISODIC_ITEMS - 1)) : folded(folding, summary.fold);
+  const supersedes = isByRules ? [] : provisional.map(({ id }) => id);
+  const turn_ids = [...new Set(whole.map(({ turn }) => turn))];
+  const slots = whole.reduce<readonly SlotRange[]>((ranges, { slot }) => withSlot(ranges, slot), []);
+  const episode = {
+    id: episodicId(number),
+    ts,
+    turn_ids,
+    ...redacted,
+    ...(supersedes.length > 0 && { supersedes }),
+    ...(fold && { fold: { ...fold, text: redact(fold.text) } }),
+  };
   const batch = factsBatch(key, epoch);
-  const source = { conversation: key.conversation, turn_ids: window.turnIds };
+  const source = { conversation: key.conversation, turn_ids };
   // What only a tool said is nothing that the scope knows: it waits for a person.
+  const trustedTools = new Set(config.memory.trustedTools);
   const { proposed } = withProvenance({
     currentMemory: '',
     memoryUpdate: summary.semantic.map(({ fact }) => fact).join('\n'),
     entries: whole,
     conversation: key.conversation,
-    trustedTools: new Set(config.memory.trustedTools),
+    trustedTools,
   });
   const waiting = new Set(proposed.map(({ line }) => line));
-  const facts = summary.semantic.filter(({ fact }) => !waiting.has(fact)).map((fact) => ({ ts, ...fact }));
-  const added = await learnFacts(store, key, batch, facts, source);
+  const facts = summary.semantic.filter(({ fact }) => !waiting.has(fact)).map(({ supersedes: _, ...fact }) => ({ ts, ...fact }));
+  // Nor takes a tool's word away what the scope knows.
+  const isToolFree = toolsThatSpoke(whole, trustedTools).length === 0;
+  const replaced = replacementsOf({ ...summary, ...(!isToolFree && { retired: [] }) }, known, ts).filter(
+    ({ by }) => by === null || !waiting.has(by),
+  );
+  const added = await learnFacts(store, key, batch, facts, source, replaced);
   const open = proposed.filter(({ line }) => !isForgotten(line, tombstones, key.scope)).map((line) => ({ ...line, ts }));
   if (open.length > 0) await store.documents.propose(key, batch, open);
   const [episodes, scope] = await Promise.all([episodesOf(store, key, session), store.facts.list(key)]);
   // Ours stands there already where an attempt before this one has come so far.
-  const all = episodes.some(({ id }) => id === episode.id) ? episodes : [{ ...episode, session, epoch, slots: window.slots }, ...episodes];
-  const text = memoryBundle({ ...retrieve(all, scope.facts), ...task });
+  const isThere = episodes.some(({ id }) => id === episode.id);
+  const all = isThere ? episodes : withoutSuperseded([{ ...episode, session, epoch, slots }, ...episodes]);
+  const text = memoryBundle({ ...retrieve(all, scope.facts), ...task, canRead: canReadEpisodes(config, dependencies.tools) });
   const { count } = await tokenCounterFor(input.model);
   const tokensOf = (some: readonly Entry[]): number =>
     shownTokensOf(
@@ -141,7 +190,7 @@ async function makeMemory(
     tokensBefore: tokensOf(window.entries) + keptTokens,
     tokensAfter: count(text) + keptTokens,
   };
-  await store.episodes.add(key, { ...episode, session, epoch, slots: window.slots, made });
+  await store.episodes.add(key, { ...episode, session, epoch, slots, made });
   const { ref } = await store.bodies.put(key, text);
   await store.entries.archive(key, window.slots, input.move);
 
@@ -156,7 +205,9 @@ async function makeMemory(
     task,
     base: { ref, text },
     episode,
+    ...(supersedes.length > 0 && { covers: slots }),
     facts: added.filter((fact) => fact.batch === batch).map(({ batch: _batch, source: _source, ...fact }) => fact),
+    ...(replaced.length > 0 && { replaced }),
     method,
     record: made,
     tokensBefore: made.tokensBefore,
@@ -174,19 +225,27 @@ async function entriesOf(dependencies: ActivityDependencies, key: ConversationKe
   return entries.filter((entry) => entry !== undefined);
 }
 
+/** What may pass is tried again, as with any model call; the last attempt, and who is to wait for long, makes do with rules. */
+function isWorthARetry(error: unknown, { attempt, retryPolicy }: Context['info']): boolean {
+  if (!(error instanceof ModelFailure) || !isTransient(error.kind)) return false;
+  return attempt < (retryPolicy?.maximumAttempts || Infinity) && (error.options.retryAfterMs ?? 0) <= COMPACTION_WAIT_MS;
+}
+
 /** The model that summarizes, and what it has cost. One that cannot be had is no reason to fail: rules summarize then. */
 async function createSummarizer(
   { models, agents }: ActivityDependencies,
   { identity, model, agentHash }: CompactInput,
   activity: Context,
-): Promise<Asker & { readonly config: AgentConfig; readonly model: string; readonly askForSummary: Ask }> {
+): Promise<Asker & { readonly config: AgentConfig; readonly model: string; readonly askForSummary: Ask; readonly budget: number }> {
   const { config } = await agents(identity.agent, identity.scope, agentHash);
   const name = config.context.summaryModel ?? model;
   const maxTokens = Math.min(SUMMARY_TOKENS, config.maxTokens);
   const answerSchema = { name: 'summary', schema: summaryJsonSchema() };
   const asking = { model: () => models(name), name, activity, maxTokens };
   const [plain, bySchema] = [createAsker(asking), createAsker({ ...asking, answerSchema })];
-  return { config, model: name, ask: plain.ask, askForSummary: bySchema.ask, spent: () => addUsage(plain.spent(), bySchema.spent()) };
+  const budget = besideBudget(config, { model: name, own: model, maxTokens });
+  const spent = (): Usage => addUsage(plain.spent(), bySchema.spent());
+  return { config, model: name, ask: plain.ask, askForSummary: bySchema.ask, budget, spent };
 }
 
 /** An agent that names one which is not here had no turn; its file may have changed since. */
@@ -210,9 +269,9 @@ export async function beginningOfSession(
   return (await store.entries.read(key, [first])).flatMap((entry) => entry ?? []);
 }
 
-/** Without those of turns that a rewind has cut; newest first. */
-export async function episodesOf(store: Store, key: ConversationKey, session: number): Promise<readonly EpisodeRecord[]> {
-  const { episodes } = await store.episodes.list(key, { session });
+/** Those that count, newest first; as if `except` were not there, which an attempt before this one may have written. */
+export async function episodesOf(store: Store, key: ConversationKey, session: number, except?: string): Promise<readonly EpisodeRecord[]> {
+  const episodes = (await store.episodes.list(key, { session })).episodes.filter(({ id }) => id !== except);
   return episodes.length === 0 ? episodes : episodesInSight(episodes, await store.lives.cuts(key)).sort(byAge);
 }
 

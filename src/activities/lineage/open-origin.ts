@@ -10,13 +10,12 @@ import { turnId } from '../../records/identity.js';
 import { bodiesOf } from '../../memory/bodies.js';
 import { countMessages } from '../../memory/consolidation/conversation-entries.js';
 import { rangesOf, slotsIn, sortedRanges, type Past, type Prefix } from '../../memory/prefix.js';
-import { MAX_EPISODIC_ITEMS } from '../../memory/facts.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
 import { startHeartbeat } from '../heartbeat.js';
 import type { ActivityDependencies } from '../dependencies.js';
 import { keyOf } from '../key.js';
 import { consolidatedSlots } from '../memory/summaries.js';
-import { readPrefix, resume } from './past.js';
+import { MAX_RETOLD, readPrefix, resume } from './past.js';
 
 /** Lives that one life reads from: of a longer line the oldest are copied after all. */
 const MAX_SHARED = 16;
@@ -28,13 +27,13 @@ export async function openOrigin(dependencies: ActivityDependencies, { identity,
     const key = keyOf(identity);
     const { kind, conversation, life, run, turn } = origin;
     const parent: ConversationKey = { ...key, conversation, life };
-    const { past, prefix } = await readPrefix(dependencies, { key: parent, run, turn });
+    const { past, prefix, canRead } = await readPrefix(dependencies, { key: parent, run, turn }, identity);
 
     const shared = slotsIn(prefix.line);
     const inContext = new Set(slotsIn(prefix.context));
     const sources = await sourcesOf(store, parent, run, shared);
     for (const surplus of sources.slice(MAX_SHARED)) await copy(store, parent, key, slotsOf(surplus.slots));
-    const resumed = await resume(store, key, prefix);
+    const resumed = await resume(store, key, prefix, canRead);
     const episodes = toRetold(prefix);
     for (const { episode, ...place } of episodes) await store.episodes.add(key, { ...episode, ...place, epoch: 0 });
     // Last: with it the life has a past, and that is whole.
@@ -91,9 +90,8 @@ async function copy(store: Store, from: ConversationKey, to: ConversationKey, sl
   await store.entries.append(to, entries);
 }
 
-/** As many as a snapshot shows. */
 function toRetold({ episodes, turn }: Prefix): RetoldEpisode[] {
-  return episodes.slice(0, MAX_EPISODIC_ITEMS).map(({ session: _session, epoch: _epoch, slots, ...episode }) => ({
+  return episodes.slice(0, MAX_RETOLD).map(({ session: _session, epoch: _epoch, supersedes: _supersedes, slots, ...episode }) => ({
     episode,
     session: turn.session,
     slots,

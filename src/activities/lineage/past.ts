@@ -6,7 +6,7 @@
  */
 import { log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
-import { turnId, turnNumber } from '../../records/identity.js';
+import { turnId, turnNumber, type ConversationIdentity } from '../../records/identity.js';
 import type { Resumption } from '../../conversation/activity-io/lineage-effects.js';
 import type { Task } from '../../records/episodes.js';
 import { isFromPerson, shownText, type Entry } from '../../records/message.js';
@@ -21,8 +21,11 @@ import { estimateStringTokens, tokensOf } from '../../memory/tokens.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
 import { countHeal } from '../../telemetry/metrics.js';
 import type { ActivityDependencies } from '../dependencies.js';
+import { canReadEpisodes } from '../tools/tools-of.js';
 
 const GOAL_CHARACTERS = 500;
+/** Episodes that a fork or a new session begins with; what stands for older ones goes on in the newest. */
+export const MAX_RETOLD = 20;
 
 export async function readPast(store: Store, key: ConversationKey): Promise<Past> {
   const [{ entries }, cuts, { episodes }, archived] = await Promise.all([
@@ -46,8 +49,10 @@ export interface Wanted {
 export async function readPrefix(
   dependencies: ActivityDependencies,
   { key, run, turn }: Wanted,
-): Promise<{ readonly past: Past; readonly prefix: Prefix }> {
+  { agent, scope }: ConversationIdentity,
+): Promise<{ readonly past: Past; readonly prefix: Prefix; readonly canRead: boolean }> {
   const { store } = dependencies;
+  const { config } = await dependencies.agents(agent, scope);
   let past = await readPast(store, key);
   const wanted = (): number => (turn === undefined ? lastTurn(past.entries) : turnNumber(turn));
   let prefix = prefixOf(past, wanted());
@@ -59,7 +64,7 @@ export async function readPrefix(
     past = await readPast(store, key);
     prefix = prefixOf(past, wanted());
   }
-  if (prefix) return { past, prefix };
+  if (prefix) return { past, prefix, canRead: canReadEpisodes(config, dependencies.tools) };
   const numbers = turnsOf(past.entries).map(({ number }) => number);
   const known =
     numbers.length === 0
@@ -70,18 +75,22 @@ export async function readPrefix(
 }
 
 /** What stands before the context and what else goes on; the texts lie in the store when it is done. */
-export async function resume(store: Store, key: ConversationKey, prefix: Prefix): Promise<Resumption> {
+export async function resume(store: Store, key: ConversationKey, prefix: Prefix, canRead: boolean): Promise<Resumption> {
   const { context, session, episodes } = prefix;
   const [{ facts }, tombstones] = await Promise.all([store.facts.list(key), store.documents.forgotten(key)]);
   const redact = redactor(tombstones, key.scope); // P2
   const task = taskIn(session);
-  const redacted = episodes.map((episode) => ({ ...episode, summary: redact(episode.summary) }));
+  const redacted = episodes.map(({ fold, ...episode }) => ({
+    ...episode,
+    summary: redact(episode.summary),
+    ...(fold && { fold: { ...fold, text: redact(fold.text) } }),
+  }));
   // Where all of the session is still there, it says itself what it is for.
   const pinned =
     context.length === session.length
       ? null
       : { goal: redact(task?.goal || goalIn(session)), openTasks: (task?.openTasks ?? []).map((open) => redact(open)) };
-  const text = memoryBundle({ ...retrieve(redacted, facts), ...pinned });
+  const text = memoryBundle({ ...retrieve(redacted, facts), ...pinned, canRead });
   const messages = entriesOf(context).map(({ message }) => message);
   return {
     context: rangesOf(context),

@@ -8,11 +8,11 @@ import type { Cut } from '../../records/lives.js';
 import { slotsOf } from '../../records/slots.js';
 import { episodicId } from '../../records/memory/items.js';
 import { currentLine, slotsIn, sortedRanges, type Prefix } from '../../memory/prefix.js';
-import { MAX_EPISODIC_ITEMS } from '../../memory/facts.js';
+import { refolded } from '../../memory/compaction/fold.js';
 import { startHeartbeat } from '../heartbeat.js';
 import type { ActivityDependencies } from '../dependencies.js';
 import { keyOf } from '../key.js';
-import { readPrefix, resume } from './past.js';
+import { MAX_RETOLD, readPrefix, resume } from './past.js';
 
 export async function rewind(dependencies: ActivityDependencies, input: RewindInput): Promise<Rewound> {
   const stopHeartbeat = startHeartbeat(Context.current());
@@ -20,9 +20,9 @@ export async function rewind(dependencies: ActivityDependencies, input: RewindIn
     const { store } = dependencies;
     const { identity, requestId, move, to, slot, at } = input;
     const key = keyOf(identity);
-    const { past, prefix } = await readPrefix(dependencies, { key, run: 'latest', turn: to });
+    const { past, prefix, canRead } = await readPrefix(dependencies, { key, run: 'latest', turn: to }, identity);
 
-    const resumed = await resume(store, key, prefix);
+    const resumed = await resume(store, key, prefix, canRead);
     const kept = new Set(slotsIn(prefix.line));
     const waiting = new Set(slotsOf(input.waiting));
     // As it was before this rewind: an attempt before this one may have written its cut.
@@ -73,9 +73,10 @@ export async function rewind(dependencies: ActivityDependencies, input: RewindIn
 
 /** For the session that begins, under numbers of their own. */
 function toRetold({ episodes }: Prefix, compactions: number, session: number): RetoldEpisode[] {
-  const shown = episodes.slice(0, MAX_EPISODIC_ITEMS).reverse();
-  return shown.map(({ session: _session, epoch: _epoch, slots, ...episode }, i) => ({
-    episode: { ...episode, id: episodicId(compactions + 1 + i) },
+  const shown = episodes.slice(0, MAX_RETOLD).reverse();
+  const newIds = new Map(shown.map(({ id }, i) => [id, episodicId(compactions + 1 + i)]));
+  return shown.map(({ session: _session, epoch: _epoch, supersedes: _supersedes, slots, ...episode }, i) => ({
+    episode: { ...episode, id: episodicId(compactions + 1 + i), ...(episode.fold && { fold: refolded(episode.fold, newIds) }) },
     session,
     slots,
   }));

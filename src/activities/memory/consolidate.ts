@@ -9,6 +9,7 @@ import { agentConfigSchema, type AgentConfig } from '../../agents/agent-config.j
 import type { ConsolidateInput, Consolidated, AskMemoryInput } from '../../conversation/activity-io/memory-effects.js';
 import type { Entry, JsonValue } from '../../records/message.js';
 import { countSlots, slotsOf } from '../../records/slots.js';
+import { addUsage } from '../../records/usage.js';
 import { LIMITS } from '../../conversation/protocol/contract.js';
 import { withBodies } from '../../memory/bodies.js';
 import { isForgotten, redactor, withoutForgotten } from '../../memory/documents/forgetting.js';
@@ -18,9 +19,8 @@ import { consolidationJsonSchema } from '../../memory/consolidation/prompt.js';
 import { withProvenance } from '../../memory/consolidation/provenance.js';
 import { rawFallback, withSources, withTask } from '../../memory/consolidation/message-lines.js';
 import type { ConversationKey } from '../../stores/store.js';
-import { createAsker } from '../ask-model.js';
-import { ModelFailure } from '../../models/model.js';
-import { inputBudget, memoryAnswerTokens } from '../model-step/budget.js';
+import { askWithLess, createAsker, isTooMuch } from '../ask-model.js';
+import { besideBudget, memoryAnswerTokens } from '../model-step/budget.js';
 import { readHealed } from '../context/context.js';
 import { performEffect, type Done } from '../effect.js';
 import { healMemory, isMemoryLost } from './heal-memory.js';
@@ -28,11 +28,6 @@ import { startHeartbeat } from '../heartbeat.js';
 import type { ActivityDependencies, AskMemory } from '../dependencies.js';
 import { hashOf, scopeKey, keyOf } from '../key.js';
 import { ApplicationFailure } from '@temporalio/common';
-
-/** Fewer than the usual four: not every language is that thrifty. */
-const CHARACTERS_PER_TOKEN = 3;
-const MIN_CHARACTERS = 4_000;
-const MAX_HALVED = 4;
 
 type Persisted = Consolidated & { readonly persisted: boolean };
 
@@ -85,12 +80,17 @@ async function askForMemory(
   const model = config.memory.consolidationModel ?? (request.model === '' ? (config.model ?? defaultModel) : request.model);
   const answerSchema = { name: 'memory', schema: consolidationJsonSchema };
   const maxTokens = memoryAnswerTokens(config, model);
-  const { ask: run, spent } = createAsker({ model: () => models(model), name: model, activity, maxTokens, answerSchema });
+  const asking = { model: () => models(model), name: model, activity, maxTokens };
+  const [run, notes] = [createAsker({ ...asking, answerSchema }), createAsker(asking)];
   const entries = messages.map((message) => ({ ...message, content: redact(message.content) }));
-  const answered = await askWithLess(inputBudget({ ...config, maxTokens }, model) * CHARACTERS_PER_TOKEN, (maxCharacters) =>
-    ask(run, { entries, currentMemory: memory.text, maxMemorySize: config.memory.maxMemorySize, maxCharacters }),
-  );
-  const usage = spent();
+  const about = { entries, currentMemory: memory.text, maxMemorySize: config.memory.maxMemorySize };
+  const answered = await askWithLess(besideBudget(config, { model, own: request.model, maxTokens }), (maxCharacters) =>
+    ask(run.ask, { ...about, maxCharacters }, notes.ask),
+  ).catch((error: unknown) => {
+    if (!isTooMuch(error)) throw error;
+    return { kind: 'unusable', reason: (error as Error).message } as const;
+  });
+  const usage = addUsage(run.spent(), notes.spent());
   const done = (result: Consolidated): Done<Persisted> => ({
     result: { ...result, persisted: true },
     usage: usage as unknown as JsonValue,
@@ -124,21 +124,6 @@ async function askForMemory(
     proposed: sources.proposed.filter(({ line }) => !isForgotten(line, tombstones, key.scope)),
     usage,
   });
-}
-
-/** Estimates are estimates: a model that says it was given too much is asked with half of it. */
-async function askWithLess<T>(
-  characters: number,
-  question: (maxCharacters: number) => Promise<T>,
-): Promise<T | { kind: 'unusable'; reason: string }> {
-  for (let most = characters, halved = 0; ; most /= 2, halved++) {
-    try {
-      return await question(Math.max(MIN_CHARACTERS, Math.floor(most)));
-    } catch (error) {
-      if (!(error instanceof ModelFailure) || !['too-large', 'context-full'].includes(error.kind)) throw error;
-      if (halved === MAX_HALVED) return { kind: 'unusable', reason: error.message };
-    }
-  }
 }
 
 /** An agent whose files cannot be used now is no reason to lose what was said: the defaults do. */

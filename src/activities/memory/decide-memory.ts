@@ -37,7 +37,7 @@ export async function forget(store: Store, { scope, text, at }: ForgetInput): Pr
       cause: 'forgotten',
       make: (now) => withoutForgotten(now, [tombstone], scope),
     }),
-    facts.list(key),
+    facts.list(key, { all: true }),
     documents.proposals(key),
   ]);
   const factIds = known.facts.filter(({ fact }) => isGone(fact)).map((fact) => fact.id);

@@ -16,6 +16,15 @@ export function inputBudget({ context, maxTokens }: AgentConfig, model: string):
   return Math.max(SMALLEST, most - maxTokens - margin);
 }
 
+/** Of a question beside the conversation. What an agent says of its own model's size is said of no other one that it names for this. */
+export function besideBudget(
+  config: AgentConfig,
+  { model, own, maxTokens }: { readonly model: string; readonly own: string; readonly maxTokens: number },
+): number {
+  const { maxTokens: most, ...context } = config.context;
+  return inputBudget({ ...config, maxTokens, context: { ...context, ...(model === own && { maxTokens: most }) } }, model);
+}
+
 /** Of a whole MEMORY.md and an entry of HISTORY: as much as that may be, as the model gives, and as leaves room for the question. */
 export function memoryAnswerTokens({ context }: AgentConfig, model: string): number {
   const known = modelLimits(model);

@@ -13,6 +13,7 @@ import { approvalFor } from '../../tools/approval-rules.js';
 import type { Tool, ToolContext } from '../../tools/tool.js';
 import { memoryIngest, runProcessors } from '../../memory/processors.js';
 import { inputOf } from '../../memory/bodies.js';
+import { readEpisodes } from '../../memory/read-episodes.js';
 import type { AgentMemory } from '../../records/memory/agent-memory.js';
 import { countTool } from '../../telemetry/metrics.js';
 import { readAppContext, writeAppContext } from './app-context.js';
@@ -210,6 +211,7 @@ function toolContext({ workspace, store }: ActivityDependencies, { input, key, m
     memory,
     context: shared,
     history: () => store.documents.history({ namespace, scope }),
+    episodes: () => readEpisodes(store, key, input.session),
   };
 }
 

@@ -64,6 +64,11 @@ function offeredNames(
   return [...names, ...MEMORY_TOOLS.filter((name) => !names.includes(name) && tools.find(name))];
 }
 
+/** Whether what a prompt says of older turns can be read. */
+export function canReadEpisodes(config: AgentConfig, tools: Pick<ToolRegistry, 'names' | 'find'>): boolean {
+  return tools.find('read_episode') !== undefined && offeredNames(config, tools).includes('read_episode');
+}
+
 /** Nothing is cited that could not be read again. */
 export function hasMemoryChannel(config: AgentConfig, tools: Pick<ToolRegistry, 'names' | 'find'>): boolean {
   return offeredNames(config, tools).includes('retrieve_from_memory');

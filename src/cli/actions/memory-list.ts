@@ -4,6 +4,7 @@ import { EXIT } from '../terminal/exit.js';
 import { findConversation } from '../args/find-conversation.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { loadMeasure } from '../views/table.js';
+import { withoutSuperseded } from '../../records/memory/items.js';
 import { renderEpisodes, renderFacts } from '../views/memory.js';
 import { asImported } from '../views/transcript.js';
 import { formatCount } from '../views/quantities.js';
@@ -12,14 +13,19 @@ import { withClient, temporalCommand } from '../session/with-client.js';
 export interface MemoryListOptions {
   readonly episodic?: boolean;
   readonly semantic?: boolean;
+  readonly all?: boolean;
 }
 
 export function listMemory(context: CliContext, given: string, wanted: MemoryListOptions): Promise<number> {
   return withClient(context, {}, async (desk) => {
     const { client, output, globals, temporal, withSlowNotice } = desk;
     const id = await findConversation(desk, given);
-    const [own, imported] = await withSlowNotice(`reading the memory of ${id}`, Promise.all([client.memory(id), client.imported(id)]));
-    const episodes = [...own.episodes, ...(imported?.episodes ?? []).map(asImported)];
+    const [own, imported] = await withSlowNotice(
+      `reading the memory of ${id}`,
+      Promise.all([client.memory(id, { all: wanted.all === true }), client.imported(id)]),
+    );
+    const told = [...own.episodes, ...(imported?.episodes ?? []).map(asImported)];
+    const episodes = wanted.all === true ? told : withoutSuperseded(told);
     const skipped = own.skipped + (imported?.skipped ?? 0);
     const { facts } = own;
     const withEpisodes = wanted.semantic !== true;

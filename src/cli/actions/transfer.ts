@@ -11,6 +11,7 @@ import { asImported, toMarkdown } from '../views/transcript.js';
 import { withClient, type CommandSession, temporalCommand } from '../session/with-client.js';
 import { randomUUID } from 'node:crypto';
 import { learnFacts } from '../../memory/facts.js';
+import { foldedFact } from '../../records/memory/items.js';
 import { toTraces } from '../../memory/traces.js';
 import { openStore } from '../../stores/open.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
@@ -61,7 +62,13 @@ async function exportEntries(
 
 /** The seed's files. What was imported into the conversation comes first, and its own turns are numbered on from there. */
 async function exportLayout({ client, output, globals, withSlowNotice }: CommandSession, id: string, dir: string): Promise<void> {
-  const read = Promise.all([client.describe(id), client.history(id), client.archived(id), client.memory(id), client.imported(id)]);
+  const read = Promise.all([
+    client.describe(id),
+    client.history(id),
+    client.archived(id),
+    client.memory(id, { all: true }),
+    client.imported(id),
+  ]);
   const [{ agent, title }, entries, archived, { episodes, facts, skipped }, imported] = await withSlowNotice(`reading ${id}`, read);
   const own: PastLife = { entries, archived, episodes, skipped };
   const life = imported ? joinLives(imported, own) : own;
@@ -131,15 +138,21 @@ export function importConversation(context: CliContext, given: string, options: 
 }
 
 /** In the order of their numbers, so that a scope that knows nothing numbers them the same; a batch is what has one source. */
-async function learn(store: Store, key: ConversationKey, facts: readonly ImportedFact[]): Promise<void> {
+async function learn(store: Store, key: ConversationKey, given: readonly ImportedFact[]): Promise<void> {
+  const current = new Map(given.flatMap((fact) => (fact.replaced ? [] : [[foldedFact(fact.fact), fact]])));
+  // What counts again in the same words is one fact.
+  const facts = given.filter((fact) => !fact.replaced || !current.has(foldedFact(fact.fact)));
   for (let at = 0; at < facts.length;) {
     const source = facts[at]?.source ?? null;
     const other = facts.findIndex((fact, place) => place > at && JSON.stringify(fact.source) !== JSON.stringify(source));
     const end = other === -1 ? facts.length : other;
-    const batch = facts.slice(at, end).map(({ id: _id, source: _source, ...fact }) => fact);
+    const batch = facts.slice(at, end).map(({ id: _id, source: _source, replaced: _replaced, ...fact }) => fact);
     await learnFacts(store, key, `${key.life}/imported/${at + 1}`, batch, source ?? { conversation: key.conversation, turn_ids: [] });
     at = end;
   }
+  const wordsOf = new Map(facts.map(({ id, fact }) => [id, fact]));
+  const replaced = facts.flatMap(({ fact, replaced: by }) => (by ? [{ fact, by: wordsOf.get(by.by ?? '') ?? null, ts: by.ts }] : []));
+  await store.facts.add(key, `${key.life}/imported/replaced`, [], { conversation: key.conversation, turn_ids: [] }, replaced);
 }
 
 /**

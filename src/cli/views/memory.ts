@@ -19,9 +19,15 @@ const LONGEST = 2000;
 export function renderEpisodes(episodes: readonly (EpisodeRecord & { readonly imported?: true })[], look: MemoryLook): StyledLine[] {
   return [
     heading('episodic', episodes.length, 'summaries of older turns'),
-    ...episodes.flatMap(({ id, ts, turn_ids, summary, tags, salience, session, imported }) => [
+    ...episodes.flatMap(({ id, ts, turn_ids, summary, tags, salience, session, supersedes, imported }) => [
       ...drawText(
-        [id, spanOf(turn_ids), imported ? 'imported' : `session ${session}`, ...itemFacts(ts, { salience }, tags, look)].join(' · '),
+        [
+          id,
+          spanOf(turn_ids),
+          imported ? 'imported' : `session ${session}`,
+          ...(supersedes ? [`in the place of ${supersedes.join(', ')}`] : []),
+          ...itemFacts(ts, { salience }, tags, look),
+        ].join(' · '),
         2,
         look,
         'dim',
@@ -34,8 +40,13 @@ export function renderEpisodes(episodes: readonly (EpisodeRecord & { readonly im
 export function renderFacts(facts: readonly FactRecord[], scope: string, look: MemoryLook): StyledLine[] {
   return [
     heading('semantic', facts.length, `facts of scope ${scope}`),
-    ...facts.flatMap(({ id, ts, fact, tags, confidence, salience, source }) => [
-      ...drawText([id, ...itemFacts(ts, { salience, confidence }, tags, look), originOf(source)].join(' · '), 2, look, 'dim'),
+    ...facts.flatMap(({ id, ts, fact, tags, confidence, salience, source, replaced }) => [
+      ...drawText(
+        [id, ...replacedBy(replaced, look), ...itemFacts(ts, { salience, confidence }, tags, look), originOf(source)].join(' · '),
+        2,
+        look,
+        'dim',
+      ),
       ...drawText(toTerminalLine(fact, LONGEST), 4, look),
     ]),
   ];
@@ -71,6 +82,12 @@ function itemFacts(
     ...Object.entries(shares).map(([name, share]) => `${name} ${share}`),
     ...(tags.length === 0 ? [] : [tags.map((tag) => `#${tag}`).join(' ')]),
   ];
+}
+
+function replacedBy(replaced: FactRecord['replaced'], { timeFormat, now }: MemoryLook): string[] {
+  if (!replaced) return [];
+  const how = replaced.by === null ? 'no longer true' : `replaced by ${replaced.by}`;
+  return [`${how} since ${formatTime(Math.round(replaced.ts * 1000), timeFormat, now)}`];
 }
 
 function originOf(source: FactSource | null): string {

@@ -2,7 +2,7 @@
 import type { ConversationIdentity } from '../../records/identity.js';
 import type { Entry, Usage } from '../../records/message.js';
 import type { SlotRange } from '../../records/slots.js';
-import type { Task, Episode, Fact, CompactionRecord } from '../../records/episodes.js';
+import type { Task, Episode, EpisodeLinks, Fact, CompactionRecord, Replacement } from '../../records/episodes.js';
 
 /** `compact`: the context so far, of which the older turns are to become memory. `epoch` is the one that it would begin. */
 export interface CompactInput {
@@ -43,8 +43,12 @@ export type Compacted =
       readonly task: Task;
       /** The text of the new epoch's beginning, and where it lies. */
       readonly base: { readonly ref: string; readonly text: string };
-      readonly episode: Episode;
+      readonly episode: Episode & EpisodeLinks;
+      /** What it stands for, where that is more than what was archived now. */
+      readonly covers?: readonly SlotRange[];
       readonly facts: readonly Fact[];
+      /** Facts of the scope that count no longer. */
+      readonly replaced?: readonly Replacement[];
       readonly method: 'model' | 'repaired' | 'rules' | 'compactor';
       /** Of what it was made, and by whom. */
       readonly record: CompactionRecord;

@@ -1,5 +1,5 @@
 /** What beginning with turns of another life, and taking turns back, ask of activities, and what these answer. */
-import type { Episode, Task } from '../../records/episodes.js';
+import type { Episode, EpisodeLinks, Task } from '../../records/episodes.js';
 import type { Origin } from '../protocol/lineage.js';
 import type { ConversationIdentity } from '../../records/identity.js';
 import type { Beginning, Cut } from '../../records/lives.js';
@@ -22,7 +22,7 @@ export interface Resumption {
 }
 
 export interface RetoldEpisode {
-  readonly episode: Episode;
+  readonly episode: Episode & EpisodeLinks;
   readonly session: number;
   readonly slots: readonly SlotRange[];
 }

@@ -3,7 +3,7 @@
  * Undefined where its answer is of no use: the plugin's stands then.
  */
 import { oneLine } from '../../records/text.js';
-import type { Ask } from '../compaction/summary.js';
+import type { Ask } from '../long-record.js';
 
 /** Seed 003: `substring(0, 5000)`. */
 const RESULT_CHARACTERS = 5_000;

@@ -4,7 +4,7 @@
  */
 import type { JsonValue } from '../../records/message.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
-import type { Ask } from '../compaction/summary.js';
+import type { Ask } from '../long-record.js';
 import {
   byTime,
   DEFAULT_LIMIT,

@@ -3,7 +3,7 @@
  * goes on, so that every character can be had. All but `summary` are pure, and take time linear in the content.
  */
 import type { JsonValue } from '../../records/message.js';
-import type { Ask } from '../compaction/summary.js';
+import type { Ask } from '../long-record.js';
 import { TransformRefused, type MemoryTransform, type TransformUnit } from '../../records/memory/agent-memory.js';
 
 /** Of one answer; about 12,000 tokens. */

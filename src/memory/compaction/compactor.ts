@@ -8,9 +8,12 @@
 import { z } from 'zod';
 import type { Entry } from '../../records/message.js';
 import { cut, oneLine } from '../../records/text.js';
+import { foldedFact } from '../../records/memory/items.js';
 import { flattenTurns, type FlatTurn } from './recent-turns.js';
-import { checkSummary, SUMMARY_LIMITS, type ParsedSummary } from './summary-answer.js';
-import { isInterrupt, summarize, withNotes, type Ask, type Summarized } from './summary.js';
+import type { KnownFact } from './summary-prompt.js';
+import { checkSummary, type ParsedSummary } from './summary-answer.js';
+import type { Ask } from '../long-record.js';
+import { isInterrupt, summarize, withNotes, type SummarizeOptions, type Summarized } from './summary.js';
 import { timeoutSignal } from '../../timeout-signal.js';
 
 /** The default's name (seed 004). */
@@ -37,11 +40,19 @@ export interface CompactorInput {
 }
 
 export interface CompactorAnswer {
-  /** Stands in the place of the turns; at most 6,000 characters. */
+  /** Stands in the place of the turns; cut to 6,000 characters. */
   readonly summary: string;
-  /** At most 20, each of at most 500 characters. */
+  /** The 20 most salient count, each cut to 500 characters. */
   readonly facts?: readonly (
-    string | { readonly fact: string; readonly tags?: readonly string[]; readonly confidence?: number; readonly salience?: number }
+    | string
+    | {
+        readonly fact: string;
+        readonly tags?: readonly string[];
+        readonly confidence?: number;
+        readonly salience?: number;
+        /** Those of `knownFacts` that it stands in the place of, in their words. */
+        readonly replaces?: readonly string[];
+      }
   )[];
   readonly tags?: readonly string[];
   /** 0 to 1: how much it will matter later; default 0.5. */
@@ -85,7 +96,9 @@ export interface Made extends Omit<Summarized, 'method'> {
   readonly compactor: string;
 }
 
-export interface CompactionWork extends Omit<CompactorInput, 'turns' | 'signal'> {
+export interface CompactionWork
+  extends Omit<CompactorInput, 'turns' | 'signal' | 'knownFacts'>, Pick<SummarizeOptions, 'maxCharacters' | 'throws' | 'folding'> {
+  readonly knownFacts: readonly KnownFact[];
   readonly signal: AbortSignal | undefined;
   /** As `ask`, for an answer by the default's schema. */
   readonly askForSummary: Ask;
@@ -97,13 +110,13 @@ const PATIENCE_MS = 90_000;
 const TURN_CHARACTERS = 8_000;
 const FAILURE_CHARACTERS = 500;
 
-/** Throws only what says that the work was stopped (K3). */
+/** Throws only what says that the work was stopped (K3), and what `throws` names. */
 export async function compactWith(compactor: Compactor | undefined, work: CompactionWork): Promise<Made> {
   const own = compactor && (await askOwn(compactor, work));
   if (compactor && own?.ok)
     return { ...withNotes(own.summary, work.entries, { method: 'model' }), method: 'compactor', compactor: compactor.name };
-  const { entries, goal, openTasks, progress, knownFacts, signal } = work;
-  const made = await summarize(work.askForSummary, entries, { goal, openTasks, progress, knownFacts, signal });
+  const { entries, askForSummary, ask: askForNotes, patienceMs: _, ...options } = work;
+  const made = await summarize(askForSummary, entries, { ...options, askForNotes });
   if (!compactor || !own || own.ok) return { ...made, compactor: WORKING_FLOW_COMPACTOR };
   const failure = [`compactor ${compactor.name}: ${own.reason}`, ...(made.failure === undefined ? [] : [made.failure])].join('; ');
   return { ...made, compactor: WORKING_FLOW_COMPACTOR, failure };
@@ -111,49 +124,55 @@ export async function compactWith(compactor: Compactor | undefined, work: Compac
 
 type Asked = ParsedSummary;
 
-async function askOwn(compactor: Compactor, { signal: stopped, patienceMs = PATIENCE_MS, ...work }: CompactionWork): Promise<Asked> {
+async function askOwn(
+  compactor: Compactor,
+  { signal: stopped, patienceMs = PATIENCE_MS, throws, ...work }: CompactionWork,
+): Promise<Asked> {
   const timeout = timeoutSignal(patienceMs);
   const signal = AbortSignal.any([timeout, ...(stopped ? [stopped] : [])]);
-  const { entries, goal, openTasks, progress, knownFacts, ask } = work;
+  const { entries, goal, openTasks, progress, ask } = work;
+  const knownFacts = work.knownFacts.map(({ fact }) => fact);
   try {
     const input = { turns: flattenTurns(entries, TURN_CHARACTERS), entries, goal, openTasks, progress, knownFacts, signal, ask };
     // A copy, so that what it does to its input is not what the default then reads.
-    const copied: CompactorInput = { ...input, entries: structuredClone(entries), openTasks: [...openTasks], knownFacts: [...knownFacts] };
-    return readAnswer(await untilAborted(signal, async () => compactor.compact(copied)));
+    const copied: CompactorInput = { ...input, entries: structuredClone(entries), openTasks: [...openTasks] };
+    return readAnswer(await untilAborted(signal, async () => compactor.compact(copied)), work.knownFacts);
   } catch (error) {
-    if (stopped?.aborted) throw error;
+    if (stopped?.aborted || throws?.(error)) throw error;
     if (timeout.aborted) return { ok: false, reason: `it did not answer within ${patienceMs} ms` };
     if (isInterrupt(error)) throw error;
     return { ok: false, reason: cut(oneLine(`it failed: ${messageOf(error)}`), FAILURE_CHARACTERS) };
   }
 }
 
-const share = z.number().min(0).max(1);
-const tags = z.array(z.string().max(SUMMARY_LIMITS.tag)).max(SUMMARY_LIMITS.tags).default([]);
-const fact = z.string().min(1).max(SUMMARY_LIMITS.fact);
+/** Its shape; `checkSummary` cuts it to the bounds. */
+const share = z.number();
+const tags = z.array(z.string()).default([]);
+const fact = z.string().min(1);
 const answerSchema = z.object({
-  summary: z.string().min(1).max(SUMMARY_LIMITS.summary),
+  summary: z.string().min(1),
   facts: z
     .array(
       z.union([
-        fact.transform((text) => ({ fact: text, tags: [] as string[], confidence: 0.8, salience: 0.5 })),
-        z.object({ fact, tags, confidence: share.default(0.8), salience: share.default(0.5) }),
+        fact.transform((text) => ({ fact: text, tags: [] as string[], confidence: 0.8, salience: 0.5, replaces: [] as string[] })),
+        z.object({ fact, tags, confidence: share.default(0.8), salience: share.default(0.5), replaces: tags }),
       ]),
     )
-    .max(SUMMARY_LIMITS.facts)
     .default([]),
   tags,
   salience: share.default(0.5),
 });
 
-function readAnswer(answer: unknown): Asked {
+function readAnswer(answer: unknown, known: readonly KnownFact[]): Asked {
   const checked = answerSchema.safeParse(answer);
   if (!checked.success) {
     const issues = checked.error.issues.slice(0, 3).map(({ path, message }) => `${path.map(String).join('.') || 'it'}: ${message}`);
     return { ok: false, reason: cut(oneLine(`its answer cannot be used: ${issues.join('; ')}`), FAILURE_CHARACTERS) };
   }
   const { summary, facts, tags: episodeTags, salience } = checked.data;
-  return checkSummary({ episodic: { summary, tags: episodeTags, salience }, semantic: facts });
+  const idOf = new Map(known.map(({ id, fact: words }) => [foldedFact(words), id]));
+  const semantic = facts.map(({ replaces, ...item }) => ({ ...item, supersedes: replaces.map((words) => idOf.get(foldedFact(words))) }));
+  return checkSummary({ episodic: { summary, tags: episodeTags, salience }, semantic });
 }
 
 /** One that does not listen to its signal is not waited for. */

@@ -20,13 +20,29 @@ export function recentTurns(entries: readonly Entry[], { textCharacters }: { rea
 
 /** In the order in which they began; what came late stands in the turn that it belongs to. */
 export function flattenTurns(entries: readonly Entry[], textCharacters = TEXT_CHARACTERS): FlatTurn[] {
+  return [...linesByTurn(entries, textCharacters)].map(([turnId, lines]) => ({ turnId, text: [headOf(turnId), ...lines].join('\n') }));
+}
+
+/** The same message by message, whole: the first of a turn under the turn's heading. */
+export function messagesByTurn(entries: readonly Entry[]): string[] {
+  return [...linesByTurn(entries, Infinity)].flatMap(([turnId, [first, ...others]]) => [
+    first === undefined ? headOf(turnId) : `${headOf(turnId)}\n${first}`,
+    ...others,
+  ]);
+}
+
+function linesByTurn(entries: readonly Entry[], characters: number): ReadonlyMap<string, readonly string[]> {
   const lines = new Map<string, string[]>();
   for (const entry of entries) {
     const told = lines.get(entry.turn) ?? [];
-    told.push(...linesOf(entry, textCharacters));
+    told.push(...linesOf(entry, characters));
     lines.set(entry.turn, told);
   }
-  return [...lines].map(([turnId, told]) => ({ turnId, text: [`Turn ${turnNumber(turnId)}:`, ...told].join('\n') }));
+  return lines;
+}
+
+function headOf(turnId: string): string {
+  return `Turn ${turnNumber(turnId)}:`;
 }
 
 const NOUNS: Readonly<Record<MediaKind, readonly [one: string, several: string]>> = {

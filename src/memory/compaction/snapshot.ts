@@ -4,11 +4,16 @@
  */
 import type { EpisodicItem, SemanticItem } from '../../records/memory/items.js';
 import { indented, oneLine, withoutHeadings } from '../../records/text.js';
+import { placeOf, type Earlier } from './fold.js';
 import { MAX_EPISODIC_ITEMS, MAX_SEMANTIC_ITEMS } from '../facts.js';
 
 export interface SnapshotParts {
   /** In the order of showing; more than three are left out. */
-  readonly episodic?: readonly Pick<EpisodicItem, 'summary'>[];
+  readonly episodic?: readonly (Pick<EpisodicItem, 'summary'> & Partial<Pick<EpisodicItem, 'id' | 'turn_ids' | 'ts'>>)[];
+  /** What stands for episodes before these. */
+  readonly earlier?: Earlier;
+  /** The tool that reads an episode is offered. */
+  readonly canRead?: boolean;
   /** In the order of showing; more than twenty are left out. */
   readonly semantic?: readonly Pick<SemanticItem, 'fact'>[];
   readonly goal?: string;
@@ -16,16 +21,22 @@ export interface SnapshotParts {
 }
 
 /** Parts without content are left out; '' when all are. Does not end in a line feed. */
-export function memoryBundle({ episodic = [], semantic = [], goal = '', openTasks = [] }: SnapshotParts): string {
-  const summaries = episodic.map(({ summary }) => indented(withoutHeadings(summary), '   ')).filter((summary) => summary !== '');
+export function memoryBundle({ episodic = [], earlier, canRead = false, semantic = [], goal = '', openTasks = [] }: SnapshotParts): string {
+  const summaries = episodic
+    .filter(({ summary }) => indented(summary, '') !== '')
+    .map(({ summary, id, turn_ids = [], ts = 0 }) =>
+      [indented(withoutHeadings(summary), '   '), ...(id === undefined ? [] : [`   (${id}: ${placeOf([{ turn_ids, ts }])})`])].join('\n'),
+    )
+    .slice(0, MAX_EPISODIC_ITEMS);
   const facts = semantic.map(({ fact }) => withoutHeadings(oneLine(fact))).filter((fact) => fact !== '');
   const tasks = openTasks.map((task) => withoutHeadings(oneLine(task))).filter((task) => task !== '');
   const goalText = indented(withoutHeadings(goal), '  ');
   return [
-    section(
-      '[MEMORY:EPISODIC]',
-      summaries.slice(0, MAX_EPISODIC_ITEMS).map((summary, i) => `${i + 1}) ${summary}`),
-    ),
+    section('[MEMORY:EPISODIC]', [
+      ...summaries.map((summary, i) => `${i + 1}) ${summary}`),
+      ...(earlier ? [earlierText(earlier)] : []),
+      ...(canRead && summaries.length > 0 ? ['read_episode shows what a summary stands for, by its id.'] : []),
+    ]),
     section(
       '[MEMORY:SEMANTIC]',
       facts.slice(0, MAX_SEMANTIC_ITEMS).map((fact) => `- ${fact}`),
@@ -37,6 +48,12 @@ export function memoryBundle({ episodic = [], semantic = [], goal = '', openTask
   ]
     .filter((part) => part !== '')
     .join('\n\n');
+}
+
+function earlierText({ text, episodes }: Earlier): string {
+  const [newest, oldest] = [episodes[0]?.id ?? '', episodes.at(-1)?.id ?? ''];
+  const ids = newest === oldest ? `one summary (${newest})` : `${episodes.length} summaries (${oldest} to ${newest})`;
+  return `Before these: ${placeOf(episodes)}, in ${ids}; in short:\n   ${indented(withoutHeadings(text), '   ')}`;
 }
 
 function section(heading: string, lines: readonly string[]): string {

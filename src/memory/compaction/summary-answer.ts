@@ -1,14 +1,21 @@
 /** What a summarizer must answer, and the reading of what it did answer: any text at all. */
 import { z } from 'zod';
 import type { JsonObject } from '../../records/message.js';
-import { cleanText, oneLine } from '../../records/text.js';
+import { beginningOf, cleanText, oneLine } from '../../records/text.js';
 import { objectAt, ownObjects } from '../../records/balanced-json.js';
 import { foldedFact, type EpisodicItem, type SemanticItem } from '../../records/memory/items.js';
 
 /** One compaction's memory, before it has ids. */
 export interface Summary {
   readonly episodic: Pick<EpisodicItem, 'summary' | 'tags' | 'salience'>;
-  readonly semantic: readonly Pick<SemanticItem, 'fact' | 'tags' | 'confidence' | 'salience'>[];
+  readonly semantic: readonly (Pick<SemanticItem, 'fact' | 'tags' | 'confidence' | 'salience'> & {
+    /** Ids of known facts that this one stands in the place of. */
+    readonly supersedes?: readonly string[];
+  })[];
+  /** Ids of known facts that are no longer true, without another in their place. */
+  readonly retired?: readonly string[];
+  /** Stands for the earlier summaries that were to be folded. */
+  readonly fold?: string;
 }
 
 export type ParsedSummary =
@@ -17,13 +24,24 @@ export type ParsedSummary =
   | { readonly ok: false; readonly reason: string };
 
 /** Characters, and how many. */
-export const SUMMARY_LIMITS = { summary: 6_000, fact: 500, facts: 20, tag: 40, tags: 10, answer: 256 * 1024 } as const;
+export const SUMMARY_LIMITS = {
+  summary: 6_000,
+  fact: 500,
+  facts: 20,
+  tag: 40,
+  tags: 10,
+  superseded: 10,
+  retired: 20,
+  fold: 4_000,
+  answer: 256 * 1024,
+} as const;
 
 const DEPTH = 16;
 const SHOWN_ISSUES = 6;
 
 const tags = z.array(z.string().max(SUMMARY_LIMITS.tag)).max(SUMMARY_LIMITS.tags);
 const share = z.number().min(0).max(1);
+const ids = z.array(z.string());
 
 export const summarySchema = z.object({
   episodic: z.object({
@@ -38,9 +56,15 @@ export const summarySchema = z.object({
         tags,
         confidence: share.describe('How sure it is.'),
         salience: share.describe('How much it will matter later.'),
+        supersedes: ids.max(SUMMARY_LIMITS.superseded).describe('Ids of facts known already that this one replaces, since they changed.'),
       }),
     )
     .max(SUMMARY_LIMITS.facts),
+  retired: ids.max(SUMMARY_LIMITS.retired).describe('Ids of facts known already that are no longer true and that no new fact replaces.'),
+  fold: z
+    .string()
+    .max(SUMMARY_LIMITS.fold)
+    .describe('The earlier summaries folded into one text; empty where none are given to be folded.'),
 });
 
 /** For providers that take a schema, and for the prompt. */
@@ -75,19 +99,79 @@ const REASONS = {
   'no-json': 'what stands between its braces is no valid JSON',
 } as const;
 
-/** The same for a value that is at hand. */
+/** The same for a value that is at hand. What is too long or too much of it is cut: who says too much has not said nothing. */
 export function checkSummary(value: unknown): ParsedSummary {
-  const checked = summarySchema.safeParse(value);
+  const checked = summarySchema.safeParse(trimmed(value));
   if (!checked.success) return { ok: false, reason: checked.error.issues.slice(0, SHOWN_ISSUES).map(issueText).join('; ') };
   const summary = cleaned(checked.data);
   return summary.episodic.summary === '' ? { ok: false, reason: 'episodic.summary: it says nothing' } : { ok: true, summary };
+}
+
+/** Within the bounds of the schema as far as numbers and lengths go; of too many facts the most salient stay, in their order. */
+function trimmed(value: unknown): unknown {
+  if (!isRecord(value)) return value;
+  const { episodic, semantic } = value;
+  return {
+    ...value,
+    fold: typeof value['fold'] === 'string' ? cutText(value['fold'], SUMMARY_LIMITS.fold) : '',
+    retired: idsIn(value['retired'], SUMMARY_LIMITS.retired),
+    ...(isRecord(episodic) && { episodic: { ...withinBounds(episodic), summary: cutText(episodic['summary'], SUMMARY_LIMITS.summary) } }),
+    ...(Array.isArray(semantic) && {
+      semantic: mostSalient(
+        semantic.map((item: unknown) =>
+          isRecord(item)
+            ? {
+                ...withinBounds(item),
+                fact: cutText(item['fact'], SUMMARY_LIMITS.fact),
+                supersedes: idsIn(item['supersedes'], SUMMARY_LIMITS.superseded),
+              }
+            : item,
+        ),
+      ),
+    }),
+  };
+}
+
+function withinBounds(item: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const { tags: given, salience, confidence } = item;
+  return {
+    ...item,
+    ...(Array.isArray(given) && { tags: given.slice(0, SUMMARY_LIMITS.tags).map((tag: unknown) => cutText(tag, SUMMARY_LIMITS.tag)) }),
+    ...(typeof salience === 'number' && { salience: clamp(salience) }),
+    ...(typeof confidence === 'number' && { confidence: clamp(confidence) }),
+  };
+}
+
+function mostSalient(facts: readonly unknown[]): unknown[] {
+  const salienceOf = (fact: unknown): number => (isRecord(fact) && typeof fact['salience'] === 'number' ? fact['salience'] : 0);
+  const least = facts.map(salienceOf).sort((a, b) => b - a)[SUMMARY_LIMITS.facts - 1] ?? 0;
+  const above = facts.filter((fact) => salienceOf(fact) > least).length;
+  let room = SUMMARY_LIMITS.facts - above;
+  return facts.filter((fact) => salienceOf(fact) > least || (salienceOf(fact) === least && room-- > 0));
+}
+
+/** None where there are none: most answers have nothing to say of it. */
+function idsIn(value: unknown, most: number): string[] {
+  return Array.isArray(value) ? value.filter((id): id is string => typeof id === 'string').slice(0, most) : [];
+}
+
+function cutText(value: unknown, characters: number): unknown {
+  return typeof value === 'string' ? beginningOf(value, characters) : value;
+}
+
+function clamp(share: number): number {
+  return Math.min(1, Math.max(0, share));
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function issueText({ path, message }: z.core.$ZodIssue): string {
   return `${path.map(String).join('.') || 'the object'}: ${message}`;
 }
 
-function cleaned({ episodic, semantic }: z.output<typeof summarySchema>): Summary {
+function cleaned({ episodic, semantic, retired, fold }: z.output<typeof summarySchema>): Summary {
   const seen = new Set<string>();
   return {
     episodic: { ...episodic, summary: cleanText(episodic.summary).trim(), tags: cleanTags(episodic.tags) },
@@ -95,8 +179,25 @@ function cleaned({ episodic, semantic }: z.output<typeof summarySchema>): Summar
       const fact = foldedFact(cleanText(item.fact));
       if (fact === '' || seen.has(fact)) return [];
       seen.add(fact);
-      return [{ ...item, fact, tags: cleanTags(item.tags) }];
+      const { supersedes, ...rest } = item;
+      return [{ ...rest, fact, tags: cleanTags(item.tags), ...(supersedes.length > 0 && { supersedes }) }];
     }),
+    ...(retired.length > 0 && { retired }),
+    ...(cleanText(fold).trim() !== '' && { fold: cleanText(fold).trim() }),
+  };
+}
+
+/** Without ids of facts that were not shown. */
+export function onlyKnown({ semantic, retired = [], ...rest }: Summary, shown: readonly string[]): Summary {
+  const known = (ids: readonly string[]): string[] => ids.filter((id) => shown.includes(id));
+  const left = known(retired);
+  return {
+    ...rest,
+    semantic: semantic.map(({ supersedes = [], ...fact }) => {
+      const replaced = known(supersedes);
+      return replaced.length === 0 ? fact : { ...fact, supersedes: replaced };
+    }),
+    ...(left.length > 0 && { retired: left }),
   };
 }
 

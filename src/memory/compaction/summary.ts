@@ -2,19 +2,18 @@
  * From a window of turns to memory (seed 000, "Summarizer"): by a model, and where that does not work, by rule. A bad answer never
  * fails a turn.
  *
- * S1  The model is asked once, and once more when its answer was not usable, with the reason.
+ * S1  The model is asked once, and once more when its answer was not usable, with the reason. What is too long to be shown whole is
+ *     read in pieces before (long-record.ts).
  * S2  File operations and tool failures are facts: they come into the summary by themselves, whoever writes it.
  * S3  Being stopped is no failure: an interrupt goes through.
  */
 import { isNotice, type Entry, shownText } from '../../records/message.js';
 import { cut, oneLine } from '../../records/text.js';
+import { readPieces, type Ask } from '../long-record.js';
 import { workNotes } from './file-operations.js';
-import { parseSummary, type Summary, SUMMARY_LIMITS } from './summary-answer.js';
-import { repairPrompt, summaryPrompt, type SummaryRequest } from './summary-prompt.js';
+import { onlyKnown, parseSummary, type Summary, SUMMARY_LIMITS } from './summary-answer.js';
+import { repairPrompt, summaryPrompt, type SummaryPrompt, type SummaryRequest } from './summary-prompt.js';
 import { turnNumber } from '../../records/identity.js';
-
-/** Asks a model; resolves with all of its text. */
-export type Ask = (system: string, text: string) => Promise<string>;
 
 export interface Summarized extends Summary {
   readonly method: 'model' | 'repaired' | 'rules';
@@ -26,54 +25,62 @@ const FAILURE_CHARACTERS = 500;
 /** By name: the errors come from several packages, and from other realms. */
 const INTERRUPTS: readonly string[] = ['AbortError', 'ModelInterrupted', 'CancelledFailure'];
 
-/** Throws only what says that the work was stopped (S3). */
+export interface SummarizeOptions extends Omit<SummaryRequest, 'entries' | 'notes'> {
+  readonly signal?: AbortSignal;
+  /** Takes the notes on what is too long; default: `ask`. */
+  readonly askForNotes?: Ask;
+  /** Failures that are the caller's to see to, who asks later or with less. Default: none. */
+  readonly throws?: (error: unknown) => boolean;
+}
+
+/** Throws only what says that the work was stopped (S3), and what `throws` names. */
 export async function summarize(
   ask: Ask,
   entries: readonly Entry[],
-  options: Omit<SummaryRequest, 'entries'> & { readonly signal?: AbortSignal } = {},
+  { signal, askForNotes = ask, throws = () => false, ...options }: SummarizeOptions = {},
 ): Promise<Summarized> {
-  const prompt = summaryPrompt({ ...options, entries });
-  const asked = { question: prompt.text, signal: options.signal };
-  const first = await askFor(ask, prompt, asked);
-  if (first.ok) return withNotes(first.summary, entries, { method: 'model' });
-  if (first.answer !== undefined) {
-    const second = await askFor(ask, repairPrompt(prompt, first.answer, first.reason), asked);
-    if (second.ok) return withNotes(second.summary, entries, { method: 'repaired', failure: first.reason });
-    return withNotes(ruleSummary(entries, options), entries, { method: 'rules', failure: second.reason });
+  const byRule = (failure: string): Summarized => summarizeByRules(entries, { ...options, failure });
+  try {
+    const prompt = await wholePrompt(askForNotes, { ...options, entries });
+    const answer = await ask(prompt.system, prompt.text);
+    const first = parseSummary(answer, prompt.text);
+    if (first.ok) return withNotes(onlyKnown(first.summary, prompt.shown), entries, { method: 'model' });
+    const repair = repairPrompt(prompt, answer, cut(oneLine(first.reason), FAILURE_CHARACTERS));
+    // What a repair shows of the first answer is the model's own, and no part of the question.
+    const second = parseSummary(await ask(repair.system, repair.text), prompt.text);
+    if (!second.ok) return byRule(second.reason);
+    return withNotes(onlyKnown(second.summary, prompt.shown), entries, {
+      method: 'repaired',
+      failure: cut(oneLine(first.reason), FAILURE_CHARACTERS),
+    });
+  } catch (error) {
+    if (signal?.aborted || isInterrupt(error) || throws(error)) throw error;
+    return byRule(`the summarizer did not answer: ${messageOf(error)}`);
   }
-  return withNotes(ruleSummary(entries, options), entries, { method: 'rules', failure: first.reason });
 }
 
-type Asked =
-  | { readonly ok: true; readonly summary: Summary }
-  /** Without `answer` there was none. */
-  | { readonly ok: false; readonly reason: string; readonly answer?: string };
+export function summarizeByRules(
+  entries: readonly Entry[],
+  { failure = '', ...options }: { readonly goal?: string; readonly failure?: string },
+): Summarized {
+  return withNotes(ruleSummary(entries, options), entries, { method: 'rules', failure: cut(oneLine(failure), FAILURE_CHARACTERS) });
+}
 
-/** `question`: without what a repair shows of the first answer, which is the model's own. */
-async function askFor(
-  ask: Ask,
-  { system, text }: { readonly system: string; readonly text: string },
-  { question, signal }: { readonly question: string; readonly signal: AbortSignal | undefined },
-): Promise<Asked> {
-  let answer: string;
-  try {
-    answer = await ask(system, text);
-  } catch (error) {
-    if (signal?.aborted || isInterrupt(error)) throw error;
-    return { ok: false, reason: cut(oneLine(`the summarizer did not answer: ${messageOf(error)}`), FAILURE_CHARACTERS) };
-  }
-  const parsed = parseSummary(answer, question);
-  return parsed.ok ? parsed : { ok: false, reason: cut(oneLine(parsed.reason), FAILURE_CHARACTERS), answer };
+/** With the notes on what it has no room for. */
+async function wholePrompt(ask: Ask, request: SummaryRequest): Promise<SummaryPrompt> {
+  const prompt = summaryPrompt(request);
+  if (prompt.pieces.length === 0) return prompt;
+  return summaryPrompt({ ...request, notes: await readPieces(ask, prompt.pieces) });
 }
 
 /** S2. */
 export function withNotes(
-  { episodic, semantic }: Summary,
+  { episodic, ...facts }: Summary,
   entries: readonly Entry[],
   how: { readonly method: Summarized['method']; readonly failure?: string },
 ): Summarized {
   const notes = workNotes(entries);
-  return { episodic: { ...episodic, summary: notes === '' ? episodic.summary : `${episodic.summary}\n${notes}` }, semantic, ...how };
+  return { episodic: { ...episodic, summary: notes === '' ? episodic.summary : `${episodic.summary}\n${notes}` }, ...facts, ...how };
 }
 
 export function isInterrupt(error: unknown): boolean {
@@ -107,6 +114,11 @@ export function ruleSummary(entries: readonly Entry[], { goal }: { readonly goal
     },
     semantic: rememberedIn(turns),
   };
+}
+
+/** A line for each turn: what was asked in it and what was answered last. */
+export function outlineOf(entries: readonly Entry[], maxCharacters: number): string {
+  return fitting(turnsOf(entries).map(turnLine), maxCharacters).join('\n');
 }
 
 interface ToldTurn {

@@ -1,11 +1,12 @@
 /**
  * From a conversation to a history entry and a memory (seed 001, ConsolidationService).
  *
- * C1  The model is asked once, and once more when something in its answer was not usable, with the reason.
+ * C1  The model is asked once, and once more when something in its answer was not usable, with the reason. What is too long to be
+ *     shown whole is read in pieces before (long-record.ts).
  * C2  After that a field that is fit is taken, be it from the first answer; a bad field does not cost the good one.
  * C3  What the model throws goes through: a provider's failure is its caller's to retry, an interrupt nobody's.
  */
-import type { Ask } from '../compaction/summary.js';
+import { readPieces, type Ask } from '../long-record.js';
 import { cut, oneLine, beginningOf, utf8Length } from '../../records/text.js';
 import { parseResponse, type ConsolidationResult } from './parse-response.js';
 import {
@@ -23,7 +24,6 @@ import {
 import { linesOf } from '../../records/memory/memory-lines.js';
 import { wordsSaid } from '../documents/significant-words.js';
 import type { ConversationEntry } from './conversation-entries.js';
-import { MAX_MESSAGE } from './message-lines.js';
 import type { ConversationKey } from '../../stores/store.js';
 
 export type Consolidated =
@@ -34,9 +34,12 @@ export type Consolidated =
 
 const REASON_CHARACTERS = 500;
 
-/** Throws only what `ask` throws (C3). */
-export async function consolidate(ask: Ask, request: ConsolidationRequest): Promise<Consolidated> {
-  return askTwice(ask, consolidationPrompt(request), (result) => checkResult(result, request));
+/** `askForNotes` reads what is too long. Throws only what one of the two throws (C3). */
+export async function consolidate(ask: Ask, request: ConsolidationRequest, askForNotes = ask): Promise<Consolidated> {
+  const prompt = consolidationPrompt(request);
+  const { pieces } = prompt;
+  const whole = pieces.length === 0 ? prompt : consolidationPrompt({ ...request, notes: await readPieces(askForNotes, pieces) });
+  return askTwice(ask, whole, (result) => checkResult(result, request));
 }
 
 /** Memory put in order without a conversation; `unusable` when it should stay as it is. Throws only what `ask` throws (C3). */
@@ -214,7 +217,7 @@ function verbatimIn(text: string, entries: readonly ConversationEntry[], known: 
   const step = VERBATIM_CHARACTERS / 2;
   if (seen.length < VERBATIM_CHARACTERS) return undefined;
   for (const { content } of entries) {
-    const said = flat(content.slice(0, MAX_MESSAGE));
+    const said = flat(content);
     for (let at = 0; at + step <= said.length; at += step) {
       const piece = said.slice(at, at + step);
       const found = seen.indexOf(piece);

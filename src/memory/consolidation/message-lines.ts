@@ -5,34 +5,14 @@ import type { Entry } from '../../records/message.js';
 import { toolsThatSpoke } from './provenance.js';
 import type { ConversationEntry } from './conversation-entries.js';
 
-/** Of one message, longest first: the first with which all fit. */
-const MESSAGE_CHARACTERS = [8_000, 2_000, 600, 200] as const;
-export const MAX_MESSAGE = MESSAGE_CHARACTERS[0];
-
 /** `[2026-02-27 14:30] USER: …`, `[2026-02-27 14:31] ASSISTANT [tools: a, b]: …`; times are UTC. */
-export function messageText({ role, content, timestamp, toolsUsed = [] }: ConversationEntry, characters: number): string {
+export function messageText({ role, content, timestamp, toolsUsed = [] }: ConversationEntry, characters = Infinity): string {
   const name = oneLine(role)
     .toUpperCase()
     .replace(/[[\]:]/g, '');
   const tools = toolsUsed.map((tool) => oneLine(tool).replace(/[[\],]/g, ''));
   const text = indented(cut(content, characters), '  ');
   return `[${minuteOf(timestamp)}] ${name}${tools.length > 0 ? ` [tools: ${tools.join(', ')}]` : ''}: ${text === '' ? '(no text)' : text}`;
-}
-
-/** All of them in at most `maxCharacters`: shortened first, then without those in the middle; it says what was left out. */
-export function boundedMessages(entries: readonly ConversationEntry[], maxCharacters: number): string {
-  let texts: string[] = [];
-  for (const characters of MESSAGE_CHARACTERS) {
-    texts = entries.map((entry) => messageText(entry, characters));
-    if (texts.reduce((sum, text) => sum + text.length + 1, 0) <= maxCharacters) return texts.join('\n');
-  }
-  // The notice needs room as well; the newest messages matter more than the oldest.
-  const room = Math.max(0, maxCharacters - 60);
-  const tail = fitting(texts.toReversed(), (room * 2) / 3).toReversed();
-  const head = fitting(texts.slice(0, texts.length - tail.length), room - lengthOf(tail));
-  const left = texts.length - head.length - tail.length;
-  if (left === texts.length) return beginningOf(`[left out here: all ${left} messages]`, maxCharacters);
-  return [...head, `[left out here: ${left} of ${texts.length} messages]`, ...tail].join('\n');
 }
 
 /** `2026-02-27 14:30` in UTC; `?` for what is no time. */
@@ -44,16 +24,6 @@ export function minuteOf(timestamp: string | undefined): string {
 /** The first `characters` of a text in one line, never half of a character. */
 export function shortLine(text: string, characters: number): string {
   return beginningOf(oneLine(text), characters);
-}
-
-function fitting(texts: readonly string[], characters: number): string[] {
-  let room = characters;
-  const end = texts.findIndex((text) => (room -= text.length + 1) < 0);
-  return texts.slice(0, end === -1 ? texts.length : end);
-}
-
-function lengthOf(texts: readonly string[]): number {
-  return texts.reduce((sum, text) => sum + text.length + 1, 0);
 }
 
 /** What HISTORY gets when no model summarized in time (seed 001, "Timeout and Fallback"). */
@@ -124,4 +94,11 @@ export function summariesInOrder(summaries: readonly string[]): string {
   const left = summaries.length - shown.length;
   const note = left === 0 ? [] : [`[left out here: ${left} earlier ${left === 1 ? 'summary' : 'summaries'}; search_history finds them]`];
   return [...note, ...shown].join('\n');
+}
+
+/** The first of them that fit together. */
+function fitting(texts: readonly string[], characters: number): string[] {
+  let room = characters;
+  const end = texts.findIndex((text) => (room -= text.length + 1) < 0);
+  return texts.slice(0, end === -1 ? texts.length : end);
 }

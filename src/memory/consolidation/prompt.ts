@@ -8,12 +8,11 @@
  */
 import { utf8Length, cut, indented, cleanText } from '../../records/text.js';
 import type { ConversationEntry } from './conversation-entries.js';
-import { boundedMessages } from './message-lines.js';
+import { longRecord, notesText, PROMPT_CHARACTERS, type Piece } from '../long-record.js';
+import { messageText } from './message-lines.js';
 
 /** Bytes of UTF-8 (seed 001, Configuration). */
 export const MAX_MEMORY_SIZE = 8192;
-/** About four make a token. */
-export const PROMPT_CHARACTERS = 120_000;
 
 export const MEMORY_HEADING = '## Current Long-term Memory';
 export const CONVERSATION_HEADING = '## Conversation to Process';
@@ -36,11 +35,15 @@ export interface ConsolidationRequest {
   readonly maxMemorySize?: number;
   /** Of the whole text, as far as memory leaves room (P1). */
   readonly maxCharacters?: number;
+  /** On the pieces that the prompt without them has. */
+  readonly notes?: readonly string[];
 }
 
 export interface ConsolidationPrompt {
   readonly system: string;
   readonly text: string;
+  /** Of the conversation, what the text has no room for: to be read apart, for the notes. */
+  readonly pieces: readonly Piece[];
 }
 
 /** For providers that take a schema. */
@@ -75,19 +78,25 @@ const RULES = [
 ].join('\n');
 
 export function consolidationPrompt(request: ConsolidationRequest): ConsolidationPrompt {
-  const { entries, currentMemory, maxMemorySize = MAX_MEMORY_SIZE, maxCharacters = PROMPT_CHARACTERS } = request;
+  const { entries, currentMemory, maxMemorySize = MAX_MEMORY_SIZE, maxCharacters = PROMPT_CHARACTERS, notes = [] } = request;
   const head = [...OPENING, '', MEMORY_HEADING, shownMemory(currentMemory), '', CONVERSATION_HEADING].join('\n');
   const bytes = utf8Length(currentMemory);
   const tail = [...(bytes > maxMemorySize ? [compression(bytes, maxMemorySize)] : []), RULES].join('\n\n');
-  const room = Math.max(maxCharacters - head.length - tail.length - 3, Math.min(MIN_CONVERSATION, maxCharacters));
-  return { system: SYSTEM, text: `${head}\n${boundedMessages(entries, room)}\n\n${tail}` };
+  const room = Math.max(maxCharacters - head.length - tail.length - 5, Math.min(MIN_CONVERSATION, maxCharacters));
+  const record = longRecord(
+    entries.map((entry) => messageText(entry)),
+    room,
+  );
+  const told = notesText(notes);
+  return { system: SYSTEM, text: [`${head}\n${record.text}`, ...(told === '' ? [] : [told]), tail].join('\n\n'), pieces: record.pieces };
 }
 
 /** The second and last question: the first one again, with what was wrong about the answer. */
-export function repairPrompt({ system, text }: ConsolidationPrompt, answer: string, reason: string): ConsolidationPrompt {
+export function repairPrompt({ system, text, pieces }: ConsolidationPrompt, answer: string, reason: string): ConsolidationPrompt {
   const shown = answer.trim() === '' ? '(nothing)' : indented(cut(answer, ANSWER_CHARACTERS), '  ');
   return {
     system,
+    pieces,
     text: `${text}\n\nYou have answered this before, and the answer was not usable: ${reason}\nIt began:\n  ${shown}\n\nAnswer again, with the JSON object alone.`,
   };
 }
@@ -97,6 +106,7 @@ export function carePrompt(memory: string, maxMemorySize = MAX_MEMORY_SIZE): Con
   const bytes = utf8Length(memory);
   return {
     system: SYSTEM,
+    pieces: [],
     text: [
       'You are a memory consolidation agent. Return JSON with:',
       OPENING[2],

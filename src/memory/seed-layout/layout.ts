@@ -11,7 +11,15 @@ import { z } from 'zod';
 import { isDeeperThan } from '../../conversation/protocol/fields.js';
 import { slotsOf, withSlot, type SlotRange } from '../../records/slots.js';
 import type { EpisodeRecord, FactRecord } from '../../stores/store.js';
-import { compactionRecordSchema, itemNumber, readEpisodicItem, readSemanticItem, type SemanticItem } from '../../records/memory/items.js';
+import {
+  compactionRecordSchema,
+  episodeLinksSchema,
+  itemNumber,
+  readEpisodicItem,
+  readSemanticItem,
+  semanticItemSchema,
+  type SemanticItem,
+} from '../../records/memory/items.js';
 import type { PastLife } from '../past-life.js';
 import { HIGHEST_SLOT, readEntry, withoutRefs } from './entry-schema.js';
 import { seedLine, seedTraceSchema, toEntries, toSeedLines, type SeedTrace } from './seed-trace.js';
@@ -27,7 +35,7 @@ export interface LayoutOrigin {
   readonly title: string | null;
 }
 
-export type ImportedFact = SemanticItem & Pick<FactRecord, 'source'>;
+export type ImportedFact = SemanticItem & Pick<FactRecord, 'source' | 'replaced'>;
 
 export interface ReadLayout {
   readonly origin: LayoutOrigin | undefined;
@@ -43,14 +51,17 @@ export function toLayout(origin: LayoutOrigin, life: PastLife, facts: readonly F
   const active = lines(entries.filter(({ slot }) => !archived.has(slot)).flatMap(toSeedLines));
   const archive = lines(entries.filter(({ slot }) => archived.has(slot)).flatMap(toSeedLines));
   const episodes = [...life.episodes].sort(byNumber);
-  const known = [...facts].sort(byNumber);
+  const known = facts.filter(({ replaced }) => !replaced).sort(byNumber);
+  const old = facts.filter(({ replaced }) => replaced).sort(byNumber);
   const head = {
     v: 1,
     ...origin,
     sha256: { 'raw_traces.jsonl': hashOf(active), 'raw_traces_archive.jsonl': hashOf(archive) },
     archived: life.archived,
-    episodes: episodes.map(({ id, session, epoch, slots, made }) => ({ id, session, epoch, slots, ...(made && { made }) })),
+    episodes: episodes.map(({ ts: _ts, turn_ids: _turns, summary: _summary, tags: _tags, salience: _salience, ...beside }) => beside),
     facts: known.map(({ id, source }) => ({ id, source })),
+    // No other program would know that they count no longer.
+    replaced: old.map(({ batch: _, ...fact }) => fact),
   };
   return {
     'raw_traces.jsonl': active,
@@ -74,20 +85,20 @@ export function readLayout(files: Readonly<Partial<Record<LayoutFile, string>>>)
   const about = new Map(side?.episodes.map((episode) => [episode.id, episode]));
   const sources = new Map(side?.facts.map(({ id, source }) => [id, source]));
   const episodes = readLines(files, 'episodic.jsonl', readEpisodicItem, problems).map((item, at): EpisodeRecord => {
-    const { session, epoch, slots, made } = about.get(item.id) ?? { session: 1, epoch: at + 1, slots: [], made: undefined };
-    return { ...item, session, epoch, slots, ...(made && { made }) };
+    return { session: 1, epoch: at + 1, slots: [], ...about.get(item.id), ...item };
   });
   const facts = readLines(files, 'semantic.jsonl', readSemanticItem, problems);
   return {
     origin: side,
     life: { ...life, episodes: episodes.sort(byNumber).reverse(), skipped: 0 },
-    facts: facts.sort(byNumber).map((fact) => ({ ...fact, source: sources.get(fact.id) ?? null })),
+    facts: [...facts.map((fact) => ({ ...fact, source: sources.get(fact.id) ?? null })), ...(side?.replaced ?? [])].sort(byNumber),
     problems,
   };
 }
 
 const slot = z.number().int().min(1).max(HIGHEST_SLOT);
 const ranges = z.array(z.tuple([slot, slot]).refine(([from, to]) => from <= to)).max(10_000);
+const source = z.object({ conversation: z.string().max(200), turn_ids: z.array(z.string()) }).nullable();
 const sideSchema = z.object({
   v: z.literal(1),
   conversation: z.string().max(200),
@@ -97,7 +108,7 @@ const sideSchema = z.object({
   sha256: z.object({ 'raw_traces.jsonl': z.string(), 'raw_traces_archive.jsonl': z.string() }),
   archived: ranges,
   episodes: z.array(
-    z.object({
+    episodeLinksSchema.extend({
       id: z.string(),
       session: z.number().int(),
       epoch: z.number().int(),
@@ -105,9 +116,10 @@ const sideSchema = z.object({
       made: compactionRecordSchema.optional(),
     }),
   ),
-  facts: z.array(
-    z.object({ id: z.string(), source: z.object({ conversation: z.string().max(200), turn_ids: z.array(z.string()) }).nullable() }),
-  ),
+  facts: z.array(z.object({ id: z.string(), source })),
+  replaced: z
+    .array(semanticItemSchema.extend({ source, replaced: z.object({ by: z.string().max(40).nullable(), ts: z.number().nonnegative() }) }))
+    .default([]),
   entries: z.array(z.unknown()),
 });
 type Side = z.output<typeof sideSchema>;

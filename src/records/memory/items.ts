@@ -3,7 +3,7 @@
  * facts. The schemas read back what a store holds; what does not meet them is foreign or damaged, and its reader counts it.
  */
 import { z } from 'zod';
-import type { Episode, Fact } from '../episodes.js';
+import type { Episode, EpisodeLinks, Fact } from '../episodes.js';
 
 /** A summary of a block of turns: `ep_0001`, salience 0 to 1. */
 export type EpisodicItem = Episode;
@@ -31,6 +31,12 @@ export const semanticItemSchema = z.object({
   tags: texts,
   confidence: share,
   salience: share,
+});
+
+/** What stands beside the seed's fields. */
+export const episodeLinksSchema = z.object({
+  supersedes: z.array(z.string().max(40)).max(1_000).optional(),
+  fold: z.object({ text: z.string(), through: z.string().max(40) }).optional(),
 });
 
 /** How an episode was made. */
@@ -62,6 +68,12 @@ export function episodicId(number: number): string {
 /** `sem_0001` for 1. */
 export function semanticId(number: number): string {
   return `sem_${String(number).padStart(4, '0')}`;
+}
+
+/** Those that count: without the ones that another of them stands for. */
+export function withoutSuperseded<Item extends Pick<Episode, 'id'> & EpisodeLinks>(episodes: readonly Item[]): Item[] {
+  const gone = new Set(episodes.flatMap(({ supersedes = [] }) => supersedes));
+  return episodes.filter(({ id }) => !gone.has(id));
 }
 
 /** The number in an id of either kind; 0 for anything else. */

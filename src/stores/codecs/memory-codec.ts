@@ -1,7 +1,15 @@
 /** Episodes and facts as text, the seed's fields first. What cannot be read back is undefined, never an exception (S5). */
 import { createHash } from 'node:crypto';
+import { z } from 'zod';
 import type { SlotRange } from '../../records/slots.js';
-import { compactionRecordSchema, foldedFact, readEpisodicItem, readSemanticItem, type SemanticItem } from '../../records/memory/items.js';
+import {
+  compactionRecordSchema,
+  episodeLinksSchema,
+  foldedFact,
+  readEpisodicItem,
+  readSemanticItem,
+  type SemanticItem,
+} from '../../records/memory/items.js';
 import { decodeJson } from './entry-codec.js';
 import type { EpisodeRecord, FactSource } from '../store.js';
 
@@ -11,10 +19,15 @@ export interface KeptFact extends SemanticItem {
   readonly namespace: string | null;
   readonly batches: readonly string[];
   readonly source: FactSource | null;
+  /** Absent: it counts. Else by which fact, in which batch, and when it was replaced. */
+  readonly replaced?: z.output<typeof replacedSchema>;
 }
 
-export function encodeEpisode({ id, ts, turn_ids, summary, tags, salience, session, epoch, slots, made }: EpisodeRecord): string {
-  return JSON.stringify({ id, ts, turn_ids, summary, tags, salience, session, epoch, slots, ...(made && { made }), v: 1 });
+const replacedSchema = z.object({ by: z.string().nullable(), batch: z.string(), ts: z.number().nonnegative() });
+
+export function encodeEpisode({ id, ts, turn_ids, summary, tags, salience, session, epoch, slots, made, ...links }: EpisodeRecord): string {
+  const beside = { session, epoch, slots, ...(made && { made }), ...episodeLinksSchema.parse(links) };
+  return JSON.stringify({ id, ts, turn_ids, summary, tags, salience, ...beside, v: 1 });
 }
 
 export function decodeEpisode(text: string | null | undefined): EpisodeRecord | undefined {
@@ -25,11 +38,11 @@ export function decodeEpisode(text: string | null | undefined): EpisodeRecord | 
   if (v !== 1 || !isNumber(session) || !isNumber(epoch) || !Array.isArray(slots) || !slots.every(isRange)) return undefined;
   // One that cannot be read takes nothing of the episode with it.
   const how = compactionRecordSchema.safeParse(made).data;
-  return { ...item, session, epoch, slots, ...(how && { made: how }) };
+  return { ...item, session, epoch, slots, ...(how && { made: how }), ...episodeLinksSchema.safeParse(value).data };
 }
 
-export function encodeFact({ id, ts, fact, tags, confidence, salience, namespace, batches, source }: KeptFact): string {
-  return JSON.stringify({ id, ts, fact, tags, confidence, salience, namespace, batches, source, v: 1 });
+export function encodeFact({ id, ts, fact, tags, confidence, salience, namespace, batches, source, replaced }: KeptFact): string {
+  return JSON.stringify({ id, ts, fact, tags, confidence, salience, namespace, batches, source, ...(replaced && { replaced }), v: 1 });
 }
 
 export function decodeFact(text: string | null | undefined): KeptFact | undefined {
@@ -40,9 +53,11 @@ export function decodeFact(text: string | null | undefined): KeptFact | undefine
 export function toFact(value: unknown): KeptFact | undefined {
   const item = readSemanticItem(value);
   if (!item) return undefined;
-  const { namespace = null, batches = [], source = null, v = 1 } = value as { readonly [field in keyof KeptFact | 'v']?: unknown };
+  const record = value as { readonly [field in keyof KeptFact | 'v']?: unknown };
+  const { namespace = null, batches = [], source = null, v = 1 } = record;
   if (v !== 1 || !isTexts(batches) || !(namespace === null || typeof namespace === 'string') || !isSource(source)) return undefined;
-  return { ...item, namespace, batches, source };
+  const replaced = replacedSchema.safeParse(record.replaced).data;
+  return { ...item, namespace, batches, source, ...(replaced && { replaced }) };
 }
 
 /** The same for two facts with the same words. */

@@ -1,7 +1,8 @@
 /**
- * What is remembered beyond the entries: episodes of a conversation, facts of a scope. A removed fact is gone; its number and its
- * batches, without its words, stay in a collection of their own, so that neither comes again.
+ * What is remembered beyond the entries: episodes of a conversation, facts of a scope. A fact that was replaced stays, marked. A removed
+ * one is gone; its number and its batches, without its words, stay in a collection of their own, so that neither comes again.
  */
+import type { Replacement } from '../../records/episodes.js';
 import { byAge, bySalience, itemNumber, semanticId, type SemanticItem } from '../../records/memory/items.js';
 import { decodeEpisode, decodeFact, encodeEpisode, encodeFact, factHash, type KeptFact } from '../codecs/memory-codec.js';
 import { decodeJson } from '../codecs/entry-codec.js';
@@ -47,25 +48,32 @@ const REMOVED: RecordCodec<Removed> = {
 export function createFacts(open: OpenCollection): Facts {
   const of = (key: ScopeKey) => open({ name: 'facts', key }, FACTS);
   const removedOf = (key: ScopeKey) => open({ name: 'removed-facts', key }, REMOVED);
+  /** Before they go: a crash in between leaves a fact that is removed again by the repeated call. */
+  const noteRemoved = (key: ScopeKey, attempt: string, gone: readonly Removed[]): Promise<void> =>
+    removedOf(key).change(attempt, (removed) => {
+      const fresh = gone.filter(({ id }) => !removed.some((known) => known.id === id));
+      return fresh.length === 0 ? undefined : [...removed, ...fresh.map(({ id, namespace, batches }) => ({ id, namespace, batches }))];
+    });
   return {
-    async add(key, batch, facts, source) {
-      if (facts.length === 0) return [];
+    async add(key, batch, facts, source, replaced = []) {
+      if (facts.length + replaced.length === 0) return [];
       const attempt = `add ${facts.length} facts to ${key.scope}`;
       let added: readonly KeptFact[] = [];
       await of(key).change(attempt, async (before, taken) => {
         const { items: gone } = await removedOf(key).read(attempt, 'refuse');
-        const isKnown = [...before, ...gone].some((fact) => isOf(key, fact) && fact.batches.includes(batch));
+        const isKnown = [...before, ...gone].some((fact) => isOf(key, fact) && isIn(batch, fact));
         const highest = Math.max(0, ...[...before, ...gone].map(({ id }) => itemNumber(id)), ...taken.map(itemNumber));
-        const after = isKnown ? before : withFacts(before, highest, facts, { namespace: key.namespace, batch, source });
+        const brought = { namespace: key.namespace, batch, source };
+        const after = isKnown ? before : withReplaced(before, withFacts(before, highest, facts, brought), replaced, brought);
         added = after.filter((fact) => isOf(key, fact) && fact.batches.includes(batch));
         return isKnown ? undefined : after;
       });
       return added.map(toRecord).sort((a, b) => itemNumber(a.id) - itemNumber(b.id));
     },
 
-    async list(key, { limit = Infinity } = {}) {
+    async list(key, { limit = Infinity, all = false } = {}) {
       const { items, skipped } = await of(key).read(`read the facts of ${key.scope}`);
-      const facts = items.filter((fact) => isOf(key, fact)).map(toRecord);
+      const facts = items.filter((fact) => isOf(key, fact) && (all || !fact.replaced)).map(toRecord);
       return { facts: facts.sort(bySalience).slice(0, limit), skipped };
     },
 
@@ -75,14 +83,20 @@ export function createFacts(open: OpenCollection): Facts {
       await of(key).change(attempt, async (before) => {
         const gone = before.filter((fact) => isOf(key, fact) && ids.includes(fact.id));
         if (gone.length === 0) return undefined;
-        // First what must be remembered: a crash in between leaves a fact that is removed again by the repeated call.
-        await removedOf(key).change(attempt, (removed) => [
-          ...removed,
-          ...gone
-            .filter(({ id }) => !removed.some((known) => known.id === id))
-            .map(({ id, namespace, batches }) => ({ id, namespace, batches })),
-        ]);
+        await noteRemoved(key, attempt, gone);
         return before.filter((fact) => !gone.includes(fact));
+      });
+    },
+
+    async undo(key, batch) {
+      const attempt = `undo what ${batch} brought to ${key.scope}`;
+      await of(key).change(attempt, async (before) => {
+        const gone = before.filter((fact) => isOf(key, fact) && fact.batches[0] === batch);
+        const isTouched = (fact: KeptFact): boolean => isOf(key, fact) && isIn(batch, fact);
+        // Also of a batch that has only replaced: a late attempt brings nothing of it.
+        await noteRemoved(key, attempt, [...gone, { id: `undone ${batch}`, namespace: key.namespace, batches: [batch] }]);
+        if (!before.some(isTouched)) return undefined;
+        return before.flatMap((fact) => (gone.includes(fact) ? [] : [isTouched(fact) ? withoutBatch(fact, batch) : fact]));
       });
     },
   };
@@ -95,7 +109,8 @@ function withFacts(
   { namespace, batch, source }: { readonly namespace: string; readonly batch: string; readonly source: FactSource },
 ): KeptFact[] {
   const after = [...before];
-  const places = new Map(before.map((fact, at) => [wordsOf(fact.namespace ?? namespace, fact.fact), at]));
+  // One that was replaced and is told again is a new fact.
+  const places = new Map(before.flatMap((fact, at) => (fact.replaced ? [] : [[wordsOf(fact.namespace ?? namespace, fact.fact), at]])));
   let last = highest;
   for (const fact of facts) {
     const words = wordsOf(namespace, fact.fact);
@@ -117,6 +132,34 @@ function withFacts(
   return after;
 }
 
+/** Marks those of `before` that count no longer. What should stand in the place of one, and is not there, leaves it without anything. */
+function withReplaced(
+  before: readonly KeptFact[],
+  after: readonly KeptFact[],
+  replaced: readonly Replacement[],
+  { namespace, batch }: { readonly namespace: string; readonly batch: string },
+): readonly KeptFact[] {
+  if (replaced.length === 0) return after;
+  const told = new Set(before.filter((fact) => !fact.replaced).map(({ id }) => id));
+  const wordsIn = (fact: KeptFact): string => wordsOf(fact.namespace ?? namespace, fact.fact);
+  const current = new Map(after.flatMap((fact) => (fact.replaced ? [] : [[wordsIn(fact), fact.id]])));
+  const gone = new Map(replaced.map((one) => [current.get(wordsOf(namespace, one.fact)), one]));
+  return after.map((fact) => {
+    const one = told.has(fact.id) ? gone.get(fact.id) : undefined;
+    const by = one === undefined || one.by === null ? null : (current.get(wordsOf(namespace, one.by)) ?? null);
+    return one && by !== fact.id ? { ...fact, replaced: { by, batch, ts: one.ts } } : fact;
+  });
+}
+
+function withoutBatch({ replaced, ...fact }: KeptFact, batch: string): KeptFact {
+  const batches = fact.batches.filter((one) => one !== batch);
+  return { ...fact, batches, ...(replaced && replaced.batch !== batch && { replaced }) };
+}
+
+function isIn(batch: string, { batches, replaced }: Pick<KeptFact, 'batches' | 'replaced'>): boolean {
+  return batches.includes(batch) || replaced?.batch === batch;
+}
+
 function wordsOf(namespace: string, fact: string): string {
   return `${namespace}/${factHash(fact)}`;
 }
@@ -126,6 +169,7 @@ function isOf({ namespace }: ScopeKey, fact: Pick<KeptFact, 'namespace'>): boole
   return fact.namespace === null || fact.namespace === namespace;
 }
 
-function toRecord({ id, ts, fact, tags, confidence, salience, batches, source }: KeptFact): FactRecord {
-  return { id, ts, fact, tags, confidence, salience, batch: batches[0] ?? null, source };
+function toRecord({ id, ts, fact, tags, confidence, salience, batches, source, replaced }: KeptFact): FactRecord {
+  const record = { id, ts, fact, tags, confidence, salience, batch: batches[0] ?? null, source };
+  return replaced ? { ...record, replaced: { by: replaced.by, ts: replaced.ts } } : record;
 }

@@ -10,6 +10,7 @@ import { readFile } from './files/read-file.js';
 import { createRunCommand, runCommand } from './command/run-command.js';
 import { searchFiles } from './files/search-files.js';
 import { searchHistory } from './memory/search-history.js';
+import { readEpisode } from './memory/read-episode.js';
 import { storeInMemory, retrieveFromMemory, queryMemory } from './memory/memory-channel.js';
 import { createWriteFile, writeFile } from './files/write-file.js';
 
@@ -22,6 +23,7 @@ export const builtinTools: Tool[] = [
   getTime,
   listFiles,
   queryMemory,
+  readEpisode,
   readFile,
   retrieveFromMemory,
   runCommand,

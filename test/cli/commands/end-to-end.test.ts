@@ -226,13 +226,18 @@ test('export --format seed and import: from files into Redis and back, the same 
   for (let n = 1; n <= 6; n++) await world.client.send(id, say(id, n === 2 ? `long ${'x'.repeat(20_000)}` : `turn ${n}`));
   stage.play(id, text(SUMMARY));
   await world.client.compact(id);
+  const key = await world.client.key(id);
+  const [known] = (await world.store.facts.list(key)).facts;
+  const changed = { ts: 1738100000, fact: 'The person counts from two.', tags: [], confidence: 1, salience: 0.5 };
+  const replaced = [{ fact: known?.fact ?? '', by: changed.fact, ts: 1738100000 }];
+  await world.store.facts.add(key, 'changed', [changed], { conversation: id, turn_ids: [] }, replaced);
   const redis = await startRedis();
   try {
     const [inRedis, inFiles] = [{ REDIS_URL: redis.url }, {}];
     const moved = world.id();
     const back = world.id();
     const exported = await perdura('export', id, '--format', 'seed', '--out', 'one', '-o', 'json');
-    expect(parsed(exported)).toMatchObject({ id, dir: join(world.dir, 'one'), entries: 14, episodes: 1, facts: 1 });
+    expect(parsed(exported)).toMatchObject({ id, dir: join(world.dir, 'one'), entries: 14, episodes: 1, facts: 2 });
     expect(parsed(await run(['import', 'one', '--id', moved, '-o', 'json'], inRedis))).toMatchObject({ id: moved, leftOut: 0 });
     expect(await run(['export', moved, '--format', 'seed', '--out', 'two'], inRedis)).toMatchObject({ code: 0 });
     expect(await run(['import', 'two', '--id', back], inFiles)).toMatchObject({ code: 0, stdout: `${back}\n` });

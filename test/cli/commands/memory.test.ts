@@ -53,6 +53,17 @@ test('a summary stands below its turns, a fact below where it was learnt', () =>
   `);
 });
 
+test('what counts no longer says so, and what stands in its place', () => {
+  const old: FactRecord[] = [
+    { ...FACTS[1]!, replaced: { by: 'sem_0009', ts: NOW / 1000 - 120 } },
+    { ...FACTS[0]!, replaced: { by: null, ts: NOW / 1000 } },
+  ];
+  const text = drawn([...renderEpisodes([{ ...EPISODES[0]!, supersedes: ['ep_0001'] }], LOOK), ...renderFacts(old, 'default', LOOK)]);
+  expect(text).toContain('ep_0002 · turn_0005–turn_0006, turn_0008 · session 1 · in the place of ep_0001 · 3 min ago');
+  expect(text).toContain('sem_0002 · replaced by sem_0009 since 2 min ago · just now');
+  expect(text).toContain('sem_0001 · no longer true since just now · 2 h ago');
+});
+
 test('at no width between 20 and 120 does a line of it pass the edge, save headings', () => {
   for (let width = 20; width <= 120; width++) {
     const lines = [...renderEpisodes(EPISODES, { ...LOOK, width }), ...renderFacts(FACTS, 'default', { ...LOOK, width })];

@@ -1,0 +1,46 @@
+/** A session's episodes for the tool that reads them: their summaries, and what was said in their turns. */
+import { turnId } from '../records/identity.js';
+import { byAge } from '../records/memory/items.js';
+import { slotsOf } from '../records/slots.js';
+import type { ConversationKey, EpisodeRecord, Store } from '../stores/store.js';
+import { withBodies } from './bodies.js';
+import { messagesByTurn } from './compaction/recent-turns.js';
+import { outlineOf } from './compaction/summary.js';
+import { redactor } from './documents/forgetting.js';
+import { longRecord } from './long-record.js';
+import { episodesInSight } from './prefix.js';
+
+/** Of one answer, with room for what stands around it. */
+const RECORD_CHARACTERS = 12_000;
+const OUTLINE_CHARACTERS = 6_000;
+/** Of one episode. */
+const MAX_ENTRIES = 2_000;
+
+export interface ReadableEpisode extends EpisodeRecord {
+  /** What was said in that turn, long texts by their ends; of all its turns a line for each. */
+  readonly read: (turn?: number) => Promise<string>;
+}
+
+/** Those that count, newest first; without what was forgotten since. */
+export async function readEpisodes(store: Store, key: ConversationKey, session: number): Promise<ReadableEpisode[]> {
+  const [{ episodes }, cuts, tombstones] = await Promise.all([
+    store.episodes.list(key, { session }),
+    store.lives.cuts(key),
+    store.documents.forgotten(key),
+  ]);
+  const redact = redactor(tombstones, key.scope);
+  const said = async (slots: EpisodeRecord['slots'], turn?: number): Promise<string> => {
+    const found = (await store.entries.read(key, slotsOf(slots).slice(0, MAX_ENTRIES))).filter((entry) => entry !== undefined);
+    if (turn === undefined) return outlineOf(found, OUTLINE_CHARACTERS);
+    const entries = found.filter((entry) => entry.turn === turnId(turn));
+    const whole = await Promise.all(entries.map(async (entry) => ({ ...entry, message: await withBodies(store, key, entry) })));
+    return longRecord(messagesByTurn(whole), RECORD_CHARACTERS).text;
+  };
+  return episodesInSight(episodes, cuts)
+    .sort(byAge)
+    .map((episode) => ({
+      ...episode,
+      summary: redact(episode.summary),
+      read: async (turn) => redact(await said(episode.slots, turn)),
+    }));
+}
