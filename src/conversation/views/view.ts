@@ -120,6 +120,7 @@ export function contextOf(state: ConversationState): ContextIndex {
     epoch: state.epoch,
     session: state.session,
     budget: settings?.contextBudget ?? 0,
+    ...assumedBudget(state),
     compactsAt: settings ? compactsAt(settings) : 0,
     total,
     ...(settings?.tokenizer !== undefined && { tokenizer: settings.tokenizer }),
@@ -132,6 +133,12 @@ export function contextOf(state: ConversationState): ContextIndex {
       ...(state.context.length === 0 ? [] : [{ kind: 'WORKING_FLOW', tokens: flow, slots: state.context } as const]),
     ],
   };
+}
+
+function assumedBudget({ compaction: { learned }, settings }: ConversationState): Pick<ContextIndex, 'assumedBudget'> {
+  return learned && learned.model === settings?.model && learned.tokens === settings.contextBudget
+    ? { assumedBudget: learned.assumed }
+    : {};
 }
 
 export function endedTurn(state: ConversationState, id: string): EndedTurn | undefined {
