@@ -5,7 +5,7 @@
 import { Context, log } from '@temporalio/activity';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import type { CompactInput, Compacted, UncompactInput } from '../../conversation/activity-io/compaction-effects.js';
-import { isFromPerson, shownText, type Entry, type JsonValue } from '../../records/message.js';
+import { isFromPerson, isNotice, shownText, type Entry, type JsonValue } from '../../records/message.js';
 import { slotsOf, withSlot, toRanges } from '../../records/slots.js';
 import { addUsage } from '../../records/usage.js';
 import { citedMessageTokens } from '../../conversation/context/citing.js';
@@ -191,7 +191,9 @@ function planOf(
     free: free + summary,
     tokensOf,
   });
-  return plan.turnIds.length + plan.cites.length > 0 && plan.freed >= atLeast ? plan : undefined;
+  // Notices of Perdura alone are nothing that anybody said.
+  const takesSomething = plan.cites.length > 0 || plan.entries.some(({ message }) => !isNotice(message));
+  return takesSomething && plan.freed >= atLeast ? plan : undefined;
 }
 
 /** What was done in a part of a turn is nothing without what was asked: the question is read with it, though it stays. */

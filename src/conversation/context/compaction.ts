@@ -339,12 +339,13 @@ export function learnSize(state: ConversationState): ConversationState {
   };
 }
 
-/** K2 */
+/** K2. Beyond what a prompt may have, what is left out of it would have no summary: there it rests for less. */
 function rested(state: ConversationState, share: number): ConversationState {
   const { settings, turn } = state;
   if (!settings) return withCompaction(state, () => ({ forced: null }));
   const [line, tokens] = [compactsAt(settings), stayingTokens(state)];
-  const rest = { tokens: Math.ceil(tokens + line * share), ...(turn && tokens > line && { turn: turn.number }) };
+  const until = Math.min(tokens + line * share, Math.max(settings.contextBudget, tokens + line * RESTS_IN_VAIN));
+  const rest = { tokens: Math.ceil(until), ...(turn && tokens > line && { turn: turn.number }) };
   return withCompaction(state, () => ({ forced: null, rest }));
 }
 
