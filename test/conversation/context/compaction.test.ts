@@ -260,6 +260,26 @@ test('a model whose context is full is helped twice in a turn, and then the turn
   expect(endedTurn(helped.state, 'turn_0006')).toMatchObject({ stopReason: 'end' });
 });
 
+test('where nothing can become memory, a model that is full is asked again with what it can take, and keeps that size', () => {
+  let calls = 0;
+  const full = { blocks: [], stop: 'context-full', usage: { ...USAGE, inputTokens: 10_000, outputTokens: 0 } } as const;
+  const { state } = settle(apply(talked(5, 9_000), said('next')), {
+    model: (input) => (calls++ === 0 ? answer(input, full) : answer(input)),
+  });
+  expect(endedTurn(state, 'turn_0006')).toMatchObject({ stopReason: 'end' });
+  expect(state.compaction.learned).toEqual({ model: SETTINGS.model, assumed: BUDGET, tokens: 7_500 });
+  expect(state.settings).toMatchObject({ contextBudget: 7_500, thresholds: { soft: 2_500, hard: 4_000, truncation: 7_500 } });
+  expect(contextOf(state)).toMatchObject({ budget: 7_500, assumedBudget: BUDGET });
+
+  // The agent's files are read again: what was learned holds, until the assumption is another.
+  const files = (contextBudget: number) => ({ kind: 'settings', settings: { ...SETTINGS, hash: 'h2', contextBudget } }) as const;
+  const after = (contextBudget: number) =>
+    settle(apply(state, said('again')), { step: (input) => answered(input, {}, { configured: files(contextBudget) }) }).state;
+  expect(after(BUDGET).settings?.contextBudget).toBe(7_500);
+  expect(after(50_000).settings?.contextBudget).toBe(50_000);
+  expect(settle(apply(state, { kind: 'reset-requested', resetId: 'r', at: 9 })).state.compaction.learned?.tokens).toBe(7_500);
+});
+
 test('somebody who asks is told, also when there is nothing to do', () => {
   const fresh = settle(apply(open(), { kind: 'compaction-requested', requestId: 'a', at: 1 })).state;
   expect(fresh.compaction.outcomes).toEqual([{ requestId: 'a', outcome: { kind: 'nothing-to-compact' } }]);

@@ -150,6 +150,16 @@ test('a turn of 48 rounds is summarized while it runs, each request fits and has
   }
 });
 
+test('what would free less than a quarter of the line is left alone while there is room', () => {
+  const { turn, calls, freed, now } = world();
+  turn(19_000, Array<number>(8).fill(300), 50);
+  expect(calls.at(-1)!.tokens).toBeGreaterThan(compactsAt(now().settings!));
+  expect(freed).toEqual([]);
+  // Ended, it is in nobody's way to be taken whole.
+  turn(100, [], 50);
+  expect(freed).toHaveLength(1);
+});
+
 test('a paste is cited as soon as it is in the way, and the question that came with it before is not', () => {
   const { turn, calls, freed, now } = world();
   turn(17_000, [], 200);
