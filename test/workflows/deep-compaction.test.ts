@@ -50,6 +50,7 @@ beforeAll(async () => {
     },
   });
   await world.writeAgent('small', { ...FEW_TOOLS, context: { maxTokens: 12_000, safetyMargin: 500 } });
+  await world.writeAgent('unchannelled', { ...FEW_TOOLS, memory: { enabled: false }, context: { maxTokens: 12_000, safetyMargin: 500 } });
   await world.writeAgent('halved', { ...FEW_TOOLS, context: { maxTokens: 21_000, safetyMargin: 500 } });
 });
 afterAll(() => world.close());
@@ -84,13 +85,13 @@ test.each(['measure', 'weigh'])(
     expect(requests).toHaveLength(45);
     requests.forEach((request, n) => {
       expect(sizeOf(request)).toBeLessThan(12_000);
+      expect(said(request)).not.toContain('left out');
       expect(said(request)).toContain(`${id} measure the tide, and mind the plum key`);
       if (n > 0) expect(resultTexts(request).at(-1)).toContain(`Measurement ${n - 1}:`);
     });
     const last = said(requests.at(-1));
     expect(last).toContain(`1) Summary ${summaries.length}: the tide was measured`);
     expect(last).toContain('[SUMMARIZED IN PART]');
-    expect(last).not.toContain('were left out');
     const status = await world.client.status(id);
     expect(status.context.compactions).toBe(summaries.length);
     expect((await world.client.control(id)).leftOut).toBe(0);
@@ -174,22 +175,33 @@ test('a paste of 450 KB is whole while it is talked about, then cited, and can b
   expect(await workflowTaskFailures(world, id)).toEqual([]);
 }, 120_000);
 
-test('a message that is too large for the model fails its own turn alone, and can be read in parts from the next one on', async () => {
-  const id = world.id();
-  await world.client.start(id, { agent: 'small' });
-  stage.play(id, text('Yes.'));
-  await world.client.send(id, { id: 'm1', text: say(id, 'remember the plum key') });
-  const huge = say(id, `BEGIN ${'x '.repeat(40_000)}the keel is of elm ${'y '.repeat(20_000)} END`);
-  expect(await world.client.send(id, { id: 'm2', text: huge })).toMatchObject({ stopReason: 'failed', error: { type: 'too-large' } });
-  const asked = stage.requests(id).length;
-  stage.play(id, callTool('retrieve_from_memory', { id: 'mem_msg_3', transform: 'filtered', match: 'keel' }), text('Elm.'));
-  const result = await world.client.send(id, { id: 'm3', text: say(id, 'what did I send?') });
-  expect(result).toMatchObject({ text: 'Elm.', stopReason: 'end' });
-  const request = stage.requests(id)[asked];
-  expect(said(request)).toContain('remember the plum key');
-  expect(said(request)).toMatch(/BEGIN x.*of \d+ characters of this message are left out here.*mem_msg_3.* END/s);
-  expect(sizeOf(request!)).toBeLessThan(4_000);
-}, 60_000);
+test.each(['small', 'unchannelled'])(
+  'a message that is too large for the model fails its own turn alone, and costs no other its place: %s',
+  async (agent) => {
+    const id = world.id();
+    await world.client.start(id, { agent });
+    stage.play(id, text('Yes.'));
+    await world.client.send(id, { id: 'm1', text: say(id, 'remember the plum key') });
+    const huge = say(id, `BEGIN ${'x '.repeat(40_000)}\nthe keel is of elm\n${'y '.repeat(20_000)} END`);
+    expect(await world.client.send(id, { id: 'm2', text: huge })).toMatchObject({ stopReason: 'failed', error: { type: 'too-large' } });
+    const asked = stage.requests(id).length;
+    summaries = [];
+    const compactions = (await world.client.status(id)).context.compactions;
+    const reads = callTool('retrieve_from_memory', { id: 'mem_msg_3', transform: 'filtered', match: 'keel' });
+    stage.play(id, ...(agent === 'small' ? [reads] : []), text('Elm.'));
+    const result = await world.client.send(id, { id: 'm3', text: say(id, 'what did I send?') });
+    expect(result).toMatchObject({ text: 'Elm.', stopReason: 'end' });
+    const request = stage.requests(id)[asked];
+    expect(said(request)).toContain('remember the plum key');
+    const where = agent === 'small' ? 'mem_msg_3' : 'kept in the traces';
+    expect(said(request)).toMatch(new RegExp(`BEGIN x.*of \\d+ characters of this message are left out here.*${where}.* END`, 's'));
+    expect(sizeOf(request!)).toBeLessThan(4_000);
+    expect(summaries).toEqual([]);
+    expect((await world.client.status(id)).context.compactions).toBe(compactions);
+    if (agent === 'small') expect(resultTexts(stage.requests(id)[asked + 1])[0]).toContain('the keel is of elm');
+  },
+  60_000,
+);
 
 test('every history that was made here replays', async () => {
   expect(await replayProblems(world)).toEqual([]);

@@ -280,6 +280,24 @@ test('where nothing can become memory, a model that is full is asked again with 
   expect(settle(apply(state, { kind: 'reset-requested', resetId: 'r', at: 9 })).state.compaction.learned?.tokens).toBe(7_500);
 });
 
+test.each([
+  ['becomes memory before the call', true, 'compact'],
+  ['waits for somebody who asks, where nothing is compacted by itself', false, 'model-step'],
+])('what truncation has left out %s', (_, autoCompact, next) => {
+  const { hard, truncation } = SETTINGS.thresholds;
+  const settings = { ...SETTINGS, thresholds: { ...SETTINGS.thresholds, autoCompact } };
+  const full = begun({ ...talked(5, 100), settings, contextTokens: truncation + 1 }, 'next');
+  const truncating = take(full, 'truncate');
+  const { epoch, notice } = truncating.input;
+  const said = { v: 1, ...notice, ts: 1, message: { role: 'user', text: 'n', from: 'notice' } } as const;
+  const dropped = { life: 'l1', epoch, dropped: [[1, 4]], tokens: truncation - hard + 100, entries: 4, notice: said } as const;
+  const state = apply(truncating.state, truncating.done(dropped));
+  expect(state.contextTokens).toBeLessThan(hard);
+  const step = nextStep(state);
+  expect(step).toMatchObject({ effect: next });
+  if (autoCompact) expect(step).toMatchObject({ input: { leftOut: [[1, 4]], atLeast: 0 } });
+});
+
 test('somebody who asks is told, also when there is nothing to do', () => {
   const fresh = settle(apply(open(), { kind: 'compaction-requested', requestId: 'a', at: 1 })).state;
   expect(fresh.compaction.outcomes).toEqual([{ requestId: 'a', outcome: { kind: 'nothing-to-compact' } }]);
