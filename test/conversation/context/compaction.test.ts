@@ -227,6 +227,10 @@ test('what tools that rode have made too much is compacted before the call: the 
   expect(next.input).toMatchObject({ deferred: ['compaction'], tools: [], configure: null });
   const { compactsFrom, contextTokens } = next.input.numbers;
   expect(compactsFrom).toBeGreaterThan(contextTokens);
+  // After an answer it may come back again: a turn has as many compactions as it needs.
+  const again = take(apply(next.state, next.done(answered(next.input, asking(next.input, 1, QUICK)))), 'model-step');
+  expect(again.input.tools).toHaveLength(1);
+  expect(again.input).not.toHaveProperty('deferred');
 });
 
 test('K4: undone, the context is what it was, with what came since', () => {
