@@ -23,7 +23,8 @@ import type { NotifyInput, RunToolInput, ToolFinished } from '../conversation/ac
 import type { OpenedOrigin, OpenOriginInput, RewindInput, Rewound } from '../conversation/activity-io/lineage-effects.js';
 import type { Forgotten, Reviewed } from '../conversation/protocol/memory-contract.js';
 import { care, type CareInput } from './memory/care.js';
-import { compact, uncompact, truncate } from './context/compact.js';
+import { compact, uncompact } from './context/compact.js';
+import { truncate } from './context/truncate.js';
 import { consolidate, askMemory } from './memory/consolidate.js';
 import { readHealed } from './context/context.js';
 import { forget, review, type ForgetInput, type ReviewInput } from './memory/decide-memory.js';

@@ -6,7 +6,7 @@
  * L2  What is left out is read in pieces, each by a question of its own, and the notes on it follow the record.
  * L3  At most MAX_PIECES questions. What these do not hold either is left out by the same rule, and it says so.
  */
-import { beginningOf, cut, indented, oneLine } from '../records/text.js';
+import { beginningOf, cut, indented, oneLine, thatFit } from '../records/text.js';
 
 /** Asks a model; resolves with all of its text. */
 export type Ask = (system: string, text: string) => Promise<string>;
@@ -92,8 +92,8 @@ function shareOut(texts: readonly string[], room: number): SharedOut {
   const all = cuts.map(({ shown }) => shown);
   if (lengthOf(all) <= room) return { shown: all, left: cuts.flatMap(({ left }) => left ?? []) };
   // The newest matter more than the oldest.
-  const tail = fitting(all.toReversed(), ((room - MARK_CHARACTERS) * 2) / 3).length;
-  const head = fitting(all.slice(0, all.length - tail), room - MARK_CHARACTERS - lengthOf(all.slice(all.length - tail))).length;
+  const tail = thatFit(all.toReversed(), ((room - MARK_CHARACTERS) * 2) / 3).length;
+  const head = thatFit(all.slice(0, all.length - tail), room - MARK_CHARACTERS - lengthOf(all.slice(all.length - tail))).length;
   const end = all.length - tail;
   return {
     shown: [...all.slice(0, head), `[left out here: ${end - head} of ${all.length} messages]`, ...all.slice(end)],
@@ -139,12 +139,6 @@ function endOf(text: string, units: number): string {
     .slice(-units)
     .toWellFormed()
     .replace(/^\uFFFD/, '');
-}
-
-function fitting(texts: readonly string[], characters: number): readonly string[] {
-  let room = characters;
-  const end = texts.findIndex((text) => (room -= text.length + 1) < 0);
-  return texts.slice(0, end === -1 ? texts.length : end);
 }
 
 function lengthOf(texts: readonly string[]): number {

@@ -3,8 +3,8 @@
  *
  * P1  Turns stand in the order in which they began, and a rewind changes which ones a turn came after: turns are a tree, and what a
  *     turn has before it is its line in that tree.
- * P2  The context is of the turn's session alone, whole turns, as after a compaction: where a summary that there was by then stands for
- *     turns, whoever made it (a compaction or a trim), these are not in it.
+ * P2  The context is of the turn's session alone, as after a compaction: where a summary that there was by then stands for turns, or
+ *     for a part of one, whoever made it (a compaction or a trim), these are not in it.
  */
 import type { Cut } from '../records/lives.js';
 import type { Entry } from '../records/message.js';
@@ -70,7 +70,10 @@ export function prefixOf(past: Past, number: number): Prefix | undefined {
     // Told again for another session it is still one.
     .filter(({ slots }, at, all) => all.findIndex((other) => JSON.stringify(other.slots) === JSON.stringify(slots)) === at);
   const covered = new Set(episodes.flatMap(({ slots }) => slotsOf(slots)));
-  const context = session.filter((one) => one === turn || !one.entries.every(({ slot }) => covered.has(slot)));
+  const context = session.flatMap((one) => {
+    const entries = one.entries.filter(({ slot }) => !covered.has(slot));
+    return entries.length > 0 ? [{ ...one, entries }] : one === turn ? [one] : [];
+  });
   return { turn, line, session, episodes, context };
 }
 

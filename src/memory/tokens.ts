@@ -2,8 +2,17 @@
  * Tokens by estimate: characters over four (seed 002, gap 6), or by a model's own tokenizer where one is handed in. A guard, never
  * the driver: what the provider reports decides.
  */
-import { citationTokens, isKept, newFrom } from '../conversation/context/citing.js';
-import { isBodyRef, type AssistantBlock, type Body, type ConversationMessage, sourcesIn, type MediaKind } from '../records/message.js';
+import { citationTokens, citedMessageTokens, isKept, newFrom } from '../conversation/context/citing.js';
+import {
+  isBodyRef,
+  isFromPerson,
+  type AssistantBlock,
+  type Body,
+  type ConversationMessage,
+  type Entry,
+  sourcesIn,
+  type MediaKind,
+} from '../records/message.js';
 import { estimateTokens } from '../records/token-usage.js';
 
 /**
@@ -79,4 +88,22 @@ export function shownTokensEach(messages: readonly ConversationMessage[], count?
     const whole = estimateMessageTokens(message, count);
     return at < border && isKept(message) ? Math.min(whole, citationTokens(message)) : whole;
   });
+}
+
+/** Of each entry, as the prompt shows it. `cited`: slots of messages that are shown by their ends. */
+export function entryTokens(
+  entries: readonly Entry[],
+  { count, cited = new Set() }: { readonly count?: CountTokens; readonly cited?: ReadonlySet<number> } = {},
+): (entry: Entry) => number {
+  const shown = shownTokensEach(
+    entries.map(({ message }) => message),
+    count,
+  );
+  const tokens = new Map(
+    entries.map((entry, at) => {
+      const whole = shown[at] ?? 0;
+      return [entry, cited.has(entry.slot) && isFromPerson(entry.message) ? Math.min(whole, citedMessageTokens()) : whole];
+    }),
+  );
+  return (entry) => tokens.get(entry) ?? 0;
 }

@@ -57,7 +57,7 @@ export function indented(text: string, indent: string): string {
 /** No line of it is a heading or a fence of Markdown, underlines what stands above it, or is one of the headings that we write in brackets. */
 export function withoutHeadings(text: string): string {
   return text.replace(
-    /^([ \t>]*)(?=#{1,6}(?:\s|$)|`{3}|~{3}|={2,}[ \t]*$|-{2,}[ \t]*$|\[(?:MEMORY:|TASK\]|RECENT TURNS\]|RECAP\]))/gm,
+    /^([ \t>]*)(?=#{1,6}(?:\s|$)|`{3}|~{3}|={2,}[ \t]*$|-{2,}[ \t]*$|\[(?:MEMORY:|TASK\]|SUMMARIZED IN PART\]|RECENT TURNS\]|RECAP\]))/gm,
     '$1\\',
   );
 }
@@ -65,4 +65,11 @@ export function withoutHeadings(text: string): string {
 /** Itself, or its beginning and how long it is. */
 export function cut(text: string, characters: number): string {
   return text.length <= characters ? text : `${beginningOf(text, characters)}… [${text.length} characters in all]`;
+}
+
+/** The first of them that have room in so many UTF-16 units, each with a line break. */
+export function thatFit(texts: readonly string[], characters: number): readonly string[] {
+  let room = characters;
+  const end = texts.findIndex((text) => (room -= text.length + 1) < 0);
+  return texts.slice(0, end === -1 ? texts.length : end);
 }

@@ -25,7 +25,7 @@ test('an earlier message that is too long is shown by its ends, and what stands 
   expect(fits[0]).toBe(messages[0]);
   expect(fits[3]).toBe(messages[3]);
   expect(fits[2]).toMatchObject({
-    text: expect.stringMatching(/^BEGIN x+\n\[… 398\d+ characters of this message are left out here.*\n.* END$/s),
+    text: expect.stringMatching(/^BEGIN x+\n\[… 398\d+ of 400010 characters of this message are left out here.*\n.* END$/s),
   });
   expect(() => fitting([user('a'), user(paste)], 2_000, estimateStringTokens)).toThrow(expect.objectContaining({ kind: 'too-large' }));
 });

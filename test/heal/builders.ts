@@ -61,7 +61,7 @@ export function stepInput({ turn, slot, write, tools = [] }: StepMade): ModelSte
     write: { ...NOTHING, ...write },
     tools: tools.map(({ callId, name, slot: at }, i) => ({ callId, name, slot: at, seq: 3 + i, askedIn: 1, plan, target: '' })),
     configure: null,
-    numbers: { contextTokens: 0, shownOnce: 0, reported: null, truncatesFrom: null, mayCompact: false, usage, budget: null },
+    numbers: { contextTokens: 0, shownOnce: 0, reported: null, truncatesFrom: null, compactsFrom: null, usage, budget: null },
     settings: null,
     call: { id: `${turnId(turn)}/m1`, slot, seq: 2, context: [], base: null, firstToolCall: 1, soFar: { usage, toolCalls: 0 } },
   };
@@ -172,7 +172,9 @@ export function compaction(n: number, archived: readonly SlotRange[], move: numb
     cause: 'asked',
     leftOut: [],
     context: [],
+    cited: [],
     contextTokens: 0,
+    ...{ line: 0, enough: 0, free: 0, atLeast: 0 },
     currentTurn: null,
     task: null,
     model: 'scripted/one',

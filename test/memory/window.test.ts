@@ -22,7 +22,10 @@ test('when no turn runs, the last one counts as ended', () => {
 
 test.each([0, 1, 4, 5])('of %d turns, the last of which runs, nothing is compacted', (count) => {
   const entries = chat(count);
-  expect(compactionWindow(entries, { currentTurn: turnId(count) })).toEqual({ turnIds: [], slots: [], entries: [], kept: entries });
+  expect(compactionWindow(entries, { currentTurn: turnId(count) })).toEqual({
+    ...{ turnIds: [], inPart: [], slots: [], entries: [], freed: 0 },
+    kept: entries,
+  });
 });
 
 test('messages that wait behind the current turn stay', () => {

@@ -1,7 +1,7 @@
 /** Thresholds and truncation by numbers alone (seed 004). */
 import { checkTokenUsage, DEFAULT_THRESHOLDS, type ChunkType, type MemoryChunk } from '../../src/records/token-usage.js';
 import { selectTruncation } from '../../src/memory/compaction/truncation.js';
-import { shownTokensEach } from '../../src/memory/tokens.js';
+import { entryTokens, shownTokensEach } from '../../src/memory/tokens.js';
 import { answer, calls, conversation, result, user } from '../memory/builders.js';
 
 const chunk = (id: string, tokens: number, createdAt: number, type: ChunkType = 'WORKING_FLOW'): MemoryChunk => ({
@@ -67,7 +67,8 @@ describe('of a conversation', () => {
   });
 
   test('by a tokenizer that makes more of them fewer messages cover the same', () => {
-    const dropped = (count?: (text: string) => number): number => selectTruncation(entries, 5, 'turn_0003', count).dropped.length;
+    const dropped = (count?: (text: string) => number): number =>
+      selectTruncation(entries, 5, 'turn_0003', entryTokens(entries, { ...(count && { count }) })).dropped.length;
     expect(dropped()).toBe(4);
     expect(dropped((text) => text.length)).toBe(1);
   });

@@ -96,13 +96,6 @@ export const mutants: readonly Mutant[] = [
     caughtBy: ['compaction-by-pressure', 'truncated'],
   },
   {
-    name: 'trims the window before the store has what was decided',
-    file: 'conversation/next-step.ts',
-    from: "return isStoreUpToDate(state) ? effect(state, 'evict',",
-    to: "return state.now > 0 ? effect(state, 'evict',",
-    caughtBy: ['long-queue-that-the-store-lost'],
-  },
-  {
     name: 'never hands over',
     file: 'workflows/conversation.ts',
     from: 'if (state.handOver !== null) return undefined;',

@@ -156,7 +156,8 @@ test('thirty turns that a large model can see stay in its prompt, and are consol
   const { id, scope } = await started();
   let asked = 0;
   consolidator = (prompt) => {
-    asked += 1;
+    // Other conversations may be consolidated meanwhile.
+    if (prompt.includes(id)) asked += 1;
     return keeps(prompt);
   };
   for (let n = 1; n <= 30; n++) await world.client.send(id, say(id, `question ${n}`));

@@ -4,22 +4,18 @@
  */
 import { Context, log } from '@temporalio/activity';
 import type { AgentConfig } from '../../agents/agent-config.js';
-import type {
-  CompactInput,
-  Compacted,
-  UncompactInput,
-  TruncateInput,
-  Truncated,
-} from '../../conversation/activity-io/compaction-effects.js';
-import { isFromPerson, shownText, type Entry, type JsonValue, type Usage } from '../../records/message.js';
+import type { CompactInput, Compacted, UncompactInput } from '../../conversation/activity-io/compaction-effects.js';
+import { isFromPerson, isNotice, shownText, type Entry, type JsonValue, type Usage } from '../../records/message.js';
 import { slotsOf, withSlot, toRanges, type SlotRange } from '../../records/slots.js';
 import { addUsage } from '../../records/usage.js';
-import { beginningOf } from '../../records/text.js';
+import { citedMessageTokens } from '../../conversation/context/citing.js';
+import { beginningOf, cut, oneLine } from '../../records/text.js';
 import { withBodies } from '../../memory/bodies.js';
 import { compactWith, createCompactorRegistry, WORKING_FLOW_COMPACTOR, type Compactor } from '../../memory/compaction/compactor.js';
-import { memoryBundle } from '../../memory/compaction/snapshot.js';
+import { boundedBundle } from '../../memory/compaction/bounded-bundle.js';
 import { summaryJsonSchema } from '../../memory/compaction/summary-answer.js';
-import { compactionWindow } from '../../memory/compaction/window.js';
+import { planCompaction, type CompactionPlan } from '../../memory/compaction/plan.js';
+import type { CompactionWindow } from '../../memory/compaction/window.js';
 import { toolsThatSpoke, withProvenance } from '../../memory/consolidation/provenance.js';
 import { isForgotten, redactor } from '../../memory/documents/forgetting.js';
 import { episodesInSight } from '../../memory/prefix.js';
@@ -30,8 +26,8 @@ import type { Ask } from '../../memory/long-record.js';
 import { retrieve, learnFacts, factsBatch, mostRelevant, replacementsOf, MAX_EPISODIC_ITEMS } from '../../memory/facts.js';
 import { folded, foldingOf } from '../../memory/compaction/fold.js';
 import { canReadEpisodes } from '../tools/tools-of.js';
-import { shownTokensOf } from '../../memory/tokens.js';
-import { tokenCounterFor, tokenCounterBy } from '../../models/token-counter.js';
+import { entryTokens } from '../../memory/tokens.js';
+import { tokenCounterFor } from '../../models/token-counter.js';
 import type { ConversationKey, EpisodeRecord, Store } from '../../stores/store.js';
 import { askWithLess, createAsker, isTooMuch, type Asker } from '../ask-model.js';
 import { besideBudget } from '../model-step/budget.js';
@@ -42,8 +38,8 @@ import { ModelFailure } from '../../models/model.js';
 import { startHeartbeat } from '../heartbeat.js';
 import type { ActivityDependencies } from '../dependencies.js';
 import { hashOf, keyOf } from '../key.js';
+import { hasMemoryChannel } from '../tools/tools-of.js';
 import type { CompactionRecord } from '../../records/episodes.js';
-import { selectTruncation } from '../../memory/compaction/truncation.js';
 
 const SUMMARY_TOKENS = 4_096;
 const GOAL_CHARACTERS = 500;
@@ -51,6 +47,11 @@ const GOAL_CHARACTERS = 500;
 const KNOWN_FACTS = 40;
 /** The longest wait that a provider may ask for before rules summarize: the turn waits for it. */
 const COMPACTION_WAIT_MS = 30_000;
+/** Of a question that stays, for the summary of what was done about it. */
+const QUESTION_CHARACTERS = 2_000;
+const ABOUT_CHARACTERS = 100;
+/** What a new summary takes of what a compaction frees: tokens, and at most this share of the line. */
+const [SUMMARY_ROOM, SUMMARY_SHARE] = [1_500, 0.05];
 
 export async function compact(dependencies: ActivityDependencies, input: CompactInput): Promise<Compacted> {
   const activity = Context.current();
@@ -71,8 +72,8 @@ export async function compact(dependencies: ActivityDependencies, input: Compact
   }
 }
 
-function inputsHash({ session, leftOut, context, currentTurn }: CompactInput): string {
-  return hashOf([session, leftOut, context, currentTurn]);
+function inputsHash({ session, leftOut, context, currentTurn, enough, free }: CompactInput): string {
+  return hashOf([session, leftOut, context, currentTurn, enough, free]);
 }
 
 /** The `uncompact` step: the next request is what it would have been. A few writes, each harmless when repeated. */
@@ -92,11 +93,23 @@ async function makeMemory(
   const { identity, epoch, number, session } = input;
   const key = keyOf(identity);
   const entries = await entriesOf(dependencies, key, input);
-  const window = compactionWindow(entries, { ...(input.currentTurn === null ? {} : { currentTurn: input.currentTurn }) });
-  if (window.turnIds.length === 0) return { result: { kind: 'nothing-to-compact', epoch, persisted: true } };
+  const [{ count }, { config, model, ask, askForSummary, budget, spent }] = await Promise.all([
+    tokenCounterFor(input.model),
+    createSummarizer(dependencies, input, activity),
+  ]);
+  const tokensOf = entryTokens(entries, { count, cited: new Set(slotsOf(input.cited)) });
+  const window = planOf(entries, input, { tokensOf, isReadable: hasMemoryChannel(config, dependencies.tools) });
+  if (!window) return { result: { kind: 'nothing-to-compact', epoch, persisted: true } };
+  const cited = toRanges(window.cites.map(({ slot }) => slot));
+  const keptTokens = window.kept.reduce((sum, entry) => sum + (window.cites.includes(entry) ? citedMessageTokens() : tokensOf(entry)), 0);
+  const tokensBefore = window.freed + keptTokens;
+  if (window.turnIds.length === 0) {
+    log.info('long messages are cited', { messages: window.cites.length, tokens: window.freed });
+    return { result: { kind: 'cited', epoch, cited, tokensBefore, tokensAfter: keptTokens, persisted: true } };
+  }
 
   const task = {
-    goal: input.task?.goal || goalIn(await beginningOfSession(store, key, session, window.entries)),
+    goal: input.task?.goal || goalIn(await beginningOfSession(store, key, session, entries)),
     openTasks: input.task?.openTasks ?? [],
   };
   const known = mostRelevant((await store.facts.list(key)).facts, KNOWN_FACTS);
@@ -110,10 +123,9 @@ async function makeMemory(
   const again = (await readHealed(dependencies, key, slotsOf(provisional.flatMap(({ slots }) => slots)))).filter(
     (entry) => entry !== undefined,
   );
-  const { config, model, ask, askForSummary, budget, spent } = await createSummarizer(dependencies, input, activity);
-  const withTexts = (entries: readonly Entry[]): Promise<Entry[]> =>
-    Promise.all(entries.map(async (entry) => ({ ...entry, message: await withBodies(store, key, entry) })));
-  const [old, recent] = await Promise.all([withTexts(again), withTexts(window.entries)]);
+  const withTexts = (some: readonly Entry[]): Promise<Entry[]> =>
+    Promise.all(some.map(async (entry) => ({ ...entry, message: await withBodies(store, key, entry) })));
+  const [old, recent] = await Promise.all([withTexts(again), withTexts(withQuestions(entries, window))]);
   const given = {
     ...task,
     progress: previous?.summary ?? '',
@@ -173,21 +185,15 @@ async function makeMemory(
   // Ours stands there already where an attempt before this one has come so far.
   const isThere = episodes.some(({ id }) => id === episode.id);
   const all = isThere ? episodes : withoutSuperseded([{ ...episode, session, epoch, slots }, ...episodes]);
-  const text = memoryBundle({ ...retrieve(all, scope.facts), ...task, canRead: canReadEpisodes(config, dependencies.tools) });
-  const { count } = await tokenCounterFor(input.model);
-  const tokensOf = (some: readonly Entry[]): number =>
-    shownTokensOf(
-      some.map(({ message }) => message),
-      count,
-    );
-  const keptTokens = tokensOf(window.kept);
+  const canRead = canReadEpisodes(config, dependencies.tools);
+  const text = [boundedBundle({ ...retrieve(all, scope.facts), ...task, canRead }, input.line, count), ...inPart(window)].join('\n\n');
   const made: CompactionRecord = {
     inputsHash: hashOf([whole, given]),
     compactor,
     method,
     model,
     ...(failure === undefined ? {} : { failure }),
-    tokensBefore: tokensOf(window.entries) + keptTokens,
+    tokensBefore,
     tokensAfter: count(text) + keptTokens,
   };
   await store.episodes.add(key, { ...episode, session, epoch, slots, made });
@@ -201,6 +207,7 @@ async function makeMemory(
     epoch,
     kept: window.kept.reduce<readonly (readonly [number, number])[]>((ranges, { slot }) => withSlot(ranges, slot), []),
     archived: window.slots,
+    ...(cited.length > 0 && { cited }),
     turns: window.turnIds,
     task,
     base: { ref, text },
@@ -217,6 +224,49 @@ async function makeMemory(
   };
   log.info('older turns became memory', { turns: window.turnIds.length, method, compactor, ...usage });
   return { result, usage: usage as unknown as JsonValue };
+}
+
+/** Undefined where there is nothing to take, or too little to be worth it. */
+function planOf(
+  entries: readonly Entry[],
+  { currentTurn, leftOut, cited, line, enough, free, atLeast }: CompactInput,
+  { tokensOf, isReadable }: { readonly tokensOf: (entry: Entry) => number; readonly isReadable: boolean },
+): CompactionPlan | undefined {
+  const summary = Math.min(SUMMARY_ROOM, Math.ceil(line * SUMMARY_SHARE));
+  const plan = planCompaction(entries, {
+    ...(currentTurn !== null && { currentTurn }),
+    leftOut: new Set(slotsOf(leftOut)),
+    cited: isReadable ? new Set(slotsOf(cited)) : null,
+    enough: enough === 0 ? 0 : enough + summary,
+    free: free + summary,
+    tokensOf,
+  });
+  // Notices of Perdura alone are nothing that anybody said.
+  const takesSomething = plan.cites.length > 0 || plan.entries.some(({ message }) => !isNotice(message));
+  return takesSomething && plan.freed >= atLeast ? plan : undefined;
+}
+
+/** What was done in a part of a turn is nothing without what was asked: the question is read with it, though it stays. */
+function withQuestions(entries: readonly Entry[], { inPart, entries: taken }: CompactionWindow): readonly Entry[] {
+  const [parts, window] = [new Set(inPart), new Set(taken)];
+  return entries.flatMap((entry) => {
+    if (window.has(entry)) return [entry];
+    const { message, turn } = entry;
+    if (!parts.has(turn) || !isFromPerson(message)) return [];
+    return [{ ...entry, message: { role: 'user', text: cut(shownText(message.text), QUESTION_CHARACTERS) } as const }];
+  });
+}
+
+/** The model reads where the messages below go on. */
+function inPart({ inPart: turns, entries, kept }: CompactionWindow): string[] {
+  const lines = turns.flatMap((turn) => {
+    const asked = kept.find((entry) => entry.turn === turn && isFromPerson(entry.message))?.message;
+    if (asked?.role !== 'user') return [];
+    const answers = entries.filter((entry) => entry.turn === turn && entry.message.role === 'assistant').length;
+    const about = cut(oneLine(shownText(asked.text)), ABOUT_CHARACTERS);
+    return [`- After the message ${JSON.stringify(about)}: the first ${answers} steps of the work on it are in the newest summary above.`];
+  });
+  return lines.length === 0 ? [] : [['[SUMMARIZED IN PART]', ...lines].join('\n')];
 }
 
 /** In the order of the context; what the store has lost for good is left out of what is summarized. */
@@ -279,22 +329,4 @@ export async function episodesOf(store: Store, key: ConversationKey, session: nu
 export function goalIn(entries: readonly Entry[]): string {
   const first = entries.map(({ message }) => message).find(isFromPerson);
   return first ? beginningOf(shownText(first.text), GOAL_CHARACTERS) : '';
-}
-
-/** The `truncate` step: says what leaves the prompt, and writes the notice that stands in its place. Done again it says the same. */
-export async function truncate(dependencies: ActivityDependencies, input: TruncateInput): Promise<Truncated> {
-  const { identity, epoch, context, excess, currentTurn, notice, tokenizer } = input;
-  const key = keyOf(identity);
-  const entries = (await readHealed(dependencies, key, slotsOf(context))).filter((entry) => entry !== undefined);
-  const { count } = await tokenCounterBy(tokenizer);
-  const { dropped, tokens } = selectTruncation(entries, excess, currentTurn, count);
-  const result = { life: identity.life, epoch, dropped: toRanges(dropped.map(({ slot }) => slot)), tokens, entries: dropped.length };
-  if (dropped.length === 0) return result;
-  const text =
-    `[${dropped.length} earlier messages (about ${tokens} tokens) were left out of this prompt, because the context was full. ` +
-    'They are kept in the traces, and become part of the next summary.]';
-  // The time of what it stands for: another attempt writes the same.
-  const said: Entry = { v: 1, ...notice, ts: dropped[0]?.ts ?? 0, message: { role: 'user', text, from: 'notice' } };
-  await dependencies.store.entries.append(key, [said]);
-  return { ...result, notice: said };
 }

@@ -2,9 +2,9 @@
 import { log } from '@temporalio/activity';
 import { isKept } from '../../conversation/context/citing.js';
 import { isFromPerson, type ConversationMessage, type Entry } from '../../records/message.js';
-import { beginningOf } from '../../records/text.js';
 import { slotsOf, type SlotRange } from '../../records/slots.js';
 import { hasBodies, withBodies } from '../../memory/bodies.js';
+import { citeMessage, KEPT, messageItemId, withoutMiddle } from '../../memory/channel/cite-messages.js';
 import type { CitedMessage } from '../../memory/channel/cite-results.js';
 import { MessageTooLarge, selectMessages } from '../../memory/select-messages.js';
 import { estimateMessageTokens, tokensOf, type CountTokens } from '../../memory/tokens.js';
@@ -38,17 +38,23 @@ export interface Citing {
 export async function loadContext(
   dependencies: ActivityDependencies,
   key: ConversationKey,
-  ranges: readonly SlotRange[],
+  { context: ranges, cited: byEnds = [] }: { readonly context: readonly SlotRange[]; readonly cited?: readonly SlotRange[] | undefined },
   citing: Promise<Citing | undefined>,
 ): Promise<ContextMessage[]> {
   const slots = slotsOf(ranges);
   const entries = await readHealed(dependencies, key, slots);
   const said = entries.map((entry, i) => entry?.message ?? placeholder(slots[i] ?? 0));
-  const { citeOld, frameNew } = (await citing) ?? SHOWN_WHOLE;
+  const channel = await citing;
+  const { citeOld, frameNew } = channel ?? SHOWN_WHOLE;
   const cited = await citeOld(said);
   const messages = cited.map(({ message }) => message);
   const long = entries.flatMap((entry, i) => (entry && cited[i]?.needsText && hasBodies(entry) ? [{ entry, i }] : []));
   await Promise.all(long.map(async ({ entry, i }) => (messages[i] = await withBodies(dependencies.store, key, entry))));
+  const short = new Set(slotsOf(byEnds));
+  entries.forEach((entry, i) => {
+    const message = messages[i];
+    if (entry && message && short.has(entry.slot)) messages[i] = citeMessage(message, channel && messageItemId(entry.slot));
+  });
   return frameNew(messages).map((message, i) => ({ message, ts: entries[i]?.ts ?? null }));
 }
 
@@ -171,12 +177,7 @@ function withLongOnesCut(messages: readonly ConversationMessage[], budget: numbe
   return messages.map((message, at) => {
     if (message.role !== 'user' || typeof message.text !== 'string' || at >= question) return message;
     if (count(message.text) <= budget * LONG_SHARE) return message;
-    const { text } = message;
-    const [head, tail] = [beginningOf(text, KEPT_CHARACTERS), text.slice(-KEPT_CHARACTERS).toWellFormed()];
-    const left = text.length - head.length - tail.length;
-    return left <= 0
-      ? message
-      : { ...message, text: `${head}\n[… ${left} characters of this message are left out here. They are kept in the traces. …]\n${tail}` };
+    return { ...message, text: withoutMiddle(message.text, KEPT_CHARACTERS, KEPT) };
   });
 }
 

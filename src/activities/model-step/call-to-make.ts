@@ -12,10 +12,13 @@ export interface CallToMake {
   readonly slot: number;
   readonly seq: number;
   readonly context: readonly SlotRange[];
+  readonly cited?: readonly SlotRange[] | undefined;
   readonly base: string | null;
   readonly memory: Pick<MemorySettings, 'version' | 'forgotten'>;
   readonly agentHash: string;
   readonly model: string;
+  /** Tokens that the prompt may have. */
+  readonly contextBudget: number;
   readonly firstToolCall: number;
   readonly output?: string;
   readonly soFar: { readonly usage: Usage; readonly toolCalls: number };

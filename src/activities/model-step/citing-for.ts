@@ -13,7 +13,6 @@ import { citeOld, frameNew } from '../../memory/channel/cite-results.js';
 import { compactByModel } from '../../memory/channel/compact-by-model.js';
 import type { ConversationKey } from '../../stores/store.js';
 import { createAsker } from '../ask-model.js';
-import { inputBudget } from './budget.js';
 import type { Citing } from '../context/context.js';
 import type { CallToMake } from './call-to-make.js';
 import type { ActivityDependencies } from '../dependencies.js';
@@ -45,7 +44,7 @@ export function citingFor(
   { input, config, made }: CitingWanted,
 ): Citing | undefined {
   if (!hasMemoryChannel(config, dependencies.tools)) return undefined;
-  const budget = inputBudget(config, input.model);
+  const { contextBudget: budget } = input;
   return {
     citeOld: async (messages) =>
       citeOld(messages, config.memory.compactWithModel ? await madeByModel(dependencies, key, { input, config, made, messages }) : NONE),

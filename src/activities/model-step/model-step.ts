@@ -29,7 +29,7 @@ import type { ActivityDependencies } from '../dependencies.js';
 import { hashOf, keyOf } from '../key.js';
 import { finishedOf, performTool } from '../tools/run-tool.js';
 import { knownAttributes, writePending } from '../store-step.js';
-import type { CallSettings, Configured } from '../../conversation/activity-io/settings.js';
+import { withLearnedBudget, type CallSettings, type Configured } from '../../conversation/activity-io/settings.js';
 import { timeoutSignal } from '../../timeout-signal.js';
 
 /** Milliseconds that all tools of one step have together. */
@@ -99,13 +99,13 @@ async function runStep(dependencies: ActivityDependencies, input: ModelStepInput
   if (obstacle && !input.deferred?.includes(obstacle)) return deferred(obstacle, tools);
 
   // Call.
-  const { agentHash, model, memory } = settings;
+  const { agentHash, model, memory, contextBudget } = settings;
   try {
     const done = await callModel(dependencies, {
       input: {
-        ...{ identity, session, turn, agentHash, model, memory },
+        ...{ identity, session, turn, agentHash, model, memory, contextBudget },
         call: call.id,
-        ...{ slot: call.slot, seq: call.seq, context: call.context, base: base?.ref ?? call.base },
+        ...{ slot: call.slot, seq: call.seq, context: call.context, cited: call.cited, base: base?.ref ?? call.base },
         ...{ firstToolCall: call.firstToolCall, soFar: call.soFar },
         ...outputOf(input, written),
       },
@@ -137,8 +137,8 @@ function failureOf(error: unknown, activity: Context): StepFailure {
   return { type: type ?? 'internal', message, transient: isTransient(type ?? ''), ...(retryAfterMs !== undefined && { retryAfterMs }) };
 }
 
-function settingsOf({ settings }: ModelStepInput, configured: Exclude<Configured, { kind: 'unusable' }>): CallSettings {
-  const now = configured.kind === 'settings' ? configured.settings : settings;
+function settingsOf({ settings, learned }: ModelStepInput, configured: Exclude<Configured, { kind: 'unusable' }>): CallSettings {
+  const now = configured.kind === 'settings' ? withLearnedBudget(configured.settings, learned) : settings;
   if (!now) throw ApplicationFailure.nonRetryable('the first step of a conversation must read its settings', 'internal');
   return now;
 }

@@ -9,7 +9,7 @@ import { splitModel } from '../../models/registry.js';
 import { tokenCounterFor, type TokenCounter } from '../../models/token-counter.js';
 import type { ConversationKey } from '../../stores/store.js';
 import type { Tool } from '../../tools/tool.js';
-import { inputBudget, fixedTokens } from './budget.js';
+import { fixedTokens } from './budget.js';
 import { citingFor, type MadeCitation } from './citing-for.js';
 import { fitting, loadBase, loadContext, loadMemory, type ContextMessage } from '../context/context.js';
 import type { CallToMake } from './call-to-make.js';
@@ -37,13 +37,13 @@ export async function prepareRequest(
   input: CallToMake,
 ): Promise<PreparedRequest> {
   const { agents } = dependencies;
-  const { identity, context, base, agentHash } = input;
+  const { identity, base, agentHash } = input;
   const loadingAgent = agents(identity.agent, identity.scope, agentHash);
   const citations: MadeCitation[] = [];
   const citing = loadingAgent.then(({ config }) => citingFor(dependencies, key, { input, config, made: (one) => citations.push(one) }));
   // Both may fail before anybody waits for them.
   citing.catch(() => undefined);
-  const loading = loadContext(dependencies, key, context, citing);
+  const loading = loadContext(dependencies, key, input, citing);
   const [agent, messages, before, memory, output, counter] = await Promise.all([
     loadingAgent,
     loading,
@@ -76,7 +76,7 @@ function assemble(
 ): Omit<PreparedRequest, 'citations'> {
   const { provider, model } = splitModel(input.model);
   const described = offered.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
-  const budget = inputBudget(config, input.model) - fixedTokens(system, offered, count) - tokensOf(base, count);
+  const budget = input.contextBudget - fixedTokens(system, offered, count) - tokensOf(base, count);
   const context = said.map((one) => (config.context.clock ? withClock(one) : one.message));
   const messages = normalize([...base, ...fitting(context, budget, count)], { provider });
   return {

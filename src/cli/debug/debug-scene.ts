@@ -8,7 +8,7 @@ import type { ConversationState } from '../../conversation/state.js';
 import { contextOf, controlViewOf, queueOf, statusOf } from '../../conversation/views/view.js';
 import { approvalsOf } from '../../conversation/turn/approvals.js';
 import { selectTruncation } from '../../memory/compaction/truncation.js';
-import { estimateMessageTokens, type CountTokens } from '../../memory/tokens.js';
+import { entryTokens, estimateMessageTokens, type CountTokens } from '../../memory/tokens.js';
 import { tokenCounterBy } from '../../models/token-counter.js';
 import { answerText } from '../session/turn-end.js';
 import type { ControlView } from '../../conversation/protocol/stepping.js';
@@ -110,7 +110,9 @@ export function chunksOf(
   const flow = index.chunks.flatMap(({ slots = [] }) => slotsOf(slots));
   const known = flow.flatMap((slot) => entries.get(slot) ?? []);
   const excess = Math.max(1, index.total - (control?.thresholds?.hard ?? index.total));
-  const next = new Set(selectTruncation(known, excess, control?.turn?.id ?? null, count).dropped.map(({ slot }) => slot));
+  const next = new Set(
+    selectTruncation(known, excess, control?.turn?.id ?? null, entryTokens(known, { count })).dropped.map(({ slot }) => slot),
+  );
   return [
     ...index.chunks.flatMap(({ kind, tokens, ref }): DebugChunk[] =>
       kind === 'WORKING_FLOW'

@@ -52,6 +52,11 @@ export function outcomeInWords(outcome: CompactionOutcome): string {
       const sizes = `${formatCount(tokensBefore)} tokens of messages are ${formatCount(tokensAfter)} now`;
       return `${turns} ${turns === 1 ? 'turn is' : 'turns are'} memory now, summarized ${by}: ${sizes}`;
     }
+    case 'cited': {
+      const { messages, tokensBefore, tokensAfter } = outcome;
+      const what = messages === 1 ? 'one long message is' : `${messages} long messages are`;
+      return `${what} shown by beginning and end now: ${formatCount(tokensBefore)} tokens of messages are ${formatCount(tokensAfter)} now`;
+    }
     case 'truncated':
       return `${outcome.entries} of the oldest messages are left out of the prompt: ${formatCount(outcome.tokensBefore)} tokens are ${formatCount(outcome.tokensAfter)} now`;
     case 'nothing-to-truncate':
@@ -117,10 +122,17 @@ function lookOfLine({ total, compactsAt }: ContextIndex): StyledSpan['style'] {
   return total >= compactsAt ? 'red' : 'bold';
 }
 
-function drawFacts({ epoch, compactions, canUndo, window, reported, tokenizer, chunks }: ContextIndex, width: number): StyledLine[] {
+function drawFacts(index: ContextIndex, width: number): StyledLine[] {
+  const { epoch, compactions, canUndo, window, reported, tokenizer, chunks, budget, assumedBudget } = index;
   const messages = chunks.reduce((sum, { slots = [] }) => sum + countSlots(slots), 0);
   return [
     `${formatCount(messages)} messages in epoch ${epoch}`,
+    ...(assumedBudget === undefined
+      ? []
+      : [
+          `the model has refused a prompt as too long: ${formatCount(budget)} tokens are its size now, and not ${formatCount(assumedBudget)}; ` +
+            'another context.maxTokens in agent.json is tried anew',
+        ]),
     ...(compactions === 0
       ? []
       : [`compacted ${compactions === 1 ? 'once' : `${compactions} times`}${canUndo ? '; the last one can be taken back' : ''}`]),

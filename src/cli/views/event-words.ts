@@ -92,6 +92,7 @@ function endInWords(event: Extract<EffectEvent, { kind: 'effect-completed' }>): 
     case 'run-tool':
       return finishedInWords(event.output);
     case 'compact':
+      if (event.output.kind === 'cited') return `long messages shown by their ends (slots ${countSlots(event.output.cited)})`;
       return event.output.kind === 'compacted'
         ? `${event.output.turns.length} turns, ${formatCount(event.output.tokensBefore)} → ${formatCount(event.output.tokensAfter)} tokens, by ${event.output.method}`
         : 'there was nothing to compact';

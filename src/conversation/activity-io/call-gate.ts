@@ -17,8 +17,8 @@ export interface CallNumbers {
   readonly reported: number | null;
   /** Tokens that the context keeps from which leaving something out of the prompt is worth a try; null: between turns. */
   readonly truncatesFrom: number | null;
-  /** False while nothing more can be made memory in this turn. */
-  readonly mayCompact: boolean;
+  /** Tokens that the context keeps from which a compaction is worth a try; null: between turns. */
+  readonly compactsFrom: number | null;
   /** Of the whole conversation, sub-agents included. */
   readonly usage: Usage;
   /** As the start or `raiseBudget` said; null: the agent's own. */
@@ -45,8 +45,8 @@ export function needsTruncation(numbers: CallNumbers, settings: GateSettings): b
 /** Why older turns should become memory now; undefined when they need not. */
 export function contextPressure(numbers: CallNumbers, settings: GateSettings): 'ratio' | 'budget' | 'hard' | undefined {
   const { contextBudget, compactionRatio, thresholds } = settings;
-  const { reported, contextTokens } = numbers;
-  if (!numbers.mayCompact || !thresholds.autoCompact) return undefined;
+  const { reported, contextTokens, shownOnce, compactsFrom } = numbers;
+  if (compactsFrom === null || contextTokens - shownOnce < compactsFrom || !thresholds.autoCompact) return undefined;
   if (reported !== null && reported > contextBudget) return 'budget';
   if (reported !== null && reported > compactionRatio * contextBudget) return 'ratio';
   // What is shown once leaves by itself, as long as it fits.

@@ -20,9 +20,19 @@ export interface CompactInput {
   /** What was left out of the prompt and becomes memory first. */
   readonly leftOut: readonly SlotRange[];
   readonly context: readonly SlotRange[];
+  /** Of the context, the messages that are shown by their ends. */
+  readonly cited: readonly SlotRange[];
   /** Of the context as it is now. */
   readonly contextTokens: number;
-  /** Left alone, with its last whole turns before it. */
+  /** Tokens at which a compaction is due: what stands before the messages afterwards is kept small beside it. */
+  readonly line: number;
+  /** Tokens: where the older turns free as many, all else stays. 0: they are all that is wanted. */
+  readonly enough: number;
+  /** Tokens to free where they do not: it goes deeper (window.ts, C2). */
+  readonly free: number;
+  /** Less than this is not worth a summary. */
+  readonly atLeast: number;
+  /** Its messages and its last tool round stay. */
   readonly currentTurn: string | null;
   readonly task: Task | null;
   readonly model: string;
@@ -31,6 +41,8 @@ export interface CompactInput {
 
 export type Compacted =
   | { readonly kind: 'nothing-to-compact'; readonly epoch: number }
+  /** Long messages are shown by their ends from now on, and that is enough: no turn became memory. */
+  | ({ readonly kind: 'cited'; readonly epoch: number } & CitedMessages)
   | {
       readonly kind: 'compacted';
       readonly life: string;
@@ -56,14 +68,25 @@ export type Compacted =
       readonly tokensBefore: number;
       readonly tokensAfter: number;
       readonly usage: Usage;
+      /** Of what stays. Absent: nothing was cited. */
+      readonly cited?: readonly SlotRange[];
     };
+
+interface CitedMessages {
+  readonly cited: readonly SlotRange[];
+  /** Estimates of the messages before and after. */
+  readonly tokensBefore: number;
+  readonly tokensAfter: number;
+}
 
 /** `truncate`: which of the oldest entries leave the prompt, so that `excess` tokens are saved (seed 004, Truncation Strategy). */
 export interface TruncateInput {
   readonly identity: ConversationIdentity;
   readonly epoch: number;
   readonly number: number;
+  readonly agentHash: string;
   readonly context: readonly SlotRange[];
+  readonly cited: readonly SlotRange[];
   /** As in the agent's settings. */
   readonly tokenizer?: string;
   /** Tokens that are too many: total less the hard threshold. */
@@ -78,6 +101,8 @@ export interface Truncated {
   readonly life: string;
   readonly epoch: number;
   readonly dropped: readonly SlotRange[];
+  /** Shown by their ends from now on. Absent: none. */
+  readonly cited?: readonly SlotRange[];
   /** Estimate of what left the prompt. */
   readonly tokens: number;
   readonly entries: number;

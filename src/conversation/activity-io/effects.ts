@@ -5,7 +5,7 @@ import type { SlotRange } from '../../records/slots.js';
 import type { CallNumbers } from './call-gate.js';
 import type { AppContextRef, RunToolInput, ToolFinished, ToolPlan } from './tool-effects.js';
 import type { ConversationIdentity, ParentLink } from '../../records/identity.js';
-import type { ConfigureRequest, CallSettings, Configured } from './settings.js';
+import type { ConfigureRequest, CallSettings, Configured, LearnedBudget } from './settings.js';
 
 export interface MessageToRecord extends Media {
   readonly output?: JsonObject;
@@ -127,7 +127,9 @@ export interface ModelStepInput {
   readonly numbers: CallNumbers;
   /** As the turn began; null before the first one, and then the step finds them. */
   readonly settings: CallSettings | null;
-  /** Reasons for which this turn was deferred already: they do not defer it again. */
+  /** For settings that the step finds. */
+  readonly learned?: LearnedBudget;
+  /** Reasons for which a step was deferred since the last answer: they do not defer it again. */
   readonly deferred?: readonly DeferReason[];
   readonly call: CallInput;
 }
@@ -141,6 +143,8 @@ export interface CallInput {
   readonly context: readonly SlotRange[];
   /** The text that stands before these messages in this epoch, by reference. */
   readonly base: string | null;
+  /** Slots of messages that are shown by their ends. */
+  readonly cited?: readonly SlotRange[];
   /** Number of the first tool call that this answer may make: ids are `<turn>/c<n>`. */
   readonly firstToolCall: number;
   /** Schema that the turn's answer must fit: reference to its JSON text. */

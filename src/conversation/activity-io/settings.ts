@@ -42,6 +42,40 @@ export interface MemorySettings {
   readonly forgotten: number;
 }
 
+/** The size of a model that took less than was assumed. It holds as long as the model and the assumption do. */
+export interface LearnedBudget {
+  readonly model: string;
+  /** `contextBudget` by the agent's files and what is known of the model. */
+  readonly assumed: number;
+  /** Tokens that a prompt may have. */
+  readonly tokens: number;
+}
+
+/** The one place where a learned size takes effect: settings as they were found, for the model as it is. */
+export function withLearnedBudget<S extends SizedSettings>(settings: S, learned: LearnedBudget | undefined): S {
+  if (learned?.model !== settings.model || learned.assumed !== settings.contextBudget) return settings;
+  return scaledTo(settings, learned.tokens);
+}
+
+/** All limits scale together (design section 4). */
+export function scaledTo<S extends SizedSettings>(settings: S, contextBudget: number): S {
+  const { thresholds } = settings;
+  const scale = Math.min(1, contextBudget / thresholds.truncation);
+  const scaled = (tokens: number): number => Math.floor(tokens * scale);
+  return {
+    ...settings,
+    contextBudget,
+    thresholds: {
+      ...thresholds,
+      soft: scaled(thresholds.soft),
+      hard: scaled(thresholds.hard),
+      truncation: scaled(thresholds.truncation),
+    },
+  };
+}
+
+type SizedSettings = Pick<AgentSettings, 'model' | 'contextBudget' | 'thresholds'>;
+
 export interface ConfigureRequest {
   /** The start argument's model; it wins over agent.json and PERDURA_MODEL. */
   readonly model: string | null;

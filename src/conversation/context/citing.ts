@@ -19,6 +19,15 @@ export const TOGETHER_SHARE = 0.5;
 export const END_CHARACTERS = 2_000;
 /** What stands around a result or its citation. */
 const FRAME_CHARACTERS = 80;
+/** Of a person's message that a compaction has cited: characters of each end, and what stands between them. */
+export const MESSAGE_END_CHARACTERS = 500;
+const MESSAGE_NOTE_CHARACTERS = 200;
+/** Tokens of a message from which citing it is worth while. */
+export const CITED_FROM = 1_000;
+
+export function citedMessageTokens(): number {
+  return estimateTokens(2 * MESSAGE_END_CHARACTERS + MESSAGE_NOTE_CHARACTERS);
+}
 
 /** A result that lies in the memory channel. */
 export type KeptResult = ToolResultMessage & { readonly item: NonNullable<ToolResultMessage['item']> };

@@ -4,38 +4,64 @@
  *
  * K1  Between two borders of a model call the context only grows; a compaction replaces its beginning, and nothing that was
  *     added while it ran is lost.
- * K2  A compaction that fails, or finds nothing, leaves the conversation as it was and is not tried again in the same turn.
+ * K2  A compaction that fails, or finds nothing, leaves the conversation as it was. After one, however it ended, the next comes by
+ *     itself only once the context has grown by a part of the line: in tokens, so that long turns have several and short ones few.
+ *     Where the context is still over the line, the next turn tries again: what could not be taken while it ran can be then.
  * K3  A late result of a session or an epoch that has passed changes nothing but the cost.
  * K4  Undone, the context is what it was before, with all that came since.
+ * K5  One that comes by itself frees at least FREES of the line, or all that it may. Where that is less, it waits until the prompt
+ *     is full: a summary of little is not worth its price, and would push better ones out.
+ * K6  A model that says that it was given too much has shown its size, which holds for the conversation from then on.
  */
-import type { AgentSettings } from '../activity-io/settings.js';
-import type { CompactInput, UncompactInput } from '../activity-io/compaction-effects.js';
+import { scaledTo, type AgentSettings } from '../activity-io/settings.js';
+import type { CompactInput, Compacted, UncompactInput } from '../activity-io/compaction-effects.js';
 import { contextPressure, needsTruncation, usageOf, type CallNumbers } from '../activity-io/call-gate.js';
 import type { EventOf } from '../event.js';
 import { isRunning, type Completed, type Failed } from '../lifecycle.js';
 import { countSlots, slotsOf, toRanges, withSlot, type SlotRange } from '../../records/slots.js';
 import { NO_COMPACTION, type CompactionState } from '../state/compaction-state.js';
 import type { ConversationState } from '../state.js';
+import type { Turn } from '../state/turn-state.js';
+import { citedMessageTokens, stayingTokens } from './citing.js';
 import { truncatesFrom } from './truncation.js';
 import { turnId } from '../../records/identity.js';
 import { addUsage } from '../../records/usage.js';
 
+/** A model's ways of saying that it was given too much. */
+export const TOO_FULL: readonly string[] = ['context-full', 'too-large'];
 /** How often in one turn a model that says its context is full may be helped. */
 export const MAX_RECOVERIES = 2;
 const REMEMBERED_OUTCOMES = 16;
+/** Of the line at which a compaction is due (K5). */
+const FREES = 0.25;
+/** The same, where it goes deeper, so that it need not soon again; and where the model has said that it is full. */
+const FREES_DEEP = 0.5;
+/** By how much of the line the context grows before another is tried, after one that was done and after one that did nothing (K2). */
+const RESTS = 0.25;
+const RESTS_IN_VAIN = 0.05;
+/** Of a request that was too much for a model: what it is taken to read from then on (K6). */
+const LEARNED_SHARE = 0.75;
+/** Tokens for messages beside the system prompt and the tools, however small the model has shown itself to be. */
+const LEAST_ROOM = 1_000;
 
 /** What decides about the next model call, as numbers (call-gate.ts). */
 export function numbersOf(state: ConversationState): CallNumbers {
-  const { contextTokens, compaction, turn, usage, budget } = state;
+  const { contextTokens, compaction, usage, budget } = state;
   return {
     contextTokens,
     shownOnce: compaction.shownOnce ?? 0,
     reported: compaction.reported,
     truncatesFrom: truncatesFrom(state),
-    mayCompact: turn !== null && compaction.restingIn !== turn.number,
+    compactsFrom: compactsFrom(state),
     usage,
     budget: budget ?? null,
   };
+}
+
+/** Tokens that the context keeps from which a compaction is worth a try; null between turns. K2 */
+function compactsFrom({ turn, compaction: { rest } }: ConversationState): number | null {
+  if (!turn || !rest) return turn && 0;
+  return rest.turn === undefined || rest.turn === turn.number ? rest.tokens : 0;
 }
 
 /** The context is being changed: what else would change it waits. */
@@ -57,6 +83,7 @@ export function suggestsCompaction(state: ConversationState): boolean {
   return settings?.thresholds.suggests === true && usageOf(numbersOf(state), settings).suggestCompaction;
 }
 
+type Cited = Extract<Compacted, { readonly kind: 'cited' }>;
 export type CompactionCause = CompactInput['cause'];
 
 /** Why the context should be compacted before the next model call; undefined when it need not be. */
@@ -65,7 +92,26 @@ export function compactionCause(state: ConversationState): CompactionCause | und
   if (!settings || isChangingContext(state)) return undefined;
   if (compaction.forced) return 'context-full';
   if (compaction.asked.length > 0) return 'asked';
-  return contextPressure(numbersOf(state), settings);
+  const numbers = numbersOf(state);
+  return contextPressure(numbers, settings) ?? (isLosing(state, numbers.compactsFrom, settings) ? 'hard' : undefined);
+}
+
+/** What was left out of the prompt becomes memory at once: until then the model has neither it nor a summary. */
+function isLosing(state: ConversationState, compactsFrom: number | null, { thresholds }: AgentSettings): boolean {
+  const { leftOut = [] } = state.compaction;
+  return leftOut.length > 0 && compactsFrom !== null && stayingTokens(state) >= compactsFrom && thresholds.autoCompact;
+}
+
+/** How deep a compaction goes, in tokens (K5). What a person asks for below the line is the older turns alone. */
+function depthOf({ contextTokens, compaction }: ConversationState, settings: AgentSettings, cause: CompactionCause) {
+  const line = compactsAt(settings);
+  if (cause === 'asked' && contextTokens <= line) return { line, enough: 0, free: 0, atLeast: 0 };
+  const { fixedTokens: fixed } = settings;
+  // Of what messages may have: system prompt and tools leave with no compaction.
+  const freeing = (share: number): number => Math.ceil(Math.max(line * FREES, contextTokens - fixed - (line - fixed) * (1 - share)));
+  const [enough, free] = [freeing(cause === 'context-full' ? FREES_DEEP : FREES), freeing(FREES_DEEP)];
+  const mayWait = cause !== 'asked' && cause !== 'context-full' && contextTokens <= settings.contextBudget && !compaction.leftOut?.length;
+  return { line, enough, free, atLeast: mayWait ? Math.ceil(line * FREES) : 0 };
 }
 
 /** Tokens from which a compaction is due, whichever of its causes comes first. */
@@ -86,7 +132,9 @@ export function compactInput(state: ConversationState, cause: CompactionCause): 
     cause,
     leftOut: compaction.leftOut ?? [],
     context,
+    cited: compaction.cited ?? [],
     contextTokens: state.contextTokens,
+    ...depthOf(state, settings, cause),
     currentTurn: turn ? turnId(turn.number) : null,
     task: compaction.task,
     model: settings.model,
@@ -118,7 +166,9 @@ export function nextMove(state: ConversationState): ConversationState {
 export function acceptCompacted(state: ConversationState, { input, output: result }: Completed<'compact'>): ConversationState {
   const paid = result.kind === 'compacted' ? { ...state, usage: addUsage(state.usage, result.usage) } : state;
   if (input.session !== paid.session || paid.epoch >= result.epoch) return paid; // K3
-  if (result.kind === 'nothing-to-compact') return rest(answer(paid, paid.compaction.asked, { kind: 'nothing-to-compact' }));
+  if (result.kind === 'nothing-to-compact')
+    return rested(answer(paid, paid.compaction.asked, { kind: 'nothing-to-compact' }), RESTS_IN_VAIN);
+  if (result.kind === 'cited') return acceptCited(paid, result);
   const { base, episode, archived, method, turns, tokensBefore, tokensAfter } = result;
   const { context, contextTokens, compaction } = paid;
   const leftOut = slotsOf(compaction.leftOut ?? []);
@@ -126,6 +176,7 @@ export function acceptCompacted(state: ConversationState, { input, output: resul
   // What was left out of the prompt does not come back into it.
   const kept = out.size === 0 ? result.kept : toRanges(slotsOf(result.kept).filter((slot) => !out.has(slot)));
   const taken = new Set(slotsOf(archived));
+  const cited = [...slotsOf(compaction.cited ?? []), ...slotsOf(result.cited ?? [])].filter((slot) => !taken.has(slot));
   const answered = answer(paid, compaction.asked, {
     kind: 'compacted',
     epoch: result.epoch,
@@ -134,7 +185,7 @@ export function acceptCompacted(state: ConversationState, { input, output: resul
     tokensBefore,
     tokensAfter,
   });
-  return withCompaction(
+  const compacted = withCompaction(
     {
       ...answered,
       epoch: result.epoch,
@@ -147,14 +198,14 @@ export function acceptCompacted(state: ConversationState, { input, output: resul
       baseTokens: Math.ceil(base.text.length / 4),
       reported: null,
       compactions: compaction.compactions + 1,
+      ...((compaction.cited ?? result.cited) && { cited: toRanges(cited) }),
       ...(compaction.leftOut && { leftOut: toRanges(leftOut.filter((slot) => !taken.has(slot))) }),
-      forced: null,
-      restingIn: paid.turn?.number ?? null,
       before: {
         epoch: result.epoch,
         base: compaction.base,
         baseTokens: compaction.baseTokens,
         context: input.context,
+        ...(compaction.cited && { cited: compaction.cited }),
         contextTokens: input.contextTokens,
         kept: countSlots(kept),
         episode: episode.id,
@@ -162,11 +213,33 @@ export function acceptCompacted(state: ConversationState, { input, output: resul
       },
     }),
   );
+  return rested(compacted, RESTS);
+}
+
+/** The epoch goes on, with less in it: there is nothing to take back. */
+function acceptCited(state: ConversationState, { cited, tokensBefore, tokensAfter }: Cited): ConversationState {
+  const { compaction, contextTokens } = state;
+  const messages = countSlots(cited);
+  const answered = answer(state, compaction.asked, { kind: 'cited', messages, tokensBefore, tokensAfter });
+  const shorter = { ...answered, contextTokens: Math.max(0, contextTokens - (tokensBefore - tokensAfter)) };
+  const noted = withCompaction(shorter, () => ({ cited: [...(compaction.cited ?? []), ...cited], reported: null }));
+  return rested(noted, RESTS);
+}
+
+/** A turn that was too much: its messages are kept, and later prompts show their ends. */
+export function citeTurn(state: ConversationState, { firstSlot, messageIds, messageTokens }: Turn): ConversationState {
+  const inContext = slotsOf(state.context);
+  const slots = inContext.slice(Math.max(0, inContext.indexOf(firstSlot)));
+  const less = Math.max(0, messageTokens - messageIds.length * citedMessageTokens());
+  return withCompaction({ ...state, contextTokens: Math.max(0, state.contextTokens - less) }, ({ cited = [] }) => ({
+    cited: [...cited, ...toRanges(slots)],
+  }));
 }
 
 export function failCompaction(state: ConversationState, { input, failure }: Failed<'compact'>): ConversationState {
   if (input.session !== state.session || state.epoch >= input.epoch) return state; // K3
-  return rest(answer(state, state.compaction.asked, { kind: 'failed', message: `${failure.type}: ${failure.message}` })); // K2
+  const failed = answer(state, state.compaction.asked, { kind: 'failed', message: `${failure.type}: ${failure.message}` });
+  return rested(failed, RESTS_IN_VAIN);
 }
 
 export function requestUndo(state: ConversationState, { requestId }: EventOf<'undo-requested'>): ConversationState {
@@ -186,7 +259,15 @@ export function acceptUndone(state: ConversationState, { input }: Completed<'unc
       context: withAdded(before.context, since),
       contextTokens: before.contextTokens,
     },
-    () => ({ base: before.base, baseTokens: before.baseTokens, reported: null, undoAsked: [], before: null }),
+    ({ cited }) => ({
+      base: before.base,
+      baseTokens: before.baseTokens,
+      ...(cited && { cited: before.cited ?? [] }),
+      reported: null,
+      rest: null,
+      undoAsked: [],
+      before: null,
+    }),
   );
 }
 
@@ -209,8 +290,9 @@ export function answerInVain(state: ConversationState): ConversationState {
 export function forgetContext(state: ConversationState): ConversationState {
   const { asked, undoAsked, truncationAsked = [] } = state.compaction;
   const ended = answer(state, [...asked, ...undoAsked, ...truncationAsked], { kind: 'failed', message: 'the session ended first' });
-  return withCompaction({ ...ended, context: [], contextTokens: 0 }, ({ compactions, attempts, outcomes, prefix }) => ({
+  return withCompaction({ ...ended, context: [], contextTokens: 0 }, ({ compactions, attempts, outcomes, prefix, learned }) => ({
     ...NO_COMPACTION,
+    ...(learned && { learned }),
     compactions,
     attempts,
     outcomes,
@@ -238,8 +320,33 @@ export function notePrompt(state: ConversationState, promptTokens: number, prefi
   }));
 }
 
-function rest(state: ConversationState): ConversationState {
-  return withCompaction(state, () => ({ forced: null, restingIn: state.turn?.number ?? null }));
+/** K6: the request that was too much is of about the size that the context has now. */
+export function learnSize(state: ConversationState): ConversationState {
+  const { settings, compaction, contextTokens } = state;
+  if (!settings) return state;
+  const { model, contextBudget, fixedTokens: fixed } = settings;
+  // Before the first report of a session the messages alone are counted.
+  const isCounted = compaction.reported !== null || compaction.base !== null;
+  const size = Math.min(contextBudget, contextTokens + (isCounted ? 0 : fixed));
+  const tokens = Math.max(fixed + LEAST_ROOM, Math.floor(size * LEARNED_SHARE));
+  // Nothing that a conversation could leave out would make it fit.
+  if (tokens >= size) return state;
+  const { learned: known } = compaction;
+  const assumed = known?.model === model && known.tokens === contextBudget ? known.assumed : contextBudget;
+  return {
+    ...withCompaction(state, () => ({ learned: { model, assumed, tokens } })),
+    settings: scaledTo(settings, tokens),
+  };
+}
+
+/** K2. Beyond what a prompt may have, what is left out of it would have no summary: there it rests for less. */
+function rested(state: ConversationState, share: number): ConversationState {
+  const { settings, turn } = state;
+  if (!settings) return withCompaction(state, () => ({ forced: null }));
+  const [line, tokens] = [compactsAt(settings), stayingTokens(state)];
+  const until = Math.min(tokens + line * share, Math.max(settings.contextBudget, tokens + line * RESTS_IN_VAIN));
+  const rest = { tokens: Math.ceil(until), ...(turn && tokens > line && { turn: turn.number }) };
+  return withCompaction(state, () => ({ forced: null, rest }));
 }
 
 /** All who wait for it get the same answer; they are no longer waited for. */

@@ -31,7 +31,7 @@ export function endSession(state: ConversationState, consolidation: Consolidatio
   return announce(answerResets(fresh, head.resetIds, consolidation), { kind: 'session', session });
 }
 
-/** A turn whose model says that its context is full cannot go on when that did not help. */
+/** A turn that was too much for the model cannot go on when that did not help, unless the next prompt is shorter all the same. */
 export function afterCompaction(before: ConversationState, after: ConversationState): ConversationState {
   const { epoch } = after;
   if (epoch > before.epoch) {
@@ -40,5 +40,11 @@ export function afterCompaction(before: ConversationState, after: ConversationSt
     return announce(after, { kind: 'compacted', turn: turnId(after.turn?.number ?? after.latestTurn), epoch, tokensBefore, tokensAfter });
   }
   const tooMuch = before.compaction.forced;
-  return tooMuch && !after.compaction.forced ? endTurn(after, 'failed', tooMuch) : after;
+  // What is over the size that the model has shown is left out of the prompt.
+  const isShorter = after.compaction.cited !== before.compaction.cited || isOverLearned(after);
+  return tooMuch && !after.compaction.forced && !isShorter ? endTurn(after, 'failed', tooMuch) : after;
+}
+
+function isOverLearned({ compaction: { learned }, settings, contextTokens }: ConversationState): boolean {
+  return learned !== undefined && settings !== null && contextTokens > settings.contextBudget;
 }

@@ -2,7 +2,8 @@
  * The oldest leaves the prompt when there is too much of it (seed 004, Truncation Strategy; design section 4).
  *
  * U1  What is dropped is out of the prompt and nowhere else: its traces stay, the next compaction takes them up, a notice says so.
- * U2  Whole calls with their results, and never the message that the current turn began with.
+ * U2  Whole calls with their results, and never the message that the current turn began with. Where long messages of earlier turns can
+ *     be cited, that comes first: a chunk stays, its rendering changes (design section 4).
  * U3  Within a turn it is tried again once the context has grown by a part of the line: where there was nothing to leave out, there
  *     would be nothing again. The next turn tries anew.
  */
@@ -28,7 +29,9 @@ export function truncateInput(state: ConversationState): TruncateInput | undefin
     identity,
     epoch,
     number: (state.compaction.truncations ?? 0) + 1,
+    agentHash: settings.agentHash,
     context,
+    cited: state.compaction.cited ?? [],
     excess: stayingTokens(state) - settings.thresholds.hard,
     ...(settings.tokenizer !== undefined && { tokenizer: settings.tokenizer }),
     currentTurn: turn ? inTurn : null,
@@ -71,8 +74,9 @@ export function acceptTruncated(state: ConversationState, { output: result }: Co
   const { compaction, context, contextTokens } = state;
   if (state.epoch !== result.epoch) return state;
   const gone = new Set(slotsOf(result.dropped));
+  const { cited = [] } = result;
   const outcome =
-    gone.size === 0
+    gone.size + cited.length === 0
       ? ({ kind: 'nothing-to-truncate' } as const)
       : ({
           kind: 'truncated',
@@ -84,9 +88,11 @@ export function acceptTruncated(state: ConversationState, { output: result }: Co
   const answered = {
     ...others,
     truncations: (compaction.truncations ?? 0) + 1,
+    ...(cited.length > 0 && { cited: [...(compaction.cited ?? []), ...cited], reported: null }),
     outcomes: [...compaction.outcomes, ...truncationAsked.map((requestId) => ({ requestId, outcome }))].slice(-MAX_OUTCOMES),
   };
-  if (gone.size === 0 || !result.notice) return rested({ ...state, compaction: answered });
+  if (gone.size === 0 || !result.notice)
+    return rested({ ...state, contextTokens: Math.max(0, contextTokens - result.tokens), compaction: answered });
   const left = slotsOf(context).filter((slot) => !gone.has(slot));
   return rested({
     ...state,

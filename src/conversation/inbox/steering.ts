@@ -9,9 +9,10 @@ export function joinSteering(state: ConversationState): ConversationState {
   return state.queue.reduce((now, item) => {
     if (item.kind !== 'message' || item.turn !== 0 || !now.turn) return now;
     const { number, seq, messageIds } = now.turn;
+    const messageTokens = now.turn.messageTokens + estimateTokens(item.bytes);
     return {
       ...now,
-      turn: { ...now.turn, seq: seq + 1, messageIds: [...messageIds, item.messageId] },
+      turn: { ...now.turn, seq: seq + 1, messageIds: [...messageIds, item.messageId], messageTokens },
       queue: now.queue.filter((other) => other !== item),
       outbox: { ...now.outbox, messages: [...now.outbox.messages, { ...item, turn: number, session: now.session, seq: seq + 1 }] },
       context: withSlot(now.context, item.slot),

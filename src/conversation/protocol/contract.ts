@@ -189,6 +189,8 @@ export type CompactionOutcome =
       readonly tokensBefore: number;
       readonly tokensAfter: number;
     }
+  /** Long messages are shown by their ends from now on, and that was enough: no turn became memory. */
+  | { readonly kind: 'cited'; readonly messages: number; readonly tokensBefore: number; readonly tokensAfter: number }
   | { readonly kind: 'undone'; readonly epoch: number }
   | { readonly kind: 'truncated'; readonly tokensBefore: number; readonly tokensAfter: number; readonly entries: number }
   | { readonly kind: 'nothing-to-compact' | 'nothing-to-undo' | 'nothing-to-truncate' }
@@ -199,6 +201,8 @@ export interface ContextIndex {
   readonly epoch: number;
   readonly session: number;
   readonly budget: number;
+  /** The budget that was assumed, where the model has said by refusing a prompt that it takes less; absent where it never has. */
+  readonly assumedBudget?: number;
   /** Tokens from which the older turns are compacted. */
   readonly compactsAt: number;
   readonly total: number;

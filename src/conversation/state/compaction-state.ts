@@ -2,6 +2,7 @@
 import type { Task } from '../../records/episodes.js';
 import type { CompactionOutcome, TurnError } from '../protocol/contract.js';
 import type { SlotRange } from '../../records/slots.js';
+import type { LearnedBudget } from '../activity-io/settings.js';
 
 /** What the context stands on, and what is being done about it (compaction.ts). */
 export interface CompactionState {
@@ -33,8 +34,12 @@ export interface CompactionState {
   readonly undoAsked: readonly string[];
   /** The model has said that it was given too much: what the turn ends with when nothing helps. */
   readonly forced: TurnError | null;
-  /** Number of the turn in which no other is tried: it failed, found nothing, or has just been done. */
-  readonly restingIn: number | null;
+  /** After one that was done, failed or found nothing: tokens that the context must keep before the next is tried; `turn`: in this one. */
+  readonly rest?: { readonly tokens: number; readonly turn?: number } | null;
+  /** What the model has shown its real size to be, by saying that it was given too much. Absent: it never has. */
+  readonly learned?: LearnedBudget;
+  /** Slots of persons' messages that prompts show by their ends: a compaction has cited them, or they were too much for the model. */
+  readonly cited?: readonly SlotRange[];
   /** What an undo brings back. */
   readonly before: {
     /** The epoch that the compaction began. */
@@ -42,6 +47,7 @@ export interface CompactionState {
     readonly base: string | null;
     readonly baseTokens: number;
     readonly context: readonly SlotRange[];
+    readonly cited?: readonly SlotRange[];
     readonly contextTokens: number;
     /** How many entries of the present context were kept from it. */
     readonly kept: number;
@@ -70,7 +76,6 @@ export const NO_COMPACTION: CompactionState = {
   asked: [],
   undoAsked: [],
   forced: null,
-  restingIn: null,
   before: null,
   outcomes: [],
   prefix: { hash: null, epoch: 0, changes: 0, cause: null },

@@ -10,6 +10,8 @@ export interface Turn {
   readonly messageIds: readonly string[];
   /** Slot of its first message: from there on the context is this turn's. */
   readonly firstSlot: number;
+  /** Of its messages, by estimate. */
+  readonly messageTokens: number;
   /** The agent's settings are as this turn found them, and are not read again. */
   readonly isConfigured: boolean;
   /** Why steps of this turn came back without a call; none does so twice. */

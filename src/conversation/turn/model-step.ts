@@ -2,10 +2,11 @@
  * The step that calls the model: what it is given, and what becomes of it.
  *
  * T2  A result counts only for the call that is in flight; what comes later is dropped, and only its cost counts.
- * T6  A step that comes back without a call (`deferred`) says why; the call is numbered anew, and no reason defers twice in a turn.
+ * T6  A step that comes back without a call (`deferred`) says why; the call is numbered anew, and no reason defers twice without an
+ *     answer between.
  */
 import { withoutShown } from '../context/citing.js';
-import { MAX_RECOVERIES, notePrompt, numbersOf } from '../context/compaction.js';
+import { learnSize, MAX_RECOVERIES, notePrompt, numbersOf, TOO_FULL } from '../context/compaction.js';
 import type { TurnError } from '../protocol/contract.js';
 import { payOnce } from './budget.js';
 import type { DeferReason, ModelAnswer, ModelStepInput, RidingTool, StepFailure, Writes } from '../activity-io/effects.js';
@@ -24,14 +25,12 @@ import { currentModelCall, openToolCalls, spend, withModelCall, withTurn } from 
 import { turnId } from '../../records/identity.js';
 import type { ModelCall, ToolCall } from '../state/turn-state.js';
 import { addUsage } from '../../records/usage.js';
-import type { CallSettings, Configured } from '../activity-io/settings.js';
+import { withLearnedBudget, type CallSettings, type Configured } from '../activity-io/settings.js';
 
 /** Rounds of waiting for a model that fails for passing reasons, each longer than the one before: about twenty minutes. */
 const MAX_MODEL_FAILURES = 24;
 /** A step fails with these before it calls: the store is away, an input processor or an agent's folder cannot be used. */
 const BEFORE_THE_CALL: readonly string[] = ['StoreUnavailable', 'processor-failed', 'internal'];
-/** A model's ways of saying that it was given too much. */
-const TOO_FULL: readonly string[] = ['context-full', 'too-large'];
 const CONTEXT_FULL: TurnError = {
   type: 'context-full',
   message:
@@ -64,6 +63,7 @@ export function modelStepInput(state: ConversationState, write: Writes): ModelSt
     ...(isFirst && compaction.base === null && state.context[0]?.[0] === turn.firstSlot && { opensSession: true }),
     numbers: numbersOf(state),
     settings: settings && callSettings(settings),
+    ...(compaction.learned && { learned: compaction.learned }),
     ...(turn.deferred.length > 0 && { deferred: turn.deferred }),
     call: {
       id: call.id,
@@ -71,6 +71,7 @@ export function modelStepInput(state: ConversationState, write: Writes): ModelSt
       seq: call.seq,
       context: state.context,
       base: compaction.base,
+      ...(compaction.cited && { cited: compaction.cited }),
       ...(turn.outputRef === undefined ? {} : { output: turn.outputRef }),
       firstToolCall: turn.toolCalls + 1,
       soFar: { usage: turn.usage, toolCalls: turn.toolCalls },
@@ -123,7 +124,8 @@ export function payLateStep(state: ConversationState, output: Completed<'model-s
 }
 
 function acceptFound(state: ConversationState, { configured, base }: Completed<'model-step'>['output']): ConversationState {
-  const settled = configured?.kind === 'settings' ? { ...state, settings: configured.settings } : state;
+  const { learned } = state.compaction;
+  const settled = configured?.kind === 'settings' ? { ...state, settings: withLearnedBudget(configured.settings, learned) } : state;
   const based: ConversationState = base
     ? { ...settled, compaction: { ...settled.compaction, base: base.ref, baseTokens: estimateTokens(base.text.length) } }
     : settled;
@@ -165,6 +167,7 @@ function acceptAnswer(given: ConversationState, answer: ModelAnswer): Conversati
     seq: now.seq + (said ? 1 : 0) + calls.length,
     answerSlot: said ? answer.slot : now.answerSlot,
     toolCalls: now.toolCalls + calls.length,
+    deferred: [],
   }));
 
   switch (answer.stop) {
@@ -188,7 +191,7 @@ function acceptAnswer(given: ConversationState, answer: ModelAnswer): Conversati
         message: 'The model declined to answer this; put it differently and send it again.',
       });
     case 'context-full':
-      return recoverFromOverflow(spoken, CONTEXT_FULL);
+      return recoverFromOverflow(learnSize(spoken), CONTEXT_FULL);
   }
 }
 
@@ -201,7 +204,9 @@ function failCall(state: ConversationState, id: string, failure: StepFailure): C
   const failed = countFailure(state, call);
   if (turn.stopping) return endWithOpenCalls(failed, 'interrupted');
   if (TOO_FULL.includes(failure.type)) {
-    return recoverFromOverflow(settle(failed, [{ effect: id, entry: null }]), { type: failure.type, message: failure.message });
+    // What is too large for another reason (an image, a limit of the account) says nothing of the model.
+    const sized = failure.type === 'context-full' ? learnSize(failed) : failed;
+    return recoverFromOverflow(settle(sized, [{ effect: id, entry: null }]), { type: failure.type, message: failure.message });
   }
   if (failure.transient && failures < MAX_MODEL_FAILURES) {
     const retry = retryAfter(failure, failures, state.now);

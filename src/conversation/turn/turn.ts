@@ -19,7 +19,7 @@ import { turnId } from '../../records/identity.js';
 import type { ToolCall } from '../state/turn-state.js';
 import { NO_USAGE } from '../../records/usage.js';
 import { noteTurn } from '../context/consolidation.js';
-import { compactsAt, suggestsCompaction } from '../context/compaction.js';
+import { citeTurn, compactsAt, suggestsCompaction, TOO_FULL } from '../context/compaction.js';
 import type { AgentSettings } from '../activity-io/settings.js';
 
 /** Milliseconds that what is in flight has to stop by itself; the contract promises two seconds. */
@@ -41,6 +41,7 @@ export function beginTurn(state: ConversationState): ConversationState {
       number: item.turn,
       messageIds: [item.messageId],
       firstSlot: item.slot,
+      messageTokens: estimateTokens(item.bytes),
       isConfigured: false,
       deferred: [],
       seq: 1,
@@ -72,8 +73,9 @@ export function endTurn(state: ConversationState, stopReason: StopReason, error?
     ...(error ? { error } : {}),
   };
   const call = currentModelCall(state);
+  const cited = error && TOO_FULL.includes(error.type) ? citeTurn(state, turn) : state;
   const after = steeringBecomesNext({
-    ...noteTurn(call ? withoutRetry(state, call.id) : state, turn),
+    ...noteTurn(call ? withoutRetry(cited, call.id) : cited, turn),
     turn: null,
     turnsEnded: state.turnsEnded + 1,
     ended: [...state.ended, ended].slice(-LIMITS.rememberedTurns),

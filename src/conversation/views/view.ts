@@ -120,6 +120,7 @@ export function contextOf(state: ConversationState): ContextIndex {
     epoch: state.epoch,
     session: state.session,
     budget: settings?.contextBudget ?? 0,
+    ...assumedBudget(state),
     compactsAt: settings ? compactsAt(settings) : 0,
     total,
     ...(settings?.tokenizer !== undefined && { tokenizer: settings.tokenizer }),
@@ -159,6 +160,12 @@ function consolidatedInPrompt({ consolidation, context }: ConversationState): nu
 /** At a session's end the one of the window is among those that are awaited. */
 function consolidatingNow({ consolidation: { pending, ending } }: ConversationState): number {
   return ending ? ending.awaited.filter(({ outcome }) => outcome === null).length : Number(pending !== null);
+}
+
+function assumedBudget({ compaction: { learned }, settings }: ConversationState): Pick<ContextIndex, 'assumedBudget'> {
+  return learned && learned.model === settings?.model && learned.tokens === settings.contextBudget
+    ? { assumedBudget: learned.assumed }
+    : {};
 }
 
 export function endedTurn(state: ConversationState, id: string): EndedTurn | undefined {

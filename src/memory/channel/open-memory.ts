@@ -14,13 +14,17 @@ import {
   type ItemPlace,
   type ItemRecord,
   type MemoryCriteria,
+  type MemoryItem,
   type MemoryItemHead,
+  type MemoryTransform,
   type NewMemoryItem,
 } from '../../records/memory/agent-memory.js';
+import { isFromPerson } from '../../records/message.js';
+import { slotOfItem } from './cite-messages.js';
 import { transformed } from './transforms.js';
 
 export interface OpenMemory {
-  readonly store: Pick<Store, 'items' | 'bodies'>;
+  readonly store: Pick<Store, 'items' | 'bodies' | 'entries'>;
   readonly place: ItemPlace;
   /** Of the next item that is stored: the same for every attempt at the same call. */
   readonly nextId: () => string;
@@ -32,7 +36,7 @@ export interface OpenMemory {
 const MAX_TAGS = 20;
 const MAX_WORD = 200;
 
-export function openMemory({ store: { items, bodies }, place, nextId, now, ask }: OpenMemory): AgentMemory {
+export function openMemory({ store: { items, bodies, entries }, place, nextId, now, ask }: OpenMemory): AgentMemory {
   const key = keyOfPlace(place);
   const { session } = place;
   const visible = async (): Promise<readonly ItemRecord[]> => (await items.list(key, { session })).items;
@@ -45,6 +49,8 @@ export function openMemory({ store: { items, bodies }, place, nextId, now, ask }
     },
 
     async retrieve(id, transform) {
+      const slot = slotOfItem(id);
+      if (slot !== undefined) return retrieveMessage(id, slot, transform);
       const record = await items.get(key, id);
       if (record?.session !== session) return null;
       const body = await bodies.get(key, record.content.ref);
@@ -86,6 +92,17 @@ export function openMemory({ store: { items, bodies }, place, nextId, now, ask }
       );
     },
   };
+
+  /** A message that a compaction has cited. */
+  async function retrieveMessage(id: string, slot: number, transform: MemoryTransform | undefined): Promise<MemoryItem | null> {
+    const [entry] = await entries.read(key, [slot]);
+    if (entry?.session !== session || !isFromPerson(entry.message)) return null;
+    const { text } = entry.message;
+    const content = typeof text === 'string' ? text : await bodies.get(key, text.ref);
+    if (content === undefined) throw new TransformRefused(`the text of ${id} is no longer in the store`);
+    const metadata = { source: 'user', timestamp: new Date(entry.ts * 1000), size: sizeOf(content) };
+    return { id, type: 'custom', metadata, content: transform ? await transformed(content, transform, ask) : content };
+  }
 
   async function toRecord({ type = 'custom', content, metadata = {} }: NewMemoryItem, id: string): Promise<ItemRecord> {
     const json = typeof content !== 'string';

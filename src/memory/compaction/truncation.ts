@@ -4,7 +4,7 @@
  */
 import { isFromPerson, type Entry } from '../../records/message.js';
 import { oldestThatCover, type MemoryChunk } from '../../records/token-usage.js';
-import { shownTokensEach, type CountTokens } from '../tokens.js';
+import { entryTokens } from '../tokens.js';
 
 export interface Truncation {
   readonly dropped: readonly Entry[];
@@ -12,14 +12,14 @@ export interface Truncation {
 }
 
 /** `entries`: the context, in its order. `excess`: tokens that are too many. */
-export function selectTruncation(entries: readonly Entry[], excess: number, currentTurn: string | null, count?: CountTokens): Truncation {
+export function selectTruncation(
+  entries: readonly Entry[],
+  excess: number,
+  currentTurn: string | null,
+  tokensOf: (entry: Entry) => number = entryTokens(entries),
+): Truncation {
   const groups = groupsOf(entries);
-  const shown = shownTokensEach(
-    entries.map(({ message }) => message),
-    count,
-  );
-  const sizes = new Map(entries.map((entry, at) => [entry, shown[at] ?? 0]));
-  const tokensIn = (group: readonly Entry[]): number => group.reduce((all, entry) => all + (sizes.get(entry) ?? 0), 0);
+  const tokensIn = (group: readonly Entry[]): number => group.reduce((all, entry) => all + tokensOf(entry), 0);
   const stays = staying(entries, currentTurn);
   const chunks = groups.map((group, at): MemoryChunk => {
     const type = group.some((entry) => stays.has(entry)) ? 'TASK' : 'WORKING_FLOW';

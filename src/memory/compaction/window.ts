@@ -1,12 +1,15 @@
 /**
- * What a compaction takes (seed 000, sections 10.1A and 19).
+ * What a compaction takes (seed 000, sections 10.1A and 19), and how deep it goes where that is too little.
  *
- * C1  Whole turns only. The newest `tailTurns` that have ended stay, and so does the current one, which does not count among them.
- * C2  A call and its result go together. Where they stand in different turns, one of which stays, the other stays too.
- * C3  What comes after the current turn (messages that wait) is nobody's window.
+ * C1  First whole turns that have ended: the newest `tailTurns` of them stay, and so does the current one, which does not count among
+ *     them. What truncation left out of the prompt is taken with them, from whichever turn.
+ * C2  Where these do not free enough, the turns of the tail go too, oldest first; after them the oldest tool rounds of the current turn.
+ *     Its last round stays, which the model may not have read yet, and so does all that a person said in it.
+ * C3  A call and its results go together, in whichever turns they stand: where one stays, so does the other.
+ * C4  What comes after the current turn (messages that wait) stays.
  */
+import { isNotice, type Entry } from '../../records/message.js';
 import { withSlot, type SlotRange } from '../../records/slots.js';
-import type { Entry } from '../../records/message.js';
 import { turnNumber } from '../../records/identity.js';
 
 /** Seed 000, section 19: `raw_tail_turns`. */
@@ -15,59 +18,119 @@ export const RAW_TAIL_TURNS = 4;
 export interface CompactionWindow {
   /** `turn_0001`, …, in the order of the conversation; empty when there is nothing to compact. */
   readonly turnIds: readonly string[];
+  /** Of these, the ones of which something stays. */
+  readonly inPart: readonly string[];
   /** Of the window's entries, in their order. */
   readonly slots: readonly SlotRange[];
   readonly entries: readonly Entry[];
-  /** The entries that stay, in their order: the tail, and the current turn. */
+  /** The entries that stay, in their order: the tail, and what is left of the current turn. */
   readonly kept: readonly Entry[];
+  /** Tokens that leave the prompt with the window. */
+  readonly freed: number;
 }
 
 export interface WindowOptions {
   /** Id of the running turn; undefined when none runs. */
-  readonly currentTurn?: string;
+  readonly currentTurn?: string | undefined;
   readonly tailTurns?: number;
+  /** Slots that are out of the prompt already. */
+  readonly leftOut?: ReadonlySet<number>;
+  /** Tokens: where what C1 names frees as many, the rest stays; without it C2 does not apply. */
+  readonly enough?: number;
+  /** Tokens that are to be freed where it does not: once the tail is touched, it is for a while. */
+  readonly free?: number;
+  /** Of an entry, as the prompt shows it. */
+  readonly tokensOf?: (entry: Entry) => number;
 }
 
-/** `entries`: what the context holds, in the order of the conversation. */
+/** What is taken or stays as one. The lower its depth, the earlier it is taken; at depth 0 whatever is wanted. Infinity: never. */
+interface Part {
+  depth: number;
+  readonly entries: Entry[];
+}
+
+/** `entries`: what the context holds, in the order of the conversation, with what was left out of it before. */
 export function compactionWindow(
   entries: readonly Entry[],
-  { currentTurn, tailTurns = RAW_TAIL_TURNS }: WindowOptions = {},
+  { currentTurn, tailTurns = RAW_TAIL_TURNS, leftOut = new Set(), enough = 0, free = enough, tokensOf = () => 0 }: WindowOptions = {},
 ): CompactionWindow {
-  const current = currentTurn === undefined ? Infinity : turnNumber(currentTurn);
-  const ended = [...new Set(entries.map(({ turn }) => turn))].filter((turn) => turnNumber(turn) < current);
-  const window = new Set(ended.slice(0, Math.max(0, ended.length - tailTurns)));
-  keepTogether(entries, window);
-  const taken = entries.filter(({ turn }) => window.has(turn));
+  const parts = partsOf(entries, depthsOf(entries, { currentTurn, tailTurns, leftOut }));
+  const isTaken = new Set<Entry>();
+  let freed = 0;
+  let wanted = enough;
+  for (const { depth, entries: some } of [...parts].sort((a, b) => a.depth - b.depth)) {
+    if (depth === Infinity || (depth > 0 && freed >= wanted)) break;
+    if (depth > 0) wanted = Math.max(free, enough);
+    for (const entry of some) {
+      isTaken.add(entry);
+      if (!leftOut.has(entry.slot)) freed += tokensOf(entry);
+    }
+  }
+  const taken = entries.filter((entry) => isTaken.has(entry));
+  const kept = entries.filter((entry) => !isTaken.has(entry));
+  const turnIds = [...new Set(taken.map(({ turn }) => turn))];
+  const staying = new Set(kept.map(({ turn }) => turn));
   return {
-    turnIds: [...window],
+    turnIds,
+    inPart: turnIds.filter((turn) => staying.has(turn)),
     slots: taken.reduce<readonly SlotRange[]>((ranges, { slot }) => withSlot(ranges, slot), []),
     entries: taken,
-    kept: entries.filter(({ turn }) => !window.has(turn)),
+    kept,
+    freed,
   };
 }
 
-/** C2: a turn that leaves the window may take another with it, so until nothing changes. */
-function keepTogether(entries: readonly Entry[], window: Set<string>): void {
-  const pairs = pairsAcrossTurns(entries);
-  for (let changed = true; changed;) {
-    changed = false;
-    for (const [a, b] of pairs) {
-      if (window.has(a) === window.has(b)) continue;
-      window.delete(a);
-      window.delete(b);
-      changed = true;
-    }
-  }
+/** C1, C2, C4. */
+function depthsOf(
+  entries: readonly Entry[],
+  { currentTurn, tailTurns, leftOut }: Required<Pick<WindowOptions, 'tailTurns' | 'leftOut'>> & Pick<WindowOptions, 'currentTurn'>,
+): (entry: Entry) => { readonly part: string; readonly depth: number } {
+  const current = currentTurn === undefined ? Infinity : turnNumber(currentTurn);
+  const ended = [...new Set(entries.map(({ turn }) => turn))].filter((turn) => turnNumber(turn) < current);
+  const depthOfTurn = new Map(ended.map((turn, at) => [turn, Math.max(0, at + 1 - Math.max(0, ended.length - tailTurns))]));
+  const rounds = roundsIn(entries.filter(({ turn, slot }) => turn === currentTurn && !leftOut.has(slot)));
+  return (entry) => {
+    if (leftOut.has(entry.slot)) return { part: `left-out-${entry.turn}`, depth: 0 };
+    const depth = depthOfTurn.get(entry.turn);
+    if (depth !== undefined) return { part: entry.turn, depth };
+    const round = rounds.get(entry);
+    return round === undefined ? { part: 'stays', depth: Infinity } : { part: `round-${round}`, depth: tailTurns + round };
+  };
 }
 
-function pairsAcrossTurns(entries: readonly Entry[]): (readonly [call: string, result: string])[] {
-  const callers = new Map<string, string>();
-  for (const { turn, message } of entries) {
-    if (message.role !== 'assistant') continue;
-    for (const block of message.blocks) if (block.kind === 'tool-call') callers.set(block.callId, turn);
+/** Numbers from 1 of the rounds that may be taken: not the last. A notice goes with the round before it. */
+function roundsIn(current: readonly Entry[]): ReadonlyMap<Entry, number> {
+  const last = current.findLastIndex(({ message }) => message.role === 'assistant');
+  const rounds = new Map<Entry, number>();
+  let round = 0;
+  for (const entry of current.slice(0, Math.max(0, last))) {
+    if (entry.message.role === 'assistant') round += 1;
+    if (entry.message.role !== 'user' || isNotice(entry.message)) rounds.set(entry, Math.max(1, round));
   }
-  return entries.flatMap(({ turn, message }) => {
-    const caller = message.role === 'tool' ? callers.get(message.callId) : undefined;
-    return caller === undefined || caller === turn ? [] : [[caller, turn] as const];
-  });
+  return round === 0 ? new Map() : rounds;
+}
+
+/** C3: what one pair ties together is one part, and goes with the last of it. */
+function partsOf(entries: readonly Entry[], placeOf: ReturnType<typeof depthsOf>): ReadonlySet<Part> {
+  const byName = new Map<string, Part>();
+  const callers = new Map<string, string>();
+  const results: (readonly [callId: string, part: string])[] = [];
+  for (const entry of entries) {
+    const { part: name, depth } = placeOf(entry);
+    const part = byName.get(name) ?? { depth, entries: [] };
+    part.entries.push(entry);
+    byName.set(name, part);
+    const { message } = entry;
+    if (message.role === 'tool') results.push([message.callId, name]);
+    if (message.role !== 'assistant') continue;
+    for (const block of message.blocks) if (block.kind === 'tool-call') callers.set(block.callId, name);
+  }
+  for (const [callId, name] of results) {
+    const [into, from] = [byName.get(name), byName.get(callers.get(callId) ?? name)];
+    if (!into || !from || into === from) continue;
+    into.entries.push(...from.entries);
+    into.depth = Math.max(into.depth, from.depth);
+    for (const [key, part] of byName) if (part === from) byName.set(key, into);
+  }
+  return new Set(byName.values());
 }

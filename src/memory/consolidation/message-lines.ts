@@ -1,5 +1,5 @@
 /** A conversation's messages as text that passes for nothing else: each begins at the margin, and only it does. */
-import { beginningOf, cut, indented, oneLine, utf8Length } from '../../records/text.js';
+import { beginningOf, cut, indented, oneLine, thatFit, utf8Length } from '../../records/text.js';
 import type { Task } from '../../records/episodes.js';
 import type { Entry } from '../../records/message.js';
 import { toolsThatSpoke } from './provenance.js';
@@ -90,15 +90,8 @@ const SUMMARIES_CHARACTERS = 12_000;
 
 /** What consolidations have put into HISTORY, oldest first, as one text: the newest that fit, and how the others are found. */
 export function summariesInOrder(summaries: readonly string[]): string {
-  const shown = fitting(summaries.toReversed(), SUMMARIES_CHARACTERS).toReversed();
+  const shown = thatFit(summaries.toReversed(), SUMMARIES_CHARACTERS).toReversed();
   const left = summaries.length - shown.length;
   const note = left === 0 ? [] : [`[left out here: ${left} earlier ${left === 1 ? 'summary' : 'summaries'}; search_history finds them]`];
   return [...note, ...shown].join('\n');
-}
-
-/** The first of them that fit together. */
-function fitting(texts: readonly string[], characters: number): string[] {
-  let room = characters;
-  const end = texts.findIndex((text) => (room -= text.length + 1) < 0);
-  return texts.slice(0, end === -1 ? texts.length : end);
 }

@@ -224,7 +224,13 @@ test('what tools that rode have made too much is compacted before the call: the 
   const { state: compacting, input, done } = take(found, 'compact');
   expect(slotsOf(input.context)).toContain(riding.input.tools[0]?.slot);
   const next = take(apply(compacting, done({ kind: 'nothing-to-compact', epoch: input.epoch })), 'model-step');
-  expect(next.input).toMatchObject({ deferred: ['compaction'], tools: [], configure: null, numbers: { mayCompact: false } });
+  expect(next.input).toMatchObject({ deferred: ['compaction'], tools: [], configure: null });
+  const { compactsFrom, contextTokens } = next.input.numbers;
+  expect(compactsFrom).toBeGreaterThan(contextTokens);
+  // After an answer it may come back again: a turn has as many compactions as it needs.
+  const again = take(apply(next.state, next.done(answered(next.input, asking(next.input, 1, QUICK)))), 'model-step');
+  expect(again.input.tools).toHaveLength(1);
+  expect(again.input).not.toHaveProperty('deferred');
 });
 
 test('K4: undone, the context is what it was, with what came since', () => {
@@ -256,6 +262,44 @@ test('a model whose context is full is helped twice in a turn, and then the turn
     compact: (input) => compacted(input, 1),
   });
   expect(endedTurn(helped.state, 'turn_0006')).toMatchObject({ stopReason: 'end' });
+});
+
+test('where nothing can become memory, a model that is full is asked again with what it can take, and keeps that size', () => {
+  let calls = 0;
+  const full = { blocks: [], stop: 'context-full', usage: { ...USAGE, inputTokens: 10_000, outputTokens: 0 } } as const;
+  const { state } = settle(apply(talked(5, 9_000), said('next')), {
+    model: (input) => (calls++ === 0 ? answer(input, full) : answer(input)),
+  });
+  expect(endedTurn(state, 'turn_0006')).toMatchObject({ stopReason: 'end' });
+  expect(state.compaction.learned).toEqual({ model: SETTINGS.model, assumed: BUDGET, tokens: 7_500 });
+  expect(state.settings).toMatchObject({ contextBudget: 7_500, thresholds: { soft: 2_500, hard: 4_000, truncation: 7_500 } });
+  expect(contextOf(state)).toMatchObject({ budget: 7_500, assumedBudget: BUDGET });
+
+  // The agent's files are read again: what was learned holds, until the assumption is another.
+  const files = (contextBudget: number) => ({ kind: 'settings', settings: { ...SETTINGS, hash: 'h2', contextBudget } }) as const;
+  const after = (contextBudget: number) =>
+    settle(apply(state, said('again')), { step: (input) => answered(input, {}, { configured: files(contextBudget) }) }).state;
+  expect(after(BUDGET).settings?.contextBudget).toBe(7_500);
+  expect(after(50_000).settings?.contextBudget).toBe(50_000);
+  expect(settle(apply(state, { kind: 'reset-requested', resetId: 'r', at: 9 })).state.compaction.learned?.tokens).toBe(7_500);
+});
+
+test.each([
+  ['becomes memory before the call', true, 'compact'],
+  ['waits for somebody who asks, where nothing is compacted by itself', false, 'model-step'],
+])('what truncation has left out %s', (_, autoCompact, next) => {
+  const { hard, truncation } = SETTINGS.thresholds;
+  const settings = { ...SETTINGS, thresholds: { ...SETTINGS.thresholds, autoCompact } };
+  const full = begun({ ...talked(5, 100), settings, contextTokens: truncation + 1 }, 'next');
+  const truncating = take(full, 'truncate');
+  const { epoch, notice } = truncating.input;
+  const said = { v: 1, ...notice, ts: 1, message: { role: 'user', text: 'n', from: 'notice' } } as const;
+  const dropped = { life: 'l1', epoch, dropped: [[1, 4]], tokens: truncation - hard + 100, entries: 4, notice: said } as const;
+  const state = apply(truncating.state, truncating.done(dropped));
+  expect(state.contextTokens).toBeLessThan(hard);
+  const step = nextStep(state);
+  expect(step).toMatchObject({ effect: next });
+  if (autoCompact) expect(step).toMatchObject({ input: { leftOut: [[1, 4]], atLeast: 0 } });
 });
 
 test('somebody who asks is told, also when there is nothing to do', () => {

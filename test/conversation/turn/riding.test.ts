@@ -207,7 +207,7 @@ const numbers = fc.record({
   reported: fc.option(fc.nat(2_000)),
   /** What the context kept after the turn's last truncation. */
   rest: fc.option(fc.nat(2_000)),
-  mayCompact: fc.boolean(),
+  compactsFrom: fc.nat(2_000),
   usage: fc.constant(USAGE),
   budget: fc.option(fc.record({ maxTokens: fc.nat(100) })),
 });
@@ -236,7 +236,7 @@ test('the workflow and the step decide alike about a call, by the numbers and th
       const base = round(results.map(() => QUICK));
       const step = take(base, 'model-step');
       const settings = { ...SETTINGS, ...limits };
-      const { contextTokens, shownOnce, reported, mayCompact, budget, usage } = given;
+      const { contextTokens, shownOnce, reported, budget, usage } = given;
       const turn = step.state.turn!;
       const state: ConversationState = {
         ...step.state,
@@ -244,7 +244,7 @@ test('the workflow and the step decide alike about a call, by the numbers and th
         compaction: {
           ...step.state.compaction,
           ...{ shownOnce, reported },
-          restingIn: mayCompact ? null : turn.number,
+          rest: { tokens: given.compactsFrom ?? 0 },
           ...(rest !== null && { truncationRest: { turn: turn.number, tokens: rest } }),
         },
       };

@@ -1,0 +1,47 @@
+/**
+ * The `truncate` step: says what leaves the prompt, and writes the notice that stands in its place. Long messages that can be read again
+ * are cited first: these stay. Done again it says the same.
+ */
+import type { TruncateInput, Truncated } from '../../conversation/activity-io/compaction-effects.js';
+import { citedMessageTokens } from '../../conversation/context/citing.js';
+import type { Entry } from '../../records/message.js';
+import { slotsOf, toRanges } from '../../records/slots.js';
+import { selectCites } from '../../memory/compaction/plan.js';
+import { selectTruncation } from '../../memory/compaction/truncation.js';
+import { entryTokens } from '../../memory/tokens.js';
+import { tokenCounterBy } from '../../models/token-counter.js';
+import type { ActivityDependencies } from '../dependencies.js';
+import { keyOf } from '../key.js';
+import { hasMemoryChannel } from '../tools/tools-of.js';
+import { readHealed } from './context.js';
+
+const NOTHING_CITED = { cites: [], saved: 0 } as const;
+
+export async function truncate(dependencies: ActivityDependencies, input: TruncateInput): Promise<Truncated> {
+  const { identity, agentHash, epoch, context, cited, excess, currentTurn, notice, tokenizer } = input;
+  const key = keyOf(identity);
+  const [read, { count }, { config }] = await Promise.all([
+    readHealed(dependencies, key, slotsOf(context)),
+    tokenCounterBy(tokenizer),
+    dependencies.agents(identity.agent, identity.scope, agentHash),
+  ]);
+  const entries = read.filter((entry) => entry !== undefined);
+  const citing = { cited: new Set(slotsOf(cited)), currentTurn: currentTurn ?? undefined };
+  const tokensOf = entryTokens(entries, { count, cited: citing.cited });
+  const isReadable = hasMemoryChannel(config, dependencies.tools);
+  const { cites, saved } = isReadable ? selectCites(entries, excess, { ...citing, tokensOf }) : NOTHING_CITED;
+  const shown = (entry: Entry): number => (cites.includes(entry) ? citedMessageTokens() : tokensOf(entry));
+  const { dropped, tokens } = selectTruncation(entries, excess - saved, currentTurn, shown);
+  const result = {
+    ...{ life: identity.life, epoch, dropped: toRanges(dropped.map(({ slot }) => slot)), tokens: tokens + saved, entries: dropped.length },
+    ...(cites.length > 0 && { cited: toRanges(cites.map(({ slot }) => slot)) }),
+  };
+  if (dropped.length === 0) return result;
+  const text =
+    `[${dropped.length} earlier messages (about ${tokens} tokens) were left out of this prompt, because the context was full. ` +
+    'They are kept in the traces, and become part of the next summary.]';
+  // The time of what it stands for: another attempt writes the same.
+  const said: Entry = { v: 1, ...notice, ts: dropped[0]?.ts ?? 0, message: { role: 'user', text, from: 'notice' } };
+  await dependencies.store.entries.append(key, [said]);
+  return { ...result, notice: said };
+}
