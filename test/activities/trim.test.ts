@@ -59,7 +59,7 @@ test('the consolidation’s own summary stands for what leaves, with the goal an
   const trimmed = await trimmedBy([[1, 8]], { task: { goal: '', openTasks: ['write the notes'] } });
   expect(trimmed).toMatchObject({ archived: [[1, 8]], messages: 8, unsummarized: 0 });
   expect(trimmed?.base.text).toMatch(
-    /^\[MEMORY:EPISODIC\]\n1\) \[2026-11-01 00:10\] They chose pnpm\.\n\n\[TASK\]\nGoal: question 1: the whole story [^]*\nOpen tasks:\n- write the notes$/,
+    /^\[MEMORY:EPISODIC\]\n1\) \[2026-11-01 00:10\] They chose pnpm\.\n {3}\(ep_0001: turns 1–4, \d{4}-\d\d-\d\d\)\n\n\[TASK\]\nGoal: question 1: the whole story [^]*\nOpen tasks:\n- write the notes$/,
   );
   expect(await store.bodies.get(KEY, trimmed!.base.ref)).toBe(trimmed!.base.text);
   expect(await store.entries.archived(KEY)).toEqual([[1, 8]]);

@@ -15,6 +15,8 @@ import { keyOf } from '../key.js';
 import { hasMemoryChannel } from '../tools/tools-of.js';
 import { readHealed } from './context.js';
 
+/** Of what is too much: less is not worth its loss, and would cost a summary of its own. */
+const WORTH_LOSING = 0.1;
 const NOTHING_CITED = { cites: [], saved: 0 } as const;
 
 export async function truncate(dependencies: ActivityDependencies, input: TruncateInput): Promise<Truncated> {
@@ -31,7 +33,8 @@ export async function truncate(dependencies: ActivityDependencies, input: Trunca
   const isReadable = hasMemoryChannel(config, dependencies.tools);
   const { cites, saved } = isReadable ? selectCites(entries, excess, { ...citing, tokensOf }) : NOTHING_CITED;
   const shown = (entry: Entry): number => (cites.includes(entry) ? citedMessageTokens() : tokensOf(entry));
-  const { dropped, tokens } = selectTruncation(entries, excess - saved, currentTurn, shown);
+  const found = selectTruncation(entries, excess - saved, currentTurn, shown);
+  const { dropped, tokens } = found.tokens + saved < excess * WORTH_LOSING ? { dropped: [], tokens: 0 } : found;
   const result = {
     ...{ life: identity.life, epoch, dropped: toRanges(dropped.map(({ slot }) => slot)), tokens: tokens + saved, entries: dropped.length },
     ...(cites.length > 0 && { cited: toRanges(cites.map(({ slot }) => slot)) }),

@@ -100,8 +100,10 @@ test('of what a compaction took, nothing leaves twice; what it took whole is not
 });
 
 test('what was left out of the prompt is in the summary too, and in no other one', () => {
+  // By itself a compaction would take it up at once.
   const before = talked(26);
-  const short = { ...before, context: [[9, 52]] as const, compaction: { ...before.compaction, leftOut: [[1, 8]] as const } };
+  const settings = before.settings && { ...before.settings, thresholds: { ...before.settings.thresholds, autoCompact: false } };
+  const short = { ...before, settings, context: [[9, 52]] as const, compaction: { ...before.compaction, leftOut: [[1, 8]] as const } };
   const trying = leaving(short);
   expect(trying.input.what).toMatchObject({ leftOut: [[1, 8]], covered: [{ slots: [[1, 42]] }] });
   const trimmed = apply(trying.state, trying.done(evicted(trying.input)));
