@@ -33,6 +33,7 @@ beforeAll(async () => {
       defineTool({ ...measuring, name: 'weigh', policy: { repeatable: true, quick: true }, run: ({ n }) => measured(n) }),
     ],
     answer: (request) => {
+      if (JSON.stringify(request.system ?? '').includes('You take notes on one piece')) return text('The tide was measured.');
       if (JSON.stringify(request.system ?? '').includes('You condense a part of a conversation')) {
         summaries.push(request);
         const episodic = {

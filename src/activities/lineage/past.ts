@@ -15,7 +15,7 @@ import { memoryBundle } from '../../memory/compaction/snapshot.js';
 import { redactor } from '../../memory/documents/forgetting.js';
 import { itemNumber } from '../../records/memory/items.js';
 import { readPages } from '../../memory/past-life.js';
-import { prefixOf, rangesOf, turnsOf, type Past, type PastTurn, type Prefix } from '../../memory/prefix.js';
+import { prefixOf, rangesOf, slotsIn, turnsOf, type Past, type PastTurn, type Prefix } from '../../memory/prefix.js';
 import { retrieve } from '../../memory/facts.js';
 import { estimateStringTokens, tokensOf } from '../../memory/tokens.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
@@ -87,7 +87,7 @@ export async function resume(store: Store, key: ConversationKey, prefix: Prefix,
   }));
   // Where all of the session is still there, it says itself what it is for.
   const pinned =
-    context.length === session.length
+    slotsIn(context).length === slotsIn(session).length
       ? null
       : { goal: redact(task?.goal || goalIn(session)), openTasks: (task?.openTasks ?? []).map((open) => redact(open)) };
   const text = memoryBundle({ ...retrieve(redacted, facts), ...pinned, canRead });
