@@ -21,6 +21,8 @@ export interface Amount {
   readonly queued: number;
   /** Conversations that nobody talks to. */
   readonly idle: number;
+  /** Of the lengths of the conversations that are asked what they remember. */
+  readonly memoryScale: number;
 }
 
 export const FULL: Amount = {
@@ -35,6 +37,7 @@ export const FULL: Amount = {
   forked: 1_000,
   queued: 10_000,
   idle: 10_000,
+  memoryScale: 1,
 };
 export const QUICK: Amount = {
   pairs: 1,
@@ -48,6 +51,7 @@ export const QUICK: Amount = {
   forked: 1_000,
   queued: 2_000,
   idle: 1_000,
+  memoryScale: 0.1,
 };
 
 /** One line of the table. Times in ms unless `unit` says otherwise. */

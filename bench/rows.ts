@@ -9,6 +9,7 @@ import { history } from './rows/history.js';
 import { idle } from './rows/idle.js';
 import { manyTools } from './rows/many-tools.js';
 import { memoryChannel } from './rows/memory-channel.js';
+import { memory } from './rows/memory.js';
 import { queue } from './rows/queue.js';
 import { throughput } from './rows/throughput.js';
 import { ordinaryTool, quickTool, textTurn } from './rows/turn-time.js';
@@ -24,6 +25,7 @@ export const ROWS: readonly Row[] = [
   firstDelta,
   manyTools,
   memoryChannel,
+  memory,
   heal,
   fold,
   fork,

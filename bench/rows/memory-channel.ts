@@ -1,23 +1,12 @@
 /** Seed 003's table on real bytes: 20 iterations of an 8 KB search and three 50 KB pages in one turn, with the memory channel and without. */
-import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { Worker } from '@temporalio/worker';
 import { z } from 'zod';
-import { createActivities } from '../../src/activities/index.js';
-import { createAgentLoader } from '../../src/agents/load-agent.js';
-import { createClientWith } from '../../src/client.js';
-import { createModels } from '../../src/models/choose.js';
 import { renderRequest } from '../../src/models/anthropic/render.js';
 import type { Model, ModelResponse } from '../../src/models/model.js';
-import { createFileStore } from '../../src/stores/file/index.js';
-import { builtinTools } from '../../src/tools/builtin/index.js';
 import { defineTool } from '../../src/tools/define-tool.js';
-import { createToolRegistry } from '../../src/tools/registry.js';
 import { FINDING } from '../bodies.js';
+import { withOwnWorker } from '../own-worker.js';
 import type { Row } from '../row.js';
 
-const TASK_QUEUE = 'memory-channel';
 const ITERATIONS = 20;
 const SEARCH_BYTES = 8 * 1024;
 const PAGE_BYTES = 50 * 1024;
@@ -49,44 +38,30 @@ export const memoryChannel: Row = {
   name: 'memory-channel',
   async measure({ temporal, product: productOf }) {
     const { options } = await productOf('file');
-    const dir = await realpath(await mkdtemp(join(tmpdir(), 'perdura-bench-channel-')));
-    const store = createFileStore({ dir: join(dir, 'memory') });
     const prompts: Prompt[] = [];
-    for (const enabled of [true, false]) {
-      const folder = join(dir, 'agents', enabled ? 'with' : 'without');
-      await mkdir(folder, { recursive: true });
-      // Room for what it takes without.
-      const config = {
-        tools: ['search_web', 'fetch_page'],
-        memory: { enabled, memoryWindow: 10_000 },
-        context: { maxTokens: 2_000_000, thresholds: { soft: 1_700_000, hard: 1_800_000, truncation: 1_900_000 } },
-      };
-      await writeFile(join(folder, 'agent.json'), JSON.stringify(config));
-    }
-    const activities = createActivities({
-      store,
-      models: createModels({ own: { anthropic: researcher((prompt) => prompts.push(prompt)) } }),
-      agents: createAgentLoader(join(dir, 'agents')),
-      tools: createToolRegistry([...builtinTools, search, page]),
-      workspace: dir,
-      defaultModel: 'anthropic/claude-sonnet-5-5',
+    // Room for what it takes without.
+    const agent = (enabled: boolean): object => ({
+      tools: ['search_web', 'fetch_page'],
+      memory: { enabled, memoryWindow: 10_000 },
+      context: { maxTokens: 2_000_000, thresholds: { soft: 1_700_000, hard: 1_800_000, truncation: 1_900_000 } },
     });
-    const worker = await Worker.create({ ...options, taskQueue: TASK_QUEUE, activities });
-    const running = worker.run();
-    const client = createClientWith({ client: temporal, namespace: 'default', taskQueue: TASK_QUEUE, store: () => store });
-    const talk = async (
-      agent: string,
-    ): Promise<{ readonly carried: Prompt; readonly calls: readonly Prompt[]; readonly seconds: number }> => {
-      const { id } = await client.start(undefined, { agent });
-      prompts.splice(0);
-      const begin = performance.now();
-      await client.send(id, 'research');
-      const seconds = (performance.now() - begin) / 1000;
-      // What a prompt carries when nothing in it is new.
-      await client.send(id, 'and?');
-      return { carried: prompts.at(-1) ?? { request: 0, conversation: 0 }, calls: prompts.slice(1, -1), seconds };
+    const needs = {
+      ...{ temporal, options, taskQueue: 'memory-channel', agents: { with: agent(true), without: agent(false) }, tools: [search, page] },
+      model: researcher((prompt) => prompts.push(prompt)),
     };
-    try {
+    return withOwnWorker(needs, async (client) => {
+      const talk = async (
+        agent: string,
+      ): Promise<{ readonly carried: Prompt; readonly calls: readonly Prompt[]; readonly seconds: number }> => {
+        const { id } = await client.start(undefined, { agent });
+        prompts.splice(0);
+        const begin = performance.now();
+        await client.send(id, 'research');
+        const seconds = (performance.now() - begin) / 1000;
+        // What a prompt carries when nothing in it is new.
+        await client.send(id, 'and?');
+        return { carried: prompts.at(-1) ?? { request: 0, conversation: 0 }, calls: prompts.slice(1, -1), seconds };
+      };
       const [ours, without] = [await talk('with'), await talk('without')];
       const saved = 1 - ours.carried.conversation / without.carried.conversation;
       const largest = Math.max(...ours.calls.map(({ request }) => request));
@@ -112,13 +87,7 @@ export const memoryChannel: Row = {
           holds: saved >= MIN_SAVED,
         },
       ];
-    } finally {
-      worker.shutdown();
-      await running;
-      await client.close();
-      await store.close();
-      await rm(dir, { recursive: true, force: true });
-    }
+    });
   },
 };
 

@@ -1,0 +1,59 @@
+/** A worker beside the product's own, with agents, tools and a model of a row's choice. */
+import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Client } from '@temporalio/client';
+import { Worker, type WorkerOptions } from '@temporalio/worker';
+import { createActivities } from '../src/activities/index.js';
+import { createAgentLoader } from '../src/agents/load-agent.js';
+import { createClientWith, type PerduraClient } from '../src/client.js';
+import { createAskMemory } from '../src/client/memory-workflow.js';
+import { createModels } from '../src/models/choose.js';
+import type { Model } from '../src/models/model.js';
+import { createFileStore } from '../src/stores/file/index.js';
+import { builtinTools } from '../src/tools/builtin/index.js';
+import { createToolRegistry } from '../src/tools/registry.js';
+import type { Tool } from '../src/tools/tool.js';
+
+export interface OwnWorkerNeeds {
+  readonly temporal: Client;
+  /** Of the product's worker: the same bundle, the same settings. */
+  readonly options: WorkerOptions;
+  readonly taskQueue: string;
+  /** Content of each agent's agent.json. */
+  readonly agents: Readonly<Record<string, object>>;
+  readonly tools: readonly Tool[];
+  readonly model: Model;
+}
+
+/** On files, in a folder of its own that goes when `work` has ended. */
+export async function withOwnWorker<T>(needs: OwnWorkerNeeds, work: (client: PerduraClient) => Promise<T>): Promise<T> {
+  const { temporal, options, taskQueue, agents, tools, model } = needs;
+  const dir = await realpath(await mkdtemp(join(tmpdir(), 'perdura-bench-own-')));
+  const store = createFileStore({ dir: join(dir, 'memory') });
+  for (const [name, config] of Object.entries(agents)) {
+    await mkdir(join(dir, 'agents', name), { recursive: true });
+    await writeFile(join(dir, 'agents', name, 'agent.json'), JSON.stringify(config));
+  }
+  const activities = createActivities({
+    store,
+    askMemory: createAskMemory({ connection: temporal.connection, namespace: 'default', taskQueue }),
+    models: createModels({ own: { anthropic: model } }),
+    agents: createAgentLoader(join(dir, 'agents')),
+    tools: createToolRegistry([...builtinTools, ...tools]),
+    workspace: dir,
+    defaultModel: 'anthropic/claude-sonnet-5-5',
+  });
+  const worker = await Worker.create({ ...options, taskQueue, activities });
+  const running = worker.run();
+  const client = createClientWith({ client: temporal, namespace: 'default', taskQueue, store: () => store });
+  try {
+    return await work(client);
+  } finally {
+    worker.shutdown();
+    await running;
+    await client.close();
+    await store.close();
+    await rm(dir, { recursive: true, force: true });
+  }
+}
