@@ -268,7 +268,7 @@ export interface Facts {
    * Gives each new fact its number and answers with the items of this batch, ascending by number, each once. A batch that was added
    * before adds nothing and answers with those of its items that are still there. A fact whose words are known (spaces folded) stays
    * as it is, but for salience and confidence, which rise to the higher; its `batch` tells that it was there before. Of what is
-   * `replaced` the facts that were there before the batch count no longer; told again they are new facts.
+   * `replaced` the facts that were there before the batch count no longer; learned again they are new facts.
    */
   add(
     key: ScopeKey,

@@ -105,6 +105,6 @@ describe('a strict schema', () => {
   test('is what a summary has', () => {
     const summary = toStrictSchema(summaryJsonSchema());
     expect(summary && strictSchemaProblem(summary, { allRequired: true, bounds: false })).toBeUndefined();
-    expect(Object.keys((summary?.properties ?? {}) as object)).toEqual(['episodic', 'semantic']);
+    expect(Object.keys((summary?.properties ?? {}) as object)).toEqual(['episodic', 'semantic', 'retired', 'fold']);
   });
 });

@@ -133,13 +133,13 @@ async function makeMemory(
     ...(folding.leaving.length > 0 && { folding }),
   };
   const asked = { ...given, entries: [...old, ...recent], signal: activity.cancellationSignal, ask, askForSummary };
-  const told = await askWithLess(budget, (maxCharacters, isLast) => {
+  const answer = await askWithLess(budget, (maxCharacters, isLast) => {
     const throws = (error: unknown): boolean => (!isLast && isTooMuch(error)) || isWorthARetry(error, activity.info);
     return compactWith(compactorOf(dependencies, config), { ...asked, maxCharacters, throws });
   });
   // Rules have nothing better to say of what they have summarized before.
-  const isByRules = told.method === 'rules';
-  const summary = isByRules && old.length > 0 ? { ...told, ...summarizeByRules(recent, { ...task, failure: told.failure }) } : told;
+  const isByRules = answer.method === 'rules';
+  const summary = isByRules && old.length > 0 ? { ...answer, ...summarizeByRules(recent, { ...task, failure: answer.failure }) } : answer;
   const whole = isByRules ? recent : [...old, ...recent];
   const { method, compactor, failure } = summary;
   if (failure !== undefined) log.warn('the summarizer was not of use', { method, compactor, reason: failure });

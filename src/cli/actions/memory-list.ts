@@ -24,8 +24,8 @@ export function listMemory(context: CliContext, given: string, wanted: MemoryLis
       `reading the memory of ${id}`,
       Promise.all([client.memory(id, { all: wanted.all === true }), client.imported(id)]),
     );
-    const told = [...own.episodes, ...(imported?.episodes ?? []).map(asImported)];
-    const episodes = wanted.all === true ? told : withoutSuperseded(told);
+    const all = [...own.episodes, ...(imported?.episodes ?? []).map(asImported)];
+    const episodes = wanted.all === true ? all : withoutSuperseded(all);
     const skipped = own.skipped + (imported?.skipped ?? 0);
     const { facts } = own;
     const withEpisodes = wanted.semantic !== true;

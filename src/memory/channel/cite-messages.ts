@@ -1,6 +1,6 @@
 /**
  * Long messages of a person as a prompt shows them once a compaction has cited them (seed 003's rule for results, for what people paste):
- * their beginning and their end, and how the rest is read. What is cited lies where it always did, among the entries of the conversation.
+ * their beginning and their end, and how the rest is read. What is cited stays where it was, among the entries of the conversation.
  */
 import type { ConversationMessage } from '../../records/message.js';
 import { beginningOf } from '../../records/text.js';

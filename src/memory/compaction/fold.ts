@@ -29,10 +29,10 @@ export function foldingOf(episodes: readonly FoldedEpisode[], shown: number): Fo
   return { text, through, leaving: leaving.reverse() };
 }
 
-/** `told`: what a model has made of it; without it the beginnings of the summaries do. Undefined while nothing is folded. */
-export function folded({ text, through, leaving }: Folding, told?: string): EpisodeFold | undefined {
+/** `byModel`: what a model has made of it; without it the beginnings of the summaries do. Undefined while nothing is folded. */
+export function folded({ text, through, leaving }: Folding, byModel?: string): EpisodeFold | undefined {
   const last = leaving.at(-1);
-  if (last) return { text: told ?? foldByRules(text, leaving), through: last.id };
+  if (last) return { text: byModel ?? foldByRules(text, leaving), through: last.id };
   return text === '' ? undefined : { text, through };
 }
 

@@ -15,7 +15,7 @@ export interface SummaryRequest {
   /** What is still open of it, and what earlier compactions of the session have told. */
   readonly openTasks?: readonly string[];
   readonly progress?: string;
-  /** What the scope knows already, most relevant first: not to be told again, and to be replaced where it has changed. */
+  /** What the scope knows already, most relevant first: not to be said again, and to be replaced where it has changed. */
   readonly knownFacts?: readonly KnownFact[];
   /** Earlier summaries that are to become one text. */
   readonly folding?: Pick<Folding, 'text' | 'leaving'>;
@@ -76,16 +76,16 @@ export function summaryPrompt({
   ].join('\n\n');
   const room = Math.max(maxCharacters - system.length - head.length, maxCharacters * RECORD_SHARE);
   const { text, pieces } = longRecord(messagesByTurn(entries), room);
-  const told = notesText(notes);
-  return { system, text: [head, text, ...(told === '' ? [] : [told])].join('\n\n'), pieces, shown: shown.map(({ id }) => id) };
+  const shownNotes = notesText(notes);
+  return { system, text: [head, text, ...(shownNotes === '' ? [] : [shownNotes])].join('\n\n'), pieces, shown: shown.map(({ id }) => id) };
 }
 
 function foldingText({ text, leaving }: Pick<Folding, 'text' | 'leaving'>, maxCharacters: number): string {
-  const told = [
+  const lines = [
     ...(text === '' ? [] : [`- So far: ${indented(text, '  ')}`]),
     ...leaving.map((episode) => `- ${placeOf([episode])}: ${indented(episode.summary, '  ')}`),
   ];
-  return ['Earlier summaries, to be folded into one text ("fold"):', longRecord(told, maxCharacters * 2).text].join('\n');
+  return ['Earlier summaries, to be folded into one text ("fold"):', longRecord(lines, maxCharacters * 2).text].join('\n');
 }
 
 /** The first that have room. */

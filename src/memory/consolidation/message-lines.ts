@@ -41,7 +41,7 @@ export function rawFallback(entries: readonly ConversationEntry[]): string {
   ].join('\n');
 }
 
-/** With what the session that ended was for, and what it left open: whoever finds the entry later can go on from it. */
+/** With what the session that ended was for, and what it left open: who finds the entry later can go on from it. */
 export function withTask(entry: string, task: Task | null | undefined): string {
   const goal = oneLine(task?.goal ?? '');
   const open = (task?.openTasks ?? []).map(oneLine).filter((one) => one !== '');

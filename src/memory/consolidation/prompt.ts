@@ -87,8 +87,12 @@ export function consolidationPrompt(request: ConsolidationRequest): Consolidatio
     entries.map((entry) => messageText(entry)),
     room,
   );
-  const told = notesText(notes);
-  return { system: SYSTEM, text: [`${head}\n${record.text}`, ...(told === '' ? [] : [told]), tail].join('\n\n'), pieces: record.pieces };
+  const shownNotes = notesText(notes);
+  return {
+    system: SYSTEM,
+    text: [`${head}\n${record.text}`, ...(shownNotes === '' ? [] : [shownNotes]), tail].join('\n\n'),
+    pieces: record.pieces,
+  };
 }
 
 /** The second and last question: the first one again, with what was wrong about the answer. */

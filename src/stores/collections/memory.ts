@@ -109,7 +109,7 @@ function withFacts(
   { namespace, batch, source }: { readonly namespace: string; readonly batch: string; readonly source: FactSource },
 ): KeptFact[] {
   const after = [...before];
-  // One that was replaced and is told again is a new fact.
+  // One that was replaced and is learned again is a new fact.
   const places = new Map(before.flatMap((fact, at) => (fact.replaced ? [] : [[wordsOf(fact.namespace ?? namespace, fact.fact), at]])));
   let last = highest;
   for (const fact of facts) {
@@ -140,12 +140,12 @@ function withReplaced(
   { namespace, batch }: { readonly namespace: string; readonly batch: string },
 ): readonly KeptFact[] {
   if (replaced.length === 0) return after;
-  const told = new Set(before.filter((fact) => !fact.replaced).map(({ id }) => id));
+  const counted = new Set(before.filter((fact) => !fact.replaced).map(({ id }) => id));
   const wordsIn = (fact: KeptFact): string => wordsOf(fact.namespace ?? namespace, fact.fact);
   const current = new Map(after.flatMap((fact) => (fact.replaced ? [] : [[wordsIn(fact), fact.id]])));
   const gone = new Map(replaced.map((one) => [current.get(wordsOf(namespace, one.fact)), one]));
   return after.map((fact) => {
-    const one = told.has(fact.id) ? gone.get(fact.id) : undefined;
+    const one = counted.has(fact.id) ? gone.get(fact.id) : undefined;
     const by = one === undefined || one.by === null ? null : (current.get(wordsOf(namespace, one.by)) ?? null);
     return one && by !== fact.id ? { ...fact, replaced: { by, batch, ts: one.ts } } : fact;
   });
