@@ -77,7 +77,7 @@ async function play(
     if (seen.stated.get(asking.decision) === truth.get(asking.decision)) pinned.decision += 1;
     if (seen.question.endsWith(asking.text)) pinned.question += 1;
     tally.stale += seen.remembered.filter(
-      ({ subject, value }) => seen.stated.get(subject) === value && truth.get(subject) !== value,
+      ({ subject, value }) => seen.stated.get(subject) === value && (truth.get(subject) ?? value) !== value,
     ).length;
   };
   let calls = 0;

@@ -28,8 +28,8 @@ interface Last {
   asked: boolean;
 }
 
-/** A task that timed out: it was scheduled, it began, and its end. */
-const ANOTHER_TASK = 3;
+/** Events of a task that was scheduled and timed out, the least that another leaves. One that no worker took in time leaves as many. */
+const ANOTHER_TASK = 2;
 const LEGACY_QUERY = 'legacy_query';
 
 export function interceptors(): WorkflowInterceptors {
@@ -84,7 +84,8 @@ function eventsOf(all: ConcludeActivationInput['commands']): Last['added'] {
   const commands = all.filter(({ updateResponse }) => !updateResponse?.rejected);
   const cancels = commands.some(({ requestCancelActivity }) => requestCancelActivity);
   const begun = commands.filter(({ scheduleActivity, startChildWorkflowExecution }) => scheduleActivity ?? startChildWorkflowExecution);
-  return { least: cancels ? 0 : begun.length, most: commands.length };
+  const answers = commands.filter(({ updateResponse }) => updateResponse);
+  return { least: answers.length + (cancels ? 0 : begun.length), most: commands.length };
 }
 
 function isSame(a: Time, b: Time): boolean {

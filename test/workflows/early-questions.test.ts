@@ -12,6 +12,7 @@ const QUESTION = { queryWorkflow: { queryId: 'legacy_query' } } as Jobs[number];
 const OF_A_TASK = { queryWorkflow: { queryId: '5f3c' } } as Jobs[number];
 const ACTIVITY = { scheduleActivity: { seq: 1 } } as Commands[number];
 const TIMER = { startTimer: { seq: 1 } } as Commands[number];
+const ANSWER = { updateResponse: { completed: {} } } as Commands[number];
 const REFUSAL = { updateResponse: { rejected: {} } } as Commands[number];
 
 /** One run on one worker: each call is an activation, and answers whether it was refused. */
@@ -33,7 +34,6 @@ function run(): (historyLength: number, jobs: Jobs, commands?: Commands) => bool
 
 test.each([
   ['at once', 15, [RESULT]],
-  ['after a worker’s own queue timed out', 17, [RESULT]],
   ['with a signal between', 16, [RESULT, SIGNAL]],
   ['with an update, which is no event yet', 15, [RESULT, UPDATE]],
 ])('a question between two tasks of ours: the next one goes on, %s', (_, historyLength, jobs) => {
@@ -47,11 +47,19 @@ test.each([
   ['a task that began, and timed out', 11, [UPDATE]],
   ['the same, and a signal came', 12, [SIGNAL]],
   ['a task that another worker has done in between', 18, [RESULT]],
+  ['a task that no worker took in time', 17, [RESULT]],
 ])('a question that came with %s: the next task is done again', (_, historyLength, jobs) => {
   const activate = run();
   activate(8, [SIGNAL], [ACTIVITY, TIMER]);
   activate(8, [QUESTION]);
   expect(activate(historyLength, jobs)).toBe(true);
+});
+
+test('an answer to an update is counted: after two tasks that timed out the next one is done again', () => {
+  const activate = run();
+  activate(8, [RESULT], [ANSWER]);
+  activate(8, [QUESTION]);
+  expect(activate(14, [UPDATE])).toBe(true);
 });
 
 test('nothing is done again without a question, or after one that belongs to a task', () => {
