@@ -1,5 +1,5 @@
 /**
- * The `truncate` step: says what leaves the prompt, and writes the notice that stands in its place. Long messages that can be read again
+ * The `truncate` step: says what leaves the prompt, and writes the notice that replaces it. Long messages that can be read again
  * are cited first: these stay. Done again it says the same.
  */
 import type { TruncateInput, Truncated } from '../../conversation/activity-io/compaction-effects.js';
