@@ -25,7 +25,6 @@ import { summarizeByRules } from '../../memory/compaction/summary.js';
 import type { Ask } from '../../memory/long-record.js';
 import { retrieve, learnFacts, factsBatch, mostRelevant, replacementsOf, MAX_EPISODIC_ITEMS } from '../../memory/facts.js';
 import { folded, foldingOf } from '../../memory/compaction/fold.js';
-import { canReadEpisodes } from '../tools/tools-of.js';
 import { entryTokens } from '../../memory/tokens.js';
 import { tokenCounterFor } from '../../models/token-counter.js';
 import type { ConversationKey, EpisodeRecord, Store } from '../../stores/store.js';
@@ -38,7 +37,7 @@ import { ModelFailure } from '../../models/model.js';
 import { startHeartbeat } from '../heartbeat.js';
 import type { ActivityDependencies } from '../dependencies.js';
 import { hashOf, keyOf } from '../key.js';
-import { hasMemoryChannel } from '../tools/tools-of.js';
+import { canReadEpisodes, hasMemoryChannel } from '../tools/tools-of.js';
 import type { CompactionRecord } from '../../records/episodes.js';
 
 const SUMMARY_TOKENS = 4_096;
@@ -92,7 +91,7 @@ async function makeMemory(
   const { store } = dependencies;
   const { identity, epoch, number, session } = input;
   const key = keyOf(identity);
-  const entries = await entriesOf(dependencies, key, input);
+  const entries = await entriesOf(dependencies, key, [...input.leftOut, ...input.context]);
   const [{ count }, { config, model, ask, askForSummary, budget, spent }] = await Promise.all([
     tokenCounterFor(input.model),
     createSummarizer(dependencies, input, activity),
@@ -120,8 +119,10 @@ async function makeMemory(
     earlier.filter((episode) => !provisional.includes(episode)),
     MAX_EPISODIC_ITEMS - 1,
   );
-  const again = (await readHealed(dependencies, key, slotsOf(provisional.flatMap(({ slots }) => slots)))).filter(
-    (entry) => entry !== undefined,
+  const again = await entriesOf(
+    dependencies,
+    key,
+    provisional.flatMap(({ slots }) => slots),
   );
   const withTexts = (some: readonly Entry[]): Promise<Entry[]> =>
     Promise.all(some.map(async (entry) => ({ ...entry, message: await withBodies(store, key, entry) })));
@@ -270,8 +271,8 @@ function inPart({ inPart: turns, entries, kept }: CompactionWindow): string[] {
 }
 
 /** In the order of the context; what the store has lost for good is left out of what is summarized. */
-async function entriesOf(dependencies: ActivityDependencies, key: ConversationKey, { leftOut, context }: CompactInput): Promise<Entry[]> {
-  const entries = await readHealed(dependencies, key, slotsOf([...leftOut, ...context]));
+async function entriesOf(dependencies: ActivityDependencies, key: ConversationKey, ranges: readonly SlotRange[]): Promise<Entry[]> {
+  const entries = await readHealed(dependencies, key, slotsOf(ranges));
   return entries.filter((entry) => entry !== undefined);
 }
 
