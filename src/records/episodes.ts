@@ -50,7 +50,7 @@ export interface EpisodeFold {
 /** A fact that counts no longer, by its words. */
 export interface Replacement {
   readonly fact: string;
-  /** The words of what stands in its place; null where nothing does. */
+  /** The words of the fact that replaced it; null where none did. */
   readonly by: string | null;
   /** Epoch seconds. */
   readonly ts: number;

@@ -18,7 +18,7 @@ export function memoryCommand(program: Command, context: CliContext): void {
   onConversation(memory, 'list', "list a conversation's summaries of older turns (episodic), and the facts of its scope (semantic)")
     .addOption(new Option('--episodic', 'only summaries, with the turns that each stands for').conflicts('semantic'))
     .option('--semantic', 'only facts, with where they were learnt')
-    .option('--all', 'also what counts no longer, with what stands in its place')
+    .option('--all', 'also facts that were replaced, and by what')
     .action(runs(context, async () => (await import('../actions/memory-list.js')).listMemory));
   onScope(memory.command('show').description('print MEMORY.md, which stands in every system prompt of the scope')).action(
     async (scope: string | undefined, { of }: Of) => {

@@ -125,7 +125,7 @@ export function renderWhy(
 const IN_WORDS: Readonly<Record<Why['kind'], string>> = {
   compacted: 'compaction: older turns became memory',
   truncated: 'truncation: the context was over its last threshold, and the oldest was left out',
-  trimmed: 'trim: long-term memory has these turns, and their summary stands in the prompt instead',
+  trimmed: 'trim: long-term memory has these turns, and the prompt has their summary instead',
   'session-ended': 'reset: the session ended',
   rewound: 'rewind: it was cut out, and is a branch now',
   returned: 'undo: the compaction was taken back, and it was in the prompt again',

@@ -50,7 +50,7 @@ export interface CompactorAnswer {
         readonly tags?: readonly string[];
         readonly confidence?: number;
         readonly salience?: number;
-        /** Those of `knownFacts` that it stands in the place of, in their words. */
+        /** Those of `knownFacts` that it replaces, in their words. */
         readonly replaces?: readonly string[];
       }
   )[];

@@ -9,7 +9,7 @@ import { foldedFact, type EpisodicItem, type SemanticItem } from '../../records/
 export interface Summary {
   readonly episodic: Pick<EpisodicItem, 'summary' | 'tags' | 'salience'>;
   readonly semantic: readonly (Pick<SemanticItem, 'fact' | 'tags' | 'confidence' | 'salience'> & {
-    /** Ids of known facts that this one stands in the place of. */
+    /** Ids of known facts that this one replaces. */
     readonly supersedes?: readonly string[];
   })[];
   /** Ids of known facts that are no longer true, without another in their place. */
