@@ -8,7 +8,7 @@ import { delimiter, join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import type { ClientConnectConfig } from '@temporalio/envconfig';
 import { ConfigError, readSettings, SETTINGS, type Environment, type Setting, type Settings } from './config/settings.js';
-import { isSecretSetting } from './known-secrets.js';
+import { isSecretSetting } from './platform/known-secrets.js';
 
 export { ConfigError, type Environment, type LogLevel } from './config/settings.js';
 export { findUserConfig } from './config/user-config-file.js';

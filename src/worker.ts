@@ -48,8 +48,8 @@ import { withoutSecrets } from './tools/egress-scan.js';
 import { createServerTools } from './tools/mcp/server-tools.js';
 import { createToolRegistry } from './tools/registry.js';
 import { checkExtensions, sharedServers, type Extensions } from './extensions/user-config.js';
-import { packageVersion } from './version.js';
-import { bundleOptions } from './workflow-bundle-options.js';
+import { packageVersion } from './platform/version.js';
+import { bundleOptions } from './extensions/workflow-bundle.js';
 import type { ActivityDependencies } from './activities/dependencies.js';
 
 export type { Observed, Observer, Extensions } from './extensions/user-config.js';

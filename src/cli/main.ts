@@ -1,7 +1,7 @@
 /** The commands and their options. Each command's own code is loaded when it runs, so that `--help` is instant. */
 import { Command, CommanderError } from 'commander';
 import { loadConfig, readColorWish, withTemporalEnv } from '../config.js';
-import { packageVersion } from '../version.js';
+import { packageVersion } from '../platform/version.js';
 import { approvalsCommand, approveCommand, denyCommand, answerCommand } from './commands/approvals.js';
 import { budgetCommand, renameCommand, stopCommand, closeCommand, cancelCommand, terminateCommand } from './commands/control.js';
 import { chatCommand, newCommand, sendCommand, dispatchCommand, withdrawCommand } from './commands/conversation.js';

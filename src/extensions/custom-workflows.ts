@@ -8,7 +8,7 @@ import { resolve } from 'node:path';
 import { createContext, Script } from 'node:vm';
 import { bundleWorkflowCode } from '@temporalio/worker';
 import { ConfigError } from '../config.js';
-import { bundleOptions } from '../workflow-bundle-options.js';
+import { bundleOptions } from './workflow-bundle.js';
 
 /** What an entry has to export, and where the last two come from. */
 const EXPORTS = ['conversation', 'memory', 'memoryCare'] as const;

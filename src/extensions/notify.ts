@@ -6,7 +6,7 @@
  */
 import { spawn } from 'node:child_process';
 import type { Notice, Notify } from '../activities/dependencies.js';
-import { timeoutSignal } from '../timeout-signal.js';
+import { timeoutSignal } from '../platform/timeout-signal.js';
 
 export interface NotifySettings {
   /** Absolute path. */

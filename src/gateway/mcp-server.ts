@@ -5,7 +5,7 @@ import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js' with { 
 import type { PerduraClient } from '../client.js';
 import { ID_PATTERN } from '../conversation/protocol/contract.js';
 import { isBodyRef, shownText, type Entry } from '../records/message.js';
-import { timeoutSignal } from '../timeout-signal.js';
+import { timeoutSignal } from '../platform/timeout-signal.js';
 
 const DEFAULT_WAIT_S = 45;
 const MAX_WAIT_S = 3_600;

@@ -6,7 +6,7 @@ import type { LogMetadata, Logger } from '@temporalio/common';
 import pc from 'picocolors';
 import pino from 'pino';
 import type { LogLevel } from '../config.js';
-import { REDACTED } from '../known-secrets.js';
+import { REDACTED } from '../platform/known-secrets.js';
 import type { Redactor } from './redact.js';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 

@@ -9,10 +9,10 @@ import type { ModelHook } from '../models/hooks.js';
 import { createDelivery } from './delivery.js';
 import { createLog } from './log.js';
 import { createRedactor } from './redact.js';
-import type { KnownSecrets } from '../known-secrets.js';
+import type { KnownSecrets } from '../platform/known-secrets.js';
 import type { Observed, Observer } from './observer.js';
 import type { StartedTracing } from './otel/start.js';
-import { packageVersion } from '../version.js';
+import { packageVersion } from '../platform/version.js';
 
 export interface TelemetryOptions {
   readonly logLevel: LogLevel;

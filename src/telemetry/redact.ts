@@ -1,6 +1,6 @@
 /** Keeps secrets out of what is logged: by their values, wherever they stand, in messages, stacks and causes too. */
 
-import { createKnownSecrets, type KnownSecrets } from '../known-secrets.js';
+import { createKnownSecrets, type KnownSecrets } from '../platform/known-secrets.js';
 
 const DEEPEST = 8;
 

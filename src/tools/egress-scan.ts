@@ -2,7 +2,7 @@
  * What leaves this machine by an address or an argument is looked at for secrets: those that are known here by their values, what looks
  * like a token of a well-known kind, and what is too random to be a word. No more than that: whoever wants to can write a secret in words.
  */
-import { REDACTED, withoutEscapes, type KnownSecrets } from '../known-secrets.js';
+import { REDACTED, withoutEscapes, type KnownSecrets } from '../platform/known-secrets.js';
 import type { Examined } from './tool.js';
 
 /** By their prefix and length, as those who give them out write them. */

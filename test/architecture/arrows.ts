@@ -27,41 +27,31 @@ export const ARROWS: readonly Row[] = [
   // What long-term memory keeps, with the schemas that read it back: out of the sandbox.
   { place: 'records/memory/', may: ['records/'], packages: ['zod', 'diff', 'node:crypto'] },
   { place: 'conversation/', may: ['records/'], never: ['records/memory/'], packages: [] },
-  { place: 'known-secrets.ts', may: [], packages: [] },
+  // What Node lacks, or knows of this process: pure but for the package's own version.
+  { place: 'platform/', may: [], packages: ['node:fs', 'node:path', 'node:buffer'] },
   { place: 'config/', may: [] },
-  { place: 'config.ts', may: ['config/', 'known-secrets.ts'] },
-  { place: 'version.ts', may: [] },
-  { place: 'timeout-signal.ts', may: [], packages: [] },
+  { place: 'config.ts', may: ['config/', 'platform/'] },
   { place: 'stores/', may: ['records/'], never: ['@temporalio/'] },
   { place: 'models/', may: ['records/'], never: ['@temporalio/', 'ioredis', 'records/memory/'] },
   {
     // Words, counts and what must not be said: no work on import.
     place: 'telemetry/',
-    may: [
-      'records/',
-      'conversation/',
-      'known-secrets.ts',
-      'config.ts',
-      'version.ts',
-      'models/model.ts',
-      'models/registry.ts',
-      'models/hooks.ts',
-    ],
+    may: ['records/', 'conversation/', 'platform/', 'config.ts', 'models/model.ts', 'models/registry.ts', 'models/hooks.ts'],
     never: ['ioredis', '@temporalio/client'],
   },
   {
     place: 'memory/',
-    may: ['records/', 'conversation/', 'timeout-signal.ts', 'stores/store.ts', 'models/model.ts'],
+    may: ['records/', 'conversation/', 'platform/', 'stores/store.ts', 'models/model.ts'],
     never: ['@temporalio/', 'ioredis'],
   },
   {
     place: 'tools/',
-    may: ['records/', 'conversation/', 'timeout-signal.ts', 'known-secrets.ts', 'models/model.ts', 'memory/documents/'],
+    may: ['records/', 'conversation/', 'platform/', 'models/model.ts', 'memory/documents/'],
     mayTypes: ['stores/store.ts'],
     never: ['@temporalio/', 'ioredis'],
   },
   { place: 'agents/', may: ['records/', 'conversation/', 'tools/'], never: ['@temporalio/', 'ioredis', 'tools/builtin/'] },
-  { place: 'workflow-bundle-options.ts', may: [] },
+  { place: 'extensions/workflow-bundle.ts', may: [] },
   {
     // Replays histories with the workflows' own code, which it is given.
     place: 'heal/',
@@ -70,7 +60,7 @@ export const ARROWS: readonly Row[] = [
   },
   {
     place: 'activities/',
-    may: ['records/', 'conversation/', 'timeout-signal.ts', 'stores/store.ts', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/'],
+    may: ['records/', 'conversation/', 'platform/', 'stores/store.ts', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/'],
     mayTypes: ['heal/'],
     // Which provider and which tools there are is the worker's choice.
     never: [
@@ -88,9 +78,9 @@ export const ARROWS: readonly Row[] = [
     never: ['@temporalio/'],
   },
   // Bundles the user's workflows; it names the product's by path, never by import.
-  { place: 'extensions/custom-workflows.ts', may: ['config.ts', 'workflow-bundle-options.ts'] },
+  { place: 'extensions/custom-workflows.ts', may: ['config.ts', 'extensions/workflow-bundle.ts'] },
   // Notifies the programs and addresses that a user has named: it reads no settings itself.
-  { place: 'extensions/notify.ts', may: ['timeout-signal.ts'], mayTypes: ['activities/dependencies.ts'], packages: ['node:child_process'] },
+  { place: 'extensions/notify.ts', may: ['platform/'], mayTypes: ['activities/dependencies.ts'], packages: ['node:child_process'] },
   {
     place: 'workflows/',
     may: ['records/', 'conversation/'],
@@ -110,25 +100,13 @@ export const ARROWS: readonly Row[] = [
     never: ['@temporalio/worker'],
   },
   // Other programs' ways to conversations.
-  { place: 'gateway/', may: ['records/', 'conversation/', 'timeout-signal.ts', 'client.ts'], never: ['@temporalio/', 'ioredis'] },
+  { place: 'gateway/', may: ['records/', 'conversation/', 'platform/', 'client.ts'], never: ['@temporalio/', 'ioredis'] },
   {
     // Assembles; names workflows by path, never by import.
     place: 'worker.ts',
     may: [
-      ...[
-        'records/',
-        'conversation/',
-        'known-secrets.ts',
-        'config.ts',
-        'version.ts',
-        'stores/',
-        'models/',
-        'telemetry/',
-        'memory/',
-        'tools/',
-        'agents/',
-      ],
-      ...['activities/', 'heal/', 'workflow-bundle-options.ts', ...EXTENSIONS],
+      ...['records/', 'conversation/', 'platform/', 'config.ts', 'stores/', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/'],
+      ...['activities/', 'heal/', 'extensions/workflow-bundle.ts', ...EXTENSIONS],
       ...['client/memory-workflow.ts', 'client/describe.ts', 'client/registered-attributes.ts'],
     ],
   },
@@ -142,8 +120,8 @@ export const ARROWS: readonly Row[] = [
   {
     place: 'cli/',
     may: [
-      ...['records/', 'conversation/', 'config.ts', 'version.ts', 'stores/', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/'],
-      ...[...EXTENSIONS, 'timeout-signal.ts', 'heal/', 'workflows/messages.ts', 'client/', 'client.ts', 'gateway/', 'worker.ts'],
+      ...['records/', 'conversation/', 'config.ts', 'platform/', 'stores/', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/'],
+      ...[...EXTENSIONS, 'heal/', 'workflows/messages.ts', 'client/', 'client.ts', 'gateway/', 'worker.ts'],
     ],
   },
 ];

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative, resolve, sep } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger, type BundleOptions } from '@temporalio/worker';
-import { bundleOptions } from '../../src/workflow-bundle-options.js';
+import { bundleOptions } from '../../src/extensions/workflow-bundle.js';
 
 const root = resolve(__dirname, '../..');
 /** Bytes of code, without its source map: every worker loads and runs them for each conversation. 0.5 MB are Temporal's own. */

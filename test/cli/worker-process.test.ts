@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isAlive } from '../../src/cli/services/programs.js';
 import { startWorkerProcess } from '../../src/cli/services/worker-process.js';
-import { timeoutSignal } from '../../src/timeout-signal.js';
+import { timeoutSignal } from '../../src/platform/timeout-signal.js';
 
 const NOW = AbortSignal.abort();
 

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Notice } from '../../src/activities/dependencies.js';
-import { createKnownSecrets } from '../../src/known-secrets.js';
+import { createKnownSecrets } from '../../src/platform/known-secrets.js';
 import { withoutSecrets } from '../../src/tools/egress-scan.js';
 import { createNotify, type NotifySettings } from '../../src/extensions/notify.js';
 import { waitFor } from '../support/wait-for.js';

@@ -7,7 +7,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
-import { timeoutSignal } from '../../src/timeout-signal.js';
+import { timeoutSignal } from '../../src/platform/timeout-signal.js';
 import { STOP_REASONS } from '../../src/conversation/protocol/contract.js';
 import { seed } from '../determinism/random.js';
 import { failureOf, outside, type Outside } from '../support/outside.js';

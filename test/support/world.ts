@@ -28,7 +28,7 @@ import { createServerTools } from '../../src/tools/mcp/server-tools.js';
 import { createToolRegistry } from '../../src/tools/registry.js';
 import type { Tool } from '../../src/tools/tool.js';
 import { workerOptions } from '../../src/worker.js';
-import { bundleOptions } from '../../src/workflow-bundle-options.js';
+import { bundleOptions } from '../../src/extensions/workflow-bundle.js';
 
 export interface WorldOptions extends MessagesApiOptions {
   /** Redis at this address; files in a temp dir without it. */

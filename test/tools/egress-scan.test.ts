@@ -1,5 +1,5 @@
 /** What leaves by an address or an argument: secrets ask a person, what only looks busy does not. */
-import { createKnownSecrets } from '../../src/known-secrets.js';
+import { createKnownSecrets } from '../../src/platform/known-secrets.js';
 import { approvalFor, type Approval, type ApprovalRule } from '../../src/tools/approval-rules.js';
 import { createFetchUrl } from '../../src/tools/builtin/web/fetch-url.js';
 import type { JsonValue } from '../../src/records/message.js';

@@ -2,7 +2,7 @@
  * Each entrance of the tools gets its largest input, of the shape that is worst for it, and an input of a tenth. What takes ten times the
  * processor time, and not a hundred times, holds a worker up for no longer than it is long.
  */
-import { createKnownSecrets } from '../../src/known-secrets.js';
+import { createKnownSecrets } from '../../src/platform/known-secrets.js';
 import { transformed } from '../../src/memory/channel/transforms.js';
 import type { JsonObject } from '../../src/records/message.js';
 import { createEditFile } from '../../src/tools/builtin/files/edit-file.js';

@@ -17,7 +17,7 @@ import type { Citing } from '../context/context.js';
 import type { CallToMake } from './call-to-make.js';
 import type { ActivityDependencies } from '../dependencies.js';
 import { hasMemoryChannel } from '../tools/tools-of.js';
-import { timeoutSignal } from '../../timeout-signal.js';
+import { timeoutSignal } from '../../platform/timeout-signal.js';
 
 const CITATION_TOKENS = 512;
 const AT_ONCE = 4;

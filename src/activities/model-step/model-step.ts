@@ -30,7 +30,7 @@ import { hashOf, keyOf } from '../key.js';
 import { finishedOf, performTool } from '../tools/run-tool.js';
 import { knownAttributes, writePending } from '../store-step.js';
 import { withLearnedBudget, type CallSettings, type Configured } from '../../conversation/activity-io/settings.js';
-import { timeoutSignal } from '../../timeout-signal.js';
+import { timeoutSignal } from '../../platform/timeout-signal.js';
 
 /** Milliseconds that all tools of one step have together. */
 const TOOLS_MS = 5_000;

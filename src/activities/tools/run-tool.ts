@@ -26,7 +26,7 @@ import { keepResult, type KeptText } from './keep-result.js';
 import { hashOf, keyOf } from '../key.js';
 import { SERVER_PATIENCE_MS, toolsOf, hasMemoryChannel } from './tools-of.js';
 import { toolMemory } from './tool-memory.js';
-import { timeoutSignal } from '../../timeout-signal.js';
+import { timeoutSignal } from '../../platform/timeout-signal.js';
 
 /** What takes no longer is announced with its result, in one write. */
 const SHORT_TOOL_MS = 10;

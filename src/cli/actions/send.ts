@@ -13,7 +13,7 @@ import { withClient, temporalCommand } from '../session/with-client.js';
 import { readAppEvent } from '../../conversation/protocol/control-input.js';
 import type { JsonValue } from '../../records/message.js';
 import { findRunning } from '../args/find-conversation.js';
-import { timeoutSignal } from '../../timeout-signal.js';
+import { timeoutSignal } from '../../platform/timeout-signal.js';
 
 export interface SendOptions {
   readonly signal?: boolean;

@@ -12,7 +12,7 @@ import { withoutSecrets } from '../../stores/redis/errors.js';
 import { openRedisLink } from '../../stores/redis/link.js';
 import { createModels } from '../../models/choose.js';
 import { splitModel } from '../../models/registry.js';
-import { timeoutSignal } from '../../timeout-signal.js';
+import { timeoutSignal } from '../../platform/timeout-signal.js';
 
 const MINIMUM_NODE = [20, 19] as const;
 const LITTLE = 1024 ** 3;

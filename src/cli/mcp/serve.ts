@@ -1,5 +1,5 @@
 /** `perdura mcp`: stdout belongs to the protocol, so whatever is said to people goes to stderr. */
-import { packageVersion } from '../../version.js';
+import { packageVersion } from '../../platform/version.js';
 import type { CliContext } from '../session/context.js';
 import { EXIT } from '../terminal/exit.js';
 import { withClient } from '../session/with-client.js';

@@ -7,7 +7,7 @@ import { uiLink } from './temporal-connection.js';
 import { useTemporalServer, type ServerPlace } from './temporal-server.js';
 import { startWorkerProcess } from './worker-process.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
-import { timeoutSignal } from '../../timeout-signal.js';
+import { timeoutSignal } from '../../platform/timeout-signal.js';
 
 export interface Services {
   uiLink(conversation: string): string | undefined;

@@ -6,7 +6,7 @@ import type { Store } from '../../stores/store.js';
 import { pinOf } from '../../tools/mcp/pins.js';
 import type { ServerReport, ToolReport } from '../../tools/mcp/server-tools.js';
 import { loadUserConfig, sharedServers } from '../../extensions/user-config.js';
-import { packageVersion } from '../../version.js';
+import { packageVersion } from '../../platform/version.js';
 import type { CliContext } from './context.js';
 import { withSlowNotice } from './with-progress.js';
 

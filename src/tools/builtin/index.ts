@@ -1,5 +1,5 @@
 /** The tools that every agent has unless its `agent.json` says otherwise. */
-import type { KnownSecrets } from '../../known-secrets.js';
+import type { KnownSecrets } from '../../platform/known-secrets.js';
 import type { Tool } from '../tool.js';
 import { askUser, waitUntil, delegate, setTask, compactContext } from './conversation-tools.js';
 import { createEditFile, editFile } from './files/edit-file.js';

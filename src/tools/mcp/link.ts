@@ -9,7 +9,7 @@
  */
 import type { JsonObject } from '../../records/message.js';
 import { connect, ConnectionFault, type Connection, type Listed } from './connection.js';
-import { createKnownSecrets, type KnownSecrets } from '../../known-secrets.js';
+import { createKnownSecrets, type KnownSecrets } from '../../platform/known-secrets.js';
 import { type McpServer, expandServer, secretsOfServer, type Variables, createVeil } from './server-config.js';
 import { readServerTools, type LeftOut, type ServerTool } from './server-tool.js';
 

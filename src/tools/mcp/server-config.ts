@@ -1,6 +1,6 @@
 /** `mcp.json`, as others write it: which MCP servers an agent has, and how they are started or reached. */
 import { z } from 'zod';
-import { createKnownSecrets, isSecretSetting } from '../../known-secrets.js';
+import { createKnownSecrets, isSecretSetting } from '../../platform/known-secrets.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 

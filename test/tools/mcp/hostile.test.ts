@@ -1,7 +1,7 @@
 /** What a server does that dies, hangs, floods or lies (F55, S34–S37), against real processes. */
 import { waitFor } from '../../support/wait-for.js';
 import { aBench, aTool, hostileServer, named, run, said, type Bench, type HostileServer } from '../../support/mcp.js';
-import { timeoutSignal } from '../../../src/timeout-signal.js';
+import { timeoutSignal } from '../../../src/platform/timeout-signal.js';
 
 const ALL = ['echo', 'die', 'hang', 'flood', 'endless', 'storm', 'notify', 'environment', 'hidden', 'strange', 'nothing', 'fails'];
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { KnownSecrets } from '../../../known-secrets.js';
+import type { KnownSecrets } from '../../../platform/known-secrets.js';
 import { defineTool } from '../../define-tool.js';
 import { examineLeaving } from '../../egress-scan.js';
 import { showHidden } from '../../hidden-text.js';
@@ -7,7 +7,7 @@ import { firstBytes, RESULT_BYTES } from '../../result-text.js';
 import type { Tool, ToolResult } from '../../tool.js';
 import { fetchGuarded, MAX_URL, systemLookup, type Fetched, type FetchGuard } from './guarded-fetch.js';
 import { readablePage } from './readable-page.js';
-import { timeoutSignal } from '../../../timeout-signal.js';
+import { timeoutSignal } from '../../../platform/timeout-signal.js';
 import type { Response } from 'undici';
 
 export interface FetchSettings extends Partial<FetchGuard> {

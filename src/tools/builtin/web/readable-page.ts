@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import pLimit from 'p-limit';
 import { ownProgram } from '../../own-program.js';
 import type { Page, ReadablePage } from './page-to-markdown.js';
-import { timeoutSignal } from '../../../timeout-signal.js';
+import { timeoutSignal } from '../../../platform/timeout-signal.js';
 
 const MAX_MS = 10_000;
 const MEMORY_MB = 512;

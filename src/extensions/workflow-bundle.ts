@@ -5,7 +5,7 @@ import type { BundleOptions } from '@temporalio/worker';
 type Made = Required<Pick<BundleOptions, 'workflowsPath' | 'payloadConverterPath' | 'workflowInterceptorModules' | 'preloadModules'>>;
 
 /** `sources`: where `workflows/` is, compiled or not. */
-export function bundleOptions(sources = __dirname): Made {
+export function bundleOptions(sources = join(__dirname, '..')): Made {
   const at = (name: string): string => require.resolve(join(sources, 'workflows', name));
   return {
     workflowsPath: at('index'),

@@ -1,6 +1,6 @@
 /** Secrets that are known by their values are found in every spelling that they travel in, and nothing else is taken for one. */
 import fc from 'fast-check';
-import { createKnownSecrets, isSecretSetting, REDACTED } from '../src/known-secrets.js';
+import { createKnownSecrets, isSecretSetting, REDACTED } from '../../src/platform/known-secrets.js';
 
 const secret = 'sk-test-Ab+/9"z \u00e9';
 const known = createKnownSecrets([secret, 'abc', 'pass']);
