@@ -87,6 +87,11 @@ export function isBetweenRuns(error: unknown): boolean {
 const TOO_MANY_SIGNALS =
   'ten thousand signals wait for it and no worker has taken them; what was sent before is safe. Start a worker (`perdura worker`), then send this again';
 
+/** Each `send` that waits for its turn's end is one of them. */
+const TOO_MANY_UPDATES =
+  'as many calls as the server allows wait for an answer from this conversation (history.maxInFlightUpdates, docs/deploying.md); ' +
+  'nothing was sent. Wait for one to end or abort it, or use `enqueue`, which answers at once';
+
 export function toClientError(error: unknown, attempt: string): ClientError {
   if (error instanceof ClientError) return error;
   const failure = failureIn(error);
@@ -98,6 +103,8 @@ export function toClientError(error: unknown, attempt: string): ClientError {
   }
   if (code === GRPC.invalidArgument && messageOf(error).includes('limit for signal'))
     return new ClientError('queue-full', `${attempt}: ${TOO_MANY_SIGNALS}`, options);
+  if (code === GRPC.resourceExhausted && messageOf(error).includes('in-flight updates'))
+    return new ClientError('queue-full', `${attempt}: ${TOO_MANY_UPDATES}`, options);
   if (code === GRPC.invalidArgument) return new ClientError('invalid', `${attempt}: ${messageOf(error)}`, options);
   if (code === GRPC.unavailable || code === GRPC.deadlineExceeded || code === GRPC.cancelled) {
     return new ClientError('unreachable', `${attempt}: Temporal, or a worker for it, does not answer (${messageOf(error)})`, options);

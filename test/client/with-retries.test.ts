@@ -49,6 +49,13 @@ test('a conversation that has as many signals as Temporal keeps for nobody says 
   await expect(failure).rejects.toMatchObject({ kind: 'queue-full', message: expect.stringContaining('Start a worker') });
 });
 
+test('a conversation with as many waiting calls as the server allows says so, and what to do', async () => {
+  const full = 'limit on number of concurrent in-flight updates has been reached (10)';
+  const always = (): Promise<never> => Promise.reject(grpcError(8, full));
+  const failure = withRetries({ attempt: 'cannot step c-1', patienceMs: 50 }, always);
+  await expect(failure).rejects.toMatchObject({ kind: 'queue-full', message: expect.stringContaining('history.maxInFlightUpdates') });
+});
+
 test('a question that meets the moment between two runs is asked again, and no other is', async () => {
   const between = failingWith(grpcError(9, 'Workflow task is not scheduled yet.'));
   expect(await withRetries({ attempt: 'cannot ask', isWorthAnother: isBetweenRuns }, between.say)).toBe('answer');

@@ -39,6 +39,7 @@ export async function startTemporal({ port, dbFile, impatient }: TemporalServerO
       ...['--dynamic-config-value', 'system.enableActivityEagerExecution=true'],
       ...['--dynamic-config-value', 'history.transferProcessorMaxPollRPS=2000'],
       ...['--dynamic-config-value', 'history.maximumBufferedEventsBatch=2000'],
+      ...['--dynamic-config-value', 'history.maxInFlightUpdates=100'],
       ...(impatient ? IMPATIENCE : []),
       ...(dbFile === undefined ? [] : ['--db-filename', dbFile]),
     ],

@@ -110,6 +110,17 @@ test('a second step is refused with the id of the one that runs, by which the fi
   expect(stage.requests(id)).toHaveLength(1);
 });
 
+test('a dozen programs that wait for their answers leave room for the step that gives them', async () => {
+  const id = await started();
+  const answers = Array.from({ length: 12 }, (_, n) => world.client.send(id, say(id, `message ${n}`)));
+  await waitFor(
+    () => world.client.status(id),
+    ({ queued }) => queued === 12,
+  );
+  await stepOn(id);
+  expect(await Promise.all(answers)).toHaveLength(12);
+});
+
 test('in auto mode, and in a conversation that is closed, a step is refused with the reason', async () => {
   const id = await started({});
   await expect(world.client.step(id)).rejects.toMatchObject({ kind: 'cannot-step', message: expect.stringContaining('mode auto') });
