@@ -142,7 +142,7 @@ function textIn(object: { readonly [key: string]: JsonValue } | undefined, name:
 }
 
 function headingOf(markdown: string): string | undefined {
-  return /^# {1,4}(\S[^\n]{0,200})/m.exec(markdown.slice(0, 4_000))?.[1];
+  return /^#{1,4} +(\S[^\n]{0,200})/m.exec(markdown.slice(0, 4_000))?.[1];
 }
 
 function word(text: string): string {

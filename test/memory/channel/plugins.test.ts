@@ -41,6 +41,11 @@ test('a page that is text has its address from the call and its title from its h
   });
 });
 
+test.each(['#', '##', '###', '####', '##   '])('the first heading gives the title, of whatever level: %s', (marks) => {
+  const page = `Skip to content\n\n${marks} Plums of the harbour\n\n## A part\n\n${BODY}`;
+  expect(compact('fetch_url', page, { url: 'https://example.org/plums' })).toMatchObject({ title: 'Plums of the harbour' });
+});
+
 test('a command is cited by its end too, which tells how it went', () => {
   const cited = compact('run_command', `first line\n${BODY}\nexit code 3`, { command: 'make all' });
   expect(cited).toMatchObject({ actionName: 'run_command', command: 'make all', outcome: 'ok', lines: 3, ...reference });
