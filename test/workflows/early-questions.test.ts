@@ -15,6 +15,9 @@ const TIMER = { startTimer: { seq: 1 } } as Commands[number];
 const ANSWER = { updateResponse: { completed: {} } } as Commands[number];
 const REFUSAL = { updateResponse: { rejected: {} } } as Commands[number];
 
+/** Of the latest activation. */
+let concluded: readonly Commands[number][] = [];
+
 /** One run on one worker: each call is an activation, and answers whether it was refused. */
 function run(): (historyLength: number, jobs: Jobs, commands?: Commands) => boolean {
   const [interceptor] = interceptors().internals ?? [];
@@ -27,7 +30,7 @@ function run(): (historyLength: number, jobs: Jobs, commands?: Commands) => bool
     } catch {
       return true;
     }
-    concludeActivation.call(interceptor, { commands }, (input) => input);
+    concluded = concludeActivation.call(interceptor, { commands }, (input) => input).commands;
     return false;
   };
 }
@@ -67,6 +70,27 @@ test('nothing is done again without a question, or after one that belongs to a t
   activate(8, [SIGNAL], [ACTIVITY, TIMER]);
   activate(8, [OF_A_TASK]);
   expect(activate(18, [RESULT])).toBe(false);
+});
+
+test('a task that leaves a timer cancelled and a signal to another conversation leaves that many events: one too soon is done again', () => {
+  const activate = run();
+  activate(23, [SIGNAL], [{ cancelTimer: { seq: 2 } }, { signalExternalWorkflowExecution: { seq: 1 } }, { startTimer: { seq: 3 } }]);
+  activate(23, [QUESTION]);
+  expect(activate(27, [SIGNAL, UPDATE])).toBe(true);
+});
+
+test.each<[what: string, jobs: Jobs, commands: Commands, isLeft: boolean]>([
+  ['a signal that leads to nothing', [SIGNAL], [], true],
+  ['a result, and a timer that is begun and cancelled at once', [RESULT], [TIMER, { cancelTimer: { seq: 1 } }], true],
+  ['a signal and an update that is refused', [SIGNAL, UPDATE], [REFUSAL], true],
+  ['an update that is refused, which is not in history', [UPDATE], [REFUSAL], false],
+  ['a result that leads to an activity', [RESULT], [ACTIVITY], false],
+  ['a question', [QUESTION], [], false],
+])('a task leaves a command that changes nothing when it would leave none: %s', (_, jobs, commands, isLeft) => {
+  const activate = run();
+  activate(3, [SIGNAL], [ACTIVITY]);
+  activate(8, jobs, commands);
+  expect(concluded.some(({ modifyWorkflowProperties }) => modifyWorkflowProperties)).toBe(isLeft);
 });
 
 test('a task whose update was refused leaves no event', () => {
