@@ -49,6 +49,7 @@ import { createServerTools } from './tools/mcp/server-tools.js';
 import { createToolRegistry } from './tools/registry.js';
 import { checkExtensions, sharedServers, type Extensions } from './extensions/user-config.js';
 import { packageVersion } from './platform/version.js';
+import { createStateCodec } from './extensions/state-codec.js';
 import { bundleOptions } from './extensions/workflow-bundle.js';
 import type { ActivityDependencies } from './activities/dependencies.js';
 
@@ -101,7 +102,7 @@ async function runUntil(stop: AbortSignal, config: Config, own: Extensions, onRe
   const fromProfile = typeof connectionOptions.apiKey === 'string' ? [connectionOptions.apiKey] : [];
   const variables = loadVariables(config.cwd);
   installTelemetry({ logLevel, metricsAddress, secrets: [...secretsOf(config), ...secretVariables(variables), ...fromProfile] });
-  const { hash, ...code } = await workflowCodeOf(own, config.cwd);
+  const { hash, ...code } = await workflowCodeOf(own, config);
   const loop = watchEventLoop({
     thresholdMs: config.blockedMs,
     warn: (message, fields) => runtimeLog().warn(message, fields),
@@ -263,8 +264,12 @@ export interface Code extends WorkflowCode {
 }
 
 /** The same with the reducers of one's own code: who replays a history needs what has made it. Throws `ConfigError`. */
-export async function workflowCodeOf({ workflows }: Pick<Extensions, 'workflows'>, cwd: string): Promise<Code> {
-  const { workflowBundle, workflowsPath, dataConverter } = workflowCode();
+export async function workflowCodeOf(
+  { workflows }: Pick<Extensions, 'workflows'>,
+  { cwd, stateKeys }: Pick<Config, 'cwd' | 'stateKeys'>,
+): Promise<Code> {
+  const { workflowBundle, workflowsPath, dataConverter: plain } = workflowCode();
+  const dataConverter = stateKeys === undefined ? plain : { ...plain, payloadCodecs: [createStateCodec(stateKeys)] };
   if (workflows === undefined) return { ...(workflowBundle ? { workflowBundle } : { workflowsPath }), dataConverter };
   const { code, hash } = await bundleCustomWorkflows(workflows, { cwd, log: { warn: (message) => runtimeLog().warn(message) } });
   return { workflowBundle: { code }, dataConverter, hash };
