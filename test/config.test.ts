@@ -168,6 +168,7 @@ test('every setting has a name, a meaning, and says whether it is a secret', () 
     'GEMINI_API_KEY',
     'GOOGLE_API_KEY',
     'PERDURA_NOTIFY_URL',
+    'PERDURA_STATE_KEY',
   ]);
 });
 
