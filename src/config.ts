@@ -95,7 +95,14 @@ export function secretsOf(config: Config): string[] {
   // Whoever knows the address of a webhook may write there.
   const addresses = [config.notifyUrl].filter((url) => url !== undefined);
   const ofOtel = Object.entries(config.otel?.env ?? {}).flatMap(([name, value]) => (OTEL_SECRETS.test(name) ? headerValues(value) : []));
-  return [...keys.filter((key) => key !== undefined), ...urls.flatMap(passwordsIn), ...addresses, ...ofTemporal, ...ofOtel];
+  return [
+    ...keys.filter((key) => key !== undefined),
+    ...(config.stateKeys?.keys ?? []),
+    ...urls.flatMap(passwordsIn),
+    ...addresses,
+    ...ofTemporal,
+    ...ofOtel,
+  ];
 }
 
 /** What the environment holds in confidence besides our own settings, for the tools of others. */

@@ -7,7 +7,7 @@ import { mkdir, realpath } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { createActivities, type Activities } from './activities/index.js';
-import { createAgentLoader } from './agents/load-agent.js';
+import { createAgentLoader, type MayUseServers } from './agents/load-agent.js';
 import { createAskMemory } from './client/memory-workflow.js';
 import { createStatusOf } from './client/describe.js';
 import {
@@ -49,6 +49,7 @@ import { createServerTools } from './tools/mcp/server-tools.js';
 import { createToolRegistry } from './tools/registry.js';
 import { checkExtensions, sharedServers, type Extensions } from './extensions/user-config.js';
 import { packageVersion } from './platform/version.js';
+import { createStateCodec } from './extensions/state-codec.js';
 import { bundleOptions } from './extensions/workflow-bundle.js';
 import type { ActivityDependencies } from './activities/dependencies.js';
 
@@ -64,6 +65,8 @@ export interface CreateWorkerOptions extends Extensions {
   readonly config?: Config;
   /** Told once the worker polls. */
   readonly onReady?: () => void;
+  /** Asked before the MCP servers of an agent's `mcp.json` are used; without it all are. */
+  readonly mayUseServers?: MayUseServers;
 }
 
 export interface PerduraWorker {
@@ -75,7 +78,7 @@ export interface PerduraWorker {
 
 /** A worker with one's own tools, providers and observers. Throws `ConfigError`, which names the field. */
 export function createWorker(options: CreateWorkerOptions = {}): PerduraWorker {
-  const { config = loadConfig(), onReady, ...given } = options;
+  const { config = loadConfig(), onReady, mayUseServers, ...given } = options;
   const own = checkExtensions(given, 'createWorker');
   const stop = new AbortController();
   let hasRun = false;
@@ -83,25 +86,30 @@ export function createWorker(options: CreateWorkerOptions = {}): PerduraWorker {
     async run() {
       if (hasRun) throw new Error('this worker has been run: make another with createWorker');
       hasRun = true;
-      await runUntil(stop.signal, config, own, onReady);
+      await runUntil(stop.signal, config, own, { onReady, mayUseServers });
     },
     shutdown: () => stop.abort(),
   };
 }
 
 /** Runs until SIGTERM or SIGINT. */
-export async function runWorker(config: Config, own: Extensions & Pick<CreateWorkerOptions, 'onReady'> = {}): Promise<void> {
+export async function runWorker(config: Config, own: Omit<CreateWorkerOptions, 'config'> = {}): Promise<void> {
   await createWorker({ ...own, config }).run();
 }
 
-async function runUntil(stop: AbortSignal, config: Config, own: Extensions, onReady: (() => void) | undefined): Promise<void> {
+async function runUntil(
+  stop: AbortSignal,
+  config: Config,
+  own: Extensions,
+  { onReady, mayUseServers }: Pick<CreateWorkerOptions, 'onReady' | 'mayUseServers'>,
+): Promise<void> {
   const { connectionOptions, namespace } = await temporalConnection(config);
   const { logLevel, metricsAddress } = config;
   // A key may also come from Temporal's profile file.
   const fromProfile = typeof connectionOptions.apiKey === 'string' ? [connectionOptions.apiKey] : [];
   const variables = loadVariables(config.cwd);
   installTelemetry({ logLevel, metricsAddress, secrets: [...secretsOf(config), ...secretVariables(variables), ...fromProfile] });
-  const { hash, ...code } = await workflowCodeOf(own, config.cwd);
+  const { hash, ...code } = await workflowCodeOf(own, config);
   const loop = watchEventLoop({
     thresholdMs: config.blockedMs,
     warn: (message, fields) => runtimeLog().warn(message, fields),
@@ -131,6 +139,7 @@ async function runUntil(stop: AbortSignal, config: Config, own: Extensions, onRe
     const rememberedBy = createRememberedBy(service, { namespace, taskQueue: config.taskQueue });
     const activities = await activitiesOf(config, { ...own, hooks: [...observation.hooks, ...(own.hooks ?? [])] }, store, {
       serverTools,
+      mayUseServers,
       hasSearchAttributes: createAttributeCheck(connection, namespace),
       rememberedBy,
       statusOf: createStatusOf(connection, namespace),
@@ -168,14 +177,18 @@ async function activitiesOf(
   config: Config,
   own: Extensions,
   store: Store,
-  more: Pick<ActivityDependencies, 'askMemory' | 'statusOf' | 'heal' | 'hasSearchAttributes' | 'rememberedBy' | 'serverTools'>,
+  {
+    mayUseServers,
+    ...more
+  }: Pick<ActivityDependencies, 'askMemory' | 'statusOf' | 'heal' | 'hasSearchAttributes' | 'rememberedBy' | 'serverTools'> &
+    Pick<CreateWorkerOptions, 'mayUseServers'>,
 ): Promise<Activities> {
   await mkdir(config.workspace, { recursive: true });
   const agentsDir = agentsDirOf(config, own);
   return createActivities({
     store,
     models: createModels({ ...providerSettings(config), own: { offline: createOfflineModel(), ...own.providers } }),
-    agents: createAgentLoader(agentsDir, Date.now, sharedServers(own, config.cwd)),
+    agents: createAgentLoader(agentsDir, Date.now, sharedServers(own, config.cwd), mayUseServers),
     tools: createToolRegistry([...builtinToolsWith(toolSettings(config, agentsDir)), ...(own.tools ?? [])]),
     workspace: await realpath(config.workspace),
     defaultModel: needsStandIn(config) ? OFFLINE_MODEL : config.model,
@@ -263,8 +276,12 @@ export interface Code extends WorkflowCode {
 }
 
 /** The same with the reducers of one's own code: who replays a history needs what has made it. Throws `ConfigError`. */
-export async function workflowCodeOf({ workflows }: Pick<Extensions, 'workflows'>, cwd: string): Promise<Code> {
-  const { workflowBundle, workflowsPath, dataConverter } = workflowCode();
+export async function workflowCodeOf(
+  { workflows }: Pick<Extensions, 'workflows'>,
+  { cwd, stateKeys }: Pick<Config, 'cwd' | 'stateKeys'>,
+): Promise<Code> {
+  const { workflowBundle, workflowsPath, dataConverter: plain } = workflowCode();
+  const dataConverter = stateKeys === undefined ? plain : { ...plain, payloadCodecs: [createStateCodec(stateKeys)] };
   if (workflows === undefined) return { ...(workflowBundle ? { workflowBundle } : { workflowsPath }), dataConverter };
   const { code, hash } = await bundleCustomWorkflows(workflows, { cwd, log: { warn: (message) => runtimeLog().warn(message) } });
   return { workflowBundle: { code }, dataConverter, hash };

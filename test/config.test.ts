@@ -45,6 +45,19 @@ test('without any setting everything has its default', () => {
   });
 });
 
+test('keys for states: the newest first, and a word for what is not signed; none is short, and none is shown', () => {
+  const [key, older] = ['k'.repeat(32), 'o'.repeat(40)];
+  const of = (text: string): unknown => loadConfig({ PERDURA_STATE_KEY: text }, cwd).stateKeys;
+  expect(of(key)).toEqual({ keys: [key], acceptsUnsigned: false });
+  expect(of(`${key}, ${older},unsigned`)).toEqual({ keys: [key, older], acceptsUnsigned: true });
+  expect(of('')).toBeUndefined();
+  for (const bad of ['short', 'unsigned', `${key},short`, `${key},`, `${key} ${older}`]) {
+    expect(() => of(bad)).toThrow('PERDURA_STATE_KEY cannot be used');
+    expect(() => of(bad)).not.toThrow(key);
+  }
+  expect(secretsOf(loadConfig({ PERDURA_STATE_KEY: `${key},${older}` }, cwd))).toEqual([key, older]);
+});
+
 test('a config cannot be changed', () => {
   expect(Object.isFrozen(loadConfig({}, cwd))).toBe(true);
 });
@@ -155,6 +168,7 @@ test('every setting has a name, a meaning, and says whether it is a secret', () 
     'GEMINI_API_KEY',
     'GOOGLE_API_KEY',
     'PERDURA_NOTIFY_URL',
+    'PERDURA_STATE_KEY',
   ]);
 });
 

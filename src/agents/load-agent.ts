@@ -61,12 +61,22 @@ const FRESH_MS = 2_000;
 const MAX_KNOWN = 20;
 const MAX_LOADED = 1_000;
 
+/** Whether servers may be started that a person may not have seen: by the path of their `mcp.json` and its text. */
+export type MayUseServers = (file: string, text: string) => Promise<boolean>;
+
 /**
  * Reads an agent's folder again only after a file in it has changed, so that it can be asked on every turn. `shared` are MCP servers
- * of all agents; one of the same name in an agent's own folder counts there.
+ * of all agents; one of the same name in an agent's own folder counts there. Where `mayUse` refuses an `mcp.json`, the servers stay that
+ * were there before, until it agrees.
  */
-export function createAgentLoader(agentsDir: string, now: () => number = Date.now, shared: readonly McpServer[] = []): AgentLoader {
+export function createAgentLoader(
+  agentsDir: string,
+  now: () => number = Date.now,
+  shared: readonly McpServer[] = [],
+  mayUse: MayUseServers = async () => true,
+): AgentLoader {
   const loaded = new Map<string, { readonly agent: LoadedAgent; readonly stamp: string }>();
+  const accepted = new Map<string, string>();
   return async (id, scope = id, asOf) => {
     refuseBadId(id);
     refuseBadId(scope);
@@ -77,8 +87,19 @@ export function createAgentLoader(agentsDir: string, now: () => number = Date.no
     const { stamp, changedAt } = stampOf(agentsDir, id, scope);
     if (before?.stamp === stamp) return before.agent;
     loaded.delete(name);
-    const agent = await loadAgent(agentsDir, id, scope, shared);
-    if (now() - changedAt > FRESH_MS) loaded.set(name, { agent, stamp });
+    let isWhole = true;
+    const agent = await loadAgent(agentsDir, id, scope, shared, async (text) => {
+      const isGood = text === undefined || accepted.get(id) === text || (await mayUse(join(agentsDir, id, SERVERS_FILE), text));
+      if (!isGood) {
+        isWhole = false;
+        return accepted.get(id);
+      }
+      if (text === undefined) accepted.delete(id);
+      else accepted.set(id, text);
+      return text;
+    });
+    // A yes that comes later changes no file here: it is asked for again.
+    if (isWhole && now() - changedAt > FRESH_MS) loaded.set(name, { agent, stamp });
     if (loaded.size > MAX_LOADED) loaded.delete(loaded.keys().next().value ?? '');
     return agent;
   };
@@ -90,6 +111,7 @@ export async function loadAgent(
   id: string,
   scope: string = id,
   shared: readonly McpServer[] = [],
+  usableServers: (text: string | undefined) => Promise<string | undefined> = async (text) => text,
 ): Promise<LoadedAgent> {
   refuseBadId(id);
   refuseBadId(scope);
@@ -99,7 +121,7 @@ export async function loadAgent(
   const config = parse(agentConfigSchema, join(agentsDir, id, CONFIG_FILE), configText);
   const read = async (name: string): Promise<string | null> => (await readOwn(place, agentsDir, id, name, IDENTITY_BYTES)) ?? null;
   const [serversText, soul, identity, user, agents, tools] = await Promise.all([
-    readOwn(place, agentsDir, id, SERVERS_FILE, CONFIG_BYTES),
+    readOwn(place, agentsDir, id, SERVERS_FILE, CONFIG_BYTES).then(usableServers),
     read(IDENTITY_FILES.soul),
     read(IDENTITY_FILES.identity),
     read(userFileOf(scope)).then(async (own) => own ?? read(IDENTITY_FILES.user)),

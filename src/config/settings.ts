@@ -84,6 +84,24 @@ const program = z.string().refine((path) => {
   }
 }, 'the path of a program that can be run, without arguments');
 
+/** What signs states, and what else is accepted. */
+export interface StateKeys {
+  readonly keys: readonly string[];
+  /** For as long as workers without a key still run. */
+  readonly acceptsUnsigned: boolean;
+}
+
+const stateKeys = z
+  .string()
+  .transform((text): StateKeys => {
+    const all = text.split(',').map((one) => one.trim());
+    return { keys: all.filter((one) => one !== 'unsigned'), acceptsUnsigned: all.includes('unsigned') };
+  })
+  .refine(
+    ({ keys }) => keys.length > 0 && keys.every((key) => /^[\x21-\x7e]{32,256}$/.test(key)),
+    'a secret of at least 32 characters, such as what `openssl rand -hex 32` prints',
+  );
+
 /** In the order in which people meet them. `TEMPORAL_*` stands for those of `@temporalio/envconfig`. */
 const TABLE = [
   {
@@ -198,6 +216,14 @@ const TABLE = [
     key: 'notifyUrl',
     schema: webAddress,
     meaning: 'an address that a worker posts the same JSON to',
+    secret: true,
+  },
+  {
+    name: 'PERDURA_STATE_KEY',
+    key: 'stateKeys',
+    schema: stateKeys.optional(),
+    meaning:
+      'secret by which workers sign what one run of a conversation hands to the next; without it the state is checked but not signed',
     secret: true,
   },
   {

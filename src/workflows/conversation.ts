@@ -29,6 +29,7 @@ import {
 } from '@temporalio/workflow';
 import { apply } from '../conversation/apply.js';
 import { CHILD_PATTERN } from '../conversation/protocol/human-input.js';
+import { handedOver } from '../conversation/protocol/state-seal.js';
 import { ID_PATTERN, type ConversationOutcome, type StartOptions } from '../conversation/protocol/contract.js';
 import { detailsOf } from '../conversation/views/details.js';
 import type { ConversationEvent } from '../conversation/event.js';
@@ -46,6 +47,7 @@ import { now } from './clock.js';
 import { handleMessages } from './handlers.js';
 import { FAILURES } from './messages.js';
 import { createPerformer } from './perform.js';
+import { refusedSeal } from './sealed.js';
 
 /** State that a continue-as-new may carry; the server terminates the workflow at 2 MiB. */
 const MAX_STATE = 1_500_000;
@@ -114,7 +116,7 @@ async function converse(
         handingOver = true;
         notifier.notify();
         await condition(allHandlersFinished);
-        return continueAsNew<typeof conversation>({ carried: state });
+        return continueAsNew<typeof conversation>(handedOver({ carried: state }));
       case 'refuse':
         handingOver = true;
         notifier.notify();
@@ -135,6 +137,9 @@ function begin(argument: ConversationArgument | undefined): ConversationState {
   const rules = pinnedRules();
   // Only a run of ours may carry a state in: a start argument that brings one is somebody else's.
   if (argument?.carried && info.continuedFromExecutionRunId) {
+    const unsealed = refusedSeal(argument);
+    if (unsealed !== undefined)
+      throw startRefusal(`the run before it handed over a state that no worker of ours has signed (${unsealed}); ${WHAT_TO_DO}`);
     const carried = readCarriedState(argument.carried, info.firstExecutionRunId);
     if (!carried.ok) throw startRefusal(`the run before it handed over what no conversation has (${carried.reason}); ${WHAT_TO_DO}`);
     return begun({ ...carried.value, conversation: info.workflowId, rules });

@@ -53,12 +53,14 @@ import {
   type AskedConsolidation,
   type MemoryQueue,
 } from '../conversation/memory-workflow/memory-queue.js';
+import { handedOver } from '../conversation/protocol/state-seal.js';
 import { readCarriedQueue } from '../conversation/memory-workflow/carried-queue.js';
 import type { Usage } from '../records/message.js';
 import { createChangeNotifier } from './change-notifier.js';
 import { now } from './clock.js';
 import { failureOf } from './failure.js';
 import { accepted } from './handling.js';
+import { refusedSeal } from './sealed.js';
 import { memoryActivities } from './activities.js';
 import {
   careSignal,
@@ -186,7 +188,7 @@ export async function memory(argument: MemoryArgument): Promise<never> {
     leaving ||= historyLength >= handOver || continueAsNewSuggested;
     if (leaving) {
       await condition(allHandlersFinished);
-      return continueAsNew<typeof memory>({ ...argument, scope, carried: queue });
+      return continueAsNew<typeof memory>(handedOver({ ...argument, scope, carried: queue }));
     }
     const next = nextRequest(queue, now());
     if (next) {
@@ -213,8 +215,15 @@ function begin(argument: MemoryArgument | undefined): MemoryStart {
 }
 
 /** Only a run of ours may carry a queue in; anybody's may say that it does. */
-function carriedQueue({ carried }: MemoryArgument, scope: string): MemoryQueue {
+function carriedQueue(argument: MemoryArgument, scope: string): MemoryQueue {
+  const { carried } = argument;
   if (carried === undefined || !workflowInfo().continuedFromExecutionRunId) return emptyQueue(scope);
+  const unsealed = refusedSeal(argument);
+  if (unsealed !== undefined)
+    throw ApplicationFailure.nonRetryable(
+      `the run before this memory handed over a queue that no worker of ours has signed (${unsealed}); start it anew: MEMORY.md is in the store`,
+      FAILURES.invalidStart,
+    );
   const read = readCarriedQueue(carried, scope);
   if (read.ok) return read.value;
   throw ApplicationFailure.nonRetryable(

@@ -337,6 +337,35 @@ describe('mcp.json', () => {
     expect((await load('ada')).servers).toHaveLength(1);
   });
 
+  it('is not used while it is refused: what was there before stays, and a yes that comes later is heard', async () => {
+    write('ada', {});
+    servers({ mcpServers: { a: { command: 'a' } } });
+    const trusted = new Set(['"a"']);
+    const asked: string[] = [];
+    const load = createAgentLoader(
+      agents,
+      () => Date.now() + 60_000,
+      [],
+      async (file, text) => {
+        asked.push(file);
+        return [...trusted].some((command) => text.includes(`"command":${command}`));
+      },
+    );
+    const commands = async (): Promise<unknown[]> => (await load('ada')).servers.map((server) => server.type === 'stdio' && server.command);
+    expect(await commands()).toEqual(['a']);
+    servers({ mcpServers: { a: { command: 'evil' } } });
+    const { hash } = await load('ada');
+    expect(await commands()).toEqual(['a']);
+    expect((await load('ada', 'ada', hash)).servers).toMatchObject([{ command: 'a' }]);
+    trusted.add('"evil"');
+    expect(await commands()).toEqual(['evil']);
+    const { length } = asked;
+    expect(await commands()).toEqual(['evil']);
+    expect(asked).toHaveLength(length);
+    expect(new Set(asked)).toEqual(new Set([join(agents, 'ada', 'mcp.json')]));
+    expect((await createAgentLoader(agents, Date.now, [], async () => false)('ada')).servers).toEqual([]);
+  });
+
   it.each<[text: unknown, complaint: string]>([
     ['{', 'mcp.json is not JSON'],
     [{ mcpServers: { a: { type: 'sse', url: 'http://x' } } }, 'mcp.json: mcpServers.a.type: expected "stdio" (with "command") or "http"'],

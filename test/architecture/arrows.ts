@@ -52,6 +52,8 @@ export const ARROWS: readonly Row[] = [
   },
   { place: 'agents/', may: ['records/', 'conversation/', 'tools/'], never: ['@temporalio/', 'ioredis', 'tools/builtin/'] },
   { place: 'extensions/workflow-bundle.ts', may: [] },
+  // Signs and checks payloads; only the types of the settings.
+  { place: 'extensions/state-codec.ts', may: ['conversation/'], mayTypes: ['config/'], packages: ['node:crypto', '@temporalio/common'] },
   {
     // Replays histories with the workflows' own code, which it is given.
     place: 'heal/',
@@ -106,7 +108,7 @@ export const ARROWS: readonly Row[] = [
     place: 'worker.ts',
     may: [
       ...['records/', 'conversation/', 'platform/', 'config.ts', 'stores/', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/'],
-      ...['activities/', 'heal/', 'extensions/workflow-bundle.ts', ...EXTENSIONS],
+      ...['activities/', 'heal/', 'extensions/workflow-bundle.ts', 'extensions/state-codec.ts', ...EXTENSIONS],
       ...['client/memory-workflow.ts', 'client/describe.ts', 'client/registered-attributes.ts'],
     ],
   },

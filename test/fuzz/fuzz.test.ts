@@ -38,6 +38,7 @@ let program: Outside;
 
 beforeEach(async () => {
   world = await startWorld({ answer: holding.answer, tools: holding.tools, agent: { memory } });
+  holding.holdRewinds(world.store);
   await world.writeAgent('brief', { memory, limits: { handOver: { events: 24 } } });
   program = outside(world);
 });

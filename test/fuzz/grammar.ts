@@ -283,6 +283,11 @@ function say({ payloads, ...rest }: Omit<Said, 'payloads'> & { readonly payloads
   return payloads ? { ...rest, payloads } : rest;
 }
 
+/** Apart from the others and seldom: what comes after it finds a conversation that ends. */
+const closing: fc.Arbitrary<Said> = written(optional('id')).map((payloads) =>
+  say({ to: 'conversation', kind: 'signal', name: 'close', payloads }),
+);
+
 const misnamed: fc.Arbitrary<Said> = fc
   .tuple(
     fc.constantFrom<Said['to']>('conversation', 'memory'),
@@ -300,11 +305,12 @@ const starting: fc.Arbitrary<Said> = fc.oneof(
 );
 
 export const anything: fc.Arbitrary<Said> = fc.oneof(
-  { arbitrary: saying('conversation', 'signal', SIGNALS), weight: 8 },
-  { arbitrary: saying('conversation', 'update', UPDATES), weight: 8 },
-  { arbitrary: saying('memory', 'signal', MEMORY_SIGNALS), weight: 4 },
-  { arbitrary: saying('memory', 'update', MEMORY_UPDATES), weight: 2 },
-  { arbitrary: asking, weight: 2 },
-  { arbitrary: starting, weight: 2 },
-  { arbitrary: misnamed, weight: 1 },
+  { arbitrary: saying('conversation', 'signal', SIGNALS), weight: 32 },
+  { arbitrary: saying('conversation', 'update', UPDATES), weight: 32 },
+  { arbitrary: saying('memory', 'signal', MEMORY_SIGNALS), weight: 16 },
+  { arbitrary: saying('memory', 'update', MEMORY_UPDATES), weight: 8 },
+  { arbitrary: asking, weight: 8 },
+  { arbitrary: starting, weight: 8 },
+  { arbitrary: misnamed, weight: 4 },
+  { arbitrary: closing, weight: 1 },
 );

@@ -6,6 +6,7 @@ import type { Tool } from '../../src/tools/tool.js';
 import type { ApiRequest } from '../support/provider-apis/api-request.js';
 import { consolidationReply } from '../support/provider-apis/consolidation-reply.js';
 import { callTool, text, type Reply } from '../support/provider-apis/reply.js';
+import type { Store } from '../../src/stores/store.js';
 import { roundsSoFar, saidIn } from '../support/echo-model.js';
 import type { Outside } from '../support/outside.js';
 import { waitFor } from '../support/wait-for.js';
@@ -17,6 +18,8 @@ const SUMMARY = JSON.stringify({ episodic: { summary: 'Said little.', tags: ['fu
 export interface Holding {
   readonly answer: (request: ApiRequest) => Reply;
   readonly tools: readonly Tool[];
+  /** From now on a rewind of a conversation in this store waits, too. */
+  holdRewinds(store: Pick<Store, 'entries'>): void;
   hold(): void;
   letGo(): void;
 }
@@ -41,6 +44,10 @@ export function createHolding(): Holding {
   });
   return {
     tools: [sign, dig, delegate],
+    holdRewinds({ entries }) {
+      const restore = entries.restore.bind(entries);
+      Object.assign(entries, { restore: (...given: Parameters<typeof restore>) => released.then(() => restore(...given)) });
+    },
     hold: () => void (released = new Promise((resolve) => (release = resolve))),
     letGo: () => release(),
     answer(request) {
@@ -79,6 +86,7 @@ export const PHASES: Readonly<Record<string, (program: Outside, id: string, scop
     await started(program, id, { scope });
     for (const words of ['one', 'two', 'three']) await program.update(id, 'send', words);
     void program.update(id, 'rewind', { to: 'turn_0001' }).catch(() => undefined);
+    await isIn(program, id, 'resetting');
   },
   'handing-over': (program, id, scope) => doing(program, id, { scope, agent: 'brief' }, 'do:sign', 'waiting-for-person'),
   async closing(program, id, scope) {

@@ -14,6 +14,8 @@ export interface Outside {
   startRaw(id: string, payloads: readonly Payload[]): Promise<void>;
   /** Starts a workflow of its own, which continues as this one: what a worker of somebody else's can do. */
   continueAs(id: string, type: string, argument: unknown): Promise<void>;
+  /** The same, with what is written by hand, once the id of its first run is known. */
+  continueAsRaw(id: string, type: string, payloadOf: (life: string) => Payload): Promise<void>;
   signal(id: string, name: string, ...args: unknown[]): Promise<void>;
   /** A signal whose arguments are written by hand; undefined sends none at all. */
   signalRaw(id: string, name: string, payloads?: readonly Payload[]): Promise<void>;
@@ -25,6 +27,10 @@ export interface Outside {
 }
 
 const TYPE = 'conversation';
+
+export function jsonPayload(value: unknown, metadata: Payload['metadata'] = {}): Payload {
+  return { metadata: { encoding: Buffer.from('json/plain'), ...metadata }, data: Buffer.from(JSON.stringify(value)) };
+}
 
 export function outside({ temporal, taskQueue }: Pick<World, 'temporal' | 'taskQueue'>): Outside {
   const { workflowService } = temporal;
@@ -43,10 +49,12 @@ export function outside({ temporal, taskQueue }: Pick<World, 'temporal' | 'taskQ
         requestId: id,
       });
     },
-    async continueAs(id, type, argument) {
+    continueAs(id, type, argument) {
+      return this.continueAsRaw(id, type, () => jsonPayload(argument));
+    },
+    async continueAsRaw(id, type, payloadOf) {
       const theirs = { name: `theirs-${id}` };
-      const data = Buffer.from(JSON.stringify(argument));
-      await workflowService.startWorkflowExecution({
+      const { runId } = await workflowService.startWorkflowExecution({
         namespace: 'default',
         workflowId: id,
         workflowType: { name: 'theirs' },
@@ -59,7 +67,7 @@ export function outside({ temporal, taskQueue }: Pick<World, 'temporal' | 'taskQ
       const continueAsNewWorkflowExecutionCommandAttributes = {
         workflowType: { name: type },
         taskQueue: { name: taskQueue },
-        input: { payloads: [{ metadata: { encoding: Buffer.from('json/plain') }, data }] },
+        input: { payloads: [payloadOf(runId)] },
       };
       const commandType = proto.api.enums.v1.CommandType.COMMAND_TYPE_CONTINUE_AS_NEW_WORKFLOW_EXECUTION;
       await workflowService.respondWorkflowTaskCompleted({

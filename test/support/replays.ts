@@ -3,7 +3,8 @@ import { Worker, type InjectedSinks } from '@temporalio/worker';
 import { fetchRuns, type History } from '../../src/heal/fetch-runs.js';
 import { hasBegun } from '../../src/heal/replay-here.js';
 import type { ConversationListener } from '../../src/conversation/views/observation.js';
-import { workflowBundle, type World } from './world.js';
+import type { StateKeys } from '../../src/config/settings.js';
+import { converterOf, workflowBundle, type World } from './world.js';
 
 /** What a workflow tells its worker is of no use here. */
 const DEAF: InjectedSinks<{ conversation: ConversationListener }> = {
@@ -21,7 +22,11 @@ export interface Replayed {
 }
 
 /** Of all conversations and memories of this world, every run that has begun; with `most`, some of them from everywhere. */
-export async function replayAll({ temporal, taskQueue }: Pick<World, 'temporal' | 'taskQueue'>, most = Infinity): Promise<Replayed[]> {
+export async function replayAll(
+  { temporal, taskQueue }: Pick<World, 'temporal' | 'taskQueue'>,
+  most = Infinity,
+  keys?: StateKeys,
+): Promise<Replayed[]> {
   const query = `TaskQueue = '${taskQueue}' AND ExecutionStatus != 'ContinuedAsNew'`;
   const made: { workflowId: string; history: History }[] = [];
   for await (const { workflowId, runId } of temporal.workflow.list({ query })) {
@@ -32,7 +37,7 @@ export async function replayAll({ temporal, taskQueue }: Pick<World, 'temporal' 
   const given = made.filter((_, i) => i % step === 0);
   const code = {
     workflowBundle: await workflowBundle(),
-    dataConverter: { payloadConverterPath: require.resolve('../../src/workflows/payload-converter') },
+    dataConverter: converterOf(keys),
   };
   const replayed: Replayed[] = [];
   for await (const { error } of Worker.runReplayHistories({ ...code, sinks: DEAF }, given)) {

@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from '@temporalio/client';
+import type { DataConverter } from '@temporalio/common';
 import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
 import { createActivities } from '../../src/activities/index.js';
 import { createAgentLoader } from '../../src/agents/load-agent.js';
@@ -28,6 +29,8 @@ import { createServerTools } from '../../src/tools/mcp/server-tools.js';
 import { createToolRegistry } from '../../src/tools/registry.js';
 import type { Tool } from '../../src/tools/tool.js';
 import { workerOptions } from '../../src/worker.js';
+import type { StateKeys } from '../../src/config/settings.js';
+import { createStateCodec } from '../../src/extensions/state-codec.js';
 import { bundleOptions } from '../../src/extensions/workflow-bundle.js';
 
 export interface WorldOptions extends MessagesApiOptions {
@@ -51,6 +54,8 @@ export interface WorldOptions extends MessagesApiOptions {
   readonly compactionPlugins?: CompactionPlugins;
   /** Who is told that a person is waited for. */
   readonly notify?: NotifySettings;
+  /** Signs what runs hand over. */
+  readonly stateKeys?: StateKeys;
 }
 
 export interface World {
@@ -69,6 +74,11 @@ export interface World {
 }
 
 const PAYLOAD_CONVERTER = require.resolve('../../src/workflows/payload-converter');
+
+/** As a worker with these keys reads and writes. */
+export function converterOf(keys: StateKeys | undefined): DataConverter {
+  return { payloadConverterPath: PAYLOAD_CONVERTER, ...(keys && { payloadCodecs: [createStateCodec(keys)] }) };
+}
 
 let bundle: Promise<WorkflowBundleWithSourceMap> | undefined;
 
@@ -128,7 +138,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     quiet();
     const store = workers++ === 0 ? world : makeStore();
     const native = await NativeConnection.connect({ address });
-    const code = { workflowBundle: await workflowBundle(), dataConverter: { payloadConverterPath: PAYLOAD_CONVERTER } };
+    const code = { workflowBundle: await workflowBundle(), dataConverter: converterOf(options.stateKeys) };
     const rememberedBy = createRememberedBy(native.workflowService, { namespace: 'default', taskQueue });
     const serverTools = createServerTools({ pins: store.pins, variables: process.env, version: '0.0.0', log: () => undefined });
     const activities = createActivities({

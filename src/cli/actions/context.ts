@@ -80,7 +80,7 @@ async function answerOf({ client, config }: CommandSession, id: string, turn: st
     throw new CliError(`conversation ${id} has no ${turn}; \`perdura inspect ${id}\` shows the latest`, EXIT.notFound);
   // Replays history, and so loads what a worker does.
   const { replayedRuns } = await import('../debug/replayed-runs.js');
-  const { runs, complete, problems } = await replayedRuns(client, id, config.cwd);
+  const { runs, complete, problems } = await replayedRuns(client, id, config);
   const turns = new Map(all.map((entry) => [entry.slot, entry.turn]));
   const slots = new Set(entries.map(({ slot }) => slot));
   const causes = whyOf(turn, leavingsOf(runs, slots), episodes, (slot) => turns.get(slot));

@@ -78,7 +78,7 @@ async function pastOf(
   { client, config }: Pick<CommandSession, 'client' | 'config'>,
   id: string,
 ): Promise<{ readonly past: Past; readonly complete: boolean; readonly problems: readonly string[] }> {
-  const { runs: known, complete, problems } = await replayedRuns(client, id, config.cwd);
+  const { runs: known, complete, problems } = await replayedRuns(client, id, config);
   if (known.length === 0)
     throw new CliError(
       `cannot replay the history of ${id}: ${problems[0] ?? 'no worker has begun it yet (`perdura worker` starts one)'}`,

@@ -1,6 +1,8 @@
 /** The Temporal server that the settings name: reached, known, prepared, quick. */
-import type { Connection } from '@temporalio/client';
+import { Client, type Connection } from '@temporalio/client';
 import { temporalConnection, type Config } from '../../config.js';
+import type { Status } from '../../conversation/protocol/contract.js';
+import { statusQuery, WORKFLOW_TYPE } from '../../workflows/messages.js';
 import { missingAttributes } from '../../client/registered-attributes.js';
 import { messageOf } from '../terminal/exit.js';
 import { hasWorker, openNamespace } from '../services/temporal-connection.js';
@@ -8,6 +10,8 @@ import { broken, ok, warning, type Finding } from './finding.js';
 import { randomUUID } from 'node:crypto';
 
 const FEW_DAYS = 7;
+const MOST_ASKED = 20;
+const STATUS_PATIENCE = 3_000;
 /** Unlimited servers stay below it even when the machine is busy; 20 tasks a second are 50. */
 const QUICK_MS = 40;
 
@@ -27,15 +31,60 @@ export async function checkServer(config: Config): Promise<Finding[]> {
       await tried('Namespace', () => checkRetention(connection, namespace)),
       await tried('Search', () => checkAttributes(connection, namespace)),
       await tried('Speed', async () => speedFinding(await measureHops(connection, namespace))),
-      await tried('Worker', async () =>
-        (await hasWorker(connection, namespace, config.taskQueue))
-          ? ok('Worker', `one takes work from ${config.taskQueue}`)
-          : warning('Worker', `none takes work from ${config.taskQueue} now: messages wait`, 'perdura worker, or npm start'),
-      ),
+      ...(await checkWorker(connection, namespace, config.taskQueue)),
     ];
   } finally {
     await connection.close();
   }
+}
+
+async function checkWorker(connection: Connection, namespace: string, taskQueue: string): Promise<Finding[]> {
+  const has = await hasWorker(connection, namespace, taskQueue).catch((error: unknown) => messageOf(error));
+  if (typeof has === 'string') return [warning('Worker', `cannot be asked: ${has}`, 'check the rights of this user')];
+  if (!has) return [warning('Worker', `none takes work from ${taskQueue} now: messages wait`, 'perdura worker, or npm start')];
+  const waiting = await tried('Conversations', async () => storeFinding(await statusesOf(connection, namespace, taskQueue)));
+  return [ok('Worker', `one takes work from ${taskQueue}`), waiting];
+}
+
+/** Undefined: it did not answer in time. */
+export type Asked = { readonly id: string; readonly status: Pick<Status, 'waiting'> | undefined };
+
+/** Of the newest that run. The store of the workers may be another's disk, so only they know that it fails. */
+async function statusesOf(connection: Connection, namespace: string, taskQueue: string): Promise<Asked[]> {
+  const client = new Client({ connection, namespace });
+  const query = `WorkflowType = '${WORKFLOW_TYPE}' AND ExecutionStatus = 'Running' AND TaskQueue = '${taskQueue.replaceAll("'", "''")}'`;
+  const ids: string[] = [];
+  for await (const { workflowId } of client.workflow.list({ query, pageSize: MOST_ASKED })) {
+    if (ids.push(workflowId) === MOST_ASKED) break;
+  }
+  return Promise.all(
+    ids.map(async (id) => {
+      const ask = (): Promise<Status> => client.workflow.getHandle(id).query(statusQuery);
+      return { id, status: await client.withDeadline(Date.now() + STATUS_PATIENCE, ask).catch(() => undefined) };
+    }),
+  );
+}
+
+/** A store that fails for a moment is asked again and soon forgotten; who still waits for it is named here. */
+export function storeFinding(asked: readonly Asked[]): Finding {
+  const failing = asked.flatMap(({ id, status }) =>
+    status?.waiting?.kind === 'retry' && status.waiting.reason === 'StoreUnavailable' ? [{ id, message: status.waiting.message }] : [],
+  );
+  const [first] = failing;
+  const silent = asked.filter(({ status }) => status === undefined).length;
+  if (first) {
+    const who = failing.length === 1 ? first.id : `${first.id} and ${failing.length - 1} more`;
+    return broken(
+      'Conversations',
+      `the store fails for ${who}: ${first.message}`,
+      'mend the store of the workers; they try again by themselves',
+    );
+  }
+  if (silent > 0) {
+    const which = asked.find(({ status }) => status === undefined)?.id;
+    return warning('Conversations', `${silent} of ${asked.length} did not answer in time`, `perdura status ${which}`);
+  }
+  return ok('Conversations', asked.length === 0 ? 'none runs' : `none of the newest ${asked.length} waits for the store`);
 }
 
 async function checkVersion({ workflowService }: Connection, address: string): Promise<Finding> {

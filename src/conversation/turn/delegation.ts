@@ -90,12 +90,13 @@ function withoutSecrets({ capability: _, ...action }: Delegating): Delegating {
   return { ...action, task: '' };
 }
 
-/** D5: why news count for nothing; undefined when they come from the sub-agent that was started. */
+/** D5: why news count for nothing; undefined when they come from the sub-agent that was started. One that cannot show it is looked after (D4). */
 export function newsRefusal(state: ConversationState, { callId, capability }: ChildNews): string | undefined {
   const known = state.subAgents?.find(([id]) => id === callId);
   if (known) return isSame(known[1], capability ?? '') ? undefined : `child.capability is not the one that ${callId} was started with`;
-  // Of an earlier version, which gave none.
-  return delegatedCall(state, callId)?.child ? undefined : `${callId} has started no sub-agent`;
+  return delegatedCall(state, callId)?.child
+    ? `${callId} was started without a capability, so nobody can show it; how its sub-agent ended is asked of Temporal`
+    : `${callId} has started no sub-agent`;
 }
 
 /** As long for what is nearly right as for what is all wrong. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describeSettings } from '../../../src/config.js';
 import { broken, isBroken, ok, pasteable, renderReport, warning } from '../../../src/cli/doctor/finding.js';
 import { checkFolder, checkNode, checkAgents } from '../../../src/cli/doctor/checks.js';
-import { speedFinding } from '../../../src/cli/doctor/temporal.js';
+import { speedFinding, storeFinding } from '../../../src/cli/doctor/temporal.js';
 
 let dir: string;
 beforeEach(() => (dir = mkdtempSync(join(tmpdir(), 'perdura-doctor-'))));
@@ -60,6 +60,21 @@ test('slow queues name the setting that mends them', () => {
   expect(speedFinding({ perHop: 51, isEager: false }).mend).toBe(
     "set in the server's dynamic config, unless this machine was busy: history.transferProcessorMaxPollRPS=2000 and system.enableActivityEagerExecution=true",
   );
+});
+
+test('a store that goes on failing is named with the conversation that waits for it, and what it says', () => {
+  const away = { kind: 'retry', reason: 'StoreUnavailable', message: 'cannot write: the disk is full; free space', until: 't' } as const;
+  const idle = { id: 'a', status: {} };
+  expect(storeFinding([idle, { id: 'b', status: { waiting: away } }, { id: 'c', status: { waiting: away } }])).toEqual(
+    broken(
+      'Conversations',
+      'the store fails for b and 1 more: cannot write: the disk is full; free space',
+      'mend the store of the workers; they try again by themselves',
+    ),
+  );
+  expect(storeFinding([idle, { id: 'm', status: { waiting: { ...away, reason: 'rate-limit' } } }])).toMatchObject({ health: 'ok' });
+  expect(storeFinding([idle, { id: 'd', status: undefined }])).toMatchObject({ health: 'warning', mend: 'perdura status d' });
+  expect(storeFinding([])).toMatchObject({ health: 'ok', found: 'none runs' });
 });
 
 test.each([

@@ -1,12 +1,13 @@
 /** Calls that wait: for leave, for an answer, for a time, for a sub-agent. */
-import { childToStart, startChild } from '../../../src/conversation/turn/delegation.js';
+import { childToStart, newsRefusal, startChild } from '../../../src/conversation/turn/delegation.js';
 import { apply } from '../../../src/conversation/apply.js';
 import { runningChildren } from '../../../src/conversation/turn/delegation.js';
 import type { ToolPlan } from '../../../src/conversation/activity-io/tool-effects.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
 import { slotsOf } from '../../../src/records/slots.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
-import { statusOf } from '../../../src/conversation/views/view.js';
+import { contextOf, controlViewOf, queueOf, statusOf } from '../../../src/conversation/views/view.js';
+import { detailsOf } from '../../../src/conversation/views/details.js';
 import { approvalsOf, decisionRefusal } from '../../../src/conversation/turn/approvals.js';
 import {
   answered,
@@ -212,6 +213,23 @@ describe('a sub-agent', () => {
     expect(results(ended)).toEqual([['ok', '42']]);
     expect(ended.usage.inputTokens).toBe(before + USAGE.inputTokens);
     expect(apply(ended, { kind: 'child-ended', callId: 'turn_0001/c1', report, at: 2001 }).usage).toEqual(ended.usage);
+  });
+
+  test('shows what it was given at its start; where nothing was given, nothing in its name counts', () => {
+    const capability = 'c'.repeat(32);
+    const given = { ...delegates, workflowAction: { ...delegates.workflowAction!, capability } as ToolPlan['workflowAction'] };
+    const asked = round(given);
+    const { state, done } = take(asked, 'start-child');
+    const known = apply(state, done(undefined));
+    const news = { callId: 'turn_0001/c1', kind: 'ended', report } as const;
+    expect(newsRefusal(known, { ...news, capability })).toBeUndefined();
+    for (const shown of [{}, { capability: 'x'.repeat(32) }, { capability: 'c'.repeat(31) }])
+      expect(newsRefusal(known, { ...news, ...shown })).toContain('is not the one');
+    for (const shown of [{}, { capability }]) expect(newsRefusal(started(), { ...news, ...shown })).toContain('without a capability');
+    for (const at of [asked, state, known]) {
+      const views = [approvalsOf, contextOf, controlViewOf, queueOf, detailsOf].map((view) => view(at));
+      expect(JSON.stringify([...views, statusOf(at, 0)])).not.toContain(capability);
+    }
   });
 
   test('that waits for a person is decided here', () => {
