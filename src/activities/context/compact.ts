@@ -20,10 +20,11 @@ import { toolsThatSpoke, withProvenance } from '../../memory/consolidation/prove
 import { isForgotten, redactor } from '../../memory/documents/forgetting.js';
 import { episodesInSight } from '../../memory/prefix.js';
 import { byAge, episodicId, withoutSuperseded } from '../../records/memory/items.js';
+import type { ShownMemory } from '../../records/memory/shown.js';
 import { provisionalOf } from '../../memory/compaction/provisional.js';
 import { summarizeByRules } from '../../memory/compaction/summary.js';
 import type { Ask } from '../../memory/long-record.js';
-import { retrieve, learnFacts, factsBatch, mostRelevant, replacementsOf, MAX_EPISODIC_ITEMS } from '../../memory/facts.js';
+import { retrieve, learnFacts, factsBatch, mostRelevant, replacementsOf } from '../../memory/facts.js';
 import { folded, foldingOf } from '../../memory/compaction/fold.js';
 import { entryTokens } from '../../memory/tokens.js';
 import { tokenCounterFor } from '../../models/token-counter.js';
@@ -42,7 +43,7 @@ import type { CompactionRecord } from '../../records/episodes.js';
 
 const SUMMARY_TOKENS = 4_096;
 const GOAL_CHARACTERS = 500;
-/** How many of the scope's facts the summarizer is shown. */
+/** How many of the scope's facts the summarizer is shown, at least. */
 const KNOWN_FACTS = 40;
 /** The longest wait that a provider may ask for before rules summarize: the turn waits for it. */
 const COMPACTION_WAIT_MS = 30_000;
@@ -97,7 +98,11 @@ async function makeMemory(
     createSummarizer(dependencies, input, activity),
   ]);
   const tokensOf = entryTokens(entries, { count, cited: new Set(slotsOf(input.cited)) });
-  const window = planOf(entries, input, { tokensOf, isReadable: hasMemoryChannel(config, dependencies.tools) });
+  const window = planOf(entries, input, {
+    tokensOf,
+    tailTurns: config.context.keepTurns,
+    isReadable: hasMemoryChannel(config, dependencies.tools),
+  });
   if (!window) return { result: { kind: 'nothing-to-compact', epoch, persisted: true } };
   const cited = toRanges(window.cites.map(({ slot }) => slot));
   const keptTokens = window.kept.reduce((sum, entry) => sum + (window.cites.includes(entry) ? citedMessageTokens() : tokensOf(entry)), 0);
@@ -111,13 +116,14 @@ async function makeMemory(
     goal: input.task?.goal || goalIn(await beginningOfSession(store, key, session, entries)),
     openTasks: input.task?.openTasks ?? [],
   };
-  const known = mostRelevant((await store.facts.list(key)).facts, KNOWN_FACTS);
+  const shown: ShownMemory = config.context;
+  const known = mostRelevant((await store.facts.list(key)).facts, Math.max(KNOWN_FACTS, shown.maxSemantic));
   const earlier = await episodesOf(store, key, session, episodicId(number));
   const provisional = provisionalOf(earlier);
   const previous = earlier.find((episode) => !provisional.includes(episode));
   const folding = foldingOf(
     earlier.filter((episode) => !provisional.includes(episode)),
-    MAX_EPISODIC_ITEMS - 1,
+    shown.maxEpisodic - 1,
   );
   const again = await entriesOf(
     dependencies,
@@ -149,7 +155,7 @@ async function makeMemory(
   const tombstones = await store.documents.forgotten(key);
   const redact = redactor(tombstones, key.scope);
   const redacted = { ...summary.episodic, summary: redact(summary.episodic.summary) };
-  const fold = isByRules ? folded(foldingOf(earlier, MAX_EPISODIC_ITEMS - 1)) : folded(folding, summary.fold);
+  const fold = isByRules ? folded(foldingOf(earlier, shown.maxEpisodic - 1)) : folded(folding, summary.fold);
   const supersedes = isByRules ? [] : provisional.map(({ id }) => id);
   const turn_ids = [...new Set(whole.map(({ turn }) => turn))];
   const slots = whole.reduce<readonly SlotRange[]>((ranges, { slot }) => withSlot(ranges, slot), []);
@@ -187,7 +193,9 @@ async function makeMemory(
   const isThere = episodes.some(({ id }) => id === episode.id);
   const all = isThere ? episodes : withoutSuperseded([{ ...episode, session, epoch, slots }, ...episodes]);
   const canRead = canReadEpisodes(config, dependencies.tools);
-  const text = [boundedBundle({ ...retrieve(all, scope.facts), ...task, canRead }, input.line, count), ...inPart(window)].join('\n\n');
+  const text = [boundedBundle({ ...retrieve(all, scope.facts, shown), ...task, canRead }, input.line, count), ...inPart(window)].join(
+    '\n\n',
+  );
   const made: CompactionRecord = {
     inputsHash: hashOf([whole, given]),
     compactor,
@@ -231,12 +239,17 @@ async function makeMemory(
 function planOf(
   entries: readonly Entry[],
   { currentTurn, leftOut, cited, line, enough, free, atLeast }: CompactInput,
-  { tokensOf, isReadable }: { readonly tokensOf: (entry: Entry) => number; readonly isReadable: boolean },
+  {
+    tokensOf,
+    tailTurns,
+    isReadable,
+  }: { readonly tokensOf: (entry: Entry) => number; readonly tailTurns: number; readonly isReadable: boolean },
 ): CompactionPlan | undefined {
   const summary = Math.min(SUMMARY_ROOM, Math.ceil(line * SUMMARY_SHARE));
   const plan = planCompaction(entries, {
     ...(currentTurn !== null && { currentTurn }),
     leftOut: new Set(slotsOf(leftOut)),
+    tailTurns,
     cited: isReadable ? new Set(slotsOf(cited)) : null,
     enough: enough === 0 ? 0 : enough + summary,
     free: free + summary,
