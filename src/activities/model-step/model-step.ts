@@ -105,7 +105,7 @@ async function runStep(dependencies: ActivityDependencies, input: ModelStepInput
       input: {
         ...{ identity, session, turn, agentHash, model, memory, contextBudget },
         call: call.id,
-        ...{ slot: call.slot, seq: call.seq, context: call.context, cited: call.cited, base: base?.ref ?? call.base },
+        ...{ slot: call.slot, seq: call.seq, context: call.context, cited: call.cited, base: base?.ref ?? call.base, since: call.since },
         ...{ firstToolCall: call.firstToolCall, soFar: call.soFar },
         ...outputOf(input, written),
       },
