@@ -7,7 +7,7 @@ import type { FactRecord, FactSource, ScopeKey, Store, ConversationKey } from '.
 import { isForgotten } from './documents/forgetting.js';
 import { MAX_EPISODIC_ITEMS, MAX_SEMANTIC_ITEMS, type ShownMemory } from '../records/memory/shown.js';
 
-interface MemoryBundle {
+export interface MemoryBundle {
   /** Episodes beyond these; absent when there are none. */
   readonly earlier?: Earlier;
   /** Newest first. */
