@@ -376,6 +376,23 @@ test('of a message that is longer than the summarizer takes at once its middle i
   expect(said(stage.requests(id).at(-1))[0]).toContain('They read of FACT-plum.');
 }, 120_000);
 
+test('a compaction that is tried again reads no piece twice, and what the first attempt cost counts', async () => {
+  const id = world.id();
+  await world.client.start(id);
+  const paste = `${'a ledger line. '.repeat(500)} FACT-plum ${'a ledger line. '.repeat(500)}`;
+  stage.play(id, text('Read.'));
+  await world.client.send(id, { id: 'paste', text: say(id, paste) });
+  summaries = [];
+  notes = [];
+  summarizer = () => (summaries.length === 1 ? overloaded() : summaryOf('They read.'));
+  await talk(id, 5, 2);
+  await world.client.compact(id);
+  expect(summaries.length).toBeGreaterThan(1);
+  const read = notes.map((request) => asked(request));
+  expect(read.length).toBeGreaterThan(0);
+  expect(new Set(read).size).toBe(read.length);
+}, 120_000);
+
 test('undone, the next request is byte for byte what it would have been', async () => {
   const [one, other] = [world.id(), world.id()];
   for (const id of [one, other]) {
