@@ -27,3 +27,18 @@ export type {
   NewMemoryItem,
 } from './records/memory/agent-memory.js';
 export type { Observed, Observer, Extensions } from './extensions/user-config.js';
+// What the documents define and we have, under their names (docs/conformance.md).
+export type { RawTrace as RawTraceItem } from './memory/traces.js';
+export type { ToolInteraction } from './memory/tool-interactions.js';
+export type { MemoryBundle } from './memory/facts.js';
+export type { Summarized as CompactionResult } from './memory/compaction/summary.js';
+export type { Compactor, CompactorAnswer, CompactorInput } from './memory/compaction/compactor.js';
+export type { FileOperations } from './memory/compaction/file-operations.js';
+export type { OverflowReport } from './memory/select-messages.js';
+export type { ConversationEntry } from './memory/consolidation/conversation-entries.js';
+export type { ConsolidationResult } from './memory/consolidation/parse-response.js';
+export type { EpisodicItem, SemanticItem } from './records/memory/items.js';
+export type { MemoryChunk, TokenThresholds, TokenUsage } from './records/token-usage.js';
+export type { IdentityFiles, RuntimeInfo } from './agents/identity.js';
+export type { QueuedEvent } from './conversation/protocol/contract.js';
+export type { ControlMode as ExecutionMode, DispatchResult, StepResult } from './conversation/protocol/stepping.js';

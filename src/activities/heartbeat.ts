@@ -3,9 +3,9 @@ import type { Context } from '@temporalio/activity';
 
 const EVERY_MS = 500;
 
-/** Beats twice a second (a beat at once costs a short activity 6 ms, and says nothing that its start has not); answers with the way to end it. */
-export function startHeartbeat(context: Context): () => void {
-  const timer = setInterval(() => context.heartbeat(), EVERY_MS);
+/** Beats twice a second (a beat at once costs a short activity 6 ms, and says nothing that its start has not); answers with the way to end it. `details` are for another attempt. */
+export function startHeartbeat(context: Context, details?: () => unknown): () => void {
+  const timer = setInterval(() => context.heartbeat(details?.()), EVERY_MS);
   return () => clearInterval(timer);
 }
 

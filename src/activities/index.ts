@@ -75,7 +75,7 @@ export function createActivities(given: ActivityDependencies): Activities {
     compact: (input) => classified(compact(dependencies, input)),
     uncompact: (input) => classified(uncompact(store, input)),
     'ask-memory': (input) => classified(askMemory(dependencies.askMemory, input)),
-    evict: (input) => classified(evict(store, input)),
+    evict: (input) => classified(evict(dependencies, input)),
     'open-origin': (input) => classified(openOrigin(dependencies, input)),
     rewind: (input) => classified(rewind(dependencies, input)),
     consolidate: (input) => classified(consolidate(dependencies, input)),

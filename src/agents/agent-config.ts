@@ -1,6 +1,7 @@
 /** What `agent.json` may say. Every field is optional: `{}` is an agent. */
 import { z } from 'zod';
 import { ID_PATTERN } from '../conversation/protocol/contract.js';
+import { MAX_EPISODIC_ITEMS, MAX_SEMANTIC_ITEMS, RAW_TAIL_TURNS } from '../records/memory/shown.js';
 import { DEFAULT_THRESHOLDS } from '../records/token-usage.js';
 import { TOOL_NAME_PATTERN } from '../tools/define-tool.js';
 
@@ -46,6 +47,12 @@ const agentContext = z.strictObject({
     })
     .refine(({ soft, hard, truncation }) => soft < hard && hard < truncation, 'must be in order: soft < hard < truncation')
     .prefault({}),
+  /** How many of the newest turns a compaction leaves as they were, where there is room (seed 000, `raw_tail_turns`). */
+  keepTurns: z.int().min(0).max(50).default(RAW_TAIL_TURNS),
+  /** How many summaries of the session stand in the prompt one by one; those before them are folded into one text. */
+  maxEpisodic: z.int().min(1).max(10).default(MAX_EPISODIC_ITEMS),
+  /** How many facts of the scope stand in the prompt. */
+  maxSemantic: z.int().min(0).max(100).default(MAX_SEMANTIC_ITEMS),
   /** False: older turns become memory only when somebody asks for it; beyond `thresholds.truncation` the oldest leaves the prompt all the same. */
   autoCompactEnabled: z.boolean().default(true),
   /** Name of a compactor of one's own (createWorker's `compactors`), in place of `WorkingFlowCompactor`. */

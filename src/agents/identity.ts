@@ -1,6 +1,6 @@
 /**
- * Who an agent is: its identity files (seed 002, System Prompt), and the system prompt that they make. Volatile facts, the time
- * above all, are no part of it: a prompt that changes is a prompt that no cache keeps (design section 4).
+ * Who an agent is: its identity files (seed 002, System Prompt), and the system prompt that they make. It has the day on which the
+ * session began, and no clock: a prompt that changes is a prompt that no cache keeps (design section 4).
  */
 
 /** Markdown by where it came from; null where there is no such file. */
@@ -12,6 +12,12 @@ export interface IdentityFiles {
   readonly memory: string | null;
   readonly agents: string | null;
   readonly tools: string | null;
+}
+
+/** The seed's `currentTime`, as far as it stays the same for all requests of a session. */
+export interface RuntimeInfo {
+  /** Epoch milliseconds. */
+  readonly sessionBegan: number;
 }
 
 /** In an agent's folder, each optional. */
@@ -26,9 +32,9 @@ export const IDENTITY_FILES = {
 const DEFAULT_SOUL = 'You are a helpful assistant. Answer clearly and honestly, and say so when you do not know.';
 
 /**
- * In the seed's order: soul, identity, user, memory, agents, tools. The soul speaks first and without a heading.
+ * In the seed's order: soul, identity, user, memory, agents, tools, runtime. The soul speaks first and without a heading.
  */
-export function buildSystemPrompt(files: IdentityFiles): string {
+export function buildSystemPrompt(files: IdentityFiles, runtime?: RuntimeInfo): string {
   const sections = [
     files.soul?.trim() || DEFAULT_SOUL,
     section('Identity', files.identity),
@@ -36,8 +42,13 @@ export function buildSystemPrompt(files: IdentityFiles): string {
     section('Memory', quotedMemory(files.memory)),
     section('Agents', files.agents),
     section('Tools', files.tools),
+    section('Session', runtime ? beganOn(runtime) : null),
   ];
   return sections.filter((text) => text !== '').join('\n\n');
+}
+
+function beganOn({ sessionBegan }: RuntimeInfo): string {
+  return `This session began on ${new Date(sessionBegan).toISOString().slice(0, 10)} (UTC).`;
 }
 
 const MEMORY_NOTE =

@@ -5,11 +5,9 @@ import { earlierOf, type Earlier, type FoldedEpisode } from './compaction/fold.j
 import type { Summary } from './compaction/summary-answer.js';
 import type { FactRecord, FactSource, ScopeKey, Store, ConversationKey } from '../stores/store.js';
 import { isForgotten } from './documents/forgetting.js';
+import { MAX_EPISODIC_ITEMS, MAX_SEMANTIC_ITEMS, type ShownMemory } from '../records/memory/shown.js';
 
-export const MAX_EPISODIC_ITEMS = 3;
-export const MAX_SEMANTIC_ITEMS = 20;
-
-interface MemoryBundle {
+export interface MemoryBundle {
   /** Episodes beyond these; absent when there are none. */
   readonly earlier?: Earlier;
   /** Newest first. */
@@ -22,10 +20,7 @@ interface MemoryBundle {
 export function retrieve(
   episodes: readonly FoldedEpisode[],
   facts: readonly SemanticItem[],
-  {
-    maxEpisodic = MAX_EPISODIC_ITEMS,
-    maxSemantic = MAX_SEMANTIC_ITEMS,
-  }: { readonly maxEpisodic?: number; readonly maxSemantic?: number } = {},
+  { maxEpisodic = MAX_EPISODIC_ITEMS, maxSemantic = MAX_SEMANTIC_ITEMS }: Partial<ShownMemory> = {},
 ): MemoryBundle {
   const newest = episodes.toSorted(byAge);
   const earlier = earlierOf(newest, maxEpisodic);

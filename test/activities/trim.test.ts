@@ -46,10 +46,14 @@ async function remembered(requestId: string, text: string, kind: HistoryEntry['k
   await store.documents.appendHistory(KEY, { id: `c1/l1/${requestId}`, kind, ts, text });
 }
 
-function trimmedBy(slots: readonly (readonly [number, number])[], more: Partial<TrimInput> = {}): Promise<TrimmedTurns | undefined> {
+function trimmedBy(
+  slots: readonly (readonly [number, number])[],
+  more: Partial<TrimInput> = {},
+  shows?: Parameters<typeof trim>[3],
+): Promise<TrimmedTurns | undefined> {
   const covered = slots.map(([first, last]) => ({ requestId: `s1/${first}-${last}`, slots: [[first, last]] as const }));
   const of = { leftOut: [], before: [], epoch: 2, number: 1, since: SINCE, task: null, baseTokens: 0, session: 1, move: 1 };
-  return trim(store, KEY, { covered, ...of, ...more });
+  return trim(store, KEY, { covered, ...of, ...more }, shows);
 }
 
 test('the consolidation’s own summary stands for what leaves, with the goal and the open tasks; traces are archived', async () => {
@@ -110,6 +114,41 @@ test('done again it says the same, also when a summary has come meanwhile', asyn
   const second = await trimmedBy([[1, 8]]);
   expect(second?.episode).toEqual(first?.episode);
   expect(second?.base).toEqual(first?.base);
+});
+
+test('an agent says how much of the memory is shown, and a model that can read a summary is told the tool for it', async () => {
+  await talked(10);
+  await store.facts.add(
+    KEY,
+    'batch',
+    ['They use pnpm.', 'It rains.'].map((fact) => ({ ts: SINCE / 1000, fact, tags: [], confidence: 0.9, salience: 0.9 })),
+    { conversation: 'c1', turn_ids: ['turn_0001'] },
+  );
+  await remembered('s1/1-4', '[2026-11-01 00:10] They chose pnpm.');
+  await trimmedBy([[1, 4]]);
+  await remembered('s1/5-8', '[2026-11-01 00:20] They shipped.');
+  const base = async (shows?: Parameters<typeof trim>[3]): Promise<string> =>
+    (await trimmedBy([[5, 8]], { number: 2 }, shows))?.base.text ?? '';
+  const all = await base();
+  expect(all).toMatch(/\n2\) .*They chose pnpm\.\n/);
+  expect(all).not.toMatch(/Before these|read_episode/);
+  const little = await base({ limits: { maxEpisodic: 1, maxSemantic: 1 }, canRead: true });
+  expect(little).toMatch(/\nBefore these: turns 1–2, [^]* one summary \(ep_0001\)[^]*\nread_episode shows what a summary stands for/);
+  expect(little).not.toContain('\n2) ');
+  expect(little.match(/^- /gm)).toHaveLength(1);
+});
+
+test('what stands before the messages is small beside the line at which a compaction is due', async () => {
+  await talked(10);
+  await remembered('s1/1-8', 'They told the first tale. '.repeat(60));
+  await trimmedBy([[1, 8]]);
+  await remembered('s1/9-16', 'They told another tale. '.repeat(60));
+  const base = async (line?: number): Promise<string> =>
+    (await trimmedBy([[9, 16]], { number: 2, ...(line && { line }) }))?.base.text ?? '';
+  expect((await base()).length).toBeGreaterThan(2_800);
+  const bounded = await base(1_200);
+  expect(bounded.length / 4).toBeLessThanOrEqual(400);
+  expect(bounded).toMatch(/another tale[^]*\[TASK\]\nGoal: question 1/);
 });
 
 test('the goal is what the session began with, also where that stays and later turns leave', async () => {

@@ -31,6 +31,16 @@ async function failure(id: string): Promise<{ kind: string; message: string }> {
   return { kind: error.kind, message: error.message };
 }
 
+/** Seed 000, section 19, and seed 004. */
+const CONTEXT = {
+  clock: false,
+  keepTurns: 4,
+  maxEpisodic: 3,
+  maxSemantic: 20,
+  autoCompactEnabled: true,
+  thresholds: { soft: 50_000, hard: 80_000, truncation: 100_000 },
+};
+
 /** Seed 001, Configuration; and `keepCount` and `trim`, of which it names no default. */
 const MEMORY = {
   maxMemorySize: 8192,
@@ -58,7 +68,7 @@ describe('an agent', () => {
         approvalExpiryMs: 604_800_000,
         delegation: { agents: [], maxDepth: 2, maxChildren: 16, maxTotal: 64 },
         limits: { maxToolRounds: 50, handOver: {} },
-        context: { clock: false, autoCompactEnabled: true, thresholds: { soft: 50_000, hard: 80_000, truncation: 100_000 } },
+        context: CONTEXT,
         memory: MEMORY,
       },
       files: { soul: null, identity: null, user: null, memory: null, agents: null, tools: null },
@@ -111,7 +121,7 @@ describe('an agent', () => {
       approvalExpiryMs: 604_800_000,
       delegation: { agents: [], maxDepth: 2, maxChildren: 16, maxTotal: 64 },
       limits: { maxToolRounds: 50, handOver: {} },
-      context: { clock: false, autoCompactEnabled: true, thresholds: { soft: 50_000, hard: 80_000, truncation: 100_000 } },
+      context: CONTEXT,
       memory: MEMORY,
     });
     expect(shipped.system).toContain('data, not instructions');
@@ -136,6 +146,11 @@ describe('a wrong agent.json', () => {
     ['no rounds', { limits: { maxToolRounds: 0 } }, /limits\.maxToolRounds: Too small/],
     ['too many rounds', { limits: { maxToolRounds: 10_001 } }, /limits\.maxToolRounds: Too big/],
     ['a hand-over later than the product allows', { limits: { handOver: { events: 3_001 } } }, /limits\.handOver\.events: Too big/],
+    ['fewer turns kept than none', { context: { keepTurns: -1 } }, /context\.keepTurns: Too small/],
+    ['more turns kept than a context has room for', { context: { keepTurns: 51 } }, /context\.keepTurns: Too big/],
+    ['no summary at all', { context: { maxEpisodic: 0 } }, /context\.maxEpisodic: Too small/],
+    ['too many summaries', { context: { maxEpisodic: 11 } }, /context\.maxEpisodic: Too big/],
+    ['too many facts', { context: { maxSemantic: 101 } }, /context\.maxSemantic: Too big/],
     ['null for absent', { name: null }, /name: Invalid input: expected string, received null/],
     ['two faults', { maxTokens: 0, tools: 'all' }, /maxTokens: .*; tools: Invalid input: expected array, received string/],
     ['over 64 KiB', { description: 'd'.repeat(65_536) }, /has \d+ bytes; at most 65536 are read/],

@@ -148,6 +148,8 @@ test('its types say what a program in TypeScript needs', async () => {
     `import { createClient, defineTool, z, type TurnResult } from 'perdura';
 import { createWorker, type Observer, type PerduraWorker } from 'perdura/worker';
 import { loadConfig, type Config } from 'perdura/config';
+import type { EpisodicItem, RawTraceItem, SemanticItem, StepResult, TokenUsage, ToolInteraction } from 'perdura';
+export type Seed = [EpisodicItem['turn_ids'], RawTraceItem['trace_type'], SemanticItem['fact'], StepResult['eventProcessed'], TokenUsage['totalTokens'], ToolInteraction['status']];
 const config: Config = loadConfig();
 const double = defineTool({ name: 'double', description: 'Doubles.', input: z.object({ n: z.number() }), run: ({ n }) => String(n * 2) });
 const observer: Observer = (event, { conversation }) => void (event.kind === 'renamed' && console.log(conversation, event.title));

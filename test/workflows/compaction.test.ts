@@ -319,6 +319,32 @@ test('of many compactions three summaries are shown, the others as one text that
   expect((await world.store.episodes.list(key)).episodes).toEqual(expect.arrayContaining(episodes));
 }, 120_000);
 
+test('an agent says how many turns, summaries and facts its prompts have', async () => {
+  const little = { ...SMALL.context, keepTurns: 1, maxEpisodic: 1, maxSemantic: 1 };
+  await world.writeAgent('little', { ...SMALL, context: little });
+  const id = world.id();
+  await world.client.start(id, { agent: 'little', scope: id });
+  await talk(id, 5);
+  for (let n = 1; n <= 2; n++) {
+    summarizer = () =>
+      JSON.stringify({
+        episodic: { summary: `Part ${n}.`, tags: [], salience: 0.7 },
+        semantic: [{ fact: `Fact ${n} is true.`, tags: [], confidence: 0.9, salience: 0.8 }],
+        fold: n === 2 ? 'All before.' : '',
+      });
+    expect(await world.client.compact(id)).toMatchObject({ kind: 'compacted', method: 'model' });
+    await talk(id, 1, 5 + n);
+  }
+  const [first = '', ...after] = said(stage.requests(id).at(-1));
+  expect(first).toMatch(/^\[MEMORY:EPISODIC\]\n1\) Part 2\.\n.*\nBefore these: turns 1–4, .*in short:\n {3}All before\.\n/);
+  expect(first.match(/^- Fact/gm)).toHaveLength(1);
+  // The newest turn that had ended, and the one that ran.
+  expect(after.filter((text) => text.includes('The harbour'))).toHaveLength(1);
+  await world.client.reset(id);
+  await talk(id, 1, 8);
+  expect(said(stage.requests(id).at(-1))[0]).toMatch(/^\[MEMORY:SEMANTIC\]\n- Fact \d is true\.(?!\n-)/);
+}, 120_000);
+
 test('what is summarized by rules again stands beside what was', async () => {
   const id = world.id();
   await world.client.start(id);
@@ -348,6 +374,23 @@ test('of a message that is longer than the summarizer takes at once its middle i
   for (const request of [...notes, ...summaries]) expect(JSON.stringify(request).length / 4).toBeLessThan(6_000);
   await talk(id, 1, 7);
   expect(said(stage.requests(id).at(-1))[0]).toContain('They read of FACT-plum.');
+}, 120_000);
+
+test('a compaction that is tried again reads no piece twice, and what the first attempt cost counts', async () => {
+  const id = world.id();
+  await world.client.start(id);
+  const paste = `${'a ledger line. '.repeat(500)} FACT-plum ${'a ledger line. '.repeat(500)}`;
+  stage.play(id, text('Read.'));
+  await world.client.send(id, { id: 'paste', text: say(id, paste) });
+  summaries = [];
+  notes = [];
+  summarizer = () => (summaries.length === 1 ? overloaded() : summaryOf('They read.'));
+  await talk(id, 5, 2);
+  await world.client.compact(id);
+  expect(summaries.length).toBeGreaterThan(1);
+  const read = notes.map((request) => asked(request));
+  expect(read.length).toBeGreaterThan(0);
+  expect(new Set(read).size).toBe(read.length);
 }, 120_000);
 
 test('undone, the next request is byte for byte what it would have been', async () => {

@@ -88,6 +88,9 @@ test('what a session leaves behind is in HISTORY, and what it taught in every la
   await world.client.send(id, say(id, 'hello again'));
   const request = stage.requests(id).at(-1)!;
   expect(systemText(request)).toMatch(/# Memory\n\n.*\n\n> - The cat is called Miro\.\n> - Likes green tea\./);
+  expect(systemText(request)).toMatch(
+    new RegExp(`\\n\\n# Session\\n\\nThis session began on ${new Date().toISOString().slice(0, 7)}-\\d\\d \\(UTC\\)\\.$`),
+  );
   expect(request.messages).toHaveLength(1);
   const changes = (await world.store.documents.changes(key(scope))).changes;
   expect(changes.at(-1)).toMatchObject({

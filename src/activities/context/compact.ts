@@ -5,9 +5,8 @@
 import { Context, log } from '@temporalio/activity';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import type { CompactInput, Compacted, UncompactInput } from '../../conversation/activity-io/compaction-effects.js';
-import { isFromPerson, isNotice, shownText, type Entry, type JsonValue, type Usage } from '../../records/message.js';
+import { isFromPerson, isNotice, shownText, type Entry, type JsonValue } from '../../records/message.js';
 import { slotsOf, withSlot, toRanges, type SlotRange } from '../../records/slots.js';
-import { addUsage } from '../../records/usage.js';
 import { citedMessageTokens } from '../../conversation/context/citing.js';
 import { beginningOf, cut, oneLine } from '../../records/text.js';
 import { withBodies } from '../../memory/bodies.js';
@@ -20,15 +19,17 @@ import { toolsThatSpoke, withProvenance } from '../../memory/consolidation/prove
 import { isForgotten, redactor } from '../../memory/documents/forgetting.js';
 import { episodesInSight } from '../../memory/prefix.js';
 import { byAge, episodicId, withoutSuperseded } from '../../records/memory/items.js';
+import type { ShownMemory } from '../../records/memory/shown.js';
 import { provisionalOf } from '../../memory/compaction/provisional.js';
 import { summarizeByRules } from '../../memory/compaction/summary.js';
 import type { Ask } from '../../memory/long-record.js';
-import { retrieve, learnFacts, factsBatch, mostRelevant, replacementsOf, MAX_EPISODIC_ITEMS } from '../../memory/facts.js';
+import { retrieve, learnFacts, factsBatch, mostRelevant, replacementsOf } from '../../memory/facts.js';
 import { folded, foldingOf } from '../../memory/compaction/fold.js';
 import { entryTokens } from '../../memory/tokens.js';
 import { tokenCounterFor } from '../../models/token-counter.js';
 import type { ConversationKey, EpisodeRecord, Store } from '../../stores/store.js';
-import { askWithLess, createAsker, isTooMuch, type Asker } from '../ask-model.js';
+import { askWithLess, createAsker, isTooMuch } from '../ask-model.js';
+import { createPaidBefore, type PaidBefore } from '../paid-before.js';
 import { besideBudget } from '../model-step/budget.js';
 import { readHealed } from './context.js';
 import { performEffect, type Done } from '../effect.js';
@@ -42,7 +43,7 @@ import type { CompactionRecord } from '../../records/episodes.js';
 
 const SUMMARY_TOKENS = 4_096;
 const GOAL_CHARACTERS = 500;
-/** How many of the scope's facts the summarizer is shown. */
+/** How many of the scope's facts the summarizer is shown, at least. */
 const KNOWN_FACTS = 40;
 /** The longest wait that a provider may ask for before rules summarize: the turn waits for it. */
 const COMPACTION_WAIT_MS = 30_000;
@@ -54,12 +55,13 @@ const [SUMMARY_ROOM, SUMMARY_SHARE] = [1_500, 0.05];
 
 export async function compact(dependencies: ActivityDependencies, input: CompactInput): Promise<Compacted> {
   const activity = Context.current();
-  const stopHeartbeat = startHeartbeat(activity);
+  const paid = createPaidBefore(activity);
+  const stopHeartbeat = startHeartbeat(activity, paid.details);
   try {
     const { persisted: _, ...result } = await performEffect<Compacted & { readonly persisted: boolean }>(dependencies.store, {
       key: keyOf(input.identity),
       claim: { id: `compact_${String(input.attempt).padStart(4, '0')}`, hash: inputsHash(input) },
-      work: () => makeMemory(dependencies, input, activity),
+      work: () => makeMemory(dependencies, input, { activity, paid }),
       // Nobody fences a compaction: one that comes too late is not looked at.
       fenced: () => ({ kind: 'nothing-to-compact', epoch: input.epoch, persisted: true }),
     });
@@ -75,6 +77,11 @@ function inputsHash({ session, leftOut, context, currentTurn, enough, free }: Co
   return hashOf([session, leftOut, context, currentTurn, enough, free]);
 }
 
+interface Attempt {
+  readonly activity: Context;
+  readonly paid: PaidBefore;
+}
+
 /** The `uncompact` step: the next request is what it would have been. A few writes, each harmless when repeated. */
 export async function uncompact(store: Store, { identity, move, epoch, episode, archived }: UncompactInput): Promise<void> {
   const key = keyOf(identity);
@@ -86,18 +93,22 @@ export async function uncompact(store: Store, { identity, move, epoch, episode, 
 async function makeMemory(
   dependencies: ActivityDependencies,
   input: CompactInput,
-  activity: Context,
+  { activity, paid }: Attempt,
 ): Promise<Done<Compacted & { readonly persisted: boolean }>> {
   const { store } = dependencies;
   const { identity, epoch, number, session } = input;
   const key = keyOf(identity);
   const entries = await entriesOf(dependencies, key, [...input.leftOut, ...input.context]);
-  const [{ count }, { config, model, ask, askForSummary, budget, spent }] = await Promise.all([
+  const [{ count }, { config, model, ask, askForSummary, budget }] = await Promise.all([
     tokenCounterFor(input.model),
-    createSummarizer(dependencies, input, activity),
+    createSummarizer(dependencies, input, { activity, paid }),
   ]);
   const tokensOf = entryTokens(entries, { count, cited: new Set(slotsOf(input.cited)) });
-  const window = planOf(entries, input, { tokensOf, isReadable: hasMemoryChannel(config, dependencies.tools) });
+  const window = planOf(entries, input, {
+    tokensOf,
+    tailTurns: config.context.keepTurns,
+    isReadable: hasMemoryChannel(config, dependencies.tools),
+  });
   if (!window) return { result: { kind: 'nothing-to-compact', epoch, persisted: true } };
   const cited = toRanges(window.cites.map(({ slot }) => slot));
   const keptTokens = window.kept.reduce((sum, entry) => sum + (window.cites.includes(entry) ? citedMessageTokens() : tokensOf(entry)), 0);
@@ -111,13 +122,14 @@ async function makeMemory(
     goal: input.task?.goal || goalIn(await beginningOfSession(store, key, session, entries)),
     openTasks: input.task?.openTasks ?? [],
   };
-  const known = mostRelevant((await store.facts.list(key)).facts, KNOWN_FACTS);
+  const shown: ShownMemory = config.context;
+  const known = mostRelevant((await store.facts.list(key)).facts, Math.max(KNOWN_FACTS, shown.maxSemantic));
   const earlier = await episodesOf(store, key, session, episodicId(number));
   const provisional = provisionalOf(earlier);
   const previous = earlier.find((episode) => !provisional.includes(episode));
   const folding = foldingOf(
     earlier.filter((episode) => !provisional.includes(episode)),
-    MAX_EPISODIC_ITEMS - 1,
+    shown.maxEpisodic - 1,
   );
   const again = await entriesOf(
     dependencies,
@@ -149,7 +161,7 @@ async function makeMemory(
   const tombstones = await store.documents.forgotten(key);
   const redact = redactor(tombstones, key.scope);
   const redacted = { ...summary.episodic, summary: redact(summary.episodic.summary) };
-  const fold = isByRules ? folded(foldingOf(earlier, MAX_EPISODIC_ITEMS - 1)) : folded(folding, summary.fold);
+  const fold = isByRules ? folded(foldingOf(earlier, shown.maxEpisodic - 1)) : folded(folding, summary.fold);
   const supersedes = isByRules ? [] : provisional.map(({ id }) => id);
   const turn_ids = [...new Set(whole.map(({ turn }) => turn))];
   const slots = whole.reduce<readonly SlotRange[]>((ranges, { slot }) => withSlot(ranges, slot), []);
@@ -187,7 +199,9 @@ async function makeMemory(
   const isThere = episodes.some(({ id }) => id === episode.id);
   const all = isThere ? episodes : withoutSuperseded([{ ...episode, session, epoch, slots }, ...episodes]);
   const canRead = canReadEpisodes(config, dependencies.tools);
-  const text = [boundedBundle({ ...retrieve(all, scope.facts), ...task, canRead }, input.line, count), ...inPart(window)].join('\n\n');
+  const text = [boundedBundle({ ...retrieve(all, scope.facts, shown), ...task, canRead }, input.line, count), ...inPart(window)].join(
+    '\n\n',
+  );
   const made: CompactionRecord = {
     inputsHash: hashOf([whole, given]),
     compactor,
@@ -201,7 +215,7 @@ async function makeMemory(
   const { ref } = await store.bodies.put(key, text);
   await store.entries.archive(key, window.slots, input.move);
 
-  const usage = spent();
+  const usage = paid.spent();
   const result: Compacted & { readonly persisted: boolean } = {
     kind: 'compacted',
     life: identity.life,
@@ -231,12 +245,17 @@ async function makeMemory(
 function planOf(
   entries: readonly Entry[],
   { currentTurn, leftOut, cited, line, enough, free, atLeast }: CompactInput,
-  { tokensOf, isReadable }: { readonly tokensOf: (entry: Entry) => number; readonly isReadable: boolean },
+  {
+    tokensOf,
+    tailTurns,
+    isReadable,
+  }: { readonly tokensOf: (entry: Entry) => number; readonly tailTurns: number; readonly isReadable: boolean },
 ): CompactionPlan | undefined {
   const summary = Math.min(SUMMARY_ROOM, Math.ceil(line * SUMMARY_SHARE));
   const plan = planCompaction(entries, {
     ...(currentTurn !== null && { currentTurn }),
     leftOut: new Set(slotsOf(leftOut)),
+    tailTurns,
     cited: isReadable ? new Set(slotsOf(cited)) : null,
     enough: enough === 0 ? 0 : enough + summary,
     free: free + summary,
@@ -282,12 +301,18 @@ function isWorthARetry(error: unknown, { attempt, retryPolicy }: Context['info']
   return attempt < (retryPolicy?.maximumAttempts || Infinity) && (error.options.retryAfterMs ?? 0) <= COMPACTION_WAIT_MS;
 }
 
-/** The model that summarizes, and what it has cost. One that cannot be had is no reason to fail: rules summarize then. */
+/** The model that summarizes. One that cannot be had is no reason to fail: rules summarize then. */
 async function createSummarizer(
   { models, agents }: ActivityDependencies,
   { identity, model, agentHash }: CompactInput,
-  activity: Context,
-): Promise<Asker & { readonly config: AgentConfig; readonly model: string; readonly askForSummary: Ask; readonly budget: number }> {
+  { activity, paid }: Attempt,
+): Promise<{
+  readonly config: AgentConfig;
+  readonly model: string;
+  readonly ask: Ask;
+  readonly askForSummary: Ask;
+  readonly budget: number;
+}> {
   const { config } = await agents(identity.agent, identity.scope, agentHash);
   const name = config.context.summaryModel ?? model;
   const maxTokens = Math.min(SUMMARY_TOKENS, config.maxTokens);
@@ -295,8 +320,9 @@ async function createSummarizer(
   const asking = { model: () => models(name), name, activity, maxTokens };
   const [plain, bySchema] = [createAsker(asking), createAsker({ ...asking, answerSchema })];
   const budget = besideBudget(config, { model: name, own: model, maxTokens });
-  const spent = (): Usage => addUsage(plain.spent(), bySchema.spent());
-  return { config, model: name, ask: plain.ask, askForSummary: bySchema.ask, budget, spent };
+  // Notes on pieces are kept; a summary that was of no use is asked for again.
+  const [ask, askForSummary] = [paid.counted(plain, { keeps: true }), paid.counted(bySchema)];
+  return { config, model: name, ask, askForSummary, budget };
 }
 
 /** An agent that names one which is not here had no turn; its file may have changed since. */

@@ -27,13 +27,13 @@ export async function openOrigin(dependencies: ActivityDependencies, { identity,
     const key = keyOf(identity);
     const { kind, conversation, life, run, turn } = origin;
     const parent: ConversationKey = { ...key, conversation, life };
-    const { past, prefix, canRead } = await readPrefix(dependencies, { key: parent, run, turn }, identity);
+    const { past, prefix, shows } = await readPrefix(dependencies, { key: parent, run, turn }, identity);
 
     const shared = slotsIn(prefix.line);
     const inContext = new Set(slotsIn(prefix.context));
     const sources = await sourcesOf(store, parent, run, shared);
     for (const surplus of sources.slice(MAX_SHARED)) await copy(store, parent, key, slotsOf(surplus.slots));
-    const resumed = await resume(store, key, prefix, canRead);
+    const resumed = await resume(store, key, prefix, shows);
     const episodes = toRetold(prefix);
     for (const { episode, ...place } of episodes) await store.episodes.add(key, { ...episode, ...place, epoch: 0 });
     // Last: with it the life has a past, and that is whole.

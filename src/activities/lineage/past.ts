@@ -14,6 +14,7 @@ import { beginningOf } from '../../records/text.js';
 import { memoryBundle } from '../../memory/compaction/snapshot.js';
 import { redactor } from '../../memory/documents/forgetting.js';
 import { itemNumber } from '../../records/memory/items.js';
+import type { ShownMemory } from '../../records/memory/shown.js';
 import { readPages } from '../../memory/past-life.js';
 import { prefixOf, rangesOf, slotsIn, turnsOf, type Past, type PastTurn, type Prefix } from '../../memory/prefix.js';
 import { retrieve } from '../../memory/facts.js';
@@ -45,12 +46,18 @@ export interface Wanted {
   readonly turn: string | undefined;
 }
 
+/** How the agent has its memory shown. */
+interface Shows extends ShownMemory {
+  /** It has the tool that reads an episode. */
+  readonly canRead: boolean;
+}
+
 /** P1. Refuses a turn that there is not, in words that say which there are. */
 export async function readPrefix(
   dependencies: ActivityDependencies,
   { key, run, turn }: Wanted,
   { agent, scope }: ConversationIdentity,
-): Promise<{ readonly past: Past; readonly prefix: Prefix; readonly canRead: boolean }> {
+): Promise<{ readonly past: Past; readonly prefix: Prefix; readonly shows: Shows }> {
   const { store } = dependencies;
   const { config } = await dependencies.agents(agent, scope);
   let past = await readPast(store, key);
@@ -64,7 +71,7 @@ export async function readPrefix(
     past = await readPast(store, key);
     prefix = prefixOf(past, wanted());
   }
-  if (prefix) return { past, prefix, canRead: canReadEpisodes(config, dependencies.tools) };
+  if (prefix) return { past, prefix, shows: { ...config.context, canRead: canReadEpisodes(config, dependencies.tools) } };
   const numbers = turnsOf(past.entries).map(({ number }) => number);
   const known =
     numbers.length === 0
@@ -75,7 +82,7 @@ export async function readPrefix(
 }
 
 /** What stands before the context and what else goes on; the texts lie in the store when it is done. */
-export async function resume(store: Store, key: ConversationKey, prefix: Prefix, canRead: boolean): Promise<Resumption> {
+export async function resume(store: Store, key: ConversationKey, prefix: Prefix, shows: Shows): Promise<Resumption> {
   const { context, session, episodes } = prefix;
   const [{ facts }, tombstones] = await Promise.all([store.facts.list(key), store.documents.forgotten(key)]);
   const redact = redactor(tombstones, key.scope); // P2
@@ -90,7 +97,7 @@ export async function resume(store: Store, key: ConversationKey, prefix: Prefix,
     slotsIn(context).length === slotsIn(session).length
       ? null
       : { goal: redact(task?.goal || goalIn(session)), openTasks: (task?.openTasks ?? []).map((open) => redact(open)) };
-  const text = memoryBundle({ ...retrieve(redacted, facts), ...pinned, canRead });
+  const text = memoryBundle({ ...retrieve(redacted, facts, shows), ...pinned, canRead: shows.canRead });
   const messages = entriesOf(context).map(({ message }) => message);
   return {
     context: rangesOf(context),

@@ -20,9 +20,9 @@ export async function rewind(dependencies: ActivityDependencies, input: RewindIn
     const { store } = dependencies;
     const { identity, requestId, move, to, slot, at } = input;
     const key = keyOf(identity);
-    const { past, prefix, canRead } = await readPrefix(dependencies, { key, run: 'latest', turn: to }, identity);
+    const { past, prefix, shows } = await readPrefix(dependencies, { key, run: 'latest', turn: to }, identity);
 
-    const resumed = await resume(store, key, prefix, canRead);
+    const resumed = await resume(store, key, prefix, shows);
     const kept = new Set(slotsIn(prefix.line));
     const waiting = new Set(slotsOf(input.waiting));
     // As it was before this rewind: an attempt before this one may have written its cut.

@@ -10,14 +10,23 @@ import { rawFallback, withSources, withTask } from '../../memory/consolidation/m
 import { redactor } from '../../memory/documents/forgetting.js';
 import { DocumentRefused, type ConversationKey, type Store } from '../../stores/store.js';
 import { consolidationId } from '../../memory/consolidation/consolidate.js';
+import type { ActivityDependencies } from '../dependencies.js';
 import { keyOf } from '../key.js';
+import { canReadEpisodes } from '../tools/tools-of.js';
+import { usableConfig } from '../usable-config.js';
 import { readThere, trim } from './trim.js';
 
-export async function evict(store: Store, { identity, session, move, what }: EvictInput): Promise<Evicted> {
+export async function evict(
+  dependencies: Pick<ActivityDependencies, 'store' | 'agents' | 'tools'>,
+  { identity, session, move, what }: EvictInput,
+): Promise<Evicted> {
+  const { store, tools } = dependencies;
   const key = keyOf(identity);
   const result = { life: identity.life, session, finished: true };
   if (what.kind === 'trim') {
-    const trimmed = await trim(store, key, { ...what, session, move });
+    const config = await usableConfig(dependencies, identity);
+    const shows = config && { limits: config.context, canRead: canReadEpisodes(config, tools) };
+    const trimmed = await trim(store, key, { ...what, session, move }, shows);
     if (trimmed) log.info('consolidated turns left the prompt', { messages: trimmed.messages, tokens: trimmed.tokens });
     return { ...result, ...(trimmed && { trimmed }) };
   }

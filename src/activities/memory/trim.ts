@@ -7,21 +7,42 @@ import type { Entry } from '../../records/message.js';
 import { slotsOf, toRanges, type SlotRange } from '../../records/slots.js';
 import { countMessages, toConversationEntries } from '../../memory/consolidation/conversation-entries.js';
 import { recapOf, summariesInOrder } from '../../memory/consolidation/message-lines.js';
-import { memoryBundle } from '../../memory/compaction/snapshot.js';
+import { boundedBundle } from '../../memory/compaction/bounded-bundle.js';
 import { retrieve } from '../../memory/facts.js';
 import { estimateStringTokens, shownTokensOf } from '../../memory/tokens.js';
 import { redactor } from '../../memory/documents/forgetting.js';
 import { turnNumber } from '../../records/identity.js';
 import { episodicId } from '../../records/memory/items.js';
+import type { ShownMemory } from '../../records/memory/shown.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
 import { beginningOfSession, episodesOf, goalIn } from '../context/compact.js';
 import { summariesOf } from './summaries.js';
+
+/** How an agent has its memory shown. */
+interface Shows {
+  readonly limits?: Partial<ShownMemory>;
+  /** It has the tool that reads an episode. */
+  readonly canRead?: boolean;
+}
 
 /** Undefined, and nothing is written, where the prompt would have as much as before or more. */
 export async function trim(
   store: Store,
   key: ConversationKey,
-  { covered, leftOut, before, number, since, task, baseTokens, session, epoch, move }: TrimInput & Pick<EvictInput, 'session' | 'move'>,
+  {
+    covered,
+    leftOut,
+    before,
+    number,
+    since,
+    task,
+    baseTokens,
+    line,
+    session,
+    epoch,
+    move,
+  }: TrimInput & Pick<EvictInput, 'session' | 'move'>,
+  { limits = {}, canRead = false }: Shows = {},
 ): Promise<TrimmedTurns | undefined> {
   const [older, parts, summaries, episodes, { facts }, tombstones] = await Promise.all([
     readThere(store, key, before),
@@ -52,7 +73,8 @@ export async function trim(
     salience: 0.5,
     ...{ session, epoch, slots: archived },
   };
-  const text = memoryBundle({ ...retrieve([episode, ...episodes.filter((one) => one !== known)], facts), ...pinned });
+  const bundle = retrieve([episode, ...episodes.filter((one) => one !== known)], facts, limits);
+  const text = boundedBundle({ ...bundle, ...pinned, canRead }, line ?? Infinity, estimateStringTokens);
   const out = new Set(slotsOf(leftOut));
   const tokens = shownTokensOf(entries.filter(({ slot }) => !out.has(slot)).map(({ message }) => message));
   if (!known && estimateStringTokens(text) - baseTokens >= tokens) return undefined;

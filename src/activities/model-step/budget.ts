@@ -50,7 +50,11 @@ export function compactionRatio({ context }: AgentConfig, model: string): number
 }
 
 /** What every prompt of an agent takes before a word is said. */
-export function fixedTokens(system: string, tools: readonly Tool[], count: CountTokens): number {
+export function fixedTokens(
+  system: string,
+  tools: readonly Pick<Tool, 'name' | 'description' | 'inputSchema'>[],
+  count: CountTokens,
+): number {
   const described = tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
   return count(system) + count(JSON.stringify(described));
 }

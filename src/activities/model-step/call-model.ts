@@ -5,6 +5,7 @@ import type { FeedEvent, TurnResult } from '../../conversation/protocol/contract
 import type { ModelAnswer, ModelStepResult } from '../../conversation/activity-io/effects.js';
 import { assistantEntry } from '../../conversation/activity-io/entries.js';
 import { type AssistantBlock, type JsonValue, type ModelStop, type Usage, type JsonObject, answerIn } from '../../records/message.js';
+import { withCountedInput } from './counted-input.js';
 import { addUsage } from '../../records/usage.js';
 import type { ConversationKey } from '../../stores/store.js';
 import { ModelInterrupted, type ModelDelta, type ModelResponse, type Model } from '../../models/model.js';
@@ -89,7 +90,7 @@ async function ask(
 
   countRetry(activity.info);
   await runHooks(all, (hook) => hook.beforeInvoke?.(request.messages, request, hooked), warnOfHook);
-  const response = await withToolsOf(models(model), model, config)
+  const reported = await withToolsOf(models(model), model, config)
     .stream(request, {
       signal: activity.cancellationSignal,
       onDelta: (delta) => publishDelta(feed, delta, { turn, call, attempt }),
@@ -100,6 +101,7 @@ async function ask(
       countModelFailure(error, activity.info);
       return keptOf(error, activity);
     });
+  const response = await withCountedInput(reported, request, model);
 
   await runHooks(all, (hook) => hook.afterInvoke?.(request.messages, response, hooked), warnOfHook);
   const usage: Usage = { ...response.usage, costUsd: costUsd(model, response.usage) };

@@ -14,6 +14,8 @@ export interface CallToMake {
   readonly context: readonly SlotRange[];
   readonly cited?: readonly SlotRange[] | undefined;
   readonly base: string | null;
+  /** Epoch milliseconds of the session's beginning. */
+  readonly since?: number | undefined;
   readonly memory: Pick<MemorySettings, 'version' | 'forgotten'>;
   readonly agentHash: string;
   readonly model: string;

@@ -17,6 +17,8 @@ import type { ActivityDependencies } from '../dependencies.js';
 import { toolsOf } from '../tools/tools-of.js';
 import { buildSystemPrompt, IDENTITY_FILES } from '../../agents/identity.js';
 
+/** Every date takes as many tokens. */
+const ANY_TIME = 0;
 const HAND_OVER = { events: 3_000, bytes: 2 * 1024 * 1024, updates: 1_500 };
 
 /** What cannot be used is an answer, for the person who wrote the files; what may pass is thrown. */
@@ -70,7 +72,7 @@ async function settingsOf(
   // A server is not waited for here; the model call waits, once.
   const [{ offered }, { by, count }] = await Promise.all([toolsOf(dependencies, key, agent, { patienceMs: 0 }), tokenCounterFor(model)]);
   const budget = inputBudget(config, model);
-  const fixed = fixedTokens(systemPrompt(agent, text), offered, count);
+  const fixed = fixedTokens(systemPrompt(agent, text, ANY_TIME), offered, count);
   if (fixed >= budget) throw new AgentConfigError('bad-config', noRoomLeft(agent, text, { fixed, budget }));
   const { handOver } = config.limits;
   const notifies = notify !== undefined;
@@ -126,7 +128,8 @@ function budgetOf({ limits: { maxCostUsd, maxTokens } }: AgentConfig): Pick<Agen
   return { budget: { ...(maxCostUsd === undefined ? {} : { maxCostUsd }), ...(maxTokens === undefined ? {} : { maxTokens }) } };
 }
 
-/** With the scope's MEMORY.md. */
-export function systemPrompt({ files, system }: LoadedAgent, memory: string): string {
-  return memory.trim() === '' ? system : buildSystemPrompt({ ...files, memory });
+/** With the scope's MEMORY.md; `since`: epoch milliseconds of the session's beginning. */
+export function systemPrompt({ files, system }: LoadedAgent, memory: string, since?: number): string {
+  if (memory.trim() === '' && since === undefined) return system;
+  return buildSystemPrompt({ ...files, memory }, since === undefined ? undefined : { sessionBegan: since });
 }

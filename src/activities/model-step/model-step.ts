@@ -20,7 +20,6 @@ import type { RunToolInput, ToolFinished } from '../../conversation/activity-io/
 import { addUsage } from '../../records/usage.js';
 import { memoryBundle } from '../../memory/compaction/snapshot.js';
 import { retrieve } from '../../memory/facts.js';
-import type { ConversationKey, Store } from '../../stores/store.js';
 import { callModel, type CommittedCall } from './call-model.js';
 import { configure } from './configure.js';
 import { toApplicationFailure, type WaitDetails } from '../failures.js';
@@ -30,6 +29,7 @@ import { hashOf, keyOf } from '../key.js';
 import { finishedOf, performTool } from '../tools/run-tool.js';
 import { knownAttributes, writePending } from '../store-step.js';
 import { withLearnedBudget, type CallSettings, type Configured } from '../../conversation/activity-io/settings.js';
+import { usableConfig } from '../usable-config.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';
 
 /** Milliseconds that all tools of one step have together. */
@@ -67,7 +67,7 @@ async function runStep(dependencies: ActivityDependencies, input: ModelStepInput
   const [{ written, applied, bytesMore }, configured, base, attributes] = await Promise.all([
     writePending(store, key, input.write, { processors: processors?.input, reserve: { claim, attempt } }),
     input.configure ? configure(dependencies, key, identity.agent, input.configure) : ({ kind: 'unchanged' } as const),
-    input.opensSession ? openingBase(store, key) : undefined,
+    input.opensSession ? openingBase(dependencies, identity) : undefined,
     input.asksAttributes ? knownAttributes(dependencies) : undefined,
   ]);
   const found = { ...(configured.kind !== 'unchanged' && { configured }), ...(base && { base }) };
@@ -105,7 +105,7 @@ async function runStep(dependencies: ActivityDependencies, input: ModelStepInput
       input: {
         ...{ identity, session, turn, agentHash, model, memory, contextBudget },
         call: call.id,
-        ...{ slot: call.slot, seq: call.seq, context: call.context, cited: call.cited, base: base?.ref ?? call.base },
+        ...{ slot: call.slot, seq: call.seq, context: call.context, cited: call.cited, base: base?.ref ?? call.base, since: call.since },
         ...{ firstToolCall: call.firstToolCall, soFar: call.soFar },
         ...outputOf(input, written),
       },
@@ -151,9 +151,14 @@ function outputOf({ call, turn, write }: ModelStepInput, { messages }: ModelStep
 }
 
 /** Design section 4: the first epoch of a session carries already what the scope knows. */
-async function openingBase(store: Store, key: ConversationKey): Promise<{ readonly ref: string; readonly text: string } | undefined> {
-  const { facts } = await store.facts.list(key);
-  const text = memoryBundle(retrieve([], facts));
+async function openingBase(
+  dependencies: ActivityDependencies,
+  identity: ModelStepInput['identity'],
+): Promise<{ readonly ref: string; readonly text: string } | undefined> {
+  const { store } = dependencies;
+  const key = keyOf(identity);
+  const [{ facts }, config] = await Promise.all([store.facts.list(key), usableConfig(dependencies, identity)]);
+  const text = memoryBundle(retrieve([], facts, config?.context));
   if (text === '') return undefined;
   const { ref } = await store.bodies.put(key, text);
   return { ref, text };

@@ -54,7 +54,7 @@ export async function prepareRequest(
   ]);
   const { offered } = await toolsOf(dependencies, key, agent, { patienceMs: SERVER_PATIENCE_MS, turn: input.turn });
   const assembled = assemble(
-    { config: agent.config, system: systemPrompt(agent, memory) },
+    { config: agent.config, system: systemPrompt(agent, memory, input.since) },
     offered,
     before,
     messages,

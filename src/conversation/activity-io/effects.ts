@@ -143,6 +143,8 @@ export interface CallInput {
   readonly context: readonly SlotRange[];
   /** The text that stands before these messages in this epoch, by reference. */
   readonly base: string | null;
+  /** Epoch milliseconds of the session's beginning, whose date the system prompt has. Histories of before have none. */
+  readonly since?: number;
   /** Slots of messages that are shown by their ends. */
   readonly cited?: readonly SlotRange[];
   /** Number of the first tool call that this answer may make: ids are `<turn>/c<n>`. */

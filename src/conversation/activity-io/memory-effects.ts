@@ -75,6 +75,8 @@ export interface TrimInput {
   readonly task: Task | null;
   /** Estimate of what stands before the messages now. */
   readonly baseTokens: number;
+  /** Tokens at which a compaction is due: what stands before the messages is kept small beside it. Histories of before have none. */
+  readonly line?: number;
 }
 
 export interface Evicted {

@@ -8,7 +8,7 @@
  */
 import { usageOf } from '../activity-io/call-gate.js';
 import type { Evicted, TrimInput } from '../activity-io/memory-effects.js';
-import { numbersOf } from './compaction.js';
+import { compactsAt, numbersOf } from './compaction.js';
 import { slotsOf, toRanges } from '../../records/slots.js';
 import type { ConversationState } from '../state.js';
 import { estimateTokens } from '../../records/token-usage.js';
@@ -18,7 +18,7 @@ const OPENING = 16;
 
 /** Undefined while nothing is to leave. */
 export function trimInput(state: ConversationState): TrimInput | undefined {
-  const { consolidation, compaction } = state;
+  const { consolidation, compaction, settings } = state;
   const { covered, trimRest, since } = consolidation;
   if (covered.length === 0 || !isTrimDue(state)) return undefined;
   const there = slotsAtHand(state);
@@ -38,6 +38,7 @@ export function trimInput(state: ConversationState): TrimInput | undefined {
     since,
     task: compaction.task,
     baseTokens: compaction.baseTokens,
+    ...(settings && { line: compactsAt(settings) }),
   };
 }
 

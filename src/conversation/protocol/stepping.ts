@@ -18,18 +18,20 @@ export interface StepResult {
   readonly stepId: string;
   readonly did: StepKind;
   readonly words: string;
-  /** Ids are those of the query `context`; at most 200 of each. */
-  readonly dispatchResult: {
-    readonly addedChunks: readonly string[];
-    readonly removedChunkIds: readonly string[];
-    readonly contextTokens: { readonly before: number; readonly after: number };
-  } | null;
+  readonly dispatchResult: DispatchResult | null;
   readonly eventProcessed: boolean;
   readonly compactionPerformed: boolean;
   readonly truncationPerformed: boolean;
   readonly hasPendingOperations: boolean;
   readonly queuedEventCount: number;
   readonly next: string | null;
+}
+
+/** Ids are those of the query `context`; at most 200 of each. */
+export interface DispatchResult {
+  readonly addedChunks: readonly string[];
+  readonly removedChunkIds: readonly string[];
+  readonly contextTokens: { readonly before: number; readonly after: number };
 }
 
 /** Answer of `setMode` and `setBreakpoints`. */

@@ -71,6 +71,7 @@ export function modelStepInput(state: ConversationState, write: Writes): ModelSt
       seq: call.seq,
       context: state.context,
       base: compaction.base,
+      since: state.consolidation.since,
       ...(compaction.cited && { cited: compaction.cited }),
       ...(turn.outputRef === undefined ? {} : { output: turn.outputRef }),
       firstToolCall: turn.toolCalls + 1,

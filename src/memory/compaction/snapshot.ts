@@ -5,16 +5,15 @@
 import type { EpisodicItem, SemanticItem } from '../../records/memory/items.js';
 import { indented, oneLine, withoutHeadings } from '../../records/text.js';
 import { placeOf, type Earlier } from './fold.js';
-import { MAX_EPISODIC_ITEMS, MAX_SEMANTIC_ITEMS } from '../facts.js';
 
 export interface SnapshotParts {
-  /** In the order of showing; more than three are left out. */
+  /** In the order of showing; how many there are, `retrieve` decides. */
   readonly episodic?: readonly (Pick<EpisodicItem, 'summary'> & Partial<Pick<EpisodicItem, 'id' | 'turn_ids' | 'ts'>>)[];
   /** What stands for episodes before these. */
   readonly earlier?: Earlier;
   /** The tool that reads an episode is offered. */
   readonly canRead?: boolean;
-  /** In the order of showing; more than twenty are left out. */
+  /** In the order of showing. */
   readonly semantic?: readonly Pick<SemanticItem, 'fact'>[];
   readonly goal?: string;
   readonly openTasks?: readonly string[];
@@ -26,8 +25,7 @@ export function memoryBundle({ episodic = [], earlier, canRead = false, semantic
     .filter(({ summary }) => indented(summary, '') !== '')
     .map(({ summary, id, turn_ids = [], ts = 0 }) =>
       [indented(withoutHeadings(summary), '   '), ...(id === undefined ? [] : [`   (${id}: ${placeOf([{ turn_ids, ts }])})`])].join('\n'),
-    )
-    .slice(0, MAX_EPISODIC_ITEMS);
+    );
   const facts = semantic.map(({ fact }) => withoutHeadings(oneLine(fact))).filter((fact) => fact !== '');
   const tasks = openTasks.map((task) => withoutHeadings(oneLine(task))).filter((task) => task !== '');
   const goalText = indented(withoutHeadings(goal), '  ');
@@ -39,7 +37,7 @@ export function memoryBundle({ episodic = [], earlier, canRead = false, semantic
     ]),
     section(
       '[MEMORY:SEMANTIC]',
-      facts.slice(0, MAX_SEMANTIC_ITEMS).map((fact) => `- ${fact}`),
+      facts.map((fact) => `- ${fact}`),
     ),
     section('[TASK]', [
       ...(goalText === '' ? [] : [`Goal: ${goalText}`]),

@@ -11,9 +11,7 @@
 import { isNotice, type Entry } from '../../records/message.js';
 import { withSlot, type SlotRange } from '../../records/slots.js';
 import { turnNumber } from '../../records/identity.js';
-
-/** Seed 000, section 19: `raw_tail_turns`. */
-export const RAW_TAIL_TURNS = 4;
+import { RAW_TAIL_TURNS } from '../../records/memory/shown.js';
 
 export interface CompactionWindow {
   /** `turn_0001`, …, in the order of the conversation; empty when there is nothing to compact. */

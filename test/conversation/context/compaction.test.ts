@@ -1,5 +1,6 @@
 import { apply } from '../../../src/conversation/apply.js';
 import type { CompactInput, Compacted } from '../../../src/conversation/activity-io/compaction-effects.js';
+import type { ModelAnswer, ModelStepInput } from '../../../src/conversation/activity-io/effects.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
 import { slotsOf } from '../../../src/records/slots.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
@@ -100,6 +101,21 @@ test('without a report the estimate guards', () => {
   const long = { ...said('long'), text: 'x'.repeat(4 * 81_000) };
   const { steps } = settle(apply(talked(3, 100), long), { compact: (input) => compacted(input) });
   expect(kinds(steps)).toContain('compact');
+});
+
+test('every request of a session has the time of its beginning, whatever the clock says and however often it is compacted', () => {
+  const begins: unknown[] = [];
+  const model = (step: ModelStepInput): ModelAnswer => (
+    begins.push(step.call.since),
+    answer(step, { usage: { ...USAGE, inputTokens: BUDGET } })
+  );
+  const days = [0, 1, 2, 3, 4, 5].map((day) => 1000 + day * 86_400_000);
+  const after = days.reduce(
+    (state, at, n) => settle(apply(state, said(`m${n}`, { at })), { model, compact: (input) => compacted(input) }).state,
+    open(),
+  );
+  expect(after.epoch).toBeGreaterThan(1);
+  expect(begins).toEqual(days.map(() => 1000));
 });
 
 test('K1: what is said while it runs stays, after what was kept', () => {

@@ -20,6 +20,7 @@ import type { Task } from '../../../src/records/episodes.js';
 import { turnId, turnNumber } from '../../../src/records/identity.js';
 import type { Cut } from '../../../src/records/lives.js';
 import { byAge, episodicId } from '../../../src/records/memory/items.js';
+import { MAX_EPISODIC_ITEMS } from '../../../src/records/memory/shown.js';
 import { isFromPerson, shownText, type Entry } from '../../../src/records/message.js';
 import { slotsOf, toRanges } from '../../../src/records/slots.js';
 import type { EpisodeRecord } from '../../../src/stores/store.js';
@@ -88,7 +89,7 @@ function createWorld(settings: AgentSettings, refuses: (trim: number) => boolean
     return first === undefined ? [] : [entries.get(first)!];
   };
   const baseOf = (name: string, all: readonly EpisodeRecord[], task: Task | null): { ref: string; text: string } => {
-    const text = memoryBundle({ episodic: all, ...task });
+    const text = memoryBundle({ episodic: all.slice(0, MAX_EPISODIC_ITEMS), ...task });
     bases.set(name, text);
     return { ref: name, text };
   };
