@@ -29,7 +29,7 @@ import { entryTokens } from '../../memory/tokens.js';
 import { tokenCounterFor } from '../../models/token-counter.js';
 import type { ConversationKey, EpisodeRecord, Store } from '../../stores/store.js';
 import { askWithLess, createAsker, isTooMuch, type Asker } from '../ask-model.js';
-import { besideBudget } from '../model-step/budget.js';
+import { besideBudget, contextWindowOf } from '../model-step/budget.js';
 import { readHealed } from './context.js';
 import { performEffect, type Done } from '../effect.js';
 import { isTransient, toApplicationFailure } from '../failures.js';
@@ -292,9 +292,10 @@ async function createSummarizer(
   const name = config.context.summaryModel ?? model;
   const maxTokens = Math.min(SUMMARY_TOKENS, config.maxTokens);
   const answerSchema = { name: 'summary', schema: summaryJsonSchema() };
-  const asking = { model: () => models(name), name, activity, maxTokens };
+  const window = await contextWindowOf(models, config, { model: name, own: model });
+  const asking = { model: () => models(name), name, activity, maxTokens, contextWindow: () => Promise.resolve(window?.tokens) };
   const [plain, bySchema] = [createAsker(asking), createAsker({ ...asking, answerSchema })];
-  const budget = besideBudget(config, { model: name, own: model, maxTokens });
+  const budget = besideBudget(config, { model: name, own: model, maxTokens, window });
   const spent = (): Usage => addUsage(plain.spent(), bySchema.spent());
   return { config, model: name, ask: plain.ask, askForSummary: bySchema.ask, budget, spent };
 }

@@ -232,8 +232,9 @@ test('export --format seed and import: from files into Redis and back, the same 
   const replaced = [{ fact: known?.fact ?? '', by: changed.fact, ts: 1738100000 }];
   await world.store.facts.add(key, 'changed', [changed], { conversation: id, turn_ids: [] }, replaced);
   const redis = await startRedis();
+  const elsewhere = await startWorld({ answer: stage.answer, redisUrl: redis.url });
   try {
-    const [inRedis, inFiles] = [{ REDIS_URL: redis.url }, {}];
+    const [inRedis, inFiles] = [{ REDIS_URL: redis.url, PERDURA_TASK_QUEUE: elsewhere.taskQueue }, {}];
     const moved = world.id();
     const back = world.id();
     const exported = await perdura('export', id, '--format', 'seed', '--out', 'one', '-o', 'json');
@@ -300,6 +301,7 @@ test('export --format seed and import: from files into Redis and back, the same 
       expect(context).not.toContain(`turn ${last + 1}`);
     }
   } finally {
+    await elsewhere.close();
     await redis.stop();
   }
 });
