@@ -41,6 +41,7 @@ export function createAsker({
   name,
   activity,
   maxTokens,
+  contextWindow,
   answerSchema,
   signal,
 }: {
@@ -52,6 +53,8 @@ export function createAsker({
   /** Beside the activity's own: questions end with it. */
   readonly signal?: AbortSignal;
   readonly maxTokens: number;
+  /** Asked for when there is a question. */
+  readonly contextWindow: () => Promise<number | undefined>;
   /** Absent: the answer is prose. */
   readonly answerSchema?: AnswerSchema;
 }): Asker {
@@ -63,9 +66,11 @@ export function createAsker({
   return {
     spent: () => usage,
     ask: async (system, text) => {
+      const room = await contextWindow();
       const request: ModelRequest = {
         model: splitModel(name).model,
         maxTokens,
+        ...(room !== undefined && { contextWindow: room }),
         system,
         tools: [],
         messages: [{ role: 'user', text }],

@@ -6,6 +6,7 @@ import type { StartOptions, Status } from '../conversation/protocol/contract.js'
 import { readStart } from '../conversation/protocol/input.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import { openedUpdate, rewindUpdate, WORKFLOW_TYPE } from '../workflows/messages.js';
+import { isImportedLife } from '../memory/imported-life.js';
 import type { Description } from './describe.js';
 import { ClientError, toClientError } from './errors.js';
 import { withRetries } from './with-retries.js';
@@ -26,6 +27,8 @@ export interface LineageClient {
   fork(id: string, options: { at: string; id?: string; title?: string; agent?: string; scope?: string }): Promise<Begun>;
   /** Starts a new life of a conversation that has ended, with the turns of the last one. */
   resume(id: string, options?: { title?: string; agent?: string; scope?: string }): Promise<Begun>;
+  /** Starts a conversation with the turns that the store has as `life` of its id, as an import has written them. */
+  begin(id: string, life: string, options?: { title?: string; agent?: string; scope?: string }): Promise<Begun>;
   /** Cuts the turns after `to` out of it, in place; a running one is stopped first. */
   rewind(id: string, to: string): Promise<RewindResult>;
   /** Removes a conversation that has ended, all its lives, from the store, and from Temporal. Refused while forks read its turns. */
@@ -73,8 +76,8 @@ export function createLineageClient(access: LineageAccess): LineageClient {
 
   const livesOf = async (id: string): Promise<ConversationKey[]> => {
     const lives = await (await store()).lives.list({ namespace, conversation: id });
-    // What `perdura import` has put beside a life is told with it.
-    return lives.filter(({ life }) => !life.endsWith('-imported'));
+    // What an import has written is a part of the life that began with it.
+    return lives.filter(({ life }) => !isImportedLife(life));
   };
 
   /** The life in which something was said last: the latest may be one that never began. */
@@ -124,6 +127,14 @@ export function createLineageClient(access: LineageAccess): LineageClient {
       }
       return begin(id, startFrom(known, { kind: 'resume', conversation: id, life: known.life, ...runOf(known) }, options));
     },
+
+    begin: (id, life, { title, agent, scope } = {}) =>
+      begin(id, {
+        ...(agent === undefined ? {} : { agent }),
+        ...(scope === undefined ? {} : { scope }),
+        ...(title === undefined ? {} : { title }),
+        origin: { kind: 'resume', conversation: id, life },
+      }),
 
     rewind(id, to) {
       const requestId = randomUUID();

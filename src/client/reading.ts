@@ -4,7 +4,7 @@ import type { Entry } from '../records/message.js';
 import type { SlotRange } from '../records/slots.js';
 import { withBodies } from '../memory/bodies.js';
 import { readBranch, readBranches, readCurrent, type Branch } from '../memory/branches.js';
-import { importedLife, readLife, type PastLife } from '../memory/past-life.js';
+import { isImportedLife } from '../memory/imported-life.js';
 import type { ConversationKey, EpisodeRecord, FactRecord, Store } from '../stores/store.js';
 import { ClientError } from './errors.js';
 
@@ -39,8 +39,8 @@ export interface ReadingClient {
   archived(id: string): Promise<SlotRange[]>;
   /** What it remembers beyond what was said word for word: summaries of its turns, and the facts of its scope. */
   memory(id: string, which?: { readonly all?: boolean }): Promise<Remembered>;
-  /** What `perdura import` has put beside it: to be read, never a part of what its model is shown. Undefined where nothing was imported. */
-  imported(id: string): Promise<PastLife | undefined>;
+  /** All summaries that came with `perdura import`, newest first. It begins with those that stand for turns of its last session. */
+  imported(id: string): Promise<EpisodeRecord[]>;
 }
 
 export interface Reading {
@@ -86,8 +86,12 @@ export function createReading({ store, keyOf }: Reading): ReadingClient {
     },
 
     async imported(id) {
-      const life = await readLife(await store(), importedLife(await keyOf(id)));
-      return life.entries.length + life.episodes.length + life.skipped === 0 ? undefined : life;
+      const [own, key] = [await store(), await keyOf(id)];
+      const beginning = await own.lives.beginning(key);
+      const source = beginning?.shared.find(({ conversation, life }) => conversation === id && isImportedLife(life));
+      if (!source) return [];
+      const { life, scope } = source;
+      return (await own.episodes.list({ ...key, life, scope })).episodes;
     },
   };
 }

@@ -56,15 +56,15 @@ export function turnsOf(entries: readonly Entry[]): PastTurn[] {
   return [...byTurn].map(([number, told]) => toTurn(number, told)).sort((a, b) => a.begun - b.begun);
 }
 
-/** Undefined when there is no such turn. */
-export function prefixOf(past: Past, number: number): Prefix | undefined {
+/** Undefined when there is no such turn. `atEnd`: with the summaries too that were made after it. */
+export function prefixOf(past: Past, number: number, { atEnd = false }: { readonly atEnd?: boolean } = {}): Prefix | undefined {
   const turns = turnsOf(past.entries);
   const turn = turns.find((one) => one.number === number);
   if (!turn) return undefined;
   const line = lineTo(turns, past.cuts, turn.begun);
   const session = sessionTo(turns, past.cuts, turn);
   const here = new Set(session.flatMap(({ entries }) => entries.map(({ slot }) => slot)));
-  const episodes = withoutSuperseded(episodesTo(past.episodes, past.cuts, { begun: turn.begun, until: turn.ended }))
+  const episodes = withoutSuperseded(episodesTo(past.episodes, past.cuts, { begun: turn.begun, until: atEnd ? Infinity : turn.ended }))
     .filter(({ slots }) => slots.length > 0 && slotsOf(slots).every((slot) => here.has(slot)))
     .sort(byAge)
     // Told again for another session it is still one.

@@ -1,4 +1,5 @@
 /** A language model, any provider's: a stateless function from a request to a stream. */
+import type { ContextWindow } from './context-window.js';
 import type { AssistantBlock, ConversationMessage, JsonObject, ModelStop, Usage } from '../records/message.js';
 
 export interface ToolDescription {
@@ -24,6 +25,8 @@ export interface ModelRequest {
   readonly system: string;
   readonly tools: readonly ToolDescription[];
   readonly messages: readonly ConversationMessage[];
+  /** Tokens of prompt and answer together, as `contextWindow` of the model has answered; absent where the provider knows them. */
+  readonly contextWindow?: number;
   /** A wish: it goes along where the provider and the model are known to take it, so the answer may be anything still. */
   readonly answerSchema?: AnswerSchema;
 }
@@ -64,6 +67,11 @@ export interface Model {
   readonly provider: string;
   /** For a provider whose models have no tools of their own: calls are written in the text, in this format. */
   readonly textTools?: TextToolFormat;
+  /**
+   * Room of a model (its own name) where its server is asked for it, within `wanted` tokens. Never rejects. Absent for a provider whose
+   * models are in the registry. Such a server may cut a prompt silently, so what it has read is compared with what was sent.
+   */
+  contextWindow?(model: string, wanted: number | undefined): Promise<ContextWindow>;
   /** Resolves once the provider has said the whole answer; rejects with ModelFailure or ModelInterrupted, nothing else. */
   stream(request: ModelRequest, options: StreamOptions): Promise<ModelResponse>;
 }

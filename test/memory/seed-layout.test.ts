@@ -1,5 +1,5 @@
 import type { Entry } from '../../src/records/message.js';
-import { joinLives, type PastLife } from '../../src/memory/past-life.js';
+import type { PastLife } from '../../src/memory/past-life.js';
 import { MAX_LINE, readLayout, toLayout, type LayoutFile } from '../../src/memory/seed-layout/layout.js';
 import type { FactRecord } from '../../src/stores/store.js';
 import { answerEntry, episode, fact, userEntry } from '../stores/builders.js';
@@ -177,23 +177,4 @@ test('a reference into somebody’s store is no text', () => {
   const entries = [{ ...userEntry(1), message: { role: 'user', text } as const }];
   const { life, problems } = readLayout(toLayout(ORIGIN, { ...LIFE, entries, archived: [], episodes: [] }, []));
   expect([life.entries, problems]).toEqual([[], ['perdura.json entry 1: not an entry']]);
-});
-
-test('two lives are one, the second numbered on from the first', () => {
-  const { entries, archived, episodes } = joinLives(LIFE, {
-    entries: [userEntry(1)],
-    archived: [[1, 1]],
-    episodes: [episode(1)],
-    skipped: 0,
-  });
-  expect(entries.at(-1)).toMatchObject({ slot: 9, turn: 'turn_0004', message: { text: 'message 1' } });
-  expect(archived).toEqual([
-    [1, 2],
-    [9, 9],
-  ]);
-  expect(episodes.map(({ id, turn_ids, slots }) => [id, turn_ids[0], slots])).toEqual([
-    ['ep_0003', 'turn_0004', [[9, 12]]],
-    ['ep_0002', 'turn_0002', [[2, 5]]],
-    ['ep_0001', 'turn_0001', [[1, 4]]],
-  ]);
 });

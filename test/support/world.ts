@@ -49,6 +49,8 @@ export interface WorldOptions extends MessagesApiOptions {
   /** The worker has no API key. */
   readonly withoutKey?: boolean;
   readonly worker?: boolean;
+  /** Where a server of Ollama is, for models named `ollama/…`. */
+  readonly ollama?: string;
   readonly processors?: Processors;
   readonly hooks?: readonly ModelHook[];
   readonly compactionPlugins?: CompactionPlugins;
@@ -152,7 +154,10 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       compactionPlugins: options.compactionPlugins,
       notify: createNotify(options.notify ?? {}),
       store,
-      models: createModels({ anthropic: { ...(options.withoutKey ? {} : { apiKey: 'test-key' }), baseURL: api.url } }),
+      models: createModels({
+        anthropic: { ...(options.withoutKey ? {} : { apiKey: 'test-key' }), baseURL: api.url },
+        ...(options.ollama !== undefined && { ollama: { host: options.ollama } }),
+      }),
       agents: createAgentLoader(join(dir, 'agents')),
       tools: createToolRegistry(options.tools ?? builtinTools),
       workspace,

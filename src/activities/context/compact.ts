@@ -30,7 +30,7 @@ import { tokenCounterFor } from '../../models/token-counter.js';
 import type { ConversationKey, EpisodeRecord, Store } from '../../stores/store.js';
 import { askWithLess, createAsker, isTooMuch } from '../ask-model.js';
 import { createPaidBefore, type PaidBefore } from '../paid-before.js';
-import { besideBudget } from '../model-step/budget.js';
+import { besideBudget, contextWindowOf } from '../model-step/budget.js';
 import { readHealed } from './context.js';
 import { performEffect, type Done } from '../effect.js';
 import { isTransient, toApplicationFailure } from '../failures.js';
@@ -317,9 +317,10 @@ async function createSummarizer(
   const name = config.context.summaryModel ?? model;
   const maxTokens = Math.min(SUMMARY_TOKENS, config.maxTokens);
   const answerSchema = { name: 'summary', schema: summaryJsonSchema() };
-  const asking = { model: () => models(name), name, activity, maxTokens };
+  const window = await contextWindowOf(models, config, { model: name, own: model });
+  const asking = { model: () => models(name), name, activity, maxTokens, contextWindow: () => Promise.resolve(window?.tokens) };
   const [plain, bySchema] = [createAsker(asking), createAsker({ ...asking, answerSchema })];
-  const budget = besideBudget(config, { model: name, own: model, maxTokens });
+  const budget = besideBudget(config, { model: name, own: model, maxTokens, window });
   // Notes on pieces are kept; a summary that was of no use is asked for again.
   const [ask, askForSummary] = [paid.counted(plain, { keeps: true }), paid.counted(bySchema)];
   return { config, model: name, ask, askForSummary, budget };

@@ -8,6 +8,7 @@ import type { SharedSlots } from '../../records/lives.js';
 import { slotsOf } from '../../records/slots.js';
 import { turnId } from '../../records/identity.js';
 import { bodiesOf } from '../../memory/bodies.js';
+import { itemNumber } from '../../records/memory/items.js';
 import { countMessages } from '../../memory/consolidation/conversation-entries.js';
 import { rangesOf, slotsIn, sortedRanges, type Past, type Prefix } from '../../memory/prefix.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
@@ -19,6 +20,8 @@ import { MAX_RETOLD, readPrefix, resume } from './past.js';
 
 /** Lives that one life reads from: of a longer line the oldest are copied after all. */
 const MAX_SHARED = 16;
+/** Turns that long-term memory may still ask about: each is a part of the step's result, and what is imported may have any number. */
+const MAX_WINDOW = 5_000;
 
 export async function openOrigin(dependencies: ActivityDependencies, { identity, origin }: OpenOriginInput): Promise<OpenedOrigin> {
   const stopHeartbeat = startHeartbeat(Context.current());
@@ -49,6 +52,8 @@ export async function openOrigin(dependencies: ActivityDependencies, { identity,
     log.info('began with turns of another life', { of: conversation, turn: turnId(prefix.turn.number), turns: prefix.line.length });
     return {
       ...resumed,
+      // Also past those that it does not begin with: what is summarized here has a number of its own.
+      compactions: past.episodes.reduce((most, { id }) => Math.max(most, itemNumber(id)), 0),
       life: identity.life,
       beginning,
       slot: shared.reduce((most, slot) => Math.max(most, slot), 0),
@@ -110,5 +115,5 @@ async function notRemembered(
   const lives = [parent, ...sources.filter(({ conversation, life }) => conversation !== parent.conversation || life !== parent.life)];
   const away = new Set([...slotsOf(past.archived), ...(await consolidatedSlots(documents, parent, { lives, since }))]);
   const left = context.filter(({ entries }) => !entries.every(({ slot }) => away.has(slot)));
-  return left.map((turn) => ({ turn: turn.number, messages: countMessages(turn.entries), slots: rangesOf([turn]) }));
+  return left.slice(-MAX_WINDOW).map((turn) => ({ turn: turn.number, messages: countMessages(turn.entries), slots: rangesOf([turn]) }));
 }

@@ -62,14 +62,14 @@ export async function readPrefix(
   const { config } = await dependencies.agents(agent, scope);
   let past = await readPast(store, key);
   const wanted = (): number => (turn === undefined ? lastTurn(past.entries) : turnNumber(turn));
-  let prefix = prefixOf(past, wanted());
+  let prefix = prefixOf(past, wanted(), { atEnd: turn === undefined });
   if ((!prefix || !looksWhole(prefix, past)) && run !== undefined && dependencies.heal) {
     log.warn('the store has lost turns: healing from history', { conversation: key.conversation });
     await dependencies.heal(key, run === 'latest' ? undefined : run).then(countHeal, (error: unknown) => {
       log.warn('the history cannot be read', { conversation: key.conversation, reason: String(error) });
     });
     past = await readPast(store, key);
-    prefix = prefixOf(past, wanted());
+    prefix = prefixOf(past, wanted(), { atEnd: turn === undefined });
   }
   if (prefix) return { past, prefix, shows: { ...config.context, canRead: canReadEpisodes(config, dependencies.tools) } };
   const numbers = turnsOf(past.entries).map(({ number }) => number);

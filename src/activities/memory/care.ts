@@ -8,7 +8,7 @@ import { careJsonSchema } from '../../memory/consolidation/prompt.js';
 import { withProvenance } from '../../memory/consolidation/provenance.js';
 import { withoutForgotten } from '../../memory/documents/forgetting.js';
 import { createAsker } from '../ask-model.js';
-import { memoryAnswerTokens } from '../model-step/budget.js';
+import { contextWindowOf, memoryAnswerTokens } from '../model-step/budget.js';
 import { configOf } from './consolidate.js';
 import { startHeartbeat } from '../heartbeat.js';
 import type { ActivityDependencies } from '../dependencies.js';
@@ -37,9 +37,17 @@ export async function care(
     const facts = nearDuplicateFacts(known.facts);
     await store.facts.remove(key, facts);
     const model = config.memory.consolidationModel ?? config.model ?? defaultModel;
-    const maxTokens = memoryAnswerTokens(config, model);
+    const window = await contextWindowOf(models, config, { model, own: config.model ?? defaultModel });
+    const maxTokens = memoryAnswerTokens(config, model, window);
     const answerSchema = { name: 'memory', schema: careJsonSchema };
-    const { ask: run } = createAsker({ model: () => models(model), name: model, activity, maxTokens, answerSchema });
+    const { ask: run } = createAsker({
+      model: () => models(model),
+      name: model,
+      activity,
+      maxTokens,
+      contextWindow: () => Promise.resolve(window?.tokens),
+      answerSchema,
+    });
     const single = withoutDuplicateLines(memory.text);
     const tended =
       single.trim() === '' ? undefined : await tendMemory(run, { currentMemory: single, maxMemorySize: config.memory.maxMemorySize });

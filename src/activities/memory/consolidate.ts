@@ -20,7 +20,7 @@ import { withProvenance } from '../../memory/consolidation/provenance.js';
 import { rawFallback, withSources, withTask } from '../../memory/consolidation/message-lines.js';
 import type { ConversationKey } from '../../stores/store.js';
 import { askWithLess, createAsker, isTooMuch } from '../ask-model.js';
-import { besideBudget, memoryAnswerTokens } from '../model-step/budget.js';
+import { besideBudget, contextWindowOf, memoryAnswerTokens } from '../model-step/budget.js';
 import { readHealed } from '../context/context.js';
 import { performEffect, type Done } from '../effect.js';
 import { healMemory, isMemoryLost } from './heal-memory.js';
@@ -79,12 +79,13 @@ async function askForMemory(
   const redact = redactor(tombstones, key.scope);
   const model = config.memory.consolidationModel ?? (request.model === '' ? (config.model ?? defaultModel) : request.model);
   const answerSchema = { name: 'memory', schema: consolidationJsonSchema };
-  const maxTokens = memoryAnswerTokens(config, model);
-  const asking = { model: () => models(model), name: model, activity, maxTokens };
+  const window = await contextWindowOf(models, config, { model, own: request.model });
+  const maxTokens = memoryAnswerTokens(config, model, window);
+  const asking = { model: () => models(model), name: model, activity, maxTokens, contextWindow: () => Promise.resolve(window?.tokens) };
   const [run, notes] = [createAsker({ ...asking, answerSchema }), createAsker(asking)];
   const entries = messages.map((message) => ({ ...message, content: redact(message.content) }));
   const about = { entries, currentMemory: memory.text, maxMemorySize: config.memory.maxMemorySize };
-  const answered = await askWithLess(besideBudget(config, { model, own: request.model, maxTokens }), (maxCharacters) =>
+  const answered = await askWithLess(besideBudget(config, { model, own: request.model, maxTokens, window }), (maxCharacters) =>
     ask(run.ask, { ...about, maxCharacters }, notes.ask),
   ).catch((error: unknown) => {
     if (!isTooMuch(error)) throw error;

@@ -1,5 +1,7 @@
 /** How long a prompt may be (seed 000, section 10): `input_budget = max_context_tokens - max_output_tokens - safety_margin`. */
-import { modelLimits, safetyMarginOf } from '../../models/registry.js';
+import { answerTokens, type ContextWindow } from '../../models/context-window.js';
+import type { Model } from '../../models/model.js';
+import { modelLimits, safetyMarginOf, splitModel } from '../../models/registry.js';
 import type { Thresholds } from '../../conversation/activity-io/settings.js';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import type { CountTokens } from '../../memory/tokens.js';
@@ -9,33 +11,64 @@ import type { Tool } from '../../tools/tool.js';
 const SMALLEST = 1_000;
 const MAX_MEMORY_ANSWER = 16_384;
 
-export function inputBudget({ context, maxTokens }: AgentConfig, model: string): number {
+/**
+ * Room of a model whose server is asked for it; undefined where the registry knows. What an agent says of its own model's size is said of
+ * no other one that it names for a question beside the conversation.
+ */
+export async function contextWindowOf(
+  models: (name: string) => Model,
+  { context }: AgentConfig,
+  { model, own = model }: { readonly model: string; readonly own?: string },
+): Promise<ContextWindow | undefined> {
+  return modelOf(models, model)?.contextWindow?.(splitModel(model).model, model === own ? context.maxTokens : undefined);
+}
+
+/** A name that no provider has is for the call to refuse. */
+function modelOf(models: (name: string) => Model, name: string): Model | undefined {
+  try {
+    return models(name);
+  } catch {
+    return undefined;
+  }
+}
+
+/** `window`: of `contextWindowOf`. */
+export function inputBudget({ context, maxTokens }: AgentConfig, model: string, window?: ContextWindow): number {
+  if (window) {
+    const margin = context.safetyMargin ?? Math.min(safetyMarginOf(window.tokens), Math.floor(window.tokens / 16));
+    return Math.max(SMALLEST, window.tokens - answerTokens(maxTokens, window.tokens) - margin);
+  }
   const known = modelLimits(model);
   const most = context.maxTokens ?? known.contextTokens;
   const margin = context.safetyMargin ?? (context.maxTokens === undefined ? known.safetyMargin : safetyMarginOf(context.maxTokens));
   return Math.max(SMALLEST, most - maxTokens - margin);
 }
 
-/** Of a question beside the conversation. What an agent says of its own model's size is said of no other one that it names for this. */
+/** Of a question beside the conversation. */
 export function besideBudget(
   config: AgentConfig,
-  { model, own, maxTokens }: { readonly model: string; readonly own: string; readonly maxTokens: number },
+  {
+    model,
+    own,
+    maxTokens,
+    window,
+  }: { readonly model: string; readonly own: string; readonly maxTokens: number; readonly window?: ContextWindow | undefined },
 ): number {
   const { maxTokens: most, ...context } = config.context;
-  return inputBudget({ ...config, maxTokens, context: { ...context, ...(model === own && { maxTokens: most }) } }, model);
+  return inputBudget({ ...config, maxTokens, context: { ...context, ...(model === own && { maxTokens: most }) } }, model, window);
 }
 
 /** Of a whole MEMORY.md and an entry of HISTORY: as much as that may be, as the model gives, and as leaves room for the question. */
-export function memoryAnswerTokens({ context }: AgentConfig, model: string): number {
+export function memoryAnswerTokens({ context }: AgentConfig, model: string, window?: ContextWindow): number {
   const known = modelLimits(model);
-  const most = context.maxTokens ?? known.contextTokens;
+  const most = window?.tokens ?? context.maxTokens ?? known.contextTokens;
   return Math.max(SMALLEST, Math.min(MAX_MEMORY_ANSWER, known.maxOutputTokens, Math.floor(most / 4)));
 }
 
 /** Design section 4: all limits scale by `min(1, input_budget / truncation)`. */
-export function thresholdsOf(config: AgentConfig, model: string, offered: readonly { readonly name: string }[]): Thresholds {
+export function thresholdsOf(config: AgentConfig, budget: number, offered: readonly { readonly name: string }[]): Thresholds {
   const { thresholds, autoCompactEnabled } = config.context;
-  const scale = Math.min(1, inputBudget(config, model) / thresholds.truncation);
+  const scale = Math.min(1, budget / thresholds.truncation);
   return {
     soft: Math.floor(thresholds.soft * scale),
     hard: Math.floor(thresholds.hard * scale),

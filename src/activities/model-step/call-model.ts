@@ -9,6 +9,7 @@ import { withCountedInput } from './counted-input.js';
 import { addUsage } from '../../records/usage.js';
 import type { ConversationKey } from '../../stores/store.js';
 import { ModelInterrupted, type ModelDelta, type ModelResponse, type Model } from '../../models/model.js';
+import { promptCut } from '../../models/context-window.js';
 import { costUsd, modelLimits } from '../../models/registry.js';
 import { runHooks, type HookedCall } from '../../models/hooks.js';
 import { withLongBlocksStored } from '../../memory/bodies.js';
@@ -82,7 +83,7 @@ interface Attempt {
 async function ask(
   { store, models, modelTimeouts, workspace, hooks = [] }: ActivityDependencies,
   { input, key, activity, feed, attempt }: Attempt,
-  { request, config, offered, prefix, schema }: PreparedRequest,
+  { request, config, offered, prefix, schema, sent }: PreparedRequest,
 ): Promise<Done<ModelAnswer>> {
   const { turn, call, model } = input;
   const hooked: HookedCall = { conversation: key.conversation, turn, call, model };
@@ -113,8 +114,10 @@ async function ask(
     prefix,
     plans: await planCalls(named, { offered, config, agent: input.identity.agent, workspace }),
   };
+  const cut = sent === undefined ? undefined : promptCut(sent, response.usage.inputTokens);
+  if (cut) log.warn('the server of the model has cut the prompt', { model, ...cut, window: request.contextWindow });
   const schemaViolation = schema && response.stop === 'end' ? schemaViolationOf(textOf(response.blocks), schema) : undefined;
-  const checked: ModelAnswer = { ...result, ...(schemaViolation === undefined ? {} : { schemaViolation }) };
+  const checked: ModelAnswer = { ...result, ...(schemaViolation === undefined ? {} : { schemaViolation }), ...(cut && { promptCut: cut }) };
   const entry = assistantEntry(checked, input.seq);
   return { result: checked, ...(entry ? { entry } : {}), usage: usage as unknown as JsonValue };
 }
@@ -150,8 +153,8 @@ function publishDelta(feed: FeedWriter, delta: ModelDelta, ids: { turn: string; 
 }
 
 /** The workflow ends the turn on such an answer and needs no step for it, so the news is given with the commit. */
-function endsTurn({ stop, schemaViolation }: ModelAnswer, activity: Context): boolean {
-  return stop === 'end' && schemaViolation === undefined && !activity.cancellationSignal.aborted;
+function endsTurn({ stop, schemaViolation, promptCut: cut }: ModelAnswer, activity: Context): boolean {
+  return stop === 'end' && schemaViolation === undefined && cut === undefined && !activity.cancellationSignal.aborted;
 }
 
 function endOf({ turn, soFar }: CallToMake, answer: ModelAnswer): JsonValue {

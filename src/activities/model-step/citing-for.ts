@@ -2,6 +2,7 @@
  * How a model call shows long results. With `memory.compactWithModel` what stands for one is made by a model in the first call after
  * the one that showed it, once, and stored, so that it stays the same bytes.
  */
+import { contextWindowOf } from './budget.js';
 import { Context, log } from '@temporalio/activity';
 import pLimit from 'p-limit';
 import type { AgentConfig } from '../../agents/agent-config.js';
@@ -128,6 +129,7 @@ function asker({ models }: ActivityDependencies, { model }: CallToMake, config: 
     activity,
     signal: patience,
     maxTokens: Math.min(CITATION_TOKENS, config.maxTokens),
+    contextWindow: async () => (await contextWindowOf(models, config, { model: name, own: model }))?.tokens,
   });
   return ask;
 }

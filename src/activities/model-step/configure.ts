@@ -12,7 +12,7 @@ import { splitModel } from '../../models/registry.js';
 import { tokenCounterFor } from '../../models/token-counter.js';
 import { DocumentRefused, type ConversationKey } from '../../stores/store.js';
 import { UnknownTools } from '../../tools/registry.js';
-import { compactionRatio, inputBudget, thresholdsOf, fixedTokens } from './budget.js';
+import { compactionRatio, contextWindowOf, inputBudget, thresholdsOf, fixedTokens } from './budget.js';
 import type { ActivityDependencies } from '../dependencies.js';
 import { toolsOf } from '../tools/tools-of.js';
 import { buildSystemPrompt, IDENTITY_FILES } from '../../agents/identity.js';
@@ -29,9 +29,15 @@ export async function configure(
   request: ConfigureRequest,
 ): Promise<Configured> {
   try {
-    const { settings, unread } = await settingsOf(dependencies, key, agent, request);
-    if (settings.hash !== request.knownHash && unread.length > 0) log.warn(unreadInWords(unread), { agent });
-    return settings.hash === request.knownHash ? { kind: 'unchanged' } : { kind: 'settings', settings };
+    const { settings, unread, assumedWindow } = await settingsOf(dependencies, key, agent, request);
+    if (settings.hash === request.knownHash) return { kind: 'unchanged' };
+    if (unread.length > 0) log.warn(unreadInWords(unread), { agent });
+    if (assumedWindow !== undefined)
+      log.warn('the server of the model does not say how much it takes: a size is assumed', {
+        model: settings.model,
+        tokens: assumedWindow,
+      });
+    return { kind: 'settings', settings };
   } catch (error) {
     if (error instanceof AgentConfigError) return { kind: 'unusable', type: error.kind, message: error.message };
     if (error instanceof UnknownTools || error instanceof UnknownCompactor)
@@ -58,8 +64,8 @@ async function settingsOf(
   key: ConversationKey,
   name: string,
   request: ConfigureRequest,
-): Promise<{ readonly settings: AgentSettings; readonly unread: readonly string[] }> {
-  const { agents, defaultModel, store, lostMemories, notify, compactors = createCompactorRegistry() } = dependencies;
+): Promise<{ readonly settings: AgentSettings; readonly unread: readonly string[]; readonly assumedWindow?: number }> {
+  const { agents, models, defaultModel, store, lostMemories, notify, compactors = createCompactorRegistry() } = dependencies;
   const [agent, { version, text }, forgotten] = await Promise.all([
     agents(name, key.scope),
     currentMemory({ store, lostMemories }, key, request.knownMemory),
@@ -70,8 +76,12 @@ async function settingsOf(
   splitModel(model);
   checkCompactor(compactors, config.context.compactor);
   // A server is not waited for here; the model call waits, once.
-  const [{ offered }, { by, count }] = await Promise.all([toolsOf(dependencies, key, agent, { patienceMs: 0 }), tokenCounterFor(model)]);
-  const budget = inputBudget(config, model);
+  const [{ offered }, { by, count }, window] = await Promise.all([
+    toolsOf(dependencies, key, agent, { patienceMs: 0 }),
+    tokenCounterFor(model),
+    contextWindowOf(models, config, { model }),
+  ]);
+  const budget = inputBudget(config, model, window);
   const fixed = fixedTokens(systemPrompt(agent, text, ANY_TIME), offered, count);
   if (fixed >= budget) throw new AgentConfigError('bad-config', noRoomLeft(agent, text, { fixed, budget }));
   const { handOver } = config.limits;
@@ -86,7 +96,7 @@ async function settingsOf(
     fixedTokens: fixed,
     ...(by !== 'estimate' && { tokenizer: by }),
     handOver: { ...HAND_OVER, ...handOver },
-    thresholds: thresholdsOf(config, model, offered),
+    thresholds: thresholdsOf(config, budget, offered),
     ...budgetOf(config),
     ...(notifies && { notifies }),
     memory: {
@@ -102,7 +112,11 @@ async function settingsOf(
   const changing =
     agent.servers.length === 0 ? '' : JSON.stringify(offered.map(({ name, description, inputSchema }) => [name, description, inputSchema]));
   const ofAll = createHash('sha256').update(hash).update(JSON.stringify(settings)).update(changing).digest('hex').slice(0, 16);
-  return { settings: { hash: ofAll, ...settings }, unread: agent.unread };
+  return {
+    settings: { hash: ofAll, ...settings },
+    unread: agent.unread,
+    ...(window && !window.isKnown && { assumedWindow: window.tokens }),
+  };
 }
 
 function noRoomLeft(

@@ -9,7 +9,7 @@ import { splitModel } from '../../models/registry.js';
 import { tokenCounterFor, type TokenCounter } from '../../models/token-counter.js';
 import type { ConversationKey } from '../../stores/store.js';
 import type { Tool } from '../../tools/tool.js';
-import { fixedTokens } from './budget.js';
+import { contextWindowOf, fixedTokens } from './budget.js';
 import { citingFor, type MadeCitation } from './citing-for.js';
 import { fitting, loadBase, loadContext, loadMemory, type ContextMessage } from '../context/context.js';
 import type { CallToMake } from './call-to-make.js';
@@ -25,6 +25,8 @@ export interface PreparedRequest {
   readonly offered: readonly Tool[];
   /** Hash of what every request of this epoch begins with: model, system prompt, tools, the epoch's base. */
   readonly prefix: string;
+  /** Tokens of the prompt, by estimate; where the provider's server may cut it silently. */
+  readonly sent?: number;
   /** What stands for long results from now on, made by a model for this request: healing must have it again. */
   readonly citations: readonly MadeCitation[];
   /** What the turn's answer must fit. */
@@ -52,7 +54,10 @@ export async function prepareRequest(
     input.output === undefined ? undefined : dependencies.store.bodies.get(key, input.output),
     tokenCounterFor(input.model),
   ]);
-  const { offered } = await toolsOf(dependencies, key, agent, { patienceMs: SERVER_PATIENCE_MS, turn: input.turn });
+  const [{ offered }, window] = await Promise.all([
+    toolsOf(dependencies, key, agent, { patienceMs: SERVER_PATIENCE_MS, turn: input.turn }),
+    contextWindowOf(dependencies.models, agent.config, { model: input.model }),
+  ]);
   const assembled = assemble(
     { config: agent.config, system: systemPrompt(agent, memory, input.since) },
     offered,
@@ -62,7 +67,10 @@ export async function prepareRequest(
     counter,
     output === undefined ? undefined : (JSON.parse(output) as JsonObject),
   );
-  return { ...assembled, citations };
+  if (!window) return { ...assembled, citations };
+  const { request } = assembled;
+  const sent = fixedTokens(request.system, offered, counter.count) + tokensOf(request.messages, counter.count);
+  return { ...assembled, request: { ...request, contextWindow: window.tokens }, sent, citations };
 }
 
 function assemble(

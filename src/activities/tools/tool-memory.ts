@@ -1,4 +1,5 @@
 /** The memory channel as a running tool has it: of its own conversation and session. */
+import { contextWindowOf } from '../model-step/budget.js';
 import type { Context } from '@temporalio/activity';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import type { RunToolInput } from '../../conversation/activity-io/tool-effects.js';
@@ -29,7 +30,9 @@ export function toolMemory(
   const key = keyOf(input.identity);
   const name = config.context.summaryModel ?? model;
   const maxTokens = Math.min(SUMMARY_TOKENS, config.maxTokens);
-  const { ask, spent } = createAsker({ model: () => models(name), name, activity, maxTokens });
+  const contextWindow = async (): Promise<number | undefined> =>
+    (await contextWindowOf(models, config, { model: name, own: model }))?.tokens;
+  const { ask, spent } = createAsker({ model: () => models(name), name, activity, maxTokens, contextWindow });
   // 0 is the tool's own result.
   let stored = 0;
   const memory = openMemory({

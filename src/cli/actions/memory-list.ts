@@ -6,7 +6,6 @@ import { toTerminalJson } from '../terminal/terminal-text.js';
 import { loadMeasure } from '../views/table.js';
 import { withoutSuperseded } from '../../records/memory/items.js';
 import { renderEpisodes, renderFacts } from '../views/memory.js';
-import { asImported } from '../views/transcript.js';
 import { formatCount } from '../views/quantities.js';
 import { withClient, temporalCommand } from '../session/with-client.js';
 
@@ -24,10 +23,12 @@ export function listMemory(context: CliContext, given: string, wanted: MemoryLis
       `reading the memory of ${id}`,
       Promise.all([client.memory(id, { all: wanted.all === true }), client.imported(id)]),
     );
-    const all = [...own.episodes, ...(imported?.episodes ?? []).map(asImported)];
+    // Those that it did not begin with: of earlier sessions, and those that a later one stands for.
+    const known = new Set(own.episodes.map(({ id: episode }) => episode));
+    const left = imported.filter(({ id: episode }) => !known.has(episode)).map((episode) => ({ ...episode, imported: true as const }));
+    const all = [...own.episodes, ...left];
     const episodes = wanted.all === true ? all : withoutSuperseded(all);
-    const skipped = own.skipped + (imported?.skipped ?? 0);
-    const { facts } = own;
+    const { facts, skipped } = own;
     const withEpisodes = wanted.semantic !== true;
     const withFacts = wanted.episodic !== true;
     switch (globals.output) {

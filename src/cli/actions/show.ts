@@ -11,12 +11,11 @@ import { findConversation } from '../args/find-conversation.js';
 import type { TimeFormat } from '../args/global-options.js';
 import { withTimeoutFallback } from '../session/with-progress.js';
 import { turnName } from '../args/values.js';
-import type { PastLife } from '../../memory/past-life.js';
 import { toToolInteractions } from '../../memory/tool-interactions.js';
 import { toTraces } from '../../memory/traces.js';
 import { queuedInWords } from '../views/control.js';
 import { formatTime } from '../views/quantities.js';
-import { asImported, IMPORTED, OWN, renderData, renderInteractions, renderTraces, renderTranscript } from '../views/transcript.js';
+import { renderData, renderInteractions, renderTraces, renderTranscript } from '../views/transcript.js';
 import { withClient, type CommandSession, temporalCommand } from '../session/with-client.js';
 
 export interface ShowOptions {
@@ -44,17 +43,11 @@ export function show(context: CliContext, given: string, options: ShowOptions): 
     const id = await findConversation(desk, given);
     const { branch } = options;
     const showsWaiting = globals.output === 'text' && options.raw !== true && branch === undefined && turn === undefined;
-    const read = Promise.all([
-      client.history(id, { branch }),
-      branch === undefined ? client.imported(id) : undefined,
-      client.branches(id),
-      showsWaiting ? waitingIn(desk, id) : [],
-    ]);
-    const [all, imported, branches, waiting] = await withSlowNotice(`reading ${id}`, read);
+    const read = Promise.all([client.history(id, { branch }), client.branches(id), showsWaiting ? waitingIn(desk, id) : []]);
+    const [all, branches, waiting] = await withSlowNotice(`reading ${id}`, read);
     const wanted = (entry: Entry): boolean => turn === undefined || entry.turn === turn;
     const entries = all.filter(wanted);
-    if (imported) printImported(desk, id, imported, wanted, options);
-    if (turn !== undefined && entries.length === 0 && imported?.entries.some(wanted) !== true && options.follow !== true) {
+    if (turn !== undefined && entries.length === 0 && options.follow !== true) {
       throw new CliError(`conversation ${id} has no ${turn}; \`perdura inspect ${id}\` shows the latest`, EXIT.notFound);
     }
     const hidden = options.raw === true && options.archived !== true ? new Set(slotsOf(await client.archived(id))) : new Set();
@@ -63,8 +56,7 @@ export function show(context: CliContext, given: string, options: ShowOptions): 
     if (shown.length < entries.length) output.note(`${entries.length - shown.length} archived entries are not shown; --archived adds them`);
     if (branch === undefined) for (const one of branches) output.note(cutInWords(one));
     for (const queued of waiting) output.draw(drawWaiting(queued, globals.timeFormat));
-    if (all.length === 0 && waiting.length === 0 && !imported && globals.output === 'text' && options.raw !== true)
-      output.note('nothing was said yet');
+    if (all.length === 0 && waiting.length === 0 && globals.output === 'text' && options.raw !== true) output.note('nothing was said yet');
     if (options.follow === true) await follow(desk, id, all, wanted, options);
     if (globals.output === 'text') output.note(temporalCommand(temporal, ['workflow', 'show', '-w', id]));
     return EXIT.ok;
@@ -88,18 +80,6 @@ function print(
     const lines = renderTranscript(entries, { timeFormat: globals.timeFormat, now: Date.now(), before });
     for (const line of lines) output.draw(line);
   }
-}
-
-/** Before what was said here: the turns of both begin at 1. */
-function printImported(desk: CommandSession, id: string, life: PastLife, wanted: (entry: Entry) => boolean, options: ShowOptions): void {
-  const { output, globals } = desk;
-  const hidden = options.raw === true && options.archived !== true ? new Set(slotsOf(life.archived)) : new Set();
-  const entries = life.entries.filter((entry) => wanted(entry) && !hidden.has(entry.slot));
-  if (entries.length === 0) return;
-  const isForPeople = globals.output === 'text' && options.raw !== true;
-  if (isForPeople) output.draw([{ text: IMPORTED, style: 'dim' }]);
-  print(desk, id, globals.output === 'text' ? entries : entries.map(asImported), options, undefined);
-  if (isForPeople) output.draw([{ text: `\n${OWN}`, style: 'dim' }]);
 }
 
 /** Milliseconds: what was said is shown without a worker too. */

@@ -1,13 +1,17 @@
 /** `perdura export` and `perdura import`: a conversation to take along, and one that was taken along. */
 import { resolve, join } from 'node:path';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
-import { joinLives, type PastLife, importedLife, writeLife } from '../../memory/past-life.js';
+import { importedLifeName, toImported } from '../../memory/imported-life.js';
+import { type PastLife, writeLife } from '../../memory/past-life.js';
 import { toLayout, readLayout, type ImportedFact, LAYOUT_FILES, type LayoutFile } from '../../memory/seed-layout/layout.js';
+import { ClientError, type PerduraClient } from '../../client.js';
+import { ID_PATTERN, type StartOptions } from '../../conversation/protocol/contract.js';
+import { readStart } from '../../conversation/protocol/input.js';
 import type { CliContext } from '../session/context.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 import { findConversation } from '../args/find-conversation.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
-import { asImported, toMarkdown } from '../views/transcript.js';
+import { toMarkdown } from '../views/transcript.js';
 import { withClient, type CommandSession, temporalCommand } from '../session/with-client.js';
 import { randomUUID } from 'node:crypto';
 import { learnFacts } from '../../memory/facts.js';
@@ -44,12 +48,7 @@ async function exportEntries(
   id: string,
   format: Exclude<ExportFormat, 'history' | 'seed'>,
 ): Promise<void> {
-  const [{ agent, title, scope, life, state }, own, imported] = await Promise.all([
-    client.describe(id),
-    client.history(id),
-    client.imported(id),
-  ]);
-  const entries = [...(imported?.entries ?? []).map(asImported), ...own];
+  const [{ agent, title, scope, life, state }, entries] = await Promise.all([client.describe(id), client.history(id)]);
   switch (format) {
     case 'md':
       return output.line(toMarkdown(title ?? id, entries).trimEnd());
@@ -60,7 +59,7 @@ async function exportEntries(
   }
 }
 
-/** The seed's files. What was imported into the conversation comes first, and its own turns are numbered on from there. */
+/** The seed's files. Summaries that came with an import are written as they came: also those that it did not begin with. */
 async function exportLayout({ client, output, globals, withSlowNotice }: CommandSession, id: string, dir: string): Promise<void> {
   const read = Promise.all([
     client.describe(id),
@@ -70,8 +69,9 @@ async function exportLayout({ client, output, globals, withSlowNotice }: Command
     client.imported(id),
   ]);
   const [{ agent, title }, entries, archived, { episodes, facts, skipped }, imported] = await withSlowNotice(`reading ${id}`, read);
-  const own: PastLife = { entries, archived, episodes, skipped };
-  const life = imported ? joinLives(imported, own) : own;
+  const known = new Set(imported.map(({ id: episode }) => episode));
+  const all = [...episodes.filter(({ id: episode }) => !known.has(episode)), ...imported];
+  const life: PastLife = { entries, archived, episodes: all, skipped };
   const { scope } = await client.key(id);
   await writeLayout(dir, toLayout({ conversation: id, scope, agent, title }, life, facts));
   const told = { entries: life.entries.length, episodes: life.episodes.length, facts: facts.length, skipped: life.skipped };
@@ -101,26 +101,43 @@ const NAMED = 10;
 export function importConversation(context: CliContext, given: string, options: ImportOptions): Promise<number> {
   return withClient(context, { needsWorker: true }, async ({ client, config, output, globals, temporal, withSlowNotice }) => {
     const dir = resolve(config.cwd, given);
-    const { origin, life, facts, problems } = readLayout(await readLayoutFiles(dir));
+    const { origin, life: read, facts, problems: unread } = readLayout(await readLayoutFiles(dir));
+    const imported = toImported(read);
+    if (imported.kind === 'refused') throw new CliError(`cannot import ${dir}: ${imported.reason}`, EXIT.failed);
+    const { life } = imported;
+    const problems = [...unread, ...imported.problems];
     for (const problem of problems.slice(0, NAMED)) output.problem(`left out: ${problem}`);
     if (problems.length > NAMED) output.problem(`left out: ${problems.length - NAMED} more`);
-    if (life.entries.length + life.episodes.length + facts.length === 0) {
-      throw new CliError(`cannot import ${dir}: nothing in it can be read`, EXIT.failed);
-    }
+    if (life.entries.length + facts.length === 0) throw new CliError(`cannot import ${dir}: nothing in it can be read`, EXIT.failed);
 
-    const wanted = options.id ?? `conv-${randomUUID()}`;
-    const start = { agent: options.agent, scope: options.scope ?? wanted, ...(origin?.title && { title: origin.title }) };
-    const { id, attached } = await withSlowNotice('starting a conversation', client.start(wanted, start));
-    if (attached) throw new CliError(`conversation ${id} is running: import under an id that is not in use`, EXIT.usage);
+    const id = options.id ?? `conv-${randomUUID()}`;
+    if (!ID_PATTERN.test(id)) throw new CliError(`${JSON.stringify(id)} cannot be an id: up to 64 letters, digits, - and _`, EXIT.usage);
+    const start = { agent: options.agent, scope: options.scope ?? id, ...(origin?.title && { title: origin.title }) };
+    const checked = readStart(start);
+    if (!checked.ok) throw new CliError(`cannot start ${id}: ${checked.reason}`, EXIT.usage);
+    const isRunning = await client.describe(id).then(
+      ({ state }) => state === 'running',
+      (error: unknown) => {
+        if (error instanceof ClientError && error.kind === 'not-found') return false;
+        throw error;
+      },
+    );
+    if (isRunning) throw new CliError(`conversation ${id} is running: import under an id that is not in use`, EXIT.usage);
+
     const traceLines = (entry: Parameters<typeof toTraces>[0], { conversation }: ConversationKey): string[] =>
       toTraces(entry, conversation).map((trace) => JSON.stringify(trace));
     const store = openStore(config, { traceLines });
+    const key = { namespace: client.namespace, scope: start.scope, conversation: id, life: importedLifeName(randomUUID()) };
+    let isWritten = false;
     try {
-      const key = await client.key(id);
-      await withSlowNotice(`writing ${life.entries.length} entries`, writeLife(store, importedLife(key), life));
+      await withSlowNotice(`writing ${life.entries.length} entries`, writeLife(store, key, life));
       await learn(store, key, facts);
+      isWritten = true;
+      await withSlowNotice('starting a conversation', begin(client, key, life, start));
     } catch (error) {
-      output.problem(`${id} was started, and what was imported is not whole: import again under another id`);
+      // A start without an answer may have begun with what was written; one that was refused has not. The first failure is the one to show.
+      const isRefused = error instanceof ClientError && error.kind === 'invalid';
+      if (!isWritten || isRefused) await store.lives.delete(key).catch(() => undefined);
       throw error;
     } finally {
       await store.close();
@@ -135,6 +152,17 @@ export function importConversation(context: CliContext, given: string, options: 
     }
     return EXIT.ok;
   });
+}
+
+async function begin(
+  client: PerduraClient,
+  { conversation: id, life }: ConversationKey,
+  { entries }: PastLife,
+  start: StartOptions,
+): Promise<void> {
+  if (entries.length > 0) return void (await client.begin(id, life, start));
+  const { attached } = await client.start(id, start);
+  if (attached) throw new CliError(`conversation ${id} is running: import under an id that is not in use`, EXIT.usage);
 }
 
 /** In the order of their numbers, so that a scope that knows nothing numbers them the same; a batch is what has one source. */

@@ -17,7 +17,7 @@ export function exportCommand(program: Command, context: CliContext): void {
 export function importCommand(program: Command, context: CliContext): void {
   program
     .command('import')
-    .description('start a conversation that keeps what `perdura export --format seed` wrote, or another program in the same layout')
+    .description('start a conversation that goes on from what `perdura export --format seed` wrote, or another program in the same layout')
     .argument('<dir>', 'the folder')
     .option('--id <id>', 'the new conversation; it must not be running')
     .option('--agent <name>', 'its agent')
@@ -27,9 +27,10 @@ export function importCommand(program: Command, context: CliContext): void {
 }
 
 const HONESTY = `
-What was said and its summaries are kept beside the new conversation, as an earlier life of it: show, memory list and export
-tell them, but they are not in what its model is shown, and its own turns begin at 1. The facts go to its scope, which numbers
-them anew, and its model is told them: import into a scope that others use only what you trust.`;
+The conversation goes on: its model sees the imported turns as if they were said here, summaries stand for the turns that were
+archived, and fork and rewind take it back to any of them. Thinking goes to no model, because another account's may be refused.
+The facts go to its scope, which numbers them anew. Import into a scope that others use only what you trust: what the files name
+as words of the person counts as such.`;
 
 export function healCommand(program: Command, context: CliContext): void {
   onConversation(program, 'heal', "write again what the store has lost of a conversation, from Temporal's history").action(

@@ -10,13 +10,6 @@ export function renderData(items: readonly object[], format: Exclude<OutputForma
   return format === 'json' ? [toTerminalJson(items, 2)] : items.map((item) => toTerminalJson(item));
 }
 
-/** What stands around the entries that were imported, and what data says of each. */
-export const IMPORTED = 'imported from elsewhere; the model is not shown it';
-export const OWN = 'said here';
-export function asImported<T extends object>(item: T): T & { readonly imported: true } {
-  return { ...item, imported: true };
-}
-
 /** One trace a line. */
 export function renderTraces(entries: readonly Entry[], conversation: string): string[] {
   return entries.flatMap((entry) => toTraces(entry, conversation).map((trace) => toTerminalJson(trace)));

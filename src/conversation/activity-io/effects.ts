@@ -221,6 +221,8 @@ export interface ModelAnswer {
   readonly prefix?: string;
   /** What is wrong with an answer that had to fit a schema. Absent: nothing, or there was none. */
   readonly schemaViolation?: string;
+  /** Tokens that were sent, by estimate, where the model's server has read far fewer: it has cut the prompt. */
+  readonly promptCut?: { readonly sent: number; readonly read: number };
   /** False: the store did not take it; the next step writes it first. */
   readonly persisted: boolean;
   /** True: it was settled before it could commit, and counts for its cost only. */

@@ -160,7 +160,8 @@ function acceptAnswer(given: ConversationState, answer: ModelAnswer): Conversati
   const answered: ConversationState = {
     ...notePrompt(spend(seen, answer.usage), Math.max(0, inputTokens - shown), answer.prefix),
     context: entry ? withSlot(state.context, answer.slot) : state.context,
-    contextTokens: inputTokens > 0 ? Math.max(0, inputTokens - shown) + outputTokens : seen.contextTokens,
+    // Of a prompt that was cut the count says nothing of the context.
+    contextTokens: inputTokens > 0 && !answer.promptCut ? Math.max(0, inputTokens - shown) + outputTokens : seen.contextTokens,
     outbox: entry && !answer.persisted ? { ...state.outbox, entries: [...state.outbox.entries, entry] } : state.outbox,
   };
   const spoken = withTurn(answered, (now) => ({
@@ -178,7 +179,7 @@ function acceptAnswer(given: ConversationState, answer: ModelAnswer): Conversati
       return turn.stopping ? endTurn(spoken, 'interrupted') : countRound(spoken, nextModelCall);
     case 'end':
       if (answer.schemaViolation !== undefined && !turn.stopping) return repair(spoken, answer.schemaViolation);
-      return endTurn(spoken, turn.stopping ? 'interrupted' : 'end');
+      return turn.stopping ? endTurn(spoken, 'interrupted') : endTurn(spoken, 'end', answer.promptCut && cutInWords(answer, state));
     case 'interrupted':
       return endTurn(spoken, 'interrupted');
     case 'max-tokens':
@@ -194,6 +195,19 @@ function acceptAnswer(given: ConversationState, answer: ModelAnswer): Conversati
     case 'context-full':
       return recoverFromOverflow(learnSize(spoken), CONTEXT_FULL);
   }
+}
+
+function cutInWords(
+  { promptCut, model }: ModelAnswer,
+  { identity }: ConversationState,
+): { readonly type: string; readonly message: string } {
+  const { sent = 0, read = 0 } = promptCut ?? {};
+  return {
+    type: 'prompt-cut',
+    message:
+      `The model did not see all of the prompt: of about ${sent} tokens the server of ${model} has read ${read}. ` +
+      `Set context.maxTokens of agent "${identity.agent}" to what that server gives the model, or give it more.`,
+  };
 }
 
 /** The model failed, or its step did not come back. */

@@ -4,6 +4,8 @@ import type { Entry } from '../../records/message.js';
 
 /** A slot beyond it is no count any more, and would make readers walk through nothing. */
 export const HIGHEST_SLOT = 1_000_000;
+/** Epoch seconds at the end of the year 9999: a later one is no date. */
+export const LATEST = 253_402_300_799;
 
 const source = z.union([
   z.object({ mediaType: z.string(), url: z.string() }).strict(),
@@ -39,10 +41,10 @@ const tool = z.object({
 const entrySchema = z.object({
   v: z.literal(1),
   slot: z.number().int().min(1).max(HIGHEST_SLOT),
-  session: z.number().int().min(1),
+  session: z.number().int().min(1).max(HIGHEST_SLOT),
   turn: z.string().regex(/^turn_\d{4,9}$/),
   seq: z.number().int().min(0),
-  ts: z.number().nonnegative(),
+  ts: z.number().nonnegative().max(LATEST),
   message: z.discriminatedUnion('role', [user, assistant, tool]),
   messageId: z.string().max(128).optional(),
 });

@@ -15,11 +15,12 @@ import {
 } from '../../records/message.js';
 import { turnId } from '../../records/identity.js';
 import { toTraces } from '../traces.js';
+import { LATEST } from './entry-schema.js';
 
 const addresses = z.array(z.string()).optional();
 
 export const seedTraceSchema = z.object({
-  ts: z.number().nonnegative(),
+  ts: z.number().nonnegative().max(LATEST),
   turn_id: z.string().min(1).max(200),
   seq: z.number().int().nonnegative(),
   trace_type: z.enum(['user', 'assistant', 'tool_call', 'tool_result']),

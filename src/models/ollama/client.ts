@@ -5,6 +5,7 @@ import { guardedCall, type Line } from '../guarded-call.js';
 import type { Model, ModelRequest } from '../model.js';
 import { createAnswer, withCheckedLines } from './answer.js';
 import { renderRequest } from './render.js';
+import { createWindows, windowOf } from './window.js';
 
 export interface OllamaOptions {
   /** A URL. Default: this machine, port 11434. `user:password@` in it goes along as a header. */
@@ -26,8 +27,10 @@ export function createOllamaModel({ host: written = THIS_MACHINE, fetch }: Ollam
       'not-found': 'Get the model with `ollama pull`, or check its name (PERDURA_MODEL, or "model" in agent.json).',
     },
   };
+  const shown = createWindows({ host, headers }, fetch && { fetch });
   return {
     provider: NAME,
+    contextWindow: async (model, wanted) => windowOf(await shown(model), wanted),
     async stream(request, streamOptions) {
       const answer = createAnswer(NAME, streamOptions.onDelta);
       return await guardedCall({

@@ -7,6 +7,7 @@
  */
 import type { ChatRequest, Message, Tool } from 'ollama';
 import type { AssistantBlock, ConversationMessage, UserMessage } from '../../records/message.js';
+import { answerTokens } from '../context-window.js';
 import { sentSchema } from '../answer-schema.js';
 import type { ModelRequest, ToolDescription } from '../model.js';
 import { inTurns, recordingsInWords, sentImage, sentText, textAndCalls } from '../shown.js';
@@ -18,7 +19,7 @@ import { toWireName } from '../wire-names.js';
 const IMAGE_TYPES: readonly string[] = ['image/jpeg', 'image/png', 'image/webp'];
 
 export function renderRequest(request: ModelRequest): ChatRequest & { stream: true } {
-  const { model, maxTokens, system, tools, messages } = request;
+  const { model, maxTokens, system, tools, messages, contextWindow } = request;
   // Held to a schema, a model could not call: it shapes every word, calls included.
   const schema = tools.length === 0 ? sentSchema('ollama', request)?.schema : undefined;
   const instructions = toWellFormed(system);
@@ -34,7 +35,10 @@ export function renderRequest(request: ModelRequest): ChatRequest & { stream: tr
     ...(tools.length > 0 && { tools: tools.map(renderTool) }),
     ...(schema && { format: schema }),
     stream: true,
-    options: { num_predict: maxTokens },
+    options:
+      contextWindow === undefined
+        ? { num_predict: maxTokens }
+        : { num_ctx: contextWindow, num_predict: answerTokens(maxTokens, contextWindow) },
   };
 }
 

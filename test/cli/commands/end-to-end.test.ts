@@ -232,8 +232,9 @@ test('export --format seed and import: from files into Redis and back, the same 
   const replaced = [{ fact: known?.fact ?? '', by: changed.fact, ts: 1738100000 }];
   await world.store.facts.add(key, 'changed', [changed], { conversation: id, turn_ids: [] }, replaced);
   const redis = await startRedis();
+  const elsewhere = await startWorld({ answer: stage.answer, redisUrl: redis.url });
   try {
-    const [inRedis, inFiles] = [{ REDIS_URL: redis.url }, {}];
+    const [inRedis, inFiles] = [{ REDIS_URL: redis.url, PERDURA_TASK_QUEUE: elsewhere.taskQueue }, {}];
     const moved = world.id();
     const back = world.id();
     const exported = await perdura('export', id, '--format', 'seed', '--out', 'one', '-o', 'json');
@@ -270,18 +271,37 @@ test('export --format seed and import: from files into Redis and back, the same 
       stderr: expect.stringContaining('is running'),
     });
 
-    // It goes on from there: its own turns begin at 1, and an export numbers them on.
+    // It goes on from there as if all had been said here: word for word what was, and the summary for the two turns that it is of.
     stage.play(back, text('New here.'));
-    await world.client.send(back, say(back, 'hello'));
-    expect((await perdura('show', back)).stdout).toMatch(
-      /^imported from elsewhere[^]*turn 6[^]*\nsaid here\n[^]*turn_0001[^]*New here\.\n$/,
+    const { turnId } = await world.client.send(back, say(back, 'hello'));
+    expect(turnId).toBe('turn_0007');
+    expect((await perdura('show', back)).stdout).toMatch(/turn_0001[^]*turn 6[^]*turn_0007[^]*New here\.\n$/);
+    const seen = stage.requests(back).at(-1)?.messages ?? [];
+    expect(JSON.stringify(seen)).toContain('They counted.');
+    expect(JSON.stringify(seen)).not.toContain('turn 1');
+    expect(seen.filter(({ role }) => role === 'user').map(({ content }) => JSON.stringify(content))).toEqual(
+      expect.arrayContaining([3, 4, 5, 6].map((n) => expect.stringContaining(`turn ${n}`))),
     );
-    expect(JSON.stringify(stage.requests(back).at(-1))).not.toContain('turn 6');
     expect((await perdura('export', back, '--format', 'seed', '--out', 'three')).code).toBe(0);
     expect((await readFile(join(world.dir, 'three', 'raw_traces.jsonl'), 'utf8')).trimEnd().split('\n').at(-1)).toMatch(
       /^\{"id":"rt_016","ts":[\d.]+,"turn_id":"turn_0007",.*New here\./,
     );
+
+    const forked = world.id();
+    expect(await perdura('fork', back, '--at', 'turn_0004', '--id', forked)).toMatchObject({ code: 0 });
+    expect(await perdura('rewind', back, '--to', 'turn_0003')).toMatchObject({ code: 0 });
+    for (const [name, last] of [
+      [forked, 4],
+      [back, 3],
+    ] as const) {
+      stage.play(name, text('Another way.'));
+      await world.client.send(name, say(name, 'and now?'));
+      const context = JSON.stringify(stage.requests(name).at(-1)?.messages);
+      expect(context).toContain(`turn ${last}`);
+      expect(context).not.toContain(`turn ${last + 1}`);
+    }
   } finally {
+    await elsewhere.close();
     await redis.stop();
   }
 });

@@ -15,9 +15,32 @@ export interface OllamaRequest {
   readonly [field: string]: unknown;
 }
 
+export interface OllamaOptions extends ScriptedApiOptions<OllamaRequest> {
+  /** What `/api/show` answers; default: that there is no such page, as with servers that only look like Ollama. */
+  readonly shown?: object;
+  /** Tokens that a prompt is cut at whatever is asked for, as by a server with less memory. */
+  readonly cutsAt?: number;
+}
+
 /** Its `url` is the SDK's `host`. */
-export function startOllamaApi(options: ScriptedApiOptions<OllamaRequest> = {}): Promise<ScriptedApi<OllamaRequest>> {
-  return startScriptedApi(ollama, options);
+export function startOllamaApi({ shown, cutsAt, ...options }: OllamaOptions = {}): Promise<ScriptedApi<OllamaRequest>> {
+  return startScriptedApi({ ...ollama, ...(shown && showing(shown)), ...(cutsAt !== undefined && { toFrames: cutting(cutsAt) }) }, options);
+}
+
+function showing(shown: object): Pick<Protocol<OllamaRequest>, 'route' | 'checkRequest' | 'count'> {
+  return {
+    route: (incoming) => (incoming.path === '/api/show' && incoming.method === 'POST' ? 'count' : ollama.route(incoming)),
+    checkRequest: (incoming) => (incoming.path === '/api/show' ? undefined : ollama.checkRequest(incoming)),
+    count: () => shown,
+  };
+}
+
+function cutting(at: number): Protocol<OllamaRequest>['toFrames'] {
+  return (reply, request) =>
+    ollama.toFrames(reply, request).map((one) => {
+      const bytes = one.bytes.replace(/"prompt_eval_count":(\d+)/, (_, count) => `"prompt_eval_count":${Math.min(Number(count), at)}`);
+      return { ...one, bytes };
+    });
 }
 
 const doneWords = { end_turn: 'stop', stop_sequence: 'stop', tool_use: 'stop', max_tokens: 'length' };
