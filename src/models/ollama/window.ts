@@ -6,6 +6,7 @@
  *     be more than the machine's memory. None of them goes past what the model was made for.
  * W3  What the server says is bounded, in time, bytes and range. No answer is no error: the call itself says what is wrong.
  */
+import { timeoutSignal } from '../../platform/timeout-signal.js';
 import type { ContextWindow } from '../context-window.js';
 import { asObject, asText } from '../read-json.js';
 
@@ -46,7 +47,7 @@ export function createWindows(
 ): (model: string) => Promise<ShownWindow> {
   const known = new Map<string, { readonly shown: Promise<ShownWindow>; until: number }>();
   const show = async (model: string): Promise<ShownWindow> => {
-    const signal = AbortSignal.timeout(PATIENCE_MS);
+    const signal = timeoutSignal(PATIENCE_MS);
     const body = JSON.stringify({ model });
     const response = await ask(`${host}/api/show`, {
       method: 'POST',
