@@ -38,8 +38,9 @@ interface Last {
 
 type Command = ConcludeActivationInput['commands'][number];
 
-/** One event in history, "workflow properties modified": it takes a field that is not there out of the memo. An empty change is refused. */
+/** Temporal's encoding of a value that removes a field. */
 const NULL = Uint8Array.from([...'binary/null'], (letter) => letter.charCodeAt(0));
+/** One event in history, "workflow properties modified": it takes a field that is not there out of the memo. An empty change is refused. */
 const NOTHING: Command = { modifyWorkflowProperties: { upsertedMemo: { fields: { nothing: { metadata: { encoding: NULL } } } } } };
 
 /** Events of a task that was scheduled and timed out, the least that another leaves. One that no worker took in time leaves as many. */

@@ -14,7 +14,7 @@ export interface ReplayedRuns {
   readonly problems: readonly string[];
 }
 
-/** `config.cwd`: where one's own reducers are configured; without them their events would fold to nothing. */
+/** `config.cwd`: the folder whose configuration names the user's reducers; without them their events would fold to nothing. */
 export async function replayedRuns(client: PerduraClient, id: string, config: Pick<Config, 'cwd' | 'stateKeys'>): Promise<ReplayedRuns> {
   // The replay's own log would stand between the lines.
   installTelemetry({ logLevel: 'error' });

@@ -95,7 +95,7 @@ export function newsRefusal(state: ConversationState, { callId, capability }: Ch
   const known = state.subAgents?.find(([id]) => id === callId);
   if (known) return isSame(known[1], capability ?? '') ? undefined : `child.capability is not the one that ${callId} was started with`;
   return delegatedCall(state, callId)?.child
-    ? `${callId} was started without a capability, so nobody can show it; how its sub-agent ended is asked of Temporal`
+    ? `${callId} was started without a capability, so news in its name cannot be verified; Temporal is asked how its sub-agent ended`
     : `${callId} has started no sub-agent`;
 }
 
