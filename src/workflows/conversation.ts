@@ -10,8 +10,9 @@
  * D1  A workflow task is one activation, live and on replay: every job of it is an event of history (there are no local activities), in
  *     one order: signals and updates, then results. What could bring some of them earlier is refused or done
  *     again (early-questions.ts).
- * D2  Only a task without commands may be joined with the next on replay, and then has that one's time and length. In such a task nothing
- *     has happened, so the loop sleeps: how long history is, and what time, is looked at only after an event of the same activation.
+ * D2  Only a task without commands may be joined with the next on replay, and then has that one's time. In such a task nothing
+ *     has happened, so the loop sleeps: the time is looked at only after an event of the same activation. How long history is, is
+ *     counted from what the run has seen and done (measured-history.ts).
  * D3  Conditions look at the state alone, and what ends a wait for time is its timer.
  */
 import {
@@ -45,6 +46,7 @@ import { createAnswers } from './answers.js';
 import { createChangeNotifier } from './change-notifier.js';
 import { now } from './clock.js';
 import { handleMessages } from './handlers.js';
+import { measureByServer, type MeasureHistory, type MeasuredHistory } from './measured-history.js';
 import { FAILURES } from './messages.js';
 import { createPerformer } from './perform.js';
 import { refusedSeal } from './sealed.js';
@@ -58,15 +60,16 @@ export type ConversationArgument = StartOptions & { readonly carried?: Conversat
 /** With reducers for events of the application's own (seed 004): an entry of one's own exports what this makes as `conversation`. */
 export function createConversation(
   own: { readonly reducers?: Reducers } = {},
-): (argument?: ConversationArgument) => Promise<ConversationOutcome> {
+): (argument?: ConversationArgument, measure?: MeasureHistory) => Promise<ConversationOutcome> {
   const reduce = createReducerRegistry(own.reducers ?? {});
-  return (argument) => converse(argument, reduce);
+  return (argument, measure = measureByServer) => converse(argument, measure, reduce);
 }
 
 export const conversation = createConversation();
 
 async function converse(
   argument: ConversationArgument | undefined,
+  measure: MeasureHistory,
   reduce: ReturnType<typeof createReducerRegistry>,
 ): Promise<ConversationOutcome> {
   let state = begin(argument);
@@ -97,7 +100,7 @@ async function converse(
   const performer = createPerformer(dispatch, updates.resultOf, reduce);
 
   for (;;) {
-    const due = handOverReason(state, updates.count());
+    const due = handOverReason(state, measure(), updates.count());
     if (due !== undefined) dispatch({ kind: 'hand-over-due', reason: due, at: now() });
     const step = nextStep(state);
     switch (step.kind) {
@@ -195,20 +198,17 @@ function startRefusal(reason: string): ApplicationFailure {
   return refusal;
 }
 
-function handOverReason(state: ConversationState, updates: number): string | undefined {
+function handOverReason(state: ConversationState, { events, bytes }: MeasuredHistory, updates: number): string | undefined {
   if (state.handOver !== null) return undefined;
-  const { historyLength, historySize, continueAsNewSuggested } = workflowInfo();
   const limits = state.settings?.handOver ?? { events: 3_000, bytes: 2 * 1024 * 1024, updates: 1_500 };
   const reason =
-    historyLength >= limits.events
-      ? `${historyLength} events`
-      : historySize >= limits.bytes
-        ? `${historySize} bytes`
+    events >= limits.events
+      ? `${events} events`
+      : bytes >= limits.bytes
+        ? `${bytes} bytes`
         : updates >= limits.updates
           ? `${updates} updates`
-          : continueAsNewSuggested
-            ? 'the server suggests it'
-            : undefined;
+          : undefined;
   return reason !== undefined && JSON.stringify(state).length <= MAX_STATE ? reason : undefined;
 }
 

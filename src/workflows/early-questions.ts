@@ -16,11 +16,12 @@
  *     between it and the next for a heartbeat, and on replay brings what both brought in one activation: the update first, then the
  *     result that live came in the task before.
  *
- * One gap is known: where a task of Q2 brings nothing more, Core sends the commands without another activation. They were decided when
- * history was shorter by the task that timed out, so a replay may find a hand-over due where live did not.
+ * Where a task of Q2 brings nothing more, Core sends the commands without another activation. They were decided with the time and the
+ * length of the task that timed out, which a replay never sees: so nothing is decided by Temporal's own length (measured-history.ts).
  */
-import { ApplicationFailure, type ActivateInput, type ConcludeActivationInput, type WorkflowInterceptors } from '@temporalio/workflow';
+import { ApplicationFailure, type ActivateInput, type WorkflowInterceptors } from '@temporalio/workflow';
 import { ASK_AGAIN } from '../records/failure-kinds.js';
+import { eventsOfCommands, type Command, type CommandEvents } from './history-events.js';
 
 type Activation = ActivateInput['activation'];
 type Time = Activation['timestamp'];
@@ -31,12 +32,11 @@ interface Last {
   readonly historyLength: number;
   /** Something that history has by itself; an update that is refused is not in history. */
   readonly brings: boolean;
-  /** What it added to history: events that are certain, and those that are possible. */
-  added: { readonly least: number; readonly most: number };
-  asked: boolean;
+  /** Protocol ids of the updates that it brought. */
+  readonly asked: ReadonlySet<string>;
+  added: CommandEvents;
+  questioned: boolean;
 }
-
-type Command = ConcludeActivationInput['commands'][number];
 
 /** Temporal's encoding of a value that removes a field. */
 const NULL = Uint8Array.from([...'binary/null'], (letter) => letter.charCodeAt(0));
@@ -58,27 +58,29 @@ export function interceptors(): WorkflowInterceptors {
           const questions = activation.jobs?.flatMap(({ queryWorkflow }) => (queryWorkflow ? [queryWorkflow] : [])) ?? [];
           isQuestion = questions.length > 0;
           if (isQuestion) {
-            if (last && questions.some(({ queryId }) => queryId === LEGACY_QUERY)) last.asked = true;
+            if (last && questions.some(({ queryId }) => queryId === LEGACY_QUERY)) last.questioned = true;
             return next(input);
           }
           if (last && isEarly(activation, last))
             throw ApplicationFailure.retryable('asked while a workflow task waits: ask again', ASK_AGAIN);
-          if (last?.asked && !follows(activation, last))
+          if (last?.questioned && !follows(activation, last))
             throw ApplicationFailure.retryable('a question came before this workflow task: it is done again, from history', ASK_AGAIN);
           last = {
             time: activation.timestamp,
             historyLength: activation.historyLength ?? 0,
             brings: activation.jobs?.some((job) => !job.doUpdate && !job.updateRandomSeed) ?? false,
             added: { least: 0, most: 0 },
-            asked: false,
+            asked: new Set(activation.jobs?.flatMap(({ doUpdate }) => (doUpdate ? [doUpdate.protocolInstanceId ?? ''] : []))),
+            questioned: false,
           };
           return next(input);
         },
         concludeActivation(input, next) {
           const output = next(input);
           if (!last || isQuestion) return output;
-          const commands = last.brings && recorded(output.commands).length === 0 ? [...output.commands, NOTHING] : output.commands;
-          last.added = eventsOf(commands);
+          const leavesNone = eventsOfCommands(output.commands, last.asked).most === 0;
+          const commands = last.brings && leavesNone ? [...output.commands, NOTHING] : output.commands;
+          last.added = eventsOfCommands(commands, last.asked);
           return { ...output, commands };
         },
       },
@@ -100,34 +102,6 @@ function follows({ historyLength, jobs }: Activation, { historyLength: before, a
   // An activity has begun before it ends, but where it was cancelled.
   const most = happened.length + happened.filter(({ resolveActivity }) => resolveActivity).length;
   return between >= added.least + happened.length && between < added.most + most + ANOTHER_TASK;
-}
-
-function eventsOf(all: readonly Command[]): Last['added'] {
-  const commands = recorded(all);
-  const cancels = commands.filter(({ requestCancelActivity }) => requestCancelActivity);
-  return { least: commands.length - cancels.length, most: commands.length };
-}
-
-/** What is begun and cancelled at once leaves no event, and neither does an update that is refused. */
-function recorded(commands: readonly Command[]): readonly Command[] {
-  const cancelled = new Set(
-    commands.flatMap(({ cancelTimer, requestCancelActivity }) => [nameOf('timer', cancelTimer), nameOf('activity', requestCancelActivity)]),
-  );
-  const begun = new Set(
-    commands.flatMap(({ startTimer, scheduleActivity }) => [nameOf('timer', startTimer), nameOf('activity', scheduleActivity)]),
-  );
-  const isIn = (names: ReadonlySet<string | undefined>, ...own: (string | undefined)[]): boolean =>
-    own.some((name) => name !== undefined && names.has(name));
-  return commands.filter(
-    ({ updateResponse, startTimer, scheduleActivity, cancelTimer, requestCancelActivity }) =>
-      !updateResponse?.rejected &&
-      !isIn(cancelled, nameOf('timer', startTimer), nameOf('activity', scheduleActivity)) &&
-      !isIn(begun, nameOf('timer', cancelTimer), nameOf('activity', requestCancelActivity)),
-  );
-}
-
-function nameOf(kind: string, command: { seq?: number | null } | null | undefined): string | undefined {
-  return command ? `${kind} ${command.seq}` : undefined;
 }
 
 function isSame(a: Time, b: Time): boolean {

@@ -61,6 +61,7 @@ import { now } from './clock.js';
 import { failureOf } from './failure.js';
 import { accepted } from './handling.js';
 import { refusedSeal } from './sealed.js';
+import { measureByServer, type MeasureHistory } from './measured-history.js';
 import { memoryActivities } from './activities.js';
 import {
   careSignal,
@@ -78,10 +79,11 @@ import {
 /** The start argument, or what a run hands to the next. */
 export type MemoryArgument = MemoryStart & { readonly carried?: MemoryQueue };
 
-/** A run hands over well before Temporal's own limits, and whenever that is suggested. */
+/** A run hands over well before Temporal's own limits. */
 const MAX_EVENTS = 5_000;
+const MAX_BYTES = 4 * 1024 * 1024;
 
-export async function memory(argument: MemoryArgument): Promise<never> {
+export async function memory(argument: MemoryArgument, measure: MeasureHistory = measureByServer): Promise<never> {
   const { scope, handOver = MAX_EVENTS } = begin(argument);
   let queue = carriedQueue(argument, scope);
   let leaving = false;
@@ -184,8 +186,8 @@ export async function memory(argument: MemoryArgument): Promise<never> {
 
   for (;;) {
     if (cancelled !== undefined) throw cancelled;
-    const { historyLength, continueAsNewSuggested } = workflowInfo();
-    leaving ||= historyLength >= handOver || continueAsNewSuggested;
+    const { events, bytes } = measure();
+    leaving ||= events >= handOver || bytes >= MAX_BYTES;
     if (leaving) {
       await condition(allHandlersFinished);
       return continueAsNew<typeof memory>(handedOver({ ...argument, scope, carried: queue }));

@@ -44,7 +44,7 @@ test.each([
     const ids = Array.from({ length: CONVERSATIONS }, () => world.id());
     const handleOf = (id: string) => world.temporal.workflow.getHandle(id);
     const first = await world.startWorker();
-    await Promise.all(ids.map(untilItWaits));
+    await Promise.all(ids.map((id) => untilItWaits(id)));
     await first();
 
     const asked = ids.map((id) =>
@@ -87,11 +87,45 @@ async function loseTasks(most: number): Promise<number> {
   return given.filter((task) => task && !task.query).length;
 }
 
+test('nor when the task that died and the one that came instead are to both sides of a hand-over', async () => {
+  const ids = Array.from({ length: CONVERSATIONS }, () => world.id());
+  const first = await world.startWorker();
+  // Until the decision, each history has 18 events, or 19; each edge is another number of events in which a run hands over.
+  for (const [i, id] of ids.entries()) {
+    const agent = `edge-${i}`;
+    await world.writeAgent(agent, { limits: { handOver: { events: 26 + Math.floor(i / 2) } } });
+    await untilItWaits(id, agent);
+  }
+  await first();
+  // Whoever takes a task takes questions as well: of three for each, some are left.
+  for (const id of [...ids, ...ids, ...ids])
+    world.temporal.workflow
+      .getHandle(id)
+      .query('status')
+      .catch(() => undefined);
+  await sleep(QUESTION_MS);
+  for (const id of ids) await world.temporal.workflow.getHandle(id).signal('decide', { callId: 'turn_0001/c1', decision: 'approve' });
+  const taken = await loseTasks(2 * CONVERSATIONS);
+  const second = await world.startWorker();
+  try {
+    await Promise.all(ids.map(comeToRest));
+    expect(await replayProblems(world)).toEqual([]);
+    expect(taken).toBeGreaterThanOrEqual(CONVERSATIONS / 4);
+  } finally {
+    await second();
+  }
+}, 120_000);
+
 /** For a person's decision, and by a timer for the end of its time. */
-async function untilItWaits(id: string): Promise<void> {
+async function untilItWaits(id: string, agent?: string): Promise<void> {
   stage.play(id, callTool('sign'), text('Signed.'), text('Two.'));
   const { temporal, taskQueue } = world;
-  await temporal.workflow.start('conversation', { taskQueue, workflowId: id, args: [{}], workflowTaskTimeout: TASK_MS });
+  await temporal.workflow.start('conversation', {
+    taskQueue,
+    workflowId: id,
+    args: [agent === undefined ? {} : { agent }],
+    workflowTaskTimeout: TASK_MS,
+  });
   await world.client.message(id, { id: 'one', text: say(id, 'have it signed') });
   await waitFor(
     () => world.client.status(id),
