@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils';
 import { DefaultLogger, Runtime } from '@temporalio/worker';
-import { replayAll } from '../support/replays.js';
+import { replayAll, type Replayed } from '../support/replays.js';
 import { figure, LONG, outage, sceneTest, seconds, type Scene } from '../support/scene.js';
 import { censusOf, replayFailures, type Census } from './census.js';
 import { startLoad } from './load.js';
@@ -74,7 +74,7 @@ sceneTest(
     );
     const restless = talks.filter(({ trouble }) => trouble !== undefined);
     if (broken.length + restless.length > 0) {
-      const dir = await keep({ broken, restless, talks });
+      const dir = await keep({ broken, restless, talks, replayed });
       figure(`the histories, and what was said, are kept in ${dir}; PERDURA_SEED=${seed} says the same again`);
     }
     expect(broken.map(({ workflowId, runId, problem }) => `${workflowId} (run ${runId}): ${problem}`)).toEqual([]);
@@ -139,13 +139,16 @@ async function keep({
   broken,
   restless,
   talks,
+  replayed,
 }: {
-  broken: Awaited<ReturnType<typeof replayAll>>;
+  broken: readonly Replayed[];
   restless: readonly Talk[];
   talks: readonly Talk[];
+  replayed: readonly Replayed[];
 }): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), `perdura-storm-${seed}-`));
-  for (const { workflowId, runId, problem, history } of broken) {
+  const ofRestless = replayed.filter(({ workflowId }) => restless.some(({ id }) => workflowId.startsWith(id)));
+  for (const { workflowId, runId, problem, history } of new Set([...broken, ...ofRestless])) {
     const log = talks.find(({ id }) => workflowId.startsWith(id))?.log ?? [];
     await writeFile(
       join(dir, `${workflowId}-${runId}.json`),
