@@ -73,13 +73,14 @@ sceneTest(
         `talked for ${seconds(replayFrom - from)} (one for ${seconds(Math.max(...atRest))} at most, of those that came to rest), replayed in ${seconds(Date.now() - replayFrom)}`,
     );
     const restless = talks.filter(({ trouble }) => trouble !== undefined);
-    if (broken.length + restless.length > 0) {
-      const dir = await keep({ broken, restless, talks, replayed });
+    const failed = replayed.filter(({ history }) => replayFailures([history]).length > 0);
+    if (broken.length + failed.length + restless.length > 0) {
+      const dir = await keep({ broken: [...broken, ...failed], restless, talks, replayed });
       figure(`the histories, and what was said, are kept in ${dir}; PERDURA_SEED=${seed} says the same again`);
     }
     expect(broken.map(({ workflowId, runId, problem }) => `${workflowId} (run ${runId}): ${problem}`)).toEqual([]);
     expect(restless.map(({ id, trouble }) => `${id}: ${trouble}`)).toEqual([]);
-    expect(replayFailures(replayed.map(({ history }) => history))).toEqual([]);
+    expect(failed.flatMap(({ workflowId, history }) => replayFailures([history]).map((what) => `${workflowId}: ${what}`))).toEqual([]);
     // A storm in which these did not happen proves nothing.
     for (const name of ['updates', 'signals', 'handOvers', 'children', 'timedOut'] as const)
       expect({ [name]: census[name] }).not.toEqual({ [name]: 0 });
