@@ -11,7 +11,8 @@
  * Q2  History may also end with a task that another worker has begun, or has let time out: nothing distinguishes that from a task of ours
  *     until the next one comes. Each task leaves its completion and its commands in history, so where the next one begins too soon
  *     for ours, or with room for another task in between, ours was none. It is then done again from history: Temporal shows one
- *     failed task (measured with tasks that time out: 8 of 12 conversations did not replay, none since).
+ *     failed task (measured with tasks that time out: 8 of 12 conversations did not replay, none since). Where that other worker has
+ *     done the task, and it brought an update, Core finds in history what it did not see, and fails the task the same way.
  * Q3  A task that brings something and leads to no command leaves one that changes nothing. Core takes a completed task with nothing
  *     between it and the next for a heartbeat, and on replay brings what both brought in one activation: the update first, then the
  *     result that live came in the task before.
