@@ -32,12 +32,17 @@ export interface Media {
   readonly video?: readonly MediaSource[];
 }
 
+/** What a chunk's type looks like (seed 004). */
+export const CHUNK_TYPE = /^[A-Za-z][A-Za-z0-9_]{0,63}$/;
+
 /** What a person said. */
 export interface UserMessage extends Media {
   readonly role: 'user';
   readonly text: Body;
   /** Who else speaks in a person's place: Perdura itself (a hint, what was left out), or the application's events. */
   readonly from?: 'notice' | 'app';
+  /** Of the application's, the chunk's type where it is not WORKING_FLOW: it stays in the prompt until the application removes it. */
+  readonly chunk?: string;
 }
 
 /**
@@ -116,6 +121,11 @@ export interface Entry {
 /** A question, not what Perdura or an application says beside it. */
 export function isFromPerson(message: ConversationMessage): message is UserMessage {
   return message.role === 'user' && message.from === undefined;
+}
+
+/** Seed 004: only chunks of WORKING_FLOW are compressible. */
+export function isPinned(message: ConversationMessage): boolean {
+  return message.role === 'user' && message.chunk !== undefined;
 }
 
 export function isNotice(message: ConversationMessage): boolean {

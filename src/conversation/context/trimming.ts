@@ -1,7 +1,7 @@
 /**
  * When what long-term memory has leaves the prompt, and what stands for it (seed 001, `trimBefore`; design section 4, Window).
  *
- * W1  Only covered turns leave (consolidation.ts, L3), whole ones, and at a turn boundary.
+ * W1  Only covered turns leave (consolidation.ts, L3), whole ones but for the application's chunks that stay, and at a turn boundary.
  * W2  They become an episode of this session, whose summary is what their consolidation has put into HISTORY, or shortened lines where no
  *     model summarized. The goal and the open tasks stand beside it, as after a compaction.
  * W3  A trim that would not make the prompt smaller changes nothing, and is not tried again until more is covered.
@@ -22,6 +22,7 @@ export function trimInput(state: ConversationState): TrimInput | undefined {
   const { covered, trimRest, since } = consolidation;
   if (covered.length === 0 || !isTrimDue(state)) return undefined;
   const there = slotsAtHand(state);
+  for (const { type, slot } of state.appEvents?.chunks ?? []) if (type !== 'WORKING_FLOW') there.delete(slot); // W1
   const atHand = covered.flatMap(({ requestId, turns }) => {
     const slots = turns.flatMap((turn) => slotsOf(turn.slots)).filter((slot) => there.has(slot));
     return slots.length === 0 ? [] : [{ requestId, slots: toRanges(slots) }];
@@ -102,7 +103,7 @@ export function acceptTrim(state: ConversationState, input: TrimInput, { trimmed
 }
 
 /** In the context, or left out of the prompt until the next summary. */
-export function slotsAtHand({ context, compaction }: ConversationState): ReadonlySet<number> {
+export function slotsAtHand({ context, compaction }: ConversationState): Set<number> {
   return new Set(slotsOf([...context, ...(compaction.leftOut ?? [])]));
 }
 

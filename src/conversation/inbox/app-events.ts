@@ -3,7 +3,9 @@
  *
  * V1  An event is reduced once. What nobody reduces, and what a reducer failed on, is kept, counted and named; the conversation goes on.
  * V3  Their payloads lie in the state: a bounded number waits at once, and what is refused is reported, never dropped silently.
- * V2  A chunk is an entry of the conversation: it is recorded, healed, compacted and truncated like any other.
+ * V2  A chunk is an entry of the conversation: it is recorded and healed like any other. Of type WORKING_FLOW it is compacted and truncated
+ *     like any other, too; one of another type stays until a reducer removes it, or the session ends.
+ * V4  What a chunk takes of the context is what it gives back.
  */
 import { rejectInput } from './arrivals.js';
 import { isChangingContext } from '../context/compaction.js';
@@ -117,7 +119,9 @@ function perform(state: ConversationState, operation: ChunkOperation, at: number
 function add(state: ConversationState, { type, text }: NewChunk, at: number, createdAt = at): ConversationState {
   const slot = state.counters.slot + 1;
   const turn = turnId(state.latestTurn);
-  const shown = type === 'WORKING_FLOW' ? text : `[${type}] ${text}`;
+  const isCompressible = type === 'WORKING_FLOW';
+  const shown = isCompressible ? text : `[${type}] ${text}`;
+  const tokens = estimateTokens(shown.length);
   const entry: Entry = {
     v: 1,
     slot,
@@ -125,15 +129,15 @@ function add(state: ConversationState, { type, text }: NewChunk, at: number, cre
     turn,
     seq: FIRST_SEQ + slot,
     ts: at / 1000,
-    message: { role: 'user', text: shown, from: 'app' },
+    message: { role: 'user', text: shown, from: 'app', ...(!isCompressible && { chunk: type }) },
   };
   const events = state.appEvents ?? NONE;
   const recorded = settle({ ...state, counters: { ...state.counters, slot } }, [{ effect: `app/${slot}`, entry }]);
   return {
     ...recorded,
     context: toRanges([...slotsOf(state.context), slot]),
-    contextTokens: state.contextTokens + estimateTokens(shown.length),
-    appEvents: { ...events, chunks: [...events.chunks, { id: `chunk_${slot}`, type, slot, createdAt }] },
+    contextTokens: state.contextTokens + tokens,
+    appEvents: { ...events, chunks: [...events.chunks, { id: `chunk_${slot}`, type, slot, tokens, createdAt }] },
   };
 }
 
@@ -144,6 +148,7 @@ function remove(state: ConversationState, id: string): ConversationState {
   return {
     ...state,
     context: toRanges(slotsOf(state.context).filter((slot) => slot !== chunk.slot)),
+    contextTokens: Math.max(0, state.contextTokens - chunk.tokens),
     appEvents: { ...events, chunks: events.chunks.filter((other) => other !== chunk) },
   };
 }

@@ -2,7 +2,7 @@
  * Reducers of the application's own events (seed 004): pure functions from an event to operations on chunks. They run inside the
  * workflow, so they must be deterministic: no clock, no randomness, no I/O.
  */
-import type { JsonValue } from '../../records/message.js';
+import { CHUNK_TYPE, type JsonValue } from '../../records/message.js';
 
 /** A piece of context that a reducer has added; `id` is `chunk_<slot>`. */
 export interface AppChunk {
@@ -10,6 +10,8 @@ export interface AppChunk {
   /** `WORKING_FLOW`, `NOTICE`, or a type of the application's own. */
   readonly type: string;
   readonly slot: number;
+  /** About as many as it takes of the context: what its removal gives back. */
+  readonly tokens: number;
   /** Epoch milliseconds. */
   readonly createdAt: number;
 }
@@ -85,7 +87,7 @@ export function createReducerRegistry(reducers: Reducers): (event: AppEvent, vie
 /** A reducer in plain JavaScript may hand back anything. */
 function problemOf(operation: ChunkOperation, { chunks }: ReducerView): string | undefined {
   const isText = (text: unknown): boolean => typeof text === 'string' && text !== '' && text.length <= 256 * 1024;
-  const isNew = (chunk: NewChunk | undefined): boolean => /^[A-Za-z][A-Za-z0-9_]{0,63}$/.test(chunk?.type ?? '') && isText(chunk?.text);
+  const isNew = (chunk: NewChunk | undefined): boolean => CHUNK_TYPE.test(chunk?.type ?? '') && isText(chunk?.text);
   const isKnown = (id: string): boolean => chunks.some((chunk) => chunk.id === id);
   switch (operation?.kind) {
     case 'ADD':

@@ -1,8 +1,9 @@
 /**
  * What leaves the prompt when there is too much of it (seed 004, Truncation Strategy): the oldest, until the excess is covered. Whole
- * calls with all of their results, and never the message that the current turn began with, nor its last answer (design section 4).
+ * calls with all of their results, never the message that the current turn began with, nor its last answer (design section 4), nor a
+ * chunk of the application that is not WORKING_FLOW.
  */
-import { isFromPerson, type Entry } from '../../records/message.js';
+import { isFromPerson, isPinned, type Entry } from '../../records/message.js';
 import { oldestThatCover, type MemoryChunk } from '../../records/token-usage.js';
 import { entryTokens } from '../tokens.js';
 
@@ -47,9 +48,10 @@ function groupsOf(entries: readonly Entry[]): Entry[][] {
 }
 
 function staying(entries: readonly Entry[], currentTurn: string | null): ReadonlySet<Entry> {
-  if (currentTurn === null) return new Set();
+  const pinned = entries.filter(({ message }) => isPinned(message));
+  if (currentTurn === null) return new Set(pinned);
   const current = entries.filter(({ turn }) => turn === currentTurn);
   const people = current.filter(({ message }) => isFromPerson(message));
   const last = current.findLast(({ message }) => message.role === 'assistant');
-  return new Set([...people, ...(last ? [last] : [])]);
+  return new Set([...pinned, ...people, ...(last ? [last] : [])]);
 }

@@ -6,9 +6,9 @@
  * C2  Where these do not free enough, the turns of the tail go too, oldest first; after them the oldest tool rounds of the current turn.
  *     Its last round stays, which the model may not have read yet, and so does all that a person said in it.
  * C3  A call and its results go together, in whichever turns they stand: where one stays, so does the other.
- * C4  What comes after the current turn (messages that wait) stays.
+ * C4  What comes after the current turn (messages that wait) stays, and so do the application's chunks that are not WORKING_FLOW.
  */
-import { isNotice, type Entry } from '../../records/message.js';
+import { isNotice, isPinned, type Entry } from '../../records/message.js';
 import { withSlot, type SlotRange } from '../../records/slots.js';
 import { turnNumber } from '../../records/identity.js';
 import { RAW_TAIL_TURNS } from '../../records/memory/shown.js';
@@ -88,6 +88,7 @@ function depthsOf(
   const depthOfTurn = new Map(ended.map((turn, at) => [turn, Math.max(0, at + 1 - Math.max(0, ended.length - tailTurns))]));
   const rounds = roundsIn(entries.filter(({ turn, slot }) => turn === currentTurn && !leftOut.has(slot)));
   return (entry) => {
+    if (isPinned(entry.message)) return { part: 'stays', depth: Infinity };
     if (leftOut.has(entry.slot)) return { part: `left-out-${entry.turn}`, depth: 0 };
     const depth = depthOfTurn.get(entry.turn);
     if (depth !== undefined) return { part: entry.turn, depth };

@@ -1,6 +1,6 @@
 /** Entries as an exported file has them: long texts in place. What refers to somebody's store is none of them. */
 import { z } from 'zod';
-import type { Entry } from '../../records/message.js';
+import { CHUNK_TYPE, type Entry } from '../../records/message.js';
 
 /** A slot beyond it is no count any more, and would make readers walk through nothing. */
 export const HIGHEST_SLOT = 1_000_000;
@@ -14,7 +14,8 @@ const source = z.union([
 const paths = z.array(z.string()).optional();
 const sources = z.array(source).optional();
 const media = { images: sources, audio: sources, video: sources };
-const user = z.object({ role: z.literal('user'), text: z.string(), from: z.enum(['notice', 'app']).optional(), ...media });
+const chunkType = z.string().regex(CHUNK_TYPE);
+const user = z.object({ role: z.literal('user'), text: z.string(), from: z.enum(['notice', 'app']).optional(), chunk: chunkType.optional(), ...media });
 const assistant = z.object({
   role: z.literal('assistant'),
   blocks: z.array(
