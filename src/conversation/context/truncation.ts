@@ -104,9 +104,8 @@ export function acceptTruncated(state: ConversationState, { output: result }: Co
 }
 
 function rested(state: ConversationState): ConversationState {
-  const { turn, compaction } = state;
-  if (!turn) return state;
-  return { ...state, compaction: { ...compaction, truncationRest: { turn: turn.number, tokens: stayingTokens(state) } } };
+  const { turn, compaction, latestTurn } = state;
+  return { ...state, compaction: { ...compaction, truncationRest: { turn: turn?.number ?? latestTurn, tokens: stayingTokens(state) } } };
 }
 
 export function failTruncation(state: ConversationState, { failure }: Failed<'truncate'>): ConversationState {
@@ -114,5 +113,6 @@ export function failTruncation(state: ConversationState, { failure }: Failed<'tr
   const { outcomes: before } = others;
   const outcome = { kind: 'failed', message: `${failure.type}: ${failure.message}` } as const;
   const outcomes = [...before, ...truncationAsked.map((requestId) => ({ requestId, outcome }))].slice(-MAX_OUTCOMES);
-  return rested({ ...state, compaction: { ...others, outcomes } });
+  // A step that waits for it is done.
+  return rested({ ...state, compaction: { ...others, truncations: (others.truncations ?? 0) + 1, outcomes } });
 }

@@ -4,13 +4,16 @@
  * G1  One step at a time: `lock` is set from the request until the one thing is done, and lies in the state, so that no crash holds it.
  * G2  What is done is what auto would have done next: the same `nextStep`, held back where a step begins.
  * G3  While a turn runs no further event is taken; then comes truncation, then compaction, then the model or a tool (design section 4).
+ *     Between turns events come first, then truncation, then compaction.
  * G4  A breakpoint stops before what it names, and is passed by the next step or by going on.
  */
 import type { StepKind, StepResult } from '../protocol/stepping.js';
 import { AUTO, type StepLock } from '../state/control-state.js';
-import { compactionCause, isChangingContext, truncationDue } from '../context/compaction.js';
+import { usageOf } from '../activity-io/call-gate.js';
+import { compactionCause, isChangingContext, numbersOf, truncationDue } from '../context/compaction.js';
 import type { ConversationEvent, EventOf } from '../event.js';
 import { isRunning } from '../lifecycle.js';
+import { stayingTokens } from '../context/citing.js';
 import { announce } from '../outbox/settlement.js';
 import { isRunningTool, openToolCalls } from '../turn/turn-access.js';
 import { slotsOf } from '../../records/slots.js';
@@ -26,6 +29,8 @@ export interface Planned {
   readonly words: string;
 }
 
+/** In place of the id of a call. */
+const BETWEEN_TURNS = 'between-turns';
 const REMEMBERED_RESULTS = 16;
 const MAX_CHUNKS = 200;
 
@@ -57,7 +62,16 @@ export function startStep(state: ConversationState, { id }: EventOf<'step-reques
     return withResult(state, { ...emptyResult(state, id), did: 'nothing', words });
   }
   const before = { slots: slotsOf(state.context), count: countOf(state, next), contextTokens: state.contextTokens };
-  return { ...state, control: { ...control, pausedBy: null, lock: { id, ...next, before } } };
+  const locked = { ...state, control: { ...control, pausedBy: null, lock: { id, ...next, before } } };
+  return next.target === BETWEEN_TURNS ? askFor(locked, next.did, `step ${id}`) : locked;
+}
+
+/** Between turns the context is changed only where somebody asks for it: whoever steps does. */
+function askFor(state: ConversationState, did: Planned['did'], requestId: string): ConversationState {
+  const { compaction } = state;
+  const { asked, truncationAsked = [] } = compaction;
+  const request = did === 'truncation' ? { truncationAsked: [...truncationAsked, requestId] } : { asked: [...asked, requestId] };
+  return { ...state, compaction: { ...compaction, ...request } };
 }
 
 /** Why a step cannot be asked for now; undefined when it can, or when its answer is known. */
@@ -90,7 +104,7 @@ export function advanceControl(before: ConversationState, state: ConversationSta
 /** What the next step would do; undefined while something is in flight, or nothing is to be done. */
 export function planned(state: ConversationState): Planned | undefined {
   const { turn } = state;
-  if (!turn) return plannedEvent(state.queue[0]);
+  if (!turn) return plannedEvent(state.queue[0]) ?? plannedUpkeep(state);
   if (turn.stopping) return undefined;
   if (turn.phase.kind === 'model') {
     const { call } = turn.phase;
@@ -130,19 +144,33 @@ function plannedEvent(head: QueueItem | undefined): Planned | undefined {
   return { did: 'event', target, words: `take message ${head.messageId} (${head.bytes} bytes) as ${turnId(head.turn)}` };
 }
 
+/** With nothing in the queue (seed 004): what the next model call would have to do first. */
+function plannedUpkeep(state: ConversationState): Planned | undefined {
+  const { settings, queue, compaction } = state;
+  if (!settings || queue.length > 0 || isChangingContext(state)) return undefined;
+  const { needsTruncation, forceCompaction } = usageOf(numbersOf(state), settings);
+  const [tokens, tried] = [stayingTokens(state), compaction.truncationRest];
+  if (needsTruncation && !(tried?.turn === state.latestTurn && tokens <= tried.tokens))
+    return { did: 'truncation', target: BETWEEN_TURNS, words: 'leave the oldest of the working flow out of the prompt' };
+  return forceCompaction && tokens >= (compaction.rest?.tokens ?? 0)
+    ? { did: 'compaction', target: BETWEEN_TURNS, words: 'make memory of the older turns (hard)' }
+    : undefined;
+}
+
 export function queuedId({ number }: QueueItem): string {
   return `qevt_${String(number).padStart(6, '0')}`;
 }
 
 function isDone(state: ConversationState, lock: StepLock): boolean {
   const phase = state.turn?.phase;
+  const isOver = !state.turn && lock.target !== BETWEEN_TURNS;
   switch (lock.did) {
     case 'event':
       return !state.queue.some((item) => queuedId(item) === lock.target);
     case 'truncation':
-      return !state.turn || (state.compaction.truncations ?? 0) > lock.before.count;
+      return isOver || (state.compaction.truncations ?? 0) > lock.before.count;
     case 'compaction':
-      return !state.turn || (state.compaction.attempts > lock.before.count && !isRunning(state, 'compact'));
+      return isOver || (state.compaction.attempts > lock.before.count && !isRunning(state, 'compact'));
     case 'model-call':
       return phase?.kind !== 'model' || phase.call.id !== lock.target || attemptsOf(state) > lock.before.count;
     case 'tool-run': {
@@ -216,7 +244,7 @@ function emptyResult(state: ConversationState, stepId: string): StepResult {
     eventProcessed: false,
     compactionPerformed: false,
     truncationPerformed: false,
-    hasPendingOperations: truncationDue(state) || compactionCause(state) !== undefined,
+    hasPendingOperations: truncationDue(state) || compactionCause(state) !== undefined || plannedUpkeep(state) !== undefined,
     queuedEventCount: queuedCount(state.queue),
     next: next?.words ?? null,
   };

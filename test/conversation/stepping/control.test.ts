@@ -125,6 +125,44 @@ test.each([
   expect(essence(state)).toEqual(essence(auto.state));
 });
 
+test('with nothing in the queue a step truncates, then compacts, and says when there is nothing to do; auto does neither', () => {
+  const idle = settle(apply(open(), said('a'))).state;
+  const script: Script = {
+    truncate: ({ epoch, context, notice }) => {
+      return {
+        life: 'l1',
+        epoch,
+        dropped: context.slice(0, 1),
+        tokens: 70_000,
+        entries: 1,
+        notice: { v: 1, ...notice, ts: 1, message: { role: 'user', text: 'left out', from: 'notice' } },
+      };
+    },
+  };
+  const full: ConversationState = { ...stepping(idle), contextTokens: 160_000 };
+  expect(namesOf(settle(full, script).steps)).toEqual(['wait']);
+  expect(statusOf(full, 0)).toMatchObject({ nextStep: 'leave the oldest of the working flow out of the prompt' });
+  const first = step(full, script);
+  expect(first).toMatchObject({ did: ['truncate'], result: { did: 'truncation', truncationPerformed: true, hasPendingOperations: true } });
+  expect(first.state.contextTokens).toBe(90_000);
+  const second = step(first.state, script);
+  expect(second).toMatchObject({ did: ['compact'], result: { did: 'compaction', compactionPerformed: true, hasPendingOperations: false } });
+  // It found nothing to make memory of: the next one would find nothing either.
+  const third = step(second.state, script);
+  expect(third).toMatchObject({ did: [], result: { did: 'nothing' } });
+  expect(third.state.control?.lock).toBeNull();
+  const auto = apply(full, { kind: 'mode-set', mode: 'auto', at: AT });
+  expect(namesOf(settle(auto, script).steps)).toEqual(['wait']);
+});
+
+test('a truncation that fails ends the step that asked for it', () => {
+  const full: ConversationState = { ...stepping(settle(apply(open(), said('a'))).state), contextTokens: 160_000 };
+  const asked = apply(full, { kind: 'step-requested', id: 'one', at: AT });
+  const { state, failed } = take(asked, 'truncate');
+  expect(state.control?.lock).toMatchObject({ did: 'truncation' });
+  expect(apply(state, failed({ type: 'Broken', message: 'no', transient: false })).control?.lock).toBeNull();
+});
+
 test('a second step is refused while one runs, and by its id the first is answered again', () => {
   const running = apply(settle(stepping(apply(open(), said('a')))).state, { kind: 'step-requested', id: 'one', at: AT });
   expect(stepRefusal(running, 'two')).toContain('one');
