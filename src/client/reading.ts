@@ -6,6 +6,7 @@ import { withBodies } from '../memory/bodies.js';
 import { readBranch, readBranches, readCurrent, type Branch } from '../memory/branches.js';
 import { isImportedLife } from '../memory/imported-life.js';
 import type { ConversationKey, EpisodeRecord, FactRecord, Store } from '../stores/store.js';
+import type { ItemRecord } from '../records/memory/agent-memory.js';
 import { ClientError } from './errors.js';
 
 export interface WatchEvent {
@@ -41,6 +42,19 @@ export interface ReadingClient {
   memory(id: string, which?: { readonly all?: boolean }): Promise<Remembered>;
   /** All summaries that came with `perdura import`, newest first. It begins with those that stand for turns of its last session. */
   imported(id: string): Promise<EpisodeRecord[]>;
+  /** What lies in its memory channel (seed 003), of all its sessions, newest first, without the contents. */
+  items(id: string): Promise<StoredItems>;
+  /** One of them with its content as text, JSON where it is not one. Throws `not-found`. */
+  item(id: string, itemId: string): Promise<StoredItem & { readonly text: string }>;
+}
+
+/** An item of the memory channel: what a tool found, or an agent or an application stored. */
+export type StoredItem = Omit<ItemRecord, 'v'>;
+
+export interface StoredItems {
+  readonly items: readonly StoredItem[];
+  /** Records in the store that cannot be read. */
+  readonly skipped: number;
 }
 
 export interface Reading {
@@ -93,5 +107,25 @@ export function createReading({ store, keyOf }: Reading): ReadingClient {
       const { life, scope } = source;
       return (await own.episodes.list({ ...key, life, scope })).episodes;
     },
+
+    async items(id) {
+      const [own, key] = [await store(), await keyOf(id)];
+      const { items, skipped } = await own.items.list(key);
+      return { items: items.map(withoutVersion), skipped };
+    },
+
+    async item(id, itemId) {
+      const [own, key] = [await store(), await keyOf(id)];
+      const record = await own.items.get(key, itemId);
+      if (!record) throw new ClientError('not-found', `${id} has no item ${itemId}: \`perdura memory items ${id}\` lists what there is`);
+      const text = await own.bodies.get(key, record.content.ref);
+      if (text === undefined)
+        throw new ClientError('not-found', `the ${record.content.bytes} bytes of ${itemId} of ${id} are no longer in the store`);
+      return { ...withoutVersion(record), text };
+    },
   };
+}
+
+function withoutVersion({ v: _, ...item }: ItemRecord): StoredItem {
+  return item;
 }

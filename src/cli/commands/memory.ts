@@ -20,6 +20,9 @@ export function memoryCommand(program: Command, context: CliContext): void {
     .option('--semantic', 'only facts, with where they were learnt')
     .option('--all', 'also facts that were replaced, and by what')
     .action(runs(context, async () => (await import('../actions/memory-list.js')).listMemory));
+  onConversation(memory, 'items', 'list what lies in its memory channel: long results of tools, and what the agent or your code has stored')
+    .option('--show <item>', 'print the content of this one')
+    .action(runs(context, async () => (await import('../actions/memory-items.js')).memoryItems));
   onScope(memory.command('show').description('print MEMORY.md, which stands in every system prompt of the scope')).action(
     async (scope: string | undefined, { of }: Of) => {
       const { showMemory } = await import('../actions/memory-document.js');

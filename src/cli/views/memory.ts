@@ -1,10 +1,11 @@
 /** What a conversation remembers, for people: each item under the line that says where it is from. */
+import type { StoredItem } from '../../client.js';
 import type { EpisodeRecord, FactRecord, FactSource } from '../../stores/store.js';
 import type { TimeFormat } from '../args/global-options.js';
 import { toTerminalLine, type StyledLine, type StyledSpan } from '../terminal/terminal-text.js';
 import type { Measure } from './table.js';
 import { wrap } from './inspection.js';
-import { formatCount, formatTime } from './quantities.js';
+import { formatBytes, formatCount, formatTime } from './quantities.js';
 
 export interface MemoryLook {
   readonly width?: number;
@@ -49,6 +50,17 @@ export function renderFacts(facts: readonly FactRecord[], scope: string, look: M
       ),
       ...drawText(toTerminalLine(fact, LONGEST), 4, look),
     ]),
+  ];
+}
+
+export function renderItems(items: readonly StoredItem[], look: MemoryLook): StyledLine[] {
+  return [
+    heading('items', items.length, 'in the memory channel'),
+    ...items.flatMap(({ id, ts, type, source, session, content, tags }) => {
+      const time = formatTime(ts * 1000, look.timeFormat, look.now);
+      const facts = [id, type, source, formatBytes(content.bytes), `session ${session}`, time, ...tags.map((tag) => `#${tag}`)];
+      return drawText(toTerminalLine(facts.join(' · '), LONGEST), 2, look);
+    }),
   ];
 }
 

@@ -219,6 +219,30 @@ test('memory list tells what was remembered and where from; show --raw leaves ou
   expect((await perdura('show', id, '--raw')).stderr).toContain('4 archived entries are not shown; --archived adds them');
 });
 
+test('memory items lists what lies in the memory channel, and prints one; what a model has put there cannot steer a terminal', async () => {
+  const id = world.id();
+  await world.client.start(id, { scope: id });
+  expect(parsed(await perdura('memory', 'items', id, '-o', 'json'))).toEqual({ id, items: [], skipped: 0 });
+  const content = 'tide \u001b]0;owned\u0007 table\nsecond line';
+  stage.play(id, callTool('store_in_memory', { content, tags: 'tides,\u001b[31mred' }), text('Kept.'));
+  await world.client.send(id, say(id, 'keep it'));
+  const { items } = await world.client.items(id);
+  const [kept] = items;
+  expect(items).toMatchObject([{ type: 'custom', session: 1, content: { bytes: Buffer.byteLength(content), json: false } }]);
+  const listed = await perdura('memory', 'items', id);
+  expect(listed.stdout).toContain(`${kept?.id} · custom · `);
+  expect(listed.stdout).not.toMatch(UNSAFE);
+  expect(listed.stderr).toContain(`perdura memory items ${id} --show ${kept?.id}`);
+  const shown = await perdura('memory', 'items', id, '--show', kept?.id ?? '');
+  expect(shown.stdout).toContain('second line');
+  expect(shown.stdout).not.toMatch(UNSAFE);
+  expect(parsed(await perdura('memory', 'items', id, '--show', kept?.id ?? '', '-o', 'json'))).toEqual({ ...kept, text: content });
+  expect(await perdura('memory', 'items', id, '--show', 'mem_none')).toMatchObject({
+    code: 4,
+    stderr: expect.stringContaining('has no item mem_none'),
+  });
+});
+
 test('export --format seed and import: from files into Redis and back, the same files each time', async () => {
   const id = world.id();
   await world.client.start(id, { scope: id });
