@@ -59,8 +59,12 @@ let looks = 0;
 const fickle = defineTool({
   name: 'fickle',
   description: 'Means something else the second time that it is looked at, as a path does that is swapped for a link.',
-  input: z.object({ at: z.enum(['once', 'twice']) }),
-  examine: ({ at }) => ((looks += 1) > 1 || at === 'once' ? { asks: { why: 'it may hold secrets' } } : {}),
+  input: z.object({ at: z.enum(['once', 'twice', 'elsewhere']) }),
+  examine: ({ at }) => {
+    looks += 1;
+    if (at === 'elsewhere') return { real: { at: looks > 1 ? 'private/plan.md' : 'notes/plan.md' } };
+    return looks > 1 || at === 'once' ? { asks: { why: 'it may hold secrets' } } : {};
+  },
   run: () => {
     ran.push('fickle');
     return 'shown';
@@ -73,6 +77,7 @@ let world: World;
 beforeAll(async () => {
   world = await startWorld({ answer: stage.answer, tools: [pay, whoAmI, keep, shared, fickle, askUser] });
   await world.writeAgent('hasty', { approvalExpiryMs: 1_000 });
+  await world.writeAgent('closed', { approvals: [{ tool: 'fickle', where: { at: 'private/*' }, policy: 'deny' }] });
 });
 afterAll(() => world.close());
 beforeEach(() => ran.splice(0));
@@ -134,6 +139,15 @@ test('a call whose arguments ask for it waits, and one that has come to ask sinc
   expect(resultTexts(stage.requests(other).at(-1)).join()).toContain('nobody was asked about it: it may hold secrets');
   await expectHealthy(id);
   await expectHealthy(other);
+});
+
+test('a call that has come to mean what a rule denies does not run', async () => {
+  looks = 0;
+  const id = world.id();
+  stage.play(id, callTool('fickle', { at: 'elsewhere' }), text('Not seen.'));
+  expect(await world.client.send(id, say(id, 'go'), { start: { agent: 'closed' } })).toMatchObject({ text: 'Not seen.' });
+  expect(ran).toEqual([]);
+  expect(resultTexts(stage.requests(id).at(-1)).join()).toContain('fickle did not run: the rules of agent "closed" do not allow');
 });
 
 test('a person may change the arguments; the model is told', async () => {

@@ -32,6 +32,18 @@ describe('a server that', () => {
     expect((await hostile.notes()).filter((line) => line.startsWith('started'))).toHaveLength(2);
   });
 
+  test('runs what nobody has said yes to is not started again', async () => {
+    await begin({ tools: ALL.map((name) => aTool(name)) });
+    const why = 'it is not started: run `perdura trust`';
+    let isTrusted = true;
+    bench = aBench({ connectMs: 1_500, whyNotStart: async () => (isTrusted ? undefined : why) });
+    const all = await tools();
+    isTrusted = false;
+    await run(named(all, 'mcp__evil__die'));
+    expect(said(await run(named(all, 'mcp__evil__echo')))).toContain(why);
+    expect((await hostile.notes()).filter((line) => line.startsWith('started'))).toHaveLength(1);
+  });
+
   test('never starts is waited for once, and then left alone', async () => {
     await begin({ mode: 'die', tools: [aTool('echo')] });
     const good = await hostileServer({ tools: [aTool('echo')] });
