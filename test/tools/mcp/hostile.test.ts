@@ -3,7 +3,7 @@ import { waitFor } from '../../support/wait-for.js';
 import { aBench, aTool, hostileServer, named, run, said, type Bench, type HostileServer } from '../../support/mcp.js';
 import { timeoutSignal } from '../../../src/platform/timeout-signal.js';
 
-const ALL = ['echo', 'die', 'hang', 'flood', 'endless', 'storm', 'notify', 'environment', 'hidden', 'strange', 'nothing', 'fails'];
+const ALL = ['echo', 'die', 'hang', 'flood', 'endless', 'storm', 'swell', 'notify', 'environment', 'hidden', 'strange', 'nothing', 'fails'];
 
 let bench: Bench;
 let hostile: HostileServer;
@@ -107,11 +107,11 @@ describe('a server that', () => {
     expect(bench.lines.join()).toContain('a message of more than 16777216 bytes');
   });
 
-  test('sends notifications without end is ended, and comes back', async () => {
+  test.each(['storm', 'swell'])('sends notifications without end is ended, and comes back: a %s', async (how) => {
     await begin({ tools: ALL.map((name) => aTool(name)) });
     const all = await tools();
-    expect((await run(named(all, 'mcp__evil__storm'))).ok).toBe(false);
-    expect(bench.lines.join()).toContain('more than 5000 messages in 10 s');
+    expect((await run(named(all, `mcp__evil__${how}`))).ok).toBe(false);
+    expect(bench.lines.join()).toContain('it sent more than 5000 messages or 33554432 bytes in 10 s');
     expect(said(await run(named(all, 'mcp__evil__echo'), {}))).toBe('echo {}');
   });
 
