@@ -71,13 +71,23 @@ const fickle = defineTool({
   },
 });
 
+/** As a page that redirects. */
+const leads = defineTool({
+  name: 'leads',
+  description: 'Says whether it may go elsewhere.',
+  input: z.object({ to: z.string() }),
+  run: (_, { refusalOf }) => ['here', 'there', 'away'].map((to) => refusalOf?.({ to }) ?? 'open').join('; '),
+});
+
 const stage = createStage();
 let world: World;
 
 beforeAll(async () => {
-  world = await startWorld({ answer: stage.answer, tools: [pay, whoAmI, keep, shared, fickle, askUser] });
+  world = await startWorld({ answer: stage.answer, tools: [pay, whoAmI, keep, shared, fickle, leads, askUser] });
   await world.writeAgent('hasty', { approvalExpiryMs: 1_000 });
   await world.writeAgent('closed', { approvals: [{ tool: 'fickle', where: { at: 'private/*' }, policy: 'deny' }] });
+  const leadsTo = (to: string, policy: string) => ({ tool: 'leads', where: { to }, policy });
+  await world.writeAgent('led', { approvals: [leadsTo('here', 'allow'), leadsTo('there', 'ask'), leadsTo('away', 'deny')] });
 });
 afterAll(() => world.close());
 beforeEach(() => ran.splice(0));
@@ -148,6 +158,15 @@ test('a call that has come to mean what a rule denies does not run', async () =>
   expect(await world.client.send(id, say(id, 'go'), { start: { agent: 'closed' } })).toMatchObject({ text: 'Not seen.' });
   expect(ran).toEqual([]);
   expect(resultTexts(stage.requests(id).at(-1)).join()).toContain('fickle did not run: the rules of agent "closed" do not allow');
+});
+
+test('a call learns where the rules would not have let it go by itself', async () => {
+  const id = world.id();
+  stage.play(id, callTool('leads', { to: 'here' }), text('Seen.'));
+  await world.client.send(id, say(id, 'go'), { start: { agent: 'led' } });
+  expect(resultTexts(stage.requests(id).at(-1)).join()).toMatch(
+    /^open; a person is asked about that address; the rules of agent "led" do not/,
+  );
 });
 
 test('a person may change the arguments; the model is told', async () => {
