@@ -7,7 +7,7 @@ import { mkdir, realpath } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { createActivities, type Activities } from './activities/index.js';
-import { createAgentLoader, type MayUseServers } from './agents/load-agent.js';
+import { createAgentLoader, type AgentTrust } from './agents/load-agent.js';
 import { createAskMemory } from './client/memory-workflow.js';
 import { createStatusOf } from './client/describe.js';
 import {
@@ -65,8 +65,8 @@ export interface CreateWorkerOptions extends Extensions {
   readonly config?: Config;
   /** Told once the worker polls. */
   readonly onReady?: () => void;
-  /** Asked before the MCP servers of an agent's `mcp.json` are used; without it all are. */
-  readonly mayUseServers?: MayUseServers;
+  /** Asked before what an agent's files grant is used, and before its MCP servers are started; without it all is. */
+  readonly trust?: AgentTrust;
 }
 
 export interface PerduraWorker {
@@ -78,7 +78,7 @@ export interface PerduraWorker {
 
 /** A worker with one's own tools, providers and observers. Throws `ConfigError`, which names the field. */
 export function createWorker(options: CreateWorkerOptions = {}): PerduraWorker {
-  const { config = loadConfig(), onReady, mayUseServers, ...given } = options;
+  const { config = loadConfig(), onReady, trust, ...given } = options;
   const own = checkExtensions(given, 'createWorker');
   const stop = new AbortController();
   let hasRun = false;
@@ -86,7 +86,7 @@ export function createWorker(options: CreateWorkerOptions = {}): PerduraWorker {
     async run() {
       if (hasRun) throw new Error('this worker has been run: make another with createWorker');
       hasRun = true;
-      await runUntil(stop.signal, config, own, { onReady, mayUseServers });
+      await runUntil(stop.signal, config, own, { onReady, trust });
     },
     shutdown: () => stop.abort(),
   };
@@ -101,7 +101,7 @@ async function runUntil(
   stop: AbortSignal,
   config: Config,
   own: Extensions,
-  { onReady, mayUseServers }: Pick<CreateWorkerOptions, 'onReady' | 'mayUseServers'>,
+  { onReady, trust }: Pick<CreateWorkerOptions, 'onReady' | 'trust'>,
 ): Promise<void> {
   const { connectionOptions, namespace } = await temporalConnection(config);
   const { logLevel, metricsAddress } = config;
@@ -133,13 +133,14 @@ async function runUntil(
     secrets: secretsOfProcess(),
     version: packageVersion(),
     log: (line) => runtimeLog().warn(line),
+    whyNotStart: trust?.whyNotStart,
   });
   try {
     const { workflowService: service } = connection;
     const rememberedBy = createRememberedBy(service, { namespace, taskQueue: config.taskQueue });
     const activities = await activitiesOf(config, { ...own, hooks: [...observation.hooks, ...(own.hooks ?? [])] }, store, {
       serverTools,
-      mayUseServers,
+      trust,
       hasSearchAttributes: createAttributeCheck(connection, namespace),
       rememberedBy,
       statusOf: createStatusOf(connection, namespace),
@@ -178,17 +179,17 @@ async function activitiesOf(
   own: Extensions,
   store: Store,
   {
-    mayUseServers,
+    trust,
     ...more
   }: Pick<ActivityDependencies, 'askMemory' | 'statusOf' | 'heal' | 'hasSearchAttributes' | 'rememberedBy' | 'serverTools'> &
-    Pick<CreateWorkerOptions, 'mayUseServers'>,
+    Pick<CreateWorkerOptions, 'trust'>,
 ): Promise<Activities> {
   await mkdir(config.workspace, { recursive: true });
   const agentsDir = agentsDirOf(config, own);
   return createActivities({
     store,
     models: createModels({ ...providerSettings(config), own: { offline: createOfflineModel(), ...own.providers } }),
-    agents: createAgentLoader(agentsDir, Date.now, sharedServers(own, config.cwd), mayUseServers),
+    agents: createAgentLoader(agentsDir, Date.now, sharedServers(own, config.cwd), trust?.mayUse),
     tools: createToolRegistry([...builtinToolsWith(toolSettings(config, agentsDir)), ...(own.tools ?? [])]),
     workspace: await realpath(config.workspace),
     defaultModel: needsStandIn(config) ? OFFLINE_MODEL : config.model,

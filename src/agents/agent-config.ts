@@ -168,3 +168,17 @@ export const agentConfigSchema = z.strictObject({
 });
 
 export type AgentConfig = Readonly<z.output<typeof agentConfigSchema>>;
+
+/**
+ * The same without what lets an agent do more than one of `{}` may, which is what a person is asked about (cli/trust/folder-contents.ts).
+ * Rules that ask or deny stay, in their order.
+ */
+export function withoutGrants(config: AgentConfig): AgentConfig {
+  const { approvals, memory } = config;
+  const reviewWhenToolsSpoke = memory.reviewWhenToolsSpoke === false ? true : memory.reviewWhenToolsSpoke;
+  return {
+    ...config,
+    approvals: approvals.filter(({ policy }) => policy !== 'allow'),
+    memory: { ...memory, trustedTools: [], reviewWhenToolsSpoke },
+  };
+}

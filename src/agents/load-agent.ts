@@ -12,7 +12,7 @@ import { ID_PATTERN } from '../conversation/protocol/contract.js';
 import { mcpConfigSchema, toServers, type McpServer } from '../tools/mcp/server-config.js';
 import { listIssues } from '../tools/result-text.js';
 import { enterWorkspace, PathRefused, type Workspace } from '../tools/workspace.js';
-import { agentConfigSchema, type AgentConfig } from './agent-config.js';
+import { agentConfigSchema, withoutGrants, type AgentConfig } from './agent-config.js';
 import { buildSystemPrompt, IDENTITY_FILES, type IdentityFiles } from './identity.js';
 
 export interface LoadedAgent {
@@ -61,19 +61,24 @@ const FRESH_MS = 2_000;
 const MAX_KNOWN = 20;
 const MAX_LOADED = 1_000;
 
-/** Whether servers may be started that a person may not have seen: by the path of their `mcp.json` and its text. */
-export type MayUseServers = (file: string, text: string) => Promise<boolean>;
+/** What a person may not have seen yet. */
+export interface AgentTrust {
+  /** Whether an agent may have what a file of it grants: by the path of its `mcp.json` or `agent.json`, and the text. */
+  readonly mayUse: (file: string, text: string) => Promise<boolean>;
+  /** Why a server's program may not be started as it lies there now; undefined where it may. */
+  readonly whyNotStart: (server: McpServer) => Promise<string | undefined>;
+}
 
 /**
  * Reads an agent's folder again only after a file in it has changed, so that it can be asked on every turn. `shared` are MCP servers
  * of all agents; one of the same name in an agent's own folder counts there. Where `mayUse` refuses an `mcp.json`, the servers stay that
- * were there before, until it agrees.
+ * were there before, until it agrees; where it refuses an `agent.json`, all of it counts but what it grants.
  */
 export function createAgentLoader(
   agentsDir: string,
   now: () => number = Date.now,
   shared: readonly McpServer[] = [],
-  mayUse: MayUseServers = async () => true,
+  mayUse: AgentTrust['mayUse'] = async () => true,
 ): AgentLoader {
   const loaded = new Map<string, { readonly agent: LoadedAgent; readonly stamp: string }>();
   const accepted = new Map<string, string>();
@@ -88,15 +93,22 @@ export function createAgentLoader(
     if (before?.stamp === stamp) return before.agent;
     loaded.delete(name);
     let isWhole = true;
-    const agent = await loadAgent(agentsDir, id, scope, shared, async (text) => {
-      const isGood = text === undefined || accepted.get(id) === text || (await mayUse(join(agentsDir, id, SERVERS_FILE), text));
-      if (!isGood) {
-        isWhole = false;
-        return accepted.get(id);
-      }
-      if (text === undefined) accepted.delete(id);
-      else accepted.set(id, text);
-      return text;
+    const agent = await loadAgent(agentsDir, id, scope, shared, {
+      async servers(text) {
+        const isGood = text === undefined || accepted.get(id) === text || (await mayUse(join(agentsDir, id, SERVERS_FILE), text));
+        if (!isGood) {
+          isWhole = false;
+          return accepted.get(id);
+        }
+        if (text === undefined) accepted.delete(id);
+        else accepted.set(id, text);
+        return text;
+      },
+      async mayGrant(text) {
+        const isGood = await mayUse(join(agentsDir, id, CONFIG_FILE), text);
+        isWhole &&= isGood;
+        return isGood;
+      },
     });
     // A yes that comes later changes no file here: it is asked for again.
     if (isWhole && now() - changedAt > FRESH_MS) loaded.set(name, { agent, stamp });
@@ -105,23 +117,33 @@ export function createAgentLoader(
   };
 }
 
+/** What of an agent's files is used. */
+interface Usable {
+  /** The text of `mcp.json`, or the one in its place. */
+  readonly servers: (text: string | undefined) => Promise<string | undefined>;
+  readonly mayGrant: (text: string) => Promise<boolean>;
+}
+
+const ALL_OF_IT: Usable = { servers: async (text) => text, mayGrant: async () => true };
+
 /** Rejects with AgentConfigError; other errors are the machine's. */
 export async function loadAgent(
   agentsDir: string,
   id: string,
   scope: string = id,
   shared: readonly McpServer[] = [],
-  usableServers: (text: string | undefined) => Promise<string | undefined> = async (text) => text,
+  usable: Usable = ALL_OF_IT,
 ): Promise<LoadedAgent> {
   refuseBadId(id);
   refuseBadId(scope);
   const place = await enterAgents(agentsDir);
   const configText = await readOwn(place, agentsDir, id, CONFIG_FILE, CONFIG_BYTES);
   if (configText === undefined) throw await unknownAgent(agentsDir, id);
-  const config = parse(agentConfigSchema, join(agentsDir, id, CONFIG_FILE), configText);
+  const written = parse(agentConfigSchema, join(agentsDir, id, CONFIG_FILE), configText);
+  const config = (await usable.mayGrant(configText)) ? written : withoutGrants(written);
   const read = async (name: string): Promise<string | null> => (await readOwn(place, agentsDir, id, name, IDENTITY_BYTES)) ?? null;
   const [serversText, soul, identity, user, agents, tools] = await Promise.all([
-    readOwn(place, agentsDir, id, SERVERS_FILE, CONFIG_BYTES).then(usableServers),
+    readOwn(place, agentsDir, id, SERVERS_FILE, CONFIG_BYTES).then(usable.servers),
     read(IDENTITY_FILES.soul),
     read(IDENTITY_FILES.identity),
     read(userFileOf(scope)).then(async (own) => own ?? read(IDENTITY_FILES.user)),

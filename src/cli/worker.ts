@@ -1,6 +1,6 @@
 /** `perdura worker`: takes work until it is told to end. */
 import { temporalConnection, type Config } from '../config.js';
-import { createTrustedServers } from './trust/trusted-servers.js';
+import { createAgentTrust } from './trust/agent-trust.js';
 import { loadUserConfig } from '../extensions/user-config.js';
 import { EXIT } from './terminal/exit.js';
 import type { Output } from './terminal/output.js';
@@ -28,7 +28,7 @@ export async function worker(config: Config, output: Output, { whenTold = false 
   if (whenTold) await told();
   const running = runWorker(config, {
     ...own,
-    mayUseServers: createTrustedServers(config.cwd, (line) => output.report('Trust', line)),
+    trust: createAgentTrust(config.cwd, (line) => output.report('Trust', line)),
     onReady() {
       output.report('Worker', `takes work from task queue ${config.taskQueue}; Ctrl+C ends it`);
       process.send?.({ kind: 'ready' } satisfies WorkerReady);

@@ -38,7 +38,10 @@ export interface ConversationState {
   /** Sent to its parent so far: which approvals wait, and how it ended. */
   /** What its parent knows it by. */
   readonly capability?: string;
-  /** Sub-agents that it has started, the last ones: what comes in their name must show this. */
+  /**
+   * Sub-agents that it has started, the last ones: what comes in their name must show this. The capability itself and not its hash, since
+   * each start stands in this history with it: who reads the one reads the other.
+   */
   readonly subAgents?: readonly (readonly [callId: string, capability: string])[];
   readonly parentNotified?: { readonly asks: string; readonly reported: boolean };
   /** As the start or `raiseBudget` said; the agent's own otherwise. */

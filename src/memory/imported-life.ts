@@ -10,7 +10,7 @@
 import type { Entry } from '../records/message.js';
 import { turnId, turnNumber } from '../records/identity.js';
 import { itemNumber } from '../records/memory/items.js';
-import { slotsOf } from '../records/slots.js';
+import { slotsOf, type SlotRange } from '../records/slots.js';
 import type { EpisodeRecord } from '../stores/store.js';
 import type { PastLife } from './past-life.js';
 import { sortedRanges, turnsOf } from './prefix.js';
@@ -37,7 +37,8 @@ export function toImported(life: PastLife): Imported {
   const ranges = sortedRanges(life.entries.map(({ slot }) => slot)).length;
   if (ranges > MAX_RANGES) return { kind: 'refused', reason: `its slots have ${ranges} gaps, and at most ${MAX_RANGES} can be kept` };
   const { entries, episodes } = inOrder(life);
-  const kept = episodes.map((episode) => placed(episode, entries, life.archived));
+  const places = placesOf(entries, life.archived);
+  const kept = episodes.map((episode) => placed(episode, places));
   const problems = kept.flatMap((episode, at) => (episode ? [] : [`${episodes[at]?.id}: no archived entry of its turns is there`]));
   return {
     kind: 'life',
@@ -58,15 +59,43 @@ function inOrder({ entries, episodes }: PastLife): Pick<PastLife, 'entries' | 'e
   };
 }
 
+interface Places {
+  /** In order. */
+  readonly slots: readonly number[];
+  /** By turn. */
+  readonly archived: ReadonlyMap<string, readonly number[]>;
+}
+
+/** Made once: a file may have as many summaries as entries. */
+function placesOf(entries: readonly Entry[], ranges: PastLife['archived']): Places {
+  const old = new Set(slotsOf(ranges));
+  const archived = new Map<string, number[]>();
+  for (const { slot, turn } of entries) {
+    if (!old.has(slot)) continue;
+    const own = archived.get(turn) ?? [];
+    own.push(slot);
+    archived.set(turn, own);
+  }
+  return { slots: entries.map(({ slot }) => slot).sort((a, b) => a - b), archived };
+}
+
 /** I3. */
-function placed(episode: EpisodeRecord, entries: readonly Entry[], archived: PastLife['archived']): EpisodeRecord | undefined {
+function placed(episode: EpisodeRecord, { slots, archived }: Places): EpisodeRecord | undefined {
   if (itemNumber(episode.id) > HIGHEST_EPISODE) return undefined;
-  const there = new Set(entries.map(({ slot }) => slot));
-  if (episode.slots.length > 0) return slotsOf(episode.slots).some((slot) => there.has(slot)) ? episode : undefined;
-  const turns = new Set(episode.turn_ids);
-  const old = new Set(slotsOf(archived));
-  const own = entries.filter(({ slot, turn }) => turns.has(turn) && old.has(slot));
-  return own.length === 0 ? undefined : { ...episode, slots: sortedRanges(own.map(({ slot }) => slot)) };
+  if (episode.slots.length > 0) return episode.slots.some((range) => hasOneIn(slots, range)) ? episode : undefined;
+  const own = [...new Set(episode.turn_ids)].flatMap((turn) => archived.get(turn) ?? []);
+  return own.length === 0 ? undefined : { ...episode, slots: sortedRanges(own) };
+}
+
+/** `slots` in order. */
+function hasOneIn(slots: readonly number[], [from, to]: SlotRange): boolean {
+  let [low, high] = [0, slots.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((slots[middle] ?? Infinity) < from) low = middle + 1;
+    else high = middle;
+  }
+  return (slots[low] ?? Infinity) <= to;
 }
 
 /** I2. */

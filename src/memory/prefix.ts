@@ -8,7 +8,7 @@
  */
 import type { Cut } from '../records/lives.js';
 import type { Entry } from '../records/message.js';
-import { slotsOf, withSlot, type SlotRange } from '../records/slots.js';
+import { slotsOf, toRanges, withSlot, type SlotRange } from '../records/slots.js';
 import { turnNumber } from '../records/identity.js';
 import type { EpisodeRecord } from '../stores/store.js';
 import { byAge, withoutSuperseded } from '../records/memory/items.js';
@@ -97,7 +97,7 @@ export function slotsIn(turns: readonly PastTurn[]): number[] {
 
 /** Ascending, so that slots of turns that ran into each other make few ranges. */
 export function sortedRanges(slots: Iterable<number>): readonly SlotRange[] {
-  return [...new Set(slots)].sort((a, b) => a - b).reduce<readonly SlotRange[]>(withSlot, []);
+  return toRanges([...new Set(slots)].sort((a, b) => a - b));
 }
 
 function toTurn(number: number, told: readonly Entry[]): PastTurn {

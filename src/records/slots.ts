@@ -12,7 +12,14 @@ export function withSlot(ranges: readonly SlotRange[], slot: number): readonly S
 }
 
 export function toRanges(slots: readonly number[]): readonly SlotRange[] {
-  return slots.reduce<readonly SlotRange[]>(withSlot, []);
+  // Not by `withSlot`, which copies the ranges for each slot: an import may have a million of them.
+  const ranges: [number, number][] = [];
+  for (const slot of slots) {
+    const last = ranges.at(-1);
+    if (last !== undefined && last[1] + 1 === slot) last[1] = slot;
+    else ranges.push([slot, slot]);
+  }
+  return ranges;
 }
 
 export function slotsOf(ranges: readonly SlotRange[]): number[] {

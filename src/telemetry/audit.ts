@@ -13,6 +13,7 @@ import type { EffectEvent } from '../conversation/lifecycle.js';
 import type { Notification, StateSummary } from '../conversation/views/observation.js';
 import { createDelivery, type Delivery, type DeliveryLog } from './delivery.js';
 import type { Observed } from './observer.js';
+import { plainJsonLine } from './plain-line.js';
 import type { Redactor } from './redact.js';
 
 export interface AuditOptions {
@@ -63,7 +64,7 @@ export function createAudit({ file, redactor, log, onLost }: AuditOptions): {
     limit: MAX_LINES,
     batch: BATCH,
     ...(onLost && { onLost }),
-    deliver: (lines) => append(file, lines.map((line) => `${redactor.text(JSON.stringify(line))}\n`).join('')),
+    deliver: (lines) => append(file, lines.map((line) => `${plainJsonLine(redactor.text(JSON.stringify(line)))}\n`).join('')),
   });
   return { delivery, observer: (event, of) => delivery.take(toLine(event, of)) };
 }

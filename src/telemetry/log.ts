@@ -7,6 +7,7 @@ import pc from 'picocolors';
 import pino from 'pino';
 import type { LogLevel } from '../config.js';
 import { REDACTED } from '../platform/known-secrets.js';
+import { plainJsonLine, plainLines } from './plain-line.js';
 import type { Redactor } from './redact.js';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 
@@ -31,7 +32,7 @@ export function createLog({ level, redactor, stream, readable }: LogOptions): Lo
       formatters: { level: (label) => ({ level: label }) },
       redact: { paths: PATHS, censor: REDACTED },
     },
-    readable ? { write: (line: string) => stream.write(toReadable(line)) } : stream,
+    { write: (line: string) => stream.write(readable ? toReadable(line) : plainJsonLine(line)) },
   );
   const at =
     (to: LogLevel) =>
@@ -64,18 +65,13 @@ function toReadable(line: string): string {
   const word = (COLORS[String(level)] ?? pc.dim)(String(level).padEnd(5));
   const beside = Object.entries(fields).map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
   // What a provider or a tool said may hold what a terminal obeys.
-  const text = withoutControls(`${clock} ${word} ${String(msg)} ${pc.dim(beside.join(' '))}`);
-  return error === undefined ? `${text}\n` : `${text}\n${withoutControls(stackOf(error)).replace(/^/gm, '    ')}\n`;
+  const text = `${clock} ${word} ${plainLines(String(msg))} ${pc.dim(plainLines(beside.join(' ')))}`;
+  return error === undefined ? `${text}\n` : `${text}\n${plainLines(stackOf(error)).replace(/^/gm, '    ')}\n`;
 }
 
 function stackOf(error: unknown): string {
   const { stack, message } = (typeof error === 'object' && error !== null ? error : {}) as { stack?: string; message?: string };
   return stack ?? message ?? JSON.stringify(error);
-}
-
-/** All but line ends and the colors that are ours. */
-function withoutControls(text: string): string {
-  return text.replace(/\x1b(?!\[\d+m)|[\x00-\x09\x0b-\x1a\x1c-\x1f\x7f-\x9f]/g, ' ');
 }
 
 /** Every line that an activity logs says of which conversation and turn it is. */

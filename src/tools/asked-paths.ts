@@ -17,6 +17,21 @@ const RUN_FOLDERS = [
   ...['.githooks', '.git-hooks', '.hooks'],
   // Obeyed by editors, agents, containers and tools.
   ...['.devcontainer', '.cargo', '.config', '.vim', '.nvim', '.emacs.d', '.zed', '.fleet', '.gemini', '.codex', '.windsurf', '.continue'],
+  ...[
+    '.helix',
+    '.run',
+    '.storybook',
+    '.jupyter',
+    '.ipython',
+    '.mvn',
+    '.roo',
+    '.kiro',
+    '.junie',
+    '.amazonq',
+    '.opencode',
+    '.goose',
+    '.trae',
+  ],
   ...['.aws', '.docker', '.kube', '.gnupg'],
 ];
 
@@ -26,22 +41,53 @@ const RUN_FILES = [
   // Shells and what they start.
   ...['.zshenv', '.zprofile', '.zlogin', '.zlogout', '.bash_login', '.bash_logout', '.bash_aliases', '.login', '.logout', '.cshenv'],
   ...['.xprofile', '.xsession', '.gdbinit', '.lldbinit', '.rprofile', '.renviron', '.pythonstartup', '.pdbrc.py'],
+  ...['.ghci', '.iex.exs', '.sbtopts', '.jvmopts', 'ansible.cfg', 'ipython_config.py', '.devcontainer.json', '.gitpod.yml', '.replit'],
   // Told to agents as what people want.
   ...['agents.md', 'agents.override.md', 'claude.md', 'claude.local.md', 'gemini.md', '.cursorrules', '.windsurfrules', '.clinerules'],
+  ...[
+    'agent.md',
+    'qwen.md',
+    'warp.md',
+    'crush.md',
+    'copilot-instructions.md',
+    '.roorules',
+    '.goosehints',
+    '.aider.conf.yml',
+    'opencode.json',
+  ],
+  ...['opencode.jsonc', 'crush.json', '.crush.json'],
   // Builds and tasks.
   ...['makefile', 'gnumakefile', 'bsdmakefile', 'justfile', '.justfile', 'rakefile', 'jakefile.js', 'gemfile', 'podfile', 'fastfile'],
   ...['brewfile', 'procfile', 'vagrantfile', 'taskfile.yml', 'taskfile.yaml', 'magefile.go', 'build.rs', 'cargo.toml', 'build.zig'],
   ...['sconstruct', 'sconscript', 'wscript', 'meson.build', 'cmakelists.txt', 'pom.xml', 'build.xml', 'gradlew', 'gradle.properties'],
   ...['mvnw', 'build', 'build.bazel', 'workspace', 'workspace.bazel', 'module.bazel', 'flake.nix', 'shell.nix', 'default.nix'],
   ...['gulpfile.js', 'gruntfile.js', 'deno.json', 'deno.jsonc', 'bunfig.toml', '.pnpmfile.cjs', '.pnp.cjs', '.pnp.loader.mjs'],
+  ...[
+    '.pnpmfile.mjs',
+    'pnpm-workspace.yaml',
+    'nodemon.json',
+    '.eleventy.js',
+    'build.sbt',
+    'build.sc',
+    'mix.exs',
+    'project.clj',
+    'deps.edn',
+  ],
+  ...['directory.build.props', 'directory.build.targets', 'rust-toolchain', 'rust-toolchain.toml', 'guardfile', 'capfile', 'thorfile'],
+  ...['dangerfile', 'tiltfile', 'earthfile', 'snakefile', 'dune', 'xmake.lua', 'premake5.lua', 'configure.ac', 'dub.sdl', 'devenv.nix'],
   // Python: run by its start, its installers and its test runners.
   ...['setup.py', 'setup.cfg', 'pyproject.toml', 'conftest.py', 'pytest.ini', 'tox.ini', 'noxfile.py', 'fabfile.py'],
-  ...['sitecustomize.py', 'usercustomize.py', '.rspec'],
+  ...['sitecustomize.py', 'usercustomize.py', '.rspec', 'pipfile', 'pylintrc', 'mypy.ini', '.mypy.ini', '.flake8', 'mkdocs.yml'],
+  // Linters that load code.
+  ...['.rubocop.yml', '.rubocop.yaml', '.credo.exs', '.formatter.exs'],
   // Managers of hooks and versions.
   ...['.pre-commit-config.yaml', '.pre-commit-hooks.yaml', 'lefthook.yml', 'lefthook.yaml', '.lefthook.yml', '.overcommit.yml'],
+  ...['.simple-git-hooks.json', 'simple-git-hooks.json'],
   ...['.tool-versions', 'mise.toml', '.mise.toml', 'mise.local.toml'],
   // Run elsewhere, with keys.
   ...['.gitlab-ci.yml', 'jenkinsfile', '.travis.yml', 'azure-pipelines.yml', 'bitbucket-pipelines.yml', 'appveyor.yml', '.drone.yml'],
+  ...['.cirrus.yml', 'buildspec.yml', 'codemagic.yaml', 'bitrise.yml', 'action.yml', 'action.yaml', 'netlify.toml', 'vercel.json'],
+  ...['firebase.json', 'wrangler.toml', 'serverless.yml', 'skaffold.yaml'],
   ...['cloudbuild.yaml', 'dockerfile', 'containerfile', 'compose.yml', 'compose.yaml', '.htaccess', '.user.ini'],
   // Editors and their language servers.
   ...['.exrc', '.nvim.lua', '.dir-locals.el', '.ycm_extra_conf.py', '.clangd'],
@@ -51,10 +97,13 @@ const RUN_PATTERNS = [
   // `.eslintrc.json`, `.babelrc`, `.inputrc`, `.vimrc`, `.bazelrc`, `.mocharc.cjs`: settings, by the oldest of habits.
   /^\.[a-z0-9_-]+rc(\.[a-z]+)?$/,
   // `jest.config.ts`, `vite.config.js`, `eslint.config.mjs`, `vitest.workspace.ts`: programs that are settings.
-  /\.(config|setup|workspace)\.[cm]?[jt]sx?$/,
-  /^(gulpfile|gruntfile)\.[cm]?[jt]s$/,
+  /\.(config|conf|setup|workspace)(\.[a-z0-9_-]+)?\.([cm]?[jt]sx?|coffee)$/,
+  /^(babel|jest|ava|stylelint|commitlint|release|lint-staged)\.config\.json$/,
+  // `gatsby-node.js`, `truffle-config.js`, `ember-cli-build.js`.
+  /-(config|node|build)\.[cm]?[jt]s$/,
+  /^(gulpfile|gruntfile|\.?simple-git-hooks)\.([cm]?[jt]s|coffee)$/,
   /^(docker-compose|compose|dockerfile|containerfile|jenkinsfile|makefile)[.-](?!(md|txt|rst)$)/,
-  /\.(dockerfile|mk|cmake|gemspec|gradle|bzl|pth|rake)$/,
+  /\.(dockerfile|mk|cmake|gemspec|gradle|bzl|pth|rake|targets|props|[a-z]+proj)$/,
   /\.gradle\.kts$/,
   /\.(code-workspace|sublime-project)$/,
 ];
@@ -76,8 +125,19 @@ const SECRET_FILES = [
   ...['.envrc', '.netrc', '_netrc', '.npmrc', '.yarnrc.yml', '.pypirc', '.pgpass', '.my.cnf', '.git-credentials', '.htpasswd', '.boto'],
   ...['.terraformrc', '.vault-token', 'credentials.json', 'service-account.json', 'kubeconfig', '.dockercfg', 'auth.json', 'secrets.yml'],
   ...['secrets.yaml', 'secrets.json', 'secrets.toml', 'master.key', 'terraform.tfstate', '.credentials', '.mcp.json', 'mcp.json'],
+  ...['credentials', '.claude.json', '.dockerconfigjson', '.s3cfg', '.vault_pass', '.vault-password', 'rclone.conf', 'wp-config.php'],
+  ...['client_secret.json', 'service_account.json', 'serviceaccountkey.json', 'keystore.properties', 'credentials.tfrc.json'],
 ];
-const SECRET_PATTERNS = [/^id_[a-z0-9_-]+$/, /\.(pem|key|p12|pfx|jks|keystore|kdbx|ppk|ovpn|tfvars|asc|gpg)$/, /^\.env(\..+)?$/, /\.env$/];
+/** What was typed, passwords among it: `.bash_history`, `.psql_history`. */
+const HISTORY = /^\.[a-z_]+_?history$/;
+const SECRET_PATTERNS = [
+  /^id_[a-z0-9_-]+$/,
+  /\.(pem|key|p12|pfx|jks|keystore|kdbx|ppk|ovpn|tfvars|asc|gpg)$/,
+  /^[.#]*\.env([.~#].*)?$/,
+  /\.env$/,
+  /^env\.(local|dev|development|test|staging|prod|production)$/,
+  HISTORY,
+];
 /** Settings that hold keys, by their last two names. */
 const SECRET_PLACES = [
   ...['.docker/config.json', '.kube/config', '.git/config', '.config/gh', 'gh/hosts.yml', '.cargo/credentials', '.cargo/credentials.toml'],
@@ -94,9 +154,13 @@ export function reasonToAskBeforeReading(path: string): string | undefined {
   if (NO_SECRET.test(file)) return undefined;
   const folder = names.find((name) => isNamed(name, SECRET_FOLDERS));
   if (folder !== undefined) return `what lies in ${folder} may be a secret`;
+  // `id_rsa.bak` holds what id_rsa does.
+  const kept = file.replace(/(\.(bak|old|orig|save|txt)|~)+$/, '');
   const isSecret =
     isNamed(file, SECRET_FILES) ||
-    SECRET_PATTERNS.some((pattern) => pattern.test(file)) ||
-    SECRET_PLACES.some((place) => place === names.slice(-2).join('/'));
+    [file, kept].some((name) => SECRET_FILES.includes(name) || SECRET_PATTERNS.some((pattern) => pattern.test(name))) ||
+    SECRET_PLACES.some((place) => place === names.slice(-2).join('/')) ||
+    // A submodule's or a worktree's.
+    (file === 'config' && names.includes('.git'));
   return isSecret ? `${file} may hold secrets` : undefined;
 }

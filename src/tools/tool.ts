@@ -37,6 +37,11 @@ export interface ToolContext {
   readonly context: JsonObject;
   /** HISTORY of the conversation's scope, newest first: what earlier conversations were about. */
   readonly history: () => AsyncIterable<HistoryEntry>;
+  /**
+   * Why this tool, called with these arguments, would not run as this call does, by the agent's rules: where a page redirects to, for one.
+   * Undefined where it would.
+   */
+  readonly refusalOf?: (input: JsonValue) => string | undefined;
   /** Summaries of this session's older turns, newest first; `read` gives what was said in one of the turns, or a line for each. */
   readonly episodes: () => Promise<readonly (Episode & { readonly read: (turn?: number) => Promise<string> })[]>;
 }

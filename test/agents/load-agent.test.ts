@@ -352,6 +352,29 @@ describe('mcp.json', () => {
     expect((await load('ada')).servers).toHaveLength(1);
   });
 
+  it('grants nothing while its agent.json is refused, and all else in that counts', async () => {
+    const allow = { tool: 'run_command', policy: 'allow' };
+    const deny = { tool: 'fetch_url', policy: 'deny' };
+    write('ada', { name: 'Ada', approvals: [allow, deny], memory: { trustedTools: ['x'], reviewWhenToolsSpoke: false, keepCount: 3 } });
+    let isTrusted = false;
+    const load = createAgentLoader(
+      agents,
+      () => Date.now() + 60_000,
+      [],
+      async (file) => isTrusted || !file.endsWith('agent.json'),
+    );
+    expect((await load('ada')).config).toMatchObject({
+      name: 'Ada',
+      approvals: [deny],
+      memory: { trustedTools: [], reviewWhenToolsSpoke: true, keepCount: 3 },
+    });
+    isTrusted = true;
+    expect((await load('ada')).config).toMatchObject({
+      approvals: [allow, deny],
+      memory: { trustedTools: ['x'], reviewWhenToolsSpoke: false },
+    });
+  });
+
   it('is not used while it is refused: what was there before stays, and a yes that comes later is heard', async () => {
     write('ada', {});
     servers({ mcpServers: { a: { command: 'a' } } });
@@ -362,6 +385,7 @@ describe('mcp.json', () => {
       () => Date.now() + 60_000,
       [],
       async (file, text) => {
+        if (file.endsWith('agent.json')) return true;
         asked.push(file);
         return [...trusted].some((command) => text.includes(`"command":${command}`));
       },

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -116,4 +116,20 @@ test('a file in place of our folder is said with what to do: exit code 3', () =>
   rmSync(folder, { recursive: true });
   expect(stderr).toMatch(/cannot write .*\.perdura.*a file stands where a folder is needed/);
   expect(status).toBe(3);
+});
+
+test('a message names no command that is not there', () => {
+  const commands = new Set([...perdura(['--help']).stdout.matchAll(/^ {2}([a-z]+)\b/gm)].map(([, name]) => name));
+  const src = join(__dirname, '..', '..', 'src');
+  const named = readdirSync(src, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts'))
+    .flatMap((file) =>
+      [
+        ...readFileSync(join(src, file), 'utf8')
+          .replace(/^ *(\*|\/\*|\/\/).*$/gm, '')
+          .matchAll(/`perdura ([a-z]+)(?=[ `])/g),
+      ].map(([, name]) => `${file}: ${name}`),
+    );
+  expect(named.length).toBeGreaterThan(30);
+  expect(named.filter((one) => !commands.has(one.replace(/^.*: /, '')))).toEqual([]);
 });

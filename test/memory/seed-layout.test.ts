@@ -159,6 +159,13 @@ test('what is damaged is left out and named, by its file and line; the rest is r
   ]);
 });
 
+test('ranges that come to more slots than there can be are not gone through', () => {
+  const files = toLayout(ORIGIN, LIFE, FACTS);
+  const side = { ...(JSON.parse(files['perdura.json']) as object), archived: Array.from({ length: 10_000 }, () => [1, 1_000_000]) };
+  const { problems } = readLayout({ ...files, 'perdura.json': JSON.stringify(side) });
+  expect(problems).toEqual([expect.stringContaining('perdura.json is damaged or of another version')]);
+});
+
 test.each(['', '{', '[]', '{"v":2}', 'null'])('perdura.json that is %j is not relied on', (text) => {
   const { life, problems } = readLayout({ ...toLayout(ORIGIN, LIFE, FACTS), 'perdura.json': text });
   expect(life.entries).toHaveLength(5);

@@ -52,6 +52,13 @@ const CALLS = {
     };
     pour();
   },
+  /** Few, and each as large as a message may be. */
+  swell() {
+    for (let i = 0; i < 3; i++) {
+      process.stdout.write(`{"jsonrpc":"2.0","method":"notifications/x","params":{"a":"${'x'.repeat(15 * 1024 * 1024)}"}}\n`);
+    }
+    return text('the swell is over');
+  },
   storm() {
     for (let i = 0; i < 20_000; i++) send({ method: 'notifications/tools/list_changed' });
     return text('the storm is over');

@@ -85,3 +85,12 @@ test('on a terminal a line is for eyes, and what is in it commands nothing', () 
   expect(line).toMatch(/\n {4}Error: it broke\n/);
   expect(line).not.toContain('\x07');
 });
+
+test.each([true, false])('no character steers a terminal that shows the log, readable: %s', (readable) => {
+  const { log, written } = logOf({ readable });
+  const hostile = 'a\x9b2J\x9d0;x\x9c\u202eb\u200bc\u{e0041}d\u2028e\x1b[8mf';
+  log.warn(hostile, { tool: hostile, error: new Error(hostile) });
+  const plain = written.join('').replace(/\x1b\[(2|22|33|39)m/g, '');
+  expect(plain).not.toMatch(/[^\P{C}\n]|[\u2028\u2029]/u);
+  if (!readable) expect(JSON.parse(written.join(''))).toMatchObject({ msg: hostile, tool: hostile });
+});

@@ -143,7 +143,9 @@ describe('what is obeyed elsewhere', () => {
     'Gemfile setup.py .bazelrc justfile lefthook.yml .gitlab-ci.yml Jenkinsfile .tool-versions mise.toml .direnv/x .inputrc .vimrc .exrc ' +
     '.gdbinit .pythonrc .lldbinit .mocharc.cjs .babelrc vitest.workspace.ts CMakeLists.txt pom.xml build.gradle.kts x.code-workspace ' +
     '.venv/bin/activate .githooks/pre-commit flake.nix noxfile.py gulpfile.js .config/git/config deep/in/Makefile makefile MAKEFILE ' +
-    'Make\u200cfile JEST.CONFIG.TS'
+    'Make\u200cfile JEST.CONFIG.TS .devcontainer.json .helix/languages.toml nodemon.json webpack.config.dev.js karma.conf.js .eleventy.js ' +
+    'gatsby-node.js .storybook/main.ts babel.config.json pylintrc .flake8 .rubocop.yml .ghci mix.exs build.sbt Directory.Build.props a.csproj ' +
+    '.gitpod.yml opencode.json .roo/rules.md QWEN.md'
   ).split(' ');
 
   test.each(ASKED.map((path) => [path]))('%s is asked for', async (path) => {
@@ -168,9 +170,19 @@ describe('what is obeyed elsewhere', () => {
   });
 
   test.each(
-    ['src/index.ts', 'README.md', 'tsconfig.json', 'package.json', '.gitignore', 'docs/makefile.md', 'config.ts', 'notes/agents.txt'].map(
-      (path) => [path],
-    ),
+    [
+      'src/index.ts',
+      'README.md',
+      'tsconfig.json',
+      'package.json',
+      '.gitignore',
+      'docs/makefile.md',
+      'config.ts',
+      'app.config.json',
+      'src/conf.ts',
+      'src/build.ts',
+      'notes/agents.txt',
+    ].map((path) => [path]),
   )('%s is not', async (path) => {
     expect(reasonToAskBeforeWriting(path)).toBeUndefined();
     expect((await decided(writeFile, { path, content: '{}' })).policy).toBe('allow');

@@ -21,9 +21,13 @@ const decided = async (tool: Tool, input: JsonObject): Promise<Approval> =>
 describe('what may hold secrets', () => {
   const SECRET = (
     '.env .env.local app/.env.production .ENV prod.env .ssh/id_ed25519 id_rsa deploy/server.pem tls.key .netrc .npmrc .aws/credentials ' +
-    '.docker/config.json .kube/config .git-credentials .git/config .pypirc .pgpass secrets.yaml terraform.tfstate .gnupg/secring.gpg'
+    '.docker/config.json .kube/config .git-credentials .git/config .pypirc .pgpass secrets.yaml terraform.tfstate .gnupg/secring.gpg ' +
+    '.bash_history id_rsa.bak .env~ .env.swp env.production credentials .git/modules/a/config .claude.json'
   ).split(' ');
-  const PLAIN = '.env.example .env.sample id_rsa.pub config.json src/env.ts keyboard.ts docs/key.md monkey .docker/README'.split(' ');
+  const PLAIN =
+    '.env.example .env.sample id_rsa.pub config.json src/env.ts notes.bak history.md keyboard.ts docs/key.md monkey .docker/README'.split(
+      ' ',
+    );
 
   test.each(SECRET.map((path) => [path]))('%s is shown to a model when a person allows it', async (path) => {
     place.write(path, 'needle\n');

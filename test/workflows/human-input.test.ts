@@ -59,20 +59,35 @@ let looks = 0;
 const fickle = defineTool({
   name: 'fickle',
   description: 'Means something else the second time that it is looked at, as a path does that is swapped for a link.',
-  input: z.object({ at: z.enum(['once', 'twice']) }),
-  examine: ({ at }) => ((looks += 1) > 1 || at === 'once' ? { asks: { why: 'it may hold secrets' } } : {}),
+  input: z.object({ at: z.enum(['once', 'twice', 'elsewhere']) }),
+  examine: ({ at }) => {
+    looks += 1;
+    if (at === 'elsewhere') return { real: { at: looks > 1 ? 'private/plan.md' : 'notes/plan.md' } };
+    return looks > 1 || at === 'once' ? { asks: { why: 'it may hold secrets' } } : {};
+  },
   run: () => {
     ran.push('fickle');
     return 'shown';
   },
 });
 
+/** As a page that redirects. */
+const leads = defineTool({
+  name: 'leads',
+  description: 'Says whether it may go elsewhere.',
+  input: z.object({ to: z.string() }),
+  run: (_, { refusalOf }) => ['here', 'there', 'away'].map((to) => refusalOf?.({ to }) ?? 'open').join('; '),
+});
+
 const stage = createStage();
 let world: World;
 
 beforeAll(async () => {
-  world = await startWorld({ answer: stage.answer, tools: [pay, whoAmI, keep, shared, fickle, askUser] });
+  world = await startWorld({ answer: stage.answer, tools: [pay, whoAmI, keep, shared, fickle, leads, askUser] });
   await world.writeAgent('hasty', { approvalExpiryMs: 1_000 });
+  await world.writeAgent('closed', { approvals: [{ tool: 'fickle', where: { at: 'private/*' }, policy: 'deny' }] });
+  const leadsTo = (to: string, policy: string) => ({ tool: 'leads', where: { to }, policy });
+  await world.writeAgent('led', { approvals: [leadsTo('here', 'allow'), leadsTo('there', 'ask'), leadsTo('away', 'deny')] });
 });
 afterAll(() => world.close());
 beforeEach(() => ran.splice(0));
@@ -134,6 +149,24 @@ test('a call whose arguments ask for it waits, and one that has come to ask sinc
   expect(resultTexts(stage.requests(other).at(-1)).join()).toContain('nobody was asked about it: it may hold secrets');
   await expectHealthy(id);
   await expectHealthy(other);
+});
+
+test('a call that has come to mean what a rule denies does not run', async () => {
+  looks = 0;
+  const id = world.id();
+  stage.play(id, callTool('fickle', { at: 'elsewhere' }), text('Not seen.'));
+  expect(await world.client.send(id, say(id, 'go'), { start: { agent: 'closed' } })).toMatchObject({ text: 'Not seen.' });
+  expect(ran).toEqual([]);
+  expect(resultTexts(stage.requests(id).at(-1)).join()).toContain('fickle did not run: the rules of agent "closed" do not allow');
+});
+
+test('a call learns where the rules would not have let it go by itself', async () => {
+  const id = world.id();
+  stage.play(id, callTool('leads', { to: 'here' }), text('Seen.'));
+  await world.client.send(id, say(id, 'go'), { start: { agent: 'led' } });
+  expect(resultTexts(stage.requests(id).at(-1)).join()).toMatch(
+    /^open; a person is asked about that address; the rules of agent "led" do not/,
+  );
 });
 
 test('a person may change the arguments; the model is told', async () => {

@@ -152,7 +152,8 @@ async function run(dependencies: ActivityDependencies, { input, agent, memory, a
   const signal = AbortSignal.any([around.signal, timeout]);
   const key = keyOf(input.identity);
   const shared = await readAppContext(store, key, input.appContext);
-  const context = toolContext(dependencies, { input, key, memory, shared, signal });
+  const refusalOf = (other: JsonValue): string | undefined => stricterThan(input, agent, tool, other);
+  const context = { ...toolContext(dependencies, { input, key, memory, shared, signal }), refusalOf };
   if (earlier > 0 && !input.plan.repeatable) {
     const verified = tool.verify ? await untilAborted(signal, tool.verify(argument, context)) : 'unknown';
     if (verified === 'unknown' || verified === undefined) return UNKNOWN;
@@ -184,9 +185,21 @@ async function whyNotUnasked(
   if (plan.approval?.policy === 'ask' || !tool.examine) return undefined;
   const examined = await tool.examine(argument, { workspace });
   const { policy, why = 'its arguments mean something else now' } = approvalFor(config.approvals, tool, argument, id, examined);
-  return examined.asks === undefined || policy === 'allow'
-    ? undefined
-    : `${tool.name} did not run, since nobody was asked about it: ${why}. Call it again, and a person is asked.`;
+  switch (policy) {
+    case 'allow':
+      return undefined;
+    case 'ask':
+      return `${tool.name} did not run, since nobody was asked about it: ${why}. Call it again, and a person is asked.`;
+    case 'deny':
+      return `${tool.name} did not run: ${why}`;
+  }
+}
+
+/** A call goes nowhere in its course where it could not have gone by itself. */
+function stricterThan({ plan }: RunToolInput, { id, config }: LoadedAgent, tool: Tool, other: JsonValue): string | undefined {
+  const { policy, why } = approvalFor(config.approvals, tool, other, id);
+  if (policy === 'deny') return why ?? `the rules of agent "${id}" do not allow it`;
+  return policy === 'ask' && plan.approval?.policy !== 'ask' ? 'a person is asked about that address' : undefined;
 }
 
 interface Surroundings {

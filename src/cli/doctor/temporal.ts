@@ -82,7 +82,7 @@ export function storeFinding(asked: readonly Asked[]): Finding {
   }
   if (silent > 0) {
     const which = asked.find(({ status }) => status === undefined)?.id;
-    return warning('Conversations', `${silent} of ${asked.length} did not answer in time`, `perdura status ${which}`);
+    return warning('Conversations', `${silent} of ${asked.length} did not answer in time`, `perdura inspect ${which}`);
   }
   return ok('Conversations', asked.length === 0 ? 'none runs' : `none of the newest ${asked.length} waits for the store`);
 }

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
-import { findUserConfig, isTakenUnasked, shownSetting, variablesOfFolder, type Environment } from '../../config.js';
+import { ConfigError, findUserConfig, isTakenUnasked, shownSetting, variablesOfFolder, type Environment } from '../../config.js';
 
 export interface FolderItem {
   /** `.env ANTHROPIC_BASE_URL`, `perdura.config.ts`, `agents/default/mcp.json`. */
@@ -17,8 +17,8 @@ export interface FolderItem {
   readonly sha256: string;
 }
 
-/** More than that is nobody's configuration; what lies beyond is not followed, and is not trusted either. */
-const MAX_FILES = 500;
+/** More than that is no configuration; a folder that names more is refused, since nobody could look at it. */
+const MAX_FILES = 5_000;
 const MAX_FOLLOWED = 1024 * 1024;
 /** Of our own server in a folder. It changes with each message: what is asked is only whether it was made here. */
 export const OWN_DATABASE = { name: join('.perdura', 'temporal.db'), sha256: sha256('made here') };
@@ -26,41 +26,31 @@ export const OWN_DATABASE = { name: join('.perdura', 'temporal.db'), sha256: sha
 /** In a fixed order. Throws `ConfigError` where `.env` cannot be read. */
 export function folderContents(folder: string, env?: Environment): readonly FolderItem[] {
   const variables = variablesOfFolder(folder, env);
-  const files = new Map<string, FolderItem>();
-  const agentFolders = new Set<string>();
+  const { files, agentFolders, add, follow, followServers } = createGathering(folder, variables.own);
   const fromShell = variables.real['PERDURA_AGENTS_DIR'];
   // A relative one means another folder in each folder: it was not said of this one.
   if (fromShell === undefined || !isAbsolute(fromShell)) {
     agentFolders.add(resolve(folder, fromShell ?? variables.own['PERDURA_AGENTS_DIR'] ?? 'agents'));
   }
-  const add = (file: string, says: string, content: string | Buffer): void => {
-    files.set(file, { name: relative(folder, file), says, sha256: sha256(content) });
-  };
-  const follow = (file: string, text: string): void => {
-    for (const named of filesNamedIn(text, [dirname(file), folder], folder)) {
-      if (named.kind === 'agents') agentFolders.add(named.path);
-      else if (!files.has(named.path) && files.size < MAX_FILES) {
-        const content = readFileSync(named.path);
-        add(named.path, `named by ${relative(folder, file)}, ${content.length} bytes`, content);
-        if (content.length < MAX_FOLLOWED) follow(named.path, content.toString('utf8'));
-      }
-    }
-  };
 
   const config = findUserConfig(folder);
+  const texts: string[] = [];
   if (config !== undefined && isFile(config)) {
     const content = readFileSync(config);
     add(config, `code that runs in every command that needs it and in the worker, ${content.length} bytes`, content);
+    texts.push(content.toString('utf8'));
     follow(config, content.toString('utf8'));
   }
-  const serverTexts: string[] = [];
   for (const dir of agentFolders) {
     for (const agent of foldersIn(dir)) {
-      const servers = textOf(join(agent, 'mcp.json'));
+      const file = join(agent, 'mcp.json');
+      const servers = textOf(file);
       if (servers !== undefined) {
-        add(join(agent, 'mcp.json'), serversIn(servers), servers);
-        serverTexts.push(servers);
-        follow(join(agent, 'mcp.json'), servers);
+        add(file, serversIn(servers), servers);
+        // As its reader sees them, whatever escapes are used in the file.
+        texts.push(...stringsIn(parsed(servers)));
+        follow(file, servers);
+        followServers(file, Object.values(fieldsOf(fieldsOf(parsed(servers))['mcpServers'])), agent);
       }
       const granted = grantedIn(textOf(join(agent, 'agent.json')) ?? '');
       if (granted !== undefined) add(join(agent, 'agent.json'), granted.says, granted.content);
@@ -70,11 +60,87 @@ export function folderContents(folder: string, env?: Environment): readonly Fold
     files.set(OWN_DATABASE.name, { ...OWN_DATABASE, says: 'conversations, which go on where they stood: calls that were approved run' });
   }
 
-  const named = new Set(serverTexts.flatMap((text) => [...text.matchAll(/\$\{([A-Za-z_]\w*)/g)].map(([, name = '']) => name)));
+  const named = new Set(texts.flatMap((text) => [...text.matchAll(/\$\{([A-Za-z_]\w*)/g)].map(([, name = '']) => name)));
   const settings = Object.entries(variables.own).flatMap(([name, value]) =>
     isTakenUnasked(name) && !named.has(name) ? [] : [{ name: `.env ${name}`, says: shownSetting(name, value), sha256: sha256(value) }],
   );
   return [...settings, ...files.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** The folder's own files that an MCP server's start would run, as `folderContents` lists them. `from`: where its settings stand. */
+export function filesOfServer(folder: string, server: object, from: string, env?: Environment): readonly FolderItem[] {
+  const { files, followServers } = createGathering(folder, variablesOfFolder(folder, env).own);
+  followServers(join(from, 'mcp.json'), [server], from);
+  return [...files.values()];
+}
+
+interface Gathering {
+  /** By path, in the order in which they were found. */
+  readonly files: Map<string, FolderItem>;
+  /** Those that were named, with those found on the way. */
+  readonly agentFolders: Set<string>;
+  add(file: string, says: string, content: string | Buffer): void;
+  /** Adds what `text` names, and what that names. */
+  follow(file: string, text: string): void;
+  followServers(file: string, servers: readonly unknown[], agent: string): void;
+}
+
+function createGathering(folder: string, variables: Readonly<Record<string, string>>): Gathering {
+  const files = new Map<string, FolderItem>();
+  const agentFolders = new Set<string>();
+  const add = (file: string, says: string, content: string | Buffer): void => {
+    if (files.size >= MAX_FILES) {
+      throw new ConfigError(
+        `${folder} names more than ${MAX_FILES} files that run something, too many to look at: ` +
+          'leave some out, or set PERDURA_TRUST=1 if you know all of them',
+      );
+    }
+    files.set(file, { name: relative(folder, file), says, sha256: sha256(content) });
+  };
+  const addNamed = (path: string, by: string): void => {
+    if (files.has(path)) return;
+    const content = readFileSync(path);
+    add(path, `named by ${relative(folder, by)}, ${content.length} bytes`, content);
+    if (content.length < MAX_FOLLOWED) follow(path, content.toString('utf8'));
+  };
+  const follow = (file: string, text: string): void => {
+    for (const named of filesNamedIn(text, [dirname(file), folder], folder)) {
+      if (named.kind === 'agents') agentFolders.add(named.path);
+      else if (!DATA.test(named.path)) addNamed(named.path, file);
+    }
+  };
+  const followServers = (file: string, servers: readonly unknown[], agent: string): void => {
+    for (const server of servers) {
+      const { command, args, env, cwd } = fieldsOf(server);
+      if (typeof command !== 'string') continue;
+      const start = typeof cwd === 'string' ? resolve(agent, expanded(cwd, variables)) : agent;
+      // `npm start` and `node .` name no file, and run what this one says.
+      const manifest = fileNamed('package.json', [start], folder);
+      if (manifest !== undefined) addNamed(manifest, file);
+      const words = new Set(stringsIn([command, args, env]).flatMap((text) => wordsOf(expanded(text, variables))));
+      const named = [...words].flatMap((word) => fileNamed(word, [start, agent, folder], folder, SERVER_ENDINGS) ?? []);
+      // The data of a server change with each use; its program, which comes first, is one by whatever name.
+      for (const [at, path] of named.entries()) if (at === 0 || !DATA.test(path)) addNamed(path, file);
+    }
+  };
+  return { files, agentFolders, add, follow, followServers };
+}
+
+/** As they are, and in their parts: `sh -c "exec node ./x.js"`, `--import=./x.js`. */
+function wordsOf(text: string): string[] {
+  return text.length > MAX_TEXT ? [] : [text, ...text.split(/[\s"'`=,;:&|<>(){}$]+/)].filter((word) => word !== '' && word.length <= 300);
+}
+
+/** `${NAME:-otherwise}`, by what the folder itself says: what the person's environment says is theirs. */
+function expanded(text: string, variables: Readonly<Record<string, string>>): string {
+  return text.replace(/\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}/g, (_whole, name: string, otherwise = '') => variables[name] ?? otherwise);
+}
+
+/** No settings of servers go deeper. */
+function stringsIn(value: unknown, levels = 8): string[] {
+  if (typeof value === 'string') return [value];
+  if (typeof value !== 'object' || value === null || levels === 0) return [];
+  return Object.values(value).flatMap((inner) => stringsIn(inner, levels - 1));
 }
 
 interface Named {
@@ -89,24 +155,38 @@ interface Named {
 function filesNamedIn(text: string, from: readonly string[], folder: string): readonly Named[] {
   const words = new Set([...text.matchAll(/(["'`])([^"'`\n]{1,300})\1/g)].map(([, , word = '']) => word));
   return [...words].flatMap((word): Named[] => {
-    for (const base of from) {
-      const path = resolve(base, word);
-      if (!path.startsWith(`${folder}/`) || path.includes('/node_modules/')) continue;
-      const stem = path.replace(/\.[cm]?js$/, '');
-      const found = [path, ...ENDINGS.map((ending) => stem + ending), ...ENDINGS.map((ending) => join(path, `index${ending}`))].find(
-        isFile,
-      );
-      if (found !== undefined && DATA.test(found)) return [];
-      if (found !== undefined) return [{ kind: 'file', path: found }];
-      if (foldersIn(path).some((agent) => isFile(join(agent, 'agent.json')))) return [{ kind: 'agents', path }];
-    }
-    return [];
+    const file = fileNamed(word, from, folder);
+    if (file !== undefined) return [{ kind: 'file', path: file }];
+    const agents = from.map((base) => resolve(base, word)).find((path) => isWithin(path, folder) && holdsAgents(path));
+    return agents === undefined ? [] : [{ kind: 'agents', path: agents }];
   });
+}
+
+function fileNamed(word: string, from: readonly string[], folder: string, endings: readonly string[] = ENDINGS): string | undefined {
+  return from
+    .map((base) => resolve(base, word))
+    .filter((path) => isWithin(path, folder))
+    .flatMap((path) => {
+      const stem = path.replace(/\.[cm]?js$/, '');
+      return [path, ...endings.map((ending) => stem + ending), ...endings.map((ending) => join(path, `index${ending}`))];
+    })
+    .find(isFile);
+}
+
+function isWithin(path: string, folder: string): boolean {
+  return path.startsWith(`${folder}/`) && !path.includes('/node_modules/');
+}
+
+function holdsAgents(path: string): boolean {
+  return foldersIn(path).some((agent) => isFile(join(agent, 'agent.json')));
 }
 
 /** It changes with each use, and is named by the call that is shown. */
 const DATA = /\.(db|sqlite3?|log|csv|jsonl|md|txt)$/;
 const ENDINGS = ['.ts', '.mts', '.cts', '.js', '.mjs', '.cjs', '.json'];
+const SERVER_ENDINGS = [...ENDINGS, '.py', '/__main__.py', '.sh', '.rb'];
+/** Of one setting of a server; a longer one is a text. */
+const MAX_TEXT = 32_768;
 
 function serversIn(text: string): string {
   const places = Object.entries(fieldsOf(fieldsOf(parsed(text))['mcpServers'])).map(([name, server]) => {
@@ -118,8 +198,11 @@ function serversIn(text: string): string {
   return `MCP servers: ${places.join('; ') || 'none that can be read'}`;
 }
 
-/** Only what lets something happen that a person would be asked about otherwise; not a model, a limit or a name. */
-function grantedIn(text: string): { readonly says: string; readonly content: string } | undefined {
+/**
+ * Only what lets an agent do more than one of `{}` may: calls that a person would be asked about otherwise, words that are believed. Not a
+ * model, a limit or a name; nor a rule that asks or denies, which can be taken out as it could have been missing from the start.
+ */
+export function grantedIn(text: string): { readonly says: string; readonly content: string } | undefined {
   const { approvals, memory } = fieldsOf(parsed(text));
   const { trustedTools, reviewWhenToolsSpoke } = fieldsOf(memory);
   const rules = (Array.isArray(approvals) ? (approvals as unknown[]) : []).map(fieldsOf).filter(({ policy }) => policy === 'allow');
@@ -154,15 +237,15 @@ function foldersIn(dir: string): string[] {
   try {
     return readdirSync(dir)
       .map((name) => join(dir, name))
-      .filter((path) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true)
-      .slice(0, MAX_FILES);
+      .filter((path) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true);
   } catch {
     return [];
   }
 }
 
+/** Decoded as the agents' loader does, which takes no notice of a byte order mark: what it understands must be understood here too. */
 function textOf(file: string): string | undefined {
-  return isFile(file) ? readFileSync(file, 'utf8') : undefined;
+  return isFile(file) ? new TextDecoder().decode(readFileSync(file)) : undefined;
 }
 
 /** A pipe of that name would keep us waiting for a writer. */

@@ -9,7 +9,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { isDeeperThan } from '../../conversation/protocol/fields.js';
-import { slotsOf, withSlot, type SlotRange } from '../../records/slots.js';
+import { countSlots, slotsOf, toRanges, type SlotRange } from '../../records/slots.js';
 import type { EpisodeRecord, FactRecord } from '../../stores/store.js';
 import {
   compactionRecordSchema,
@@ -97,7 +97,11 @@ export function readLayout(files: Readonly<Partial<Record<LayoutFile, string>>>)
 }
 
 const slot = z.number().int().min(1).max(HIGHEST_SLOT);
-const ranges = z.array(z.tuple([slot, slot]).refine(([from, to]) => from <= to)).max(10_000);
+const ranges = z
+  .array(z.tuple([slot, slot]).refine(([from, to]) => from <= to))
+  .max(10_000)
+  // Each slot once at most: a few bytes could stand for billions otherwise.
+  .refine((all) => countSlots(all) <= HIGHEST_SLOT);
 const source = z.object({ conversation: z.string().max(200), turn_ids: z.array(z.string()) }).nullable();
 const sideSchema = z.object({
   v: z.literal(1),
@@ -155,9 +159,7 @@ function lifeOfTraces(files: Readonly<Partial<Record<LayoutFile, string>>>, prob
   const entries = toEntries([...old, ...read('raw_traces.jsonl')]);
   return {
     entries,
-    archived: toEntries(old)
-      .map(({ slot: at }) => at)
-      .reduce<readonly SlotRange[]>(withSlot, []),
+    archived: toRanges(toEntries(old).map(({ slot: at }) => at)),
   };
 }
 

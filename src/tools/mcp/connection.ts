@@ -209,7 +209,7 @@ function boundedWhole(): TransformStream<Uint8Array, Uint8Array> {
 }
 
 /** Events end in an empty line. */
-function boundedEvents(pass: () => boolean): TransformStream<Uint8Array, Uint8Array> {
+function boundedEvents(pass: (bytes: number) => boolean): TransformStream<Uint8Array, Uint8Array> {
   let bytes = 0;
   let isLineEmpty = true;
   return new TransformStream({
@@ -218,8 +218,8 @@ function boundedEvents(pass: () => boolean): TransformStream<Uint8Array, Uint8Ar
         bytes += 1;
         if (byte === NEWLINE) {
           if (isLineEmpty) {
+            if (!pass(bytes)) return controller.error(new Error('the server sends events without end'));
             bytes = 0;
-            if (!pass()) return controller.error(new Error('the server sends events without end'));
           }
           isLineEmpty = true;
         } else if (byte !== 0x0d) isLineEmpty = false;

@@ -53,6 +53,8 @@ export interface LinkOptions {
   readonly now: () => number;
   /** Below the heartbeat's timeout, and well above what a healthy server takes to start. */
   readonly connectMs?: number;
+  /** Asked before each start. */
+  readonly whyNotStart?: (server: McpServer) => Promise<string | undefined>;
   /** Learns what servers are given in confidence. */
   readonly secrets?: KnownSecrets;
 }
@@ -116,6 +118,8 @@ export function createServerLink(server: McpServer, options: LinkOptions): Serve
   const openAnew = async (): Promise<Connection> => {
     let isLost = false;
     let mine: Connection | undefined;
+    const refusal = await options.whyNotStart?.(server);
+    if (refusal !== undefined) throw new Error(refusal);
     const expanded = expandServer(server, options.variables);
     veil = createVeil(expanded);
     const given = secretsOfServer(expanded);

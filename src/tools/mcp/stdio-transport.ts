@@ -81,7 +81,7 @@ export function createStdioTransport({ command, args, env, cwd }: StdioServer, s
 
   const takeLine = (line: string): void => {
     if (line.trim() === '') return;
-    if (!gate.pass()) return fail(`it sent more than ${gate.most} messages in ${gate.windowMs / 1000} s`);
+    if (!gate.pass(line.length)) return fail(gate.told);
     let message: JSONRPCMessage;
     try {
       message = sdk.deserializeMessage(line);
@@ -216,32 +216,35 @@ function hasEnded(child: Child, withinMs: number): Promise<boolean> {
   });
 }
 
-/** Counts what a server sends on its own time: endless notifications cost a worker its turns. */
+/** Counts what a server sends on its own time: endless notifications cost a worker its turns, a few very large ones as well. */
 
 const MAX_MESSAGES = 5_000;
+const MAX_WINDOW_BYTES = 2 * MAX_BYTES;
 const WINDOW_MS = 10_000;
 
 interface FloodGate {
-  readonly most: number;
-  readonly windowMs: number;
-  /** False once there were more than `most` in a window. */
-  pass(): boolean;
+  /** What is wrong with a server that does not pass. */
+  readonly told: string;
+  /** False once there were more messages in a window, or more bytes, than anybody needs. */
+  pass(bytes: number): boolean;
 }
 
 export function createFloodGate(now: () => number = Date.now): FloodGate {
   let began = now();
   let count = 0;
+  let sum = 0;
   return {
-    most: MAX_MESSAGES,
-    windowMs: WINDOW_MS,
-    pass() {
+    told: `it sent more than ${MAX_MESSAGES} messages or ${MAX_WINDOW_BYTES} bytes in ${WINDOW_MS / 1000} s`,
+    pass(bytes) {
       const at = now();
       if (at - began >= WINDOW_MS) {
         began = at;
         count = 0;
+        sum = 0;
       }
       count += 1;
-      return count <= MAX_MESSAGES;
+      sum += bytes;
+      return count <= MAX_MESSAGES && sum <= MAX_WINDOW_BYTES;
     },
   };
 }

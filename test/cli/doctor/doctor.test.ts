@@ -73,7 +73,7 @@ test('a store that goes on failing is named with the conversation that waits for
     ),
   );
   expect(storeFinding([idle, { id: 'm', status: { waiting: { ...away, reason: 'rate-limit' } } }])).toMatchObject({ health: 'ok' });
-  expect(storeFinding([idle, { id: 'd', status: undefined }])).toMatchObject({ health: 'warning', mend: 'perdura status d' });
+  expect(storeFinding([idle, { id: 'd', status: undefined }])).toMatchObject({ health: 'warning', mend: 'perdura inspect d' });
   expect(storeFinding([])).toMatchObject({ health: 'ok', found: 'none runs' });
 });
 

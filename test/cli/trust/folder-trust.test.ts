@@ -188,6 +188,57 @@ describe('what a folder would run or redirect', () => {
       { 'agents/a/mcp.json': '{"mcpServers":{"x":{"command":"sh","args":["./go.sh"]}}}', 'agents/a/go.sh': 'true' },
       ['agents/a/go.sh', 'agents/a/mcp.json'],
     ],
+    ...(
+      [
+        ['in a line of shell', { command: 'sh', args: ['-c', 'exec node ./go.js'] }],
+        ['in an option', { command: 'node', args: ['--import=./go.js'] }],
+        ['in a variable’s default', { command: '${PROGRAM:-./go.js}' }],
+        ['in the environment', { command: 'node', env: { NODE_OPTIONS: '--require ./go.js' } }],
+        ['in a folder of its own', { command: 'node', args: ['go.js'], cwd: '../../agents/a' }],
+        ['without its ending', { command: 'node', args: ['go'] }],
+      ] as const
+    ).map(([where, server]): [string, Record<string, string>, string[]] => [
+      `a server’s program ${where}`,
+      { 'agents/a/mcp.json': JSON.stringify({ mcpServers: { x: server } }), 'agents/a/go.js': '' },
+      ['agents/a/go.js', 'agents/a/mcp.json'],
+    ]),
+    [
+      'a server’s program that is called a text, and not its data',
+      {
+        'agents/a/mcp.json': '{"mcpServers":{"x":{"command":"sh","args":["go.md","log.txt"]}}}',
+        'agents/a/go.md': '',
+        'agents/a/log.txt': '',
+      },
+      ['agents/a/go.md', 'agents/a/mcp.json'],
+    ],
+    [
+      'what npm would start',
+      {
+        'agents/a/mcp.json': '{"mcpServers":{"x":{"command":"npm","args":["start"]}}}',
+        'agents/a/package.json': '{"main":"m.js"}',
+        'agents/a/m.js': '',
+      },
+      ['agents/a/m.js', 'agents/a/mcp.json', 'agents/a/package.json'],
+    ],
+    [
+      'names that are written with escapes',
+      {
+        '.env': 'TOOL=sh\n',
+        'agents/a/mcp.json': String.raw`{"mcpServers":{"x":{"command":"$\u007bTOOL}","args":[".\/go.js"]}}}`,
+        'agents/a/go.js': '',
+      },
+      ['.env TOOL', 'agents/a/go.js', 'agents/a/mcp.json'],
+    ],
+    [
+      'a variable that perdura.config gives to a server',
+      { '.env': 'TOOL=sh\n', 'perdura.config.mjs': "export default { mcpServers: { x: { command: '${TOOL}' } } }" },
+      ['.env TOOL', 'perdura.config.mjs'],
+    ],
+    [
+      'an agent behind a byte order mark',
+      { 'agents/a/agent.json': '\ufeff{"approvals":[{"tool":"run_command","policy":"allow"}]}' },
+      ['agents/a/agent.json'],
+    ],
     [
       'agents in another place',
       { '.env': 'PERDURA_AGENTS_DIR=other\n', 'other/a/mcp.json': '{}' },
@@ -215,6 +266,20 @@ describe('what a folder would run or redirect', () => {
   ])('%s', (_what, files, wanted) => {
     write(files);
     expect(names()).toEqual(wanted);
+  });
+
+  test('a server’s command is shown also where its file begins with a byte order mark', () => {
+    write({ 'agents/a/mcp.json': '\ufeff{"mcpServers":{"x":{"command":"touch","args":["it-ran"]}}}' });
+    expect(folderContents(dir, {})).toMatchObject([{ says: 'MCP servers: x runs touch it-ran' }]);
+  });
+
+  test('a folder that names more files than anybody could look at is refused', () => {
+    const names = Array.from({ length: 5_001 }, (_, at) => `f${at}.js`);
+    write({
+      'perdura.config.mjs': names.map((name) => `import './${name}';`).join('\n'),
+      ...Object.fromEntries(names.map((name) => [name, ''])),
+    });
+    expect(() => folderContents(dir, {})).toThrow('more than 5000 files');
   });
 
   test('a model, a name or a limit of an agent may change without a question', () => {

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTcpServer, type AddressInfo } from 'node:net';
 import { gzipSync, createGzip, brotliCompressSync } from 'node:zlib';
-import type { JsonObject } from '../../../src/records/message.js';
+import type { JsonObject, JsonValue } from '../../../src/records/message.js';
 import { createFetchUrl, fetchUrl, type FetchSettings } from '../../../src/tools/builtin/web/fetch-url.js';
 import { isPublicAddress } from '../../../src/tools/builtin/web/guarded-fetch.js';
 import { readablePage } from '../../../src/tools/builtin/web/readable-page.js';
@@ -229,6 +229,21 @@ describe('redirects', () => {
     expect(told).toMatch(reason);
     expect(told).not.toContain('CANARY');
     expect(hits).toBe(0);
+  });
+
+  it('lead nowhere where the rules would not have let the call go', async () => {
+    const hits: string[] = [];
+    const { port, url } = await site((request, response) => {
+      hits.push(request.url ?? '');
+      response.writeHead(302, { location: '/elsewhere?with=data' }).end();
+    });
+    const refusalOf = (input: JsonValue) =>
+      JSON.stringify(input).includes('elsewhere') ? 'a person is asked about that address' : undefined;
+
+    const told = await createFetchUrl({ allow: [`127.0.0.1:${port}`] }).run({ url: `${url}/` }, toolContext({ refusalOf }));
+
+    expect(told).toMatchObject({ ok: false, error: expect.stringMatching(/redirects to .*elsewhere.*was not fetched: a person is asked/) });
+    expect(hits).toEqual(['/']);
   });
 
   it('S16 carry no password and no cookie on', async () => {

@@ -336,6 +336,12 @@ describe('edit_file', () => {
     expect(inside('a.txt')).toBe('1\r\n2\r\n3\r\n');
   });
 
+  it('does not make a text that it could not write', async () => {
+    place.write('a.txt', 'a'.repeat(1_000_000));
+    expect(await edit('a', 'b'.repeat(1_000), { all: true })).toMatch(/at least 1000000000 bytes, over the limit of/);
+    expect(await edit('a', 'b'.repeat(5), { all: true })).toMatch(/at least 5000000 bytes, over the limit of/);
+  });
+
   it('refuses what it would spoil, and what is not there', async () => {
     place.write('a.txt', Buffer.from('caf\xe9', 'latin1'));
     expect(await edit('caf', 'x')).toMatch(/not UTF-8/);

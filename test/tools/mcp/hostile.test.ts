@@ -3,7 +3,7 @@ import { waitFor } from '../../support/wait-for.js';
 import { aBench, aTool, hostileServer, named, run, said, type Bench, type HostileServer } from '../../support/mcp.js';
 import { timeoutSignal } from '../../../src/platform/timeout-signal.js';
 
-const ALL = ['echo', 'die', 'hang', 'flood', 'endless', 'storm', 'notify', 'environment', 'hidden', 'strange', 'nothing', 'fails'];
+const ALL = ['echo', 'die', 'hang', 'flood', 'endless', 'storm', 'swell', 'notify', 'environment', 'hidden', 'strange', 'nothing', 'fails'];
 
 let bench: Bench;
 let hostile: HostileServer;
@@ -30,6 +30,18 @@ describe('a server that', () => {
     });
     expect(await run(named(all, 'mcp__evil__echo'), { a: 'b' })).toEqual({ ok: true, content: 'echo {"a":"b"}' });
     expect((await hostile.notes()).filter((line) => line.startsWith('started'))).toHaveLength(2);
+  });
+
+  test('runs what nobody has said yes to is not started again', async () => {
+    await begin({ tools: ALL.map((name) => aTool(name)) });
+    const why = 'it is not started: run `perdura trust`';
+    let isTrusted = true;
+    bench = aBench({ connectMs: 1_500, whyNotStart: async () => (isTrusted ? undefined : why) });
+    const all = await tools();
+    isTrusted = false;
+    await run(named(all, 'mcp__evil__die'));
+    expect(said(await run(named(all, 'mcp__evil__echo')))).toContain(why);
+    expect((await hostile.notes()).filter((line) => line.startsWith('started'))).toHaveLength(1);
   });
 
   test('never starts is waited for once, and then left alone', async () => {
@@ -95,11 +107,11 @@ describe('a server that', () => {
     expect(bench.lines.join()).toContain('a message of more than 16777216 bytes');
   });
 
-  test('sends notifications without end is ended, and comes back', async () => {
+  test.each(['storm', 'swell'])('sends notifications without end is ended, and comes back: a %s', async (how) => {
     await begin({ tools: ALL.map((name) => aTool(name)) });
     const all = await tools();
-    expect((await run(named(all, 'mcp__evil__storm'))).ok).toBe(false);
-    expect(bench.lines.join()).toContain('more than 5000 messages in 10 s');
+    expect((await run(named(all, `mcp__evil__${how}`))).ok).toBe(false);
+    expect(bench.lines.join()).toContain('it sent more than 5000 messages or 33554432 bytes in 10 s');
     expect(said(await run(named(all, 'mcp__evil__echo'), {}))).toBe('echo {}');
   });
 

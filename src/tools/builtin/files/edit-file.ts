@@ -88,6 +88,9 @@ function editText(text: string, request: EditRequest): Edited {
         'Send more of the text around the one that is meant, or all: true to change every one.',
     );
   }
+  // Before it is made: a few bytes that stand in many places come to gigabytes.
+  const length = text.length + places.length * (newText.length - oldText.length);
+  if (length > FILE_BYTES) throw new Error(`the file would have at least ${length} bytes, over the limit of ${FILE_BYTES}.`);
   const pieces: string[] = [];
   const lines: number[] = [];
   let from = 0;

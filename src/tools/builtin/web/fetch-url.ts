@@ -38,10 +38,14 @@ export function createFetchUrl(settings: FetchSettings = {}): Tool {
     policy: { repeatable: true, timeoutMs: 60_000, approval: 'ask' },
     // Of a request that is all: its headers are ours, and it has no body.
     examine: ({ url }) => examineLeaving(url, URL.parse(url)?.hostname ?? 'that address', secrets),
-    async run({ url }, { signal }) {
+    async run({ url }, { signal, refusalOf }) {
       const late = timeoutSignal(totalMs);
       try {
-        const fetched = await fetchGuarded(url, { allow, lookup }, AbortSignal.any([signal, late]));
+        const fetched = await fetchGuarded(
+          url,
+          { allow, lookup, refusalOf: (next) => refusalOf?.({ url: next }) },
+          AbortSignal.any([signal, late]),
+        );
         try {
           const body = await readBody(fetched.response, bodyBytes);
           return await toResult(fetched, body, signal);

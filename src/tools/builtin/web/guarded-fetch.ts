@@ -5,7 +5,8 @@
  * G2  A name is looked up once, all of its addresses are checked, and the connection goes to one of those: a name that
  *     answers otherwise the next time gains nothing.
  * G3  What is allowed although it is not public is allowed by host and port, as a person wrote it.
- * G4  No password, cookie or header of a model's choice is sent. Nothing goes through a proxy of the environment.
+ * G4  A redirect leads nowhere where the rules of the agent would not have let the call go by itself.
+ * G5  No password, cookie or header of a model's choice is sent. Nothing goes through a proxy of the environment.
  */
 import { lookup as lookUp } from 'node:dns/promises';
 import { isIP, type LookupFunction } from 'node:net';
@@ -21,6 +22,8 @@ export interface FetchGuard {
   /** `host:port`, as a URL names the host. */
   readonly allow: readonly string[];
   readonly lookup: (hostname: string) => Promise<readonly Found[]>;
+  /** Why a redirect to an address is not followed; undefined where it is. */
+  readonly refusalOf?: (url: string) => string | undefined;
 }
 
 export interface Fetched {
@@ -60,7 +63,14 @@ export async function fetchGuarded(start: string, guard: FetchGuard, signal: Abo
       const location = REDIRECTS.has(response.status) ? response.headers.get('location') : null;
       if (location === null) return { response, url, hops, close: () => agent.destroy() };
       if (hops === MAX_HOPS) throw new FetchRefused(`${start} redirects more than ${MAX_HOPS} times; the last one was from ${url.href}`);
-      url = checkedUrl(location, url);
+      const next = checkedUrl(location, url);
+      const refusal = guard.refusalOf?.(next.href);
+      if (refusal !== undefined) {
+        throw new FetchRefused(
+          `${url.href} redirects to ${next.href}, which was not fetched: ${refusal}. Call fetch_url with it if it is needed.`,
+        );
+      }
+      url = next;
     } catch (error) {
       await agent.destroy();
       throw refusalIn(error) ?? error;
@@ -69,7 +79,7 @@ export async function fetchGuarded(start: string, guard: FetchGuard, signal: Abo
   }
 }
 
-/** G1, G4 */
+/** G1, G5 */
 function checkedUrl(text: string, base?: URL): URL {
   const from = base ? ` (where ${base.href} redirects to)` : '';
   if (text.length > MAX_URL) {
