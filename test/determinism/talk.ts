@@ -18,7 +18,7 @@ export interface TalkOptions {
   readonly deeds: number;
   /** Told when all is said. */
   readonly onSaid: () => void;
-  /** How long it may take then until there is nothing more to do. */
+  /** How long nothing may change then before there is nothing more to do. */
   readonly restMs: number;
 }
 
@@ -50,11 +50,15 @@ interface Standing {
   readonly phase: string;
   readonly mode: string;
   readonly turn: number;
+  readonly turns: number;
   readonly queued: number;
   readonly pendingApprovals: number;
 }
 
 type Deed = (person: Person) => Promise<unknown>;
+
+/** Times that: a machine under load takes its time. */
+const SLOWEST = 4;
 
 const QUERIES = ['status', 'status', 'queue', 'context', 'approvals', 'control'];
 
@@ -200,16 +204,21 @@ async function speakToChild(person: Person): Promise<void> {
   await wish(person);
 }
 
-/** Decides what waits and lets it run, until there is nothing to do; `ends` closes it, and it must complete. */
+/** Decides what waits and lets it run, until there is nothing to do; `ends` closes it, and it must complete. Slow it may be, not stuck. */
 async function rest(person: Person, ends: boolean): Promise<void> {
-  const until = Date.now() + person.restMs;
+  const latest = Date.now() + SLOWEST * person.restMs;
+  let until = Date.now() + person.restMs;
   if (ends) await person.signal('close');
   let last = 'no answer';
-  while (Date.now() < until) {
+  let progress = '';
+  while (Date.now() < Math.min(until, latest)) {
     try {
       const standing = (await person.query('status')) as Standing;
       last = JSON.stringify(standing).slice(0, 600);
-      const { mode, phase, queued, pendingApprovals } = standing;
+      const { mode, phase, queued, pendingApprovals, turns, turn } = standing;
+      const now = JSON.stringify([mode, phase, queued, pendingApprovals, turns, turn]);
+      if (now !== progress) until = Date.now() + person.restMs;
+      progress = now;
       if (mode !== 'auto') await goOn(person);
       if (pendingApprovals > 0) await decideAll(person);
       if (!ends && mode === 'auto' && phase === 'idle' && queued + pendingApprovals === 0) return;
@@ -219,7 +228,7 @@ async function rest(person: Person, ends: boolean): Promise<void> {
     if (ends && (await person.handle.describe()).status.name === 'COMPLETED') return;
     await sleep(150);
   }
-  throw new Error(`did not come to rest within ${person.restMs / 1000} s; last seen: ${last}`);
+  throw new Error(`nothing has changed for ${person.restMs / 1000} s; last seen: ${last}`);
 }
 
 function turnId(turn: number): string {
