@@ -10,21 +10,16 @@ import { rawFallback, withSources, withTask } from '../../memory/consolidation/m
 import { redactor } from '../../memory/documents/forgetting.js';
 import { DocumentRefused, type ConversationKey, type Store } from '../../stores/store.js';
 import { consolidationId } from '../../memory/consolidation/consolidate.js';
-import type { ActivityDependencies } from '../dependencies.js';
-import { keyOf } from '../key.js';
+import type { ConversationDependencies } from '../dependencies.js';
 import { canReadEpisodes } from '../tools/tools-of.js';
 import { usableConfig } from '../usable-config.js';
 import { readThere, trim } from './trim.js';
 
-export async function evict(
-  dependencies: Pick<ActivityDependencies, 'store' | 'agents' | 'tools'>,
-  { identity, session, move, what }: EvictInput,
-): Promise<Evicted> {
-  const { store, tools } = dependencies;
-  const key = keyOf(identity);
-  const result = { life: identity.life, session, finished: true };
+export async function evict(dependencies: ConversationDependencies, { session, move, what }: EvictInput): Promise<Evicted> {
+  const { store, key, tools } = dependencies;
+  const result = { life: key.life, session, finished: true };
   if (what.kind === 'trim') {
-    const config = await usableConfig(dependencies, identity);
+    const config = await usableConfig(dependencies, dependencies.identity);
     const shows = config && { limits: config.context, canRead: canReadEpisodes(config, tools) };
     const trimmed = await trim(store, key, { ...what, session, move }, shows);
     if (trimmed) log.info('consolidated turns left the prompt', { messages: trimmed.messages, tokens: trimmed.tokens });
