@@ -42,7 +42,7 @@ interface EffectKind<N extends EffectName> {
   readonly lane: Lane;
   /** It does not start while one of these runs. */
   readonly waitsFor: readonly Lane[];
-  /** Absent: it is no activity (workflows/relatives.ts). */
+  /** Absent: it is no activity (workflows/perform.ts). */
   readonly policy?: Policy | ((input: Effects[N]['input']) => Policy);
   readonly summary: (input: Effects[N]['input']) => string;
   /** What is waited for together has one name; default: the effect's own id. */

@@ -80,7 +80,7 @@ export function endTurn(state: ConversationState, stopReason: StopReason, error?
     turnsEnded: state.turnsEnded + 1,
     ended: [...state.ended, ended].slice(-LIMITS.rememberedTurns),
   });
-  // A complete answer announces its own end (activities/model-step.ts), so that the usual turn costs no extra step.
+  // A complete answer announces its own end (activities/model-step/call-model.ts), so that the usual turn costs no extra step.
   if (stopReason === 'end' && !error) return after;
   const id = turnId(turn.number);
   const { usage, toolCalls } = turn;
