@@ -4,7 +4,7 @@ import { shownText, type Usage } from '../records/message.js';
 import { addUsage, NO_USAGE } from '../records/usage.js';
 import type { Ask } from '../memory/long-record.js';
 import { ModelFailure, type AnswerSchema, type Model, type ModelRequest } from '../models/model.js';
-import { costUsd, splitModel } from '../models/registry.js';
+import { costUsd, splitModel } from '../models/known-models.js';
 
 /** Fewer than the usual four: not every language is that thrifty. */
 const CHARACTERS_PER_TOKEN = 3;

@@ -8,7 +8,7 @@ import { type AssistantBlock, type JsonValue, type ModelStop, type Usage, type J
 import { addUsage } from '../../records/usage.js';
 import { ModelInterrupted, type ModelDelta, type ModelRequest, type ModelResponse, type Model } from '../../models/model.js';
 import { promptCut } from '../../models/context-window.js';
-import { costUsd, modelLimits } from '../../models/registry.js';
+import { costUsd, modelLimits } from '../../models/known-models.js';
 import { tokenCounterFor } from '../../models/token-counter.js';
 import { tokensOf } from '../../memory/tokens.js';
 import { runHooks, type HookedCall } from '../../models/hooks.js';

@@ -8,7 +8,7 @@ import { checkCompactor, createCompactorRegistry, UnknownCompactor } from '../..
 import type { MemoryText } from '../../records/memory/documents.js';
 import { NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
 import { ModelFailure } from '../../models/model.js';
-import { splitModel } from '../../models/registry.js';
+import { splitModel } from '../../models/known-models.js';
 import { tokenCounterFor } from '../../models/token-counter.js';
 import { DocumentRefused } from '../../stores/store.js';
 import { UnknownTools } from '../../tools/registry.js';

@@ -5,7 +5,7 @@ import type { ConversationMessage, JsonObject, Usage } from '../../records/messa
 import { tokensOf } from '../../memory/tokens.js';
 import type { ModelRequest } from '../../models/model.js';
 import { normalize } from '../../models/normalize.js';
-import { splitModel } from '../../models/registry.js';
+import { splitModel } from '../../models/known-models.js';
 import { tokenCounterFor, type TokenCounter } from '../../models/token-counter.js';
 import type { Tool } from '../../tools/tool.js';
 import { contextWindowOf, fixedTokens } from './budget.js';
