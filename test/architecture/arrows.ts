@@ -116,7 +116,7 @@ export const ARROWS: readonly Row[] = [
     // What `import … from 'perdura'` gives: no worker, whose native part is large.
     place: 'index.ts',
     may: ['client.ts', 'conversation/views/observation.ts', 'tools/define-tool.ts', 'models/model.ts'],
-    mayTypes: ['records/', 'conversation/', 'tools/', 'extensions/user-config.ts', 'memory/', 'agents/identity.ts'],
+    mayTypes: ['records/', 'conversation/', 'tools/', 'extensions/user-config.ts', 'memory/', 'agents/system-prompt.ts'],
     never: ['@temporalio/worker'],
   },
   {

@@ -15,7 +15,7 @@ import { UnknownTools } from '../../tools/registry.js';
 import { compactionRatio, contextWindowOf, inputBudget, thresholdsOf, fixedTokens } from './budget.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { toolsOf } from '../tools/tools-of.js';
-import { IDENTITY_FILES, systemPrompt } from '../../agents/identity.js';
+import { IDENTITY_FILES, systemPrompt } from '../../agents/system-prompt.js';
 
 /** Every date takes as many tokens. */
 const ANY_TIME = 0;

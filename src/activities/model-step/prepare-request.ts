@@ -15,7 +15,7 @@ import type { MemorySettings } from '../../conversation/activity-io/settings.js'
 import type { SlotRange } from '../../records/slots.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { hashOf } from '../key.js';
-import { systemPrompt } from '../../agents/identity.js';
+import { systemPrompt } from '../../agents/system-prompt.js';
 import { SERVER_PATIENCE_MS, toolsOf } from '../tools/tools-of.js';
 
 /** A call as it is to be made, with the settings that hold for it. */
