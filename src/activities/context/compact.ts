@@ -30,7 +30,7 @@ import { tokenCounterFor } from '../../models/token-counter.js';
 import type { ConversationKey, EpisodeRecord, Store } from '../../stores/store.js';
 import { askWithLess, createAsker, isTooMuch } from '../ask-model.js';
 import { createPaidBefore, type PaidBefore } from '../paid-before.js';
-import { besideBudget, contextWindowOf } from '../model-step/budget.js';
+import { besideBudget, contextWindowOf } from '../model-step/prompt-budget.js';
 import { readHealed } from './context.js';
 import { performEffect, type Done, type Effect } from '../effect.js';
 import { isTransient, toApplicationFailure } from '../failures.js';

@@ -8,7 +8,7 @@ import { careJsonSchema } from '../../memory/consolidation/prompt.js';
 import { withProvenance } from '../../memory/consolidation/provenance.js';
 import { withoutForgotten } from '../../memory/documents/forgetting.js';
 import { createAsker } from '../ask-model.js';
-import { contextWindowOf, memoryAnswerTokens } from '../model-step/budget.js';
+import { contextWindowOf, memoryAnswerTokens } from '../model-step/prompt-budget.js';
 import { configOrDefaults } from '../usable-config.js';
 import type { ActivityDependencies } from '../dependencies.js';
 import { scopeKey } from '../key.js';

@@ -18,7 +18,7 @@ import { withProvenance } from '../../memory/consolidation/provenance.js';
 import { rawFallback, withSources, withTask } from '../../memory/consolidation/message-lines.js';
 import type { ConversationKey } from '../../stores/store.js';
 import { askWithLess, createAsker, isTooMuch } from '../ask-model.js';
-import { besideBudget, contextWindowOf, memoryAnswerTokens } from '../model-step/budget.js';
+import { besideBudget, contextWindowOf, memoryAnswerTokens } from '../model-step/prompt-budget.js';
 import { readHealed } from '../context/context.js';
 import { configOrDefaults } from '../usable-config.js';
 import { performEffect, type Done } from '../effect.js';

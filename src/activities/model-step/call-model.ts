@@ -18,7 +18,7 @@ import { performEffect, type Done, type Reserved } from '../effect.js';
 import { createFeedWriter, type FeedWriter } from '../feed-writer.js';
 import { wasStopped } from '../heartbeat.js';
 import type { ConversationDependencies } from '../dependencies.js';
-import { fixedTokens } from './budget.js';
+import { fixedTokens } from './prompt-budget.js';
 import { planCalls } from './plan-calls.js';
 import { prepareRequest, type CallToMake, type PreparedRequest } from './prepare-request.js';
 import { Ajv, type ValidateFunction } from 'ajv';

@@ -2,7 +2,7 @@
  * How a model call shows long results. With `memory.compactWithModel` what stands for one is made by a model in the first call after
  * the one that showed it, once, and stored, so that it stays the same bytes.
  */
-import { contextWindowOf } from './budget.js';
+import { contextWindowOf } from './prompt-budget.js';
 import { Context, log } from '@temporalio/activity';
 import pLimit from 'p-limit';
 import type { AgentConfig } from '../../agents/agent-config.js';

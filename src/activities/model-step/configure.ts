@@ -12,7 +12,7 @@ import { splitModel } from '../../models/known-models.js';
 import { tokenCounterFor } from '../../models/token-counter.js';
 import { DocumentRefused } from '../../stores/store.js';
 import { UnknownTools } from '../../tools/registry.js';
-import { compactionRatio, contextWindowOf, inputBudget, thresholdsOf, fixedTokens } from './budget.js';
+import { compactionRatio, contextWindowOf, inputBudget, thresholdsOf, fixedTokens } from './prompt-budget.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { toolsOf } from '../tools/tools-of.js';
 import { IDENTITY_FILES, systemPrompt } from '../../agents/system-prompt.js';

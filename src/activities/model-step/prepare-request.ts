@@ -8,7 +8,7 @@ import { normalize } from '../../models/normalize.js';
 import { splitModel } from '../../models/known-models.js';
 import { tokenCounterFor, type TokenCounter } from '../../models/token-counter.js';
 import type { Tool } from '../../tools/tool.js';
-import { contextWindowOf, fixedTokens } from './budget.js';
+import { contextWindowOf, fixedTokens } from './prompt-budget.js';
 import { citingFor, type MadeCitation } from './citing-for.js';
 import { fitting, loadBase, loadContext, loadMemory, type ContextMessage } from '../context/context.js';
 import type { MemorySettings } from '../../conversation/activity-io/settings.js';

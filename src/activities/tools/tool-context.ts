@@ -2,7 +2,7 @@
  * What a tool finds around it: its conversation's memory channel and episodes, the scope's HISTORY, and what its application shares with
  * its tools.
  */
-import { contextWindowOf } from '../model-step/budget.js';
+import { contextWindowOf } from '../model-step/prompt-budget.js';
 import type { Context } from '@temporalio/activity';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import type { RunToolInput, AppContextRef, ToolFinished, ValuesRef } from '../../conversation/activity-io/tool-effects.js';
