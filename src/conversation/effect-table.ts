@@ -9,7 +9,7 @@ import type { Completed, Effect, EffectName, EffectOf, Effects, Failed, Started 
 import { acceptOrigin, failOpening } from './lineage/lineage.js';
 import type { JsonValue } from '../records/message.js';
 import { acceptModelStep, failModelStep, payLateStep } from './turn/model-step.js';
-import { startNotifying } from './turn/notice.js';
+import { startNotifying } from './turn/approvals.js';
 import { acceptStoreStep, failStoreStep } from './outbox/recording.js';
 import { acceptRewound, failRewind, startRewind } from './lineage/rewinding.js';
 import type { ConversationState } from './state.js';

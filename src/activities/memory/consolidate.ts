@@ -5,9 +5,8 @@
  */
 import { Context, log } from '@temporalio/activity';
 import type { ConsolidateInput, Consolidated, AskMemoryInput } from '../../conversation/activity-io/memory-effects.js';
-import type { Entry, JsonValue } from '../../records/message.js';
+import { type Entry, type JsonValue, addUsage } from '../../records/message.js';
 import { countSlots, slotsOf } from '../../records/slots.js';
-import { addUsage } from '../../records/usage.js';
 import { LIMITS } from '../../conversation/protocol/contract.js';
 import { withBodies } from '../../memory/bodies.js';
 import { isForgotten, redactor, withoutForgotten } from '../../memory/documents/forgetting.js';

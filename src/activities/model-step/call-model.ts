@@ -4,8 +4,15 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { FeedEvent, TurnResult } from '../../conversation/protocol/contract.js';
 import type { ModelAnswer, ModelStepResult } from '../../conversation/activity-io/effects.js';
 import { assistantEntry } from '../../conversation/activity-io/entries.js';
-import { type AssistantBlock, type JsonValue, type ModelStop, type Usage, type JsonObject, answerIn } from '../../records/message.js';
-import { addUsage } from '../../records/usage.js';
+import {
+  type AssistantBlock,
+  type JsonValue,
+  type ModelStop,
+  type Usage,
+  type JsonObject,
+  answerIn,
+  addUsage,
+} from '../../records/message.js';
 import { ModelInterrupted, type ModelDelta, type ModelRequest, type ModelResponse, type Model } from '../../models/model.js';
 import { promptCut } from '../../models/context-window.js';
 import { costUsd, modelLimits } from '../../models/known-models.js';

@@ -13,11 +13,11 @@ import { addNotice, announce, answerFor, mayHaveRun, settle } from '../outbox/se
 import { withSlot } from '../../records/slots.js';
 import type { ConversationState } from '../state.js';
 import { joinSteering, steeringBecomesNext } from '../inbox/steering.js';
+import { NO_USAGE } from '../../records/message.js';
 import { estimateTokens } from '../../records/token-usage.js';
 import { callsInFlight, closeRound, currentModelCall, openToolCalls, wasTried, withToolCalls, withTurn } from './turn-access.js';
 import { turnId } from '../../records/identity.js';
 import type { ToolCall } from '../state/turn-state.js';
-import { NO_USAGE } from '../../records/usage.js';
 import { noteTurn } from '../context/consolidation.js';
 import { citeTurn, compactsAt, suggestsCompaction, TOO_FULL } from '../context/compaction.js';
 import type { AgentSettings } from '../activity-io/settings.js';
