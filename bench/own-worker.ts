@@ -8,7 +8,7 @@ import { createActivities } from '../src/activities/index.js';
 import { createAgentLoader } from '../src/agents/load-agent.js';
 import { createClientWith, type PerduraClient } from '../src/client.js';
 import { createAskMemory } from '../src/client/memory-workflow.js';
-import { createModels } from '../src/models/choose.js';
+import { createModels } from '../src/models/providers.js';
 import type { Model } from '../src/models/model.js';
 import { createFileStore } from '../src/stores/file/index.js';
 import { builtinTools } from '../src/tools/builtin/index.js';

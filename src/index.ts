@@ -39,6 +39,6 @@ export type { ConversationEntry } from './memory/consolidation/conversation-entr
 export type { ConsolidationResult } from './memory/consolidation/parse-response.js';
 export type { EpisodicItem, SemanticItem } from './records/memory/items.js';
 export type { MemoryChunk, TokenThresholds, TokenUsage } from './records/token-usage.js';
-export type { IdentityFiles, RuntimeInfo } from './agents/identity.js';
+export type { IdentityFiles, RuntimeInfo } from './agents/system-prompt.js';
 export type { QueuedEvent } from './conversation/protocol/contract.js';
 export type { ControlMode as ExecutionMode, DispatchResult, StepResult } from './conversation/protocol/stepping.js';

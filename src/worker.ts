@@ -26,7 +26,7 @@ import { createRememberedBy } from './heal/restore-memory.js';
 import type { WorkflowCode } from './heal/replay-here.js';
 import { createCompactorRegistry } from './memory/compaction/compactor.js';
 import { toTraces } from './memory/traces.js';
-import { createModels } from './models/choose.js';
+import { createModels } from './models/providers.js';
 import { createNotify } from './extensions/notify.js';
 import {
   createObservation,

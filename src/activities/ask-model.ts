@@ -1,10 +1,9 @@
 /** One question to a model beside any conversation, with a schema for its answer where the provider has that. */
 import type { Context } from '@temporalio/activity';
-import { shownText, type Usage } from '../records/message.js';
-import { addUsage, NO_USAGE } from '../records/usage.js';
+import { shownText, type Usage, addUsage, NO_USAGE } from '../records/message.js';
 import type { Ask } from '../memory/long-record.js';
 import { ModelFailure, type AnswerSchema, type Model, type ModelRequest } from '../models/model.js';
-import { costUsd, splitModel } from '../models/registry.js';
+import { costUsd, splitModel } from '../models/known-models.js';
 
 /** Fewer than the usual four: not every language is that thrifty. */
 const CHARACTERS_PER_TOKEN = 3;

@@ -6,11 +6,11 @@ import type { Processors } from '../memory/processors.js';
 import type { ModelHook } from '../models/hooks.js';
 import type { Model } from '../models/model.js';
 import type { Healed } from '../heal/heal.js';
+import type { ConversationIdentity } from '../records/identity.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import type { ServerTools } from '../tools/mcp/server-tools.js';
 import type { ToolRegistry } from '../tools/registry.js';
-import type { RememberedBy } from './memory/heal-memory.js';
-import type { StatusOf } from './look-after.js';
+import type { RememberedWrite } from '../heal/restore-memory.js';
 import type { AskedConsolidation } from '../conversation/memory-workflow/memory-queue.js';
 
 export interface ActivityDependencies {
@@ -49,6 +49,17 @@ export interface ActivityDependencies {
   readonly modelTimeouts?: { readonly idleMs?: number; readonly totalMs?: number };
 }
 
+/** A store, and whose traces in it: one life of one conversation. */
+export interface TraceStore {
+  readonly store: Store;
+  readonly key: ConversationKey;
+}
+
+/** What an activity of one conversation is given: all of the above, and which conversation it works for. */
+export interface ConversationDependencies extends ActivityDependencies, TraceStore {
+  readonly identity: ConversationIdentity;
+}
+
 /** What a notification says of one wait. `arguments` is their beginning, as JSON. */
 export interface Notice {
   readonly conversation: string;
@@ -67,7 +78,11 @@ export interface Notice {
 /** May reject: it is tried again a few times, and its failure shows in the Temporal UI. */
 export type Notify = (notices: readonly Notice[], signal: AbortSignal) => Promise<void>;
 
-/** The `ask-memory` step: sends the workflow `memory:<scope>` a request to consolidate, and starts it where it does not run. */
+/** What history says was written to a scope's memory. */
+export type RememberedBy = (scope: string) => Promise<readonly RememberedWrite[]>;
 
-/** Sent twice it is one request: it has an id. */
+/** Temporal's name of the status; `NOT_FOUND` for a workflow that it does not know. */
+export type StatusOf = (workflowId: string) => Promise<string>;
+
+/** Sends the workflow `memory:<scope>` a request, and starts it where it does not run. Sent twice it is one request: it has an id. */
 export type AskMemory = (scope: string, request: AskedConsolidation) => Promise<void>;

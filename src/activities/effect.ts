@@ -9,10 +9,10 @@ import { randomUUID } from 'node:crypto';
 import { ApplicationFailure } from '@temporalio/common';
 import type { Entry, JsonValue } from '../records/message.js';
 import type { ItemRecord } from '../records/memory/agent-memory.js';
-import { StoreUnavailable, type ConversationKey, type EffectClaim, type LiveEvent, type Reservation, type Store } from '../stores/store.js';
+import { StoreUnavailable, type EffectClaim, type LiveEvent, type Reservation } from '../stores/store.js';
+import type { TraceStore } from './dependencies.js';
 
 export interface Effect<Result> {
-  readonly key: ConversationKey;
   readonly claim: EffectClaim;
   /** By an attempt that has reserved it together with other writes. */
   readonly reserved?: Reserved;
@@ -43,8 +43,8 @@ type Persistable = { readonly persisted: boolean };
 const TRIES = 4;
 const PAUSE_MS = 250;
 
-export async function performEffect<Result extends Persistable>(store: Store, effect: Effect<Result>): Promise<Result> {
-  const { key, claim } = effect;
+export async function performEffect<Result extends Persistable>({ store, key }: TraceStore, effect: Effect<Result>): Promise<Result> {
+  const { claim } = effect;
   const id = effect.reserved?.attempt ?? randomUUID();
   const reservation = effect.reserved?.reservation ?? (await insist(() => store.effects.reserve(key, claim, id)));
   if (reservation.status === 'committed') return reservation.result as unknown as Result;

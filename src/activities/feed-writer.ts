@@ -7,7 +7,8 @@
  */
 import type { FeedEvent } from '../conversation/protocol/contract.js';
 import type { JsonValue } from '../records/message.js';
-import type { ConversationKey, Feed, LiveEvent } from '../stores/store.js';
+import type { LiveEvent } from '../stores/store.js';
+import type { TraceStore } from './dependencies.js';
 
 export interface FeedWriter {
   /** With an `id` it is published once, also by another attempt. */
@@ -27,7 +28,7 @@ interface Waiting {
 }
 
 /** `lingerMs`: how long the first event may wait for others. 0: until what is at hand has run. */
-export function createFeedWriter(feed: Feed, key: ConversationKey, lingerMs = 0): FeedWriter {
+export function createFeedWriter({ store, key }: TraceStore, lingerMs = 0): FeedWriter {
   let waiting: Waiting[] = [];
   let writing: Promise<void> | undefined;
   let soon: NodeJS.Timeout | undefined;
@@ -37,7 +38,7 @@ export function createFeedWriter(feed: Feed, key: ConversationKey, lingerMs = 0)
     while (waiting.length > 0 && !isClosed) {
       const batch = mergeTexts(waiting);
       waiting = [];
-      await feed.publish(key, batch.map(toLiveEvent)).catch(() => undefined);
+      await store.feed.publish(key, batch.map(toLiveEvent)).catch(() => undefined);
     }
     writing = undefined;
   };

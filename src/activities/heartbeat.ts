@@ -3,10 +3,14 @@ import type { Context } from '@temporalio/activity';
 
 const EVERY_MS = 500;
 
-/** Beats twice a second (a beat at once costs a short activity 6 ms, and says nothing that its start has not); answers with the way to end it. `details` are for another attempt. */
-export function startHeartbeat(context: Context, details?: () => unknown): () => void {
+/** Twice a second: a beat at once costs a short activity 6 ms, and says nothing that its start has not. `details` are for another attempt. */
+export async function withHeartbeat<T>(context: Context, work: () => Promise<T>, details?: () => unknown): Promise<T> {
   const timer = setInterval(() => context.heartbeat(details?.()), EVERY_MS);
-  return () => clearInterval(timer);
+  try {
+    return await work();
+  } finally {
+    clearInterval(timer);
+  }
 }
 
 /** Whether the stop that `cancellationSignal` reports is a person's, and not the worker's end or a lost heartbeat. */

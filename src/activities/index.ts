@@ -29,10 +29,10 @@ import { consolidate, askMemory } from './memory/consolidate.js';
 import { readHealed } from './context/context.js';
 import { forget, review, type ForgetInput, type ReviewInput } from './memory/decide-memory.js';
 import { toApplicationFailure } from './failures.js';
-import { startHeartbeat } from './heartbeat.js';
-import { keyOf } from './key.js';
+import { withHeartbeat } from './heartbeat.js';
+import { ofConversation } from './key.js';
 import { evict } from './memory/evict.js';
-import { lookAfter, type LookAfterInput } from './look-after.js';
+import { ApplicationFailure } from '@temporalio/common';
 import { modelStep } from './model-step/model-step.js';
 import { notifyOfWait } from './notify.js';
 import { openOrigin } from './lineage/open-origin.js';
@@ -40,7 +40,12 @@ import { remember } from './memory/remember.js';
 import { rewind } from './lineage/rewind.js';
 import { runTool } from './tools/run-tool.js';
 import { storeStep, recall } from './store-step.js';
-import type { ActivityDependencies } from './dependencies.js';
+import type { ActivityDependencies, ConversationDependencies } from './dependencies.js';
+import type { ConversationIdentity } from '../records/identity.js';
+
+export interface LookAfterInput {
+  readonly child: string;
+}
 
 export interface Activities {
   'model-step'(input: ModelStepInput): Promise<ModelStepResult>;
@@ -68,42 +73,58 @@ export function createActivities(given: ActivityDependencies): Activities {
   const dependencies: ActivityDependencies = { lostMemories: new Set(), ...given };
   const { store } = dependencies;
   return {
-    'model-step': (input) => classified(modelStep(dependencies, input)),
-    'store-step': (input) => classified(storeStep(dependencies, input)),
-    recall: (input) => classified(recall(store, input)),
-    heal: (input) => classified(healBySlots(dependencies, input)),
-    compact: (input) => classified(compact(dependencies, input)),
-    uncompact: (input) => classified(uncompact(store, input)),
-    'ask-memory': (input) => classified(askMemory(dependencies.askMemory, input)),
-    evict: (input) => classified(evict(dependencies, input)),
-    'open-origin': (input) => classified(openOrigin(dependencies, input)),
-    rewind: (input) => classified(rewind(dependencies, input)),
-    consolidate: (input) => classified(consolidate(dependencies, input)),
-    remember: (input) => classified(remember(store, input)),
-    forget: (input) => classified(forget(store, input)),
-    review: (input) => classified(review(store, input)),
-    care: (input) => classified(care(dependencies, input)),
-    'look-after': (input) => classified(lookAfter(dependencies.statusOf, input)),
-    truncate: (input) => classified(truncate(dependencies, input)),
-    notify: (input) => classified(notifyOfWait(dependencies, input)),
-    'run-tool': (input) => classified(runTool(dependencies, input)),
+    'model-step': ofOne(dependencies, beating(modelStep)),
+    'store-step': ofOne(dependencies, storeStep),
+    recall: ofOne(dependencies, recall),
+    heal: ofOne(dependencies, beating(healBySlots)),
+    compact: ofOne(dependencies, compact),
+    uncompact: ofOne(dependencies, uncompact),
+    'ask-memory': ofOne(dependencies, askMemory),
+    evict: ofOne(dependencies, evict),
+    'open-origin': ofOne(dependencies, beating(openOrigin)),
+    rewind: ofOne(dependencies, beating(rewind)),
+    consolidate: (input) => classified(() => beating(consolidate)(dependencies, input)),
+    remember: (input) => classified(() => remember(store, input)),
+    forget: (input) => classified(() => forget(store, input)),
+    review: (input) => classified(() => review(store, input)),
+    care: (input) => classified(() => beating(care)(dependencies, input)),
+    'look-after': (input) => classified(() => lookAfter(dependencies, input)),
+    truncate: ofOne(dependencies, truncate),
+    notify: ofOne(dependencies, notifyOfWait),
+    'run-tool': ofOne(dependencies, beating(runTool)),
   };
 }
 
+/** Which conversation an activity works for is found once, here: what it calls has it among its dependencies. */
+function ofOne<Input extends { readonly identity: ConversationIdentity }, Output>(
+  dependencies: ActivityDependencies,
+  perform: (dependencies: ConversationDependencies, input: Input) => Promise<Output>,
+): (input: Input) => Promise<Output> {
+  return (input) => classified(async () => perform(ofConversation(dependencies, input.identity), input));
+}
+
 /** Reading what is missing heals it; the workflow looks again afterwards. */
-async function healBySlots(dependencies: ActivityDependencies, { identity, slots }: HealInput): Promise<void> {
-  const stopHeartbeat = startHeartbeat(Context.current());
-  try {
-    await readHealed(dependencies, keyOf(identity), slots);
-  } finally {
-    stopHeartbeat();
-  }
+async function healBySlots(dependencies: ConversationDependencies, { slots }: HealInput): Promise<void> {
+  await readHealed(dependencies, slots);
+}
+
+/** How a sub-agent of an earlier run stands. */
+async function lookAfter({ statusOf }: ActivityDependencies, { child }: LookAfterInput): Promise<string> {
+  if (statusOf) return statusOf(child);
+  throw ApplicationFailure.nonRetryable(`cannot look after ${child}: this worker has no way to ask Temporal`, 'not-available');
+}
+
+/** With signs of life for as long as it runs. */
+function beating<Dependencies, Input, Output>(
+  perform: (dependencies: Dependencies, input: Input) => Promise<Output>,
+): (dependencies: Dependencies, input: Input) => Promise<Output> {
+  return (dependencies, input) => withHeartbeat(Context.current(), () => perform(dependencies, input));
 }
 
 /** Every failure leaves an activity in the classifier's words. */
-async function classified<T>(work: Promise<T>): Promise<T> {
+async function classified<T>(work: () => Promise<T>): Promise<T> {
   try {
-    return await work;
+    return await work();
   } catch (error) {
     throw toApplicationFailure(error);
   }

@@ -2,13 +2,15 @@ import { createHash } from 'node:crypto';
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { ConversationIdentity } from '../records/identity.js';
-import type { ConversationKey, ScopeKey } from '../stores/store.js';
+import type { ScopeKey } from '../stores/store.js';
+import type { ActivityDependencies, ConversationDependencies } from './dependencies.js';
 
 /** Whose traces the running activity writes: namespace and id as Temporal knows them, never from an argument. */
-export function keyOf({ life, scope }: ConversationIdentity): ConversationKey {
+export function ofConversation(dependencies: ActivityDependencies, identity: ConversationIdentity): ConversationDependencies {
   const { workflowNamespace, workflowExecution } = Context.current().info;
   if (!workflowNamespace || !workflowExecution) throw new Error('this activity belongs to a conversation and was started outside of one');
-  return { namespace: workflowNamespace, conversation: workflowExecution.workflowId, life, scope };
+  const { life, scope } = identity;
+  return { ...dependencies, identity, key: { namespace: workflowNamespace, conversation: workflowExecution.workflowId, life, scope } };
 }
 
 /** Whose memory the running activity writes. */

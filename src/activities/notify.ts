@@ -3,15 +3,13 @@ import { Context } from '@temporalio/activity';
 import type { NotifyInput } from '../conversation/activity-io/tool-effects.js';
 import { beginningOf } from '../records/text.js';
 import { askedArguments } from '../memory/bodies.js';
-import type { ActivityDependencies, Notice } from './dependencies.js';
-import { keyOf } from './key.js';
+import type { ConversationDependencies, Notice } from './dependencies.js';
 
 const ARGUMENT_CHARACTERS = 2_000;
 
-export async function notifyOfWait({ store, notify }: Pick<ActivityDependencies, 'store' | 'notify'>, input: NotifyInput): Promise<void> {
+export async function notifyOfWait({ store, key, identity, notify }: ConversationDependencies, input: NotifyInput): Promise<void> {
   if (!notify) return;
-  const key = keyOf(input.identity);
-  const { agent } = input.identity;
+  const { agent } = identity;
   const notices = input.waiting.map(async (wait): Promise<Notice> => {
     const { callId, kind, tool, until } = wait;
     const given = (await askedArguments(store, key, wait)) ?? null;

@@ -5,8 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { Context } from '@temporalio/activity';
 import type { Ask } from '../memory/long-record.js';
-import type { Usage } from '../records/message.js';
-import { addUsage, NO_USAGE } from '../records/usage.js';
+import { type Usage, addUsage, NO_USAGE } from '../records/message.js';
 import type { Asker } from './ask-model.js';
 
 /** All answers together, in characters: a heartbeat is a small thing. */

@@ -10,9 +10,8 @@ import type {
   Recalled,
   RecallInput,
 } from '../conversation/activity-io/effects.js';
-import type { ConversationKey, Store, Applied, EffectClaim, LiveEvent } from '../stores/store.js';
-import type { ActivityDependencies } from './dependencies.js';
-import { keyOf } from './key.js';
+import type { Applied, EffectClaim, LiveEvent } from '../stores/store.js';
+import type { ActivityDependencies, ConversationDependencies, TraceStore } from './dependencies.js';
 import type { FeedEvent } from '../conversation/protocol/contract.js';
 import { userEntry } from '../conversation/activity-io/entries.js';
 import { type Entry, type JsonValue, answerIn, mediaBytes } from '../records/message.js';
@@ -22,18 +21,17 @@ import { keepItems } from '../memory/channel/items-of-entries.js';
 import { memoryIngest, type InputProcessor, processInput } from '../memory/processors.js';
 import { insist } from './effect.js';
 
-export async function storeStep(dependencies: ActivityDependencies, input: StoreStepInput): Promise<StoreStepResult> {
-  const { store, processors } = dependencies;
-  const { identity, write, rehydrate, part, asksAttributes } = input;
-  const key = keyOf(identity);
+export async function storeStep(dependencies: ConversationDependencies, input: StoreStepInput): Promise<StoreStepResult> {
+  const { store, key, processors } = dependencies;
+  const { write, rehydrate, part, asksAttributes } = input;
   const [{ written }, rehydrated, stored, attributes] = await Promise.all([
-    writePending(store, key, write, { processors: processors?.input }),
-    readAgain(store, key, rehydrate),
+    writePending(dependencies, write, { processors: processors?.input }),
+    readAgain(dependencies, rehydrate),
     part && store.bodies.put(key, part.text),
     asksAttributes ? knownAttributes(dependencies) : undefined,
   ]);
   return {
-    life: identity.life,
+    life: key.life,
     written: { ...written, ...(attributes && { attributes }) },
     ...(rehydrated.length > 0 && { rehydrated }),
     ...(stored && { part: stored.ref }),
@@ -46,7 +44,7 @@ export async function knownAttributes({
   return (await hasSearchAttributes?.()) ? 'registered' : 'missing';
 }
 
-async function readAgain(store: Store, key: ConversationKey, slots: readonly number[]): Promise<QueuedAgain[]> {
+async function readAgain({ store, key }: TraceStore, slots: readonly number[]): Promise<QueuedAgain[]> {
   if (slots.length === 0) return [];
   const entries = await store.entries.read(key, slots);
   return entries.map((entry, i) => {
@@ -71,8 +69,7 @@ interface WrittenBatch {
 
 /** `reserve`: an effect that begins with these writes. All of it may be done again. */
 export async function writePending(
-  store: Store,
-  key: ConversationKey,
+  dependencies: TraceStore,
   write: Writes,
   {
     processors = [],
@@ -82,10 +79,11 @@ export async function writePending(
     readonly reserve?: { readonly claim: EffectClaim; readonly attempt: string };
   } = {},
 ): Promise<WrittenBatch> {
+  const { store, key } = dependencies;
   const [messages, settled, startContext] = await Promise.all([
-    Promise.all(write.messages.map((message) => prepareMessage(store, key, message, processors))),
-    Promise.all(write.settle.flatMap(({ entry }) => (entry ? [withTextStored(store, key, entry)] : []))),
-    putJson(store, key, write.startContext),
+    Promise.all(write.messages.map((message) => prepareMessage(dependencies, message, processors))),
+    Promise.all(write.settle.flatMap(({ entry }) => (entry ? [withTextStored(dependencies, entry)] : []))),
+    putJson(dependencies, write.startContext),
   ]);
   const applied = await insist(() =>
     store.writes.apply(key, {
@@ -123,19 +121,19 @@ interface PreparedMessage {
 }
 
 async function prepareMessage(
-  store: Store,
-  key: ConversationKey,
+  dependencies: TraceStore,
   given: MessageToRecord,
   processors: readonly InputProcessor[],
 ): Promise<PreparedMessage> {
-  const message = await withParts(store, key, given);
+  const { store, key } = dependencies;
+  const message = await withParts(dependencies, given);
   let entry: Entry | undefined;
   const ingest = memoryIngest('MemoryIngestInputProcessor', async (text: string) => {
     const body = await toBody(store, key, text.toWellFormed(), TEXT_INLINE);
     entry = userEntry(message, body, await mediaToRefs(store, key, message));
   });
   const text = await processInput([...processors, ingest], key, message);
-  const [output, context] = await Promise.all([putJson(store, key, message.output), putJson(store, key, message.context)]);
+  const [output, context] = await Promise.all([putJson(dependencies, message.output), putJson(dependencies, message.context)]);
   if (!entry) throw new Error(`message ${message.messageId} was not ingested`);
   return {
     message,
@@ -148,7 +146,7 @@ async function prepareMessage(
 }
 
 /** What was too large for one input is put together again. */
-async function withParts(store: Store, key: ConversationKey, message: MessageToRecord): Promise<MessageToRecord> {
+async function withParts({ store, key }: TraceStore, message: MessageToRecord): Promise<MessageToRecord> {
   const { parts, ...rest } = message;
   if (!parts) return message;
   const texts = await Promise.all(parts.map((ref) => store.bodies.get(key, ref)));
@@ -158,12 +156,12 @@ async function withParts(store: Store, key: ConversationKey, message: MessageToR
 }
 
 /** Where it lies as JSON text; state and history carry the reference. */
-async function putJson(store: Store, key: ConversationKey, value: JsonValue | undefined): Promise<string | undefined> {
+async function putJson({ store, key }: TraceStore, value: JsonValue | undefined): Promise<string | undefined> {
   return value === undefined ? undefined : (await store.bodies.put(key, JSON.stringify(value))).ref;
 }
 
 /** A sub-agent's report, or a person's answer, may be long. */
-async function withTextStored(store: Store, key: ConversationKey, entry: Entry): Promise<Entry> {
+async function withTextStored({ store, key }: TraceStore, entry: Entry): Promise<Entry> {
   const { message } = entry;
   if (message.role !== 'tool' || typeof message.text !== 'string') return entry;
   return { ...entry, message: { ...message, text: await toBody(store, key, message.text, RESULT_INLINE) } };
@@ -179,8 +177,8 @@ function eventsOf(messages: readonly PreparedMessage[], { feed }: Writes): LiveE
 }
 
 /** What the assistant said in one entry. */
-export async function recall(store: Store, { identity, slot }: RecallInput): Promise<Recalled> {
-  const [entry] = await store.entries.read(keyOf(identity), [slot]);
+export async function recall({ store, key }: TraceStore, { slot }: RecallInput): Promise<Recalled> {
+  const [entry] = await store.entries.read(key, [slot]);
   if (!entry) return null;
   return (entry.message.role === 'assistant' ? answerIn(entry.message.blocks) : undefined) ?? { text: '' };
 }

@@ -13,7 +13,7 @@ import { mcpConfigSchema, toServers, type McpServer } from '../tools/mcp/server-
 import { listIssues } from '../tools/result-text.js';
 import { enterWorkspace, PathRefused, type Workspace } from '../tools/workspace.js';
 import { agentConfigSchema, withoutGrants, type AgentConfig } from './agent-config.js';
-import { buildSystemPrompt, IDENTITY_FILES, type IdentityFiles } from './identity.js';
+import { buildSystemPrompt, IDENTITY_FILES, type IdentityFiles } from './system-prompt.js';
 
 export interface LoadedAgent {
   readonly id: string;

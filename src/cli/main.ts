@@ -3,14 +3,24 @@ import { Command, CommanderError } from 'commander';
 import { loadConfig, readColorWish, withTemporalEnv } from '../config.js';
 import { packageVersion } from '../platform/version.js';
 import { approvalsCommand, approveCommand, denyCommand, answerCommand } from './commands/approvals.js';
-import { budgetCommand, renameCommand, stopCommand, closeCommand, cancelCommand, terminateCommand } from './commands/control.js';
+import {
+  budgetCommand,
+  renameCommand,
+  stopCommand,
+  closeCommand,
+  cancelCommand,
+  terminateCommand,
+  modeCommand,
+  stepCommand,
+  breakCommand,
+  queueCommand,
+} from './commands/control.js';
 import { chatCommand, newCommand, sendCommand, dispatchCommand, withdrawCommand } from './commands/conversation.js';
 import { listCommand, showCommand, inspectCommand, contextCommand, watchCommand, debugCommand } from './commands/inspection.js';
 import { rewindCommand, forkCommand, resumeCommand, deleteCommand } from './commands/lineage.js';
 import { mcpCommand } from './commands/mcp.js';
 import { memoryCommand, historyCommand } from './commands/memory.js';
 import { devCommand, workerCommand, setupCommand, doctorCommand, completionCommand, trustCommand } from './commands/services.js';
-import { modeCommand, stepCommand, breakCommand, queueCommand } from './commands/stepping.js';
 import { exportCommand, importCommand, healCommand } from './commands/transfer.js';
 import type { CliContext } from './session/context.js';
 import { EXIT, exitCodeOf, messageOf } from './terminal/exit.js';

@@ -9,7 +9,7 @@ import type { Completed, Effect, EffectName, EffectOf, Effects, Failed, Started 
 import { acceptOrigin, failOpening } from './lineage/lineage.js';
 import type { JsonValue } from '../records/message.js';
 import { acceptModelStep, failModelStep, payLateStep } from './turn/model-step.js';
-import { startNotifying } from './turn/notice.js';
+import { startNotifying } from './turn/approvals.js';
 import { acceptStoreStep, failStoreStep } from './outbox/recording.js';
 import { acceptRewound, failRewind, startRewind } from './lineage/rewinding.js';
 import type { ConversationState } from './state.js';
@@ -42,7 +42,7 @@ interface EffectKind<N extends EffectName> {
   readonly lane: Lane;
   /** It does not start while one of these runs. */
   readonly waitsFor: readonly Lane[];
-  /** Absent: it is no activity (workflows/relatives.ts). */
+  /** Absent: it is no activity (workflows/perform.ts). */
   readonly policy?: Policy | ((input: Effects[N]['input']) => Policy);
   readonly summary: (input: Effects[N]['input']) => string;
   /** What is waited for together has one name; default: the effect's own id. */

@@ -3,22 +3,21 @@
  * a text is here from its arrival until it is recorded, or while the store cannot take it.
  */
 import type { AppEvents } from './inbox/reducers.js';
-import type { Delegation, RejectedInput, ResetResult, AgentStatus } from './protocol/contract.js';
-import { AUTO, type Control } from './state/control-state.js';
+import type { Delegation, RejectedInput, ResetResult, AgentStatus, TurnError } from './protocol/contract.js';
 import type { AgentSettings } from './activity-io/settings.js';
 import type { Effect } from './lifecycle.js';
-import type { LineageState, RewindState } from './state/lineage-state.js';
 import { NO_COMPACTION, type CompactionState } from './state/compaction-state.js';
-import type { JsonObject, ToolOutcome, Usage } from '../records/message.js';
+import { type JsonObject, type ToolOutcome, type Usage, NO_USAGE } from '../records/message.js';
 import { type QueueItem, EMPTY_OUTBOX, type Outbox } from './state/queue-state.js';
 import type { SlotRange } from '../records/slots.js';
 import type { AppContextRef } from './activity-io/tool-effects.js';
 import type { EndedTurn, Retry, Turn } from './state/turn-state.js';
-import { NO_USAGE } from '../records/usage.js';
 import { openConsolidation, type ConsolidationState } from './state/consolidation-state.js';
 import type { Budget, ConversationIdentity, ParentLink } from '../records/identity.js';
-import type { ControlMode } from './protocol/stepping.js';
+import type { ControlMode, Breakpoints, StepKind, StepResult } from './protocol/stepping.js';
 import type { Decision } from './protocol/human-input.js';
+import type { ConversationEvent } from './event.js';
+import type { Opened, Origin, RewindResult } from './protocol/lineage.js';
 
 export interface ConversationState {
   readonly v: 1;
@@ -166,3 +165,49 @@ export function openConversation(start: {
     attributes: { known: 'unknown', upserted: null },
   };
 }
+
+/** Stepping (stepping/control.ts). */
+export interface Control {
+  readonly mode: ControlMode;
+  readonly lock: StepLock | null;
+  /** The last ones, for whoever asked before a hand-over. */
+  readonly results: readonly StepResult[];
+  readonly breakpoints: Breakpoints;
+  /** Why it stopped by itself. */
+  readonly pausedBy: string | null;
+  /** What a breakpoint has stopped before already. */
+  readonly passed: string | null;
+}
+
+export interface StepLock {
+  readonly id: string;
+  readonly did: Exclude<StepKind, 'nothing'>;
+  readonly target: string;
+  readonly words: string;
+  /** How the world was before it. */
+  readonly before: { readonly slots: readonly number[]; readonly count: number; readonly contextTokens: number };
+}
+
+export const AUTO: Control = { mode: 'auto', lock: null, results: [], breakpoints: {}, pausedBy: null, passed: null };
+
+/** What is known of other lives, and of turns taken back (lineage/). */
+export interface LineageState {
+  readonly origin: Origin;
+  readonly isOpen: boolean;
+  /** What came before it was opened: numbered, in its order, once it is known from which numbers on. */
+  readonly held: readonly ConversationEvent[];
+  /** It cannot be opened, and the conversation with it. */
+  readonly refused: TurnError | null;
+  readonly opened: Opened | null;
+}
+
+export interface RewindState {
+  /** Branches cut so far. */
+  readonly branches: number;
+  readonly asked: readonly { readonly requestId: string; readonly to: string }[];
+  readonly outcomes: readonly { readonly requestId: string; readonly outcome: RewindOutcome }[];
+}
+
+export type RewindOutcome =
+  | { readonly kind: 'rewound'; readonly result: RewindResult }
+  | { readonly kind: 'failed'; readonly type: string; readonly message: string };

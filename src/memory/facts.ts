@@ -1,11 +1,17 @@
 /** Facts: how they are learned, and what of the memory comes into a snapshot (seed 000, sections 5 and 19; order: design section 4). */
 import type { Replacement } from '../records/episodes.js';
-import { byAge, type EpisodicItem, type SemanticItem } from '../records/memory/items.js';
+import {
+  byAge,
+  type EpisodicItem,
+  type SemanticItem,
+  MAX_EPISODIC_ITEMS,
+  MAX_SEMANTIC_ITEMS,
+  type ShownMemory,
+} from '../records/memory/items.js';
 import { earlierOf, type Earlier, type FoldedEpisode } from './compaction/fold.js';
 import type { Summary } from './compaction/summary-answer.js';
 import type { FactRecord, FactSource, ScopeKey, Store, ConversationKey } from '../stores/store.js';
 import { isForgotten } from './documents/forgetting.js';
-import { MAX_EPISODIC_ITEMS, MAX_SEMANTIC_ITEMS, type ShownMemory } from '../records/memory/shown.js';
 
 export interface MemoryBundle {
   /** Episodes beyond these; absent when there are none. */

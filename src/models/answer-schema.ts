@@ -6,7 +6,7 @@
 import type { JsonObject, JsonValue } from '../records/message.js';
 import type { AnswerSchema, ModelRequest } from './model.js';
 import { asObject, isRecord } from './read-json.js';
-import { modelLimits } from './registry.js';
+import { modelLimits } from './known-models.js';
 import { toWellFormedJson } from './well-formed.js';
 import { toWireName } from './wire-names.js';
 

@@ -1,5 +1,13 @@
-/** How texts, pictures, sound and video of a conversation are put to a model, whichever it is. */
-import { shownText, type AssistantBlock, type Body, type Media, type MediaSource } from '../records/message.js';
+/** How texts, results of tools, pictures, sound and video of a conversation are put to a model, whichever it is. */
+import {
+  shownText,
+  type AssistantBlock,
+  type Body,
+  type Media,
+  type MediaSource,
+  type ToolOutcome,
+  type ToolResultMessage,
+} from '../records/message.js';
 import { toWellFormed } from './well-formed.js';
 
 /** Blank text is refused everywhere: it becomes none. */
@@ -79,4 +87,26 @@ function whereOf(source: MediaSource): string {
 
 function isWebAddress(source: MediaSource): source is Extract<MediaSource, { url: string }> {
   return 'url' in source && /^https?:\/\//i.test(source.url);
+}
+
+const BECAME: Record<ToolOutcome, string> = {
+  ok: '',
+  error: '',
+  rejected: 'Rejected: this call was not allowed and did not run.',
+  cancelled: 'Cancelled: this call was stopped before it started and did not run.',
+  unknown: 'Outcome unknown: this call was interrupted and may or may not have had its effect. Check before repeating it.',
+};
+
+/** What a model reads of a tool's result, after a sentence on what became of the call. Long ones were cited before: memory/channel/cite-results.ts. */
+export function toolResultText(result: ToolResultMessage): string {
+  const text = toWellFormed(shownText(result.text));
+  const said = [BECAME[result.outcome], text].filter((part) => part.trim() !== '').join('\n');
+  // Providers refuse blank text.
+  return said === '' ? '(no output)' : said;
+}
+
+/** For APIs that have no mark for a failed call: the words must say it. */
+export function markedResultText(result: ToolResultMessage): string {
+  const text = toolResultText(result);
+  return result.outcome === 'error' && !/^\s*error\b/i.test(text) ? `Error: ${text}` : text;
 }

@@ -1,5 +1,5 @@
 /**
- * Reads of a life that stands on another one go on there (conversation/lives.ts), whatever the store.
+ * Reads of a life that stands on another one go on there (collections/lives.ts), whatever the store.
  *
  * F1  A life's own entries come first; only for what it does not have itself is its beginning looked at, so that a life with none
  *     pays for that only where something is missing.

@@ -10,7 +10,7 @@ import type { Usage, ToolOutcome } from '../records/message.js';
 import { isTransient, LONG_WAIT_MS } from '../records/failure-kinds.js';
 import { ModelFailure } from '../models/model.js';
 import type { ModelHook } from '../models/hooks.js';
-import { costUsd } from '../models/registry.js';
+import { costUsd } from '../models/known-models.js';
 
 function count(name: string, description: string, value: number, labels: Readonly<Record<string, string>> = {}): void {
   if (value > 0) metricMeter.createCounter(name, undefined, description).add(value, labels);

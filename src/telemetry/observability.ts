@@ -112,7 +112,7 @@ async function startOtel(config: Config): Promise<StartedTracing> {
 }
 
 /**
- * Conversations tell what happens to them (workflows/observe.ts), not on replay. Each of `own` has a queue, so that one that hangs holds
+ * Conversations tell what happens to them (workflows/conversation.ts), not on replay. Each of `own` has a queue, so that one that hangs holds
  * nobody up; `quick` are ours, which take what they are told and return.
  */
 export function createObservation(

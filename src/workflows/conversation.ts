@@ -32,7 +32,7 @@ import { apply } from '../conversation/apply.js';
 import { CHILD_PATTERN } from '../conversation/protocol/human-input.js';
 import { handedOver } from '../conversation/protocol/state-seal.js';
 import { ID_PATTERN, type ConversationOutcome, type StartOptions } from '../conversation/protocol/contract.js';
-import { detailsOf } from '../conversation/views/details.js';
+import { detailsOf } from '../conversation/views/view.js';
 import type { ConversationEvent } from '../conversation/event.js';
 import { readStart } from '../conversation/protocol/input.js';
 import { withOrigin } from '../conversation/lineage/lineage.js';

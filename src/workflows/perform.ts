@@ -20,7 +20,7 @@ import { childSignal, decideSignal, interruptSignal, WORKFLOW_TYPE } from './mes
 import { toPairs } from './search-attributes.js';
 import { LIMITS, type TurnResult } from '../conversation/protocol/contract.js';
 import type { EndedTurn } from '../conversation/state/turn-state.js';
-import { NO_USAGE } from '../records/usage.js';
+import { NO_USAGE } from '../records/message.js';
 import { beginningOf } from '../records/text.js';
 
 type Performed = Exclude<Step, { kind: 'wait' | 'hand-over' | 'finish' | 'refuse' }>;

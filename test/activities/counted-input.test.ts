@@ -1,4 +1,4 @@
-import { withCountedInput } from '../../src/activities/model-step/counted-input.js';
+import { withCountedInput } from '../../src/activities/model-step/call-model.js';
 import type { ModelRequest, ModelResponse } from '../../src/models/model.js';
 
 const REQUEST: ModelRequest = {

@@ -2,9 +2,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { asyncLocalStorage, type Context } from '@temporalio/activity';
 import { truncate } from '../../src/activities/context/truncate.js';
-import type { ActivityDependencies } from '../../src/activities/dependencies.js';
+import type { ConversationDependencies } from '../../src/activities/dependencies.js';
 import { agentConfigSchema } from '../../src/agents/agent-config.js';
 import type { TruncateInput } from '../../src/conversation/activity-io/compaction-effects.js';
 import type { ConversationKey } from '../../src/stores/store.js';
@@ -26,14 +25,15 @@ test.each([
       conversation([1, user('short '.repeat(40)), answer('yes '.repeat(40))], [2, user('long '.repeat(20_000))]),
     );
     const agents = () => Promise.resolve({ config: agentConfigSchema.parse({}) });
-    const dependencies = { store, agents, tools: createToolRegistry([]) } as unknown as ActivityDependencies;
+    const identity = { life: KEY.life, agent: 'default', scope: KEY.scope };
+    const given = { store, agents, tools: createToolRegistry([]), key: KEY, identity };
+    const dependencies = given as unknown as ConversationDependencies;
     const notice = { slot: 4, turn: 'turn_0002', seq: 2, session: 1 };
-    const info = { workflowNamespace: KEY.namespace, workflowExecution: { workflowId: KEY.conversation, runId: 'r1' } };
     const input: TruncateInput = {
-      identity: { life: 'l1', agent: 'default', scope: 's' },
+      identity,
       ...{ agentHash: '', epoch: 1, number: 1, context: [[1, 3]], cited: [], excess, currentTurn: 'turn_0002', notice },
     };
-    const truncated = await asyncLocalStorage.run({ info } as unknown as Context, () => truncate(dependencies, input));
+    const truncated = await truncate(dependencies, input);
     expect(truncated).toMatchObject({ dropped, entries: dropped.length * 2 });
     expect(truncated.notice === undefined).toBe(dropped.length === 0);
   } finally {

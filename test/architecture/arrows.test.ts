@@ -31,7 +31,7 @@ describe('every rule can fail', () => {
     'stores/store.ts': "import type { one } from '../records/slots.js';",
     'stores/redis/index.ts': "import { Redis } from 'ioredis';\nimport type { S } from '../store.js';",
     'models/model.ts': "import { one } from '../records/slots.js';",
-    'models/choose.ts': "import { ask } from './anthropic/client.js';",
+    'models/providers.ts': "import { ask } from './anthropic/client.js';",
     'models/offline.ts': "import type { M } from './model.js';",
     'models/anthropic/client.ts': "import type { M } from '../model.js';\nexport const ask = 1;",
     'memory/bodies.ts': "import type { S } from '../stores/store.js';",

@@ -36,7 +36,7 @@ export const ARROWS: readonly Row[] = [
   {
     // Words, counts and what must not be said: no work on import.
     place: 'telemetry/',
-    may: ['records/', 'conversation/', 'platform/', 'config.ts', 'models/model.ts', 'models/registry.ts', 'models/hooks.ts'],
+    may: ['records/', 'conversation/', 'platform/', 'config.ts', 'models/model.ts', 'models/known-models.ts', 'models/hooks.ts'],
     never: ['ioredis', '@temporalio/client'],
   },
   {
@@ -66,7 +66,7 @@ export const ARROWS: readonly Row[] = [
     mayTypes: ['heal/'],
     // Which provider and which tools there are is the worker's choice.
     never: [
-      ...['models/anthropic/', 'models/openai/', 'models/gemini/', 'models/ollama/', 'models/choose.ts', 'tools/builtin/'],
+      ...['models/anthropic/', 'models/openai/', 'models/gemini/', 'models/ollama/', 'models/providers.ts', 'tools/builtin/'],
       'ioredis',
       '@temporalio/client',
       '@temporalio/worker',
@@ -116,7 +116,7 @@ export const ARROWS: readonly Row[] = [
     // What `import … from 'perdura'` gives: no worker, whose native part is large.
     place: 'index.ts',
     may: ['client.ts', 'conversation/views/observation.ts', 'tools/define-tool.ts', 'models/model.ts'],
-    mayTypes: ['records/', 'conversation/', 'tools/', 'extensions/user-config.ts', 'memory/', 'agents/identity.ts'],
+    mayTypes: ['records/', 'conversation/', 'tools/', 'extensions/user-config.ts', 'memory/', 'agents/system-prompt.ts'],
     never: ['@temporalio/worker'],
   },
   {

@@ -20,14 +20,13 @@ import type { EvictInput } from '../../src/conversation/activity-io/memory-effec
 import type { ConversationEvent } from '../../src/conversation/event.js';
 import type { Effect, EffectOf } from '../../src/conversation/lifecycle.js';
 import { withOrigin } from '../../src/conversation/lineage/lineage.js';
-import type { JsonValue } from '../../src/records/message.js';
+import { type JsonValue, addUsage } from '../../src/records/message.js';
 import { nextStep, type Step } from '../../src/conversation/next-step.js';
 import { isStoreUpToDate } from '../../src/conversation/state/queue-state.js';
 import { slotsOf, toRanges } from '../../src/records/slots.js';
 import type { ConversationState } from '../../src/conversation/state.js';
 import { readCarriedState } from '../../src/conversation/state/carried-state.js';
 import type { ToolFinished, ToolPlan } from '../../src/conversation/activity-io/tool-effects.js';
-import { addUsage } from '../../src/records/usage.js';
 import { approvalsOf } from '../../src/conversation/turn/approvals.js';
 import { answer, askingFor, evicted, finished, open, ORDINARY, QUICK, SETTINGS, STORE_AWAY, stored, USAGE, written } from './drive.js';
 

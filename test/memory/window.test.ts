@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { slotsOf } from '../../src/records/slots.js';
 import { turnId } from '../../src/records/identity.js';
 import { compactionWindow } from '../../src/memory/compaction/window.js';
-import { RAW_TAIL_TURNS } from '../../src/records/memory/shown.js';
+import { RAW_TAIL_TURNS } from '../../src/records/memory/items.js';
 import { answer, calls, chat, conversation, result, user } from './builders.js';
 
 const numbersOf = (entries: readonly { readonly turn: string }[]) => [...new Set(entries.map(({ turn }) => Number(turn.slice(5))))];

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { createActivities } from '../../src/activities/index.js';
 import { createAgentLoader } from '../../src/agents/load-agent.js';
-import { createModels } from '../../src/models/choose.js';
+import { createModels } from '../../src/models/providers.js';
 import { createFileStore } from '../../src/stores/file/index.js';
 import { createToolRegistry } from '../../src/tools/registry.js';
 import type { Store } from '../../src/stores/store.js';

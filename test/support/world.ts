@@ -19,7 +19,7 @@ import type { CompactionPlugins } from '../../src/memory/channel/compaction-plug
 import type { Processors } from '../../src/memory/processors.js';
 import type { ModelHook } from '../../src/models/hooks.js';
 import { createNotify, type NotifySettings } from '../../src/extensions/notify.js';
-import { createModels } from '../../src/models/choose.js';
+import { createModels } from '../../src/models/providers.js';
 import { createFileStore } from '../../src/stores/file/index.js';
 import { createRedisStore } from '../../src/stores/redis/index.js';
 import type { Store } from '../../src/stores/store.js';

@@ -18,8 +18,7 @@ import type { CompactionWindow } from '../../memory/compaction/window.js';
 import { toolsThatSpoke, withProvenance } from '../../memory/consolidation/provenance.js';
 import { isForgotten, redactor } from '../../memory/documents/forgetting.js';
 import { episodesInSight } from '../../memory/prefix.js';
-import { byAge, episodicId, withoutSuperseded } from '../../records/memory/items.js';
-import type { ShownMemory } from '../../records/memory/shown.js';
+import { byAge, episodicId, withoutSuperseded, type ShownMemory } from '../../records/memory/items.js';
 import { provisionalOf } from '../../memory/compaction/provisional.js';
 import { summarizeByRules } from '../../memory/compaction/summary.js';
 import type { Ask } from '../../memory/long-record.js';
@@ -30,14 +29,14 @@ import { tokenCounterFor } from '../../models/token-counter.js';
 import type { ConversationKey, EpisodeRecord, Store } from '../../stores/store.js';
 import { askWithLess, createAsker, isTooMuch } from '../ask-model.js';
 import { createPaidBefore, type PaidBefore } from '../paid-before.js';
-import { besideBudget, contextWindowOf } from '../model-step/budget.js';
+import { besideBudget, contextWindowOf } from '../model-step/prompt-budget.js';
 import { readHealed } from './context.js';
-import { performEffect, type Done } from '../effect.js';
+import { performEffect, type Done, type Effect } from '../effect.js';
 import { isTransient, toApplicationFailure } from '../failures.js';
 import { ModelFailure } from '../../models/model.js';
-import { startHeartbeat } from '../heartbeat.js';
-import type { ActivityDependencies } from '../dependencies.js';
-import { hashOf, keyOf } from '../key.js';
+import { withHeartbeat } from '../heartbeat.js';
+import type { ConversationDependencies } from '../dependencies.js';
+import { hashOf } from '../key.js';
 import { canReadEpisodes, hasMemoryChannel } from '../tools/tools-of.js';
 import type { CompactionRecord } from '../../records/episodes.js';
 
@@ -53,23 +52,22 @@ const ABOUT_CHARACTERS = 100;
 /** What a new summary takes of what a compaction frees: tokens, and at most this share of the line. */
 const [SUMMARY_ROOM, SUMMARY_SHARE] = [1_500, 0.05];
 
-export async function compact(dependencies: ActivityDependencies, input: CompactInput): Promise<Compacted> {
+type Persisted = Compacted & { readonly persisted: boolean };
+
+export async function compact(dependencies: ConversationDependencies, input: CompactInput): Promise<Compacted> {
   const activity = Context.current();
   const paid = createPaidBefore(activity);
-  const stopHeartbeat = startHeartbeat(activity, paid.details);
+  const effect: Effect<Persisted> = {
+    claim: { id: `compact_${String(input.attempt).padStart(4, '0')}`, hash: inputsHash(input) },
+    work: () => makeMemory(dependencies, input, { activity, paid }),
+    // Nobody fences a compaction: one that comes too late is not looked at.
+    fenced: () => ({ kind: 'nothing-to-compact', epoch: input.epoch, persisted: true }),
+  };
   try {
-    const { persisted: _, ...result } = await performEffect<Compacted & { readonly persisted: boolean }>(dependencies.store, {
-      key: keyOf(input.identity),
-      claim: { id: `compact_${String(input.attempt).padStart(4, '0')}`, hash: inputsHash(input) },
-      work: () => makeMemory(dependencies, input, { activity, paid }),
-      // Nobody fences a compaction: one that comes too late is not looked at.
-      fenced: () => ({ kind: 'nothing-to-compact', epoch: input.epoch, persisted: true }),
-    });
+    const { persisted: _, ...result } = await withHeartbeat(activity, () => performEffect(dependencies, effect), paid.details);
     return result as Compacted;
   } catch (error) {
     throw toApplicationFailure(error, COMPACTION_WAIT_MS);
-  } finally {
-    stopHeartbeat();
   }
 }
 
@@ -83,22 +81,23 @@ interface Attempt {
 }
 
 /** The `uncompact` step: the next request is what it would have been. A few writes, each harmless when repeated. */
-export async function uncompact(store: Store, { identity, move, epoch, episode, archived }: UncompactInput): Promise<void> {
-  const key = keyOf(identity);
+export async function uncompact(
+  { store, key }: ConversationDependencies,
+  { move, epoch, episode, archived }: UncompactInput,
+): Promise<void> {
   // By their batch: a store that was healed meanwhile may have given its facts other numbers.
   const batch = factsBatch(key, epoch);
   await Promise.all([store.episodes.remove(key, episode), store.facts.undo(key, batch), store.entries.restore(key, archived, move)]);
 }
 
 async function makeMemory(
-  dependencies: ActivityDependencies,
+  dependencies: ConversationDependencies,
   input: CompactInput,
   { activity, paid }: Attempt,
-): Promise<Done<Compacted & { readonly persisted: boolean }>> {
-  const { store } = dependencies;
-  const { identity, epoch, number, session } = input;
-  const key = keyOf(identity);
-  const entries = await entriesOf(dependencies, key, [...input.leftOut, ...input.context]);
+): Promise<Done<Persisted>> {
+  const { store, key } = dependencies;
+  const { epoch, number, session } = input;
+  const entries = await entriesOf(dependencies, [...input.leftOut, ...input.context]);
   const [{ count }, { config, model, ask, askForSummary, budget }] = await Promise.all([
     tokenCounterFor(input.model),
     createSummarizer(dependencies, input, { activity, paid }),
@@ -133,7 +132,6 @@ async function makeMemory(
   );
   const again = await entriesOf(
     dependencies,
-    key,
     provisional.flatMap(({ slots }) => slots),
   );
   const withTexts = (some: readonly Entry[]): Promise<Entry[]> =>
@@ -216,9 +214,9 @@ async function makeMemory(
   await store.entries.archive(key, window.slots, input.move);
 
   const usage = paid.spent();
-  const result: Compacted & { readonly persisted: boolean } = {
+  const result: Persisted = {
     kind: 'compacted',
-    life: identity.life,
+    life: key.life,
     epoch,
     kept: window.kept.reduce<readonly (readonly [number, number])[]>((ranges, { slot }) => withSlot(ranges, slot), []),
     archived: window.slots,
@@ -290,8 +288,8 @@ function inPart({ inPart: turns, entries, kept }: CompactionWindow): string[] {
 }
 
 /** In the order of the context; what the store has lost for good is left out of what is summarized. */
-async function entriesOf(dependencies: ActivityDependencies, key: ConversationKey, ranges: readonly SlotRange[]): Promise<Entry[]> {
-  const entries = await readHealed(dependencies, key, slotsOf(ranges));
+async function entriesOf(dependencies: ConversationDependencies, ranges: readonly SlotRange[]): Promise<Entry[]> {
+  const entries = await readHealed(dependencies, slotsOf(ranges));
   return entries.filter((entry) => entry !== undefined);
 }
 
@@ -303,8 +301,8 @@ function isWorthARetry(error: unknown, { attempt, retryPolicy }: Context['info']
 
 /** The model that summarizes. One that cannot be had is no reason to fail: rules summarize then. */
 async function createSummarizer(
-  { models, agents }: ActivityDependencies,
-  { identity, model, agentHash }: CompactInput,
+  { models, agents, identity }: ConversationDependencies,
+  { model, agentHash }: CompactInput,
   { activity, paid }: Attempt,
 ): Promise<{
   readonly config: AgentConfig;
@@ -327,7 +325,10 @@ async function createSummarizer(
 }
 
 /** An agent that names one which is not here had no turn; its file may have changed since. */
-function compactorOf({ compactors = createCompactorRegistry() }: ActivityDependencies, { context }: AgentConfig): Compactor | undefined {
+function compactorOf(
+  { compactors = createCompactorRegistry() }: ConversationDependencies,
+  { context }: AgentConfig,
+): Compactor | undefined {
   const name = context.compactor ?? WORKING_FLOW_COMPACTOR;
   const found = compactors.find(name);
   if (!found && name !== WORKING_FLOW_COMPACTOR) log.warn('there is no such compactor; the default makes memory', { compactor: name });

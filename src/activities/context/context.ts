@@ -11,10 +11,9 @@ import { estimateMessageTokens, tokensOf, type CountTokens } from '../../memory/
 import { ModelFailure } from '../../models/model.js';
 import { withoutForgotten } from '../../memory/documents/forgetting.js';
 import { NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
-import type { ConversationKey } from '../../stores/store.js';
 import { countHeal } from '../../telemetry/metrics.js';
 import { healMemory } from '../memory/heal-memory.js';
-import type { ActivityDependencies } from '../dependencies.js';
+import type { ActivityDependencies, ConversationDependencies, TraceStore } from '../dependencies.js';
 
 /** Of a prompt's budget: an earlier message that takes more is shown by its ends where not all fits. */
 const LONG_SHARE = 0.25;
@@ -36,20 +35,19 @@ export interface Citing {
 
 /** A gap is healed from history. What cannot be is named in its place, in words that the model can read. */
 export async function loadContext(
-  dependencies: ActivityDependencies,
-  key: ConversationKey,
+  dependencies: ConversationDependencies,
   { context: ranges, cited: byEnds = [] }: { readonly context: readonly SlotRange[]; readonly cited?: readonly SlotRange[] | undefined },
   citing: Promise<Citing | undefined>,
 ): Promise<ContextMessage[]> {
   const slots = slotsOf(ranges);
-  const entries = await readHealed(dependencies, key, slots);
+  const entries = await readHealed(dependencies, slots);
   const said = entries.map((entry, i) => entry?.message ?? placeholder(slots[i] ?? 0));
   const channel = await citing;
   const { citeOld, frameNew } = channel ?? SHOWN_WHOLE;
   const cited = await citeOld(said);
   const messages = cited.map(({ message }) => message);
   const long = entries.flatMap((entry, i) => (entry && cited[i]?.needsText && hasBodies(entry) ? [{ entry, i }] : []));
-  await Promise.all(long.map(async ({ entry, i }) => (messages[i] = await withBodies(dependencies.store, key, entry))));
+  await Promise.all(long.map(async ({ entry, i }) => (messages[i] = await withBodies(dependencies.store, dependencies.key, entry))));
   const short = new Set(slotsOf(byEnds));
   entries.forEach((entry, i) => {
     const message = messages[i];
@@ -69,17 +67,15 @@ const SHOWN_WHOLE: Citing = {
     }),
 };
 
+type Healing = TraceStore & Pick<ActivityDependencies, 'heal'>;
+
 /** Entries as they are, after healing when one is missing. */
-export async function readHealed(
-  dependencies: ActivityDependencies,
-  key: ConversationKey,
-  slots: readonly number[],
-): Promise<(Entry | undefined)[]> {
-  const { store } = dependencies;
+export async function readHealed(dependencies: Healing, slots: readonly number[]): Promise<(Entry | undefined)[]> {
+  const { store, key } = dependencies;
   const entries = await store.entries.read(key, slots);
   const missing = slots.filter((_, i) => !entries[i]).length;
   if (missing === 0) return entries;
-  await healFromHistory(dependencies, key, `${missing} entries`);
+  await healFromHistory(dependencies, `${missing} entries`);
   return store.entries.read(key, slots);
 }
 
@@ -88,34 +84,29 @@ export async function readHealed(
  * messages: what heals those, `context`, is waited for, so that one healing does for both.
  */
 export async function loadBase(
-  dependencies: ActivityDependencies,
-  key: ConversationKey,
+  dependencies: ConversationDependencies,
   { ref, forgotten }: { readonly ref: string | null; readonly forgotten: number },
   context: Promise<unknown>,
 ): Promise<ConversationMessage[]> {
   if (ref === null) return [];
-  const text = await bodyHealed(dependencies, key, ref, context);
+  const text = await bodyHealed(dependencies, ref, context);
   if (text === undefined) return [{ role: 'user', text: '[What was remembered of the earlier conversation was lost by the store.]' }];
   if (forgotten === 0) return [{ role: 'user', text }];
+  const { store, key } = dependencies;
   // Written before it was to be forgotten; the epoch goes on without it.
-  const left = withoutForgotten(text, await dependencies.store.documents.forgotten(key), key.scope);
+  const left = withoutForgotten(text, await store.documents.forgotten(key), key.scope);
   return left.trim() === '' ? [] : [{ role: 'user', text: left }];
 }
 
-async function bodyHealed(
-  dependencies: ActivityDependencies,
-  key: ConversationKey,
-  ref: string,
-  context: Promise<unknown>,
-): Promise<string | undefined> {
-  const read = (): Promise<string | undefined> => dependencies.store.bodies.get(key, ref);
+async function bodyHealed(dependencies: ConversationDependencies, ref: string, context: Promise<unknown>): Promise<string | undefined> {
+  const read = (): Promise<string | undefined> => dependencies.store.bodies.get(dependencies.key, ref);
   let text = await read();
   if (text === undefined) {
     await context;
     text = await read();
   }
   if (text === undefined) {
-    await healFromHistory(dependencies, key, 'what this epoch begins with');
+    await healFromHistory(dependencies, 'what this epoch begins with');
     text = await read();
   }
   return text;
@@ -123,8 +114,7 @@ async function bodyHealed(
 
 /** MEMORY.md as it was at the turn's start. A version that stays lost is the one that there is now. */
 export async function loadMemory(
-  { store, rememberedBy, lostMemories }: ActivityDependencies,
-  key: ConversationKey,
+  { store, key, rememberedBy, lostMemories }: ConversationDependencies,
   version: string | undefined,
 ): Promise<string> {
   if (version === undefined || version === NO_MEMORY_VERSION) return '';
@@ -136,7 +126,7 @@ export async function loadMemory(
   return (await store.documents.memoryText(key, version)) ?? (await store.documents.memory(key)).text;
 }
 
-async function healFromHistory({ heal }: ActivityDependencies, key: ConversationKey, lost: string): Promise<void> {
+async function healFromHistory({ heal, key }: Healing, lost: string): Promise<void> {
   if (!heal) return;
   log.warn('the store has lost traces: healing from history', { lost });
   const healed = await heal(key);

@@ -10,8 +10,7 @@ import { selectCites } from '../../memory/compaction/plan.js';
 import { selectTruncation } from '../../memory/compaction/truncation.js';
 import { entryTokens } from '../../memory/tokens.js';
 import { tokenCounterBy } from '../../models/token-counter.js';
-import type { ActivityDependencies } from '../dependencies.js';
-import { keyOf } from '../key.js';
+import type { ConversationDependencies } from '../dependencies.js';
 import { hasMemoryChannel } from '../tools/tools-of.js';
 import { readHealed } from './context.js';
 
@@ -19,11 +18,11 @@ import { readHealed } from './context.js';
 const WORTH_LOSING = 0.1;
 const NOTHING_CITED = { cites: [], saved: 0 } as const;
 
-export async function truncate(dependencies: ActivityDependencies, input: TruncateInput): Promise<Truncated> {
-  const { identity, agentHash, epoch, context, cited, excess, currentTurn, notice, tokenizer } = input;
-  const key = keyOf(identity);
+export async function truncate(dependencies: ConversationDependencies, input: TruncateInput): Promise<Truncated> {
+  const { agentHash, epoch, context, cited, excess, currentTurn, notice, tokenizer } = input;
+  const { store, key, identity } = dependencies;
   const [read, { count }, { config }] = await Promise.all([
-    readHealed(dependencies, key, slotsOf(context)),
+    readHealed(dependencies, slotsOf(context)),
     tokenCounterBy(tokenizer),
     dependencies.agents(identity.agent, identity.scope, agentHash),
   ]);
@@ -36,7 +35,7 @@ export async function truncate(dependencies: ActivityDependencies, input: Trunca
   const found = selectTruncation(entries, excess - saved, currentTurn, shown);
   const { dropped, tokens } = found.tokens + saved < excess * WORTH_LOSING ? { dropped: [], tokens: 0 } : found;
   const result = {
-    ...{ life: identity.life, epoch, dropped: toRanges(dropped.map(({ slot }) => slot)), tokens: tokens + saved, entries: dropped.length },
+    ...{ life: key.life, epoch, dropped: toRanges(dropped.map(({ slot }) => slot)), tokens: tokens + saved, entries: dropped.length },
     ...(cites.length > 0 && { cited: toRanges(cites.map(({ slot }) => slot)) }),
   };
   if (dropped.length === 0) return result;
@@ -45,6 +44,6 @@ export async function truncate(dependencies: ActivityDependencies, input: Trunca
     'They are kept in the traces, and become part of the next summary.]';
   // The time of what it stands for: another attempt writes the same.
   const said: Entry = { v: 1, ...notice, ts: dropped[0]?.ts ?? 0, message: { role: 'user', text, from: 'notice' } };
-  await dependencies.store.entries.append(key, [said]);
+  await store.entries.append(key, [said]);
   return { ...result, notice: said };
 }

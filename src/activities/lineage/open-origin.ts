@@ -2,7 +2,7 @@
  * The `open-origin` step: a life begins with turns of another one. No effect of theirs is run again and nothing of them is copied: they
  * are read where they lie. Every write counts once, so a second attempt changes nothing.
  */
-import { Context, log } from '@temporalio/activity';
+import { log } from '@temporalio/activity';
 import type { OpenedOrigin, OpenOriginInput, RetoldEpisode } from '../../conversation/activity-io/lineage-effects.js';
 import type { SharedSlots } from '../../records/lives.js';
 import { slotsOf } from '../../records/slots.js';
@@ -12,9 +12,7 @@ import { itemNumber } from '../../records/memory/items.js';
 import { countMessages } from '../../memory/consolidation/conversation-entries.js';
 import { rangesOf, slotsIn, sortedRanges, type Past, type Prefix } from '../../memory/prefix.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
-import { startHeartbeat } from '../heartbeat.js';
-import type { ActivityDependencies } from '../dependencies.js';
-import { keyOf } from '../key.js';
+import type { ConversationDependencies } from '../dependencies.js';
 import { consolidatedSlots } from '../memory/summaries.js';
 import { MAX_RETOLD, readPrefix, resume } from './past.js';
 
@@ -23,50 +21,44 @@ const MAX_SHARED = 16;
 /** Turns that long-term memory may still ask about: each is a part of the step's result, and what is imported may have any number. */
 const MAX_WINDOW = 5_000;
 
-export async function openOrigin(dependencies: ActivityDependencies, { identity, origin }: OpenOriginInput): Promise<OpenedOrigin> {
-  const stopHeartbeat = startHeartbeat(Context.current());
-  try {
-    const { store } = dependencies;
-    const key = keyOf(identity);
-    const { kind, conversation, life, run, turn } = origin;
-    const parent: ConversationKey = { ...key, conversation, life };
-    const { past, prefix, shows } = await readPrefix(dependencies, { key: parent, run, turn }, identity);
+export async function openOrigin(dependencies: ConversationDependencies, { origin }: OpenOriginInput): Promise<OpenedOrigin> {
+  const { store, key } = dependencies;
+  const { kind, conversation, life, run, turn } = origin;
+  const parent: ConversationKey = { ...key, conversation, life };
+  const { past, prefix, shows } = await readPrefix(dependencies, { life: parent, run, turn });
 
-    const shared = slotsIn(prefix.line);
-    const inContext = new Set(slotsIn(prefix.context));
-    const sources = await sourcesOf(store, parent, run, shared);
-    for (const surplus of sources.slice(MAX_SHARED)) await copy(store, parent, key, slotsOf(surplus.slots));
-    const resumed = await resume(store, key, prefix, shows);
-    const episodes = toRetold(prefix);
-    for (const { episode, ...place } of episodes) await store.episodes.add(key, { ...episode, ...place, epoch: 0 });
-    // Last: with it the life has a past, and that is whole.
-    const beginning = {
-      v: 1,
-      kind,
-      of: { conversation, life },
-      turn: prefix.turn.number,
-      shared: sources.slice(0, MAX_SHARED),
-      archived: sortedRanges(shared.filter((slot) => !inContext.has(slot))),
-    } as const;
-    await store.lives.begin(key, beginning);
-    log.info('began with turns of another life', { of: conversation, turn: turnId(prefix.turn.number), turns: prefix.line.length });
-    return {
-      ...resumed,
-      // Also past those that it does not begin with: what is summarized here has a number of its own.
-      compactions: past.episodes.reduce((most, { id }) => Math.max(most, itemNumber(id)), 0),
-      life: identity.life,
-      beginning,
-      slot: shared.reduce((most, slot) => Math.max(most, slot), 0),
-      session: prefix.turn.session,
-      turns: prefix.line.length,
-      inContext: prefix.context.length,
-      episodes,
-      window: kind === 'resume' ? await notRemembered(store, parent, { prefix, past, sources }) : [],
-      attributes: (await dependencies.hasSearchAttributes?.()) ? 'registered' : 'missing',
-    };
-  } finally {
-    stopHeartbeat();
-  }
+  const shared = slotsIn(prefix.line);
+  const inContext = new Set(slotsIn(prefix.context));
+  const sources = await sourcesOf(store, parent, run, shared);
+  for (const surplus of sources.slice(MAX_SHARED)) await copy(store, parent, key, slotsOf(surplus.slots));
+  const resumed = await resume(dependencies, prefix, shows);
+  const episodes = toRetold(prefix);
+  for (const { episode, ...place } of episodes) await store.episodes.add(key, { ...episode, ...place, epoch: 0 });
+  // Last: with it the life has a past, and that is whole.
+  const beginning = {
+    v: 1,
+    kind,
+    of: { conversation, life },
+    turn: prefix.turn.number,
+    shared: sources.slice(0, MAX_SHARED),
+    archived: sortedRanges(shared.filter((slot) => !inContext.has(slot))),
+  } as const;
+  await store.lives.begin(key, beginning);
+  log.info('began with turns of another life', { of: conversation, turn: turnId(prefix.turn.number), turns: prefix.line.length });
+  return {
+    ...resumed,
+    // Also past those that it does not begin with: what is summarized here has a number of its own.
+    compactions: past.episodes.reduce((most, { id }) => Math.max(most, itemNumber(id)), 0),
+    life: key.life,
+    beginning,
+    slot: shared.reduce((most, slot) => Math.max(most, slot), 0),
+    session: prefix.turn.session,
+    turns: prefix.line.length,
+    inContext: prefix.context.length,
+    episodes,
+    window: kind === 'resume' ? await notRemembered(store, parent, { prefix, past, sources }) : [],
+    attributes: (await dependencies.hasSearchAttributes?.()) ? 'registered' : 'missing',
+  };
 }
 
 /** Where the shared entries lie: the parent's own, and those that it shares itself. The parent comes first. */

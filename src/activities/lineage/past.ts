@@ -6,22 +6,21 @@
  */
 import { log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
-import { turnId, turnNumber, type ConversationIdentity } from '../../records/identity.js';
+import { turnId, turnNumber } from '../../records/identity.js';
 import type { Resumption } from '../../conversation/activity-io/lineage-effects.js';
 import type { Task } from '../../records/episodes.js';
 import { isFromPerson, shownText, type Entry } from '../../records/message.js';
 import { beginningOf } from '../../records/text.js';
 import { memoryBundle } from '../../memory/compaction/snapshot.js';
 import { redactor } from '../../memory/documents/forgetting.js';
-import { itemNumber } from '../../records/memory/items.js';
-import type { ShownMemory } from '../../records/memory/shown.js';
+import { itemNumber, type ShownMemory } from '../../records/memory/items.js';
 import { readPages } from '../../memory/past-life.js';
 import { prefixOf, rangesOf, slotsIn, turnsOf, type Past, type PastTurn, type Prefix } from '../../memory/prefix.js';
 import { retrieve } from '../../memory/facts.js';
 import { estimateStringTokens, tokensOf } from '../../memory/tokens.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
 import { countHeal } from '../../telemetry/metrics.js';
-import type { ActivityDependencies } from '../dependencies.js';
+import type { ConversationDependencies } from '../dependencies.js';
 import { canReadEpisodes } from '../tools/tools-of.js';
 
 const GOAL_CHARACTERS = 500;
@@ -39,7 +38,7 @@ export async function readPast(store: Store, key: ConversationKey): Promise<Past
 }
 
 export interface Wanted {
-  readonly key: ConversationKey;
+  readonly life: ConversationKey;
   /** From which its history is found; 'latest' for the life that runs. Undefined: there is none any more. */
   readonly run: string | undefined;
   /** Undefined: the last one. */
@@ -54,12 +53,11 @@ interface Shows extends ShownMemory {
 
 /** P1. Refuses a turn that there is not, in words that say which there are. */
 export async function readPrefix(
-  dependencies: ActivityDependencies,
-  { key, run, turn }: Wanted,
-  { agent, scope }: ConversationIdentity,
+  dependencies: ConversationDependencies,
+  { life: key, run, turn }: Wanted,
 ): Promise<{ readonly past: Past; readonly prefix: Prefix; readonly shows: Shows }> {
-  const { store } = dependencies;
-  const { config } = await dependencies.agents(agent, scope);
+  const { store, identity } = dependencies;
+  const { config } = await dependencies.agents(identity.agent, identity.scope);
   let past = await readPast(store, key);
   const wanted = (): number => (turn === undefined ? lastTurn(past.entries) : turnNumber(turn));
   let prefix = prefixOf(past, wanted(), { atEnd: turn === undefined });
@@ -82,7 +80,7 @@ export async function readPrefix(
 }
 
 /** What stands before the context and what else goes on; the texts lie in the store when it is done. */
-export async function resume(store: Store, key: ConversationKey, prefix: Prefix, shows: Shows): Promise<Resumption> {
+export async function resume({ store, key }: ConversationDependencies, prefix: Prefix, shows: Shows): Promise<Resumption> {
   const { context, session, episodes } = prefix;
   const [{ facts }, tombstones] = await Promise.all([store.facts.list(key), store.documents.forgotten(key)]);
   const redact = redactor(tombstones, key.scope); // P2

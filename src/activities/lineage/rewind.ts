@@ -2,73 +2,65 @@
  * The `rewind` step: which turns go, what the context becomes, and a branch that keeps what was cut. Every write counts once. What the
  * conversation sees changes only with the result.
  */
-import { Context, log } from '@temporalio/activity';
+import { log } from '@temporalio/activity';
 import type { RetoldEpisode, RewindInput, Rewound } from '../../conversation/activity-io/lineage-effects.js';
 import type { Cut } from '../../records/lives.js';
 import { slotsOf } from '../../records/slots.js';
 import { episodicId } from '../../records/memory/items.js';
 import { currentLine, slotsIn, sortedRanges, type Prefix } from '../../memory/prefix.js';
 import { refolded } from '../../memory/compaction/fold.js';
-import { startHeartbeat } from '../heartbeat.js';
-import type { ActivityDependencies } from '../dependencies.js';
-import { keyOf } from '../key.js';
+import type { ConversationDependencies } from '../dependencies.js';
 import { MAX_RETOLD, readPrefix, resume } from './past.js';
 
-export async function rewind(dependencies: ActivityDependencies, input: RewindInput): Promise<Rewound> {
-  const stopHeartbeat = startHeartbeat(Context.current());
-  try {
-    const { store } = dependencies;
-    const { identity, requestId, move, to, slot, at } = input;
-    const key = keyOf(identity);
-    const { past, prefix, shows } = await readPrefix(dependencies, { key, run: 'latest', turn: to }, identity);
+export async function rewind(dependencies: ConversationDependencies, input: RewindInput): Promise<Rewound> {
+  const { store, key } = dependencies;
+  const { requestId, move, to, slot, at } = input;
+  const { past, prefix, shows } = await readPrefix(dependencies, { life: key, run: 'latest', turn: to });
 
-    const resumed = await resume(store, key, prefix, shows);
-    const kept = new Set(slotsIn(prefix.line));
-    const waiting = new Set(slotsOf(input.waiting));
-    // As it was before this rewind: an attempt before this one may have written its cut.
-    const others = past.cuts.filter(({ id }) => id !== requestId);
-    const now = currentLine(past.entries, others);
-    const gone = now.filter(({ entries }) => !entries.every((entry) => kept.has(entry.slot) || waiting.has(entry.slot)));
-    const slots = slotsIn(gone).filter((each) => !waiting.has(each) && !kept.has(each));
-    const { turn } = prefix;
-    // A session that has ended is not gone on with under its number.
-    const session = turn.session < input.session ? input.session + 1 : input.session;
-    // Back into a branch nothing may be cut, and it is another line all the same.
-    const leaves = slots.length > 0 || session !== input.session || !now.some(({ number }) => number === turn.number);
-    const cut: Cut | null = leaves
-      ? {
-          v: 1,
-          id: requestId,
-          branch: input.branch,
-          to: turn.number,
-          begun: turn.begun,
-          since: turn.ended,
-          slot,
-          at,
-          session,
-          slots: sortedRanges(slots),
-        }
-      : null;
-    if (cut) {
-      await store.lives.cut(key, cut);
-      await store.entries.archive(key, cut.slots, move);
-    }
-    await store.entries.restore(key, resumed.context, move);
-    const episodes = session === input.session ? [] : toRetold(prefix, input.compactions, session);
-    for (const { episode, ...place } of episodes) await store.episodes.add(key, { ...episode, ...place, epoch: 0 });
-    log.info('rewound', { to, turns: gone.length });
-    return {
-      ...resumed,
-      life: identity.life,
-      cut,
-      turns: gone.length,
-      session,
-      episodes,
-      compactions: input.compactions + episodes.length,
-    };
-  } finally {
-    stopHeartbeat();
+  const resumed = await resume(dependencies, prefix, shows);
+  const kept = new Set(slotsIn(prefix.line));
+  const waiting = new Set(slotsOf(input.waiting));
+  // As it was before this rewind: an attempt before this one may have written its cut.
+  const others = past.cuts.filter(({ id }) => id !== requestId);
+  const now = currentLine(past.entries, others);
+  const gone = now.filter(({ entries }) => !entries.every((entry) => kept.has(entry.slot) || waiting.has(entry.slot)));
+  const slots = slotsIn(gone).filter((each) => !waiting.has(each) && !kept.has(each));
+  const { turn } = prefix;
+  // A session that has ended is not gone on with under its number.
+  const session = turn.session < input.session ? input.session + 1 : input.session;
+  // Back into a branch nothing may be cut, and it is another line all the same.
+  const leaves = slots.length > 0 || session !== input.session || !now.some(({ number }) => number === turn.number);
+  const cut: Cut | null = leaves
+    ? {
+        v: 1,
+        id: requestId,
+        branch: input.branch,
+        to: turn.number,
+        begun: turn.begun,
+        since: turn.ended,
+        slot,
+        at,
+        session,
+        slots: sortedRanges(slots),
+      }
+    : null;
+  if (cut) {
+    await store.lives.cut(key, cut);
+    await store.entries.archive(key, cut.slots, move);
   }
+  await store.entries.restore(key, resumed.context, move);
+  const episodes = session === input.session ? [] : toRetold(prefix, input.compactions, session);
+  for (const { episode, ...place } of episodes) await store.episodes.add(key, { ...episode, ...place, epoch: 0 });
+  log.info('rewound', { to, turns: gone.length });
+  return {
+    ...resumed,
+    life: key.life,
+    cut,
+    turns: gone.length,
+    session,
+    episodes,
+    compactions: input.compactions + episodes.length,
+  };
 }
 
 /** For the session that begins, under numbers of their own. */

@@ -8,9 +8,8 @@ import { careJsonSchema } from '../../memory/consolidation/prompt.js';
 import { withProvenance } from '../../memory/consolidation/provenance.js';
 import { withoutForgotten } from '../../memory/documents/forgetting.js';
 import { createAsker } from '../ask-model.js';
-import { contextWindowOf, memoryAnswerTokens } from '../model-step/budget.js';
-import { configOf } from './consolidate.js';
-import { startHeartbeat } from '../heartbeat.js';
+import { contextWindowOf, memoryAnswerTokens } from '../model-step/prompt-budget.js';
+import { configOrDefaults } from '../usable-config.js';
 import type { ActivityDependencies } from '../dependencies.js';
 import { scopeKey } from '../key.js';
 
@@ -24,52 +23,47 @@ export async function care(
   { scope, agent }: CareInput,
 ): Promise<Cared & { readonly update: MemoryUpdate | null }> {
   const activity = Context.current();
-  const stopHeartbeat = startHeartbeat(activity);
-  const { store, agents, models, defaultModel } = dependencies;
-  try {
-    const key = scopeKey(scope);
-    const [memory, tombstones, config, known] = await Promise.all([
-      store.documents.memory(key),
-      store.documents.forgotten(key),
-      configOf(agents, agent, scope),
-      store.facts.list(key),
-    ]);
-    const facts = nearDuplicateFacts(known.facts);
-    await store.facts.remove(key, facts);
-    const model = config.memory.consolidationModel ?? config.model ?? defaultModel;
-    const window = await contextWindowOf(models, config, { model, own: config.model ?? defaultModel });
-    const maxTokens = memoryAnswerTokens(config, model, window);
-    const answerSchema = { name: 'memory', schema: careJsonSchema };
-    const { ask: run } = createAsker({
-      model: () => models(model),
-      name: model,
-      activity,
-      maxTokens,
-      contextWindow: () => Promise.resolve(window?.tokens),
-      answerSchema,
-    });
-    const single = withoutDuplicateLines(memory.text);
-    const tended =
-      single.trim() === '' ? undefined : await tendMemory(run, { currentMemory: single, maxMemorySize: config.memory.maxMemorySize });
-    const better = (tended?.kind === 'done' ? tended.memoryUpdate : undefined) ?? single;
-    const { text, added } = withProvenance({
-      conversation: `memory:${scope}`,
-      currentMemory: memory.text,
-      memoryUpdate: withoutForgotten(better, tombstones, scope),
-      entries: [],
-      trustedTools: new Set(),
-    });
-    const bytesBefore = Buffer.byteLength(memory.text);
-    const bytesAfter = Buffer.byteLength(text);
-    const changed = text !== memory.text;
-    return {
-      kind: changed || facts.length > 0 ? 'cared' : 'nothing-to-do',
-      bytesBefore,
-      bytesAfter,
-      facts,
-      update: changed ? { from: memory.version, text, added } : null,
-    };
-  } finally {
-    stopHeartbeat();
-  }
+  const { store, models, defaultModel } = dependencies;
+  const key = scopeKey(scope);
+  const [memory, tombstones, config, known] = await Promise.all([
+    store.documents.memory(key),
+    store.documents.forgotten(key),
+    configOrDefaults(dependencies, { agent, scope }),
+    store.facts.list(key),
+  ]);
+  const facts = nearDuplicateFacts(known.facts);
+  await store.facts.remove(key, facts);
+  const model = config.memory.consolidationModel ?? config.model ?? defaultModel;
+  const window = await contextWindowOf(models, config, { model, own: config.model ?? defaultModel });
+  const maxTokens = memoryAnswerTokens(config, model, window);
+  const answerSchema = { name: 'memory', schema: careJsonSchema };
+  const { ask: run } = createAsker({
+    model: () => models(model),
+    name: model,
+    activity,
+    maxTokens,
+    contextWindow: () => Promise.resolve(window?.tokens),
+    answerSchema,
+  });
+  const single = withoutDuplicateLines(memory.text);
+  const tended =
+    single.trim() === '' ? undefined : await tendMemory(run, { currentMemory: single, maxMemorySize: config.memory.maxMemorySize });
+  const better = (tended?.kind === 'done' ? tended.memoryUpdate : undefined) ?? single;
+  const { text, added } = withProvenance({
+    conversation: `memory:${scope}`,
+    currentMemory: memory.text,
+    memoryUpdate: withoutForgotten(better, tombstones, scope),
+    entries: [],
+    trustedTools: new Set(),
+  });
+  const bytesBefore = Buffer.byteLength(memory.text);
+  const bytesAfter = Buffer.byteLength(text);
+  const changed = text !== memory.text;
+  return {
+    kind: changed || facts.length > 0 ? 'cared' : 'nothing-to-do',
+    bytesBefore,
+    bytesAfter,
+    facts,
+    update: changed ? { from: memory.version, text, added } : null,
+  };
 }

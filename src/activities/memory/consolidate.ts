@@ -4,12 +4,9 @@
  * a prompt or a person sees; that is `remember`.
  */
 import { Context, log } from '@temporalio/activity';
-import { AgentConfigError } from '../../agents/load-agent.js';
-import { agentConfigSchema, type AgentConfig } from '../../agents/agent-config.js';
 import type { ConsolidateInput, Consolidated, AskMemoryInput } from '../../conversation/activity-io/memory-effects.js';
-import type { Entry, JsonValue } from '../../records/message.js';
+import { type Entry, type JsonValue, addUsage } from '../../records/message.js';
 import { countSlots, slotsOf } from '../../records/slots.js';
-import { addUsage } from '../../records/usage.js';
 import { LIMITS } from '../../conversation/protocol/contract.js';
 import { withBodies } from '../../memory/bodies.js';
 import { isForgotten, redactor, withoutForgotten } from '../../memory/documents/forgetting.js';
@@ -20,13 +17,13 @@ import { withProvenance } from '../../memory/consolidation/provenance.js';
 import { rawFallback, withSources, withTask } from '../../memory/consolidation/message-lines.js';
 import type { ConversationKey } from '../../stores/store.js';
 import { askWithLess, createAsker, isTooMuch } from '../ask-model.js';
-import { besideBudget, contextWindowOf, memoryAnswerTokens } from '../model-step/budget.js';
+import { besideBudget, contextWindowOf, memoryAnswerTokens } from '../model-step/prompt-budget.js';
 import { readHealed } from '../context/context.js';
+import { configOrDefaults } from '../usable-config.js';
 import { performEffect, type Done } from '../effect.js';
 import { healMemory, isMemoryLost } from './heal-memory.js';
-import { startHeartbeat } from '../heartbeat.js';
-import type { ActivityDependencies, AskMemory } from '../dependencies.js';
-import { hashOf, scopeKey, keyOf } from '../key.js';
+import type { ActivityDependencies, ConversationDependencies } from '../dependencies.js';
+import { hashOf, scopeKey } from '../key.js';
 import { ApplicationFailure } from '@temporalio/common';
 
 type Persisted = Consolidated & { readonly persisted: boolean };
@@ -37,19 +34,16 @@ export async function consolidate(
 ): Promise<Consolidated> {
   const activity = Context.current();
   const key: ConversationKey = { ...scopeKey(scope), conversation: request.conversation, life: request.life };
-  const stopHeartbeat = startHeartbeat(activity);
-  try {
-    const { persisted: _, ...result } = await performEffect<Persisted>(dependencies.store, {
-      key,
+  const { persisted: _, ...result } = await performEffect<Persisted>(
+    { ...dependencies, key },
+    {
       claim: { id: `consolidate/${request.requestId}`, hash: hashOf([request.session, request.slots]) },
       work: () => askForMemory(dependencies, key, { request, written }, activity),
       // Nobody fences a consolidation.
       fenced: () => ({ kind: 'nothing-to-do', persisted: true }),
-    });
-    return result as Consolidated;
-  } finally {
-    stopHeartbeat();
-  }
+    },
+  );
+  return result as Consolidated;
 }
 
 async function askForMemory(
@@ -58,11 +52,11 @@ async function askForMemory(
   { request, written }: Omit<ConsolidateInput, 'scope'>,
   activity: Context,
 ): Promise<Done<Persisted>> {
-  const { store, agents, models, defaultModel } = dependencies;
+  const { store, models, defaultModel } = dependencies;
   const count = countSlots(request.slots);
   // The workflow refuses it; a history of an older version may have it.
   if (!(count <= LIMITS.slots)) throw ApplicationFailure.nonRetryable(`${count} entries are more than ${LIMITS.slots}`, 'invalid-request');
-  const read = await readHealed(dependencies, key, slotsOf(request.slots));
+  const read = await readHealed({ ...dependencies, key }, slotsOf(request.slots));
   const whole = await Promise.all(
     read
       .flatMap((entry) => (entry ? [entry] : []))
@@ -74,7 +68,7 @@ async function askForMemory(
   const [memory, tombstones, config] = await Promise.all([
     store.documents.memory(key),
     store.documents.forgotten(key),
-    configOf(agents, request.agent, key.scope),
+    configOrDefaults(dependencies, { agent: request.agent, scope: key.scope }),
   ]);
   const redact = redactor(tombstones, key.scope);
   const model = config.memory.consolidationModel ?? (request.model === '' ? (config.model ?? defaultModel) : request.model);
@@ -127,19 +121,9 @@ async function askForMemory(
   });
 }
 
-/** An agent whose files cannot be used now is no reason to lose what was said: the defaults do. */
-export async function configOf(agents: ActivityDependencies['agents'], agent: string, scope: string): Promise<AgentConfig> {
-  try {
-    return (await agents(agent, scope)).config;
-  } catch (error) {
-    if (error instanceof AgentConfigError) return agentConfigSchema.parse({});
-    throw error;
-  }
-}
-
-export async function askMemory(ask: AskMemory | undefined, { identity, request }: AskMemoryInput): Promise<void> {
+export async function askMemory({ askMemory: ask, key }: ConversationDependencies, { request }: AskMemoryInput): Promise<void> {
   if (!ask) throw ApplicationFailure.nonRetryable('this worker was made without a way to the memory workflow', 'internal');
-  const { conversation, life, scope } = keyOf(identity);
+  const { conversation, life, scope } = key;
   const id = consolidationId({ conversation, life }, request.requestId);
   await ask(scope, { ...request, id, conversation, life, taskQueue: Context.current().info.taskQueue });
 }

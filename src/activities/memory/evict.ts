@@ -4,27 +4,30 @@
  * consolidated from there.
  */
 import { log } from '@temporalio/activity';
-import type { Asked, Evicted, EvictInput } from '../../conversation/activity-io/memory-effects.js';
-import { toConversationEntries } from '../../memory/consolidation/conversation-entries.js';
-import { rawFallback, withSources, withTask } from '../../memory/consolidation/message-lines.js';
+import type { Asked, Evicted, EvictInput, TrimInput, TrimmedTurns } from '../../conversation/activity-io/memory-effects.js';
+import { toConversationEntries, countMessages } from '../../memory/consolidation/conversation-entries.js';
+import { rawFallback, withSources, withTask, recapOf, summariesInOrder } from '../../memory/consolidation/message-lines.js';
 import { redactor } from '../../memory/documents/forgetting.js';
 import { DocumentRefused, type ConversationKey, type Store } from '../../stores/store.js';
 import { consolidationId } from '../../memory/consolidation/consolidate.js';
-import type { ActivityDependencies } from '../dependencies.js';
-import { keyOf } from '../key.js';
+import type { ConversationDependencies } from '../dependencies.js';
 import { canReadEpisodes } from '../tools/tools-of.js';
 import { usableConfig } from '../usable-config.js';
-import { readThere, trim } from './trim.js';
+import type { Entry } from '../../records/message.js';
+import { slotsOf, toRanges, type SlotRange } from '../../records/slots.js';
+import { boundedBundle } from '../../memory/compaction/bounded-bundle.js';
+import { retrieve } from '../../memory/facts.js';
+import { estimateStringTokens, shownTokensOf } from '../../memory/tokens.js';
+import { turnNumber } from '../../records/identity.js';
+import { episodicId, type ShownMemory } from '../../records/memory/items.js';
+import { beginningOfSession, episodesOf, goalIn } from '../context/compact.js';
+import { summariesOf } from './summaries.js';
 
-export async function evict(
-  dependencies: Pick<ActivityDependencies, 'store' | 'agents' | 'tools'>,
-  { identity, session, move, what }: EvictInput,
-): Promise<Evicted> {
-  const { store, tools } = dependencies;
-  const key = keyOf(identity);
-  const result = { life: identity.life, session, finished: true };
+export async function evict(dependencies: ConversationDependencies, { session, move, what }: EvictInput): Promise<Evicted> {
+  const { store, key, tools } = dependencies;
+  const result = { life: key.life, session, finished: true };
   if (what.kind === 'trim') {
-    const config = await usableConfig(dependencies, identity);
+    const config = await usableConfig(dependencies, dependencies.identity);
     const shows = config && { limits: config.context, canRead: canReadEpisodes(config, tools) };
     const trimmed = await trim(store, key, { ...what, session, move }, shows);
     if (trimmed) log.info('consolidated turns left the prompt', { messages: trimmed.messages, tokens: trimmed.tokens });
@@ -58,4 +61,83 @@ async function writeFallback(
     log.warn('the raw fallback could not be written', { reason: error.message });
     return { finished: false };
   }
+}
+
+/** How an agent has its memory shown. */
+interface Shows {
+  readonly limits?: Partial<ShownMemory>;
+  /** It has the tool that reads an episode. */
+  readonly canRead?: boolean;
+}
+
+/** Undefined, and nothing is written, where the prompt would have as much as before or more. */
+export async function trim(
+  store: Store,
+  key: ConversationKey,
+  {
+    covered,
+    leftOut,
+    before,
+    number,
+    since,
+    task,
+    baseTokens,
+    line,
+    session,
+    epoch,
+    move,
+  }: TrimInput & Pick<EvictInput, 'session' | 'move'>,
+  { limits = {}, canRead = false }: Shows = {},
+): Promise<TrimmedTurns | undefined> {
+  const [older, parts, summaries, episodes, { facts }, tombstones] = await Promise.all([
+    readThere(store, key, before),
+    Promise.all(covered.map(async ({ requestId, slots }) => ({ requestId, entries: await readThere(store, key, slots) }))),
+    summariesOf(store.documents, key, { requestIds: covered.map(({ requestId }) => requestId), since }),
+    episodesOf(store, key, session),
+    store.facts.list(key),
+    store.documents.forgotten(key),
+  ]);
+  const redact = redactor(tombstones, key.scope);
+  const entries = parts.flatMap((part) => part.entries);
+  const unsummarized = parts.flatMap((part) => (summaries.has(part.requestId) ? [] : toConversationEntries(part.entries)));
+  const pinned = {
+    goal: redact(task?.goal || (await goalOf(store, key, session, [...older, ...entries]))),
+    openTasks: (task?.openTasks ?? []).map(redact),
+  };
+  const id = episodicId(number);
+  // Ours stands there already where an attempt before this one has come so far.
+  const known = episodes.find((episode) => episode.id === id);
+  const archived = toRanges(covered.flatMap(({ slots }) => slotsOf(slots)));
+  const recap = recapOf(unsummarized, { createdAt: new Date(since).toISOString() });
+  const episode = known ?? {
+    id,
+    ts: Date.now() / 1000,
+    turn_ids: [...new Set(entries.map(({ turn }) => turn))],
+    summary: redact([summariesInOrder(parts.flatMap(({ requestId }) => summaries.get(requestId) ?? [])), recap].filter(Boolean).join('\n')),
+    tags: ['trimmed', ...(summaries.size === 0 ? ['by-rule'] : [])],
+    salience: 0.5,
+    ...{ session, epoch, slots: archived },
+  };
+  const bundle = retrieve([episode, ...episodes.filter((one) => one !== known)], facts, limits);
+  const text = boundedBundle({ ...bundle, ...pinned, canRead }, line ?? Infinity, estimateStringTokens);
+  const out = new Set(slotsOf(leftOut));
+  const tokens = shownTokensOf(entries.filter(({ slot }) => !out.has(slot)).map(({ message }) => message));
+  if (!known && estimateStringTokens(text) - baseTokens >= tokens) return undefined;
+  const base = { ref: (await store.bodies.put(key, text)).ref, text };
+  await store.entries.archive(key, archived, move);
+  await store.episodes.add(key, episode);
+  const { session: _session, epoch: _epoch, slots: _slots, made: _made, ...shown } = episode;
+  return { archived, messages: countMessages(entries), unsummarized: unsummarized.length, tokens, task: pinned, base, episode: shown };
+}
+
+/** An episode may begin later than what is still there, and earlier. */
+async function goalOf(store: Store, key: ConversationKey, session: number, entries: readonly Entry[]): Promise<string> {
+  const known = await beginningOfSession(store, key, session, entries);
+  return goalIn([...known, ...entries].sort((a, b) => turnNumber(a.turn) - turnNumber(b.turn) || a.seq - b.seq));
+}
+
+/** What the store has of them. */
+export async function readThere(store: Store, key: ConversationKey, slots: readonly SlotRange[]): Promise<Entry[]> {
+  const entries = await store.entries.read(key, slotsOf(slots));
+  return entries.flatMap((entry) => entry ?? []);
 }

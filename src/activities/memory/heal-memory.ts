@@ -14,8 +14,7 @@ import type { ScopeKey, Store } from '../../stores/store.js';
 import { NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
 import { acceptLine, forget, type ForgetInput } from './decide-memory.js';
 import { remember } from './remember.js';
-
-export type RememberedBy = (scope: string) => Promise<readonly RememberedWrite[]>;
+import type { RememberedBy } from '../dependencies.js';
 
 /**
  * Whether a store that was written to has lost it. A memory whose MEMORY.md no consolidation has changed, or no model's answer was of

@@ -4,24 +4,30 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { FeedEvent, TurnResult } from '../../conversation/protocol/contract.js';
 import type { ModelAnswer, ModelStepResult } from '../../conversation/activity-io/effects.js';
 import { assistantEntry } from '../../conversation/activity-io/entries.js';
-import { type AssistantBlock, type JsonValue, type ModelStop, type Usage, type JsonObject, answerIn } from '../../records/message.js';
-import { withCountedInput } from './counted-input.js';
-import { addUsage } from '../../records/usage.js';
-import type { ConversationKey } from '../../stores/store.js';
-import { ModelInterrupted, type ModelDelta, type ModelResponse, type Model } from '../../models/model.js';
+import {
+  type AssistantBlock,
+  type JsonValue,
+  type ModelStop,
+  type Usage,
+  type JsonObject,
+  answerIn,
+  addUsage,
+} from '../../records/message.js';
+import { ModelInterrupted, type ModelDelta, type ModelRequest, type ModelResponse, type Model } from '../../models/model.js';
 import { promptCut } from '../../models/context-window.js';
-import { costUsd, modelLimits } from '../../models/registry.js';
+import { costUsd, modelLimits } from '../../models/known-models.js';
+import { tokenCounterFor } from '../../models/token-counter.js';
+import { tokensOf } from '../../memory/tokens.js';
 import { runHooks, type HookedCall } from '../../models/hooks.js';
 import { withLongBlocksStored } from '../../memory/bodies.js';
 import { countModelFailure, countRetry, usageTracking } from '../../telemetry/metrics.js';
 import { performEffect, type Done, type Reserved } from '../effect.js';
 import { createFeedWriter, type FeedWriter } from '../feed-writer.js';
 import { wasStopped } from '../heartbeat.js';
-import type { ActivityDependencies } from '../dependencies.js';
-import { keyOf } from '../key.js';
+import type { ConversationDependencies } from '../dependencies.js';
+import { fixedTokens } from './prompt-budget.js';
 import { planCalls } from './plan-calls.js';
-import { prepareRequest, type PreparedRequest } from './prepare-request.js';
-import type { CallToMake } from './call-to-make.js';
+import { prepareRequest, type CallToMake, type PreparedRequest } from './prepare-request.js';
 import { Ajv, type ValidateFunction } from 'ajv';
 import { beginningOf } from '../../records/text.js';
 import type { AgentConfig } from '../../agents/agent-config.js';
@@ -34,7 +40,7 @@ export interface CommittedCall extends Pick<ModelStepResult, 'configured' | 'bas
 }
 
 export async function callModel(
-  dependencies: ActivityDependencies,
+  dependencies: ConversationDependencies,
   {
     input,
     found,
@@ -42,16 +48,14 @@ export async function callModel(
   }: { readonly input: CallToMake; readonly found: Pick<CommittedCall, 'configured' | 'base'>; readonly reserved: Reserved },
 ): Promise<CommittedCall> {
   const activity = Context.current();
-  const key = keyOf(input.identity);
-  const feed = createFeedWriter(dependencies.store.feed, key);
-  const done = await performEffect<CommittedCall>(dependencies.store, {
-    key,
+  const feed = createFeedWriter(dependencies);
+  const done = await performEffect<CommittedCall>(dependencies, {
     claim: reserved.claim,
     reserved,
     work: async ({ id, earlier }) => {
       if (earlier > 0) feed.publish({ kind: 'reset', turn: input.turn, call: input.call, attempt: id });
-      const prepared = await prepareRequest(dependencies, key, input);
-      const { result: answer, ...rest } = await ask(dependencies, { input, key, activity, feed, attempt: id }, prepared);
+      const prepared = await prepareRequest(dependencies, input);
+      const { result: answer, ...rest } = await ask(dependencies, { input, activity, feed, attempt: id }, prepared);
       // What was said comes before the news that it is all.
       const said = await feed.rest(`${input.call}/${id}`);
       const end = endsTurn(answer, activity) ? [{ id: `${input.call}/end`, event: endOf(input, answer) }] : [];
@@ -65,7 +69,7 @@ export async function callModel(
     fenced: (finished) => ({
       ...found,
       persisted: true,
-      answer: { ...(finished?.result.answer ?? answerOf(input, [], 'interrupted', NOTHING, 0)), fenced: true },
+      answer: { ...(finished?.result.answer ?? answerOf(dependencies, input, [], 'interrupted', NOTHING, 0)), fenced: true },
     }),
   });
   return { ...done, answer: { ...done.answer, persisted: done.persisted } };
@@ -73,7 +77,6 @@ export async function callModel(
 
 interface Attempt {
   readonly input: CallToMake;
-  readonly key: ConversationKey;
   readonly activity: Context;
   readonly feed: FeedWriter;
   /** An id that no other attempt has: readers recognise a retried stream by it. */
@@ -81,8 +84,8 @@ interface Attempt {
 }
 
 async function ask(
-  { store, models, modelTimeouts, workspace, hooks = [] }: ActivityDependencies,
-  { input, key, activity, feed, attempt }: Attempt,
+  { store, key, identity, models, modelTimeouts, workspace, hooks = [] }: ConversationDependencies,
+  { input, activity, feed, attempt }: Attempt,
   { request, config, offered, prefix, schema, sent }: PreparedRequest,
 ): Promise<Done<ModelAnswer>> {
   const { turn, call, model } = input;
@@ -110,9 +113,9 @@ async function ask(
   const named = withOurCallIds(response.blocks, input);
   const blocks = await withLongBlocksStored(store, key, named);
   const result: ModelAnswer = {
-    ...answerOf(input, blocks, response.stop, usage, Date.now()),
+    ...answerOf({ key }, input, blocks, response.stop, usage, Date.now()),
     prefix,
-    plans: await planCalls(named, { offered, config, agent: input.identity.agent, workspace }),
+    plans: await planCalls(named, { offered, config, agent: identity.agent, workspace }),
   };
   const cut = sent === undefined ? undefined : promptCut(sent, response.usage.inputTokens);
   if (cut) log.warn('the server of the model has cut the prompt', { model, ...cut, window: request.contextWindow });
@@ -120,6 +123,18 @@ async function ask(
   const checked: ModelAnswer = { ...result, ...(schemaViolation === undefined ? {} : { schemaViolation }), ...(cut && { promptCut: cut }) };
   const entry = assistantEntry(checked, input.seq);
   return { result: checked, ...(entry ? { entry } : {}), usage: usage as unknown as JsonValue };
+}
+
+/**
+ * What a model was given, where its provider does not report it (seed 000, Phase D: counted from the messages, overridden by a report).
+ * `model`: `provider/model`. An answer that was stopped stays as it is: its report may not have come yet.
+ */
+export async function withCountedInput(response: ModelResponse, request: ModelRequest, model: string): Promise<ModelResponse> {
+  const { usage, stop } = response;
+  if (usage.inputTokens > 0 || stop === 'interrupted') return response;
+  const { count } = await tokenCounterFor(model);
+  const inputTokens = fixedTokens(request.system, request.tools, count) + tokensOf(request.messages, count);
+  return { ...response, usage: { ...usage, inputTokens } };
 }
 
 function warnOfHook(hook: string, error: unknown): void {
@@ -143,9 +158,16 @@ function withOurCallIds(blocks: readonly AssistantBlock[], { turn, firstToolCall
   return blocks.map((block) => (block.kind === 'tool-call' ? { ...block, callId: `${turn}/c${number++}` } : block));
 }
 
-function answerOf(input: CallToMake, blocks: readonly AssistantBlock[], stop: ModelStop, usage: Usage, at: number): ModelAnswer {
-  const { session, turn, call, slot, model, identity } = input;
-  return { life: identity.life, session, turn, call, slot, ts: at / 1000, model, blocks, stop, usage, plans: [], persisted: true };
+function answerOf(
+  { key }: Pick<ConversationDependencies, 'key'>,
+  input: CallToMake,
+  blocks: readonly AssistantBlock[],
+  stop: ModelStop,
+  usage: Usage,
+  at: number,
+): ModelAnswer {
+  const { session, turn, call, slot, model } = input;
+  return { life: key.life, session, turn, call, slot, ts: at / 1000, model, blocks, stop, usage, plans: [], persisted: true };
 }
 
 function publishDelta(feed: FeedWriter, delta: ModelDelta, ids: { turn: string; call: string; attempt: string }): void {
@@ -171,11 +193,9 @@ function endOf({ turn, soFar }: CallToMake, answer: ModelAnswer): JsonValue {
 
 const NOTHING: Usage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, costUsd: 0 };
 
-/** Whether an answer is the data that was asked for (seed 003, Payload): JSON that fits a JSON Schema. */
-
 const MAX_CHARACTERS = 500;
 
-/** What is wrong, for the model to correct; undefined when it fits. */
+/** What keeps an answer from being the data that was asked for (seed 003, Payload), for the model to correct; undefined when it fits. */
 function schemaViolationOf(text: string, schema: JsonObject): string | undefined {
   let data: unknown;
   try {
@@ -201,9 +221,7 @@ function validatorOf(schema: JsonObject): ValidateFunction | string {
   }
 }
 
-/** How a model calls tools: by itself, or in its text. */
-
-/** agent.json has the last word, then the provider, then what is known of the model of this name. */
+/** How a model calls tools: by itself, or in its text. agent.json has the last word, then the provider, then what is known of the model of this name. */
 export function withToolsOf(native: Model, name: string, { textTools }: Pick<AgentConfig, 'textTools'>): Model {
   const format = textTools ?? native.textTools ?? modelLimits(name).textTools ?? 'off';
   return format === 'off' ? native : withTextTools(native, format);

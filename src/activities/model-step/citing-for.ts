@@ -2,7 +2,7 @@
  * How a model call shows long results. With `memory.compactWithModel` what stands for one is made by a model in the first call after
  * the one that showed it, once, and stored, so that it stays the same bytes.
  */
-import { contextWindowOf } from './budget.js';
+import { contextWindowOf } from './prompt-budget.js';
 import { Context, log } from '@temporalio/activity';
 import pLimit from 'p-limit';
 import type { AgentConfig } from '../../agents/agent-config.js';
@@ -12,11 +12,9 @@ import { textOf } from '../../memory/bodies.js';
 import { MEMORY_TOOLS } from '../../records/memory/agent-memory.js';
 import { citeOld, frameNew } from '../../memory/channel/cite-results.js';
 import { compactByModel } from '../../memory/channel/compact-by-model.js';
-import type { ConversationKey } from '../../stores/store.js';
 import { createAsker } from '../ask-model.js';
 import type { Citing } from '../context/context.js';
-import type { CallToMake } from './call-to-make.js';
-import type { ActivityDependencies } from '../dependencies.js';
+import type { ConversationDependencies } from '../dependencies.js';
 import { hasMemoryChannel } from '../tools/tools-of.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';
 
@@ -32,23 +30,20 @@ export interface MadeCitation {
 }
 
 export interface CitingWanted {
-  readonly input: CallToMake;
+  /** The call that it is for. */
+  readonly input: { readonly model: string; readonly contextBudget: number };
   readonly config: AgentConfig;
   /** Told of each that a model has made. */
   readonly made: (citation: MadeCitation) => void;
 }
 
 /** Undefined where the agent has no memory channel. */
-export function citingFor(
-  dependencies: ActivityDependencies,
-  key: ConversationKey,
-  { input, config, made }: CitingWanted,
-): Citing | undefined {
+export function citingFor(dependencies: ConversationDependencies, { input, config, made }: CitingWanted): Citing | undefined {
   if (!hasMemoryChannel(config, dependencies.tools)) return undefined;
   const { contextBudget: budget } = input;
   return {
     citeOld: async (messages) =>
-      citeOld(messages, config.memory.compactWithModel ? await madeByModel(dependencies, key, { input, config, made, messages }) : NONE),
+      citeOld(messages, config.memory.compactWithModel ? await madeByModel(dependencies, { input, config, made, messages }) : NONE),
     frameNew: (messages) => frameNew(messages, budget),
   };
 }
@@ -59,11 +54,10 @@ interface Making extends CitingWanted {
 
 /** By call. */
 async function madeByModel(
-  dependencies: ActivityDependencies,
-  key: ConversationKey,
+  dependencies: ConversationDependencies,
   { input, config, made, messages }: Making,
 ): Promise<ReadonlyMap<string, string>> {
-  const { store } = dependencies;
+  const { store, key } = dependencies;
   const old = messages
     .slice(0, newFrom(messages))
     .filter((message): message is KeptResult => isKept(message) && !MEMORY_TOOLS.includes(message.name));
@@ -76,14 +70,13 @@ async function madeByModel(
   const patience = timeoutSignal(PATIENCE_MS);
   const ask = asker(dependencies, input, config, patience);
   const few = pLimit(AT_ONCE);
-  await Promise.all(missing.map((message) => few(() => make(dependencies, key, { message, goal, config, ask, onMade: made }))));
+  await Promise.all(missing.map((message) => few(() => make(dependencies, { message, goal, config, ask, onMade: made }))));
   // The first that was stored counts, whoever made it.
   return toMap(callIds, await store.items.citations(key, callIds));
 }
 
 async function make(
-  { store }: ActivityDependencies,
-  key: ConversationKey,
+  { store, key }: ConversationDependencies,
   {
     message,
     goal,
@@ -120,7 +113,7 @@ async function make(
   onMade({ callId, citation: made ?? '' });
 }
 
-function asker({ models }: ActivityDependencies, { model }: CallToMake, config: AgentConfig, patience: AbortSignal) {
+function asker({ models }: ConversationDependencies, { model }: CitingWanted['input'], config: AgentConfig, patience: AbortSignal) {
   const name = config.context.summaryModel ?? model;
   const activity = Context.current();
   const { ask } = createAsker({

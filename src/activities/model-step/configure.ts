@@ -8,28 +8,24 @@ import { checkCompactor, createCompactorRegistry, UnknownCompactor } from '../..
 import type { MemoryText } from '../../records/memory/documents.js';
 import { NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
 import { ModelFailure } from '../../models/model.js';
-import { splitModel } from '../../models/registry.js';
+import { splitModel } from '../../models/known-models.js';
 import { tokenCounterFor } from '../../models/token-counter.js';
-import { DocumentRefused, type ConversationKey } from '../../stores/store.js';
+import { DocumentRefused } from '../../stores/store.js';
 import { UnknownTools } from '../../tools/registry.js';
-import { compactionRatio, contextWindowOf, inputBudget, thresholdsOf, fixedTokens } from './budget.js';
-import type { ActivityDependencies } from '../dependencies.js';
+import { compactionRatio, contextWindowOf, inputBudget, thresholdsOf, fixedTokens } from './prompt-budget.js';
+import type { ConversationDependencies } from '../dependencies.js';
 import { toolsOf } from '../tools/tools-of.js';
-import { buildSystemPrompt, IDENTITY_FILES } from '../../agents/identity.js';
+import { IDENTITY_FILES, systemPrompt } from '../../agents/system-prompt.js';
 
 /** Every date takes as many tokens. */
 const ANY_TIME = 0;
 const HAND_OVER = { events: 3_000, bytes: 2 * 1024 * 1024, updates: 1_500 };
 
 /** What cannot be used is an answer, for the person who wrote the files; what may pass is thrown. */
-export async function configure(
-  dependencies: ActivityDependencies,
-  key: ConversationKey,
-  agent: string,
-  request: ConfigureRequest,
-): Promise<Configured> {
+export async function configure(dependencies: ConversationDependencies, request: ConfigureRequest): Promise<Configured> {
+  const { agent } = dependencies.identity;
   try {
-    const { settings, unread, assumedWindow } = await settingsOf(dependencies, key, agent, request);
+    const { settings, unread, assumedWindow } = await settingsOf(dependencies, request);
     if (settings.hash === request.knownHash) return { kind: 'unchanged' };
     if (unread.length > 0) log.warn(unreadInWords(unread), { agent });
     if (assumedWindow !== undefined)
@@ -49,26 +45,20 @@ export async function configure(
 }
 
 /** Where the version that was known is gone, the store has lost it: it stays, and the model call, which has time, brings it back. */
-async function currentMemory(
-  { store, lostMemories }: Pick<ActivityDependencies, 'store' | 'lostMemories'>,
-  key: ConversationKey,
-  known: string | undefined,
-): Promise<MemoryText> {
+async function currentMemory({ store, key, lostMemories }: ConversationDependencies, known: string | undefined): Promise<MemoryText> {
   const memory = await store.documents.memory(key);
   if (known === undefined || known === NO_MEMORY_VERSION || known === memory.version || lostMemories?.has(known)) return memory;
   return (await store.documents.memoryText(key, known)) === undefined ? { version: known, text: '' } : memory;
 }
 
 async function settingsOf(
-  dependencies: ActivityDependencies,
-  key: ConversationKey,
-  name: string,
+  dependencies: ConversationDependencies,
   request: ConfigureRequest,
 ): Promise<{ readonly settings: AgentSettings; readonly unread: readonly string[]; readonly assumedWindow?: number }> {
-  const { agents, models, defaultModel, store, lostMemories, notify, compactors = createCompactorRegistry() } = dependencies;
+  const { identity, key, agents, models, defaultModel, store, notify, compactors = createCompactorRegistry() } = dependencies;
   const [agent, { version, text }, forgotten] = await Promise.all([
-    agents(name, key.scope),
-    currentMemory({ store, lostMemories }, key, request.knownMemory),
+    agents(identity.agent, identity.scope),
+    currentMemory(dependencies, request.knownMemory),
     store.documents.forgotten(key),
   ]);
   const { config, hash } = agent;
@@ -77,7 +67,7 @@ async function settingsOf(
   checkCompactor(compactors, config.context.compactor);
   // A server is not waited for here; the model call waits, once.
   const [{ offered }, { by, count }, window] = await Promise.all([
-    toolsOf(dependencies, key, agent, { patienceMs: 0 }),
+    toolsOf(dependencies, agent, { patienceMs: 0 }),
     tokenCounterFor(model),
     contextWindowOf(models, config, { model }),
   ]);
@@ -140,10 +130,4 @@ function noRoomLeft(
 function budgetOf({ limits: { maxCostUsd, maxTokens } }: AgentConfig): Pick<AgentSettings, 'budget'> {
   if (maxCostUsd === undefined && maxTokens === undefined) return {};
   return { budget: { ...(maxCostUsd === undefined ? {} : { maxCostUsd }), ...(maxTokens === undefined ? {} : { maxTokens }) } };
-}
-
-/** With the scope's MEMORY.md; `since`: epoch milliseconds of the session's beginning. */
-export function systemPrompt({ files, system }: LoadedAgent, memory: string, since?: number): string {
-  if (memory.trim() === '' && since === undefined) return system;
-  return buildSystemPrompt({ ...files, memory }, since === undefined ? undefined : { sessionBegan: since });
 }

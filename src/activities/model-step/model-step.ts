@@ -15,17 +15,17 @@ import { withResultCounted } from '../../conversation/context/citing.js';
 import type { DeferReason, ModelStepInput, ModelStepResult, RidingTool, StepFailure } from '../../conversation/activity-io/effects.js';
 import { toolEntry } from '../../conversation/activity-io/entries.js';
 import { isTransient } from '../../records/failure-kinds.js';
+import { addUsage } from '../../records/message.js';
 import { estimateTokens } from '../../records/token-usage.js';
 import type { RunToolInput, ToolFinished } from '../../conversation/activity-io/tool-effects.js';
-import { addUsage } from '../../records/usage.js';
 import { memoryBundle } from '../../memory/compaction/snapshot.js';
 import { retrieve } from '../../memory/facts.js';
 import { callModel, type CommittedCall } from './call-model.js';
 import { configure } from './configure.js';
 import { toApplicationFailure, type WaitDetails } from '../failures.js';
-import { startHeartbeat, wasStopped } from '../heartbeat.js';
-import type { ActivityDependencies } from '../dependencies.js';
-import { hashOf, keyOf } from '../key.js';
+import { wasStopped } from '../heartbeat.js';
+import type { ConversationDependencies } from '../dependencies.js';
+import { hashOf } from '../key.js';
 import { finishedOf, performTool } from '../tools/run-tool.js';
 import { knownAttributes, writePending } from '../store-step.js';
 import { withLearnedBudget, type CallSettings, type Configured } from '../../conversation/activity-io/settings.js';
@@ -43,20 +43,10 @@ const NOT_TAKEN: StepFailure = {
   transient: true,
 };
 
-export async function modelStep(dependencies: ActivityDependencies, input: ModelStepInput): Promise<ModelStepResult> {
+export async function modelStep(dependencies: ConversationDependencies, input: ModelStepInput): Promise<ModelStepResult> {
   const activity = Context.current();
-  const stopHeartbeat = startHeartbeat(activity);
-  try {
-    return await runStep(dependencies, input, activity);
-  } finally {
-    stopHeartbeat();
-  }
-}
-
-async function runStep(dependencies: ActivityDependencies, input: ModelStepInput, activity: Context): Promise<ModelStepResult> {
-  const { store, processors } = dependencies;
-  const { identity, session, turn, call } = input;
-  const key = keyOf(identity);
+  const { key, processors } = dependencies;
+  const { session, turn, call } = input;
   const attempt = randomUUID();
   // Not the context: what a person has compacted between two attempts does not make the paid answer another one.
   const claim = { id: call.id, hash: hashOf([session, turn, call.slot]) };
@@ -65,13 +55,13 @@ async function runStep(dependencies: ActivityDependencies, input: ModelStepInput
 
   // Write.
   const [{ written, applied, bytesMore }, configured, base, attributes] = await Promise.all([
-    writePending(store, key, input.write, { processors: processors?.input, reserve: { claim, attempt } }),
-    input.configure ? configure(dependencies, key, identity.agent, input.configure) : ({ kind: 'unchanged' } as const),
-    input.opensSession ? openingBase(dependencies, identity) : undefined,
+    writePending(dependencies, input.write, { processors: processors?.input, reserve: { claim, attempt } }),
+    input.configure ? configure(dependencies, input.configure) : ({ kind: 'unchanged' } as const),
+    input.opensSession ? openingBase(dependencies) : undefined,
     input.asksAttributes ? knownAttributes(dependencies) : undefined,
   ]);
   const found = { ...(configured.kind !== 'unchanged' && { configured }), ...(base && { base }) };
-  const result = { life: identity.life, session, turn, call: call.id, written: { ...written, ...(attributes && { attributes }) } };
+  const result = { life: key.life, session, turn, call: call.id, written: { ...written, ...(attributes && { attributes }) } };
   const { reservation } = applied;
   if (reservation?.status === 'committed') {
     // M1. The tools that rode had committed before it.
@@ -103,7 +93,7 @@ async function runStep(dependencies: ActivityDependencies, input: ModelStepInput
   try {
     const done = await callModel(dependencies, {
       input: {
-        ...{ identity, session, turn, agentHash, model, memory, contextBudget },
+        ...{ session, turn, agentHash, model, memory, contextBudget },
         call: call.id,
         ...{ slot: call.slot, seq: call.seq, context: call.context, cited: call.cited, base: base?.ref ?? call.base, since: call.since },
         ...{ firstToolCall: call.firstToolCall, soFar: call.soFar },
@@ -151,13 +141,9 @@ function outputOf({ call, turn, write }: ModelStepInput, { messages }: ModelStep
 }
 
 /** Design section 4: the first epoch of a session carries already what the scope knows. */
-async function openingBase(
-  dependencies: ActivityDependencies,
-  identity: ModelStepInput['identity'],
-): Promise<{ readonly ref: string; readonly text: string } | undefined> {
-  const { store } = dependencies;
-  const key = keyOf(identity);
-  const [{ facts }, config] = await Promise.all([store.facts.list(key), usableConfig(dependencies, identity)]);
+async function openingBase(dependencies: ConversationDependencies): Promise<{ readonly ref: string; readonly text: string } | undefined> {
+  const { store, key } = dependencies;
+  const [{ facts }, config] = await Promise.all([store.facts.list(key), usableConfig(dependencies, dependencies.identity)]);
   const text = memoryBundle(retrieve([], facts, config?.context));
   if (text === '') return undefined;
   const { ref } = await store.bodies.put(key, text);
@@ -165,7 +151,7 @@ async function openingBase(
 }
 
 /** Side by side; each has its own limit, and all of them have one together. */
-async function runTools(dependencies: ActivityDependencies, input: ModelStepInput, activity: Context): Promise<ToolFinished[]> {
+async function runTools(dependencies: ConversationDependencies, input: ModelStepInput, activity: Context): Promise<ToolFinished[]> {
   if (input.tools.length === 0) return [];
   const signal = AbortSignal.any([activity.cancellationSignal, timeoutSignal(TOOLS_MS)]);
   const ended = await Promise.allSettled(
@@ -183,11 +169,11 @@ async function runTools(dependencies: ActivityDependencies, input: ModelStepInpu
 }
 
 /** What no other attempt would do better is the model's to know, as where a tool has an activity of its own. */
-async function answerFor({ store }: ActivityDependencies, input: RunToolInput, error: unknown): Promise<ToolFinished> {
+async function answerFor({ store, key }: ConversationDependencies, input: RunToolInput, error: unknown): Promise<ToolFinished> {
   const failure = toApplicationFailure(error);
   if (!(failure instanceof ApplicationFailure) || !failure.nonRetryable) throw error;
-  const finished = finishedOf(input, 'error', `The tool did not finish: ${failure.message}`);
-  await store.entries.append(keyOf(input.identity), [toolEntry(finished, input.seq)]);
+  const finished = finishedOf({ key }, input, 'error', `The tool did not finish: ${failure.message}`);
+  await store.entries.append(key, [toolEntry(finished, input.seq)]);
   return finished;
 }
 

@@ -1,22 +1,44 @@
 /** The one place where a request is assembled (seed 000, section 18: `prepareRequest`). What it reads is stable within a turn. */
 import type { AgentConfig } from '../../agents/agent-config.js';
 import type { LoadedAgent } from '../../agents/load-agent.js';
-import type { ConversationMessage, JsonObject } from '../../records/message.js';
+import type { ConversationMessage, JsonObject, Usage } from '../../records/message.js';
 import { tokensOf } from '../../memory/tokens.js';
 import type { ModelRequest } from '../../models/model.js';
 import { normalize } from '../../models/normalize.js';
-import { splitModel } from '../../models/registry.js';
+import { splitModel } from '../../models/known-models.js';
 import { tokenCounterFor, type TokenCounter } from '../../models/token-counter.js';
-import type { ConversationKey } from '../../stores/store.js';
 import type { Tool } from '../../tools/tool.js';
-import { contextWindowOf, fixedTokens } from './budget.js';
+import { contextWindowOf, fixedTokens } from './prompt-budget.js';
 import { citingFor, type MadeCitation } from './citing-for.js';
 import { fitting, loadBase, loadContext, loadMemory, type ContextMessage } from '../context/context.js';
-import type { CallToMake } from './call-to-make.js';
-import type { ActivityDependencies } from '../dependencies.js';
+import type { MemorySettings } from '../../conversation/activity-io/settings.js';
+import type { SlotRange } from '../../records/slots.js';
+import type { ConversationDependencies } from '../dependencies.js';
 import { hashOf } from '../key.js';
-import { systemPrompt } from './configure.js';
+import { systemPrompt } from '../../agents/system-prompt.js';
 import { SERVER_PATIENCE_MS, toolsOf } from '../tools/tools-of.js';
+
+/** A call as it is to be made, with the settings that hold for it. */
+export interface CallToMake {
+  readonly session: number;
+  readonly turn: string;
+  readonly call: string;
+  readonly slot: number;
+  readonly seq: number;
+  readonly context: readonly SlotRange[];
+  readonly cited?: readonly SlotRange[] | undefined;
+  readonly base: string | null;
+  /** Epoch milliseconds of the session's beginning. */
+  readonly since?: number | undefined;
+  readonly memory: Pick<MemorySettings, 'version' | 'forgotten'>;
+  readonly agentHash: string;
+  readonly model: string;
+  /** Tokens that the prompt may have. */
+  readonly contextBudget: number;
+  readonly firstToolCall: number;
+  readonly output?: string;
+  readonly soFar: { readonly usage: Usage; readonly toolCalls: number };
+}
 
 export interface PreparedRequest {
   readonly request: ModelRequest;
@@ -33,29 +55,25 @@ export interface PreparedRequest {
   readonly schema?: JsonObject;
 }
 
-export async function prepareRequest(
-  dependencies: ActivityDependencies,
-  key: ConversationKey,
-  input: CallToMake,
-): Promise<PreparedRequest> {
-  const { agents } = dependencies;
-  const { identity, base, agentHash } = input;
+export async function prepareRequest(dependencies: ConversationDependencies, input: CallToMake): Promise<PreparedRequest> {
+  const { store, key, identity, agents } = dependencies;
+  const { base, agentHash } = input;
   const loadingAgent = agents(identity.agent, identity.scope, agentHash);
   const citations: MadeCitation[] = [];
-  const citing = loadingAgent.then(({ config }) => citingFor(dependencies, key, { input, config, made: (one) => citations.push(one) }));
+  const citing = loadingAgent.then(({ config }) => citingFor(dependencies, { input, config, made: (one) => citations.push(one) }));
   // Both may fail before anybody waits for them.
   citing.catch(() => undefined);
-  const loading = loadContext(dependencies, key, input, citing);
+  const loading = loadContext(dependencies, input, citing);
   const [agent, messages, before, memory, output, counter] = await Promise.all([
     loadingAgent,
     loading,
-    loadBase(dependencies, key, { ref: base, forgotten: input.memory.forgotten }, loading),
-    loadMemory(dependencies, key, input.memory.version),
-    input.output === undefined ? undefined : dependencies.store.bodies.get(key, input.output),
+    loadBase(dependencies, { ref: base, forgotten: input.memory.forgotten }, loading),
+    loadMemory(dependencies, input.memory.version),
+    input.output === undefined ? undefined : store.bodies.get(key, input.output),
     tokenCounterFor(input.model),
   ]);
   const [{ offered }, window] = await Promise.all([
-    toolsOf(dependencies, key, agent, { patienceMs: SERVER_PATIENCE_MS, turn: input.turn }),
+    toolsOf(dependencies, agent, { patienceMs: SERVER_PATIENCE_MS, turn: input.turn }),
     contextWindowOf(dependencies.models, agent.config, { model: input.model }),
   ]);
   const assembled = assemble(

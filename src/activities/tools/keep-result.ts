@@ -12,7 +12,7 @@ import { CITATION_BYTES, createCompactors, type CompactedResult, type Compaction
 import { resultRecord, itemId } from '../../memory/channel/items-of-entries.js';
 import { sizeOf } from '../../memory/channel/open-memory.js';
 import { RESULT_INLINE, toBodyOrText } from '../../memory/bodies.js';
-import type { ConversationKey, Store } from '../../stores/store.js';
+import type { ConversationDependencies } from '../dependencies.js';
 
 /** UTF-8 bytes of texts, and of what stands for them, in the history of one round (design section 2). */
 export const BATCH_INLINE = 256 * 1024;
@@ -38,30 +38,29 @@ export interface KeptText {
 
 /** `inlineLimit`: UTF-8 bytes; undefined where there is no memory channel. */
 export async function keepResult(
-  { store, plugins, inlineLimit }: { readonly store: Store; readonly plugins: CompactionPlugins; readonly inlineLimit: number | undefined },
-  key: ConversationKey,
-  input: RunToolInput,
+  { store, key, compactionPlugins = {} }: ConversationDependencies,
+  { session, name, callId }: RunToolInput,
   answered: Answered,
+  inlineLimit: number | undefined,
 ): Promise<KeptText> {
   const share = Math.floor(BATCH_INLINE / Math.max(1, answered.calls));
   const text = await toBodyOrText(store, key, answered.text, Math.min(RESULT_INLINE, share));
   if (inlineLimit === undefined || Buffer.byteLength(answered.text) <= inlineLimit) return { text };
   const room = Math.max(0, Math.min(CITATION_BYTES, share - REFERENCE_BYTES));
-  if (MEMORY_TOOLS.includes(input.name)) return { text, ...citedAgain(input, answered, room) };
-  const id = itemId(key, input.callId);
-  const compacted = compact(plugins, input, answered, id);
-  const item = { id, citation: citationOf(compacted, { name: input.name, length: answered.text.length, id, room }) };
+  if (MEMORY_TOOLS.includes(name)) return { text, ...citedAgain(name, answered, room) };
+  const id = itemId(key, callId);
+  const compacted = compact(compactionPlugins, name, answered, id);
+  const item = { id, citation: citationOf(compacted, { name, length: answered.text.length, id, room }) };
   const content = typeof text === 'string' ? await store.bodies.put(key, text).catch(() => undefined) : text;
   // The store did not take it: nothing may be cited that might not be there.
   if (!content) return { text };
-  const { session, name } = input;
   const { ref, bytes } = content;
   const size = sizeOf(answered.text);
   return { text, item, record: resultRecord({ id, session, name, ts: answered.ts, size, content: { ref, bytes, json: false } }) };
 }
 
 /** What was read from memory lies there already. */
-function citedAgain({ name }: RunToolInput, { argument, text, outcome }: Answered, room: number): { readonly item?: ItemRef } {
+function citedAgain(name: string, { argument, text, outcome }: Answered, room: number): { readonly item?: ItemRef } {
   if (name !== 'retrieve_from_memory' || outcome !== 'ok' || !isRecord(argument) || typeof argument['id'] !== 'string') return {};
   const { id, ...asked } = argument as { readonly id: string };
   const shown = Object.fromEntries(
@@ -71,12 +70,7 @@ function citedAgain({ name }: RunToolInput, { argument, text, outcome }: Answere
   return { item: { id, citation: citationOf(compacted, { name, length: text.length, id, room }) } };
 }
 
-function compact(
-  plugins: CompactionPlugins,
-  { name }: RunToolInput,
-  { text, outcome, argument }: Answered,
-  memoryId: string,
-): CompactedResult {
+function compact(plugins: CompactionPlugins, name: string, { text, outcome, argument }: Answered, memoryId: string): CompactedResult {
   const compactors = createCompactors(
     { byTool: { ...BUILTIN_PLUGINS, ...plugins }, byShape: [rowsPlugin], otherwise: headAndTail },
     (tool, reason) => log.warn('a compaction plugin failed: the result is cited by its beginning and end', { tool, reason }),

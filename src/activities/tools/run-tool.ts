@@ -6,26 +6,24 @@ import type { FeedEvent } from '../../conversation/protocol/contract.js';
 import type { RunToolInput, ToolFinished } from '../../conversation/activity-io/tool-effects.js';
 import { toolEntry } from '../../conversation/activity-io/entries.js';
 import { callFingerprint } from '../../memory/call-fingerprint.js';
-import { shownText, type JsonObject, type JsonValue, type ToolOutcome } from '../../records/message.js';
+import { shownText, type JsonValue, type ToolOutcome } from '../../records/message.js';
 import { beginningOf } from '../../records/text.js';
-import type { ConversationKey, LiveEvent } from '../../stores/store.js';
+import type { LiveEvent } from '../../stores/store.js';
 import { approvalFor } from '../../tools/approval-rules.js';
-import type { Tool, ToolContext } from '../../tools/tool.js';
+import type { Tool } from '../../tools/tool.js';
 import { memoryIngest, runProcessors } from '../../memory/processors.js';
 import { inputOf } from '../../memory/bodies.js';
-import { readEpisodes } from '../../memory/read-episodes.js';
 import type { AgentMemory } from '../../records/memory/agent-memory.js';
 import { countTool } from '../../telemetry/metrics.js';
-import { readAppContext, writeAppContext } from './app-context.js';
 import { readHealed } from '../context/context.js';
 import { performEffect, type Done } from '../effect.js';
 import { createFeedWriter } from '../feed-writer.js';
-import { startHeartbeat, wasStopped } from '../heartbeat.js';
-import type { ActivityDependencies } from '../dependencies.js';
+import { wasStopped } from '../heartbeat.js';
+import type { ConversationDependencies } from '../dependencies.js';
 import { keepResult, type KeptText } from './keep-result.js';
-import { hashOf, keyOf } from '../key.js';
+import { hashOf } from '../key.js';
 import { SERVER_PATIENCE_MS, toolsOf, hasMemoryChannel } from './tools-of.js';
-import { toolMemory } from './tool-memory.js';
+import { readAppContext, toolContext, toolMemory, writeAppContext } from './tool-context.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';
 
 /** What takes no longer is announced with its result, in one write. */
@@ -45,14 +43,9 @@ const UNKNOWN: Ended = {
   text: 'An earlier attempt was interrupted and its outcome is unknown. It was not repeated, because running it twice could do harm.',
 };
 
-export async function runTool(dependencies: ActivityDependencies, input: RunToolInput): Promise<ToolFinished> {
+export function runTool(dependencies: ConversationDependencies, input: RunToolInput): Promise<ToolFinished> {
   const activity = Context.current();
-  const stopHeartbeat = startHeartbeat(activity);
-  try {
-    return await performTool(dependencies, input, { activity, signal: activity.cancellationSignal, isRiding: false });
-  } finally {
-    stopHeartbeat();
-  }
+  return performTool(dependencies, input, { activity, signal: activity.cancellationSignal, isRiding: false });
 }
 
 export interface Surrounding {
@@ -64,15 +57,14 @@ export interface Surrounding {
 }
 
 /** Under the ledger: what has committed is answered and not run again. */
-export async function performTool(dependencies: ActivityDependencies, input: RunToolInput, around: Surrounding): Promise<ToolFinished> {
+export async function performTool(dependencies: ConversationDependencies, input: RunToolInput, around: Surrounding): Promise<ToolFinished> {
   const { activity, isRiding } = around;
-  const { store } = dependencies;
-  const key = keyOf(input.identity);
-  const feed = createFeedWriter(store.feed, key, SHORT_TOOL_MS);
+  const { key, identity } = dependencies;
+  const feed = createFeedWriter(dependencies, SHORT_TOOL_MS);
   const { turn, callId, name } = input;
 
   // While the ledger is asked.
-  const loading = Promise.all([askedFor(dependencies, input), dependencies.agents(input.identity.agent, input.identity.scope)]);
+  const loading = Promise.all([askedFor(dependencies, input), dependencies.agents(identity.agent, identity.scope)]);
   loading.catch(() => undefined);
 
   const work = async (earlier: number): Promise<Done<ToolFinished>> => {
@@ -97,7 +89,7 @@ export async function performTool(dependencies: ActivityDependencies, input: Run
     const ingest = memoryIngest('MemoryIngestToolResultProcessor', async (processed: string) => {
       const answered = { text: processed.toWellFormed(), outcome: ended.outcome, argument, ts, calls: asked.calls };
       const inlineLimit = hasMemoryChannel(config, dependencies.tools) ? config.memory.inlineLimit : undefined;
-      kept = await keepResult({ store, plugins: dependencies.compactionPlugins ?? {}, inlineLimit }, key, input, answered);
+      kept = await keepResult(dependencies, input, answered, inlineLimit);
     });
     await runProcessors([...(dependencies.processors?.toolResult ?? []), ingest], withPersonsWord(ended.text, input, argument), context);
     const { task, files, appContext, contextChange } = ended;
@@ -105,19 +97,18 @@ export async function performTool(dependencies: ActivityDependencies, input: Run
     const usage = spent();
     const reported = { ...(task && { task }), ...(files && { files }), ...(appContext && { appContext, contextChange }) };
     const beside = { ...reported, ...(item && { item }), ...(usage && { usage }) };
-    const finished: ToolFinished = { ...finishedOf(input, ended.outcome, ''), ts, ms, text, ...beside };
+    const finished: ToolFinished = { ...finishedOf(dependencies, input, ended.outcome, ''), ts, ms, text, ...beside };
     const publish = [...(await feed.rest(callId)), endOf(finished)];
     return { result: finished, entry: toolEntry(finished, input.seq), ...(record && { items: [record] }), publish };
   };
 
-  return performEffect<ToolFinished>(store, {
-    key,
+  return performEffect<ToolFinished>(dependencies, {
     claim: {
       id: callId,
       hash: hashOf([turn, input.slot, input.askedIn, name, ...(input.person?.input === undefined ? [] : [input.person.input])]),
     },
     work: ({ earlier }) => work(earlier),
-    fenced: (done) => ({ ...(done?.result ?? finishedOf(input, 'unknown', '')), fenced: true }),
+    fenced: (done) => ({ ...(done?.result ?? finishedOf(dependencies, input, 'unknown', '')), fenced: true }),
   });
 }
 
@@ -136,11 +127,10 @@ interface Attempt {
   readonly earlier: number;
 }
 
-async function run(dependencies: ActivityDependencies, { input, agent, memory, argument, around, earlier }: Attempt): Promise<Ended> {
-  const { store } = dependencies;
+async function run(dependencies: ConversationDependencies, { input, agent, memory, argument, around, earlier }: Attempt): Promise<Ended> {
   const { activity, isRiding } = around;
   const patienceMs = isRiding ? 0 : SERVER_PATIENCE_MS;
-  const { offered } = await toolsOf(dependencies, keyOf(input.identity), agent, { patienceMs });
+  const { offered } = await toolsOf(dependencies, agent, { patienceMs });
   const tool = offered.find(({ name }) => name === input.name);
   const names = offered.map(({ name }) => name);
   if (!tool) return { outcome: 'rejected', text: `There is no tool "${input.name}". Tools here: ${names.join(', ') || 'none'}.` };
@@ -150,10 +140,9 @@ async function run(dependencies: ActivityDependencies, { input, agent, memory, a
 
   const timeout = timeoutSignal(input.plan.timeoutMs);
   const signal = AbortSignal.any([around.signal, timeout]);
-  const key = keyOf(input.identity);
-  const shared = await readAppContext(store, key, input.appContext);
+  const shared = await readAppContext(dependencies, input.appContext);
   const refusalOf = (other: JsonValue): string | undefined => stricterThan(input, agent, tool, other);
-  const context = { ...toolContext(dependencies, { input, key, memory, shared, signal }), refusalOf };
+  const context = { ...toolContext(dependencies, { input, memory, shared, signal }), refusalOf };
   if (earlier > 0 && !input.plan.repeatable) {
     const verified = tool.verify ? await untilAborted(signal, tool.verify(argument, context)) : 'unknown';
     if (verified === 'unknown' || verified === undefined) return UNKNOWN;
@@ -161,7 +150,7 @@ async function run(dependencies: ActivityDependencies, { input, agent, memory, a
   }
   const result = await untilAborted(signal, tool.run(argument, context));
   if (result?.ok === true) {
-    const changed = result.context && (await writeAppContext(store, key, { shared, on: input.appContext, change: result.context }));
+    const changed = result.context && (await writeAppContext(dependencies, { shared, on: input.appContext, change: result.context }));
     return { outcome: 'ok', text: result.content, task: result.task, files: result.files, ...changed };
   }
   if (result) return { outcome: 'error', text: result.error };
@@ -176,7 +165,7 @@ async function run(dependencies: ActivityDependencies, { input, agent, memory, a
 
 /** Planned when nobody had to be asked; what a path leads to may be another place since. */
 async function whyNotUnasked(
-  { workspace }: Pick<ActivityDependencies, 'workspace'>,
+  { workspace }: Pick<ConversationDependencies, 'workspace'>,
   { plan }: RunToolInput,
   { id, config }: LoadedAgent,
   tool: Tool,
@@ -200,32 +189,6 @@ function stricterThan({ plan }: RunToolInput, { id, config }: LoadedAgent, tool:
   const { policy, why } = approvalFor(config.approvals, tool, other, id);
   if (policy === 'deny') return why ?? `the rules of agent "${id}" do not allow it`;
   return policy === 'ask' && plan.approval?.policy !== 'ask' ? 'a person is asked about that address' : undefined;
-}
-
-interface Surroundings {
-  readonly input: RunToolInput;
-  readonly key: ConversationKey;
-  readonly memory: AgentMemory;
-  readonly shared: JsonObject;
-  readonly signal: AbortSignal;
-}
-
-function toolContext({ workspace, store }: ActivityDependencies, { input, key, memory, shared, signal }: Surroundings): ToolContext {
-  const { namespace, scope, conversation, life } = key;
-  const { turn, callId } = input;
-  return {
-    workspace,
-    signal,
-    conversation,
-    turn,
-    callId,
-    idempotencyKey: `${namespace}/${life}/${callId}`,
-    now: () => new Date(),
-    memory,
-    context: shared,
-    history: () => store.documents.history({ namespace, scope }),
-    episodes: () => readEpisodes(store, key, input.session),
-  };
 }
 
 /** The model reads what the person who allowed the call has said and changed. */
@@ -258,22 +221,26 @@ interface Asked {
 }
 
 /** Read where it was recorded, so that arguments travel through history once. */
-async function askedFor(dependencies: ActivityDependencies, input: RunToolInput): Promise<Asked> {
-  const key = keyOf(input.identity);
-  const [entry] = await readHealed(dependencies, key, [input.askedIn]);
+async function askedFor(dependencies: ConversationDependencies, input: RunToolInput): Promise<Asked> {
+  const [entry] = await readHealed(dependencies, [input.askedIn]);
   if (entry?.message.role !== 'assistant') throw tracesLost(input);
   const { blocks, model } = entry.message;
   const made = blocks.filter((block) => block.kind === 'tool-call');
   const block = made.find(({ callId }) => callId === input.callId);
   if (!block) throw tracesLost(input);
-  return { argument: await inputOf(dependencies.store, key, block), calls: made.length, model };
+  return { argument: await inputOf(dependencies.store, dependencies.key, block), calls: made.length, model };
 }
 
 function tracesLost({ callId, askedIn }: RunToolInput): ApplicationFailure {
   return ApplicationFailure.nonRetryable(`the arguments of ${callId} (slot ${askedIn}) are not in the store`, 'traces-lost');
 }
 
-export function finishedOf(input: RunToolInput, outcome: ToolOutcome, text: string): ToolFinished {
-  const { identity, session, turn, callId, name, slot } = input;
-  return { life: identity.life, session, turn, callId, name, slot, ts: Date.now() / 1000, ms: 0, outcome, text, persisted: true };
+export function finishedOf(
+  { key }: Pick<ConversationDependencies, 'key'>,
+  input: RunToolInput,
+  outcome: ToolOutcome,
+  text: string,
+): ToolFinished {
+  const { session, turn, callId, name, slot } = input;
+  return { life: key.life, session, turn, callId, name, slot, ts: Date.now() / 1000, ms: 0, outcome, text, persisted: true };
 }

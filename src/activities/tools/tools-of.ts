@@ -1,11 +1,10 @@
 /** Which tools an agent has: those of the worker, and those of its MCP servers. */
 import type { LoadedAgent } from '../../agents/load-agent.js';
-import type { ConversationKey } from '../../stores/store.js';
 import { RESOURCE_TOOL_NAMES } from '../../tools/mcp/resource-tools.js';
 import { isServerToolName, serverPrefix } from '../../tools/mcp/tool-name.js';
 import { createToolRegistry, UnknownTools, type ToolRegistry } from '../../tools/registry.js';
 import type { Tool } from '../../tools/tool.js';
-import type { ActivityDependencies } from '../dependencies.js';
+import type { ConversationDependencies } from '../dependencies.js';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import { MEMORY_TOOLS } from '../../records/memory/agent-memory.js';
 
@@ -27,8 +26,7 @@ export interface ToolsWanted {
 
 /** Throws UnknownTools for names in `agent.json` that are nowhere. A server that is away makes no name unknown. */
 export async function toolsOf(
-  { tools, serverTools }: Pick<ActivityDependencies, 'tools' | 'serverTools'>,
-  { namespace, life }: Pick<ConversationKey, 'namespace' | 'life'>,
+  { tools, serverTools, key: { namespace, life } }: Pick<ConversationDependencies, 'tools' | 'serverTools' | 'key'>,
   { id, config, servers }: Pick<LoadedAgent, 'id' | 'config' | 'servers'>,
   { patienceMs, turn }: ToolsWanted,
 ): Promise<AgentTools> {

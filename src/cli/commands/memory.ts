@@ -1,5 +1,5 @@
 import { Option, type Command } from 'commander';
-import type { CareWanted, ScheduleWanted } from '../actions/memory-care.js';
+import type { CareWanted, ScheduleWanted } from '../actions/memory.js';
 import type { ReviewWanted } from '../actions/memory-decide.js';
 import type { DiffWanted } from '../actions/memory-document.js';
 import { onConversation, runs } from './command.js';
@@ -19,10 +19,10 @@ export function memoryCommand(program: Command, context: CliContext): void {
     .addOption(new Option('--episodic', 'only summaries, with the turns that each stands for').conflicts('semantic'))
     .option('--semantic', 'only facts, with where they were learnt')
     .option('--all', 'also facts that were replaced, and by what')
-    .action(runs(context, async () => (await import('../actions/memory-list.js')).listMemory));
+    .action(runs(context, async () => (await import('../actions/memory.js')).listMemory));
   onConversation(memory, 'items', 'list what lies in its memory channel: long results of tools, and what the agent or your code has stored')
     .option('--show <item>', 'print the content of this one')
-    .action(runs(context, async () => (await import('../actions/memory-items.js')).memoryItems));
+    .action(runs(context, async () => (await import('../actions/memory.js')).memoryItems));
   onScope(memory.command('show').description('print MEMORY.md, which stands in every system prompt of the scope')).action(
     async (scope: string | undefined, { of }: Of) => {
       const { showMemory } = await import('../actions/memory-document.js');
@@ -70,7 +70,7 @@ export function memoryCommand(program: Command, context: CliContext): void {
   onScope(memory.command('care').description('merge duplicates and prune what is stale, now'))
     .option('--agent <name>', 'whose model and limits; without it, those of the agent that is called as the scope')
     .action(async (scope: string | undefined, options: CareWanted) => {
-      const { careForMemory } = await import('../actions/memory-care.js');
+      const { careForMemory } = await import('../actions/memory.js');
       context.end(await careForMemory(context, { ...options, scope }));
     });
   onScope(memory.command('schedule').description('have that done again and again; without a flag, say when the next is due'))
@@ -78,7 +78,7 @@ export function memoryCommand(program: Command, context: CliContext): void {
     .option('--off', 'no more')
     .option('--agent <name>', 'whose model and limits')
     .action(async (scope: string | undefined, options: ScheduleWanted) => {
-      const { scheduleCare } = await import('../actions/memory-care.js');
+      const { scheduleCare } = await import('../actions/memory.js');
       context.end(await scheduleCare(context, { ...options, scope }));
     });
 }

@@ -10,8 +10,8 @@ import { expandServer } from '../../tools/mcp/server-config.js';
 import { checkRedis as warningsOf } from '../../stores/redis/check.js';
 import { withoutSecrets } from '../../stores/redis/errors.js';
 import { openRedisLink } from '../../stores/redis/link.js';
-import { createModels } from '../../models/choose.js';
-import { splitModel } from '../../models/registry.js';
+import { createModels } from '../../models/providers.js';
+import { splitModel } from '../../models/known-models.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';
 
 const MINIMUM_NODE = [20, 19] as const;

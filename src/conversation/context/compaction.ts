@@ -25,7 +25,7 @@ import type { Turn } from '../state/turn-state.js';
 import { citedMessageTokens, stayingTokens } from './citing.js';
 import { truncatesFrom } from './truncation.js';
 import { turnId } from '../../records/identity.js';
-import { addUsage } from '../../records/usage.js';
+import { addUsage } from '../../records/message.js';
 
 /** A model's ways of saying that it was given too much. */
 export const TOO_FULL: readonly string[] = ['context-full', 'too-large'];

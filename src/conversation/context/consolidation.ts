@@ -18,7 +18,7 @@ import { retryAfter, storeRetryAfter, isResting, withRetry } from '../state/retr
 import { slotsOf, toRanges } from '../../records/slots.js';
 import type { ConversationState } from '../state.js';
 import type { Turn } from '../state/turn-state.js';
-import { addUsage } from '../../records/usage.js';
+import { addUsage } from '../../records/message.js';
 import { openConsolidation, type AwaitedConsolidation, type ConsolidationState, type WindowTurn } from '../state/consolidation-state.js';
 import { slotsAtHand, startTrim, trimInput } from './trimming.js';
 

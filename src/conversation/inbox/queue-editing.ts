@@ -5,7 +5,7 @@ import type { EventOf } from '../event.js';
 import type { QueueItem, QueuedMessage } from '../state/queue-state.js';
 import type { ConversationState } from '../state.js';
 import { remember } from './arrivals.js';
-import { NO_USAGE } from '../../records/usage.js';
+import { NO_USAGE } from '../../records/message.js';
 
 const MAX_RESETS = 50;
 

@@ -10,10 +10,9 @@ import type { RewindInput } from '../activity-io/lineage-effects.js';
 import { nextMove } from '../context/compaction.js';
 import type { EventOf } from '../event.js';
 import type { Completed, Failed } from '../lifecycle.js';
-import type { RewindOutcome, RewindState } from '../state/lineage-state.js';
+import type { RewindOutcome, RewindState, ConversationState } from '../state.js';
 import { isWithin, resumeWith } from './lineage.js';
 import { slotsOf, withSlot, type SlotRange } from '../../records/slots.js';
-import type { ConversationState } from '../state.js';
 import { turnId, turnNumber } from '../../records/identity.js';
 
 const REMEMBERED = 16;

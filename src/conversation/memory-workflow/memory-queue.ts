@@ -8,10 +8,9 @@ import type { Consolidation } from '../protocol/contract.js';
 import type { ConsolidationRequest, Remembered, RememberInput, WrittenMemory } from '../activity-io/memory-effects.js';
 import type { StepFailure } from '../activity-io/effects.js';
 import type { MemoryStatus } from '../protocol/memory-contract.js';
-import type { Usage } from '../../records/message.js';
+import { type Usage, addUsage, NO_USAGE } from '../../records/message.js';
 import { retryAfter } from '../state/retry.js';
 import type { Retry } from '../state/turn-state.js';
-import { addUsage, NO_USAGE } from '../../records/usage.js';
 import { asCode, beginningOf } from '../../records/text.js';
 import { isoTime } from '../../records/time.js';
 

@@ -8,7 +8,7 @@
  * G4  A breakpoint stops before what it names, and is passed by the next step or by going on.
  */
 import type { StepKind, StepResult } from '../protocol/stepping.js';
-import { AUTO, type StepLock } from '../state/control-state.js';
+import { AUTO, type StepLock, type ConversationState } from '../state.js';
 import { usageOf } from '../activity-io/call-gate.js';
 import { compactionCause, isChangingContext, numbersOf, truncationDue } from '../context/compaction.js';
 import type { ConversationEvent, EventOf } from '../event.js';
@@ -19,7 +19,6 @@ import { isRunningTool, openToolCalls } from '../turn/turn-access.js';
 import { slotsOf } from '../../records/slots.js';
 import { queuedCount } from '../inbox/spill.js';
 import type { QueueItem } from '../state/queue-state.js';
-import type { ConversationState } from '../state.js';
 import { turnId } from '../../records/identity.js';
 import type { ToolCall } from '../state/turn-state.js';
 

@@ -1,9 +1,8 @@
 /** What a conversation may use in all, sub-agents included: looked at before every model call (call-gate.ts). */
 import type { Budget } from '../../records/identity.js';
-import type { Usage, JsonValue } from '../../records/message.js';
+import { type Usage, type JsonValue, addUsage } from '../../records/message.js';
 import type { ConversationState } from '../state.js';
 import type { ModelAnswer } from '../activity-io/effects.js';
-import { addUsage } from '../../records/usage.js';
 
 export function budgetOf({ budget, settings }: ConversationState): Budget {
   return budget ?? settings?.budget ?? {};

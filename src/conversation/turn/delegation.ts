@@ -15,7 +15,7 @@ import type { AppContextRef, WorkflowAction } from '../activity-io/tool-effects.
 import type { ConversationState } from '../state.js';
 import { turnId } from '../../records/identity.js';
 import type { ToolCall, Looks } from '../state/turn-state.js';
-import { addUsage, NO_USAGE } from '../../records/usage.js';
+import { addUsage, NO_USAGE } from '../../records/message.js';
 import { spend, withToolCalls } from './turn-access.js';
 import { approvalsOf, reply } from './approvals.js';
 import type { ChildNews, ChildReport } from '../protocol/human-input.js';

@@ -12,7 +12,7 @@ import { payOnce } from './budget.js';
 import type { DeferReason, ModelAnswer, ModelStepInput, RidingTool, StepFailure, Writes } from '../activity-io/effects.js';
 import { assistantEntry } from '../activity-io/entries.js';
 import type { Completed, Failed } from '../lifecycle.js';
-import type { AssistantBlock, JsonValue } from '../../records/message.js';
+import { type AssistantBlock, type JsonValue, addUsage } from '../../records/message.js';
 import { acceptWritten, asksAttributes } from '../outbox/recording.js';
 import { retryAfter, storeRetryAfter, withRetry, withoutRetry } from '../state/retry.js';
 import { addNotice, announce, settle } from '../outbox/settlement.js';
@@ -24,7 +24,6 @@ import { endTurn, endWithOpenCalls, nextModelCall } from './turn.js';
 import { currentModelCall, openToolCalls, spend, withModelCall, withTurn } from './turn-access.js';
 import { turnId } from '../../records/identity.js';
 import type { ModelCall, ToolCall } from '../state/turn-state.js';
-import { addUsage } from '../../records/usage.js';
 import { withLearnedBudget, type CallSettings, type Configured } from '../activity-io/settings.js';
 
 /** Rounds of waiting for a model that fails for passing reasons, each longer than the one before: about twenty minutes. */

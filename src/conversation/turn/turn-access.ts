@@ -2,7 +2,7 @@
 import { running } from '../lifecycle.js';
 import type { ConversationState } from '../state.js';
 import type { ModelCall, ToolCall, Turn } from '../state/turn-state.js';
-import { addUsage } from '../../records/usage.js';
+import { addUsage } from '../../records/message.js';
 import { slotsOf, withSlot } from '../../records/slots.js';
 
 /** Ids of the model step and the tools in flight: what a stop is for. */

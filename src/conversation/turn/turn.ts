@@ -13,11 +13,11 @@ import { addNotice, announce, answerFor, mayHaveRun, settle } from '../outbox/se
 import { withSlot } from '../../records/slots.js';
 import type { ConversationState } from '../state.js';
 import { joinSteering, steeringBecomesNext } from '../inbox/steering.js';
+import { NO_USAGE } from '../../records/message.js';
 import { estimateTokens } from '../../records/token-usage.js';
 import { callsInFlight, closeRound, currentModelCall, openToolCalls, wasTried, withToolCalls, withTurn } from './turn-access.js';
 import { turnId } from '../../records/identity.js';
 import type { ToolCall } from '../state/turn-state.js';
-import { NO_USAGE } from '../../records/usage.js';
 import { noteTurn } from '../context/consolidation.js';
 import { citeTurn, compactsAt, suggestsCompaction, TOO_FULL } from '../context/compaction.js';
 import type { AgentSettings } from '../activity-io/settings.js';
@@ -80,7 +80,7 @@ export function endTurn(state: ConversationState, stopReason: StopReason, error?
     turnsEnded: state.turnsEnded + 1,
     ended: [...state.ended, ended].slice(-LIMITS.rememberedTurns),
   });
-  // A complete answer announces its own end (activities/model-step.ts), so that the usual turn costs no extra step.
+  // A complete answer announces its own end (activities/model-step/call-model.ts), so that the usual turn costs no extra step.
   if (stopReason === 'end' && !error) return after;
   const id = turnId(turn.number);
   const { usage, toolCalls } = turn;

@@ -4,7 +4,7 @@ import { budgetOf } from '../turn/budget.js';
 import { compactsAt, isChangingContext } from '../context/compaction.js';
 import { approvalsOf } from '../turn/approvals.js';
 import type { ContextIndex, Phase, QueuedEvent, Status, TurnResult } from '../protocol/contract.js';
-import type { JsonValue } from '../../records/message.js';
+import { type JsonValue, NO_USAGE } from '../../records/message.js';
 import { isRunning } from '../lifecycle.js';
 import { waitingInWords, waitingOf } from './waiting.js';
 import { countSlots, slotsOf } from '../../records/slots.js';
@@ -15,8 +15,8 @@ import type { ConversationState } from '../state.js';
 import { isRunningTool } from '../turn/turn-access.js';
 import { turnId, turnNumber } from '../../records/identity.js';
 import type { EndedTurn } from '../state/turn-state.js';
-import { NO_USAGE } from '../../records/usage.js';
 import type { ControlStatus, ControlView } from '../protocol/stepping.js';
+import { asCode } from '../../records/text.js';
 
 export function statusOf(state: ConversationState, historyEvents: number): Status {
   const { title, session, epoch } = state;
@@ -241,4 +241,32 @@ function queuedEvent(item: QueueItem): QueuedEvent['event'] {
   if (item.kind === 'reset') return { kind: 'reset', resetId: item.resetIds[0] ?? '' };
   const { messageId, turn, bytes, delivery } = item;
   return { kind: 'message', messageId, turnId: turnId(turn), bytes, delivery };
+}
+
+/** The conversation as a card in the Temporal UI: Markdown, small, never a word that anyone else wrote. */
+export function detailsOf(state: ConversationState): string {
+  const status = statusOf(state, 0);
+  const { agent, title, usage, context } = status;
+  const used = context.budget > 0 ? ` (${Math.round((context.tokens / context.budget) * 100)} %)` : '';
+  const lastTool = state.lastTool === null ? undefined : `**last tool** ${toolInWords(state.lastTool)}`;
+  const failed = state.ended[state.ended.length - 1]?.error;
+  return [
+    `**${asCode(agent)}**${title === null ? '' : ` · ${asCode(title)}`}`,
+    `**turn ${status.turn}** · ${status.phase} · session ${status.session}${status.queued > 0 ? ` · ${status.queued} queued` : ''}`,
+    status.waitingFor === undefined ? undefined : `**waiting for** ${asCode(status.waitingFor)}`,
+    `**context** ${context.tokens} tokens${used} · **used** ${usage.inputTokens} in, ${usage.outputTokens} out · ${costOf(usage.costUsd)}`,
+    `**model** ${asCode(status.model ?? 'not known yet')}`,
+    lastTool,
+    failed ? `**last turn** ${asCode(`${failed.type}: ${failed.message}`)}` : undefined,
+  ]
+    .filter((line) => line !== undefined)
+    .join('\n\n');
+}
+
+function toolInWords({ name, target, outcome }: NonNullable<ConversationState['lastTool']>): string {
+  return `${asCode(target === '' ? name : `${name}: ${target}`)}${outcome === undefined ? '' : ` · ${outcome}`}`;
+}
+
+function costOf(usd: number | null): string {
+  return usd === null ? 'cost not known' : `$${usd.toFixed(4)}`;
 }

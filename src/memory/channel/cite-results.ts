@@ -1,5 +1,5 @@
 /**
- * Long results as a model call shows them (conversation/citing.ts has the rule): whole with a word on where they lie, or as their
+ * Long results as a model call shows them (conversation/context/citing.ts has the rule): whole with a word on where they lie, or as their
  * citation. Citations are bounded together, too: the first ones of the context as their plugin made them, later ones in a line. Which
  * ones depends on what stands before them alone, so that none changes again.
  */

@@ -11,7 +11,7 @@
 import { isNotice, isPinned, type Entry } from '../../records/message.js';
 import { withSlot, type SlotRange } from '../../records/slots.js';
 import { turnNumber } from '../../records/identity.js';
-import { RAW_TAIL_TURNS } from '../../records/memory/shown.js';
+import { RAW_TAIL_TURNS } from '../../records/memory/items.js';
 
 export interface CompactionWindow {
   /** `turn_0001`, …, in the order of the conversation; empty when there is nothing to compact. */

@@ -23,9 +23,8 @@ import type {
 import type { AssistantBlock, ConversationMessage, MediaSource, ToolResultMessage, UserMessage } from '../../records/message.js';
 import { sentSchema } from '../answer-schema.js';
 import type { ModelRequest, ToolDescription } from '../model.js';
-import { recordingsInWords, sentImage, sentText } from '../shown.js';
+import { recordingsInWords, sentImage, sentText, toolResultText } from '../shown.js';
 import { toSentInput } from '../tool-input.js';
-import { toolResultText } from '../tool-result-text.js';
 import { toWellFormed, toWellFormedJson } from '../well-formed.js';
 import { createWireIds, toWireName } from '../wire-names.js';
 

@@ -12,9 +12,8 @@ import type { AssistantBlock, ConversationMessage, MediaSource, ToolResultMessag
 import { sentSchema } from '../answer-schema.js';
 import type { ModelRequest, ToolDescription } from '../model.js';
 import { asObject, asText } from '../read-json.js';
-import { sentImage, sentRecording, sentText, type SentMedia } from '../shown.js';
+import { sentImage, sentRecording, sentText, type SentMedia, toolResultText } from '../shown.js';
 import { toSentInput } from '../tool-input.js';
-import { toolResultText } from '../tool-result-text.js';
 import { toWellFormed, toWellFormedJson } from '../well-formed.js';
 import { toWireName } from '../wire-names.js';
 

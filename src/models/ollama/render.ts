@@ -10,9 +10,8 @@ import type { AssistantBlock, ConversationMessage, UserMessage } from '../../rec
 import { answerTokens } from '../context-window.js';
 import { sentSchema } from '../answer-schema.js';
 import type { ModelRequest, ToolDescription } from '../model.js';
-import { inTurns, recordingsInWords, sentImage, sentText, textAndCalls } from '../shown.js';
+import { inTurns, recordingsInWords, sentImage, sentText, textAndCalls, markedResultText } from '../shown.js';
 import { toSentInput } from '../tool-input.js';
-import { markedResultText } from '../tool-result-text.js';
 import { toWellFormed, toWellFormedJson } from '../well-formed.js';
 import { toWireName } from '../wire-names.js';
 

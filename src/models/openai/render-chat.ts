@@ -15,12 +15,10 @@ import type {
 import { type AssistantBlock, type ConversationMessage, type MediaSource, type UserMessage, sourcesIn } from '../../records/message.js';
 import { sentSchema } from '../answer-schema.js';
 import type { ModelRequest, ToolDescription } from '../model.js';
-import { inTurns, recordingsInWords, sentImage, sentRecording, sentText, textAndCalls } from '../shown.js';
+import { inTurns, recordingsInWords, sentImage, sentRecording, sentText, textAndCalls, markedResultText } from '../shown.js';
 import { toSentInput } from '../tool-input.js';
-import { markedResultText } from '../tool-result-text.js';
 import { toWellFormed, toWellFormedJson } from '../well-formed.js';
 import { createWireIds, toWireName } from '../wire-names.js';
-import { IMAGE_TYPES, MAX_CALL_ID } from './limits.js';
 
 const AUDIO_FORMATS: ReadonlyMap<string, 'wav' | 'mp3'> = new Map([
   ['audio/wav', 'wav'],
@@ -138,3 +136,8 @@ function renderAssistant(blocks: readonly AssistantBlock[], wireId: WireId): Cha
     },
   ];
 }
+
+export const IMAGE_TYPES: readonly string[] = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'];
+
+/** Longer ids of a tool call are refused. */
+export const MAX_CALL_ID = 40;

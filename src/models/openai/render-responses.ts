@@ -17,12 +17,11 @@ import type { AssistantBlock, ConversationMessage, MediaSource, UserMessage } fr
 import { sentSchema } from '../answer-schema.js';
 import type { ModelRequest, ToolDescription } from '../model.js';
 import { asObject } from '../read-json.js';
-import { recordingsInWords, sentImage, sentText } from '../shown.js';
+import { recordingsInWords, sentImage, sentText, markedResultText } from '../shown.js';
 import { toSentInput } from '../tool-input.js';
-import { markedResultText } from '../tool-result-text.js';
 import { toWellFormed, toWellFormedJson } from '../well-formed.js';
 import { createWireIds, toWireName } from '../wire-names.js';
-import { IMAGE_TYPES, MAX_CALL_ID } from './limits.js';
+import { IMAGE_TYPES, MAX_CALL_ID } from './render-chat.js';
 
 type WireId = (callId: string) => string;
 

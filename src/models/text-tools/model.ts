@@ -1,6 +1,6 @@
 /**
  * A model without tools of its own, made to use them (seed 000, "Streaming & Tool Parsing"): what it may call stands in the
- * system prompt, its calls and their results go as text, and what it writes is read strictly (text-tool-calls.ts).
+ * system prompt, its calls and their results go as text, and what it writes is read strictly (calls.ts).
  */
 import { isBodyRef, shownText, type AssistantBlock, type ConversationMessage, type JsonValue } from '../../records/message.js';
 import type { Model, ModelRequest, ModelResponse, TextToolFormat } from '../model.js';

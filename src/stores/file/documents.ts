@@ -2,10 +2,10 @@
  * What a scope remembers in words, in `<dir>/agents/<scope>/`:
  *
  *   MEMORY.md              the text itself, for people to read and to edit
- *   memory-changes.jsonl   who changed it when, and which lines are new by that (file-memory-text.ts)
+ *   memory-changes.jsonl   who changed it when, and which lines are new by that (memory-text.ts)
  *   memory-versions/       its earlier texts, and the present one, by version
  *   HISTORY.md, HISTORY-YYYY-MM.md
- *                          every entry in both (file-history.ts)
+ *                          every entry in both (history.ts)
  *   history.jsonl          the ids of the entries
  *   proposals.jsonl        lines that wait for a person
  *   forgotten.jsonl        what is to stay forgotten

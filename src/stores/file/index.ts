@@ -1,7 +1,7 @@
 /**
  * The store in files, for one machine. Below `<dir>/agents/<scope>/conversations/<conversation>/<life>/` there are
  *
- *   journal.jsonl     the truth: one line per write (file-journal.ts)
+ *   journal.jsonl     the truth: one line per write (journal.ts)
  *   raw_traces.jsonl, raw_traces_archive.jsonl
  *                     derived from it, in the seed's format, for people and grep: the active ones, and the compacted ones
  *   episodic.jsonl    summaries of what was compacted
@@ -9,11 +9,11 @@
  *   lineage.jsonl, cuts.jsonl, forks.jsonl
  *                     how it stands on other lives, and others on it (collections/lives.ts)
  *   feed.jsonl        live events, bounded, not synced
- *   lock, *.lock      who writes just now (file-lock.ts)
+ *   lock, *.lock      who writes just now (lock.ts)
  *
- * and in `<dir>/agents/<scope>/` what all its conversations share: semantic.jsonl, and MEMORY.md and HISTORY (file-documents.ts).
+ * and in `<dir>/agents/<scope>/` what all its conversations share: semantic.jsonl, and MEMORY.md and HISTORY (documents.ts).
  * What is accepted of the MCP servers of an agent is in `<dir>/pins/<agent>.jsonl`; `<dir>/locks/` has a file for each process that
- * writes (file-lock.ts).
+ * writes (lock.ts).
  */
 import { constants } from 'node:fs';
 import { access, mkdir, statfs } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-/** Small collections as Redis hashes: id -> record. Keys: redis.ts. */
+/** Small collections as Redis hashes: id -> record. Keys: keys.ts. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { decodeJson } from '../codecs/entry-codec.js';
 import { keyOf, pinsKeyOf, scopeKeyOf } from './keys.js';

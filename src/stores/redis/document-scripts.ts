@@ -1,4 +1,4 @@
-/** The scripts of MEMORY.md, HISTORY and what lies beside them, under the rules of redis-scripts.ts. */
+/** The scripts of MEMORY.md, HISTORY and what lies beside them, under the rules of scripts.ts. */
 
 /**
  * KEYS[1] memory, KEYS[2] changes. ARGV: id, version that it is made from, version, text, change. `edited` when the text is not the

@@ -1,4 +1,4 @@
-/** MEMORY.md, HISTORY and what lies beside them, in Redis. Keys: redis.ts. */
+/** MEMORY.md, HISTORY and what lies beside them, in Redis. Keys: keys.ts. */
 import type { RedisLink } from './link.js';
 import { createProposals } from '../collections/proposals.js';
 import { createRedisCollections } from './collections.js';

@@ -1,34 +1,4 @@
-/**
- * The store in Redis. Keys are `perdura:{c:<namespace>:<conversation>}:<life>:<what>`; the hash tag keeps one conversation in
- * one cluster slot. `<what>` is
- *
- *   entries   hash, slot -> entry; field `last` is the highest slot, `move` the highest number of an archiving or restoring
- *   messages  hash, message id -> "slot turn" of the first with that id
- *   effects   hash, `hash:<id>`, `attempts:<id>`, `result:<id>`, `usage:<id>`, `fenced:<id>`
- *   bodies    hash, SHA-256 -> text
- *   items     hash, id -> item of the memory channel, '' for one that was removed; `cited:<call>` -> what stands for its result
- *   archived  set of slots, and of ranges `1-40` of those that another life has
- *   episodes  hash, id -> episode
- *   lineage   hash, `beginning` -> where it begins
- *   cuts      hash, id -> what a rewind has cut
- *   forks     hash, `<conversation>/<life>` -> who shares its entries
- *   feed      stream of live events; `feed-batches` and `feed-ids` remember what was published last
- *
- * and for what conversations of a scope share `perdura:{m:<namespace>:<scope>}:<what>`, where `<what>` is
- *
- *   facts       hash, id -> fact
- *   removed-facts
- *               hash, id -> batches of a fact that is gone
- *   memory      hash, `text` and `version` of MEMORY.md, `sum` of what we wrote, `text:<version>`, `id:<write>` -> version
- *   changes     list of what changed it, oldest first
- *   history     hash, `last` number given, `entry:<number>`, `of:<kind>:<id>` -> number
- *   history-order
- *               sorted set, number by time in milliseconds
- *   proposals   hash, id -> proposal
- *   forgotten   hash, id -> tombstone
- *
- * and for what is accepted of the MCP servers of an agent `perdura:{p:<namespace>:<agent>}:pins`, a hash, server and tool -> pin
- */
+/** The store in Redis: which keys there are, and what each holds, is in keys.ts. */
 import type { Entry, JsonValue } from '../../records/message.js';
 import { countSlots, slotsOf, withSlot, type SlotRange } from '../../records/slots.js';
 import { hashInRef, toBodyRef, verified } from '../body-ref.js';

@@ -1,4 +1,4 @@
-/** Contents of the memory channel, in Redis. Keys: redis.ts. */
+/** Contents of the memory channel, in Redis. Keys: keys.ts. */
 import { byTime, itemRecordSchema, type ItemRecord } from '../../records/memory/agent-memory.js';
 import { decodeJson } from '../codecs/entry-codec.js';
 import { keyOf } from './keys.js';

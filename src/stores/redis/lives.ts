@@ -1,4 +1,4 @@
-/** The lives of a conversation as Redis has them. Keys: redis.ts. */
+/** The lives of a conversation as Redis has them. Keys: keys.ts. */
 import { scanPatternOf, keyOf, KEY_NAMES, lifeInKey } from './keys.js';
 import type { LifeStorage } from '../collections/lives.js';
 import type { RedisLink } from './link.js';

@@ -4,7 +4,7 @@
  * N1  Two tools never share a name by accident: the server's part holds no `__` and does not end in `_`, so the first `__` after
  *     it is where it ends. `acme_` + `status` and `acme` + `_status` are two names.
  * N2  What does not fit providers' names (`^[a-zA-Z0-9_-]{1,64}$`) is shortened to what does, and ends in a hash of the whole.
- * N3  A name that two tools come to all the same belongs to neither (tool-table.ts).
+ * N3  A name that two tools come to all the same belongs to neither.
  */
 import { createHash } from 'node:crypto';
 

@@ -19,8 +19,7 @@ import { episodesInSight, prefixOf, rangesOf, slotsIn, sortedRanges } from '../.
 import type { Task } from '../../../src/records/episodes.js';
 import { turnId, turnNumber } from '../../../src/records/identity.js';
 import type { Cut } from '../../../src/records/lives.js';
-import { byAge, episodicId } from '../../../src/records/memory/items.js';
-import { MAX_EPISODIC_ITEMS } from '../../../src/records/memory/shown.js';
+import { byAge, episodicId, MAX_EPISODIC_ITEMS } from '../../../src/records/memory/items.js';
 import { isFromPerson, shownText, type Entry } from '../../../src/records/message.js';
 import { slotsOf, toRanges } from '../../../src/records/slots.js';
 import type { EpisodeRecord } from '../../../src/stores/store.js';

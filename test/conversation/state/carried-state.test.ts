@@ -5,8 +5,7 @@ import { nextStep } from '../../../src/conversation/next-step.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { readCarriedState } from '../../../src/conversation/state/carried-state.js';
 import { approvalsOf } from '../../../src/conversation/turn/approvals.js';
-import { detailsOf } from '../../../src/conversation/views/details.js';
-import { contextOf, controlViewOf, queueOf, statusOf } from '../../../src/conversation/views/view.js';
+import { detailsOf, contextOf, controlViewOf, queueOf, statusOf } from '../../../src/conversation/views/view.js';
 import { readHistories } from '../../replay/history-file.js';
 
 interface Payloads {

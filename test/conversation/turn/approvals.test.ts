@@ -1,13 +1,11 @@
 /** Calls that wait: for leave, for an answer, for a time, for a sub-agent. */
-import { childToStart, newsRefusal, startChild } from '../../../src/conversation/turn/delegation.js';
+import { childToStart, newsRefusal, startChild, runningChildren } from '../../../src/conversation/turn/delegation.js';
 import { apply } from '../../../src/conversation/apply.js';
-import { runningChildren } from '../../../src/conversation/turn/delegation.js';
 import type { ToolPlan } from '../../../src/conversation/activity-io/tool-effects.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
 import { slotsOf } from '../../../src/records/slots.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
-import { contextOf, controlViewOf, queueOf, statusOf } from '../../../src/conversation/views/view.js';
-import { detailsOf } from '../../../src/conversation/views/details.js';
+import { contextOf, controlViewOf, queueOf, statusOf, detailsOf } from '../../../src/conversation/views/view.js';
 import { approvalsOf, decisionRefusal } from '../../../src/conversation/turn/approvals.js';
 import {
   answered,

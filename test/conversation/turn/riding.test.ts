@@ -6,12 +6,11 @@ import { withResultCounted } from '../../../src/conversation/context/citing.js';
 import { numbersOf } from '../../../src/conversation/context/compaction.js';
 import type { DeferReason, Settlement } from '../../../src/conversation/activity-io/effects.js';
 import type { ConversationEvent } from '../../../src/conversation/event.js';
-import type { JsonValue } from '../../../src/records/message.js';
+import { type JsonValue, addUsage } from '../../../src/records/message.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
 import { slotsOf } from '../../../src/records/slots.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import type { ToolPlan } from '../../../src/conversation/activity-io/tool-effects.js';
-import { addUsage } from '../../../src/records/usage.js';
 import {
   answered,
   applyAll,

@@ -1,4 +1,4 @@
-import { compactionRatio, inputBudget } from '../../src/activities/model-step/budget.js';
+import { compactionRatio, inputBudget } from '../../src/activities/model-step/prompt-budget.js';
 import { agentConfigSchema, type AgentConfig } from '../../src/agents/agent-config.js';
 
 const agent = (context: object = {}, maxTokens = 8_000): AgentConfig => agentConfigSchema.parse({ maxTokens, context });

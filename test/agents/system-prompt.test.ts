@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { buildSystemPrompt } from '../../src/agents/identity.js';
+import { buildSystemPrompt } from '../../src/agents/system-prompt.js';
 import { createAgentLoader } from '../../src/agents/load-agent.js';
 
 const NOTE =

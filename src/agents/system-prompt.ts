@@ -47,6 +47,16 @@ export function buildSystemPrompt(files: IdentityFiles, runtime?: RuntimeInfo): 
   return sections.filter((text) => text !== '').join('\n\n');
 }
 
+/** Of a loaded agent, with the scope's MEMORY.md; `since`: epoch milliseconds of the session's beginning. */
+export function systemPrompt(
+  { files, system }: { readonly files: IdentityFiles; readonly system: string },
+  memory: string,
+  since?: number,
+): string {
+  if (memory.trim() === '' && since === undefined) return system;
+  return buildSystemPrompt({ ...files, memory }, since === undefined ? undefined : { sessionBegan: since });
+}
+
 function beganOn({ sessionBegan }: RuntimeInfo): string {
   return `This session began on ${new Date(sessionBegan).toISOString().slice(0, 10)} (UTC).`;
 }

@@ -1,10 +1,11 @@
+/** Which provider a `provider/model` asks for: a new one is registered here. */
 import { createAnthropicModel } from './anthropic/client.js';
 import { createGeminiModel } from './gemini/client.js';
 import { type Model, ModelFailure } from './model.js';
 import { createOllamaModel, type OllamaOptions } from './ollama/client.js';
 import type { KeyedOptions } from './guarded-call.js';
 import { createOpenAIModel, createOpenAIResponsesModel } from './openai/client.js';
-import { splitModel } from './registry.js';
+import { splitModel } from './known-models.js';
 
 export interface ProviderOptions {
   readonly anthropic?: KeyedOptions;

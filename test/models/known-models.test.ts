@@ -1,5 +1,5 @@
-import { createModels } from '../../src/models/choose.js';
-import { costUsd, modelLimits, splitModel } from '../../src/models/registry.js';
+import { createModels } from '../../src/models/providers.js';
+import { costUsd, modelLimits, splitModel } from '../../src/models/known-models.js';
 
 const failure = (kind: string, message: RegExp | string): unknown =>
   expect.objectContaining({ name: 'ModelFailure', kind, message: expect.stringMatching(message) });

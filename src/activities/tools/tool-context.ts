@@ -1,0 +1,120 @@
+/**
+ * What a tool finds around it: its conversation's memory channel and episodes, the scope's HISTORY, and what its application shares with
+ * its tools.
+ */
+import { contextWindowOf } from '../model-step/prompt-budget.js';
+import type { Context } from '@temporalio/activity';
+import type { AgentConfig } from '../../agents/agent-config.js';
+import type { RunToolInput, AppContextRef, ToolFinished, ValuesRef } from '../../conversation/activity-io/tool-effects.js';
+import { NO_USAGE, type Usage, type JsonObject } from '../../records/message.js';
+import type { AgentMemory } from '../../records/memory/agent-memory.js';
+import { itemId } from '../../memory/channel/items-of-entries.js';
+import { openMemory, snapshotMemory, sharedMemory } from '../../memory/channel/open-memory.js';
+import { createAsker } from '../ask-model.js';
+import type { ConversationDependencies, TraceStore } from '../dependencies.js';
+import { readEpisodes } from '../../memory/read-episodes.js';
+import type { ToolContext } from '../../tools/tool.js';
+
+interface Surroundings {
+  readonly input: RunToolInput;
+  readonly memory: AgentMemory;
+  readonly shared: JsonObject;
+  readonly signal: AbortSignal;
+}
+
+export function toolContext(
+  { workspace, store, key }: ConversationDependencies,
+  { input, memory, shared, signal }: Surroundings,
+): ToolContext {
+  const { namespace, scope, conversation, life } = key;
+  const { turn, callId } = input;
+  return {
+    workspace,
+    signal,
+    conversation,
+    turn,
+    callId,
+    idempotencyKey: `${namespace}/${life}/${callId}`,
+    now: () => new Date(),
+    memory,
+    context: shared,
+    history: () => store.documents.history({ namespace, scope }),
+    episodes: () => readEpisodes(store, key, input.session),
+  };
+}
+
+const SUMMARY_TOKENS = 1_024;
+
+export interface ToolMemory {
+  readonly memory: AgentMemory;
+  /** What summaries have taken; undefined when none was made. */
+  readonly spent: () => Usage | undefined;
+}
+
+/** The memory channel, of its own conversation and session. `model`: `provider/model` that asked for the tool; it summarizes where the agent names no other. */
+export function toolMemory(
+  dependencies: ConversationDependencies,
+  input: RunToolInput,
+  { config, model, activity }: { readonly config: AgentConfig; readonly model: string; readonly activity: Context },
+): ToolMemory {
+  const { store, key, models } = dependencies;
+  const name = config.context.summaryModel ?? model;
+  const maxTokens = Math.min(SUMMARY_TOKENS, config.maxTokens);
+  const contextWindow = async (): Promise<number | undefined> =>
+    (await contextWindowOf(models, config, { model: name, own: model }))?.tokens;
+  const { ask, spent } = createAsker({ model: () => models(name), name, activity, maxTokens, contextWindow });
+  // 0 is the tool's own result.
+  let stored = 0;
+  const memory = openMemory({
+    store,
+    place: { ...key, session: input.session },
+    nextId: () => itemId(key, input.callId, (stored += 1)),
+    now: () => new Date(),
+    ask,
+  });
+  const whole = withParents(dependencies, input, memory);
+  return { memory: whole, spent: () => (spent() === NO_USAGE ? undefined : spent()) };
+}
+
+/** Of a sub-agent: what its parent has stored is its own too, as far as the parent's settings say. */
+function withParents({ store, key }: ConversationDependencies, { parent, callId }: RunToolInput, own: AgentMemory): AgentMemory {
+  if (!parent?.memory) return own;
+  const { session, until } = parent.memory;
+  const place = { ...key, conversation: parent.conversation, life: parent.life, session };
+  let stored = 0;
+  const nextId = (): string => itemId(key, callId, (stored += 1));
+  const theirs = openMemory({ store, place, nextId, now: () => new Date() });
+  return until === null ? sharedMemory(own, theirs) : snapshotMemory(own, theirs, until);
+}
+
+/** UTF-8 bytes of a change that travels in the tool's result too, so that healing has it. */
+const HEALED_BYTES = 4 * 1024;
+
+/** What an application shares with its tools (seed 003, Context): one body of JSON, which a sub-agent reads where its parent has it. Empty where there is none. What the store has lost is an error: a tool that goes on without it could do harm. */
+export async function readAppContext(dependencies: TraceStore, at: AppContextRef | undefined): Promise<JsonObject> {
+  if (!at) return {};
+  const all = await Promise.all([at, ...(at.changes ?? [])].map((one) => readValues(dependencies, one)));
+  return withoutNulls(all.reduce((values, change) => ({ ...values, ...change }), {}));
+}
+
+/** The whole as `change` leaves it, and the change alone: others may have changed it meanwhile. A key that is null goes. */
+export async function writeAppContext(
+  { store, key }: TraceStore,
+  { shared, on, change }: { readonly shared: JsonObject; readonly on: AppContextRef | undefined; readonly change: JsonObject },
+): Promise<Required<Pick<ToolFinished, 'appContext' | 'contextChange'>>> {
+  const put = (values: JsonObject): Promise<{ readonly ref: string }> => store.bodies.put(key, JSON.stringify(values));
+  const [whole, part] = await Promise.all([put(withoutNulls({ ...shared, ...change })), put(change)]);
+  const isShort = Buffer.byteLength(JSON.stringify(change)) <= HEALED_BYTES;
+  return { appContext: { ref: whole.ref }, contextChange: { ref: part.ref, on: on ?? null, ...(isShort && { values: change }) } };
+}
+
+async function readValues({ store, key }: TraceStore, { ref, origin }: ValuesRef): Promise<JsonObject> {
+  const text = await store.bodies.get({ ...key, ...origin }, ref);
+  if (text === undefined)
+    throw new Error(`cannot read the context that tools share (${ref}): the store has lost it; send it again with a message`);
+  return JSON.parse(text) as JsonObject;
+}
+
+function withoutNulls(values: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null));
+}
