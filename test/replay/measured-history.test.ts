@@ -29,7 +29,9 @@ test('of the recorded histories, those without failed tasks are many', () => {
 
 test.each(histories.map((run) => [run.name, run] as const))('%s is as long by our count as by the server', async (_name, run) => {
   seen = [];
-  const sinks: InjectedSinks<LengthSinks> = { lengths: { seen: { fn: (_info, lengths) => void seen.push(lengths), callDuringReplay: true } } };
+  const sinks: InjectedSinks<LengthSinks> = {
+    lengths: { seen: { fn: (_info, lengths) => void seen.push(lengths), callDuringReplay: true } },
+  };
   const dataConverter = { payloadConverterPath: require.resolve('../../src/workflows/payload-converter') };
   await Worker.runReplayHistory({ workflowBundle: bundle, dataConverter, sinks }, run.history, workflowIdOf(run));
   expect(seen.length).toBeGreaterThan(0);

@@ -15,7 +15,13 @@ const paths = z.array(z.string()).optional();
 const sources = z.array(source).optional();
 const media = { images: sources, audio: sources, video: sources };
 const chunkType = z.string().regex(CHUNK_TYPE);
-const user = z.object({ role: z.literal('user'), text: z.string(), from: z.enum(['notice', 'app']).optional(), chunk: chunkType.optional(), ...media });
+const user = z.object({
+  role: z.literal('user'),
+  text: z.string(),
+  from: z.enum(['notice', 'app']).optional(),
+  chunk: chunkType.optional(),
+  ...media,
+});
 const assistant = z.object({
   role: z.literal('assistant'),
   blocks: z.array(
