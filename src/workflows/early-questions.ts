@@ -22,7 +22,7 @@
  */
 import { ApplicationFailure, type ActivateInput, type WorkflowInterceptors } from '@temporalio/workflow';
 import { ASK_AGAIN } from '../records/failure-kinds.js';
-import { eventsOfCommands, type Command, type CommandEvents } from './history-events.js';
+import { eventsOfCommands, leastEventsOfJob, mostEventsOfJob, type Command, type CommandEvents } from './history-events.js';
 
 type Activation = ActivateInput['activation'];
 type Time = Activation['timestamp'];
@@ -98,11 +98,9 @@ function isEarly({ timestamp, historyLength, jobs }: Activation, last: Last): bo
 /** Q2. Between two tasks are the end of the first, its commands, what has happened since, and the beginning of the second. */
 function follows({ historyLength, jobs }: Activation, { historyLength: before, added }: Last): boolean {
   if (added.most === 0) return true;
-  const happened = (jobs ?? []).filter((job) => !job.doUpdate);
   const between = (historyLength ?? 0) - before - 3;
-  // An activity has begun before it ends, but where it was cancelled.
-  const most = happened.length + happened.filter(({ resolveActivity }) => resolveActivity).length;
-  return between >= added.least + happened.length && between < added.most + most + ANOTHER_TASK;
+  const [least, most] = [leastEventsOfJob, mostEventsOfJob].map((count) => (jobs ?? []).reduce((sum, job) => sum + count(job), 0));
+  return between >= added.least + (least ?? 0) && between < added.most + (most ?? 0) + ANOTHER_TASK;
 }
 
 function isSame(a: Time, b: Time): boolean {

@@ -26,6 +26,16 @@ export function eventsOfJob(job: Job): number {
   return isEvent ? 1 : 0;
 }
 
+/** Temporal writes that an activity has begun when it has ended; one that was cancelled or timed out may never have begun. */
+export function leastEventsOfJob(job: Job): number {
+  if (job.resolveActivity) return job.resolveActivity.result?.completed ? 2 : 1;
+  return eventsOfJob(job);
+}
+
+export function mostEventsOfJob(job: Job): number {
+  return job.resolveActivity ? 2 : eventsOfJob(job);
+}
+
 /** @param asked protocol ids of the updates that the activation has brought */
 export function eventsOfCommands(all: readonly Command[], asked: ReadonlySet<string>): CommandEvents {
   const commands = recorded(all, asked);

@@ -8,6 +8,8 @@ type Commands = Parameters<NonNullable<WorkflowInternalsInterceptor['concludeAct
 const SIGNAL = { signalWorkflow: { signalName: 'message' } } as Jobs[number];
 const UPDATE = { doUpdate: { name: 'send' } } as Jobs[number];
 const RESULT = { resolveActivity: { seq: 1 } } as Jobs[number];
+const DONE = { resolveActivity: { seq: 1, result: { completed: {} } } } as Jobs[number];
+const CHILD = { resolveChildWorkflowExecutionStart: { seq: 1 } } as Jobs[number];
 const QUESTION = { queryWorkflow: { queryId: 'legacy_query' } } as Jobs[number];
 const OF_A_TASK = { queryWorkflow: { queryId: '5f3c' } } as Jobs[number];
 const ACTIVITY = { scheduleActivity: { seq: 1 } } as Commands[number];
@@ -63,6 +65,18 @@ test('an answer to an update is counted: after two tasks that timed out the next
   activate(8, [RESULT], [ANSWER]);
   activate(8, [QUESTION]);
   expect(activate(14, [UPDATE])).toBe(true);
+});
+
+test('an activity that has ended has begun as well: a task that timed out beside it is told from one of ours', () => {
+  // The storm of seed 352446504: without this, history had the commands of both.
+  const lost = run();
+  lost(24, [CHILD]);
+  lost(24, [QUESTION]);
+  expect(lost(29, [DONE])).toBe(true);
+  const ours = run();
+  ours(24, [CHILD]);
+  ours(24, [QUESTION]);
+  expect(ours(30, [DONE])).toBe(false);
 });
 
 test('nothing is done again without a question, or after one that belongs to a task', () => {
