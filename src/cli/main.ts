@@ -6,7 +6,7 @@ import { approvalsCommand, approveCommand, denyCommand, answerCommand } from './
 import { budgetCommand, renameCommand, stopCommand, closeCommand, cancelCommand, terminateCommand } from './commands/control.js';
 import { chatCommand, newCommand, sendCommand, dispatchCommand, withdrawCommand } from './commands/conversation.js';
 import { listCommand, showCommand, inspectCommand, contextCommand, watchCommand, debugCommand } from './commands/inspection.js';
-import { rewindCommand, forkCommand, resumeCommand, deleteCommand } from './commands/lineage.js';
+import { retryCommand, editCommand, rewindCommand, forkCommand, resumeCommand, deleteCommand } from './commands/lineage.js';
 import { mcpCommand } from './commands/mcp.js';
 import { memoryCommand, historyCommand } from './commands/memory.js';
 import { devCommand, workerCommand, setupCommand, doctorCommand, completionCommand, trustCommand } from './commands/services.js';
@@ -44,6 +44,8 @@ const COMMANDS = [
   budgetCommand,
   renameCommand,
   stopCommand,
+  retryCommand,
+  editCommand,
   rewindCommand,
   forkCommand,
   closeCommand,

@@ -33,7 +33,14 @@ export type ConversationEvent =
   | { readonly kind: 'compaction-requested'; readonly requestId: string; readonly at: number }
   | { readonly kind: 'truncation-requested'; readonly requestId: string; readonly at: number }
   | { readonly kind: 'undo-requested'; readonly requestId: string; readonly at: number }
-  | { readonly kind: 'rewind-requested'; readonly requestId: string; readonly to: string; readonly at: number }
+  | {
+      readonly kind: 'rewind-requested';
+      readonly requestId: string;
+      readonly to: string;
+      readonly before?: true;
+      readonly messageId?: string;
+      readonly at: number;
+    }
   | { readonly kind: 'interrupt-requested'; readonly reason: string | null; readonly at: number }
   | { readonly kind: 'close-requested'; readonly at: number }
   | { readonly kind: 'renamed'; readonly title: string; readonly at: number }

@@ -19,6 +19,7 @@ import type {
   QueuedEvent,
   QueueEdit,
   ResetResult,
+  RewindRequest,
   Status,
   TurnResult,
   Withdrawn,
@@ -65,7 +66,7 @@ export const truncateUpdate = defineUpdate<CompactionOutcome, [{ id?: string }]>
 export const compactUpdate = defineUpdate<CompactionOutcome, [{ id?: string }]>('compact');
 export const undoCompactionUpdate = defineUpdate<CompactionOutcome, [{ id?: string }]>('undoCompaction');
 
-export const rewindUpdate = defineUpdate<RewindResult, [{ to: string; id?: string }]>('rewind');
+export const rewindUpdate = defineUpdate<RewindResult, [RewindRequest]>('rewind');
 /** Beyond design section 3: waits until a fork, or what was resumed, has its beginning; null for one that begins with nothing. */
 export const openedUpdate = defineUpdate<Opened | null>('opened');
 

@@ -647,7 +647,7 @@ export function eventOf(world: World, choice: Exclude<Choice, { kind: 'end' | 't
     case 'close':
       return { kind: 'close-requested', at };
     case 'rewind':
-      return { kind: 'rewind-requested', requestId: `w${++world.rewinds}`, to: 'turn_0001', at };
+      return { kind: 'rewind-requested', requestId: `w${++world.rewinds}`, to: 'turn_0001', ...saidInItsPlace(world), at };
     case 'due':
       return { kind: 'hand-over-due', reason: 'test', at };
     case 'app':
@@ -728,6 +728,13 @@ export function finish(world: World): void {
     else tell(world, { kind: 'time-passed', at: world.at });
   }
   world.problems.push(`it never comes to rest: ${JSON.stringify(nextStep(world.state)).slice(0, 200)}`);
+}
+
+/** Every other rewind brings a message, which is taken back where it fails. */
+function saidInItsPlace({ rewinds, state }: World): { readonly before: true; readonly messageId?: string } | undefined {
+  if (rewinds % 2 === 0) return undefined;
+  const item = state.queue.find((one) => one.kind === 'message');
+  return { before: true, ...(item?.kind === 'message' && { messageId: item.messageId }) };
 }
 
 function isAtRest({ turn, queue, consolidation, rewinds, outbox, compaction, inFlight }: ConversationState): boolean {

@@ -169,9 +169,12 @@ async function decideAll(person: Person): Promise<void> {
   );
 }
 
-async function rewind({ random, update, query }: Person): Promise<void> {
+async function rewind(person: Person): Promise<void> {
+  const { random, update, query } = person;
   const { turn } = (await query('status')) as Standing;
-  if (turn > 0) await update('rewind', { to: turnId(1 + Math.floor(turn * random())) });
+  if (turn === 0) return;
+  const chosen = turnId(1 + Math.floor(turn * random()));
+  await update('rewind', random() < 0.5 ? { to: chosen } : { before: chosen, message: message(person) });
 }
 
 async function stepThrough({ random, update }: Person): Promise<void> {

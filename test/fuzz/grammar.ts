@@ -189,7 +189,10 @@ const UPDATES: Readonly<Record<string, Any>> = {
   truncate: optional('id'),
   compact: optional('id'),
   undoCompaction: optional('id'),
-  rewind: fields({ to: turnId, id }, ['id']),
+  rewind: fc.oneof(
+    fields({ to: turnId, id, message }, ['id', 'message']),
+    fields({ before: turnId, id, message, to: turnId }, ['id', 'message', 'to']),
+  ),
   opened: wrong,
 };
 const QUERIES: readonly string[] = [

@@ -195,6 +195,18 @@ export const scenarios: readonly Scenario[] = [
     },
   },
   {
+    // Before the first turn there is nothing; before a later one its message is said in the same update.
+    name: 'answered-anew',
+    world: () => says(...Array.from({ length: 4 }, (_, i) => text(`Answer ${i + 1}.`))),
+    has: ['"name":"rewind"', '"before":true', UPDATE_DONE],
+    async play({ world, id }) {
+      await world.client.send(id, 'first', START);
+      await world.client.retry(id);
+      await world.client.send(id, 'then');
+      await world.client.edit(id, 'then, in other words');
+    },
+  },
+  {
     name: 'text-turns',
     world: () => says(text('One.'), text('Two.'), text('Three.')),
     has: [MODEL, UPDATE_DONE],

@@ -2,7 +2,9 @@
 import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Consolidation, Status, TurnResult } from '../../conversation/protocol/contract.js';
-import { isFromPerson, shownText, type Usage } from '../../records/message.js';
+import type { Usage } from '../../records/message.js';
+import type { AnswerAgainOptions } from '../../client.js';
+import { keptInWords } from '../actions/answer-again.js';
 import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 import { toMarkdown } from '../views/transcript.js';
@@ -89,11 +91,14 @@ async function isStillOwed(client: ChatSession['client'], id: string): Promise<b
   return withTimeoutFallback(look(), true, 2000).catch(() => true);
 }
 
-/** The last message of a person, to be said again. */
-export async function lastMessage({ client, id }: ChatSession): Promise<string> {
-  const entry = (await client.history(id)).findLast(({ message }) => isFromPerson(message));
-  if (entry?.message.role !== 'user') throw new CliError('there is nothing to say again: nothing was said yet', EXIT.failed);
-  return shownText(entry.message.text);
+/** Answers a turn anew; with a text, that is said in its place. The note says where the old one is. */
+export async function answerAgain(
+  { client, id, output }: ChatSession,
+  { turn, text, ...options }: { readonly turn?: string; readonly text?: string } & AnswerAgainOptions,
+): Promise<TurnResult> {
+  const done = text === undefined ? await client.retry(id, options) : await client.edit(id, text, { turn, ...options });
+  output.note(`(${keptInWords(id, done)})`);
+  return done;
 }
 
 export async function rename({ client, id }: ChatSession, title: string): Promise<string> {

@@ -12,7 +12,7 @@ import type { ReadStream, WriteStream } from 'node:tty';
 import pc from 'picocolors';
 import type { FeedEvent, Status, TurnResult } from '../../conversation/protocol/contract.js';
 import { createAnswerView, type AnswerView } from './answer-view.js';
-import { resetNow } from './chat-actions.js';
+import { answerAgain, resetNow } from './chat-actions.js';
 import { completeChatLine, readChatLine, refusalOf, type ChatControls, type ChatLine } from './chat-commands.js';
 import { createFoot } from './chat-foot.js';
 import { openLineEditor } from './chat-line-editor.js';
@@ -114,6 +114,13 @@ export async function chatInTerminal(
     void follow(client.send(id, { id: messageId, text }, { signal: stop }));
   };
 
+  const again: ChatControls['again'] = (edit) => {
+    session.noteSpoken();
+    const messageId = randomUUID();
+    ours.add(messageId);
+    void follow(answerAgain(session, { ...edit, messageId, signal: stop }));
+  };
+
   const reset = async (): Promise<void> => {
     session.noteSpoken();
     clearing += 1;
@@ -138,6 +145,7 @@ export async function chatInTerminal(
     people,
     answer: output.say,
     send,
+    again,
     reset,
     changeModel(model) {
       if (!/^[a-z0-9-]+\/\S+$/.test(model)) throw new CliError(`${model} names no model: write provider/name`, EXIT.usage);

@@ -268,6 +268,12 @@ export interface Delegation {
   readonly capability?: string;
 }
 
+/** Payload of the update `rewind`: the last turn that stays, or the first that goes. The same `id` twice is one rewind. */
+export type RewindRequest = {
+  readonly id?: string;
+  /** Said in place of what goes: it is answered first. */ readonly message?: Message;
+} & ({ readonly to: string; readonly before?: undefined } | { readonly before: string; readonly to?: undefined });
+
 export interface Enqueued {
   readonly messageId: string;
   /** The turn that it becomes; null while it waits to join the running one. */

@@ -249,7 +249,7 @@ const state = fields({
   rewinds: maybe(
     fields({
       branches: number,
-      asked: list(fields({ requestId: text, to: text })),
+      asked: list(fields({ requestId: text, to: text, before: maybe(bool), messageId: maybe(text) })),
       outcomes: list(fields({ requestId: text, outcome: object })),
     }),
   ),

@@ -16,8 +16,17 @@ export interface LineageState {
 export interface RewindState {
   /** Branches cut so far. */
   readonly branches: number;
-  readonly asked: readonly { readonly requestId: string; readonly to: string }[];
+  readonly asked: readonly AskedRewind[];
   readonly outcomes: readonly { readonly requestId: string; readonly outcome: RewindOutcome }[];
+}
+
+export interface AskedRewind {
+  readonly requestId: string;
+  readonly to: string;
+  /** True: that turn goes too. */
+  readonly before?: true;
+  /** Said in place of what goes: it is taken back where the rewind fails. */
+  readonly messageId?: string;
 }
 
 export type RewindOutcome =

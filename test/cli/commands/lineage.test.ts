@@ -56,6 +56,29 @@ test('a rewind says what was cut and where it is, and show tells it', async () =
   });
 });
 
+test('retry prints another answer and edit one to other words, and both say where the old turns are', async () => {
+  const id = await talk(2);
+  stage.play(id, text('answer anew'), text('answer to other words'));
+  const again = await perdura('retry', id);
+  expect(again).toMatchObject({ code: 0, stdout: 'answer anew\n' });
+  expect(again.stderr).toContain(`the old turn is kept: \`perdura show ${id} --branch 1\``);
+  expect((await perdura('show', id, '--branch', '1')).stdout).toContain('answer 2');
+  const edited = await perdura('edit', id, say(id, 'other words'), '--turn', '1', '-o', 'json');
+  expect(JSON.parse(edited.stdout)).toMatchObject({
+    conversation: id,
+    turnId: 'turn_0004',
+    text: 'answer to other words',
+    cut: 2,
+    branch: 2,
+  });
+  expect((await perdura('show', id)).stdout).not.toContain('answer anew');
+  expect(await perdura('edit', id, 'x', '--turn', '2')).toMatchObject({
+    code: 4,
+    stderr: expect.stringContaining('turn_0002 is not in it') as unknown,
+  });
+  expect(await perdura('edit', id, ' ')).toMatchObject({ code: 2, stderr: expect.stringContaining('the message is empty') as unknown });
+});
+
 test('one that runs is neither resumed nor deleted, and the error says what to do; one that ended is both', async () => {
   const id = await talk(1);
   expect(await perdura('resume', id)).toMatchObject({ code: 2, stderr: expect.stringContaining('is running: talk to it with') as unknown });
@@ -94,9 +117,9 @@ test('what neither Temporal nor the store has is said', async () => {
   }
 });
 
-test('all four have help and are completed', async () => {
+test('all of them have help and are completed', async () => {
   const { stdout } = await perdura('completion', 'bash');
-  for (const name of ['fork', 'rewind', 'resume', 'delete']) {
+  for (const name of ['retry', 'edit', 'fork', 'rewind', 'resume', 'delete']) {
     expect(await perdura(name, '--help')).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Usage: perdura/) as unknown });
     expect(stdout).toContain(`"${name}"`);
   }
