@@ -3,7 +3,15 @@ import { Command, CommanderError } from 'commander';
 import { loadConfig, readColorWish, withTemporalEnv } from '../config.js';
 import { packageVersion } from '../platform/version.js';
 import { approvalsCommand, approveCommand, denyCommand, answerCommand } from './commands/approvals.js';
-import { budgetCommand, renameCommand, stopCommand, closeCommand, cancelCommand, terminateCommand } from './commands/control.js';
+import {
+  budgetCommand,
+  modelCommand,
+  renameCommand,
+  stopCommand,
+  closeCommand,
+  cancelCommand,
+  terminateCommand,
+} from './commands/control.js';
 import { chatCommand, newCommand, sendCommand, dispatchCommand, withdrawCommand } from './commands/conversation.js';
 import { listCommand, showCommand, inspectCommand, contextCommand, watchCommand, debugCommand } from './commands/inspection.js';
 import { retryCommand, editCommand, rewindCommand, forkCommand, resumeCommand, deleteCommand } from './commands/lineage.js';
@@ -42,6 +50,7 @@ const COMMANDS = [
   answerCommand,
   withdrawCommand,
   budgetCommand,
+  modelCommand,
   renameCommand,
   stopCommand,
   retryCommand,

@@ -86,7 +86,7 @@ export function createLineageClient(access: LineageAccess): LineageClient {
       if (error instanceof ClientError && error.kind === 'not-found') return undefined;
       throw error;
     });
-    const told = described && (await startOf(access, id, described));
+    const told = described && (await withChosenModel(await startOf(access, id, described), status, id));
     const isRunning = described?.state === 'running';
     const own = { life: described?.life ?? '', ...(described ? { run: described.runId } : {}), isRunning, start: told ?? {} };
     if (isRunning) return own;
@@ -218,6 +218,17 @@ async function startOf(
   } catch {
     return known; // Past its retention: the agent's own model answers then.
   }
+}
+
+/** A model that was chosen since the start stands in the state; where no worker shows that, the start's is the best that is known. */
+async function withChosenModel(start: StartOptions, status: LineageAccess['status'], id: string): Promise<StartOptions> {
+  const chosen = await status(id).then(
+    ({ chosenModel }) => chosenModel,
+    () => undefined,
+  );
+  if (chosen === undefined) return start;
+  const { model: _, ...rest } = start;
+  return chosen === null ? rest : { ...rest, model: chosen };
 }
 
 /** Epoch seconds; 0 where nothing was. */

@@ -55,7 +55,10 @@ export interface ConversationState {
   /** Absent: it runs by itself, and nothing stops it (control.ts). */
   readonly control?: Control;
   readonly title: string | null;
+  /** Of the start, or chosen since; null: the agent's own. */
   readonly modelOverride: string | null;
+  /** It was given back to the agent, and no step has read yet which one that is. */
+  readonly isModelOpen?: true;
   /** Epoch milliseconds of the latest event. */
   readonly now: number;
   readonly settings: AgentSettings | null;
@@ -104,7 +107,7 @@ export interface ConversationState {
   /** Whether this run may upsert search attributes, and what any run upserted last. */
   readonly attributes: {
     readonly known: 'unknown' | 'registered' | 'missing';
-    readonly upserted: { readonly status: AgentStatus; readonly turns: number } | null;
+    readonly upserted: { readonly status: AgentStatus; readonly turns: number; readonly model?: string } | null;
   };
 }
 

@@ -51,6 +51,8 @@ export const withdrawUpdate = defineUpdate<Withdrawn, [{ messageId: string }]>('
 export const decideUpdate = defineUpdate<Decided, [Decision]>('decide');
 export const raiseBudgetUpdate = defineUpdate<{ readonly budget: Budget }, [Budget]>('raiseBudget');
 
+export const setModelUpdate = defineUpdate<{ readonly model: string | null }, [{ model: string | null }]>('setModel');
+
 /** An event of the application's own, for its reducer (seed 004). */
 export const eventSignal = defineSignal<[{ id?: string; type: string; payload?: JsonValue }]>('event');
 export const dispatchUpdate = defineUpdate<

@@ -31,7 +31,7 @@ import { addUsage } from '../../src/records/usage.js';
 import { approvalsOf } from '../../src/conversation/turn/approvals.js';
 import { answer, askingFor, evicted, finished, open, ORDINARY, QUICK, SETTINGS, STORE_AWAY, stored, USAGE, written } from './drive.js';
 
-type Plain = 'reset' | 'interrupt' | 'close' | 'rewind' | 'due' | 'news' | 'app' | 'clear' | 'step';
+type Plain = 'reset' | 'interrupt' | 'close' | 'rewind' | 'model' | 'due' | 'news' | 'app' | 'clear' | 'step';
 
 /** One choice of the world: something arrives, something in flight ends somehow, time passes. */
 export type Choice =
@@ -66,6 +66,7 @@ export const choices = (maxLength: number): fc.Arbitrary<Choice[]> =>
       { weight: 4, arbitrary: nothingMore('interrupt') },
       { weight: 4, arbitrary: nothingMore('due') },
       { weight: 3, arbitrary: nothingMore('rewind') },
+      { weight: 2, arbitrary: nothingMore('model') },
       { weight: 8, arbitrary: nothingMore('news') },
       { weight: 2, arbitrary: nothingMore('app') },
       { weight: 1, arbitrary: nothingMore('clear') },
@@ -648,6 +649,8 @@ export function eventOf(world: World, choice: Exclude<Choice, { kind: 'end' | 't
       return { kind: 'close-requested', at };
     case 'rewind':
       return { kind: 'rewind-requested', requestId: `w${++world.rewinds}`, to: 'turn_0001', ...saidInItsPlace(world), at };
+    case 'model':
+      return { kind: 'model-set', model: at % 2 === 0 ? null : 'anthropic/claude-other', at };
     case 'due':
       return { kind: 'hand-over-due', reason: 'test', at };
     case 'app':

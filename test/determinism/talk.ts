@@ -65,6 +65,7 @@ const deeds: Readonly<Record<string, { readonly weight: number; readonly act: De
   withdraw: { weight: 2, act: (person) => person.update('withdraw', { messageId: person.said.at(-1) ?? 'none' }) },
   ask: { weight: 8, act: (person) => Promise.all([1, 2, 3].map(() => person.query(pick(person.random, QUERIES)))) },
   decide: { weight: 6, act: decideAll },
+  setModel: { weight: 1, act: (person) => person.update('setModel', { model: pick(person.random, [null, 'anthropic/claude-test']) }) },
   compact: { weight: 2, act: (person) => person.update('compact', {}) },
   undoCompaction: { weight: 1, act: (person) => person.update('undoCompaction', {}) },
   truncate: { weight: 1, act: (person) => person.update('truncate', {}) },

@@ -181,6 +181,7 @@ const UPDATES: Readonly<Record<string, Any>> = {
   withdraw: fields({ messageId: id }, []),
   decide: decision,
   raiseBudget: budget,
+  setModel: fields({ model: one(null, 'anthropic/claude-test', 'nobody/nothing', 'anthropic/', '/', `a/${'x'.repeat(129)}`) }, []),
   dispatch: event,
   setMode: fields({ mode: one('auto', 'stepping') }, []),
   step: optional('id'),

@@ -5,6 +5,7 @@ import type { Consolidation, Status, TurnResult } from '../../conversation/proto
 import type { Usage } from '../../records/message.js';
 import type { AnswerAgainOptions } from '../../client.js';
 import { keptInWords } from '../actions/answer-again.js';
+import { modelInWords } from '../actions/control.js';
 import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 import { toMarkdown } from '../views/transcript.js';
@@ -127,11 +128,13 @@ export async function exportMarkdown({ client, id, config }: ChatSession, file: 
   return `written to ${target}`;
 }
 
-export function modelHelp(status: Status): string {
-  return (
-    `${status.model ?? 'the model is known with the first answer'}\n` +
-    'A conversation keeps the model it began with. /model provider/name begins another one; /new does not change it.'
-  );
+/** Without a name it says which answers. */
+export async function chooseModel({ client, id }: ChatSession, name: string): Promise<string> {
+  if (name !== '') await client.setModel(id, name === 'default' ? null : name);
+  const words = modelInWords(await client.status(id));
+  return name === ''
+    ? `${words}\n/model provider/name chooses another, /model default that of the agent`
+    : `${words}, from the next call on`;
 }
 
 function usageInWords({ inputTokens, cachedTokens, outputTokens, costUsd }: Usage): string {

@@ -5,7 +5,7 @@ import { turnName } from '../args/values.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import type { Output } from '../terminal/output.js';
 import type { StyledLine } from '../terminal/terminal-text.js';
-import { compactNow, costTable, exportMarkdown, modelHelp, rename, setMode, statusCard } from './chat-actions.js';
+import { compactNow, costTable, exportMarkdown, chooseModel, rename, setMode, statusCard } from './chat-actions.js';
 import type { ChatPeople } from './chat-people.js';
 import type { ChatSession } from './chat-session.js';
 import { renderMeter } from '../views/context-meter.js';
@@ -24,8 +24,6 @@ export interface ChatControls {
   /** Without a text the last turn is answered anew. */
   again(edit: { readonly turn?: string; readonly text?: string }): void | Promise<void>;
   reset(): void | Promise<void>;
-  /** Begins another conversation, with this model. */
-  changeModel(model: string): void;
   /** After a step, or once the mode was looked at (`''`) or set. */
   stepped(mode: string): void | Promise<void>;
   leave(): void;
@@ -102,11 +100,8 @@ export const CHAT_COMMANDS: readonly ChatCommand[] = [
   {
     name: '/model',
     argument: '[NAME]',
-    meaning: 'which model answers, or begin a conversation with another',
-    async run({ session: { client, id }, answer, changeModel }, argument) {
-      if (argument === '') answer(modelHelp(await client.status(id)));
-      else changeModel(argument);
-    },
+    meaning: 'which model answers, or another from the next call on: provider/name, or default',
+    run: async ({ session, answer }, argument) => answer(await chooseModel(session, argument)),
   },
   {
     name: '/rename',

@@ -72,9 +72,6 @@ export async function chatInLines(
       output.line(reply);
       if (how !== undefined) output.note(`(${how})`);
     },
-    changeModel(model) {
-      throw new CliError(`another model is for another conversation: perdura chat --model ${model}`, EXIT.usage);
-    },
     async stepped(mode) {
       if (mode !== '') isStepped = mode === 'stepping';
       await answers();

@@ -137,7 +137,10 @@ export interface Status {
   /** Beyond design section 3: what a client needs to find the conversation's traces, and what was refused. */
   readonly agent: string;
   readonly scope: string;
+  /** That answers next; null before anything has said which. */
   readonly model: string | null;
+  /** Of the start, or set since; null: the agent's own answers. Absent from a worker of an older version. */
+  readonly chosenModel?: string | null;
   readonly title: string | null;
   readonly life: string;
   /** Where it comes from; absent for a conversation of its own. */

@@ -120,6 +120,19 @@ export function readTitle(payload: unknown): Checked<string> {
   return { ok: true, value: beginningOf(title.toWellFormed().trim(), 200) };
 }
 
+/** `{ model }` of `setModel`; null: the agent's own again. */
+export function readModelChoice(payload: unknown): Checked<string | null> {
+  const fields = readFields(payload, 'setModel', ['model']);
+  if (!fields.ok) return fields;
+  const { model } = fields.value;
+  if (model === null || isModelName(model)) return { ok: true, value: model };
+  return refuse('setModel.model must look like "provider/model", or be null for the agent\'s own');
+}
+
+function isModelName(value: unknown): value is string {
+  return typeof value === 'string' && /^[^/\s]{1,64}\/\S{1,128}$/.test(value);
+}
+
 export function readTurnRequest(payload: unknown): Checked<string> {
   const fields = readFields(payload, 'turn', ['turnId']);
   if (!fields.ok) return fields;
@@ -136,7 +149,7 @@ export function readStart(payload: unknown): Checked<ReadStart> {
   if (typeof agent !== 'string' || !ID_PATTERN.test(agent)) return refuse(`start.agent must match ${ID_PATTERN.source}`);
   if (typeof scope !== 'string' || !ID_PATTERN.test(scope)) return refuse(`start.scope must match ${ID_PATTERN.source}`);
   if (title !== null && typeof title !== 'string') return refuse(`start.title must be a string, got ${nameOf(title)}`);
-  if (model !== null && (typeof model !== 'string' || !/^[^/\s]{1,64}\/\S{1,128}$/.test(model))) {
+  if (model !== null && !isModelName(model)) {
     return refuse('start.model must look like "provider/model"');
   }
   const mode = fields.value['mode'] === undefined ? undefined : readMode(fields.value['mode']);

@@ -152,6 +152,7 @@ const state = fields({
   ),
   title: orNull(text),
   modelOverride: orNull(text),
+  isModelOpen: maybe(bool),
   now: time,
   settings: orNull(
     fields({
@@ -254,7 +255,7 @@ const state = fields({
     }),
   ),
   lastTool: orNull(fields({ name: text, target: text, outcome: maybe(text) })),
-  attributes: fields({ known: text, upserted: orNull(fields({ status: text, turns: number })) }),
+  attributes: fields({ known: text, upserted: orNull(fields({ status: text, turns: number, model: maybe(text) })) }),
 });
 
 /** `life` is the one that Temporal says it is: a state of another life would read and write what is not this one's. */
