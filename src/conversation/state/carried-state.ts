@@ -45,7 +45,7 @@ const item = kinds({
 });
 const ask = fields({ conversation, callId: text, turnId: text, tool: text, target: text, hash: text, askedAt: time, expiresAt: time });
 const action = kinds({
-  'ask-person': fields({ expiresMs: number }),
+  'ask-person': fields({ expiresMs: number, options: maybe(list(text)) }),
   'wait-until': fields({ until: time }),
   'wait-for': fields({ ms: number }),
   compact: object,
