@@ -7,6 +7,9 @@ import { readStart } from '../conversation/protocol/input.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import { openedUpdate, rewindUpdate, WORKFLOW_TYPE } from '../workflows/messages.js';
 import { isImportedLife } from '../memory/imported-life.js';
+import { readPages } from '../memory/past-life.js';
+import { turnsOf } from '../memory/prefix.js';
+import { turnId, turnNumber } from '../records/identity.js';
 import type { Description } from './describe.js';
 import { ClientError, toClientError } from './errors.js';
 import { withRetries } from './with-retries.js';
@@ -100,6 +103,28 @@ export function createLineageClient(access: LineageAccess): LineageClient {
     throw new ClientError('not-found', `cannot find ${id}: neither Temporal nor the store has a conversation of that id`);
   };
 
+  /** Nothing is started for a turn that there is not. Where the store has lost all turns, the worker looks in the history first. */
+  const refuseUnknownTurn = async ({ life, start }: Known, id: string, at: string): Promise<void> => {
+    const lives = await livesOf(id);
+    const key = lives.find((one) => one.life === life) ?? {
+      namespace,
+      scope: start.scope ?? start.agent ?? 'default',
+      conversation: id,
+      life,
+    };
+    const { entries } = await readPages(await store(), key);
+    const turns = turnsOf(entries).map(({ number }) => turnId(number));
+    if (turns.length === 0 || turns.includes(at)) return;
+    const [first, last] = [
+      turns.reduce((a, b) => (turnNumber(b) < turnNumber(a) ? b : a)),
+      turns.reduce((a, b) => (turnNumber(b) > turnNumber(a) ? b : a)),
+    ];
+    throw new ClientError(
+      'not-found',
+      `cannot fork ${id}: ${id} has no ${at}: its turns are ${first} to ${last}; \`perdura show ${id}\` shows them, and \`perdura heal ${id}\` brings back what the store has lost`,
+    );
+  };
+
   const startFrom = (known: Known, origin: Origin, { title, agent, scope }: StartOptions): StartOptions => ({
     ...known.start,
     ...(agent === undefined ? {} : { agent }),
@@ -114,6 +139,7 @@ export function createLineageClient(access: LineageAccess): LineageClient {
         throw new ClientError('invalid', `cannot fork ${id}: ${JSON.stringify(at.slice(0, 40))} is not a turn such as "turn_0007"`);
       const known = await findLife(id);
       if (known.isRunning) await refuseRunningTurn(status, id, at);
+      await refuseUnknownTurn(known, id, at);
       return begin(wanted, startFrom(known, { kind: 'fork', conversation: id, life: known.life, ...runOf(known), turn: at }, options));
     },
 

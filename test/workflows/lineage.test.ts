@@ -119,6 +119,10 @@ describe.each(['files', 'redis'] as const)('with %s', (kind) => {
   test('a turn that there is not is refused in words, and so is one that runs', async () => {
     const id = await talk(2);
     await expect(world.client.fork(id, { at: 'turn_0009' })).rejects.toThrow(/has no turn_0009: its turns are turn_0001 to turn_0002/);
+    const never = world.id();
+    await expect(world.client.fork(id, { at: 'turn_0009', id: never })).rejects.toMatchObject({ kind: 'not-found' });
+    // Nothing was started for it.
+    await expect(world.client.describe(never)).rejects.toMatchObject({ kind: 'not-found' });
     await expect(world.client.fork(id, { at: '9' })).rejects.toThrow('"9" is not a turn');
     await expect(world.client.fork(`never-${randomUUID()}`, { at: 'turn_0001' })).rejects.toMatchObject({ kind: 'not-found' });
     const hold = gate();

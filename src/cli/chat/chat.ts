@@ -51,6 +51,7 @@ export async function chat(
   let services: Services | undefined;
   let client: PerduraClient | undefined;
   try {
+    const text = options.print === undefined ? undefined : await oneMessage(options.print, words);
     if (options.startServices === true) {
       const { startServices } = await import('../services/services.js');
       loadAhead(isTerminal);
@@ -70,8 +71,7 @@ export async function chat(
     const session = await openSession(client, config, output, { ...wanted, resume, model: options.model });
     introduce(session);
     stopGivingUp();
-    const exitCode = await talk(session, words, options, leave);
-    await tidyUp(session);
+    const exitCode = await talk(session, { words, text, options, leave }).finally(() => tidyUp(session));
     if (leave.signal.aborted) return exitCodeOfLeaving(leave.signal) ?? exitCode;
     return exitCode;
   } finally {
@@ -103,14 +103,26 @@ async function linkTo(config: Config, services: Services | undefined): Promise<(
   return findUiLink(await temporalConnection(config));
 }
 
-async function talk(session: ChatSession, words: readonly string[], options: ChatOptions, leave: AbortController): Promise<number> {
-  const firstMessage = words.length > 0 ? words.join(' ') : undefined;
+async function oneMessage(print: string | true, words: readonly string[]): Promise<string> {
+  const { readOneMessage } = await import('./one-shot.js');
+  return readOneMessage(print === true ? joined(words) : [print, ...words].join(' '));
+}
+
+function joined(words: readonly string[]): string | undefined {
+  return words.length > 0 ? words.join(' ') : undefined;
+}
+
+/** `text`: the one message of `-p`. */
+async function talk(
+  session: ChatSession,
+  { words, text, options, leave }: { words: readonly string[]; text: string | undefined; options: ChatOptions; leave: AbortController },
+): Promise<number> {
+  const firstMessage = joined(words);
   const input: ReadStream = process.stdin;
   const screen: WriteStream = process.stderr as WriteStream;
-  if (options.print !== undefined) {
+  if (text !== undefined) {
     const { printOneAnswer } = await import('./one-shot.js');
-    const message = options.print === true ? firstMessage : [options.print, ...words].join(' ');
-    return printOneAnswer(session, { message, format: options.outputFormat, leave });
+    return printOneAnswer(session, { text, format: options.outputFormat, leave });
   }
   if (input.isTTY && screen.isTTY) {
     const { chatInTerminal } = await import('./chat-terminal.js');

@@ -4,7 +4,7 @@ import { readModelChoice } from '../../../src/conversation/protocol/input.js';
 import { attributesDue } from '../../../src/conversation/views/attributes.js';
 import { statusOf } from '../../../src/conversation/views/view.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
-import { answered, applyAll, asking, notAnswered, open, said, settle, SETTINGS, take } from '../drive.js';
+import { answered, applyAll, asking, finished, notAnswered, open, said, settle, SETTINGS, take } from '../drive.js';
 
 const OTHER = 'openai/other';
 const set = (model: string | null) => ({ kind: 'model-set', model, at: 5 }) as const;
@@ -29,6 +29,11 @@ test('chosen while a call runs, it answers from the next call of the same turn o
   const after = apply(chosen, calling.done(answered(calling.input, asking(calling.input, 1))));
   expect(after.turn?.isConfigured).toBe(false);
   expect(modelIn(after)).toBe(OTHER);
+  // The same while a tool runs, when the turn has read its settings long since.
+  const tool = take(apply(calling.state, calling.done(answered(calling.input, asking(calling.input, 1)))), 'run-tool');
+  const meanwhile = apply(tool.state, set(OTHER));
+  const next = take(apply(meanwhile, tool.done(finished(tool.input))), 'model-step');
+  expect(next.input).toMatchObject({ configure: { model: OTHER } });
 });
 
 test('a call that waits for a model that fails does not wait for the one that was chosen instead', () => {
