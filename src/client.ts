@@ -7,6 +7,7 @@ import {
   WorkflowExecutionAlreadyStartedError,
   type WorkflowHandle,
 } from '@temporalio/client';
+import { createAnsweringAgain, type AnswerAgainClient } from './client/answer-again.js';
 import { openConnection } from './client/connection.js';
 import { toDescription, toListed, type Description, type Listed } from './client/describe.js';
 import { createDispatch, type Dispatch } from './client/dispatch.js';
@@ -52,6 +53,7 @@ import {
 } from './workflows/messages.js';
 
 export { ClientError, type ClientErrorKind } from './client/errors.js';
+export type { AnswerAgainClient, AnswerAgainOptions, AnsweredAgain } from './client/answer-again.js';
 export type { AppEventToDispatch, Dispatched } from './client/dispatch.js';
 export type { Begun, Deleted, LineageClient } from './client/lineage.js';
 export type { ScopeMemory } from './client/memory.js';
@@ -67,7 +69,7 @@ export interface Started {
   readonly attached: boolean;
 }
 
-export interface PerduraClient extends LineageClient, HumanInputClient, ReadingClient, SteppingClient {
+export interface PerduraClient extends LineageClient, AnswerAgainClient, HumanInputClient, ReadingClient, SteppingClient {
   readonly namespace: string;
   readonly taskQueue: string;
   /** Starts a conversation, or attaches to the running one of that id. Without an id one is made. */
@@ -241,13 +243,16 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
     within: (ms, call) => client.withDeadline(Date.now() + ms, call),
   });
 
+  const reading = createReading({ store, keyOf });
+
   return {
     namespace,
     taskQueue,
     ...createStepping({ handleOf, withSignal }),
     ...createLineageClient({ client, namespace, store, handleOf, describe, status, startOptions }),
     ...people,
-    ...createReading({ store, keyOf }),
+    ...reading,
+    ...createAnsweringAgain({ handleOf, status, reading, untilEnded }),
 
     async start(id = `conv-${randomUUID()}`, options = {}) {
       const own = startOptions(id, options);

@@ -5,6 +5,7 @@ import { packageVersion } from '../platform/version.js';
 import { approvalsCommand, approveCommand, denyCommand, answerCommand } from './commands/approvals.js';
 import {
   budgetCommand,
+  modelCommand,
   renameCommand,
   stopCommand,
   closeCommand,
@@ -17,7 +18,7 @@ import {
 } from './commands/control.js';
 import { chatCommand, newCommand, sendCommand, dispatchCommand, withdrawCommand } from './commands/conversation.js';
 import { listCommand, showCommand, inspectCommand, contextCommand, watchCommand, debugCommand } from './commands/inspection.js';
-import { rewindCommand, forkCommand, resumeCommand, deleteCommand } from './commands/lineage.js';
+import { retryCommand, editCommand, rewindCommand, forkCommand, resumeCommand, deleteCommand } from './commands/lineage.js';
 import { mcpCommand } from './commands/mcp.js';
 import { memoryCommand, historyCommand } from './commands/memory.js';
 import { devCommand, workerCommand, setupCommand, doctorCommand, completionCommand, trustCommand } from './commands/services.js';
@@ -52,8 +53,11 @@ const COMMANDS = [
   answerCommand,
   withdrawCommand,
   budgetCommand,
+  modelCommand,
   renameCommand,
   stopCommand,
+  retryCommand,
+  editCommand,
   rewindCommand,
   forkCommand,
   closeCommand,

@@ -16,9 +16,11 @@ import {
   decideUpdate,
   enqueueUpdate,
   raiseBudgetUpdate,
+  setModelUpdate,
   statusQuery,
   withdrawUpdate,
 } from '../workflows/messages.js';
+import { readModelChoice } from '../conversation/protocol/input.js';
 import { callFingerprint } from '../memory/call-fingerprint.js';
 import { BETWEEN_RUNS_MS, ClientError, isBetweenRuns } from './errors.js';
 import { withRetries } from './with-retries.js';
@@ -66,6 +68,11 @@ export interface HumanInputClient {
   withdraw(id: string, messageId: string): Promise<Withdrawn>;
   /** What the conversation may use in all from now on; `{}` takes every limit away. */
   raiseBudget(id: string, budget: Budget): Promise<Budget>;
+  /**
+   * Which model answers from the next call on, as `provider/name`; null: the agent's own. Whether the worker has it shows with the next
+   * turn, which fails with the names of those that there are.
+   */
+  setModel(id: string, model: string | null): Promise<string | null>;
 }
 
 export interface PeopleAccess {
@@ -215,6 +222,16 @@ export function createHumanInput({ handleOf, withId, argumentsOf, running, withi
         handleOf(id).executeUpdate(raiseBudgetUpdate, { args: [checked.value], updateId }),
       );
       return told.budget;
+    },
+
+    async setModel(id, model) {
+      const checked = readModelChoice({ model });
+      if (!checked.ok) throw new ClientError('invalid', checked.reason);
+      const updateId = `set-model-${randomUUID()}`;
+      const told = await withRetries({ attempt: `cannot change the model of ${id}` }, () =>
+        handleOf(id).executeUpdate(setModelUpdate, { args: [{ model: checked.value }], updateId }),
+      );
+      return told.model;
     },
   };
 }

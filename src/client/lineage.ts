@@ -7,6 +7,9 @@ import { readStart } from '../conversation/protocol/input.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import { openedUpdate, rewindUpdate, WORKFLOW_TYPE } from '../workflows/messages.js';
 import { isImportedLife } from '../memory/imported-life.js';
+import { readPages } from '../memory/past-life.js';
+import { turnsOf } from '../memory/prefix.js';
+import { turnId, turnNumber } from '../records/identity.js';
 import type { Description } from './describe.js';
 import { ClientError, toClientError } from './errors.js';
 import { withRetries } from './with-retries.js';
@@ -86,7 +89,7 @@ export function createLineageClient(access: LineageAccess): LineageClient {
       if (error instanceof ClientError && error.kind === 'not-found') return undefined;
       throw error;
     });
-    const told = described && (await startOf(access, id, described));
+    const told = described && (await withChosenModel(await startOf(access, id, described), status, id));
     const isRunning = described?.state === 'running';
     const own = { life: described?.life ?? '', ...(described ? { run: described.runId } : {}), isRunning, start: told ?? {} };
     if (isRunning) return own;
@@ -98,6 +101,28 @@ export function createLineageClient(access: LineageAccess): LineageClient {
     if (described && (!found || (last[latest] ?? 0) === 0 || (last[ownAt] ?? 0) > 0)) return own;
     if (found) return { life: found.life, isRunning: false, start: { scope: found.scope, ...told } };
     throw new ClientError('not-found', `cannot find ${id}: neither Temporal nor the store has a conversation of that id`);
+  };
+
+  /** Nothing is started for a turn that there is not. Where the store has lost all turns, the worker looks in the history first. */
+  const refuseUnknownTurn = async ({ life, start }: Known, id: string, at: string): Promise<void> => {
+    const lives = await livesOf(id);
+    const key = lives.find((one) => one.life === life) ?? {
+      namespace,
+      scope: start.scope ?? start.agent ?? 'default',
+      conversation: id,
+      life,
+    };
+    const { entries } = await readPages(await store(), key);
+    const turns = turnsOf(entries).map(({ number }) => turnId(number));
+    if (turns.length === 0 || turns.includes(at)) return;
+    const [first, last] = [
+      turns.reduce((a, b) => (turnNumber(b) < turnNumber(a) ? b : a)),
+      turns.reduce((a, b) => (turnNumber(b) > turnNumber(a) ? b : a)),
+    ];
+    throw new ClientError(
+      'not-found',
+      `cannot fork ${id}: ${id} has no ${at}: its turns are ${first} to ${last}; \`perdura show ${id}\` shows them, and \`perdura heal ${id}\` brings back what the store has lost`,
+    );
   };
 
   const startFrom = (known: Known, origin: Origin, { title, agent, scope }: StartOptions): StartOptions => ({
@@ -114,6 +139,7 @@ export function createLineageClient(access: LineageAccess): LineageClient {
         throw new ClientError('invalid', `cannot fork ${id}: ${JSON.stringify(at.slice(0, 40))} is not a turn such as "turn_0007"`);
       const known = await findLife(id);
       if (known.isRunning) await refuseRunningTurn(status, id, at);
+      await refuseUnknownTurn(known, id, at);
       return begin(wanted, startFrom(known, { kind: 'fork', conversation: id, life: known.life, ...runOf(known), turn: at }, options));
     },
 
@@ -218,6 +244,17 @@ async function startOf(
   } catch {
     return known; // Past its retention: the agent's own model answers then.
   }
+}
+
+/** A model that was chosen since the start stands in the state; where no worker shows that, the start's is the best that is known. */
+async function withChosenModel(start: StartOptions, status: LineageAccess['status'], id: string): Promise<StartOptions> {
+  const chosen = await status(id).then(
+    ({ chosenModel }) => chosenModel,
+    () => undefined,
+  );
+  if (chosen === undefined) return start;
+  const { model: _, ...rest } = start;
+  return chosen === null ? rest : { ...rest, model: chosen };
 }
 
 /** Epoch seconds; 0 where nothing was. */

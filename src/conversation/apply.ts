@@ -20,6 +20,7 @@ import { editQueue, withdraw } from './inbox/queue-editing.js';
 import { isRewinding, requestRewind } from './lineage/rewinding.js';
 import { endSession } from './context/session.js';
 import type { ConversationState } from './state.js';
+import { setModel } from './turn/chosen-model.js';
 import { acceptChildEnd, acceptDecision, passWaits } from './turn/tool-round.js';
 import { requestTruncation } from './context/truncation.js';
 import { beginTurn, endIfStopped, passTime, sendStop, stopTurn } from './turn/turn.js';
@@ -55,6 +56,8 @@ function change(state: ConversationState, event: ConversationEvent): Conversatio
       return acceptDecision(state, event);
     case 'budget-raised':
       return { ...state, budget: event.budget };
+    case 'model-set':
+      return setModel(state, event);
     case 'app-event-received':
       return receiveAppEvent(state, event);
     case 'app-event-reduced':

@@ -166,7 +166,7 @@ export const EFFECTS: { readonly [N in EffectName]: EffectKind<N> } = {
     lane: 'past',
     waitsFor: EVERYTHING,
     policy: { ...LONG, attempts: 4 },
-    summary: ({ to }) => `rewind to ${to}`,
+    summary: ({ to, before }) => `rewind to ${before ? 'before ' : ''}${to}`,
     started: startRewind,
     completed: acceptRewound,
     failed: failRewind,

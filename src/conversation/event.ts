@@ -29,11 +29,19 @@ export type ConversationEvent =
   | { readonly kind: 'step-requested'; readonly id: string; readonly at: number }
   | { readonly kind: 'queue-edited'; readonly edit: QueueEdit; readonly at: number }
   | { readonly kind: 'budget-raised'; readonly budget: Budget; readonly at: number }
+  | { readonly kind: 'model-set'; readonly model: string | null; readonly at: number }
   | { readonly kind: 'reset-requested'; readonly resetId: string; readonly at: number }
   | { readonly kind: 'compaction-requested'; readonly requestId: string; readonly at: number }
   | { readonly kind: 'truncation-requested'; readonly requestId: string; readonly at: number }
   | { readonly kind: 'undo-requested'; readonly requestId: string; readonly at: number }
-  | { readonly kind: 'rewind-requested'; readonly requestId: string; readonly to: string; readonly at: number }
+  | {
+      readonly kind: 'rewind-requested';
+      readonly requestId: string;
+      readonly to: string;
+      readonly before?: true;
+      readonly messageId?: string;
+      readonly at: number;
+    }
   | { readonly kind: 'interrupt-requested'; readonly reason: string | null; readonly at: number }
   | { readonly kind: 'close-requested'; readonly at: number }
   | { readonly kind: 'renamed'; readonly title: string; readonly at: number }
@@ -46,7 +54,13 @@ export type ConversationEvent =
   | { readonly kind: 'stop-sent'; readonly at: number }
   | { readonly kind: 'children-notified'; readonly at: number }
   | { readonly kind: 'parent-notified'; readonly asks: string; readonly at: number }
-  | { readonly kind: 'attributes-upserted'; readonly status: AgentStatus; readonly turns: number; readonly at: number }
+  | {
+      readonly kind: 'attributes-upserted';
+      readonly status: AgentStatus;
+      readonly turns: number;
+      readonly model?: string;
+      readonly at: number;
+    }
   // What other workflows say.
   | { readonly kind: 'child-asks'; readonly callId: string; readonly asks: readonly Approval[]; readonly at: number }
   | { readonly kind: 'child-ended'; readonly callId: string; readonly report: ChildReport; readonly at: number }

@@ -57,7 +57,10 @@ export interface ConversationState {
   /** Absent: it runs by itself, and nothing stops it (control.ts). */
   readonly control?: Control;
   readonly title: string | null;
+  /** Of the start, or chosen since; null: the agent's own. */
   readonly modelOverride: string | null;
+  /** It was given back to the agent, and no step has read yet which one that is. */
+  readonly isModelOpen?: true;
   /** Epoch milliseconds of the latest event. */
   readonly now: number;
   readonly settings: AgentSettings | null;
@@ -106,7 +109,7 @@ export interface ConversationState {
   /** Whether this run may upsert search attributes, and what any run upserted last. */
   readonly attributes: {
     readonly known: 'unknown' | 'registered' | 'missing';
-    readonly upserted: { readonly status: AgentStatus; readonly turns: number } | null;
+    readonly upserted: { readonly status: AgentStatus; readonly turns: number; readonly model?: string } | null;
   };
 }
 
@@ -204,8 +207,17 @@ export interface LineageState {
 export interface RewindState {
   /** Branches cut so far. */
   readonly branches: number;
-  readonly asked: readonly { readonly requestId: string; readonly to: string }[];
+  readonly asked: readonly AskedRewind[];
   readonly outcomes: readonly { readonly requestId: string; readonly outcome: RewindOutcome }[];
+}
+
+export interface AskedRewind {
+  readonly requestId: string;
+  readonly to: string;
+  /** True: that turn goes too. */
+  readonly before?: true;
+  /** Said in place of what goes: it is taken back where the rewind fails. */
+  readonly messageId?: string;
 }
 
 export type RewindOutcome =

@@ -44,6 +44,9 @@ export interface Prefix {
   readonly episodes: readonly EpisodeRecord[];
 }
 
+/** Without a `turn` it is empty. */
+export type Beforehand = Omit<Prefix, 'turn'> & { readonly turn?: PastTurn };
+
 /** In the order in which they began. */
 export function turnsOf(entries: readonly Entry[]): PastTurn[] {
   const byTurn = new Map<number, Entry[]>();
@@ -75,6 +78,17 @@ export function prefixOf(past: Past, number: number, { atEnd = false }: { readon
     return entries.length > 0 ? [{ ...one, entries }] : one === turn ? [one] : [];
   });
   return { turn, line, session, episodes, context };
+}
+
+/** What a turn came after: what goes on without it, and with it nothing of another session. Undefined when there is no such turn. */
+export function prefixBefore(past: Past, number: number): Beforehand | undefined {
+  const whole = prefixOf(past, number);
+  if (!whole) return undefined;
+  const turn = whole.line.at(-2);
+  // P2: the first turn of a session has none of another in its context.
+  const isFirst = !turn || !whole.session.includes(turn);
+  if (!isFirst) return prefixOf(past, turn.number);
+  return { ...(turn && { turn }), line: whole.line.slice(0, -1), session: [], context: [], episodes: [] };
 }
 
 /** The turns that a conversation has now, without those that rewinds have cut. */

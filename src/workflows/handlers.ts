@@ -200,7 +200,7 @@ export function handleMessages(conversation: Conversation): Handled {
       },
     );
   }
-  handleLineage({ state, dispatch, notifier, isHandingOver, counted });
+  handleLineage({ state, dispatch, notifier, isHandingOver, counted, accept });
   setDefaultUpdateHandler((name) => {
     throw ApplicationFailure.nonRetryable(`no update "${name}" in a conversation`, 'UnknownUpdate');
   });

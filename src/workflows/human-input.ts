@@ -1,10 +1,10 @@
-/** What people say beside messages: approval of a call, an answer, a larger budget, a message taken back. And what sub-agents report. */
+/** What people say beside messages: approval of a call, an answer, a larger budget, another model, a message taken back. And what sub-agents report. */
 import { ApplicationFailure, setHandler, uuid4 } from '@temporalio/workflow';
 import { turnOfMessage } from '../conversation/inbox/arrivals.js';
 import type { Enqueued, Withdrawn } from '../conversation/protocol/contract.js';
 import type { Budget } from '../records/identity.js';
 import type { ConversationEvent } from '../conversation/event.js';
-import { readMessage, type ParsedMessage } from '../conversation/protocol/input.js';
+import { readMessage, readModelChoice, type ParsedMessage } from '../conversation/protocol/input.js';
 import { readBudget, readChildNews, readDecision, readWithdrawal, type Decided } from '../conversation/protocol/human-input.js';
 import { queuedCount } from '../conversation/inbox/spill.js';
 import { approvalsOf, decisionRefusal } from '../conversation/turn/approvals.js';
@@ -20,6 +20,7 @@ import {
   enqueueUpdate,
   FAILURES,
   raiseBudgetUpdate,
+  setModelUpdate,
   withdrawUpdate,
 } from './messages.js';
 
@@ -95,6 +96,15 @@ export function handleHumanInput({
       return Promise.resolve({ budget });
     }),
     { validator: (payload: unknown) => void accepted(readBudget(payload, 'raiseBudget')) },
+  );
+  setHandler(
+    setModelUpdate,
+    counted((payload: unknown): Promise<{ readonly model: string | null }> => {
+      const model = accepted(readModelChoice(payload));
+      dispatch({ kind: 'model-set', model, at: now() });
+      return Promise.resolve({ model });
+    }),
+    { validator: (payload: unknown) => void accepted(readModelChoice(payload)) },
   );
   setHandler(approvalsQuery, () => approvalsOf(state()));
 }

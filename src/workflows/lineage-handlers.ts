@@ -1,6 +1,7 @@
 /** What a client may say about other lives and turns taken back: `opened` and `rewind`. */
 import { ApplicationFailure, setHandler, uuid4 } from '@temporalio/workflow';
 import type { Opened, RewindResult } from '../conversation/protocol/lineage.js';
+import { turnOfMessage } from '../conversation/inbox/arrivals.js';
 import { readRewind } from '../conversation/protocol/input.js';
 import { rewindOutcome } from '../conversation/lineage/rewinding.js';
 import type { ConversationState } from '../conversation/state.js';
@@ -8,7 +9,8 @@ import { now } from './clock.js';
 import { type Handling, accepted, askAgain, refuseWhenClosing } from './handling.js';
 import { FAILURES, openedUpdate, rewindUpdate } from './messages.js';
 
-export function handleLineage({ state, dispatch, notifier, isHandingOver, counted }: Omit<Handling, 'accept' | 'reject'>): void {
+export function handleLineage(handling: Omit<Handling, 'reject'>): void {
+  const { state, dispatch, notifier, isHandingOver, counted, accept } = handling;
   setHandler(
     openedUpdate,
     counted(async (): Promise<Opened | null> => {
@@ -22,11 +24,16 @@ export function handleLineage({ state, dispatch, notifier, isHandingOver, counte
   setHandler(
     rewindUpdate,
     counted(async (payload: unknown): Promise<RewindResult> => {
-      const { to, id = uuid4() } = accepted(readRewind(payload));
-      dispatch({ kind: 'rewind-requested', requestId: id, to, at: now() });
+      const { to, before, id = uuid4(), message } = accepted(readRewind(payload));
+      const messageId = message && (message.id ?? uuid4());
+      const said = messageId === undefined ? {} : { messageId };
+      dispatch({ kind: 'rewind-requested', requestId: id, to, ...(before && { before }), ...said, at: now() });
+      // No turn begins before the rewind is done; a person waits for this one's answer, so it is the first.
+      if (message && messageId !== undefined) accept({ ...message, delivery: 'interrupt' }, messageId);
       await notifier.until(() => isHandingOver() || rewindOutcome(state(), id) !== undefined);
       const outcome = rewindOutcome(state(), id);
-      if (outcome?.kind === 'rewound') return outcome.result;
+      const turnId = messageId && turnOfMessage(state(), messageId);
+      if (outcome?.kind === 'rewound') return { ...outcome.result, ...(turnId && { turnId }) };
       if (outcome) throw ApplicationFailure.nonRetryable(outcome.message, typeOf(outcome.type));
       throw askAgain('the conversation hands over to its next run');
     }),

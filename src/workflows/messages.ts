@@ -19,6 +19,7 @@ import type {
   QueuedEvent,
   QueueEdit,
   ResetResult,
+  RewindRequest,
   Status,
   TurnResult,
   Withdrawn,
@@ -50,6 +51,8 @@ export const withdrawUpdate = defineUpdate<Withdrawn, [{ messageId: string }]>('
 export const decideUpdate = defineUpdate<Decided, [Decision]>('decide');
 export const raiseBudgetUpdate = defineUpdate<{ readonly budget: Budget }, [Budget]>('raiseBudget');
 
+export const setModelUpdate = defineUpdate<{ readonly model: string | null }, [{ model: string | null }]>('setModel');
+
 /** An event of the application's own, for its reducer (seed 004). */
 export const eventSignal = defineSignal<[{ id?: string; type: string; payload?: JsonValue }]>('event');
 export const dispatchUpdate = defineUpdate<
@@ -65,7 +68,7 @@ export const truncateUpdate = defineUpdate<CompactionOutcome, [{ id?: string }]>
 export const compactUpdate = defineUpdate<CompactionOutcome, [{ id?: string }]>('compact');
 export const undoCompactionUpdate = defineUpdate<CompactionOutcome, [{ id?: string }]>('undoCompaction');
 
-export const rewindUpdate = defineUpdate<RewindResult, [{ to: string; id?: string }]>('rewind');
+export const rewindUpdate = defineUpdate<RewindResult, [RewindRequest]>('rewind');
 /** Beyond design section 3: waits until a fork, or what was resumed, has its beginning; null for one that begins with nothing. */
 export const openedUpdate = defineUpdate<Opened | null>('opened');
 

@@ -76,9 +76,9 @@ export function createPerformer(
           for (const child of step.children) void signalOther(child, interruptSignal, { reason: 'its parent was stopped' });
           return dispatch({ kind: 'stop-sent', at });
         case 'upsert-attributes': {
-          const { AgentStatus: status, AgentTurns: turns } = step.attributes;
+          const { AgentStatus: status, AgentTurns: turns, AgentModel: model } = step.attributes;
           upsertSearchAttributes(toPairs(step.attributes));
-          return dispatch({ kind: 'attributes-upserted', status, turns, at });
+          return dispatch({ kind: 'attributes-upserted', status, turns, ...(model !== undefined && { model }), at });
         }
         case 'notify-children':
           for (const { child, decision } of step.decisions) void signalOther(child, decideSignal, decision);

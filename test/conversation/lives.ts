@@ -30,7 +30,7 @@ import type { ToolFinished, ToolPlan } from '../../src/conversation/activity-io/
 import { approvalsOf } from '../../src/conversation/turn/approvals.js';
 import { answer, askingFor, evicted, finished, open, ORDINARY, QUICK, SETTINGS, STORE_AWAY, stored, USAGE, written } from './drive.js';
 
-type Plain = 'reset' | 'interrupt' | 'close' | 'rewind' | 'due' | 'news' | 'app' | 'clear' | 'step';
+type Plain = 'reset' | 'interrupt' | 'close' | 'rewind' | 'model' | 'due' | 'news' | 'app' | 'clear' | 'step';
 
 /** One choice of the world: something arrives, something in flight ends somehow, time passes. */
 export type Choice =
@@ -65,6 +65,7 @@ export const choices = (maxLength: number): fc.Arbitrary<Choice[]> =>
       { weight: 4, arbitrary: nothingMore('interrupt') },
       { weight: 4, arbitrary: nothingMore('due') },
       { weight: 3, arbitrary: nothingMore('rewind') },
+      { weight: 2, arbitrary: nothingMore('model') },
       { weight: 8, arbitrary: nothingMore('news') },
       { weight: 2, arbitrary: nothingMore('app') },
       { weight: 1, arbitrary: nothingMore('clear') },
@@ -646,7 +647,9 @@ export function eventOf(world: World, choice: Exclude<Choice, { kind: 'end' | 't
     case 'close':
       return { kind: 'close-requested', at };
     case 'rewind':
-      return { kind: 'rewind-requested', requestId: `w${++world.rewinds}`, to: 'turn_0001', at };
+      return { kind: 'rewind-requested', requestId: `w${++world.rewinds}`, to: 'turn_0001', ...saidInItsPlace(world), at };
+    case 'model':
+      return { kind: 'model-set', model: at % 2 === 0 ? null : 'anthropic/claude-other', at };
     case 'due':
       return { kind: 'hand-over-due', reason: 'test', at };
     case 'app':
@@ -727,6 +730,13 @@ export function finish(world: World): void {
     else tell(world, { kind: 'time-passed', at: world.at });
   }
   world.problems.push(`it never comes to rest: ${JSON.stringify(nextStep(world.state)).slice(0, 200)}`);
+}
+
+/** Every other rewind brings a message, which is taken back where it fails. */
+function saidInItsPlace({ rewinds, state }: World): { readonly before: true; readonly messageId?: string } | undefined {
+  if (rewinds % 2 === 0) return undefined;
+  const item = state.queue.find((one) => one.kind === 'message');
+  return { before: true, ...(item?.kind === 'message' && { messageId: item.messageId }) };
 }
 
 function isAtRest({ turn, queue, consolidation, rewinds, outbox, compaction, inFlight }: ConversationState): boolean {

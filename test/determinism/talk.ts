@@ -69,6 +69,7 @@ const deeds: Readonly<Record<string, { readonly weight: number; readonly act: De
   withdraw: { weight: 2, act: (person) => person.update('withdraw', { messageId: person.said.at(-1) ?? 'none' }) },
   ask: { weight: 8, act: (person) => Promise.all([1, 2, 3].map(() => person.query(pick(person.random, QUERIES)))) },
   decide: { weight: 6, act: decideAll },
+  setModel: { weight: 1, act: (person) => person.update('setModel', { model: pick(person.random, [null, 'anthropic/claude-test']) }) },
   compact: { weight: 2, act: (person) => person.update('compact', {}) },
   undoCompaction: { weight: 1, act: (person) => person.update('undoCompaction', {}) },
   truncate: { weight: 1, act: (person) => person.update('truncate', {}) },
@@ -173,9 +174,12 @@ async function decideAll(person: Person): Promise<void> {
   );
 }
 
-async function rewind({ random, update, query }: Person): Promise<void> {
+async function rewind(person: Person): Promise<void> {
+  const { random, update, query } = person;
   const { turn } = (await query('status')) as Standing;
-  if (turn > 0) await update('rewind', { to: turnId(1 + Math.floor(turn * random())) });
+  if (turn === 0) return;
+  const chosen = turnId(1 + Math.floor(turn * random()));
+  await update('rewind', random() < 0.5 ? { to: chosen } : { before: chosen, message: message(person) });
 }
 
 async function stepThrough({ random, update }: Person): Promise<void> {

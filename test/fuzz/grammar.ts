@@ -181,6 +181,7 @@ const UPDATES: Readonly<Record<string, Any>> = {
   withdraw: fields({ messageId: id }, []),
   decide: decision,
   raiseBudget: budget,
+  setModel: fields({ model: one(null, 'anthropic/claude-test', 'nobody/nothing', 'anthropic/', '/', `a/${'x'.repeat(129)}`) }, []),
   dispatch: event,
   setMode: fields({ mode: one('auto', 'stepping') }, []),
   step: optional('id'),
@@ -189,7 +190,10 @@ const UPDATES: Readonly<Record<string, Any>> = {
   truncate: optional('id'),
   compact: optional('id'),
   undoCompaction: optional('id'),
-  rewind: fields({ to: turnId, id }, ['id']),
+  rewind: fc.oneof(
+    fields({ to: turnId, id, message }, ['id', 'message']),
+    fields({ before: turnId, id, message, to: turnId }, ['id', 'message', 'to']),
+  ),
   opened: wrong,
 };
 const QUERIES: readonly string[] = [

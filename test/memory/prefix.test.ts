@@ -2,7 +2,7 @@
 import type { Cut } from '../../src/records/lives.js';
 import type { Entry } from '../../src/records/message.js';
 import { turnId } from '../../src/records/identity.js';
-import { currentLine, episodesInSight, prefixOf, rangesOf, type Past } from '../../src/memory/prefix.js';
+import { currentLine, episodesInSight, prefixBefore, prefixOf, rangesOf, type Past } from '../../src/memory/prefix.js';
 import type { EpisodeRecord } from '../../src/stores/store.js';
 
 /** A turn of a message and an answer, beginning at `slot`; it ends at `10 * turn` seconds. */
@@ -82,6 +82,25 @@ test('rewound again, also into a branch, the line is found through all rewinds',
   expect(numbers(currentLine(turns(1, 8), cuts))).toEqual([1, 2, 3, 7, 8]);
   expect(numbers(currentLine(turns(1, 6), cuts))).toEqual([1, 2, 3]);
   expect(numbers(prefixOf(past(turns(1, 8), { cuts }), 6)?.line)).toEqual([1, 2, 5, 6]);
+});
+
+test('before a turn is the turn that it came after; before the first of a session its context is empty', () => {
+  const entries = [...turns(1, 3), ...turns(4, 5, { session: 2 })];
+  expect(prefixBefore(past(entries), 3)).toEqual(prefixOf(past(entries), 2));
+  expect(prefixBefore(past(entries), 4)).toMatchObject({ turn: { number: 3 }, line: [{}, {}, {}], session: [], context: [], episodes: [] });
+  expect(prefixBefore(past(entries), 1)).toEqual({ line: [], session: [], context: [], episodes: [] });
+  expect(prefixBefore(past(entries), 9)).toBeUndefined();
+});
+
+test('said again, the first turn of a session has none of the session before it, and the first of all has nothing before it', () => {
+  const entries = [...turns(1, 3), ...turns(4, 6, { session: 2 })];
+  // Before turn 4, and turn 5 and 6 came in its place.
+  const again = [cutTo(1, 3, 4, 1)];
+  expect(numbers(prefixOf(past(entries, { cuts: again }), 6)?.context)).toEqual([5, 6]);
+  expect(numbers(prefixOf(past(entries, { cuts: again }), 6)?.line)).toEqual([1, 2, 3, 5, 6]);
+  const all = [cutTo(1, 0, 2, 0)];
+  expect(numbers(currentLine(turns(1, 4), all))).toEqual([3, 4]);
+  expect(numbers(prefixOf(past(turns(1, 4), { cuts: all }), 4)?.context)).toEqual([3, 4]);
 });
 
 test('a rewind past a reset brings the turns of the old session into the new one', () => {

@@ -195,6 +195,39 @@ export const scenarios: readonly Scenario[] = [
     },
   },
   {
+    // Before the first turn there is nothing; before a later one its message is said in the same update.
+    name: 'answered-anew',
+    world: () => says(...Array.from({ length: 4 }, (_, i) => text(`Answer ${i + 1}.`))),
+    has: ['"name":"rewind"', '"before":true', UPDATE_DONE],
+    async play({ world, id }) {
+      await world.client.send(id, 'first', START);
+      await world.client.retry(id);
+      await world.client.send(id, 'then');
+      await world.client.edit(id, 'then, in other words');
+    },
+  },
+  {
+    // Between turns, and while a tool of a turn waits for a person: the next call of that turn is the other model's.
+    name: 'other-model',
+    world: () => says(text('One.'), text('Two.'), callTool('ask_user', { question: 'Which?' }), text('Three.'), text('Four.')),
+    has: ['"setModel"', MODEL, UPDATE_DONE],
+    async play(stage) {
+      const { world, id } = stage;
+      await world.client.send(id, 'first', START);
+      await world.client.setModel(id, 'anthropic/claude-other');
+      await world.client.send(id, 'second');
+      const sent = sendLater(stage, 'third');
+      await stage.until('a question', async () => (await world.client.approvals(id)).length === 1);
+      await world.client.setModel(id, null);
+      await world.client.decide(id, { callId: 'turn_0003/c1', decision: 'approve', note: 'this' });
+      await sent;
+      await world.client.setModel(id, 'nobody/nothing');
+      await world.client.send(id, 'fails');
+      await world.client.setModel(id, null);
+      await world.client.send(id, 'fourth');
+    },
+  },
+  {
     name: 'text-turns',
     world: () => says(text('One.'), text('Two.'), text('Three.')),
     has: [MODEL, UPDATE_DONE],

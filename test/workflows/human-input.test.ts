@@ -169,6 +169,31 @@ test('a call learns where the rules would not have let it go by itself', async (
   );
 });
 
+test('another model answers from the next call on, is carried by a fork, and one that no worker has fails the turn in words', async () => {
+  const id = world.id();
+  stage.play(id, text('one'), text('two'), text('three'), text('four'));
+  await world.client.send(id, say(id, 'first'), { start: {} });
+  const { model: own } = await world.client.status(id);
+  expect(await world.client.setModel(id, 'anthropic/claude-other')).toBe('anthropic/claude-other');
+  expect(await world.client.status(id)).toMatchObject({ model: 'anthropic/claude-other', chosenModel: 'anthropic/claude-other' });
+  await world.client.send(id, say(id, 'second'));
+  expect(stage.requests(id).map(({ model }) => `anthropic/${model}`)).toEqual([own, 'anthropic/claude-other']);
+  const fork = await world.client.fork(id, { at: 'turn_0002', id: world.id() });
+  expect(await world.client.status(fork.id)).toMatchObject({ chosenModel: 'anthropic/claude-other' });
+
+  await world.client.setModel(id, 'nobody/nothing');
+  const failed = await world.client.send(id, say(id, 'third'));
+  expect(failed).toMatchObject({
+    stopReason: 'failed',
+    error: { message: expect.stringMatching(/no provider "nobody"\. Known ones: anthropic/) as unknown },
+  });
+  await world.client.setModel(id, null);
+  await world.client.send(id, say(id, 'fourth'));
+  expect(await world.client.status(id)).toMatchObject({ model: own, chosenModel: null });
+  await expect(world.client.setModel(id, 'claude')).rejects.toThrow(/setModel.model must look like "provider\/model"/);
+  await expectHealthy(id);
+});
+
 test('a person may change the arguments; the model is told', async () => {
   const id = world.id();
   const { sent, one } = await asked(id, callTool('pay', { to: 'Ada', euros: 500 }), text('Paid less.'));

@@ -119,6 +119,10 @@ describe.each(['files', 'redis'] as const)('with %s', (kind) => {
   test('a turn that there is not is refused in words, and so is one that runs', async () => {
     const id = await talk(2);
     await expect(world.client.fork(id, { at: 'turn_0009' })).rejects.toThrow(/has no turn_0009: its turns are turn_0001 to turn_0002/);
+    const never = world.id();
+    await expect(world.client.fork(id, { at: 'turn_0009', id: never })).rejects.toMatchObject({ kind: 'not-found' });
+    // Nothing was started for it.
+    await expect(world.client.describe(never)).rejects.toMatchObject({ kind: 'not-found' });
     await expect(world.client.fork(id, { at: '9' })).rejects.toThrow('"9" is not a turn');
     await expect(world.client.fork(`never-${randomUUID()}`, { at: 'turn_0001' })).rejects.toMatchObject({ kind: 'not-found' });
     const hold = gate();
@@ -191,6 +195,67 @@ describe.each(['files', 'redis'] as const)('with %s', (kind) => {
     expect(await world.client.rewind(id, 'turn_0003')).toMatchObject({ branch: 3 });
     expect(saidIn(await world.client.history(id))).toEqual(['answer 1', 'answer 2', 'answer 3']);
     await expect(world.client.rewind(id, 'turn_0077')).rejects.toThrow(/has no turn_0077/);
+  });
+
+  test('answered anew, the last turn has another answer and the old one is a branch, also the first of all and the first of a session', async () => {
+    const id = world.id();
+    stage.play(id, text('answer 1'), text('another 1'), text('a third 1'));
+    const image = { mediaType: 'image/png', base64: 'aGVsbG8=' };
+    const output = { type: 'object' };
+    await world.client.send(id, { text: say(id, 'message 1'), images: [image] }, { start: { title: 'harbour' } });
+    expect(await world.client.retry(id)).toMatchObject({ turnId: 'turn_0002', text: 'another 1', stopReason: 'end', cut: 1, branch: 1 });
+    expect(shown(id)).not.toContain('answer 1');
+    expect(shown(id)).toContain('aGVsbG8=');
+    expect(await world.client.retry(id)).toMatchObject({ turnId: 'turn_0003', text: 'a third 1', branch: 2 });
+    expect(saidIn(await world.client.history(id))).toEqual(['a third 1']);
+    expect(saidIn(await world.client.history(id, { branch: 1 }))).toEqual(['answer 1']);
+    expect(saidIn(await world.client.history(id, { branch: 2 }))).toEqual(['another 1']);
+
+    await world.client.reset(id);
+    stage.play(id, text('{"n":4}'), text('{"n":5}'), text('last'));
+    expect(await world.client.send(id, { text: say(id, 'as data'), output })).toMatchObject({ payload: { n: 4 } });
+    expect(await world.client.retry(id)).toMatchObject({ turnId: 'turn_0005', payload: { n: 5 } });
+    expect(await world.client.status(id)).toMatchObject({ session: 2 });
+    expect(shown(id).match(/answer with JSON alone/g)).toHaveLength(1);
+    await world.client.send(id, say(id, 'and?'));
+    expect(shown(id)).toContain('as data');
+    expect(shown(id)).not.toContain('message 1');
+    expect(saidIn(await world.client.history(id))).toEqual(['a third 1', '{"n":5}', 'last']);
+  });
+
+  test('edited, a turn and all after it make way for other words; a turn that is not there changes nothing', async () => {
+    const id = await talk(3);
+    stage.play(id, text('edited'));
+    expect(await world.client.edit(id, say(id, 'message 2 in other words'), { turn: 'turn_0002' })).toMatchObject({
+      turnId: 'turn_0004',
+      text: 'edited',
+      cut: 2,
+      branch: 1,
+    });
+    expect(shown(id)).toContain('message 1');
+    expect(shown(id)).toContain('in other words');
+    expect(shown(id)).not.toContain('message 3');
+    expect(saidIn(await world.client.history(id))).toEqual(['answer 1', 'edited']);
+    await expect(world.client.edit(id, 'x', { turn: 'turn_0002' })).rejects.toThrow(/turn_0002 is not in it as it stands now/);
+    await expect(world.client.edit(id, ' ')).rejects.toMatchObject({ kind: 'invalid' });
+    await expect(world.client.edit(id, '/new')).rejects.toMatchObject({ kind: 'invalid' });
+    const none = world.temporal.workflow.getHandle(id).executeUpdate('rewind', { args: [{ before: 'turn_0077', message: 'never said' }] });
+    await expect(none).rejects.toMatchObject({ cause: { message: expect.stringMatching(/has no turn_0077/) as unknown } });
+    expect(await world.client.queue(id)).toEqual([]);
+    expect(saidIn(await world.client.history(id))).toEqual(['answer 1', 'edited']);
+  });
+
+  test('answered anew while it runs, the turn is stopped and its message is said again', async () => {
+    const id = await talk(1);
+    const hold = gate();
+    stage.play(id, { ...text('never finished'), hold }, text('the second try'));
+    const stopped = world.client.send(id, say(id, 'too long'));
+    await hold.reached;
+    const again = world.client.retry(id);
+    expect(await stopped).toMatchObject({ stopReason: 'interrupted' });
+    hold.release();
+    expect(await again).toMatchObject({ text: 'the second try', turnId: 'turn_0003', branch: 1 });
+    expect(saidIn(await world.client.history(id))).toEqual(['answer 1', 'the second try']);
   });
 
   test('a rewind stops the running turn, and messages that wait are answered after it', async () => {

@@ -15,7 +15,17 @@ import { memoryBundle } from '../../memory/compaction/snapshot.js';
 import { redactor } from '../../memory/documents/forgetting.js';
 import { itemNumber, type ShownMemory } from '../../records/memory/items.js';
 import { readPages } from '../../memory/past-life.js';
-import { prefixOf, rangesOf, slotsIn, turnsOf, type Past, type PastTurn, type Prefix } from '../../memory/prefix.js';
+import {
+  prefixBefore,
+  prefixOf,
+  rangesOf,
+  slotsIn,
+  turnsOf,
+  type Beforehand,
+  type Past,
+  type PastTurn,
+  type Prefix,
+} from '../../memory/prefix.js';
 import { retrieve } from '../../memory/facts.js';
 import { estimateStringTokens, tokensOf } from '../../memory/tokens.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
@@ -51,23 +61,41 @@ interface Shows extends ShownMemory {
   readonly canRead: boolean;
 }
 
+export interface Read<P> {
+  readonly past: Past;
+  readonly prefix: P;
+  readonly shows: Shows;
+}
+
 /** P1. Refuses a turn that there is not, in words that say which there are. */
-export async function readPrefix(
+export function readPrefix(dependencies: ConversationDependencies, wanted: Wanted): Promise<Read<Prefix>> {
+  const { turn } = wanted;
+  const find = (past: Past): Prefix | undefined =>
+    prefixOf(past, turn === undefined ? lastTurn(past.entries) : turnNumber(turn), { atEnd: turn === undefined });
+  return readHealed(dependencies, wanted, find);
+}
+
+/** The same without that turn itself. */
+export function readBefore(dependencies: ConversationDependencies, wanted: Wanted): Promise<Read<Beforehand>> {
+  return readHealed(dependencies, wanted, (past) => prefixBefore(past, turnNumber(wanted.turn ?? '')));
+}
+
+async function readHealed<P extends Beforehand>(
   dependencies: ConversationDependencies,
   { life: key, run, turn }: Wanted,
-): Promise<{ readonly past: Past; readonly prefix: Prefix; readonly shows: Shows }> {
+  find: (past: Past) => P | undefined,
+): Promise<Read<P>> {
   const { store, identity } = dependencies;
   const { config } = await dependencies.agents(identity.agent, identity.scope);
   let past = await readPast(store, key);
-  const wanted = (): number => (turn === undefined ? lastTurn(past.entries) : turnNumber(turn));
-  let prefix = prefixOf(past, wanted(), { atEnd: turn === undefined });
+  let prefix = find(past);
   if ((!prefix || !looksWhole(prefix, past)) && run !== undefined && dependencies.heal) {
     log.warn('the store has lost turns: healing from history', { conversation: key.conversation });
     await dependencies.heal(key, run === 'latest' ? undefined : run).then(countHeal, (error: unknown) => {
       log.warn('the history cannot be read', { conversation: key.conversation, reason: String(error) });
     });
     past = await readPast(store, key);
-    prefix = prefixOf(past, wanted(), { atEnd: turn === undefined });
+    prefix = find(past);
   }
   if (prefix) return { past, prefix, shows: { ...config.context, canRead: canReadEpisodes(config, dependencies.tools) } };
   const numbers = turnsOf(past.entries).map(({ number }) => number);
@@ -80,7 +108,7 @@ export async function readPrefix(
 }
 
 /** What stands before the context and what else goes on; the texts lie in the store when it is done. */
-export async function resume({ store, key }: ConversationDependencies, prefix: Prefix, shows: Shows): Promise<Resumption> {
+export async function resume({ store, key }: ConversationDependencies, prefix: Beforehand, shows: Shows): Promise<Resumption> {
   const { context, session, episodes } = prefix;
   const [{ facts }, tombstones] = await Promise.all([store.facts.list(key), store.documents.forgotten(key)]);
   const redact = redactor(tombstones, key.scope); // P2
@@ -112,7 +140,7 @@ export function entriesOf(turns: readonly PastTurn[]): Entry[] {
 }
 
 /** Heals for nothing at worst: a message that was sent twice leaves a gap in the numbers too. */
-function looksWhole({ line }: Prefix, { cuts }: Past): boolean {
+function looksWhole({ line }: Beforehand, { cuts }: Past): boolean {
   // Where turns were cut, the numbers go on after them.
   const isDense = cuts.length > 0 || line.every(({ number }, i) => number === i + 1);
   return isDense && line.slice(0, -1).every(isWhole);

@@ -5,17 +5,19 @@
 import { log } from '@temporalio/activity';
 import type { RetoldEpisode, RewindInput, Rewound } from '../../conversation/activity-io/lineage-effects.js';
 import type { Cut } from '../../records/lives.js';
+import { turnNumber } from '../../records/identity.js';
 import { slotsOf } from '../../records/slots.js';
 import { episodicId } from '../../records/memory/items.js';
-import { currentLine, slotsIn, sortedRanges, type Prefix } from '../../memory/prefix.js';
+import { currentLine, slotsIn, sortedRanges, turnsOf, type Beforehand } from '../../memory/prefix.js';
 import { refolded } from '../../memory/compaction/fold.js';
 import type { ConversationDependencies } from '../dependencies.js';
-import { MAX_RETOLD, readPrefix, resume } from './past.js';
+import { MAX_RETOLD, readBefore, readPrefix, resume } from './past.js';
 
 export async function rewind(dependencies: ConversationDependencies, input: RewindInput): Promise<Rewound> {
   const { store, key } = dependencies;
   const { requestId, move, to, slot, at } = input;
-  const { past, prefix, shows } = await readPrefix(dependencies, { life: key, run: 'latest', turn: to });
+  const read = input.before ? readBefore : readPrefix;
+  const { past, prefix, shows } = await read(dependencies, { life: key, run: 'latest', turn: to });
 
   const resumed = await resume(dependencies, prefix, shows);
   const kept = new Set(slotsIn(prefix.line));
@@ -26,21 +28,25 @@ export async function rewind(dependencies: ConversationDependencies, input: Rewi
   const gone = now.filter(({ entries }) => !entries.every((entry) => kept.has(entry.slot) || waiting.has(entry.slot)));
   const slots = slotsIn(gone).filter((each) => !waiting.has(each) && !kept.has(each));
   const { turn } = prefix;
+  const named = turnsOf(past.entries).find(({ number }) => number === turnNumber(to));
+  const isSessionKept = prefix.session.length > 0;
+  const goesOn = isSessionKept ? turn?.session : named?.session;
   // A session that has ended is not gone on with under its number.
-  const session = turn.session < input.session ? input.session + 1 : input.session;
+  const session = (goesOn ?? 0) < input.session ? input.session + 1 : input.session;
   // Back into a branch nothing may be cut, and it is another line all the same.
-  const leaves = slots.length > 0 || session !== input.session || !now.some(({ number }) => number === turn.number);
+  const leaves = slots.length > 0 || session !== input.session || !now.some(({ number }) => number === turn?.number);
   const cut: Cut | null = leaves
     ? {
         v: 1,
         id: requestId,
         branch: input.branch,
-        to: turn.number,
-        begun: turn.begun,
-        since: turn.ended,
+        to: turn?.number ?? 0,
+        begun: turn?.begun ?? 0,
+        since: turn?.ended ?? 0,
         slot,
         at,
-        session,
+        // Of a lower number it is no session that what comes after belongs to.
+        session: isSessionKept ? session : session - 1,
         slots: sortedRanges(slots),
       }
     : null;
@@ -51,7 +57,7 @@ export async function rewind(dependencies: ConversationDependencies, input: Rewi
   await store.entries.restore(key, resumed.context, move);
   const episodes = session === input.session ? [] : toRetold(prefix, input.compactions, session);
   for (const { episode, ...place } of episodes) await store.episodes.add(key, { ...episode, ...place, epoch: 0 });
-  log.info('rewound', { to, turns: gone.length });
+  log.info('rewound', { to, ...(input.before && { before: true }), turns: gone.length });
   return {
     ...resumed,
     life: key.life,
@@ -64,7 +70,7 @@ export async function rewind(dependencies: ConversationDependencies, input: Rewi
 }
 
 /** For the session that begins, under numbers of their own. */
-function toRetold({ episodes }: Prefix, compactions: number, session: number): RetoldEpisode[] {
+function toRetold({ episodes }: Beforehand, compactions: number, session: number): RetoldEpisode[] {
   const shown = episodes.slice(0, MAX_RETOLD).reverse();
   const newIds = new Map(shown.map(({ id }, i) => [id, episodicId(compactions + 1 + i)]));
   return shown.map(({ session: _session, epoch: _epoch, supersedes: _supersedes, slots, ...episode }, i) => ({

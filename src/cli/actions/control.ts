@@ -18,6 +18,32 @@ export function rename(context: CliContext, given: string, title: string): Promi
   });
 }
 
+/** `perdura model`: which model answers, or another one. */
+export function model(context: CliContext, given: string, name: string | undefined): Promise<number> {
+  return withClient(context, { needsWorker: true }, async (desk) => {
+    const id = await findRunning(desk, given);
+    if (name !== undefined) await desk.withSlowNotice(`telling ${id}`, desk.client.setModel(id, name === 'default' ? null : name));
+    const status = await desk.withSlowNotice(`asking ${id}`, desk.client.status(id));
+    const { model: now, chosenModel: chosen = null } = status;
+    if (desk.globals.output !== 'text') {
+      desk.output.line(toTerminalJson({ id, model: now, chosenModel: chosen }));
+      return EXIT.ok;
+    }
+    desk.output.line(modelInWords(status));
+    const input = ['--input', JSON.stringify({ model: chosen })];
+    const words =
+      name === undefined ? ['query', '--name', 'status', '-w', id] : ['update', 'execute', '--name', 'setModel', '-w', id, ...input];
+    desk.output.note(temporalCommand(desk.temporal, ['workflow', ...words]));
+    return EXIT.ok;
+  });
+}
+
+/** Which model answers, and who has chosen it. */
+export function modelInWords({ model: now, chosenModel: chosen, agent }: Pick<Status, 'model' | 'chosenModel' | 'agent'>): string {
+  if (chosen !== undefined && chosen !== null) return `${chosen}, chosen for this conversation`;
+  return now === null ? `the model of agent ${agent}: its name is known with the next answer` : `${now}, the model of agent ${agent}`;
+}
+
 export function stop(context: CliContext, given: string, { reason }: { readonly reason?: string }): Promise<number> {
   return withClient(context, {}, async (desk) => {
     const id = await findRunning(desk, given);

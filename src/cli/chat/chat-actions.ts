@@ -2,7 +2,10 @@
 import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Consolidation, Status, TurnResult } from '../../conversation/protocol/contract.js';
-import { isFromPerson, shownText, type Usage } from '../../records/message.js';
+import type { Usage } from '../../records/message.js';
+import type { AnswerAgainOptions } from '../../client.js';
+import { keptInWords } from '../actions/answer-again.js';
+import { modelInWords } from '../actions/control.js';
 import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 import { toMarkdown } from '../views/transcript.js';
@@ -89,11 +92,14 @@ async function isStillOwed(client: ChatSession['client'], id: string): Promise<b
   return withTimeoutFallback(look(), true, 2000).catch(() => true);
 }
 
-/** The last message of a person, to be said again. */
-export async function lastMessage({ client, id }: ChatSession): Promise<string> {
-  const entry = (await client.history(id)).findLast(({ message }) => isFromPerson(message));
-  if (entry?.message.role !== 'user') throw new CliError('there is nothing to say again: nothing was said yet', EXIT.failed);
-  return shownText(entry.message.text);
+/** Answers a turn anew; with a text, that is said in its place. The note says where the old one is. */
+export async function answerAgain(
+  { client, id, output }: ChatSession,
+  { turn, text, ...options }: { readonly turn?: string; readonly text?: string } & AnswerAgainOptions,
+): Promise<TurnResult> {
+  const done = text === undefined ? await client.retry(id, options) : await client.edit(id, text, { turn, ...options });
+  output.note(`(${keptInWords(id, done)})`);
+  return done;
 }
 
 export async function rename({ client, id }: ChatSession, title: string): Promise<string> {
@@ -122,11 +128,13 @@ export async function exportMarkdown({ client, id, config }: ChatSession, file: 
   return `written to ${target}`;
 }
 
-export function modelHelp(status: Status): string {
-  return (
-    `${status.model ?? 'the model is known with the first answer'}\n` +
-    'A conversation keeps the model it began with. /model provider/name begins another one; /new does not change it.'
-  );
+/** Without a name it says which answers. */
+export async function chooseModel({ client, id }: ChatSession, name: string): Promise<string> {
+  if (name !== '') await client.setModel(id, name === 'default' ? null : name);
+  const words = modelInWords(await client.status(id));
+  return name === ''
+    ? `${words}\n/model provider/name chooses another, /model default that of the agent`
+    : `${words}, from the next call on`;
 }
 
 function usageInWords({ inputTokens, cachedTokens, outputTokens, costUsd }: Usage): string {

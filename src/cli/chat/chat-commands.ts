@@ -1,10 +1,11 @@
 /** What a line that begins with `/` means in the chat: one table for the terminal, for piped lines, for `/help`, for Tab and for README. */
 import type { TurnResult } from '../../conversation/protocol/contract.js';
 import { nearest } from '../args/nearest.js';
+import { turnName } from '../args/values.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import type { Output } from '../terminal/output.js';
 import type { StyledLine } from '../terminal/terminal-text.js';
-import { compactNow, costTable, exportMarkdown, lastMessage, modelHelp, rename, setMode, statusCard } from './chat-actions.js';
+import { compactNow, costTable, exportMarkdown, chooseModel, rename, setMode, statusCard } from './chat-actions.js';
 import type { ChatPeople } from './chat-people.js';
 import type { ChatSession } from './chat-session.js';
 import { renderMeter } from '../views/context-meter.js';
@@ -20,9 +21,9 @@ export interface ChatControls {
   /** Shows what a command was asked for. */
   answer(text: string): void;
   send(text: string): void | Promise<void>;
+  /** Without a text the last turn is answered anew. */
+  again(edit: { readonly turn?: string; readonly text?: string }): void | Promise<void>;
   reset(): void | Promise<void>;
-  /** Begins another conversation, with this model. */
-  changeModel(model: string): void;
   /** After a step, or once the mode was looked at (`''`) or set. */
   stepped(mode: string): void | Promise<void>;
   leave(): void;
@@ -39,10 +40,12 @@ export interface ChatCommand {
 
 export const CHAT_COMMANDS: readonly ChatCommand[] = [
   { name: '/new', meaning: 'clear the session; long-term memory keeps what it was about', run: (chat) => chat.reset() },
+  { name: '/retry', meaning: 'answer the last message anew; the old answer is kept as a branch', run: (chat) => chat.again({}) },
   {
-    name: '/retry',
-    meaning: 'say the last message again, as a new one',
-    run: async (chat) => chat.send(await lastMessage(chat.session)),
+    name: '/edit',
+    argument: '[turn_N] TEXT',
+    meaning: 'say this in place of the last message, or of turn N; what was there is kept as a branch',
+    run: (chat, argument) => chat.again(readEdit(argument)),
   },
   {
     name: '/approve',
@@ -97,11 +100,8 @@ export const CHAT_COMMANDS: readonly ChatCommand[] = [
   {
     name: '/model',
     argument: '[NAME]',
-    meaning: 'which model answers, or begin a conversation with another',
-    async run({ session: { client, id }, answer, changeModel }, argument) {
-      if (argument === '') answer(modelHelp(await client.status(id)));
-      else changeModel(argument);
-    },
+    meaning: 'which model answers, or another from the next call on: provider/name, or default',
+    run: async ({ session, answer }, argument) => answer(await chooseModel(session, argument)),
   },
   {
     name: '/rename',
@@ -170,6 +170,14 @@ export function completeChatLine(line: string): [completions: string[], replaced
   if (!/^\/\S*$/.test(line)) return [['\t'], ''];
   const names = CHAT_COMMANDS.map(({ name, argument }) => (argument === undefined ? name : `${name} `));
   return [names.filter((name) => name.startsWith(line)), line];
+}
+
+/** A turn is written as `turn_3`: a message may begin with a number. */
+function readEdit(argument: string): { readonly turn?: string; readonly text: string } {
+  const [, turn, text = ''] = /^(?:(turn_\d+)[ \t]+)?(.*)$/i.exec(argument) ?? [];
+  if (text.trim() === '' || /^turn_\d+$/i.test(text))
+    throw new CliError('write what to say in its place: /edit TEXT, or /edit turn_3 TEXT', EXIT.usage);
+  return { text, ...(turn !== undefined && { turn: turnName(turn.toLowerCase()) }) };
 }
 
 function draw(output: Output, lines: readonly StyledLine[]): void {

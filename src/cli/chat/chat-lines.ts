@@ -2,7 +2,7 @@
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import type { TurnResult } from '../../conversation/protocol/contract.js';
-import { queueLine, resetNow } from './chat-actions.js';
+import { answerAgain, queueLine, resetNow } from './chat-actions.js';
 import { readChatLine, refusalOf, type ChatControls } from './chat-commands.js';
 import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
@@ -62,13 +62,15 @@ export async function chatInLines(
     seen,
     answer: output.line,
     send: say,
+    async again(edit) {
+      session.noteSpoken();
+      if (isStepped) throw new CliError('this waits for each step: `perdura rewind` takes a turn back, then say it again', EXIT.usage);
+      await print(await withProgress(session, answerAgain(session, { ...edit, signal })));
+    },
     async reset() {
       const { reply, how } = await withProgress(session, resetNow(session));
       output.line(reply);
       if (how !== undefined) output.note(`(${how})`);
-    },
-    changeModel(model) {
-      throw new CliError(`another model is for another conversation: perdura chat --model ${model}`, EXIT.usage);
     },
     async stepped(mode) {
       if (mode !== '') isStepped = mode === 'stepping';

@@ -11,7 +11,7 @@ import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { CALL_PATTERN, pickApproval, type Verb } from '../args/find-conversation.js';
 import { toTerminalLine } from '../terminal/terminal-text.js';
-import { askedLines, shownName } from '../views/approvals.js';
+import { askedLines, questionIn, shownName } from '../views/approvals.js';
 import { formatTime } from '../views/quantities.js';
 
 export interface ChatPeople {
@@ -102,6 +102,10 @@ function isSame(one: Pending, other: Pending): boolean {
   return one.callId === other.callId && one.conversation === other.conversation && one.askedAt === other.askedAt;
 }
 
+function hasOptions({ arguments: given }: Pending): boolean {
+  return given !== undefined && (questionIn(given)?.options.length ?? 0) > 0;
+}
+
 /** Beneath the answer so far. */
 function card(one: Pending, id: string): string[] {
   const { kind, tool, callId, conversation, why, expiresAt } = one;
@@ -110,7 +114,7 @@ function card(one: Pending, id: string): string[] {
   const short = callId.replace(/^.*\//, '');
   const how =
     kind === 'question'
-      ? 'write the answer on the line below, or /deny'
+      ? `write the answer${hasOptions(one) ? ', or the number or the beginning of one,' : ''} on the line below, or /deny`
       : `/approve ${short} [note] or /deny ${short} [note]; other lines wait until then`;
   return [
     head,

@@ -12,13 +12,13 @@ import type { ReadStream, WriteStream } from 'node:tty';
 import pc from 'picocolors';
 import type { FeedEvent, Status, TurnResult } from '../../conversation/protocol/contract.js';
 import { createAnswerView, type AnswerView } from './answer-view.js';
-import { resetNow } from './chat-actions.js';
+import { answerAgain, resetNow } from './chat-actions.js';
 import { completeChatLine, readChatLine, refusalOf, type ChatControls, type ChatLine } from './chat-commands.js';
 import { createFoot } from './chat-foot.js';
 import { openLineEditor } from './chat-line-editor.js';
 import { createChatPeople } from './chat-people.js';
 import type { ChatSession } from './chat-session.js';
-import { CliError, EXIT, messageOf } from '../terminal/exit.js';
+import { messageOf } from '../terminal/exit.js';
 import { toWords, trouble, waitingAfter, waitingOfStatus, type Waiting } from './what-it-waits-for.js';
 import { untilEnd, wholeAnswer } from '../session/turn-end.js';
 
@@ -28,11 +28,11 @@ const FEED_PATIENCE = 500;
 /** A conversation that says nothing for so long is asked what it does. */
 const SILENCE = 3000;
 
-/** Runs until the person leaves or `leave` is aborted. `model`: the person wants a new conversation with that one. */
+/** Runs until the person leaves or `leave` is aborted. */
 export async function chatInTerminal(
   session: ChatSession,
   options: { readonly input: ReadStream; readonly screen: WriteStream; readonly firstMessage?: string; readonly leave: AbortSignal },
-): Promise<{ readonly model?: string }> {
+): Promise<void> {
   const { client, output, id } = session;
   const left = new AbortController();
   const stop = AbortSignal.any([left.signal, options.leave]);
@@ -44,9 +44,6 @@ export async function chatInTerminal(
   const seen: TurnResult[] = [];
   let waiting: Waiting | undefined;
   let heardAt = 0;
-  /** The model that was named and not yet confirmed, and the one that was. */
-  let offered: string | undefined;
-  let chosen: string | undefined;
 
   const isColored = output.isColoredTerminal();
   const { default: widthOf } = await import('string-width');
@@ -114,6 +111,13 @@ export async function chatInTerminal(
     void follow(client.send(id, { id: messageId, text }, { signal: stop }));
   };
 
+  const again: ChatControls['again'] = (edit) => {
+    session.noteSpoken();
+    const messageId = randomUUID();
+    ours.add(messageId);
+    void follow(answerAgain(session, { ...edit, messageId, signal: stop }));
+  };
+
   const reset = async (): Promise<void> => {
     session.noteSpoken();
     clearing += 1;
@@ -138,12 +142,8 @@ export async function chatInTerminal(
     people,
     answer: output.say,
     send,
+    again,
     reset,
-    changeModel(model) {
-      if (!/^[a-z0-9-]+\/\S+$/.test(model)) throw new CliError(`${model} names no model: write provider/name`, EXIT.usage);
-      offered = model;
-      output.say(`this conversation keeps its model; begin a new one with ${model}? Write y for yes`);
-    },
     stepped: () => undefined,
     leave: () => left.abort(),
   };
@@ -151,13 +151,6 @@ export async function chatInTerminal(
 
   const onLine = (text: string): void => {
     presses = 0;
-    if (offered !== undefined && /^(y|yes)$/i.test(text.trim())) {
-      chosen = offered;
-      return left.abort();
-    }
-    const wasOffered = offered !== undefined;
-    offered = undefined;
-    if (wasOffered && /^(n|no)?$/i.test(text.trim())) return output.note('(as before)');
     const line = readChatLine(text);
     switch (line.kind) {
       case 'nothing':
@@ -231,7 +224,6 @@ export async function chatInTerminal(
     editor.close();
     await Promise.all([watching, asking]);
   }
-  return { model: chosen };
 }
 
 /** The feed may be silent for good reason or bad: the status tells which. */

@@ -51,6 +51,7 @@ export async function chat(
   let services: Services | undefined;
   let client: PerduraClient | undefined;
   try {
+    const text = options.print === undefined ? undefined : await oneMessage(options.print, words);
     if (options.startServices === true) {
       const { startServices } = await import('../services/services.js');
       loadAhead(isTerminal);
@@ -67,19 +68,10 @@ export async function chat(
     const linkOf = await linkTo(config, services);
     const { openSession } = await import('./chat-session.js');
     const wanted = { agent: options.agent, mode: options.mode, budget: options.budget, linkOf };
-    let session = await openSession(client, config, output, { ...wanted, resume, model: options.model });
+    const session = await openSession(client, config, output, { ...wanted, resume, model: options.model });
     introduce(session);
     stopGivingUp();
-    let left = await talk(session, words, options, leave);
-    // The person chose another model, and with it another conversation.
-    while (left.model !== undefined && !leave.signal.aborted) {
-      await tidyUp(session);
-      session = await openSession(client, config, output, { ...wanted, model: left.model });
-      introduce(session);
-      left = await talk(session, [], options, leave);
-    }
-    const { exitCode } = left;
-    await tidyUp(session);
+    const exitCode = await talk(session, { words, text, options, leave }).finally(() => tidyUp(session));
     if (leave.signal.aborted) return exitCodeOfLeaving(leave.signal) ?? exitCode;
     return exitCode;
   } finally {
@@ -100,12 +92,6 @@ function loadAhead(isTerminal: boolean): void {
   Promise.all(needed).catch(() => undefined);
 }
 
-/** How a person, a pipe or a program has ended it; `model`: to go on in a new conversation with that one. */
-interface Left {
-  readonly exitCode: number;
-  readonly model?: string;
-}
-
 function introduce({ output, id, link }: ChatSession): void {
   output.say(`\n  conversation ${id}${link === undefined ? '' : `  ·  ${link}`}`);
 }
@@ -117,25 +103,37 @@ async function linkTo(config: Config, services: Services | undefined): Promise<(
   return findUiLink(await temporalConnection(config));
 }
 
-async function talk(session: ChatSession, words: readonly string[], options: ChatOptions, leave: AbortController): Promise<Left> {
-  const firstMessage = words.length > 0 ? words.join(' ') : undefined;
+async function oneMessage(print: string | true, words: readonly string[]): Promise<string> {
+  const { readOneMessage } = await import('./one-shot.js');
+  return readOneMessage(print === true ? joined(words) : [print, ...words].join(' '));
+}
+
+function joined(words: readonly string[]): string | undefined {
+  return words.length > 0 ? words.join(' ') : undefined;
+}
+
+/** `text`: the one message of `-p`. */
+async function talk(
+  session: ChatSession,
+  { words, text, options, leave }: { words: readonly string[]; text: string | undefined; options: ChatOptions; leave: AbortController },
+): Promise<number> {
+  const firstMessage = joined(words);
   const input: ReadStream = process.stdin;
   const screen: WriteStream = process.stderr as WriteStream;
-  if (options.print !== undefined) {
+  if (text !== undefined) {
     const { printOneAnswer } = await import('./one-shot.js');
-    const message = options.print === true ? firstMessage : [options.print, ...words].join(' ');
-    return { exitCode: await printOneAnswer(session, { message, format: options.outputFormat, leave }) };
+    return printOneAnswer(session, { text, format: options.outputFormat, leave });
   }
   if (input.isTTY && screen.isTTY) {
     const { chatInTerminal } = await import('./chat-terminal.js');
     if (!session.isNew) await recapOf(session);
     session.output.note('  /help lists what else there is\n');
-    const { model } = await chatInTerminal(session, { input, screen, firstMessage, leave: leave.signal });
+    await chatInTerminal(session, { input, screen, firstMessage, leave: leave.signal });
     if (session.wasSpoken() || !session.isNew) session.output.say(`go on with this conversation: ${comeBack(options)}`);
-    return { exitCode: EXIT.ok, model };
+    return EXIT.ok;
   }
   const { chatInLines } = await import('./chat-lines.js');
-  return { exitCode: await chatInLines(session, { input, firstMessage, leave }) };
+  return chatInLines(session, { input, firstMessage, leave });
 }
 
 async function recapOf(session: ChatSession): Promise<void> {

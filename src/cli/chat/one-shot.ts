@@ -1,6 +1,7 @@
 /** `perdura -p`: one message, one answer on stdout. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { readMessage } from '../../conversation/protocol/input.js';
 import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 import { onInterrupt } from '../terminal/interrupts.js';
@@ -11,10 +12,10 @@ import { answerExitCode, explainEnd, untilEnd, wholeAnswer } from '../session/tu
 
 export async function printOneAnswer(
   session: ChatSession,
-  options: { readonly message?: string; readonly format: 'text' | 'json' | 'stream-json'; readonly leave: AbortController },
+  options: { readonly text: string; readonly format: 'text' | 'json' | 'stream-json'; readonly leave: AbortController },
 ): Promise<number> {
   const { client, output, id } = session;
-  const text = await messageText(options.message);
+  const { text } = options;
   let presses = 0;
   const stopListening = onInterrupt(() => {
     presses += 1;
@@ -67,9 +68,12 @@ function streamEvents({ client, output, id }: ChatSession, messageId: string, si
   return { caughtUp: () => Promise.race([following, sleep(FEED_PATIENCE, undefined, { ref: false })]) };
 }
 
-/** The words given, then what was piped in, as in `perdura -p "what is this?" < file`. */
-async function messageText(message: string | undefined): Promise<string> {
+/** The words given, then what was piped in, as in `perdura -p "what is this?" < file`. Refused before a conversation is started for it. */
+export async function readOneMessage(message: string | undefined): Promise<string> {
   const given = message === undefined ? await readStandardInput() : [message, await readPipedInput()].filter(Boolean).join('\n\n');
   if (given.trim() === '') throw new CliError('-p needs a message, as its value or on stdin', EXIT.usage);
-  return given.trim();
+  const text = given.trim();
+  const checked = readMessage(text);
+  if (!checked.ok) throw new CliError(`cannot send this with -p: ${checked.reason}`, EXIT.usage);
+  return text;
 }

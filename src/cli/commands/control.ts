@@ -11,6 +11,17 @@ export function budgetCommand(program: Command, context: CliContext): void {
     .action(runs(context, async () => (await import('../actions/control.js')).budget));
 }
 
+export function modelCommand(program: Command, context: CliContext): void {
+  onConversation(program, 'model', 'show or change the model that answers in a conversation')
+    .argument('[model]', 'provider/name, or "default" for the one of its agent')
+    .addHelpText('after', MODEL)
+    .action(runs(context, async () => (await import('../actions/control.js')).model));
+}
+
+const MODEL = `
+It answers from the next call on, with its own limits and price; a call that runs goes on with the old one. Sub-agents keep theirs. Where
+the worker has no such provider, the next turn fails and names those that there are; the conversation stays as it is.`;
+
 export function renameCommand(program: Command, context: CliContext): void {
   onConversation(program, 'rename', 'give a conversation another title')
     .argument('<title>', 'what lists call it')

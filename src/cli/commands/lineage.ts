@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { onConversation, runs } from './command.js';
+import { parseDuration } from '../args/values.js';
 import type { CliContext } from '../session/context.js';
 
 export function rewindCommand(program: Command, context: CliContext): void {
@@ -12,6 +13,26 @@ export function rewindCommand(program: Command, context: CliContext): void {
 const KEPT = `
 A turn that runs is stopped first; messages that wait are answered after it. What is cut is kept as a branch (show --branch, fork --at).
 What tools have done is not undone, what was paid stays paid, and numbers of turns go on. Facts that long-term memory has learnt stay.`;
+
+export function retryCommand(program: Command, context: CliContext): void {
+  onConversation(program, 'retry', 'answer the last turn anew; the old answer is kept as a branch')
+    .option('--timeout <duration>', 'wait no longer than 30s, 5m, …; then exit code 124, and it is answered all the same', parseDuration)
+    .addHelpText('after', AGAIN)
+    .action(runs(context, async () => (await import('../actions/answer-again.js')).retry));
+}
+
+export function editCommand(program: Command, context: CliContext): void {
+  onConversation(program, 'edit', 'say something else in a turn; that turn and all after it are kept as a branch')
+    .argument('<message>', 'the message in its place, or - for stdin')
+    .option('--turn <turn>', 'its number (default: the last)')
+    .option('--timeout <duration>', 'wait no longer than 30s, 5m, …; then exit code 124, and it is answered all the same', parseDuration)
+    .addHelpText('after', AGAIN)
+    .action(runs(context, async () => (await import('../actions/answer-again.js')).edit));
+}
+
+const AGAIN = `
+A turn that runs is stopped first. What tools have done is not undone: they may run again. Pictures of the old message stay with it.
+\`perdura show ID --branch N\` shows what was there before, and \`perdura fork ID --at\` one of its turns goes on from it.`;
 
 export function forkCommand(program: Command, context: CliContext): void {
   program

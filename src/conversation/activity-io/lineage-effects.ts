@@ -47,7 +47,7 @@ export interface OpenedOrigin extends Resumption {
   readonly attributes: 'registered' | 'missing';
 }
 
-/** `rewind`: turns after `to` are cut out, and kept as a branch. */
+/** `rewind`: turns after `to`, or from it on, are cut out, and kept as a branch. */
 export interface RewindInput {
   readonly identity: ConversationIdentity;
   readonly requestId: string;
@@ -55,6 +55,8 @@ export interface RewindInput {
   readonly move: number;
   readonly branch: number;
   readonly to: string;
+  /** True: that turn goes too, and what stays is what it came after. */
+  readonly before?: true;
   /** The highest slot given out, and of messages that wait: these are not cut. */
   readonly slot: number;
   readonly waiting: readonly SlotRange[];

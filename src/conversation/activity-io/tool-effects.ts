@@ -37,7 +37,7 @@ export interface ToolPlan {
 
 export type WorkflowAction =
   /** A person answers; the question stands in the arguments. */
-  | { readonly kind: 'ask-person'; readonly expiresMs: number }
+  | { readonly kind: 'ask-person'; readonly expiresMs: number; /** To choose from. */ readonly options?: readonly string[] }
   /** Epoch milliseconds. */
   | { readonly kind: 'wait-until'; readonly until: number }
   /** Counted by the conversation from when the wait begins: the clock of the worker that planned it may be off. */

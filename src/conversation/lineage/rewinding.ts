@@ -4,11 +4,12 @@
  * W1  Between turns only: the running one is stopped first. Messages that wait stay, and are answered after it.
  * W2  Counters go on: no turn and no slot is given twice. Usage stays paid.
  * W3  What was cut stays in the store as a branch, from which it can be forked.
- * W4  One that fails changes nothing.
+ * W4  One that fails changes nothing: what was said with it is taken back.
  */
 import type { RewindInput } from '../activity-io/lineage-effects.js';
 import { nextMove } from '../context/compaction.js';
 import type { EventOf } from '../event.js';
+import { withdraw } from '../inbox/queue-editing.js';
 import type { Completed, Failed } from '../lifecycle.js';
 import type { RewindOutcome, RewindState, ConversationState } from '../state.js';
 import { isWithin, resumeWith } from './lineage.js';
@@ -18,10 +19,12 @@ import { turnId, turnNumber } from '../../records/identity.js';
 const REMEMBERED = 16;
 const NONE: RewindState = { branches: 0, asked: [], outcomes: [] };
 
-export function requestRewind(state: ConversationState, { requestId, to }: EventOf<'rewind-requested'>): ConversationState {
+export function requestRewind(state: ConversationState, event: EventOf<'rewind-requested'>): ConversationState {
+  const { requestId, to, before, messageId } = event;
   const { asked, outcomes } = state.rewinds ?? NONE;
   if ([...asked, ...outcomes].some((one) => one.requestId === requestId)) return state;
-  return withRewinds(state, () => ({ asked: [...asked, { requestId, to }] }));
+  const request = { requestId, to, ...(before && { before }), ...(messageId !== undefined && { messageId }) };
+  return withRewinds(state, () => ({ asked: [...asked, request] }));
 }
 
 /** From the asking on no turn begins. */
@@ -40,6 +43,7 @@ export function rewindInput(state: ConversationState): RewindInput | undefined {
     move: state.counters.move + 1,
     branch: rewinds.branches + 1,
     to: next.to,
+    ...(next.before && { before: next.before }),
     slot: state.counters.slot,
     waiting: waitingSlots(state),
     session: state.session,
@@ -64,12 +68,20 @@ export function acceptRewound(state: ConversationState, { input: { requestId }, 
   const rewound = { ...resumeWith(state, result), epoch, session };
   return answer({ ...rewound, consolidation: { ...rewound.consolidation, turns: left, covered: stillCovered } }, requestId, {
     kind: 'rewound',
-    result: { to: toOf(state, requestId), cut: result.turns, branch: result.cut?.branch ?? null, session, epoch },
+    result: {
+      to: result.cut ? turnId(result.cut.to) : toOf(state, requestId),
+      cut: result.turns,
+      branch: result.cut?.branch ?? null,
+      session,
+      epoch,
+    },
   });
 }
 
 export function failRewind(state: ConversationState, { input: { requestId }, failure }: Failed<'rewind'>): ConversationState {
-  return answer(state, requestId, { kind: 'failed', type: failure.type, message: failure.message }); // W4
+  const said = state.rewinds?.asked.find((one) => one.requestId === requestId)?.messageId;
+  const unsaid = said === undefined ? state : withdraw(state, { kind: 'withdraw-requested', messageId: said, at: state.now });
+  return answer(unsaid, requestId, { kind: 'failed', type: failure.type, message: failure.message }); // W4
 }
 
 export function rewindOutcome({ rewinds }: ConversationState, requestId: string): RewindOutcome | undefined {

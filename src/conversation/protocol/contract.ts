@@ -137,7 +137,10 @@ export interface Status {
   /** Beyond design section 3: what a client needs to find the conversation's traces, and what was refused. */
   readonly agent: string;
   readonly scope: string;
+  /** That answers next; null before anything has said which. */
   readonly model: string | null;
+  /** Of the start, or set since; null: the agent's own answers. Absent from a worker of an older version. */
+  readonly chosenModel?: string | null;
   readonly title: string | null;
   readonly life: string;
   /** Where it comes from; absent for a conversation of its own. */
@@ -267,6 +270,12 @@ export interface Delegation {
   /** Only its parent and itself know it, and who reads their histories: its reports show it. */
   readonly capability?: string;
 }
+
+/** Payload of the update `rewind`: the last turn that stays, or the first that goes. The same `id` twice is one rewind. */
+export type RewindRequest = {
+  readonly id?: string;
+  /** Said in place of what goes: it is answered first. */ readonly message?: Message;
+} & ({ readonly to: string; readonly before?: undefined } | { readonly before: string; readonly to?: undefined });
 
 export interface Enqueued {
   readonly messageId: string;

@@ -74,11 +74,23 @@ export function readMessage(payload: unknown, limitBytes: number = LIMITS.messag
   };
 }
 
+const SCHEMA_WORDS = '\n\n[When you are done, answer with JSON alone, an object that fits this schema: ';
+
 /** Said with the message, where it stays: not every provider holds its model to a schema. */
 function withSchema(text: string, schema: JsonObject | undefined): string {
-  return schema === undefined
-    ? text
-    : `${text}\n\n[When you are done, answer with JSON alone, an object that fits this schema: ${JSON.stringify(schema).toWellFormed()}]`;
+  return schema === undefined ? text : `${text}${SCHEMA_WORDS}${JSON.stringify(schema).toWellFormed()}]`;
+}
+
+/** What `withSchema` has put together, taken apart: what was said, and the schema that its answer had to fit. */
+export function partSchema(text: string): { readonly text: string; readonly output?: JsonObject } {
+  const at = text.lastIndexOf(SCHEMA_WORDS);
+  if (at < 0 || !text.endsWith(']')) return { text };
+  try {
+    const schema = readObject(JSON.parse(text.slice(at + SCHEMA_WORDS.length, -1)), 'message.output', LIMITS.outputBytes);
+    return schema.ok ? { text: text.slice(0, at), output: schema.value } : { text };
+  } catch {
+    return { text };
+  }
 }
 
 /** Seed 003, Payload: what the model is shown of it. */
@@ -108,6 +120,19 @@ export function readTitle(payload: unknown): Checked<string> {
   return { ok: true, value: beginningOf(title.toWellFormed().trim(), 200) };
 }
 
+/** `{ model }` of `setModel`; null: the agent's own again. */
+export function readModelChoice(payload: unknown): Checked<string | null> {
+  const fields = readFields(payload, 'setModel', ['model']);
+  if (!fields.ok) return fields;
+  const { model } = fields.value;
+  if (model === null || isModelName(model)) return { ok: true, value: model };
+  return refuse('setModel.model must look like "provider/model", or be null for the agent\'s own');
+}
+
+function isModelName(value: unknown): value is string {
+  return typeof value === 'string' && /^[^/\s]{1,64}\/\S{1,128}$/.test(value);
+}
+
 export function readTurnRequest(payload: unknown): Checked<string> {
   const fields = readFields(payload, 'turn', ['turnId']);
   if (!fields.ok) return fields;
@@ -124,7 +149,7 @@ export function readStart(payload: unknown): Checked<ReadStart> {
   if (typeof agent !== 'string' || !ID_PATTERN.test(agent)) return refuse(`start.agent must match ${ID_PATTERN.source}`);
   if (typeof scope !== 'string' || !ID_PATTERN.test(scope)) return refuse(`start.scope must match ${ID_PATTERN.source}`);
   if (title !== null && typeof title !== 'string') return refuse(`start.title must be a string, got ${nameOf(title)}`);
-  if (model !== null && (typeof model !== 'string' || !/^[^/\s]{1,64}\/\S{1,128}$/.test(model))) {
+  if (model !== null && !isModelName(model)) {
     return refuse('start.model must look like "provider/model"');
   }
   const mode = fields.value['mode'] === undefined ? undefined : readMode(fields.value['mode']);
@@ -176,15 +201,37 @@ function readOrigin(payload: unknown): Checked<Origin | null> {
   };
 }
 
-/** `{ to, id? }` of `rewind`. */
-export function readRewind(payload: unknown): Checked<{ readonly to: string; readonly id?: string }> {
-  const fields = readFields(payload, 'rewind', ['to', 'id']);
+export interface ReadRewind {
+  readonly to: string;
+  /** True: this turn goes too. */
+  readonly before?: true;
+  readonly id?: string;
+  readonly message?: Extract<ParsedMessage, { kind: 'message' }>;
+}
+
+/** `{ to | before, id?, message? }` of `rewind`. */
+export function readRewind(payload: unknown): Checked<ReadRewind> {
+  const fields = readFields(payload, 'rewind', ['to', 'before', 'id', 'message']);
   if (!fields.ok) return fields;
-  const { to } = fields.value;
-  if (typeof to !== 'string' || !TURN_PATTERN.test(to)) return refuse('rewind.to must look like "turn_0007"');
+  const { to, before, message: said } = fields.value;
+  if (to !== undefined && before !== undefined) return refuse('rewind takes either "to" or "before"');
+  const name = before === undefined ? 'to' : 'before';
+  const turn = to ?? before;
+  if (typeof turn !== 'string' || !TURN_PATTERN.test(turn)) return refuse(`rewind.${name} must look like "turn_0007"`);
   const id = readId(fields.value['id']);
   if (!id.ok) return id;
-  return { ok: true, value: { to, ...(id.value === undefined ? {} : { id: id.value }) } };
+  const message = said === undefined ? undefined : readMessage(said);
+  if (message?.ok === false) return refuse(`rewind.message: ${message.reason}`);
+  if (message?.value.kind === 'reset') return refuse('rewind.message is the reset: rewind first, then reset');
+  return {
+    ok: true,
+    value: {
+      to: turn,
+      ...(before !== undefined && { before: true }),
+      ...(id.value !== undefined && { id: id.value }),
+      ...(message?.value.kind === 'message' && { message: message.value }),
+    },
+  };
 }
 
 function readId(id: unknown): Checked<string | undefined> {

@@ -24,10 +24,13 @@ export interface Opened {
 
 /** Answer of the update `rewind`. */
 export interface RewindResult {
+  /** The last turn that stays; `turn_0000`: none does. */
   readonly to: string;
   /** Turns that were cut, and the branch in which they are kept; null when nothing came after. */
   readonly cut: number;
   readonly branch: number | null;
   readonly session: number;
   readonly epoch: number;
+  /** The one that its message becomes; absent where it came without. */
+  readonly turnId?: string;
 }

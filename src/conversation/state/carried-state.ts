@@ -45,7 +45,7 @@ const item = kinds({
 });
 const ask = fields({ conversation, callId: text, turnId: text, tool: text, target: text, hash: text, askedAt: time, expiresAt: time });
 const action = kinds({
-  'ask-person': fields({ expiresMs: number }),
+  'ask-person': fields({ expiresMs: number, options: maybe(list(text)) }),
   'wait-until': fields({ until: time }),
   'wait-for': fields({ ms: number }),
   compact: object,
@@ -152,6 +152,7 @@ const state = fields({
   ),
   title: orNull(text),
   modelOverride: orNull(text),
+  isModelOpen: maybe(bool),
   now: time,
   settings: orNull(
     fields({
@@ -249,12 +250,12 @@ const state = fields({
   rewinds: maybe(
     fields({
       branches: number,
-      asked: list(fields({ requestId: text, to: text })),
+      asked: list(fields({ requestId: text, to: text, before: maybe(bool), messageId: maybe(text) })),
       outcomes: list(fields({ requestId: text, outcome: object })),
     }),
   ),
   lastTool: orNull(fields({ name: text, target: text, outcome: maybe(text) })),
-  attributes: fields({ known: text, upserted: orNull(fields({ status: text, turns: number })) }),
+  attributes: fields({ known: text, upserted: orNull(fields({ status: text, turns: number, model: maybe(text) })) }),
 });
 
 /** `life` is the one that Temporal says it is: a state of another life would read and write what is not this one's. */

@@ -5,6 +5,7 @@
  * P2  Nobody is waited for longer than the plan says: what nobody has decided is not run, and the model reads so.
  * P3  The same call in `MAX_REPEATS` rounds in a row is not run again; one more round of it ends the turn.
  */
+import { chosenOption } from './chosen-option.js';
 import { delegationLimits } from './budget.js';
 import type { Approval, Decision } from '../protocol/human-input.js';
 import type { EventOf } from '../event.js';
@@ -63,11 +64,16 @@ export function decide(state: ConversationState, { decision, at }: EventOf<'deci
     const what = question ? 'Nobody answers this.' : 'Not run: a person did not allow this call.';
     return reply(announced, call, { outcome: 'rejected', text: note === '' ? what : `${what} They say: ${note}` });
   }
-  if (question) return reply(announced, call, { outcome: 'ok', text: note === '' ? '(They confirmed, without words.)' : note });
+  if (question)
+    return reply(announced, call, { outcome: 'ok', text: note === '' ? '(They confirmed, without words.)' : answerOf(call, note) });
   const { input } = decision;
   const person = { ...(note === '' ? {} : { note }), ...(input === undefined ? {} : { input }) };
   const allowed = change(announced, call, ({ asked: _, ...rest }) => ({ ...rest, ...(Object.keys(person).length > 0 && { person }) }));
   return begin({ ...allowed, now: Math.max(allowed.now, at) }, call);
+}
+
+function answerOf({ plan: { workflowAction } }: ToolCall, note: string): string {
+  return workflowAction?.kind === 'ask-person' ? chosenOption(workflowAction.options ?? [], note) : note;
 }
 
 /** Undefined when the decision is for what waits here or in a sub-agent; otherwise why it counts for nothing. */

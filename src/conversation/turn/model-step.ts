@@ -20,6 +20,7 @@ import { withSlot } from '../../records/slots.js';
 import type { ConversationState } from '../state.js';
 import { estimateTokens } from '../../records/token-usage.js';
 import { acceptToolResult, startRound } from './tool-round.js';
+import { isAsWanted } from './chosen-model.js';
 import { endTurn, endWithOpenCalls, nextModelCall } from './turn.js';
 import { currentModelCall, openToolCalls, spend, withModelCall, withTurn } from './turn-access.js';
 import { turnId } from '../../records/identity.js';
@@ -91,7 +92,7 @@ function toRidingTool({ id: callId, name, target, slot, seq, askedIn, plan }: To
 
 export function acceptModelStep(before: ConversationState, { input, output }: Completed<'model-step'>): ConversationState {
   const written = acceptWritten(withoutRetry(before, 'store'), input.write, output.written);
-  const found = acceptFound(written, output);
+  const found = acceptFound(written, input, output);
   const state = output.tools.reduce(acceptToolResult, found);
   if (!state.turn) return state;
   switch (output.kind) {
@@ -123,13 +124,20 @@ export function payLateStep(state: ConversationState, output: Completed<'model-s
   return results.reduce((now, [id, result]) => payOnce(now, id, result as JsonValue), state);
 }
 
-function acceptFound(state: ConversationState, { configured, base }: Completed<'model-step'>['output']): ConversationState {
+function acceptFound(
+  state: ConversationState,
+  { configure }: Completed<'model-step'>['input'],
+  { configured, base }: Completed<'model-step'>['output'],
+): ConversationState {
   const { learned } = state.compaction;
-  const settled = configured?.kind === 'settings' ? { ...state, settings: withLearnedBudget(configured.settings, learned) } : state;
+  const { isModelOpen, ...rest } = state;
+  const isRead = configure !== null && isAsWanted(state, configure);
+  const known: ConversationState = isModelOpen && isRead ? rest : state;
+  const settled = configured?.kind === 'settings' ? { ...known, settings: withLearnedBudget(configured.settings, learned) } : known;
   const based: ConversationState = base
     ? { ...settled, compaction: { ...settled.compaction, base: base.ref, baseTokens: estimateTokens(base.text.length) } }
     : settled;
-  return withTurn(based, (turn) => ({ ...turn, isConfigured: true }));
+  return configure === null ? based : withTurn(based, (turn) => ({ ...turn, isConfigured: isRead }));
 }
 
 /** T6. */

@@ -38,13 +38,15 @@ export function attributesDue(state: ConversationState): SearchAttributes | unde
     AgentTurns: state.turnsEnded,
     AgentCostUsd: state.usage.costUsd ?? 0,
   };
-  const due = !upserted || upserted.status !== now.AgentStatus || now.AgentTurns >= upserted.turns + EVERY_TURNS;
+  const isOtherModel = upserted?.model !== undefined && model !== undefined && upserted.model !== model;
+  const due = !upserted || upserted.status !== now.AgentStatus || isOtherModel || now.AgentTurns >= upserted.turns + EVERY_TURNS;
   return due ? now : undefined;
 }
 
 export function noteUpserted(state: ConversationState, event: EventOf<'attributes-upserted'>): ConversationState {
   const turns = state.settings ? event.turns : event.turns + 1 - EVERY_TURNS;
-  return { ...state, attributes: { ...state.attributes, upserted: { status: event.status, turns } } };
+  const upserted = { status: event.status, turns, ...(event.model !== undefined && { model: event.model }) };
+  return { ...state, attributes: { ...state.attributes, upserted } };
 }
 
 function agentStatus(state: ConversationState): AgentStatus {

@@ -109,9 +109,9 @@ export function createMarks(): (event: ConversationEvent) => string {
 
 function subjectOf(event: ConversationEvent): string {
   if ('effect' in event) return `${event.effect}/${event.id}`;
+  if ('requestId' in event) return event.requestId;
   if ('messageId' in event) return event.messageId;
   if ('id' in event) return event.id;
-  if ('requestId' in event) return event.requestId;
   return 'callId' in event ? event.callId : '';
 }
 

@@ -1,4 +1,5 @@
 /** What a conversation shows of itself: pure projections of its state. */
+import { modelOf } from '../turn/chosen-model.js';
 import { planned, queuedId } from '../stepping/control.js';
 import { budgetOf } from '../turn/budget.js';
 import { compactsAt, isChangingContext } from '../context/compaction.js';
@@ -65,7 +66,8 @@ export function statusOf(state: ConversationState, historyEvents: number): Statu
     }),
     agent: state.identity.agent,
     scope: state.identity.scope,
-    model: state.settings?.model ?? state.modelOverride,
+    model: modelOf(state),
+    chosenModel: state.modelOverride,
     title,
     life: state.identity.life,
     ...(origin

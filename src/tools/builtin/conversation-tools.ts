@@ -19,7 +19,7 @@ export const askUser = defineTool({
       .describe('Answers to choose from; the person may say something else.'),
   }),
   policy: { repeatable: true, quick: true, timeoutMs: 1_000 },
-  workflowAction: (_, { approvalExpiryMs }) => ({ kind: 'ask-person', expiresMs: approvalExpiryMs }),
+  workflowAction: ({ options }, { approvalExpiryMs }) => ({ kind: 'ask-person', expiresMs: approvalExpiryMs, ...(options && { options }) }),
   run: () => ({ ok: false, error: 'nobody could be asked' }),
 });
 

@@ -53,6 +53,24 @@ test.each(['/approve', '/deny no', '/approvals'])('where lines are piped %s says
 });
 
 test.each([
+  ['/retry', {}],
+  ['/edit 3 apples, please', { text: '3 apples, please' }],
+  ['/edit turn_3 apples', { text: 'apples', turn: 'turn_0003' }],
+  ['/edit turn_0012  two words', { text: 'two words', turn: 'turn_0012' }],
+])('%s answers a turn anew', async (text, expected) => {
+  const asked: unknown[] = [];
+  const line = readChatLine(text);
+  const chat = { again: (edit: unknown) => void asked.push(edit) } as unknown as ChatControls;
+  if (line.kind === 'command') await line.command.run(chat, line.argument);
+  expect(asked).toEqual([expected]);
+});
+
+test.each(['/edit', '/edit turn_3'])('%s says what is missing', (text) => {
+  const line = readChatLine(text);
+  expect(() => line.kind === 'command' && line.command.run({} as ChatControls, line.argument)).toThrow('write what to say in its place');
+});
+
+test.each([
   ['/re', ['/retry', '/rename ']],
   ['/rename', ['/rename ']],
   ['/rename a', ['\t']],

@@ -56,6 +56,52 @@ test('a rewind says what was cut and where it is, and show tells it', async () =
   });
 });
 
+test('retry prints another answer and edit one to other words, and both say where the old turns are', async () => {
+  const id = await talk(2);
+  stage.play(id, text('answer anew'), text('answer to other words'));
+  const again = await perdura('retry', id);
+  expect(again).toMatchObject({ code: 0, stdout: 'answer anew\n' });
+  expect(again.stderr).toContain(`the old turn is kept: \`perdura show ${id} --branch 1\``);
+  expect((await perdura('show', id, '--branch', '1')).stdout).toContain('answer 2');
+  const edited = await perdura('edit', id, say(id, 'other words'), '--turn', '1', '-o', 'json');
+  expect(JSON.parse(edited.stdout)).toMatchObject({
+    conversation: id,
+    turnId: 'turn_0004',
+    text: 'answer to other words',
+    cut: 2,
+    branch: 2,
+  });
+  expect((await perdura('show', id)).stdout).not.toContain('answer anew');
+  expect(await perdura('edit', id, 'x', '--turn', '2')).toMatchObject({
+    code: 4,
+    stderr: expect.stringContaining('turn_0002 is not in it') as unknown,
+  });
+  expect(await perdura('edit', id, ' ')).toMatchObject({ code: 2, stderr: expect.stringContaining('the message is empty') as unknown });
+});
+
+test('model says which answers and who has chosen it, and changes it', async () => {
+  const id = await talk(1);
+  const own = await perdura('model', id);
+  expect(own).toMatchObject({ code: 0, stdout: expect.stringMatching(/^anthropic\/\S+, the model of agent default\n$/) as unknown });
+  expect(await perdura('model', id, 'anthropic/claude-other')).toMatchObject({
+    code: 0,
+    stdout: 'anthropic/claude-other, chosen for this conversation\n',
+  });
+  expect(JSON.parse((await perdura('model', id, '-o', 'json')).stdout)).toEqual({
+    id,
+    model: 'anthropic/claude-other',
+    chosenModel: 'anthropic/claude-other',
+  });
+  expect((await perdura('model', id, 'default')).stdout).toContain('the model of agent default: its name is known with the next answer');
+  expect(await perdura('model', id, 'claude')).toMatchObject({ code: 2, stderr: expect.stringContaining('provider/model') as unknown });
+});
+
+test('-p without a message starts no conversation', async () => {
+  const before = (await world.client.list()).length;
+  expect(await perdura('-p', '')).toMatchObject({ code: 2, stderr: expect.stringContaining('-p needs a message') as unknown });
+  expect(await world.client.list()).toHaveLength(before);
+});
+
 test('one that runs is neither resumed nor deleted, and the error says what to do; one that ended is both', async () => {
   const id = await talk(1);
   expect(await perdura('resume', id)).toMatchObject({ code: 2, stderr: expect.stringContaining('is running: talk to it with') as unknown });
@@ -94,9 +140,9 @@ test('what neither Temporal nor the store has is said', async () => {
   }
 });
 
-test('all four have help and are completed', async () => {
+test('all of them have help and are completed', async () => {
   const { stdout } = await perdura('completion', 'bash');
-  for (const name of ['fork', 'rewind', 'resume', 'delete']) {
+  for (const name of ['retry', 'edit', 'model', 'fork', 'rewind', 'resume', 'delete']) {
     expect(await perdura(name, '--help')).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Usage: perdura/) as unknown });
     expect(stdout).toContain(`"${name}"`);
   }

@@ -154,6 +154,21 @@ test('a rewind that fails changes nothing, and one that is asked twice is one', 
   expect(rewinds).toMatchObject({ asked: [], branches: 0, outcomes: [{ outcome: { kind: 'failed', type: 'unknown-turn' } }] });
 });
 
+test('what is said in place of a turn is answered first once that is cut, and taken back when it cannot be', () => {
+  const { state: before } = settle(applyAll(open(), said('m1'), said('m2')));
+  const ask = { kind: 'rewind-requested', requestId: 'r1', to: 'turn_0002', before: true, messageId: 'm4', at: 9 } as const;
+  const asked = applyAll(before, said('m3', { at: 9 }), ask, said('m4', { at: 9, delivery: 'interrupt' }));
+  const { state: stopped, input, done, failed } = take(asked, 'rewind');
+  expect(input).toMatchObject({ to: 'turn_0002', before: true });
+  const cut = { ...rewound().cut!, to: 0 };
+  const after = settle(apply(stopped, done(rewound({ cut })))).state;
+  expect(rewindOutcome(after, 'r1')).toMatchObject({ kind: 'rewound', result: { to: 'turn_0000', branch: 1 } });
+  expect(after.ended.map(({ number, stopReason }) => [number, stopReason]).slice(-2)).toEqual([[4, 'end'], [3, 'end']]); // prettier-ignore
+  const failure = { type: 'unknown-turn', message: 'no turn_0002', transient: false };
+  const unsaid = settle(apply(stopped, failed(failure))).state;
+  expect(unsaid.ended.map(({ number, stopReason }) => [number, stopReason]).slice(-2)).toEqual([[4, 'withdrawn'], [3, 'end']]); // prettier-ignore
+});
+
 test('no hand-over while a rewind is in flight, and one between asking and doing loses nothing', () => {
   const { state: before } = settle(applyAll(open(), said('m1'), said('m2')));
   const asked = applyAll(
@@ -184,4 +199,13 @@ test('what a rewind is asked is checked too', () => {
   expect(readRewind({ to: '7' })).toMatchObject({ ok: false });
   expect(readRewind({ to: 'turn_0007', more: 1 })).toMatchObject({ ok: false });
   expect(readRewind('turn_0007')).toMatchObject({ ok: false });
+  const message = { kind: 'message', text: 'again', media: {}, delivery: 'queue' };
+  expect(readRewind({ before: 'turn_0007', message: 'again' })).toEqual({ ok: true, value: { to: 'turn_0007', before: true, message } });
+  expect(readRewind({ before: 'turn_0007', to: 'turn_0006' })).toEqual({ ok: false, reason: 'rewind takes either "to" or "before"' });
+  expect(readRewind({ before: 7 })).toEqual({ ok: false, reason: 'rewind.before must look like "turn_0007"' });
+  expect(readRewind({ before: 'turn_0007', message: '' })).toMatchObject({
+    ok: false,
+    reason: expect.stringMatching(/^rewind\.message: /) as unknown,
+  });
+  expect(readRewind({ before: 'turn_0007', message: '/new' })).toMatchObject({ ok: false });
 });

@@ -134,6 +134,9 @@ test('what a rule forbids never waits for anybody', () => {
 
 test('a question is answered by the words of a person, and asks first where a rule says so', () => {
   expect(results(decided(round(question), 'approve', { note: 'blue' }))).toEqual([['ok', 'blue']]);
+  const choice: ToolPlan = { ...plan, workflowAction: { kind: 'ask-person', expiresMs: 60_000, options: ['Red', 'Blue'] } };
+  expect(results(decided(round(choice), 'approve', { note: '2' }))).toEqual([['ok', 'Blue']]);
+  expect(results(decided(round(choice), 'approve', { note: 'green' }))).toEqual([['ok', 'green']]);
   const both = round({ ...question, approval: { policy: 'ask', expiresMs: 1000 } });
   expect(approvalsOf(both)).toMatchObject([{ kind: 'approval' }]);
   expect(approvalsOf(decided(both, 'approve'))).toMatchObject([{ kind: 'question', askedAt: 2000 }]);

@@ -1,0 +1,120 @@
+/** A turn answered anew, or asked in other words: a rewind to before it that brings its message along, so that both happen or neither. */
+import { randomUUID } from 'node:crypto';
+import type { WorkflowHandle } from '@temporalio/client';
+import type { Message, RewindRequest, Status, TurnResult } from '../conversation/protocol/contract.js';
+import { partSchema, readMessage } from '../conversation/protocol/input.js';
+import { turnId, turnNumber } from '../records/identity.js';
+import { isFromPerson, MEDIA_KINDS, shownText, type Media, type UserMessage } from '../records/message.js';
+import { rewindUpdate } from '../workflows/messages.js';
+import { ClientError } from './errors.js';
+import type { ReadingClient } from './reading.js';
+import { withRetries } from './with-retries.js';
+
+/** The new answer, and what it is in place of. */
+export interface AnsweredAgain extends TurnResult {
+  /** Turns that went, and the branch that keeps them; null where there was nothing to keep. */
+  readonly cut: number;
+  readonly branch: number | null;
+}
+
+export interface AnswerAgainOptions {
+  /** Id of the message that is said; one is made. */
+  readonly messageId?: string;
+  readonly signal?: AbortSignal;
+}
+
+export interface AnswerAgainClient {
+  /** Answers the last turn anew: its message is said again, and the old answer becomes a branch. A running turn is stopped. */
+  retry(id: string, options?: AnswerAgainOptions): Promise<AnsweredAgain>;
+  /**
+   * Takes back `turn` and all after it, and says `text` in its place, with the pictures and the answer's schema of the old message. What
+   * went becomes a branch. `turn` is one of those that `history` has; without it, the last.
+   */
+  edit(id: string, text: string, options?: AnswerAgainOptions & { readonly turn?: string }): Promise<AnsweredAgain>;
+}
+
+interface Said {
+  readonly turn: string;
+  readonly message: UserMessage;
+}
+
+interface Access {
+  readonly handleOf: (id: string) => WorkflowHandle;
+  readonly status: (id: string) => Promise<Status>;
+  readonly reading: Pick<ReadingClient, 'history' | 'entries'>;
+  readonly untilEnded: (id: string, first: TurnResult, signal?: AbortSignal) => Promise<TurnResult>;
+}
+
+export function createAnsweringAgain({ handleOf, status, reading, untilEnded }: Access): AnswerAgainClient {
+  /** What people said in the turn. */
+  const saidIn = async (id: string, attempt: string, turn: string | undefined): Promise<readonly Said[]> => {
+    const [{ phase, turn: latest }, entries] = await Promise.all([status(id), reading.history(id)]);
+    const said = entries.filter(({ message }) => isFromPerson(message));
+    const wanted = turn ?? said.at(-1)?.turn;
+    const found = said.filter((entry) => entry.turn === wanted);
+    if (wanted === undefined) throw new ClientError('invalid', `${attempt}: nothing was said in it yet`);
+    if (found.length === 0) {
+      throw new ClientError('not-found', `${attempt}: ${wanted} is not in it as it stands now; \`perdura show ${id}\` shows its turns`);
+    }
+    if (turn === undefined && phase !== 'idle' && turnNumber(wanted) < latest) {
+      throw new ClientError('invalid', `${attempt}: ${turnId(latest)} has only just begun; wait a moment and try again`);
+    }
+    const slots = found.map(({ slot }) => slot);
+    return (await reading.entries(id, slots, { whole: true })).flatMap(({ turn: of, message }) =>
+      message.role === 'user' ? [{ turn: of, message }] : [],
+    );
+  };
+
+  const answerAgain = async (
+    id: string,
+    attempt: string,
+    { before, message, signal }: { readonly before: string; readonly message: Message; readonly signal?: AbortSignal },
+  ): Promise<AnsweredAgain> => {
+    const requestId = randomUUID();
+    const args: [RewindRequest] = [{ before, id: requestId, message }];
+    const done = await withRetries({ attempt, signal }, () =>
+      handleOf(id).executeUpdate(rewindUpdate, { args, updateId: `rewind-${requestId}` }),
+    );
+    const { cut, branch, turnId: turn } = done;
+    if (turn === undefined)
+      throw new ClientError('failed', `${attempt}: its worker is of an earlier version; the turns are cut all the same`);
+    const usage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, costUsd: 0 };
+    const result = await untilEnded(id, { turnId: turn, text: '', stopReason: 'continues', usage, toolCalls: 0 }, signal);
+    return { ...result, cut, branch };
+  };
+
+  return {
+    async retry(id, { messageId = randomUUID(), signal } = {}) {
+      const attempt = `cannot answer the last turn of ${id} anew`;
+      const said = await saidIn(id, attempt, undefined);
+      if (said.some(({ message }) => typeof message.text !== 'string')) {
+        throw new ClientError('failed', `${attempt}: the store has only the beginning of its message; say it with \`perdura edit ${id}\``);
+      }
+      // What joined the turn while it ran was a message of its own.
+      const text = said.map(({ message }) => partSchema(shownText(message.text)).text).join('\n\n');
+      const message = checked(attempt, { id: messageId, text, ...besideText(said) });
+      return answerAgain(id, attempt, { before: said[0]?.turn ?? '', message, signal });
+    },
+
+    async edit(id, text, { turn, messageId = randomUUID(), signal } = {}) {
+      const attempt = `cannot edit ${turn ?? 'the last turn'} of ${id}`;
+      const said = await saidIn(id, attempt, turn);
+      const message = checked(attempt, { id: messageId, text, ...besideText(said) });
+      return answerAgain(id, attempt, { before: said[0]?.turn ?? '', message, signal });
+    },
+  };
+}
+
+function checked(attempt: string, message: Message): Message {
+  const read = readMessage(message);
+  if (!read.ok) throw new ClientError('invalid', `${attempt}: ${read.reason}`);
+  if (read.value.kind === 'reset') throw new ClientError('invalid', `${attempt}: /new is no message; \`perdura rewind\` takes turns back`);
+  return message;
+}
+
+/** Pictures, sound and video, and what its answer has to fit. */
+function besideText(said: readonly Said[]): Media & Pick<Message, 'output'> {
+  const lists = MEDIA_KINDS.map((kind) => [kind, said.flatMap(({ message }) => message[kind] ?? [])] as const);
+  const output = said.map(({ message }) => partSchema(shownText(message.text)).output).find((schema) => schema !== undefined);
+  return { ...Object.fromEntries(lists.filter(([, list]) => list.length > 0)), ...(output && { output }) };
+}

@@ -1,0 +1,30 @@
+/**
+ * Which model answers: the one that the conversation was started with or was given since, otherwise the agent's own.
+ *
+ * The next step that calls a model reads the settings again, with the limits of that model. A call in flight goes on with the old one.
+ */
+import type { EventOf } from '../event.js';
+import { isRunning } from '../lifecycle.js';
+import type { ConversationState } from '../state.js';
+import { withoutRetry } from '../state/retry.js';
+import { currentModelCall, withTurn } from './turn-access.js';
+
+export function setModel(state: ConversationState, { model }: EventOf<'model-set'>): ConversationState {
+  const { isModelOpen: _, ...rest } = state;
+  const isOpen = model === null && state.settings !== null;
+  const chosen: ConversationState = { ...rest, modelOverride: model, ...(isOpen && { isModelOpen: true }) };
+  const call = currentModelCall(chosen);
+  // A call that waits because the old model failed has no reason to wait any longer.
+  const free = call && !isRunning(chosen, 'model-step') ? withoutRetry(chosen, call.id) : chosen;
+  return withTurn(free, (turn) => ({ ...turn, isConfigured: false }));
+}
+
+/** The model that answers next; null while only the agent's files say it, and no step has read them yet. */
+export function modelOf({ modelOverride, isModelOpen, settings }: ConversationState): string | null {
+  return modelOverride ?? (isModelOpen ? null : (settings?.model ?? null));
+}
+
+/** The step that ends now has read the settings for the model that is wanted still. */
+export function isAsWanted(state: ConversationState, asked: { readonly model: string | null }): boolean {
+  return asked.model === state.modelOverride;
+}
