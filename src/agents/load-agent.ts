@@ -65,7 +65,7 @@ const MAX_LOADED = 1_000;
 export interface AgentTrust {
   /** Whether an agent may have what a file of it grants: by the path of its `mcp.json` or `agent.json`, and the text. */
   readonly mayUse: (file: string, text: string) => Promise<boolean>;
-  /** Why a server's program may not be started as it lies there now; undefined where it may. */
+  /** Why a server's program may not be started as it is there now; undefined where it may. */
   readonly whyNotStart: (server: McpServer) => Promise<string | undefined>;
 }
 

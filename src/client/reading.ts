@@ -42,7 +42,7 @@ export interface ReadingClient {
   memory(id: string, which?: { readonly all?: boolean }): Promise<Remembered>;
   /** All summaries that came with `perdura import`, newest first. It begins with those that stand for turns of its last session. */
   imported(id: string): Promise<EpisodeRecord[]>;
-  /** What lies in its memory channel (seed 003), of all its sessions, newest first, without the contents. */
+  /** What is in its memory channel (seed 003), of all its sessions, newest first, without the contents. */
   items(id: string): Promise<StoredItems>;
   /** One of them with its content as text, JSON where it is not one. Throws `not-found`. */
   item(id: string, itemId: string): Promise<StoredItem & { readonly text: string }>;

@@ -39,7 +39,7 @@ export interface ConversationState {
   readonly capability?: string;
   /**
    * Sub-agents that it has started, the last ones: what comes in their name must show this. The capability itself and not its hash, since
-   * each start stands in this history with it: who reads the one reads the other.
+   * each start is in this history with it: who reads the one reads the other.
    */
   readonly subAgents?: readonly (readonly [callId: string, capability: string])[];
   readonly parentNotified?: { readonly asks: string; readonly reported: boolean };

@@ -16,7 +16,7 @@ export interface MeasuredHistory {
   readonly bytes: number;
 }
 
-/** The second argument of a workflow function, given by the interceptor below and by nobody else. */
+/** The second argument of a workflow function, which only the interceptor below gives. */
 export type MeasureHistory = () => MeasuredHistory;
 
 /** Of an event without its payloads. Those of commands are not counted: another version may word them with other bytes. */

@@ -20,7 +20,7 @@ export function memoryCommand(program: Command, context: CliContext): void {
     .option('--semantic', 'only facts, with where they were learnt')
     .option('--all', 'also facts that were replaced, and by what')
     .action(runs(context, async () => (await import('../actions/memory.js')).listMemory));
-  onConversation(memory, 'items', 'list what lies in its memory channel: long results of tools, and what the agent or your code has stored')
+  onConversation(memory, 'items', 'list what is in its memory channel: long results of tools, and what the agent or your code has stored')
     .option('--show <item>', 'print the content of this one')
     .action(runs(context, async () => (await import('../actions/memory.js')).memoryItems));
   onScope(memory.command('show').description('print MEMORY.md, which stands in every system prompt of the scope')).action(

@@ -65,7 +65,7 @@ export function startStep(state: ConversationState, { id }: EventOf<'step-reques
   return next.target === BETWEEN_TURNS ? askFor(locked, next.did, `step ${id}`) : locked;
 }
 
-/** Between turns the context is changed only where somebody asks for it: whoever steps does. */
+/** Between turns the context is changed only on request, and a step is one. */
 function askFor(state: ConversationState, did: Planned['did'], requestId: string): ConversationState {
   const { compaction } = state;
   const { asked, truncationAsked = [] } = compaction;

@@ -219,7 +219,7 @@ test('memory list tells what was remembered and where from; show --raw leaves ou
   expect((await perdura('show', id, '--raw')).stderr).toContain('4 archived entries are not shown; --archived adds them');
 });
 
-test('memory items lists what lies in the memory channel, and prints one; what a model has put there cannot steer a terminal', async () => {
+test('memory items lists what is in the memory channel, and prints one; what a model has put there cannot steer a terminal', async () => {
   const id = world.id();
   await world.client.start(id, { scope: id });
   expect(parsed(await perdura('memory', 'items', id, '-o', 'json'))).toEqual({ id, items: [], skipped: 0 });
