@@ -274,7 +274,8 @@ export interface Delegation {
 /** Payload of the update `rewind`: the last turn that stays, or the first that goes. The same `id` twice is one rewind. */
 export type RewindRequest = {
   readonly id?: string;
-  /** Said in place of what goes: it is answered first. */ readonly message?: Message;
+  /** Said in place of what goes: it is answered first. */
+  readonly message?: Message;
 } & ({ readonly to: string; readonly before?: undefined } | { readonly before: string; readonly to?: undefined });
 
 export interface Enqueued {
