@@ -7,7 +7,9 @@
  * failed or timed out, of which Temporal writes at most three for each task.
  */
 import { workflowInfo, type WorkflowInterceptors } from '@temporalio/workflow';
+import { MEMORY_WORKFLOW_TYPE } from '../conversation/protocol/memory-contract.js';
 import { accepted, eventsOfCommands, eventsOfJob } from './history-events.js';
+import { WORKFLOW_TYPE } from './messages.js';
 
 /** Of the running one, with what its present task has brought. */
 export interface MeasuredHistory {
@@ -23,6 +25,9 @@ export type MeasureHistory = () => MeasuredHistory;
 const BYTES_OF_EVENT = 200;
 
 export function interceptors(): WorkflowInterceptors {
+  const { workflowType } = workflowInfo();
+  // An application's own workflows in the same bundle keep their arguments.
+  if (workflowType !== WORKFLOW_TYPE && workflowType !== MEMORY_WORKFLOW_TYPE) return {};
   let past = 0;
   let present = 0;
   let payloads = 0;
