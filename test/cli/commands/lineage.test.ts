@@ -2,6 +2,7 @@
 import { text } from '../../support/provider-apis/reply.js';
 import { runPerdura, type Ran } from '../../support/run-perdura.js';
 import { createStage, say } from '../../support/stage.js';
+import { waitFor } from '../../support/wait-for.js';
 import { startWorld, type World } from '../../support/world.js';
 
 jest.setTimeout(120_000);
@@ -97,9 +98,17 @@ test('model says which answers and who has chosen it, and changes it', async () 
 });
 
 test('-p without a message starts no conversation', async () => {
-  const before = (await world.client.list()).length;
+  /** Ids in the order of their start; what is started last is listed last. */
+  const listedAfter = async (id: string): Promise<string[]> => {
+    await world.client.start(id);
+    const query = `TaskQueue = '${world.taskQueue}'`;
+    const list = async (): Promise<string[]> => (await world.client.list({ query })).map((one) => one.id);
+    return waitFor(list, (ids) => ids.includes(id));
+  };
+  const before = await listedAfter(world.id());
   expect(await perdura('-p', '')).toMatchObject({ code: 2, stderr: expect.stringContaining('-p needs a message') as unknown });
-  expect(await world.client.list()).toHaveLength(before);
+  const last = world.id();
+  expect((await listedAfter(last)).sort()).toEqual([...before, last].sort());
 });
 
 test('one that runs is neither resumed nor deleted, and the error says what to do; one that ended is both', async () => {
