@@ -55,6 +55,7 @@ test('started with nothing, a conversation is idle, and the default agent is its
     agent: 'default',
     scope: 'default',
     model: null,
+    chosenModel: null,
     title: null,
     life: expect.stringMatching(/^[0-9a-f-]{36}$/),
     rejectedInputs: { count: 0, last: [] },
