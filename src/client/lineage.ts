@@ -246,7 +246,7 @@ async function startOf(
   }
 }
 
-/** A model that was chosen since the start stands in the state; where no worker shows that, the start's is the best that is known. */
+/** A model that was chosen since the start is in the state; where no worker shows that, the start's is used. */
 async function withChosenModel(start: StartOptions, status: LineageAccess['status'], id: string): Promise<StartOptions> {
   const chosen = await status(id).then(
     ({ chosenModel }) => chosenModel,

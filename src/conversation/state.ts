@@ -173,7 +173,7 @@ export function openConversation(start: {
 export interface Control {
   readonly mode: ControlMode;
   readonly lock: StepLock | null;
-  /** The last ones, for whoever asked before a hand-over. */
+  /** The last ones, for a client that asked before a hand-over. */
   readonly results: readonly StepResult[];
   readonly breakpoints: Breakpoints;
   /** Why it stopped by itself. */

@@ -146,7 +146,7 @@ test('a call whose arguments ask for it waits, and one that has come to ask sinc
   stage.play(other, callTool('fickle', { at: 'twice' }), text('Not seen.'));
   expect(await world.client.send(other, say(other, 'go'), { start: {} })).toMatchObject({ text: 'Not seen.' });
   expect(ran).toEqual([]);
-  expect(resultTexts(stage.requests(other).at(-1)).join()).toContain('nobody was asked about it: it may hold secrets');
+  expect(resultTexts(stage.requests(other).at(-1)).join()).toContain('no person was asked about it: it may hold secrets');
   await expectHealthy(id);
   await expectHealthy(other);
 });

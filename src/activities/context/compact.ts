@@ -60,7 +60,7 @@ export async function compact(dependencies: ConversationDependencies, input: Com
   const effect: Effect<Persisted> = {
     claim: { id: `compact_${String(input.attempt).padStart(4, '0')}`, hash: inputsHash(input) },
     work: () => makeMemory(dependencies, input, { activity, paid }),
-    // Nobody fences a compaction: one that comes too late is not looked at.
+    // A compaction is never fenced: one that comes too late is not looked at.
     fenced: () => ({ kind: 'nothing-to-compact', epoch: input.epoch, persisted: true }),
   };
   try {

@@ -178,7 +178,7 @@ async function whyNotUnasked(
     case 'allow':
       return undefined;
     case 'ask':
-      return `${tool.name} did not run, since nobody was asked about it: ${why}. Call it again, and a person is asked.`;
+      return `${tool.name} did not run, because no person was asked about it: ${why}. Call it again, and a person is asked.`;
     case 'deny':
       return `${tool.name} did not run: ${why}`;
   }

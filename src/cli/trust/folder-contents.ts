@@ -17,7 +17,7 @@ export interface FolderItem {
   readonly sha256: string;
 }
 
-/** More than that is no configuration; a folder that names more is refused, since nobody could look at it. */
+/** More than that is no configuration; a folder that names more is refused, because no person could read it all. */
 const MAX_FILES = 5_000;
 const MAX_FOLLOWED = 1024 * 1024;
 /** Of our own server in a folder. It changes with each message: what is asked is only whether it was made here. */
