@@ -25,11 +25,13 @@ export function handleLineage(handling: Omit<Handling, 'reject'>): void {
     rewindUpdate,
     counted(async (payload: unknown): Promise<RewindResult> => {
       const { to, before, id = uuid4(), message } = accepted(readRewind(payload));
-      const messageId = message && (message.id ?? uuid4());
+      // Asked again after a hand-over, it is the same message.
+      const messageId = message && (message.id ?? id);
+      const isAnswered = rewindOutcome(state(), id) !== undefined;
       const said = messageId === undefined ? {} : { messageId };
       dispatch({ kind: 'rewind-requested', requestId: id, to, ...(before && { before }), ...said, at: now() });
       // No turn begins before the rewind is done; a person waits for this one's answer, so it is the first.
-      if (message && messageId !== undefined) accept({ ...message, delivery: 'interrupt' }, messageId);
+      if (message && messageId !== undefined && !isAnswered) accept({ ...message, delivery: 'interrupt' }, messageId);
       await notifier.until(() => isHandingOver() || rewindOutcome(state(), id) !== undefined);
       const outcome = rewindOutcome(state(), id);
       const turnId = messageId && turnOfMessage(state(), messageId);

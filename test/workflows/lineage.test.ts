@@ -245,6 +245,23 @@ describe.each(['files', 'redis'] as const)('with %s', (kind) => {
     expect(saidIn(await world.client.history(id))).toEqual(['answer 1', 'edited']);
   });
 
+  test('a rewind that is asked for twice by its id says its message once, also where the message has no id of its own', async () => {
+    const id = await talk(2);
+    stage.play(id, text('in its place'), text('said twice'));
+    const rewind = () =>
+      world.temporal.workflow
+        .getHandle(id)
+        .executeUpdate('rewind', { args: [{ id: 'once', before: 'turn_0002', message: say(id, 'message 2 in other words') }] });
+    const first = await rewind();
+    expect(first).toMatchObject({ turnId: 'turn_0003' });
+    expect(await rewind()).toEqual(first);
+    await waitFor(
+      () => world.client.status(id),
+      ({ phase, queued, turns }) => phase === 'idle' && queued === 0 && turns >= 3,
+    );
+    expect(saidIn(await world.client.history(id))).toEqual(['answer 1', 'in its place']);
+  });
+
   test('answered anew while it runs, the turn is stopped and its message is said again', async () => {
     const id = await talk(1);
     const hold = gate();
