@@ -8,6 +8,7 @@ import {
   type WorkflowHandle,
 } from '@temporalio/client';
 import { createAnsweringAgain, type AnswerAgainClient } from './client/answer-again.js';
+import { createWithSignal } from './client/call-signal.js';
 import { openConnection } from './client/connection.js';
 import { toDescription, toListed, type Description, type Listed } from './client/describe.js';
 import { createDispatch, type Dispatch } from './client/dispatch.js';
@@ -171,8 +172,7 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
       staticDetails: `A conversation with agent \`${agent}\`, long-term memory of \`${scope}\`. What it does now stands under Current Details.`,
     };
   };
-  const withSignal = <T>(signal: AbortSignal | undefined, call: () => Promise<T>): Promise<T> =>
-    signal ? client.withAbortSignal(signal, call) : call();
+  const withSignal = createWithSignal(client);
 
   /** Goes on asking until the turn has ended, whatever run answers. */
   const untilEnded = async (id: string, first: TurnResult, signal?: AbortSignal): Promise<TurnResult> => {

@@ -1,5 +1,5 @@
 /** The commands and their options. Each command's own code is loaded when it runs, so that `--help` is instant. */
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, type Argument } from 'commander';
 import { loadConfig, readColorWish, withTemporalEnv } from '../config.js';
 import { packageVersion } from '../platform/version.js';
 import { approvalsCommand, approveCommand, denyCommand, answerCommand } from './commands/approvals.js';
@@ -29,53 +29,17 @@ import { addGlobalOptions, readGlobalOptions, type GlobalOptions } from './args/
 import { createOutput } from './terminal/output.js';
 import { enterFolder } from './trust/folder-trust.js';
 
-/** In the order of `--help`. */
-const COMMANDS = [
-  chatCommand,
-  newCommand,
-  sendCommand,
-  dispatchCommand,
-  listCommand,
-  showCommand,
-  inspectCommand,
-  contextCommand,
-  memoryCommand,
-  historyCommand,
-  watchCommand,
-  debugCommand,
-  modeCommand,
-  stepCommand,
-  breakCommand,
-  queueCommand,
-  approvalsCommand,
-  approveCommand,
-  denyCommand,
-  answerCommand,
-  withdrawCommand,
-  budgetCommand,
-  modelCommand,
-  renameCommand,
-  stopCommand,
-  retryCommand,
-  editCommand,
-  rewindCommand,
-  forkCommand,
-  closeCommand,
-  cancelCommand,
-  terminateCommand,
-  resumeCommand,
-  deleteCommand,
-  exportCommand,
-  importCommand,
-  healCommand,
-  mcpCommand,
-  devCommand,
-  workerCommand,
-  setupCommand,
-  doctorCommand,
-  trustCommand,
-  completionCommand,
-] as const;
+/** As `--help` lists them, each group under its heading. */
+const COMMANDS: readonly (readonly [heading: string, ...commands: ((program: Command, context: CliContext) => void)[]])[] = [
+  ['Talk', chatCommand, sendCommand, newCommand, listCommand, showCommand, retryCommand, editCommand, renameCommand],
+  ['Decide', approvalsCommand, approveCommand, denyCommand, answerCommand, budgetCommand, modelCommand],
+  ['Look inside', inspectCommand, watchCommand, contextCommand, memoryCommand, historyCommand],
+  ['Stop and end', stopCommand, withdrawCommand, closeCommand, cancelCommand, terminateCommand, deleteCommand],
+  ['Fork and go back', forkCommand, rewindCommand, resumeCommand],
+  ['Step by step', debugCommand, modeCommand, stepCommand, breakCommand, queueCommand, dispatchCommand],
+  ['Move and mend', exportCommand, importCommand, healCommand],
+  ['Run', devCommand, workerCommand, setupCommand, doctorCommand, trustCommand, mcpCommand, completionCommand],
+];
 
 /** They use nothing of the folder. */
 const OUTSIDE = new Set(['trust', 'completion']);
@@ -89,6 +53,7 @@ export async function main(args: readonly string[]): Promise<number> {
   const output = createOutput(process.stdout, process.stderr, () => closed.abort(), {
     color: () => (globals === undefined || globals.color === 'auto' ? (readColorWish() ?? 'auto') : globals.color),
     isQuiet: () => globals?.quiet === true,
+    explains: () => globals?.explain === true,
   });
   const context: CliContext = {
     output,
@@ -125,12 +90,22 @@ function createProgram(context: CliContext, begin: (command: Command) => Promise
     .helpCommand(false)
     // What stands after a command's name is the command's: `list -q` is a query.
     .enablePositionalOptions()
-    .addHelpText('after', EXIT_CODES)
+    .usage('[command] [options]    (without a command: chat)')
+    .configureHelp({ subcommandTerm: (command) => [command.name(), ...command.registeredArguments.map(argumentTerm)].join(' ') })
+    .addHelpText('after', AFTERWORD)
     .hook('preAction', (_program, command) => begin(command));
-  for (const add of COMMANDS) add(program, context);
+  for (const [heading, ...commands] of COMMANDS) {
+    program.commandsGroup(`${heading}:`);
+    for (const add of commands) add(program, context);
+  }
   addGlobalOptions(program, { isHidden: true });
   for (const command of program.commands.flatMap(leavesOf)) addGlobalOptions(command, { isHidden: false });
   return program;
+}
+
+function argumentTerm(argument: Argument): string {
+  const name = `${argument.name()}${argument.variadic ? '...' : ''}`;
+  return argument.required ? `<${name}>` : `[${name}]`;
 }
 
 /** `perdura memory` is only the name of a group: its commands are what runs. */
@@ -138,10 +113,16 @@ function leavesOf(command: Command): readonly Command[] {
   return command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf);
 }
 
-const EXIT_CODES = `
-Every command takes --address, --namespace, --profile, --output, --color, --quiet and more: perdura COMMAND --help.
-Data goes to stdout, everything else to stderr.
-Exit codes: 0 ok, 1 failed, 2 usage, 3 something needed cannot be reached, 4 not found, 124 timed out, 130 interrupted.`;
+const AFTERWORD = `
+Examples:
+  perdura -p "what does this folder hold?"   one answer on stdout; what is piped in is read too
+  perdura chat -c                            go on with the last conversation
+  perdura show ID --turn 3 -o json           what was said in one turn, for a program
+
+Every command takes --address, --namespace, --profile, --output, --color, --quiet and
+more: perdura COMMAND --help. Data goes to stdout, everything else to stderr.
+Exit codes: 0 ok, 1 failed, 2 usage, 3 something needed cannot be reached,
+4 not found, 124 timed out, 130 interrupted.`;
 
 /** For executables: all that was opened is closed by now, and what a library still holds does not keep a person waiting. */
 export function endProcessWith(exitCode: number): void {

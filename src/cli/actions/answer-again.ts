@@ -63,7 +63,7 @@ function again(
     explainEnd(result, output);
     if (globals.output === 'text') {
       output.note(keptInWords(id, result));
-      output.note(temporalCommand(temporal, ['workflow', 'show', '-w', id]));
+      output.explain(temporalCommand(temporal, ['workflow', 'show', '-w', id]));
     }
     return answerExitCode(result);
   });

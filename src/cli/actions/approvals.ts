@@ -38,7 +38,7 @@ export function approvals(context: CliContext, given: string | undefined, { full
           for (const line of renderApprovals(found.approvals, look)) output.draw(line);
           output.note('`perdura approvals --full` shows all of their arguments, `perdura approve ID` decides');
         }
-        output.note(
+        output.explain(
           id === undefined
             ? temporalCommand(temporal, ['workflow', 'list', '-q', `AgentStatus = 'waiting'`])
             : temporalCommand(temporal, ['workflow', 'query', '--name', 'approvals', '-w', id]),
@@ -118,6 +118,8 @@ function done({ output, globals, temporal }: CommandSession, id: string, asked: 
   const shown = decision.input === undefined ? askedLines(asked) : shownArguments(decision.input, 2).split('\n');
   for (const line of shown) output.note(`  ${line}`);
   const input = JSON.stringify(decision);
-  output.note(temporalCommand(temporal, ['workflow', 'signal', '--name', 'decide', '-w', id, '--input', input.length > 200 ? '…' : input]));
+  output.explain(
+    temporalCommand(temporal, ['workflow', 'signal', '--name', 'decide', '-w', id, '--input', input.length > 200 ? '…' : input]),
+  );
   return EXIT.ok;
 }

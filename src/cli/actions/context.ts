@@ -29,7 +29,7 @@ export function context(cli: CliContext, given: string, { compact, undo, truncat
     if (desk.globals.output !== 'text') desk.output.line(toTerminalJson(index, indentOf(desk)));
     else {
       for (const line of renderMeter(index, desk.output.width())) desk.output.draw(line);
-      desk.output.note(temporalCommand(desk.temporal, ['workflow', 'query', '--name', 'context', '-w', id]));
+      desk.output.explain(temporalCommand(desk.temporal, ['workflow', 'query', '--name', 'context', '-w', id]));
     }
     return EXIT.ok;
   });
@@ -49,7 +49,7 @@ async function change(desk: CommandSession, given: string, name: 'compact' | 'un
   if (outcome.kind === 'failed') output.problem(outcomeInWords(outcome));
   else output.say(outcomeInWords(outcome));
   for (const line of renderMeter(await client.context(id), output.width())) output.draw(line);
-  output.note(temporalCommand(temporal, ['workflow', 'update', 'execute', '--name', name, '-w', id]));
+  output.explain(temporalCommand(temporal, ['workflow', 'update', 'execute', '--name', name, '-w', id]));
   return exitCode;
 }
 
@@ -67,7 +67,7 @@ function whyForgotten(context: CliContext, given: string, which: string): Promis
     if (globals.output !== 'text') output.line(toTerminalJson(answer, globals.output === 'json' ? 2 : undefined));
     else {
       for (const line of renderWhy(answer, globals.timeFormat, Date.now())) output.draw(line);
-      output.note(temporalCommand(temporal, ['workflow', 'show', '-w', id]));
+      output.explain(temporalCommand(temporal, ['workflow', 'show', '-w', id]));
     }
     return EXIT.ok;
   });

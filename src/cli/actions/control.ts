@@ -3,7 +3,7 @@ import type { CliContext } from '../session/context.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { findRunning } from '../args/find-conversation.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
-import { formatCount, formatUsage, budgetInWords, usedInWords } from '../views/quantities.js';
+import { countOf, formatUsage, budgetInWords, usedInWords } from '../views/quantities.js';
 import { withClient, type CommandSession, temporalCommand } from '../session/with-client.js';
 import type { Status } from '../../conversation/protocol/contract.js';
 import type { Budget } from '../../records/identity.js';
@@ -33,7 +33,7 @@ export function model(context: CliContext, given: string, name: string | undefin
     const input = ['--input', JSON.stringify({ model: chosen })];
     const words =
       name === undefined ? ['query', '--name', 'status', '-w', id] : ['update', 'execute', '--name', 'setModel', '-w', id, ...input];
-    desk.output.note(temporalCommand(desk.temporal, ['workflow', ...words]));
+    desk.output.explain(temporalCommand(desk.temporal, ['workflow', ...words]));
     return EXIT.ok;
   });
 }
@@ -61,7 +61,7 @@ export function close(context: CliContext, given: string, { wait }: { readonly w
     const words = ['workflow', 'signal', '--name', 'close', '-w', id];
     if (wait !== true) return done(desk, { id, closing: true }, `${id} closes: it takes no new messages and runs out its queue`, words);
     const outcome = await desk.withSlowNotice(`waiting for the end of ${id}`, desk.client.outcome(id, { signal: desk.signal }));
-    const told = `${id} has ended after ${formatCount(outcome.turns)} turns: ${formatUsage(outcome.usage)}`;
+    const told = `${id} has ended after ${countOf(outcome.turns, 'turn')}: ${formatUsage(outcome.usage)}`;
     return done(desk, { id, outcome }, told, words);
   });
 }
@@ -107,7 +107,7 @@ async function confirmTermination(id: string): Promise<void> {
 function done({ output, globals, temporal }: CommandSession, data: object, told: string, words: readonly string[]): number {
   if (globals.output === 'text') {
     output.say(told);
-    output.note(temporalCommand(temporal, words));
+    output.explain(temporalCommand(temporal, words));
   } else {
     output.line(toTerminalJson(data));
   }
@@ -142,7 +142,7 @@ export function budget(context: CliContext, given: string, { maxCost, maxTokens,
       return EXIT.ok;
     }
     output.line(`${budgetInWords(now.budget)}; ${usedInWords(now)}`);
-    output.note(
+    output.explain(
       none === true || isChanged
         ? temporalCommand(temporal, ['workflow', 'update', 'execute', '--name', 'raiseBudget', '-w', id, '--input', JSON.stringify(told)])
         : temporalCommand(temporal, ['workflow', 'query', '--name', 'status', '-w', id]),

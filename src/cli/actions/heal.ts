@@ -27,7 +27,7 @@ export function heal(context: CliContext, given: string): Promise<number> {
       if (globals.output !== 'text') output.line(toTerminalJson({ id, ...healed }, globals.output === 'json' ? 2 : undefined));
       else for (const line of inWords(id, healed)) output.line(line);
       for (const problem of healed.problems) output.problem(problem);
-      if (globals.output === 'text') output.note(temporalCommand(temporal, ['workflow', 'show', '-w', id]));
+      if (globals.output === 'text') output.explain(temporalCommand(temporal, ['workflow', 'show', '-w', id]));
       return isWhole(healed) ? EXIT.ok : EXIT.failed;
     } finally {
       await store.close();

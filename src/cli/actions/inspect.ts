@@ -25,7 +25,7 @@ export function inspect(context: CliContext, given: string, { turns }: { readonl
     }
     const look = { width: output.width(), timeFormat: globals.timeFormat, now: Date.now(), measure: await loadMeasure() };
     for (const line of renderInspection(inspection, look)) output.draw(line);
-    output.note(temporalCommand(temporal, ['workflow', 'describe', '-w', id]));
+    output.explain(temporalCommand(temporal, ['workflow', 'describe', '-w', id]));
     return EXIT.ok;
   });
 }

@@ -105,7 +105,7 @@ function tellBegun(desk: CommandSession, begun: Begun, told: string): number {
   else {
     output.line(begun.id);
     output.say(`${begun.id} ${told}`);
-    output.note(temporalCommand(temporal, ['workflow', 'describe', '-w', begun.id]));
+    output.explain(temporalCommand(temporal, ['workflow', 'describe', '-w', begun.id]));
   }
   return EXIT.ok;
 }
@@ -121,7 +121,7 @@ function tell(
   else {
     for (const line of told) output.say(line);
     for (const note of notes) output.note(note);
-    output.note(temporalCommand(temporal, words));
+    output.explain(temporalCommand(temporal, words));
   }
   return EXIT.ok;
 }

@@ -39,7 +39,7 @@ export function list(context: CliContext, { query, limit, status }: ListOptions)
         else output.note(own === undefined ? 'there are no conversations yet; `perdura new` starts one' : 'no conversation fits');
         if (found.length > limit) output.note(`the first ${limit} of more; --limit shows more`);
         const asked = [`WorkflowType = 'conversation'`, ...wanted].join(' AND ');
-        output.note(temporalCommand(temporal, ['workflow', 'list', '-q', asked, '--limit', String(limit)]));
+        output.explain(temporalCommand(temporal, ['workflow', 'list', '-q', asked, '--limit', String(limit)]));
         return EXIT.ok;
       }
     }

@@ -15,7 +15,7 @@ import { plain, type StyledLine } from '../terminal/terminal-text.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { withTimeoutFallback } from '../session/with-progress.js';
 import { renderBlame, renderDiff, renderLog, shortVersion, type CountedChange } from '../views/memory-document.js';
-import { formatCount, formatTime } from '../views/quantities.js';
+import { countOf, formatCount, formatTime } from '../views/quantities.js';
 import { tell, withMemory, type MemoryDesk, type ScopeWanted } from '../session/with-memory.js';
 
 export function showMemory(context: CliContext, wanted: ScopeWanted): Promise<number> {
@@ -120,7 +120,7 @@ export function logOfMemory(context: CliContext, wanted: ScopeWanted, { limit }:
     const { changes } = await readWhole(desk);
     const newest = changes.slice(-limit).reverse();
     const counted = await withSlowNotice(
-      `counting the lines of ${newest.length} changes`,
+      `counting the lines of ${countOf(newest.length, 'change')}`,
       Promise.all(newest.map((one) => countLines(memory, one))),
     );
     tell(desk, {
@@ -206,7 +206,7 @@ function statusInWords(scope: string, status: MemoryStatus | undefined | null): 
   if (status === null) return `no worker answers for ${id}`;
   const { phase, waitingFor, queued, consolidated, fallbacks } = status;
   const [first, ...others] = queued;
-  const doing = first === undefined ? phase : `${phase}: ${first.messages} messages of ${first.conversation} (${first.why})`;
+  const doing = first === undefined ? phase : `${phase}: ${countOf(first.messages, 'message')} of ${first.conversation} (${first.why})`;
   return [
     `${id} is ${doing}${others.length === 0 ? '' : `, ${others.length} more wait`}`,
     ...(waitingFor === undefined ? [] : [waitingFor]),

@@ -6,7 +6,7 @@ import { toTerminalJson, toTerminalText } from '../terminal/terminal-text.js';
 import { loadMeasure } from '../views/table.js';
 import { withoutSuperseded } from '../../records/memory/items.js';
 import { renderEpisodes, renderFacts, renderItems } from '../views/memory.js';
-import { formatCount, formatDuration, formatTime } from '../views/quantities.js';
+import { countOf, formatCount, formatDuration, formatTime } from '../views/quantities.js';
 import { withClient, temporalCommand } from '../session/with-client.js';
 import { memoryCareId, memoryWorkflowId } from '../../conversation/protocol/memory-contract.js';
 import { tell, withMemory, type ScopeWanted } from '../session/with-memory.js';
@@ -52,8 +52,8 @@ export function listMemory(context: CliContext, given: string, wanted: MemoryLis
         for (const line of lines) output.draw(line);
       }
     }
-    if (skipped > 0) output.problem(`${formatCount(skipped)} records in the store cannot be read and are left out`);
-    if (globals.output === 'text') output.note(temporalCommand(temporal, ['workflow', 'query', '--name', 'context', '-w', id]));
+    if (skipped > 0) output.problem(`not read and left out: ${countOf(skipped, 'record')} of the store`);
+    if (globals.output === 'text') output.explain(temporalCommand(temporal, ['workflow', 'query', '--name', 'context', '-w', id]));
     return EXIT.ok;
   });
 }
@@ -86,7 +86,7 @@ export function memoryItems(context: CliContext, given: string, { show }: Memory
         if (items.length > 0) output.note(`perdura memory items ${id} --show ${items[0]?.id ?? ''} prints one`);
       }
     }
-    if (skipped > 0) output.problem(`${formatCount(skipped)} records in the store cannot be read and are left out`);
+    if (skipped > 0) output.problem(`not read and left out: ${countOf(skipped, 'record')} of the store`);
     return EXIT.ok;
   });
 }
@@ -101,7 +101,7 @@ export function careForMemory(context: CliContext, wanted: CareWanted): Promise<
     const { scope } = memory;
     const cared = await withSlowNotice(`taking care of the memory of ${scope}`, memory.care(wanted.agent));
     const { kind, bytesBefore, bytesAfter, facts } = cared;
-    const merged = facts.length === 0 ? '' : `; ${formatCount(facts.length)} facts that another one says too are gone`;
+    const merged = facts.length === 0 ? '' : `; gone, since another says the same: ${countOf(facts.length, 'fact')}`;
     const done = `the memory of ${scope} is in order: ${formatCount(bytesBefore)} → ${formatCount(bytesAfter)} bytes${merged}`;
     const input = wanted.agent === undefined ? {} : { agent: wanted.agent };
     tell(desk, {

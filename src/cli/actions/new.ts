@@ -37,7 +37,7 @@ export async function newConversation(context: CliContext, given: NewOptions): P
     }
     output.line(id);
     if (attached) output.problem(`conversation ${id} was running already: nothing was started, and options were not used`);
-    output.note(temporalCommand(temporal, ['workflow', 'describe', '-w', id]));
+    output.explain(temporalCommand(temporal, ['workflow', 'describe', '-w', id]));
     return EXIT.ok;
   });
 }

@@ -56,7 +56,7 @@ export async function send(context: CliContext, id: string, message: string, opt
         output.line(globals.output === 'text' ? messageId : toTerminalJson({ conversation: id, messageId }));
         if (globals.output === 'text') {
           const input = text.length > 200 ? '…' : JSON.stringify(own);
-          output.note(temporalCommand(temporal, ['workflow', 'signal', '--name', 'message', '-w', id, '--input', input]));
+          output.explain(temporalCommand(temporal, ['workflow', 'signal', '--name', 'message', '-w', id, '--input', input]));
         }
         return EXIT.ok;
       }
@@ -69,7 +69,7 @@ export async function send(context: CliContext, id: string, message: string, opt
         if (globals.output !== 'text') output.line(toTerminalJson({ conversation: id, messageId: own.id, ...result, text: answer }));
         else if (answer !== '') output.line(answer);
         explainEnd(result, output);
-        if (globals.output === 'text') output.note(temporalCommand(temporal, ['workflow', 'show', '-w', id]));
+        if (globals.output === 'text') output.explain(temporalCommand(temporal, ['workflow', 'show', '-w', id]));
         return answerExitCode(result);
       };
       return withSlowNotice(`waiting for the answer of ${id}`, ask()).catch((error: unknown) => {
@@ -125,7 +125,7 @@ export async function dispatch(context: CliContext, given: string, { type, json,
       );
       const input = JSON.stringify({ ...event, id: own });
       const words = ['workflow', 'update', 'execute', '--name', 'dispatch', '-w', id, '--input', input.length > 200 ? '…' : input];
-      output.note(temporalCommand(temporal, words));
+      output.explain(temporalCommand(temporal, words));
     }
     return EXIT.ok;
   });
@@ -152,7 +152,7 @@ export function withdraw(context: CliContext, given: string, messageId: string):
     if (globals.output === 'text') {
       output.say(`message ${messageId} is taken back: no turn has seen it, and none will`);
       const input = JSON.stringify({ messageId });
-      output.note(temporalCommand(temporal, ['workflow', 'update', 'execute', '--name', 'withdraw', '-w', id, '--input', input]));
+      output.explain(temporalCommand(temporal, ['workflow', 'update', 'execute', '--name', 'withdraw', '-w', id, '--input', input]));
     }
     return EXIT.ok;
   });

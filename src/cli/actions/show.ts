@@ -58,7 +58,7 @@ export function show(context: CliContext, given: string, options: ShowOptions): 
     for (const queued of waiting) output.draw(drawWaiting(queued, globals.timeFormat));
     if (all.length === 0 && waiting.length === 0 && globals.output === 'text' && options.raw !== true) output.note('nothing was said yet');
     if (options.follow === true) await follow(desk, id, all, wanted, options);
-    if (globals.output === 'text') output.note(temporalCommand(temporal, ['workflow', 'show', '-w', id]));
+    if (globals.output === 'text') output.explain(temporalCommand(temporal, ['workflow', 'show', '-w', id]));
     return EXIT.ok;
   });
 }

@@ -45,7 +45,7 @@ export function step(context: CliContext, given: string, { count }: StepOptions)
       if (result.did === 'nothing') break;
     }
     if (globals.output === 'json') output.line(toTerminalJson({ id, steps }, 2));
-    if (globals.output === 'text') output.note(temporalCommand(temporal, ['workflow', 'update', 'execute', '--name', 'step', '-w', id]));
+    if (globals.output === 'text') output.explain(temporalCommand(temporal, ['workflow', 'update', 'execute', '--name', 'step', '-w', id]));
     return EXIT.ok;
   });
 }
@@ -107,7 +107,7 @@ export function queue(context: CliContext, given: string, options: QueueOptions)
     }
     for (const line of renderQueue(waiting, globals.timeFormat, Date.now())) output.draw(line);
     const words = edit ? ['update', 'execute', '--name', 'editQueue', '--input', JSON.stringify(edit)] : ['query', '--name', 'queue'];
-    output.note(temporalCommand(temporal, ['workflow', ...words, '-w', id]));
+    output.explain(temporalCommand(temporal, ['workflow', ...words, '-w', id]));
     return EXIT.ok;
   });
 }
@@ -145,6 +145,6 @@ function showControl(
     return EXIT.ok;
   }
   for (const line of renderControl(control)) output.draw(line);
-  output.note(temporalCommand(temporal, words ?? ['workflow', 'query', '--name', 'control', '-w', id]));
+  output.explain(temporalCommand(temporal, words ?? ['workflow', 'query', '--name', 'control', '-w', id]));
   return EXIT.ok;
 }

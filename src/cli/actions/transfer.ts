@@ -21,6 +21,7 @@ import { openStore } from '../../stores/open.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
 import { constants } from 'node:fs';
 import { lstat, mkdir, open, writeFile } from 'node:fs/promises';
+import { countOf } from '../views/quantities.js';
 
 type ExportFormat = 'md' | 'jsonl' | 'json' | 'history' | 'seed';
 
@@ -38,7 +39,7 @@ export function exportConversation(context: CliContext, given: string, options: 
     const format = options.format ?? (globals.output === 'text' ? 'md' : globals.output);
     if (format === 'seed') await exportLayout(desk, id, resolve(desk.config.cwd, options.out ?? id));
     else await withSlowNotice(`reading ${id}`, format === 'history' ? exportRuns(desk, id) : exportEntries(desk, id, format));
-    if (globals.output === 'text') output.note(temporalCommand(temporal, ['workflow', 'show', '-w', id, '-o', 'json']));
+    if (globals.output === 'text') output.explain(temporalCommand(temporal, ['workflow', 'show', '-w', id, '-o', 'json']));
     return EXIT.ok;
   });
 }
@@ -59,6 +60,18 @@ async function exportEntries(
   }
 }
 
+function heldInWords({
+  entries,
+  episodes,
+  facts,
+}: {
+  readonly entries: number;
+  readonly episodes: number;
+  readonly facts: number;
+}): string {
+  return [countOf(entries, 'entry', 'entries'), countOf(episodes, 'summary', 'summaries'), countOf(facts, 'fact')].join(', ');
+}
+
 /** The seed's files. Summaries that came with an import are written as they came: also those that it did not begin with. */
 async function exportLayout({ client, output, globals, withSlowNotice }: CommandSession, id: string, dir: string): Promise<void> {
   const read = Promise.all([
@@ -76,8 +89,8 @@ async function exportLayout({ client, output, globals, withSlowNotice }: Command
   await writeLayout(dir, toLayout({ conversation: id, scope, agent, title }, life, facts));
   const told = { entries: life.entries.length, episodes: life.episodes.length, facts: facts.length, skipped: life.skipped };
   if (globals.output !== 'text') output.line(toTerminalJson({ id, dir, ...told }));
-  else output.line(`${dir}: ${told.entries} entries, ${told.episodes} summaries, ${told.facts} facts`);
-  if (life.skipped > 0) output.problem(`${life.skipped} records in the store cannot be read and are left out`);
+  else output.line(`${dir}: ${heldInWords(told)}`);
+  if (life.skipped > 0) output.problem(`not read and left out: ${countOf(life.skipped, 'record')} of the store`);
 }
 
 /** Every run as Temporal's own tools write it, oldest first: each element can be given to a replay. */
@@ -130,7 +143,7 @@ export function importConversation(context: CliContext, given: string, options: 
     const key = { namespace: client.namespace, scope: start.scope, conversation: id, life: importedLifeName(randomUUID()) };
     let isWritten = false;
     try {
-      await withSlowNotice(`writing ${life.entries.length} entries`, writeLife(store, key, life));
+      await withSlowNotice(`writing ${countOf(life.entries.length, 'entry', 'entries')}`, writeLife(store, key, life));
       await learn(store, key, facts);
       isWritten = true;
       await withSlowNotice('starting a conversation', begin(client, key, life, start));
@@ -147,8 +160,8 @@ export function importConversation(context: CliContext, given: string, options: 
     if (globals.output !== 'text') output.line(toTerminalJson({ id, scope: start.scope, ...told }));
     else {
       output.line(id);
-      output.say(`${told.entries} entries, ${told.episodes} summaries and ${told.facts} facts; \`perdura show ${id}\` tells them`);
-      output.note(temporalCommand(temporal, ['workflow', 'describe', '-w', id]));
+      output.say(`${heldInWords(told)}; \`perdura show ${id}\` tells them`);
+      output.explain(temporalCommand(temporal, ['workflow', 'describe', '-w', id]));
     }
     return EXIT.ok;
   });

@@ -43,7 +43,7 @@ export function watch(context: CliContext, given: string, { fromStart }: WatchOp
     desk.signal.throwIfAborted();
     const { state } = await client.describe(id);
     output.note(`${id} has ended (${state})`);
-    if (isText) output.note(temporalCommand(temporal, ['workflow', 'show', '-w', id, '--follow']));
+    if (isText) output.explain(temporalCommand(temporal, ['workflow', 'show', '-w', id, '--follow']));
     return EXIT.ok;
   });
 }

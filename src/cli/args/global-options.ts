@@ -12,6 +12,8 @@ export interface GlobalOptions {
   readonly color: ColorWish;
   readonly quiet: boolean;
   readonly timeFormat: TimeFormat;
+  /** Print the command of the `temporal` program that shows or does the same. */
+  readonly explain: boolean;
   /** Trust this folder without asking. */
   readonly trust: boolean;
 }
@@ -35,6 +37,7 @@ function globalOptions(): Option[] {
     new Option('--color <when>', 'colours; NO_COLOR and FORCE_COLOR are honoured').choices(['auto', 'always', 'never']).default('auto'),
     new Option('-q, --quiet', 'data and errors only'),
     new Option('--time-format <format>', 'of times in text').choices(['relative', 'iso', 'raw']).default('relative'),
+    new Option('--explain', 'print what of the `temporal` program shows or does the same'),
     new Option('--trust', 'run what this folder brings without asking, this once (PERDURA_TRUST=1)'),
   ];
 }
@@ -79,6 +82,7 @@ export function readGlobalOptions(program: Command, command: Command): GlobalOpt
     color: read('color') as ColorWish,
     quiet: read('quiet') === true,
     timeFormat: read('timeFormat') as TimeFormat,
+    explain: read('explain') === true,
     trust: read('trust') === true,
   };
 }

@@ -1,6 +1,6 @@
 /** What the commands of the chat answer. None of them is said to the agent. */
-import { writeFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import type { Consolidation, Status, TurnResult } from '../../conversation/protocol/contract.js';
 import type { Usage } from '../../records/message.js';
 import type { AnswerAgainOptions } from '../../client.js';
@@ -12,7 +12,7 @@ import { toMarkdown } from '../views/transcript.js';
 import { withTimeoutFallback } from '../session/with-progress.js';
 import { toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
 import { outcomeInWords } from '../views/context-meter.js';
-import { formatDuration } from '../views/quantities.js';
+import { countOf, formatDuration } from '../views/quantities.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { renderControl } from '../views/control.js';
 
@@ -33,8 +33,11 @@ export function statusCard(id: string, status: Status): string {
     ['turn', `${status.turn}, session ${status.session}${status.queued > 0 ? `, ${status.queued} queued` : ''}`],
     ['context', `${count(context.tokens)} tokens${share}`],
     ['used', usageInWords(usage)],
-    ['history', `${count(status.historyEvents)} events in this run`],
-    ['refused', status.rejectedInputs.count > 0 ? `${status.rejectedInputs.count} inputs, the last: ${lastRefusal(status)}` : undefined],
+    ['history', `${countOf(status.historyEvents, 'event')} in this run`],
+    [
+      'refused',
+      status.rejectedInputs.count > 0 ? `${countOf(status.rejectedInputs.count, 'input')}, the last: ${lastRefusal(status)}` : undefined,
+    ],
   ];
   return rows.flatMap(([name, value]) => (value === undefined ? [] : [`  ${name.padEnd(12)}  ${toTerminalLine(value, 400)}`])).join('\n');
 }
@@ -116,10 +119,11 @@ export async function compactNow({ client, id }: ChatSession): Promise<string> {
 
 /** Never overwrites what somebody else wrote under that name. */
 export async function exportMarkdown({ client, id, config }: ChatSession, file: string): Promise<string> {
-  const target = resolve(config.cwd, file === '' ? `${id}.md` : file);
+  const target = file === '' ? join(config.cwd, '.perdura', 'exports', `${id}.md`) : resolve(config.cwd, file);
   const { title } = await client.status(id);
   const text = toMarkdown(title ?? id, await client.history(id));
   try {
+    mkdirSync(dirname(target), { recursive: true });
     writeFileSync(target, text, { flag: file === '' ? 'w' : 'wx' });
   } catch (cause) {
     const reason = (cause as NodeJS.ErrnoException).code === 'EEXIST' ? 'it is there already; name another' : messageOf(cause);

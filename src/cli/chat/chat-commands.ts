@@ -117,7 +117,7 @@ export const CHAT_COMMANDS: readonly ChatCommand[] = [
   {
     name: '/export',
     argument: '[FILE]',
-    meaning: 'write what was said as Markdown',
+    meaning: 'write what was said as Markdown: to FILE, or into .perdura/exports',
     run: async ({ session }, argument) => session.output.note(await exportMarkdown(session, argument)),
   },
   { name: '/help', alias: '/?', meaning: 'this list', run: ({ session }) => session.output.say(helpText()) },

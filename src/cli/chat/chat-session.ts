@@ -88,5 +88,16 @@ export async function recap(session: ChatSession): Promise<void> {
   if (question?.message.role !== 'user') return;
   session.output.note(`› ${toTerminalLine(shownText(question.message.text), 200)}`);
   const answer = entries.findLast((entry) => entry.turn === question.turn && answerText(entry) !== '');
-  if (answer !== undefined) session.output.note(answerText(answer).slice(-2000));
+  if (answer !== undefined) session.output.note(endOf(answerText(answer)));
+}
+
+/** Characters; about a screenful. */
+const RECAP = 2000;
+
+/** The end of a long text from where a paragraph, a line or a word of it begins. */
+function endOf(text: string): string {
+  if (text.length <= RECAP) return text;
+  const end = text.slice(-RECAP);
+  const start = [/\n\n+/, /\n/, /\s+/].map((border) => border.exec(end.slice(0, RECAP / 2))).find((found) => found !== null);
+  return `… (\`/export\` writes all of it)\n${end.slice(start === undefined ? 0 : start.index + start[0].length)}`;
 }

@@ -103,11 +103,13 @@ export async function chatInTerminal(
 
   const send = (text: string): void => {
     const isHeld = people.count() > 0;
-    if (waitingFor > 0)
+    const isQueued = waitingFor > 0;
+    if (isQueued)
       output.note(`(queued: it is taken after this answer${isHeld ? ', which waits for your approval: /approve or /deny' : ''})`);
     session.noteSpoken();
     const messageId = randomUUID();
-    ours.add(messageId);
+    // A queued one is drawn once more where its turn begins: between its line and its answer stands the answer before.
+    if (!isQueued) ours.add(messageId);
     void follow(client.send(id, { id: messageId, text }, { signal: stop }));
   };
 

@@ -69,6 +69,6 @@ export function tell({ output, globals, temporal }: CommandSession, told: Told):
     case 'text':
       for (const line of told.lines) output.draw(line);
       for (const note of told.notes ?? []) output.note(note);
-      if (told.temporal !== undefined) output.note(temporalCommand(temporal, told.temporal));
+      if (told.temporal !== undefined) output.explain(temporalCommand(temporal, told.temporal));
   }
 }

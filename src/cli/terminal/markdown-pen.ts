@@ -4,7 +4,8 @@
  *
  * 1. Only rows that this pen drew are taken back, and only while all of them are on the screen: what has scrolled away, or was
  *    drawn at another width, stays as it is.
- * 2. Plain rows are cut before the last column by our own line ends, so that their number does not depend on the terminal.
+ * 2. Plain rows are cut before the last column by our own line ends, so that their number does not depend on the terminal. A word
+ *    that does not fit is taken back and begins the next row.
  * 3. What comes in has passed `toTerminalText`; the only sequences that go out are the pen's own and the renderer's.
  */
 import { createBlockSplitter, type BlockLexer } from './markdown-blocks.js';
@@ -42,24 +43,35 @@ export function createMarkdownPen({ columns, rows, widthOf, render, lex }: PenOp
     }
     for (const { segment } of graphemes.segment(waiting)) {
       if (segment === '\n') {
-        drawn.rows += 1;
-        drawn.column = 0;
-        out += '\n';
+        out += nextRow();
         continue;
       }
       const piece = segment === '\t' ? '    ' : segment;
       const width = widthOf(piece);
+      const isBlank = piece.trim() === '';
       if (drawn.column > 0 && drawn.column + width > Math.max(drawn.columns - 1, 2)) {
-        drawn.rows += 1;
-        drawn.column = 0;
-        out += '\n';
+        const { word, wordWidth } = drawn;
+        const isMoved = !isBlank && wordWidth > 0 && wordWidth < drawn.column;
+        out += isMoved ? `\x1b[${wordWidth}D\x1b[K${nextRow()}${word}` : nextRow();
+        if (isMoved) drawn = { ...drawn, column: wordWidth, word, wordWidth };
+        // The end of the row says it.
+        if (isBlank) continue;
       }
       drawn.column += width;
+      // Wide characters stand each for itself: a row may end between two of them.
+      const isWord = !isBlank && width < 2;
+      drawn.word = isWord ? drawn.word + piece : '';
+      drawn.wordWidth = isWord ? drawn.wordWidth + width : 0;
       out += piece;
     }
     if (drawn.rows >= rows() - 2 || drawn.columns !== columns()) drawn.isReplaceable = false;
     waiting = '';
     return out;
+  };
+
+  const nextRow = (): string => {
+    drawn = { ...drawn, rows: drawn.rows + 1, column: 0, word: '', wordWidth: 0 };
+    return '\n';
   };
 
   const separator = (): string => {
@@ -109,8 +121,11 @@ interface DrawnBlock {
   rows: number;
   column: number;
   columns: number;
+  /** What stands before the cursor since the last blank. */
+  word: string;
+  wordWidth: number;
 }
 
 function emptyBlock(): DrawnBlock {
-  return { begun: false, isReplaceable: true, rows: 0, column: 0, columns: 0 };
+  return { begun: false, isReplaceable: true, rows: 0, column: 0, columns: 0, word: '', wordWidth: 0 };
 }

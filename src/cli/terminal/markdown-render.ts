@@ -9,6 +9,7 @@
 import type { Token, Tokens } from 'marked' with { 'resolution-mode': 'import' };
 import type { BlockLexer } from './markdown-blocks.js';
 import { toTerminalText } from './terminal-text.js';
+import { wrapWords } from './word-wrap.js';
 
 export interface Markdown {
   render(source: string, columns: number): string;
@@ -85,7 +86,9 @@ export async function loadMarkdown(): Promise<Markdown> {
     lex: (source) => new Lexer().blockTokens(source),
     render(source, columns) {
       try {
-        return onlyColours(render(source, columns).replace(/^\n+|\s+$/g, ''));
+        const rendered = onlyColours(render(source, columns).replace(/^\n+|\s+$/g, ''));
+        // Code is copied: its lines stay whole, and the terminal cuts them.
+        return new Lexer().blockTokens(source).some(({ type }) => type === 'code') ? rendered : wrapWords(rendered, columns - 1);
       } catch {
         return source.trimEnd();
       }

@@ -3,7 +3,8 @@ import type { Writable } from 'node:stream';
 import pc from 'picocolors';
 import type { ColorWish } from '../args/global-options.js';
 import type { TextPen } from './markdown-pen.js';
-import { toTerminalText, type StyledLine } from './terminal-text.js';
+import { toTerminalLine, toTerminalText, type StyledLine } from './terminal-text.js';
+import { wrapWords } from './word-wrap.js';
 
 /** All but `text` are whole lines, and begin on a line of their own. */
 export interface Output {
@@ -19,6 +20,8 @@ export interface Output {
   note(text: string): void;
   /** Beside the data. */
   say(text: string): void;
+  /** What of the `temporal` program shows or does the same: only where it is asked for (`--explain`). */
+  explain(command: string): void;
   problem(text: string): void;
   /** One thing found, started or fetched, with its reason. */
   report(what: string, text: string): void;
@@ -42,7 +45,11 @@ export interface OutputStyle {
   readonly color: () => ColorWish;
   /** Data and problems only. */
   readonly isQuiet: () => boolean;
+  readonly explains?: () => boolean;
 }
+
+/** Narrower screens cut what they cannot show. */
+const LEAST_WIDTH = 20;
 
 const PLAIN_STYLE: OutputStyle = { color: () => 'auto', isQuiet: () => false };
 
@@ -95,6 +102,11 @@ export function createOutput(
   const beside = (whole: string): void => {
     if (!style.isQuiet()) line(stderr, whole);
   };
+  /** As it may be written, cut between words where a screen shows it. */
+  const fitted = (whole: string, stream: TerminalStream = stderr): string => {
+    const safe = toTerminalText(whole);
+    return stream.isTTY === true ? wrapWords(safe, Math.max((stream.columns ?? 80) - 1, LEAST_WIDTH)) : safe;
+  };
   return {
     text,
     endText() {
@@ -104,15 +116,17 @@ export function createOutput(
     line: (whole) => line(stdout, toTerminalText(whole)),
     draw(drawn) {
       const colors = colorsOf(stdout);
-      line(
-        stdout,
-        drawn.map(({ text: piece, style }) => (style === undefined ? toTerminalText : colors[style])(toTerminalText(piece))).join(''),
-      );
+      const whole = drawn.map(({ text: piece, style }) => (style === undefined ? toTerminalText : colors[style])(toTerminalText(piece)));
+      line(stdout, stdout.isTTY === true ? wrapWords(whole.join(''), Math.max(stdout.columns ?? 80, LEAST_WIDTH)) : whole.join(''));
     },
-    note: (whole) => beside(colorsOf(stderr).dim(toTerminalText(whole))),
-    say: (whole) => beside(toTerminalText(whole)),
-    problem: (whole) => line(stderr, colorsOf(stderr).red(toTerminalText(whole))),
-    report: (what, whole) => beside(`  ${colorsOf(stderr).green('✔')} ${toTerminalText(what).padEnd(9)}  ${toTerminalText(whole)}`),
+    note: (whole) => beside(colorsOf(stderr).dim(fitted(whole))),
+    say: (whole) => beside(fitted(whole)),
+    explain(command) {
+      if (style.explains?.() === true) beside(colorsOf(stderr).dim(toTerminalText(command)));
+    },
+    problem: (whole) => line(stderr, colorsOf(stderr).red(fitted(whole))),
+    report: (what, whole) =>
+      beside(fitted(`  ✔ ${toTerminalLine(what, 40).padEnd(9)}  ${whole}`).replace('✔', colorsOf(stderr).green('✔'))),
     width: () => (stdout.isTTY === true ? (stdout.columns ?? 80) : undefined),
     isColoredTerminal: () => stdout.isTTY === true && colorsOf(stdout) === palettes.colored,
     drawTextWith(other) {

@@ -5,7 +5,7 @@
 import type { CompactionOutcome, ContextIndex } from '../../conversation/protocol/contract.js';
 import { countSlots } from '../../records/slots.js';
 import type { StyledLine, StyledSpan } from '../terminal/terminal-text.js';
-import { formatCount } from './quantities.js';
+import { countOf, formatCount } from './quantities.js';
 
 interface Part {
   readonly sign: string;
@@ -126,7 +126,7 @@ function drawFacts(index: ContextIndex, width: number): StyledLine[] {
   const { epoch, compactions, canUndo, window, reported, tokenizer, chunks, budget, assumedBudget } = index;
   const messages = chunks.reduce((sum, { slots = [] }) => sum + countSlots(slots), 0);
   return [
-    `${formatCount(messages)} messages in epoch ${epoch}`,
+    `${countOf(messages, 'message')} in epoch ${epoch}`,
     ...(assumedBudget === undefined
       ? []
       : [
@@ -152,7 +152,7 @@ function windowFacts({ consolidated, trimsFrom, trims, messages, unsummarized }:
   return [
     ...(trims === 0
       ? []
-      : [`trimmed ${trims === 1 ? 'once' : `${trims} times`}: ${formatCount(messages)} messages left the prompt; its memory has ${left}`]),
+      : [`trimmed ${trims === 1 ? 'once' : `${trims} times`}: ${countOf(messages, 'message')} left the prompt; its memory has ${left}`]),
     ...(consolidated === 0
       ? []
       : [

@@ -7,7 +7,7 @@ import { toTerminalLine, plain, type StyledLine, type StyledSpan } from '../term
 import { fit, pad, type Measure } from './table.js';
 import { breakpointsInWords, queuedInWords } from './control.js';
 import { wrap } from './inspection.js';
-import { bar, formatCost, formatCount } from './quantities.js';
+import { countOf, bar, formatCost, formatCount } from './quantities.js';
 
 export interface DebugLook {
   readonly width: number;
@@ -182,7 +182,7 @@ function callLines({ control }: DebugScene, most: number): StyledLine[] {
     { text: toTerminalLine(text, 200) },
   ];
   const model = turn.modelCall;
-  const failed = !model || model.failures === 0 ? '' : `, failed ${model.failures} times`;
+  const failed = !model || model.failures === 0 ? '' : `, failed ${countOf(model.failures, 'time')}`;
   // Beside a model call stand the tools that ride on its step.
   const calls = [
     ...turn.calls.map(({ id, name, target, status }) =>

@@ -5,7 +5,7 @@ import type { EffectEvent } from '../../conversation/lifecycle.js';
 import { eventName } from '../../conversation/views/observation.js';
 import { countSlots } from '../../records/slots.js';
 import type { ToolFinished } from '../../conversation/activity-io/tool-effects.js';
-import { formatCount, formatDuration } from './quantities.js';
+import { countOf, formatCount, formatDuration } from './quantities.js';
 
 const MOST = 240;
 
@@ -31,7 +31,7 @@ function detailOf(event: ConversationEvent): string {
       return `${event.type} (${event.id})`;
     case 'app-event-reduced':
       return event.reduced.kind === 'reduced'
-        ? `${event.id}, ${event.reduced.operations.length} operations`
+        ? `${event.id}, ${countOf(event.reduced.operations.length, 'operation')}`
         : `${event.id}, ${event.reduced.kind}${event.reduced.kind === 'parked' ? `: ${event.reduced.error}` : ''}`;
     case 'decided':
       return `${event.decision.callId}: ${event.decision.decision}`;
@@ -77,7 +77,7 @@ function startInWords(event: Extract<EffectEvent, { kind: 'effect-started' }>): 
     case 'evict':
       return event.input.what.kind;
     case 'ask-memory':
-      return `${event.input.request.messages} messages, ${event.input.request.why}`;
+      return `${countOf(event.input.request.messages, 'message')}, ${event.input.request.why}`;
     default:
       return '';
   }

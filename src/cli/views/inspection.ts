@@ -6,7 +6,7 @@ import type { TimeFormat } from '../args/global-options.js';
 import { toTerminalLine, type StyledLine, type StyledSpan } from '../terminal/terminal-text.js';
 import { shownArguments, shownName } from './approvals.js';
 import { fit, pad, type Measure } from './table.js';
-import { bar, formatBytes, formatCount, formatDuration, formatTime, formatUsage, budgetInWords } from './quantities.js';
+import { countOf, bar, formatBytes, formatCount, formatDuration, formatTime, formatUsage, budgetInWords } from './quantities.js';
 
 export interface Inspection {
   readonly description: Description;
@@ -89,7 +89,7 @@ export function renderInspection(
     ...queueFacts(status, queue, look),
     ...fact(
       'history',
-      `${formatCount(description.historyEvents)} events${description.historyBytes === null ? '' : `, ${formatBytes(description.historyBytes)}`}`,
+      `${countOf(description.historyEvents, 'event')}${description.historyBytes === null ? '' : `, ${formatBytes(description.historyBytes)}`}`,
     ),
     ...fact('started', `${started}${closed}`),
     ...(status !== null && status.rejectedInputs.count > 0 ? rejectedFacts(status, look) : []),
@@ -221,7 +221,7 @@ function drawChildren(children: readonly Listed[], look: InspectionLook): Styled
 function appEventFacts({ chunks, unreduced, parked, parkedCount }: NonNullable<Status['appEvents']>, look: InspectionLook): StyledLine[] {
   const last = parked[parked.length - 1];
   return [
-    ...drawFact('own events', `${chunks} ${chunks === 1 ? 'chunk' : 'chunks'} in the context`, undefined, look),
+    ...drawFact('events', `${countOf(chunks, 'chunk')} in the context`, undefined, look),
     ...(unreduced.count === 0
       ? []
       : drawFact('', `${unreduced.count} without a reducer: ${toTerminalLine(unreduced.types.join(', '), 200)}`, 'yellow', look)),

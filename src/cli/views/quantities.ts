@@ -32,6 +32,11 @@ export function formatCount(count: number): string {
   return count.toLocaleString('en-US');
 }
 
+/** `1 turn`, `2 turns`; a noun with a plural of its own names it. */
+export function countOf(count: number, one: string, many = `${one}s`): string {
+  return `${formatCount(count)} ${count === 1 ? one : many}`;
+}
+
 export function formatCost(usd: number | null): string {
   return usd === null ? 'cost not known' : `$${usd.toFixed(usd > 0 && usd < 1 ? 4 : 2)}`;
 }

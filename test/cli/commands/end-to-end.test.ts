@@ -56,9 +56,9 @@ function parsed(ran: Ran): unknown {
   return JSON.parse(ran.stdout);
 }
 
-test('new starts a conversation, send gets its answer, and both say how `temporal` would show it', async () => {
+test('new starts a conversation, send gets its answer, and --explain says how `temporal` would show it', async () => {
   const id = world.id();
-  const made = await perdura('new', '--id', id, '--title', 'A title', '--agent', 'default');
+  const made = await perdura('new', '--id', id, '--title', 'A title', '--agent', 'default', '--explain');
   expect({ code: made.code, stdout: made.stdout }).toEqual({ code: 0, stdout: `${id}\n` });
   expect(made.stderr).toContain(`temporal workflow describe -w ${id} --address`);
   expect(await world.client.status(id)).toMatchObject({ title: 'A title' });
@@ -100,7 +100,7 @@ test('list knows titles and states, and takes a query', async () => {
   const ask = (): Promise<Ran> => perdura('list', '-o', 'json', '-q', `WorkflowId = '${id}'`);
   const found = await waitFor(ask, ({ stdout }) => stdout.includes(id));
   expect(parsed(found)).toEqual([expect.objectContaining({ id, running: true, agent: 'default', title: '週報 and\u202e more' })]);
-  const table = await perdura('list', '-q', `WorkflowId = '${id}'`, '--status', 'running', '--time-format', 'iso');
+  const table = await perdura('list', '-q', `WorkflowId = '${id}'`, '--status', 'running', '--time-format', 'iso', '--explain');
   expect(table.stdout).toMatch(/^ID +STATUS +AGENT +STARTED +TITLE\n/);
   expect(table.stdout).toMatch(/running +default +\d{4}-\d\d-\d\dT\S+ +週報 and more\n$/);
   expect(table.stderr).toContain(`temporal workflow list -q "WorkflowType = 'conversation' AND`);
@@ -168,7 +168,8 @@ test('context draws the meter, compacts now and takes it back; each says how `te
     stage.play(id, text(`Answer ${n}.`));
     await world.client.send(id, say(id, `turn ${n}`));
   }
-  const drawn = await perdura('context', id);
+  const drawn = await perdura('context', id, '--explain');
+  expect((await perdura('context', id)).stderr).not.toContain('temporal workflow');
   expect(drawn.stdout).toMatch(/^[█▓▒·]+┃·*\n\n█ system and tools +[\d,]+ +\S+ %\n/);
   expect(drawn.stdout).toContain('12 messages in epoch 1');
   expect(drawn.stderr).toContain(`temporal workflow query --name context -w ${id}`);
@@ -178,7 +179,7 @@ test('context draws the meter, compacts now and takes it back; each says how `te
   expect(index).toEqual(await world.client.context(id));
 
   stage.play(id, text(SUMMARY));
-  const done = await perdura('context', id, '--compact');
+  const done = await perdura('context', id, '--compact', '--explain');
   expect(done).toMatchObject({ code: 0, stdout: expect.stringContaining('compacted once; the last one can be taken back') });
   expect(done.stderr).toMatch(/2 turns are memory now, summarized by/);
   expect(done.stderr).toContain(`temporal workflow update execute --name compact -w ${id}`);

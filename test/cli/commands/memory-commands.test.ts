@@ -79,7 +79,7 @@ async function remembering(): Promise<string> {
 
 test('show prints the document alone on stdout, and beside it how it stands', async () => {
   const scope = await remembering();
-  const shown = await perdura('memory', 'show', scope);
+  const shown = await perdura('memory', 'show', scope, '--explain');
   expect(shown).toMatchObject({ code: 0, stdout: SECOND.replace('\u001b', '␛') });
   expect(shown.stderr).toMatch(/^version [0-9a-f]{8} · 91 of 8,192 bytes · consolidation \d d ago$/m);
   expect(shown.stderr).toContain(`memory:${scope} does not run: nothing was consolidated yet`);
@@ -182,7 +182,7 @@ test('diff shows the last change, or what lies between versions and dates; at sh
 
 test('log lists the changes, newest first, with what each did to the lines', async () => {
   const scope = await remembering();
-  const { stdout, stderr } = await perdura('memory', 'log', scope);
+  const { stdout, stderr } = await perdura('memory', 'log', scope, '--explain');
   expect(stdout).toMatch(
     /^VERSION +WHEN +CAUSE +LINES +FROM\n[0-9a-f]{8} +\d d ago +consolidation +\+3 -1 +conv_8\n[0-9a-f]{8} +\d d ago +consolidation +\+2 -0 +conv_8\n$/,
   );
@@ -253,7 +253,7 @@ test('care puts it in order now, and a schedule again and again until it ends', 
     kind: expect.any(String),
   });
   expect(await perdura('memory', 'schedule', scope)).toMatchObject({ code: 0, stdout: expect.stringContaining('no care of the memory') });
-  const made = await perdura('memory', 'schedule', scope, '--every', '24h');
+  const made = await perdura('memory', 'schedule', scope, '--every', '24h', '--explain');
   expect(made.stdout).toMatch(/is taken care of every 24 h, next in /);
   expect(made.stderr).toContain(`temporal schedule describe -s memory-care:${scope}`);
   const { next } = parsed(await perdura('memory', 'schedule', scope, '-o', 'json')) as { next: string };

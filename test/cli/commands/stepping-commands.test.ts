@@ -51,7 +51,7 @@ test('a conversation is stepped through from the command line, and says each tim
   stage.play(id, callTool('read_file', { path: 'a.txt' }), text('It says: content.'));
   await world.client.message(id, { id: 'm1', text: say(id, 'read it') });
   expect((await perdura(['show', id])).stdout).toMatch(/^waits  turn_0001 message of \d+ B  /);
-  const first = await perdura(['step', id]);
+  const first = await perdura(['step', id, '--explain']);
   expect(first.stdout).toContain('event       take message m1');
   // Which model it is, the first step of a turn reads.
   expect(first.stdout).toContain('next        call the model (turn_0001/m1)');

@@ -1,7 +1,7 @@
 import { lexBlocks } from './marked.js';
 import { createMarkdownPen, type TextPen } from '../../../src/cli/terminal/markdown-pen.js';
 
-/** A terminal that knows what the pen may send: text, line ends, up, return, clear to the end. */
+/** A terminal that knows what the pen may send: text, line ends, up, left, return, clear to the end. */
 function screen(
   columns: number,
   rows: number,
@@ -19,7 +19,10 @@ function screen(
   const draw = (out: string): void => {
     for (const [token] of out.matchAll(/\x1b\[(\d*)[A-Z]|\n|\r|[^\x1b\n\r]/gu)) {
       const up = /^\x1b\[(\d+)A$/.exec(token)?.[1];
+      const left = /^\x1b\[(\d+)D$/.exec(token)?.[1];
       if (up !== undefined) row -= Number(up);
+      else if (left !== undefined) column -= Number(left);
+      else if (token === '\x1b[K') lines[row] = (lines[row] ?? '').slice(0, column);
       else if (token === '\x1b[J') {
         lines = lines.slice(0, row + 1);
         lines[row] = (lines[row] ?? '').slice(0, column);
@@ -54,6 +57,18 @@ test('a block of several rows is taken back whole, and nothing above it', () => 
   expect(shown()).toBe('above\nabcdefghij\nklmnopqrst\nuvwxyz');
   draw(pen.end());
   expect(shown()).toBe('above\n<abcdefghijklmnopqrstuvwxyz>\n');
+});
+
+test('a word that does not fit is taken back and begins the next row, however it comes', () => {
+  for (const pieces of [['one two three four'], [...'one two three four']]) {
+    const { pen, draw, shown } = screen(11, 24);
+    for (const piece of pieces) draw(pen.add(piece));
+    expect(
+      shown()
+        .split('\n')
+        .map((row) => row.trimEnd()),
+    ).toEqual(['one two', 'three four']);
+  }
 });
 
 test('wide characters count twice', () => {
