@@ -28,13 +28,26 @@ export type Config = Settings & {
 
 /** Throws `ConfigError`. */
 export function loadConfig(env: Environment = process.env, cwd: string = process.cwd()): Config {
-  const all = loadVariables(cwd, env);
+  const all = { ...queueOfFolder(cwd), ...loadVariables(cwd, env) };
   return Object.freeze({
     ...readSettings(all, cwd),
     otel: otelOf(all),
     cwd: resolve(cwd),
     temporalEnv: Object.freeze(Object.fromEntries(Object.entries(all).filter(isTemporalEntry))),
   });
+}
+
+/** What a person chose for this folder, where another one's worker has the usual task queue. */
+export function queueFile(cwd: string): string {
+  return join(cwd, '.perdura', 'task-queue');
+}
+
+function queueOfFolder(cwd: string): Environment {
+  try {
+    return withoutEmpty({ PERDURA_TASK_QUEUE: readFileSync(queueFile(cwd), 'utf8').trim() });
+  } catch {
+    return {};
+  }
 }
 
 /** All variables that there are, `.env` included: for what an operator's own file names by `${NAME}`. */

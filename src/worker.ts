@@ -10,8 +10,10 @@ import { createActivities, type Activities } from './activities/index.js';
 import { createAgentLoader, type AgentTrust } from './agents/load-agent.js';
 import { createAskMemory } from './client/memory-workflow.js';
 import { createStatusOf } from './client/describe.js';
+import { agentsMark, findOthers, takenInWords, toIdentity, type WorkerPlace } from './client/worker-place.js';
 import {
   commandEnvironment,
+  ConfigError,
   loadConfig,
   loadVariables,
   needsStandIn,
@@ -149,9 +151,12 @@ async function runUntil(
     });
     if (stop.aborted) return;
     const { taskQueue } = config;
-    const worker = await Worker.create(
-      workerOptions({ connection, namespace, taskQueue, activities, observation, code: { ...code, hash } }),
-    );
+    const place = await placeOf(store, agentsDirOf(config, own));
+    if (place !== undefined) await refuseOtherPlaces(connection, { namespace, taskQueue, place });
+    const worker = await Worker.create({
+      ...workerOptions({ connection, namespace, taskQueue, activities, observation, code: { ...code, hash } }),
+      identity: toIdentity(place),
+    });
     const running = worker.run();
     // A SIGTERM may have come first.
     const end = (): void => (worker.getState() === 'RUNNING' ? worker.shutdown() : undefined);
@@ -172,6 +177,24 @@ async function runUntil(
     await store.close();
     await connection.close();
   }
+}
+
+/** Undefined where the store does not answer: it may be back before the first message, and a worker that waits for it is of use. */
+async function placeOf(store: Store, agentsDir: string): Promise<WorkerPlace | undefined> {
+  const agents = agentsMark(await realpath(agentsDir).catch(() => agentsDir));
+  return store.id().then(
+    (id) => ({ store: id, agents }),
+    () => undefined,
+  );
+}
+
+/** Half of the turns would find nothing of what the other half has said. Throws `ConfigError`. */
+async function refuseOtherPlaces(
+  connection: NativeConnection,
+  where: { readonly namespace: string; readonly taskQueue: string; readonly place: WorkerPlace },
+): Promise<void> {
+  const [other] = await findOthers(connection, where);
+  if (other !== undefined) throw new ConfigError(takenInWords(where.taskQueue, other));
 }
 
 async function activitiesOf(

@@ -6,18 +6,19 @@ import { EXIT } from './terminal/exit.js';
 import type { Output } from './terminal/output.js';
 import { checkMemoryFolder, asSentence } from './services/memory-folder.js';
 import { checkTemporal } from './services/temporal-connection.js';
-import type { WorkerReady } from './services/worker-process.js';
+import type { WorkerBegin, WorkerReady } from './services/worker-process.js';
 
 /** A worker that does not end in this time after its parent's death is not waited for. */
 const ORPHAN_PATIENCE = 15_000;
 
-export async function worker(config: Config, output: Output, { whenTold = false }: { readonly whenTold?: boolean }): Promise<number> {
+export async function worker(settings: Config, output: Output, { whenTold = false }: { readonly whenTold?: boolean }): Promise<number> {
   // Started by a chat: when that ends, however it ended, so do we, the way SIGTERM ends us.
   const endWithParent = (): void => {
     process.kill(process.pid, 'SIGTERM');
     setTimeout(() => process.exit(EXIT.failed), ORPHAN_PATIENCE).unref();
   };
   process.once('disconnect', endWithParent);
+  let config = settings;
   const own = await loadUserConfig(config.cwd);
   if (config.redisUrl === undefined) {
     await checkMemoryFolder(config.memoryDir).catch((error: unknown) => {
@@ -25,7 +26,7 @@ export async function worker(config: Config, output: Output, { whenTold = false 
     });
   }
   const { runWorker } = await import('../worker.js');
-  if (whenTold) await told();
+  if (whenTold) config = { ...config, taskQueue: (await told()).taskQueue };
   const running = runWorker(config, {
     ...own,
     trust: createAgentTrust(config.cwd, (line) => output.report('Trust', line)),
@@ -46,6 +47,6 @@ export async function worker(config: Config, output: Output, { whenTold = false 
 }
 
 /** By `WorkerBegin`, the only thing that is ever said to a worker. */
-function told(): Promise<void> {
-  return new Promise((resolve) => process.once('message', () => resolve()));
+function told(): Promise<WorkerBegin> {
+  return new Promise((resolve) => process.once('message', (message) => resolve(message as WorkerBegin)));
 }

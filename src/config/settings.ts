@@ -146,7 +146,7 @@ const TABLE = [
     key: 'taskQueue',
     schema: z.string().regex(/^[\x21-\x7e]{1,200}$/, 'up to 200 visible ASCII characters'),
     default: 'perdura',
-    meaning: 'task queue of workers and conversations',
+    meaning: 'task queue of workers and conversations; all workers of one have the same store and agents',
     isHarmless: true,
   },
   {

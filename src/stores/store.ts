@@ -37,6 +37,8 @@ export interface Store {
   readonly kind: 'redis' | 'file';
   /** Where it is, for people: no password in it. */
   readonly where: string;
+  /** Six characters that it was given when it was first asked: the same by whatever address it is reached. */
+  id(): Promise<string>;
   readonly entries: Entries;
   readonly bodies: Bodies;
   readonly items: Items;

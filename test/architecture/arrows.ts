@@ -31,7 +31,7 @@ export const ARROWS: readonly Row[] = [
   { place: 'platform/', may: [], packages: ['node:fs', 'node:path', 'node:buffer'] },
   { place: 'config/', may: [] },
   { place: 'config.ts', may: ['config/', 'platform/'] },
-  { place: 'stores/', may: ['records/'], never: ['@temporalio/'] },
+  { place: 'stores/', may: ['records/', 'platform/'], never: ['@temporalio/'] },
   { place: 'models/', may: ['records/', 'platform/'], never: ['@temporalio/', 'ioredis', 'records/memory/'] },
   {
     // Words, counts and what must not be said: no work on import.
@@ -92,7 +92,7 @@ export const ARROWS: readonly Row[] = [
   },
   {
     place: 'client/',
-    may: ['records/', 'conversation/', 'memory/', 'workflows/messages.ts', 'workflows/search-attributes.ts'],
+    may: ['platform/', 'records/', 'conversation/', 'memory/', 'workflows/messages.ts', 'workflows/search-attributes.ts'],
     mayTypes: ['stores/store.ts'],
     never: ['@temporalio/worker'],
   },
@@ -109,7 +109,7 @@ export const ARROWS: readonly Row[] = [
     may: [
       ...['records/', 'conversation/', 'platform/', 'config.ts', 'stores/', 'models/', 'telemetry/', 'memory/', 'tools/', 'agents/'],
       ...['activities/', 'heal/', 'extensions/workflow-bundle.ts', 'extensions/state-codec.ts', ...EXTENSIONS],
-      ...['client/memory-workflow.ts', 'client/describe.ts', 'client/registered-attributes.ts'],
+      ...['client/memory-workflow.ts', 'client/describe.ts', 'client/registered-attributes.ts', 'client/worker-place.ts'],
     ],
   },
   {

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isAlive } from '../../src/cli/services/programs.js';
+import { isAlive } from '../../src/platform/processes.js';
 import { startWorkerProcess } from '../../src/cli/services/worker-process.js';
 import { timeoutSignal } from '../../src/platform/timeout-signal.js';
 
@@ -53,7 +53,7 @@ test('a worker that is killed is replaced at once, and that is said', async () =
 test('a worker is told to begin, also one that takes the place of another, and also when it listens later', async () => {
   const waiting = `process.once('message', ({ kind }) => { require('fs').appendFileSync('told', kind); process.send({ kind: 'ready' }); });`;
   const worker = start(`${GOOD.replace(/process.send[^;]+;/, '')} setTimeout(() => { ${waiting} }, 200);`);
-  worker.begin();
+  worker.begin('perdura');
   await worker.ready;
   process.kill(pids()[0] ?? 0, 'SIGKILL');
   await until(() => said.includes('the new worker has taken over'));

@@ -54,6 +54,13 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
     });
     afterAll(() => subject.end());
 
+    test('a store has a name of its own, and whoever opens it reads the same', async () => {
+      const names = await Promise.all([store.id(), open().id(), open().id()]);
+      expect(names[0]).toMatch(/^[0-9a-z]{6}$/);
+      expect(new Set(names).size).toBe(1);
+      expect(await open().id()).toBe(names[0]);
+    });
+
     livesContract(() => open());
     movesContract(() => open());
     writesContract(() => open());

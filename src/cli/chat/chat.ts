@@ -58,7 +58,8 @@ export async function chat(
       services = await startServices(config, output, leave.signal);
     }
     const { connectClient } = await import('../session/with-client.js');
-    client = await connectClient(config, output, { needsWorker: services === undefined });
+    const place = services === undefined ? config : { ...config, taskQueue: services.taskQueue };
+    client = await connectClient(place, output, { needsWorker: services === undefined });
     leave.signal.throwIfAborted();
 
     if (resume === true) {

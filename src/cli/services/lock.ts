@@ -1,7 +1,7 @@
 import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isAlive } from './programs.js';
+import { isAlive } from '../../platform/processes.js';
 
 /** Runs `work` while no other process on this machine holds `dir`; the lock of a dead process is taken over (as scripts/lock.mjs, which runs before there is a build). */
 export async function withLock<T>(dir: string, work: () => Promise<T>): Promise<T> {

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isAlive } from '../../platform/processes.js';
 
 export interface Ran {
   /** 127 when the program is not there. */
@@ -40,15 +41,6 @@ export function isExecutable(file: string): boolean {
 
 export function findOnPath(name: string, path: readonly string[]): string | undefined {
   return path.map((dir) => join(dir, name)).find(isExecutable);
-}
-
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
 }
 
 /** The command line of a process, so that a pid that now belongs to another program is not taken for ours. */

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { findUserConfig, needsStandIn, temporalConnection, type Config, type TemporalConnection } from '../../config.js';
 import type { Output } from '../terminal/output.js';
 import { checkMemoryFolder, asSentence } from './memory-folder.js';
+import { queueOf } from './own-queue.js';
 import { uiLink } from './temporal-connection.js';
 import { useTemporalServer, type ServerPlace } from './temporal-server.js';
 import { startWorkerProcess } from './worker-process.js';
@@ -13,6 +14,8 @@ export interface Services {
   uiLink(conversation: string): string | undefined;
   /** `host:port` of the Temporal server. */
   readonly address: string;
+  /** Of the worker, and so of conversations that are started beside it. */
+  readonly taskQueue: string;
   readonly uiPort?: number;
   /** Where the server writes, if this folder started it. */
   readonly serverLog?: string;
@@ -49,16 +52,15 @@ export async function startServices(config: Config, output: Output, signal: Abor
     started.unshift(server.leave);
     signal.throwIfAborted();
 
+    const taskQueue = await queueOf(config, temporal, output);
     const begin = Date.now();
-    worker.begin();
+    worker.begin(taskQueue);
     await abortable(worker.ready, signal);
-    output.report(
-      'Worker',
-      `started in ${((Date.now() - begin) / 1000).toFixed(1)} s on task queue ${config.taskQueue}, ends with this command`,
-    );
+    output.report('Worker', `started in ${((Date.now() - begin) / 1000).toFixed(1)} s on task queue ${taskQueue}, ends with this command`);
     return {
       uiLink: (conversation) => uiLink(temporal, server.uiPort, conversation),
       address: temporal.connectionOptions.address,
+      taskQueue,
       uiPort: server.uiPort,
       serverLog: server.log,
       stop,

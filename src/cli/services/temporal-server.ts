@@ -15,7 +15,8 @@ import { CliError, EXIT } from '../terminal/exit.js';
 import { OWN_DATABASE } from '../trust/folder-contents.js';
 import { rememberOwnDatabase } from '../trust/folder-trust.js';
 import { withLock } from './lock.js';
-import { commandOf, endProcess, isAlive, lastLines } from './programs.js';
+import { commandOf, endProcess, lastLines } from './programs.js';
+import { isAlive } from '../../platform/processes.js';
 import { findTemporalBinary } from './temporal-binary.js';
 import { checkTemporal, isListening, probeTemporal, setRetention } from './temporal-connection.js';
 

@@ -10,7 +10,7 @@ export interface WorkerProcess {
   /** Settles when the first worker takes work, or when none can be started. */
   readonly ready: Promise<void>;
   /** To be called once there is a server: until then it loads its code, which takes as long as a server takes to start. */
-  begin(): void;
+  begin(taskQueue: string): void;
   /** Lets a running answer end or move, within the worker's own grace; `hurry` does not wait for that. */
   stop(hurry: AbortSignal): Promise<void>;
 }
@@ -35,6 +35,7 @@ export interface WorkerReady {
 /** What its parent says to a worker that was started with `--when-told`. */
 export interface WorkerBegin {
   readonly kind: 'begin';
+  readonly taskQueue: string;
 }
 
 /** A worker that dies sooner than this is not started again at once: something is wrong with more than its luck. */
@@ -46,7 +47,7 @@ const MAX_SHUTDOWN = 12_000;
 export function startWorkerProcess(options: WorkerOptions): WorkerProcess {
   let child: ChildProcess | undefined;
   let stopping = false;
-  let mayBegin = false;
+  let queue: string | undefined;
   let wasReady = false;
   let shortLives = 0;
   let pause: NodeJS.Timeout | undefined;
@@ -59,7 +60,7 @@ export function startWorkerProcess(options: WorkerOptions): WorkerProcess {
   const start = (): void => {
     const begin = Date.now();
     child = spawnWorker(options);
-    if (mayBegin) tellToBegin(child);
+    if (queue !== undefined) tellToBegin(child, queue);
     child.on('message', (message: WorkerReady) => {
       if (message.kind !== 'ready') return;
       if (wasReady) options.say('the new worker has taken over');
@@ -83,9 +84,9 @@ export function startWorkerProcess(options: WorkerOptions): WorkerProcess {
 
   return {
     ready,
-    begin() {
-      mayBegin = true;
-      if (child !== undefined) tellToBegin(child);
+    begin(taskQueue) {
+      queue = taskQueue;
+      if (child !== undefined) tellToBegin(child, taskQueue);
     },
     async stop(hurry) {
       stopping = true;
@@ -112,9 +113,9 @@ function spawnWorker(options: WorkerOptions): ChildProcess {
   return child;
 }
 
-function tellToBegin(child: ChildProcess): void {
+function tellToBegin(child: ChildProcess, taskQueue: string): void {
   // One that has just ended cannot be told, and the next one is.
-  child.send({ kind: 'begin' } satisfies WorkerBegin, () => undefined);
+  child.send({ kind: 'begin', taskQueue } satisfies WorkerBegin, () => undefined);
 }
 
 function keepLogShort(file: string): void {

@@ -13,10 +13,10 @@
  *
  * and in `<dir>/agents/<scope>/` what all its conversations share: semantic.jsonl, and MEMORY.md and HISTORY (documents.ts).
  * What is accepted of the MCP servers of an agent is in `<dir>/pins/<agent>.jsonl`; `<dir>/locks/` has a file for each process that
- * writes (lock.ts).
+ * writes (lock.ts), `<dir>/store-id` the name that the store gave itself.
  */
 import { constants } from 'node:fs';
-import { access, mkdir, statfs } from 'node:fs/promises';
+import { access, link, mkdir, readFile, rename, rm, statfs, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Entry } from '../../records/message.js';
 import { countSlots, slotsOf } from '../../records/slots.js';
@@ -35,6 +35,7 @@ import { conversationDir } from './paths.js';
 import { createLives } from '../collections/lives.js';
 import { createEpisodes, createFacts } from '../collections/memory.js';
 import { createPins } from '../collections/pins.js';
+import { freshStoreId, isStoreId } from '../store-id.js';
 import { withSharedEntries, describeBatch, toRanges } from '../shared-entries.js';
 import { byTime } from '../../records/memory/agent-memory.js';
 import type { ConversationKey, Effects, Entries, Feed, Items, LiveEvent, Store, Writes } from '../store.js';
@@ -70,6 +71,7 @@ export function createFileStore(options: FileStoreOptions): Store {
   return {
     kind: 'file',
     where: dir,
+    id: () => storeId(dir),
     ...withSharedEntries(own, lives),
     lives,
     items: createItems(dir, open),
@@ -270,6 +272,28 @@ async function inWords<T>(dir: string, key: ConversationKey, attempt: string, wo
     return await work();
   } catch (error) {
     throw toUnavailable(attempt, conversationDir(dir, key), error);
+  }
+}
+
+/** Linked into its place whole: of two processes that make it, both get the first one's. */
+async function storeId(dir: string): Promise<string> {
+  const file = join(dir, 'store-id');
+  try {
+    await mkdir(dir, { recursive: true });
+    const fresh = `${file}.${process.pid}.${freshStoreId()}`;
+    const before = await readFile(file, 'utf8').catch(() => '');
+    if (isStoreId(before.trim())) return before.trim();
+    await writeFile(fresh, `${freshStoreId()}\n`);
+    try {
+      await (before === '' ? link(fresh, file) : rename(fresh, file));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    } finally {
+      await rm(fresh, { force: true });
+    }
+    return (await readFile(file, 'utf8')).trim();
+  } catch (error) {
+    throw toUnavailable('read the name of the store', file, error);
   }
 }
 

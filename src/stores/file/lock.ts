@@ -15,6 +15,7 @@ import { lstat, mkdir, readFile, readlink, symlink, unlink } from 'node:fs/promi
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { isAlive } from '../../platform/processes.js';
 import type { FileCalls } from './calls.js';
 import { codeOf, isAbsent } from './errors.js';
 import { StoreUnavailable } from '../store.js';
@@ -201,15 +202,6 @@ function bootId(): string {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
   } catch {
     return '';
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return codeOf(error) !== 'ESRCH';
   }
 }
 

@@ -2,6 +2,7 @@
 import type { Entry, JsonValue } from '../../records/message.js';
 import { countSlots, slotsOf, withSlot, type SlotRange } from '../../records/slots.js';
 import { hashInRef, toBodyRef, verified } from '../body-ref.js';
+import { freshStoreId } from '../store-id.js';
 import { createEntryCache, type EntryCache } from './entry-cache.js';
 import { decodeEntry, decodeJson, encodeEntry } from '../codecs/entry-codec.js';
 import { checkRedis } from './check.js';
@@ -10,7 +11,7 @@ import { createRedisDocuments } from './documents.js';
 import { createRedisItems, toItemArguments } from './items.js';
 import { createRedisFeed, feedKeys, toEventArguments, type RedisFeed } from './feed.js';
 import { createRedisLifeStorage } from './lives.js';
-import { keyOf } from './keys.js';
+import { keyOf, STORE_KEY } from './keys.js';
 import { openRedisLink, type RedisLink } from './link.js';
 import { createLives } from '../collections/lives.js';
 import { createEpisodes, createFacts } from '../collections/memory.js';
@@ -45,6 +46,11 @@ export function createRedisStore(options: RedisStoreOptions): Store {
   return {
     kind: 'redis',
     where: link.where,
+    id: () =>
+      link.ask('read the name of the store', async (redis) => {
+        await redis.setnx(STORE_KEY, freshStoreId());
+        return (await redis.get(STORE_KEY)) ?? '';
+      }),
     ...withSharedEntries({ entries: createEntries(link, writes, cache), bodies: createBodies(link) }, lives),
     lives: {
       ...lives,

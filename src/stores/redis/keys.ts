@@ -28,9 +28,12 @@
  *   proposals   hash, id -> proposal
  *   forgotten   hash, id -> tombstone
  *
- * and for what is accepted of the MCP servers of an agent `perdura:{p:<namespace>:<agent>}:pins`, a hash, server and tool -> pin
+ * and for what is accepted of the MCP servers of an agent `perdura:{p:<namespace>:<agent>}:pins`, a hash, server and tool -> pin.
+ * `perdura:store` is the name that the store gave itself.
  */
 import type { AgentKey, ConversationKey, ScopeKey } from '../store.js';
+
+export const STORE_KEY = 'perdura:store';
 
 /** All that there is of one life. */
 export const KEY_NAMES = [

@@ -1,0 +1,98 @@
+/**
+ * Which store and which agents a worker has, by its identity, which Temporal keeps with each poller and each event:
+ * `4711@host#k3f9a1.x2a1`. Workers of one task queue must have the same: a turn that another store's worker takes would find
+ * nothing of what was said before.
+ */
+import { createHash } from 'node:crypto';
+import { readlinkSync } from 'node:fs';
+import { hostname } from 'node:os';
+import type { ConnectionLike } from '@temporalio/client';
+import { isAlive } from '../platform/processes.js';
+
+export interface WorkerPlace {
+  /** As the store calls itself. */
+  readonly store: string;
+  /** Of the agents folder; compared between workers of one machine alone, where a path means one folder. */
+  readonly agents: string;
+}
+
+export interface OtherWorker {
+  readonly identity: string;
+  readonly differs: 'store' | 'agents';
+  /** `process 4711 in /home/jo/a`. */
+  readonly words: string;
+}
+
+interface Identity {
+  readonly pid: number;
+  readonly host: string;
+  readonly place?: WorkerPlace;
+}
+
+/** A poll lasts a minute: one that was not seen for longer is gone. */
+const GONE_MS = 75_000;
+const HASH_LENGTH = 4;
+
+/** Of the folder's real path. */
+export function agentsMark(folder: string): string {
+  return createHash('sha256').update(folder).digest('hex').slice(0, HASH_LENGTH);
+}
+
+export function toIdentity(place: WorkerPlace | undefined): string {
+  const process_ = `${process.pid}@${hostname()}`;
+  return place === undefined ? process_ : `${process_}#${place.store}.${place.agents}`;
+}
+
+/** Undefined for one that is not ours. */
+export function readIdentity(identity: string): Identity | undefined {
+  const [, pid, host, store, agents] = /^(\d{1,10})@([^#]{1,255})(?:#([0-9a-z]{6})\.([0-9a-f]{4}))?$/.exec(identity) ?? [];
+  if (pid === undefined || host === undefined) return undefined;
+  return { pid: Number(pid), host, ...(store !== undefined && agents !== undefined && { place: { store, agents } }) };
+}
+
+/** Workers of the task queue that have another store, or on this machine another agents folder. */
+export async function findOthers(
+  { workflowService }: Pick<ConnectionLike, 'workflowService'>,
+  { namespace, taskQueue, place }: { readonly namespace: string; readonly taskQueue: string; readonly place: WorkerPlace },
+): Promise<OtherWorker[]> {
+  const { pollers } = await workflowService.describeTaskQueue({ namespace, taskQueue: { name: taskQueue }, taskQueueType: 1 });
+  return (pollers ?? []).flatMap(({ identity, lastAccessTime }) => {
+    const seenAt = Number(lastAccessTime?.seconds ?? 0) * 1000;
+    const differs = Date.now() - seenAt < GONE_MS ? differenceTo(identity ?? '', place) : undefined;
+    return differs === undefined || identity == null ? [] : [{ identity, differs, words: inWords(identity) }];
+  });
+}
+
+export function takenInWords(taskQueue: string, { differs, words }: OtherWorker): string {
+  const what = differs === 'store' ? 'another store' : 'another agents folder';
+  return (
+    `task queue ${taskQueue} has a worker with ${what} (${words}), and each would take turns of the other's conversations: ` +
+    'set PERDURA_TASK_QUEUE to another name here, or end that worker'
+  );
+}
+
+/** Undefined: it has the same, or does not say, or has died. */
+function differenceTo(identity: string, own: WorkerPlace): OtherWorker['differs'] | undefined {
+  const other = readIdentity(identity);
+  if (other?.place === undefined) return undefined;
+  const isHere = other.host === hostname();
+  if (isHere && !isAlive(other.pid)) return undefined;
+  if (other.place.store !== own.store) return 'store';
+  return isHere && other.place.agents !== own.agents ? 'agents' : undefined;
+}
+
+/** For people: the process, and on this machine its folder where the system tells. */
+export function inWords(identity: string): string {
+  const known = readIdentity(identity);
+  if (known === undefined) return identity;
+  if (known.host !== hostname()) return `process ${known.pid} on ${known.host}`;
+  return `process ${known.pid}${folderOf(known.pid)}`;
+}
+
+function folderOf(pid: number): string {
+  try {
+    return ` in ${readlinkSync(`/proc/${pid}/cwd`)}`;
+  } catch {
+    return '';
+  }
+}
