@@ -129,10 +129,9 @@ export function rode({ session, turn, tools }: ModelStepInput, more: Partial<Too
 type StepPart = Partial<Pick<ModelStepResult, 'written' | 'tools' | 'configured' | 'base'>>;
 
 function stepResult(input: ModelStepInput, more: StepPart) {
-  const { session, turn, call } = input;
   const configured: Configured = { kind: 'settings', settings: SETTINGS };
   return {
-    ...{ life: 'l1', session, turn, call: call.id, written: written(input.write), tools: rode(input) },
+    ...{ written: written(input.write), tools: rode(input) },
     ...(input.configure && input.configure.knownHash !== SETTINGS.hash && { configured }),
     ...more,
   };

@@ -425,7 +425,6 @@ function performModelStep(world: World, input: ModelStepInput, how: number, tool
   const receipt = performWrites(world, input.write);
   const isNew = configure !== null && configure.knownHash !== SMALL.hash;
   const result = {
-    ...{ life: 'l1', session, turn, call: call.id },
     written: { ...receipt, ...(input.asksAttributes && { attributes: tools % 2 === 0 ? ('registered' as const) : ('missing' as const) }) },
     ...(isNew && { configured: { kind: 'settings', settings: SMALL } as const }),
   };
@@ -600,7 +599,7 @@ function noteStep(world: World, effect: EffectOf<'model-step'>, result: Outcome)
     if (result.kind === 'deferred') noteDeferral(world, effect.input, result);
   }
   for (const { callId, usage } of result.tools) notePaid(world, callId, usage?.inputTokens);
-  if (result.kind === 'answered') notePaid(world, result.call, result.answer.usage.inputTokens);
+  if (result.kind === 'answered') notePaid(world, result.answer.call, result.answer.usage.inputTokens);
 }
 
 /** T6. Of a duplicate there may be another, which a person has sent later. */

@@ -49,7 +49,7 @@ test('a line has ids, names and numbers; texts are sizes, whatever they are call
     id: 'turn_0001/m2',
     at: AT,
     output: {
-      ...{ kind: 'answered', life: 'l', session: 1, turn: 'turn_0001', call: 'turn_0001/m2' },
+      kind: 'answered',
       written: { messages: [] },
       tools: [{ ...RAN, text: 'private', contextChange: { ref: 'private', on: null, values: { name: 'private' } } }],
       answer: {
@@ -72,7 +72,7 @@ test('a line has ids, names and numbers; texts are sizes, whatever they are call
       effect: 'model-step',
       id: 'turn_0001/m2',
       output: {
-        ...{ kind: 'answered', life: 'l', session: 1, turn: 'turn_0001', call: 'turn_0001/m2' },
+        kind: 'answered',
         written: { messagesCount: 0 },
         tools: [{ ...RAN, textCharacters: 7, contextChange: { refCharacters: 7, valuesCharacters: 18 } }],
         answer: {
@@ -90,7 +90,7 @@ test('a line has ids, names and numbers; texts are sizes, whatever they are call
 
 test('why a model step asked no model stands there, and what a step writes is counted', () => {
   const at = AT;
-  const of = { life: 'l', session: 1, turn: 'turn_0001', call: 'turn_0001/m1', written: { messages: [] }, tools: [] };
+  const of = { written: { messages: [] }, tools: [] };
   const deferred: ConversationEvent = {
     ...{ kind: 'effect-completed', effect: 'model-step', id: 'turn_0001/m1', at },
     output: { ...of, kind: 'deferred', reason: 'budget' },

@@ -23,7 +23,7 @@ afterAll(() => {
 });
 
 const USAGE = { inputTokens: 5, cachedTokens: 0, outputTokens: 2, costUsd: null };
-const OF = { life: 'l', session: 1, turn: 'turn_0001', call: 'turn_0001/m2', written: { messages: [] } };
+const OF = { written: { messages: [] } };
 
 function ran(callId: string, more: Partial<ToolFinished> = {}): ToolFinished {
   const own = { life: 'l', session: 1, turn: 'turn_0001', callId, name: 'get_time', slot: 3, persisted: true };

@@ -45,7 +45,7 @@ const NOT_TAKEN: StepFailure = {
 
 export async function modelStep(dependencies: ConversationDependencies, input: ModelStepInput): Promise<ModelStepResult> {
   const activity = Context.current();
-  const { key, processors } = dependencies;
+  const { processors } = dependencies;
   const { session, turn, call } = input;
   const attempt = randomUUID();
   // Not the context: what a person has compacted between two attempts does not make the paid answer another one.
@@ -61,7 +61,7 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
     input.asksAttributes ? knownAttributes(dependencies) : undefined,
   ]);
   const found = { ...(configured.kind !== 'unchanged' && { configured }), ...(base && { base }) };
-  const result = { life: key.life, session, turn, call: call.id, written: { ...written, ...(attributes && { attributes }) } };
+  const result = { written: { ...written, ...(attributes && { attributes }) } };
   const { reservation } = applied;
   if (reservation?.status === 'committed') {
     // M1. The tools that rode had committed before it.

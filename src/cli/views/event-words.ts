@@ -86,7 +86,7 @@ function startInWords(event: Extract<EffectEvent, { kind: 'effect-started' }>): 
 function endInWords(event: Extract<EffectEvent, { kind: 'effect-completed' }>): string {
   switch (event.effect) {
     case 'model-step':
-      return listed([...event.output.tools.map(finishedInWords), outcomeOfStep(event.output)]);
+      return listed([...event.output.tools.map(finishedInWords), outcomeOfStep(event.id, event.output)]);
     case 'store-step':
       return writtenInWords(event.output.written);
     case 'run-tool':
@@ -138,14 +138,14 @@ function finishedInWords({ name, callId, outcome, ms }: ToolFinished): string {
   return `${name} (${callId}) ${outcome} in ${formatDuration(ms)}`;
 }
 
-function outcomeOfStep(step: ModelStepResult): string {
+function outcomeOfStep(call: string, step: ModelStepResult): string {
   switch (step.kind) {
     case 'answered':
       return answerInWords(step.answer);
     case 'failed':
-      return `${step.call} failed: ${step.failure.type}: ${step.failure.message}`;
+      return `${call} failed: ${step.failure.type}: ${step.failure.message}`;
     case 'deferred':
-      return `${step.call} deferred: ${step.reason}`;
+      return `${call} deferred: ${step.reason}`;
   }
 }
 

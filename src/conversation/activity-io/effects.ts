@@ -168,11 +168,8 @@ export type DeferReason =
   /** A person stopped the turn before the call began. */
   | 'stopped';
 
+/** Which turn and call it is of, its input says: history has them in one place. */
 export type ModelStepResult = {
-  readonly life: string;
-  readonly session: number;
-  readonly turn: string;
-  readonly call: string;
   readonly written: Written;
   /** Of the tools that rode, those that finished. */
   readonly tools: readonly ToolFinished[];

@@ -119,7 +119,7 @@ export function failModelStep(state: ConversationState, { input, failure, at }: 
 export function payLateStep(state: ConversationState, output: Completed<'model-step'>['output']): ConversationState {
   const results: readonly (readonly [string, unknown])[] = [
     ...output.tools.map((tool) => [tool.callId, tool] as const),
-    ...(output.kind === 'answered' ? [[output.call, { answer: output.answer }] as const] : []),
+    ...(output.kind === 'answered' ? [[output.answer.call, { answer: output.answer }] as const] : []),
   ];
   return results.reduce((now, [id, result]) => payOnce(now, id, result as JsonValue), state);
 }
