@@ -19,6 +19,9 @@ import { checkAnswer, type Talk } from './talk.js';
 import { folderBytes, redisBytes } from './stored-bytes.js';
 import { ordinary, quick } from './tools.js';
 
+/** As long as a real one: it stands in most events. */
+const PLACE = { store: 'aaaaaa', agents: '0000' };
+
 export type StoreKind = 'redis' | 'file';
 
 export interface Product {
@@ -67,7 +70,7 @@ export async function startProduct({ dir, temporal, connection, modelUrl, taskQu
     ...bundleOptions(),
     logger: new DefaultLogger('ERROR'),
   });
-  const { workflowsPath: _, ...own } = workerOptions({ connection, namespace: 'default', taskQueue, activities });
+  const { workflowsPath: _, ...own } = workerOptions({ connection, namespace: 'default', taskQueue, activities, place: PLACE });
   const options: WorkerOptions = { ...own, workflowBundle: code };
   const worker = await Worker.create(options);
   const running = worker.run();

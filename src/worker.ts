@@ -153,10 +153,9 @@ async function runUntil(
     const { taskQueue } = config;
     const place = await placeOf(store, agentsDirOf(config, own));
     if (place !== undefined) await refuseOtherPlaces(connection, { namespace, taskQueue, place });
-    const worker = await Worker.create({
-      ...workerOptions({ connection, namespace, taskQueue, activities, observation, code: { ...code, hash } }),
-      identity: toIdentity(place),
-    });
+    const worker = await Worker.create(
+      workerOptions({ connection, namespace, taskQueue, activities, place, observation, code: { ...code, hash } }),
+    );
     const running = worker.run();
     // A SIGTERM may have come first.
     const end = (): void => (worker.getState() === 'RUNNING' ? worker.shutdown() : undefined);
@@ -259,16 +258,19 @@ export function workerOptions(own: {
   readonly namespace: string;
   readonly taskQueue: string;
   readonly activities: Activities;
+  /** What its identity says of it; it stands in most events of every history. */
+  readonly place?: WorkerPlace;
   readonly observation?: Observation;
   /** Default: ours, without reducers. */
   readonly code?: Code;
 }): WorkerOptions {
-  const { observation = createObservation([]), code = { ...workflowCode(), hash: undefined }, ...place } = own;
+  const { place, observation = createObservation([]), code = { ...workflowCode(), hash: undefined }, ...where } = own;
   const { hash, ...workflows } = code;
   const { workflowInterceptorModules, preloadModules } = bundleOptions();
   return {
-    ...place,
+    ...where,
     ...workflows,
+    identity: toIdentity(place),
     sinks: observation.sinks,
     interceptors: {
       activity: [sayTurn, ...observation.activityInterceptors],

@@ -7,6 +7,8 @@ import type { Row } from '../row.js';
 import type { Talk } from '../talk.js';
 
 const LIMIT = 1.25;
+/** Pairs until one run alone gives what it gives behind all other rows. */
+const WARM_UP = 6;
 
 export const coldWorker: Row = {
   name: 'cold-worker',
@@ -19,13 +21,14 @@ export const coldWorker: Row = {
     await timeTurns(own.full, turns, text);
     await timeTurns(bare.full, turns, text);
 
-    // What this process compiles once is no conversation's cost: the first pair is not counted.
-    const [, ...cpu] = await repeat(pairs + 1, async () => ({
+    // What this process compiles is no conversation's cost, and it goes on compiling for some replays: those are not counted.
+    const measured = await repeat(WARM_UP + pairs, async () => ({
       bare: await replay(temporal, floor.options, bare.full),
       own: await replay(temporal, product.options, own.full),
       bareEmpty: await replay(temporal, floor.options, bare.empty),
       ownEmpty: await replay(temporal, product.options, own.empty),
     }));
+    const cpu = measured.slice(WARM_UP);
     const usually = (of: (one: (typeof cpu)[number]) => number): number => median(cpu.map(of));
     const making = { product: usually((one) => one.ownEmpty), floor: usually((one) => one.bareEmpty) };
     const middle = middleOf(cpu.map((one) => ({ product: one.own - making.product, floor: one.bare - making.floor })));

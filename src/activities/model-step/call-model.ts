@@ -112,10 +112,11 @@ async function ask(
   log.info('model answered', { model, stop: response.stop, ...usage });
   const named = withOurCallIds(response.blocks, input);
   const blocks = await withLongBlocksStored(store, key, named);
+  const plans = await planCalls(named, { offered, config, agent: identity.agent, workspace });
   const result: ModelAnswer = {
     ...answerOf({ key }, input, blocks, response.stop, usage, Date.now()),
     prefix,
-    plans: await planCalls(named, { offered, config, agent: identity.agent, workspace }),
+    ...(plans.length > 0 && { plans }),
   };
   const cut = sent === undefined ? undefined : promptCut(sent, response.usage.inputTokens);
   if (cut) log.warn('the server of the model has cut the prompt', { model, ...cut, window: request.contextWindow });
@@ -167,7 +168,7 @@ function answerOf(
   at: number,
 ): ModelAnswer {
   const { session, turn, call, slot, model } = input;
-  return { life: key.life, session, turn, call, slot, ts: at / 1000, model, blocks, stop, usage, plans: [], persisted: true };
+  return { life: key.life, session, turn, call, slot, ts: at / 1000, model, blocks, stop, usage, persisted: true };
 }
 
 function publishDelta(feed: FeedWriter, delta: ModelDelta, ids: { turn: string; call: string; attempt: string }): void {

@@ -212,8 +212,8 @@ export interface ModelAnswer {
   readonly blocks: readonly AssistantBlock[];
   readonly stop: ModelStop;
   readonly usage: Usage;
-  /** One for each tool call of `blocks`, in their order. */
-  readonly plans: readonly ToolPlan[];
+  /** One for each tool call of `blocks`, in their order; absent where there are none. */
+  readonly plans?: readonly ToolPlan[];
   /** Of the bytes that the prompt begins with: system prompt, tools, the epoch's base. */
   readonly prefix?: string;
   /** What is wrong with an answer that had to fit a schema. Absent: nothing, or there was none. */

@@ -181,7 +181,7 @@ function acceptAnswer(given: ConversationState, answer: ModelAnswer): Conversati
 
   switch (answer.stop) {
     case 'tool-calls':
-      return startRound(spoken, answer.slot, calls, answer.plans);
+      return startRound(spoken, answer.slot, calls, answer.plans ?? []);
     case 'pause':
       return turn.stopping ? endTurn(spoken, 'interrupted') : countRound(spoken, nextModelCall);
     case 'end':

@@ -31,7 +31,7 @@ export function startRound(
   state: ConversationState,
   askedIn: number,
   blocks: readonly Extract<AssistantBlock, { kind: 'tool-call' }>[],
-  plans: ModelAnswer['plans'],
+  plans: NonNullable<ModelAnswer['plans']>,
 ): ConversationState {
   const { turn } = state;
   if (!turn) return state;
