@@ -44,7 +44,7 @@ export type Write =
   | { readonly kind: 'answer'; readonly entry: Entry }
   | { readonly kind: 'body'; readonly text: string }
   /** What a model has made to stand for a long result. */
-  | { readonly kind: 'citation'; readonly callId: string; readonly citation: string }
+  | { readonly kind: 'citation'; readonly item: string; readonly citation: string }
   /** Values that tools share, as one of them has changed them. */
   | { readonly kind: 'values'; readonly change: ToolFinished['contextChange'] & object; readonly whole: AppContextRef | undefined }
   | { readonly kind: 'beginning'; readonly beginning: Beginning }

@@ -89,7 +89,7 @@ export function createEntryWriter(store: Store, key: ConversationKey, processors
     const [made] = await Promise.all([
       Promise.all(writes.map(entryOf)),
       ...writes.map((write) => (write.kind === 'body' ? few(() => store.bodies.put(key, write.text)) : undefined)),
-      ...writes.map((write) => (write.kind === 'citation' ? few(() => store.items.cite(key, write.callId, write.citation)) : undefined)),
+      ...writes.map((write) => (write.kind === 'citation' ? few(() => store.items.cite(key, write.item, write.citation)) : undefined)),
     ]);
     for (const write of writes) {
       if (write.kind === 'values') await healValues(store, key, (values = write));

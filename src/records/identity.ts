@@ -26,8 +26,17 @@ export interface ParentLink {
   readonly depth: number;
   /** How many sub-agents it may start in its turn, theirs included. Absent: it was started by a version that counted none. */
   readonly share?: number;
-  /** Whose items it sees and adds to, or sees as they were at this time (epoch milliseconds). Absent: it has its own alone. */
-  readonly memory?: { readonly session: number; readonly until: number | null };
+  /** Absent: it has its own items alone. */
+  readonly memory?: SharedMemory;
+}
+
+/** Whose items a sub-agent sees beside its own: the parent's, or `of` those whose memory the parent shares itself. */
+export interface SharedMemory {
+  readonly of?: { readonly conversation: string; readonly life: string };
+  readonly session: number;
+  /** Null: it adds to them. Else it sees what was there then: epoch milliseconds, and for the parent's own the slot of its call. */
+  readonly until: number | null;
+  readonly before?: number;
 }
 
 /** `turn_0007` (seed 000, section 20). */

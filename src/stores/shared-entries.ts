@@ -4,11 +4,12 @@
  * F1  A life's own entries come first; only for what it does not have itself is its beginning looked at, so that a life with none
  *     pays for that only where something is missing.
  * F2  Of the other life only the slots that are shared are seen, whatever it has become since.
- * F3  Nothing is ever written there.
+ * F3  Nothing is ever written there: an item that is removed here is hidden here alone.
  */
-import type { Beginning } from '../records/lives.js';
+import type { Beginning, SharedSlots } from '../records/lives.js';
+import { byTime, type ItemRecord } from '../records/memory/agent-memory.js';
 import type { Entry } from '../records/message.js';
-import type { Bodies, ConversationKey, Entries, Lives, WriteBatch } from './store.js';
+import type { Bodies, ConversationKey, Entries, Items, Lives, WriteBatch } from './store.js';
 import { withSlot, type SlotRange } from '../records/slots.js';
 
 /** Beginnings never change; so many are remembered. */
@@ -17,9 +18,26 @@ const MAX_KNOWN = 256;
 export interface Shared {
   readonly entries: Entries;
   readonly bodies: Bodies;
+  readonly items: Items;
 }
 
-export function withSharedEntries(own: Shared, lives: Pick<Lives, 'beginning'>): Shared {
+/** Of one life alone. */
+export interface Own {
+  readonly entries: Entries;
+  readonly bodies: Bodies;
+  readonly items: OwnItems;
+}
+
+export interface OwnItems extends Omit<Items, 'get' | 'list'> {
+  /** Null for one that was removed. */
+  get(key: ConversationKey, id: string): Promise<ItemRecord | null | undefined>;
+  list(
+    key: ConversationKey,
+    which?: { readonly session?: number },
+  ): Promise<{ readonly items: readonly ItemRecord[]; readonly removed: readonly string[]; readonly skipped: number }>;
+}
+
+export function withShared(own: Own, lives: Pick<Lives, 'beginning'>): Shared {
   const known = new Map<string, Beginning>();
 
   const beginningOf = async (key: ConversationKey): Promise<Beginning | undefined> => {
@@ -44,6 +62,14 @@ export function withSharedEntries(own: Shared, lives: Pick<Lives, 'beginning'>):
       }
     }
     return found;
+  };
+
+  /** Whether the life had it where the other one began: by the slot of the call that stored it, or else by its time. */
+  const wasShared = async (key: ConversationKey, slots: SharedSlots['slots'], { slot, ts }: ItemRecord): Promise<boolean> => {
+    if (slot !== undefined) return within(slots)(slot);
+    const newest = slots.reduce((most, [, last]) => Math.max(most, last), 0);
+    const [entry] = await own.entries.read(key, [newest]);
+    return entry !== undefined && ts <= entry.ts;
   };
 
   return {
@@ -90,7 +116,51 @@ export function withSharedEntries(own: Shared, lives: Pick<Lives, 'beginning'>):
         return undefined;
       },
     },
+
+    items: {
+      ...own.items,
+
+      async get(key, id) {
+        const item = await own.items.get(key, id);
+        const beginning = item === undefined ? await beginningOf(key) : undefined;
+        for (const { slots, ...name } of beginning?.shared ?? []) {
+          const source = keyOf(key, name);
+          const found = await own.items.get(source, id);
+          if (found && (await wasShared(source, slots, found))) return found;
+        }
+        return item ?? undefined;
+      },
+
+      async list(key, which) {
+        const { items, removed, skipped } = await own.items.list(key, which);
+        const found = new Map(items.map((item) => [item.id, item]));
+        const hidden = new Set(removed);
+        for (const { slots, ...name } of (await beginningOf(key))?.shared ?? []) {
+          const source = keyOf(key, name);
+          for (const item of (await own.items.list(source, which)).items) {
+            if (!found.has(item.id) && !hidden.has(item.id) && (await wasShared(source, slots, item))) found.set(item.id, item);
+          }
+        }
+        return { items: [...found.values()].sort(byTime), skipped };
+      },
+
+      async citations(key, ids) {
+        const made = await own.items.citations(key, ids);
+        const beginning = made.includes(undefined) ? await beginningOf(key) : undefined;
+        for (const { slots: _, ...name } of beginning?.shared ?? []) {
+          const missing = ids.filter((_id, i) => made[i] === undefined);
+          if (missing.length === 0) break;
+          const theirs = await own.items.citations(keyOf(key, name), missing);
+          ids.forEach((id, i) => (made[i] ??= theirs[missing.indexOf(id)]));
+        }
+        return made;
+      },
+    },
   };
+}
+
+function keyOf({ namespace }: ConversationKey, { conversation, life, scope }: Omit<SharedSlots, 'slots'>): ConversationKey {
+  return { namespace, conversation, life, scope };
 }
 
 /** Ranges may be many and in any order: each is looked at once for all slots. */

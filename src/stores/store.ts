@@ -108,10 +108,10 @@ export interface Items {
   ): Promise<{ readonly items: readonly ItemRecord[]; readonly skipped: number }>;
   /** What is not there is removed all the same. */
   remove(key: ConversationKey, ids: readonly string[]): Promise<void>;
-  /** What a model has made to stand for the result of that call; '' for nothing of use. Once per call: the first one counts. */
-  cite(key: ConversationKey, callId: string, citation: string): Promise<void>;
-  /** In the order of `callIds`; undefined where there is none. */
-  citations(key: ConversationKey, callIds: readonly string[]): Promise<(string | undefined)[]>;
+  /** What a model has made to be shown for that item; '' for nothing of use. Once per item: the first one counts. */
+  cite(key: ConversationKey, id: string, citation: string): Promise<void>;
+  /** In the order of `ids`; undefined where there is none. */
+  citations(key: ConversationKey, ids: readonly string[]): Promise<(string | undefined)[]>;
 }
 
 /**

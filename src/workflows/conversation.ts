@@ -98,6 +98,7 @@ async function converse(
   remindOfAgent(state);
   const updates = handleMessages({ state: () => state, dispatch, answers, notifier, isHandingOver: () => handingOver });
   const performer = createPerformer(dispatch, updates.resultOf, reduce);
+  const settled = (): boolean => allHandlersFinished() && performer.hasSent();
 
   for (;;) {
     const due = handOverReason(state, measure(), updates.count());
@@ -118,15 +119,15 @@ async function converse(
       case 'hand-over':
         handingOver = true;
         notifier.notify();
-        await condition(allHandlersFinished);
+        await condition(settled);
         return continueAsNew<typeof conversation>(handedOver({ carried: state }));
       case 'refuse':
         handingOver = true;
         notifier.notify();
-        await condition(allHandlersFinished);
+        await condition(settled);
         throw startRefusal(step.message);
       case 'finish':
-        await condition(allHandlersFinished);
+        await condition(settled);
         return step.outcome;
       default:
         performer.start(step);

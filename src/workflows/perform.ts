@@ -27,6 +27,11 @@ type Performed = Exclude<Step, { kind: 'wait' | 'hand-over' | 'finish' | 'refuse
 
 export interface Performer {
   start(step: Performed): void;
+  /**
+   * Whether the server has each signal to another conversation. A run that ends before takes it along: Temporal drops what a closed run
+   * wanted to send (measured; a sub-agent's question was never asked).
+   */
+  hasSent(): boolean;
 }
 
 export function createPerformer(
@@ -36,7 +41,13 @@ export function createPerformer(
 ): Performer {
   /** A stop is for all that is in flight; what starts after it has a scope of its own. */
   let scope = new CancellationScope();
+  let sending = 0;
 
+  const send: typeof signalOther = async (...args) => {
+    sending += 1;
+    await signalOther(...args);
+    sending -= 1;
+  };
   const work = (effect: Effect): Promise<unknown> => {
     switch (effect.effect) {
       case 'start-child':
@@ -58,6 +69,7 @@ export function createPerformer(
   };
 
   return {
+    hasSent: () => sending === 0,
     start(step) {
       const at = now();
       switch (step.kind) {
@@ -73,7 +85,7 @@ export function createPerformer(
         case 'stop':
           scope.cancel();
           scope = new CancellationScope();
-          for (const child of step.children) void signalOther(child, interruptSignal, { reason: 'its parent was stopped' });
+          for (const child of step.children) void send(child, interruptSignal, { reason: 'its parent was stopped' });
           return dispatch({ kind: 'stop-sent', at });
         case 'upsert-attributes': {
           const { AgentStatus: status, AgentTurns: turns, AgentModel: model } = step.attributes;
@@ -81,11 +93,11 @@ export function createPerformer(
           return dispatch({ kind: 'attributes-upserted', status, turns, ...(model !== undefined && { model }), at });
         }
         case 'notify-children':
-          for (const { child, decision } of step.decisions) void signalOther(child, decideSignal, decision);
+          for (const { child, decision } of step.decisions) void send(child, decideSignal, decision);
           return dispatch({ kind: 'children-notified', at });
         case 'notify-parent': {
           const { parent, news } = step;
-          void signalOther(parent.conversation, childSignal, news);
+          void send(parent.conversation, childSignal, news);
           return dispatch({ kind: 'parent-notified', asks: JSON.stringify(news.kind === 'asks' ? news.asks : []), at });
         }
         default:

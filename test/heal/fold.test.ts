@@ -108,7 +108,7 @@ describe('messages and answers', () => {
 });
 
 test('what a model has made to stand for long results is told by the step that asked for it', () => {
-  const citations = [{ callId: 'turn_0001/c1', citation: 'ten pages on plums' }];
+  const citations = [{ item: 'mem_0123456789ab', citation: 'ten pages on plums' }];
   const made = { turn: 1, slot: 2, citations };
   expect(fold(modelStep(made)).writes[0]).toEqual({ kind: 'citation', ...citations[0] });
   const result = { answer: answerIn(stepInput(made)), citations };

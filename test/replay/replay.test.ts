@@ -56,6 +56,31 @@ describe('with the workflows as they are', () => {
   );
 });
 
+const JSON_OF_TITLE = { metadata: { encoding: btoa('json/plain') }, data: btoa(JSON.stringify({ title: 'renamed' })) };
+
+/**
+ * Temporal drops what a closed run wanted to send, and a loaded server takes its time: where the confirmation is missing, the run must
+ * not have ended. In its place is a signal that changes no command.
+ */
+test('a sub-agent that has not been heard yet does not hand over', async () => {
+  const of = (run: RecordedRun): number =>
+    run.history.events.findIndex((event) => event['externalWorkflowExecutionSignaledEventAttributes']);
+  const run = histories.find((one) => one.name.startsWith('sub-agent-that-asks-hands-over') && of(one) > 0);
+  if (!run) throw new Error('no run of it was heard: record it anew');
+  const { events } = run.history;
+  const at = of(run);
+  const instead = {
+    eventId: events[at]?.eventId,
+    eventTime: events[at]?.eventTime,
+    eventType: 'EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED',
+    workflowExecutionSignaledEventAttributes: { signalName: 'rename', input: { payloads: [JSON_OF_TITLE] }, identity: 'machine' },
+  };
+  const unheard = { ...run.history, events: [...events.slice(0, at), instead, ...events.slice(at + 1)] };
+  await expect(Worker.runReplayHistory(optionsOf(await workflowBundle()), unheard, workflowIdOf(run))).rejects.toThrow(
+    DeterminismViolationError,
+  );
+});
+
 describe('a change that running conversations would stumble over is caught', () => {
   let caught = 0;
   let mutated: MutatedCode;

@@ -1019,6 +1019,36 @@ export const scenarios: readonly Scenario[] = [
     },
   })),
   {
+    name: 'sub-agent-that-asks-hands-over',
+    whose: (id) => `${id}:turn_0001:1`,
+    runs: 2,
+    world: () => ({
+      agent: { limits: { handOver: { events: 20 } }, approvals: [{ tool: 'pay', policy: 'ask' }] },
+      ...says(
+        callTool('delegate', { task: 'Pay for the boats.' }),
+        tools('look_up'),
+        tools('pay', 'look_up'),
+        text('Paid.'),
+        text('They are paid for.'),
+      ),
+    }),
+    has: [CONTINUED, 'EVENT_TYPE_EXTERNAL_WORKFLOW_EXECUTION_SIGNALED'],
+    async play(stage) {
+      const { world, id, until } = stage;
+      const sent = sendLater(stage, 'have them paid for');
+      await until('a question', async () => (await world.client.status(id)).pendingApprovals === 1);
+      await until('the hand-over', async () => {
+        const { life, runId } = await world.client.describe(`${id}:turn_0001:1`);
+        return runId !== life;
+      });
+      const [asked] = await world.client.approvals(id);
+      await world.temporal.workflow
+        .getHandle(id)
+        .signal('decide', { callId: asked?.callId, conversation: asked?.conversation, decision: 'approve' });
+      await sent;
+    },
+  },
+  {
     name: 'stepped',
     world: () => says(tools('note', 'note'), text('Noted.'), text('By itself.')),
     has: [MODEL, TOOL, UPDATE_DONE, '"did":"event"', '"did":"tool-run"', '"did":"model-call"'],

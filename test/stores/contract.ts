@@ -590,7 +590,7 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
         expect((await store.entries.page(key, 0, 100)).entries).toHaveLength(30);
       });
 
-      test('what stands for a result is kept once per call', async () => {
+      test('what is shown for an item is kept once', async () => {
         const key = aConversation();
         await store.items.cite(key, 'turn_0001/c1', 'first');
         await open().items.cite(key, 'turn_0001/c1', 'second');

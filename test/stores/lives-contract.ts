@@ -1,7 +1,7 @@
 /** How lives stand on each other, in every store (`Lives` in store.ts). */
 import type { Beginning, Cut } from '../../src/records/lives.js';
 import type { ConversationKey, Store } from '../../src/stores/store.js';
-import { aConversation, answerEntry, episode, userEntry } from './builders.js';
+import { aConversation, answerEntry, episode, item, userEntry } from './builders.js';
 
 function beginningWith(of: ConversationKey, slots: Beginning['archived'], more: Partial<Beginning> = {}): Beginning {
   const { conversation, life, scope } = of;
@@ -54,6 +54,34 @@ export function livesContract(open: () => Store): void {
       expect(await store.entries.read(origin, [5])).toEqual([answerEntry(5)]);
       // The same id said to another conversation is another message.
       expect(await store.entries.record(fork, [userEntry(6, 'again', 'm1')])).toEqual([{}]);
+    });
+
+    test('items are those of what it shares and its own; what it removes is hidden for it alone', async () => {
+      const origin = await anOrigin();
+      await store.items.put(origin, [item(1, { slot: 2 }), item(2, { slot: 4 }), item(3, { slot: 6 })]);
+      // Stored beside the turns: by the time of the newest turn that is shared.
+      const shared = (await store.entries.read(origin, [4]))[0]?.ts ?? 0;
+      await store.items.put(origin, [item(4, { ts: shared - 1 }), item(5, { ts: shared + 1 })]);
+      await store.items.cite(origin, 'mem_1', 'made of it');
+      const [fork, later] = [aConversation({ conversation: 'fork' }), aConversation({ conversation: 'later' })];
+      await store.lives.begin(fork, beginningWith(origin, [[1, 4]]));
+      await store.items.put(fork, [item(6, { slot: 6 })]);
+      const ids = async (key: ConversationKey): Promise<string[]> => (await open().items.list(key)).items.map(({ id }) => id).sort();
+      expect(await ids(fork)).toEqual(['mem_1', 'mem_2', 'mem_4', 'mem_6']);
+      expect(await ids(origin)).toEqual(['mem_1', 'mem_2', 'mem_3', 'mem_4', 'mem_5']);
+      expect(await open().items.get(fork, 'mem_2')).toEqual(item(2, { slot: 4 }));
+      for (const id of ['mem_3', 'mem_5']) expect(await open().items.get(fork, id)).toBeUndefined();
+      expect(await open().items.citations(fork, ['mem_1', 'mem_6'])).toEqual(['made of it', undefined]);
+      await store.items.remove(fork, ['mem_2']);
+      expect(await ids(fork)).toEqual(['mem_1', 'mem_4', 'mem_6']);
+      expect(await open().items.get(fork, 'mem_2')).toBeUndefined();
+      expect(await open().items.get(origin, 'mem_2')).toEqual(item(2, { slot: 4 }));
+      // A fork of the fork: what the origin has is named in its own beginning.
+      const { conversation, life, scope } = fork;
+      const both = beginningWith(origin, [[1, 4]]);
+      const named = [{ conversation, life, scope, slots: [[5, 6] as const] }, ...both.shared];
+      await store.lives.begin(later, { ...both, shared: named });
+      expect(await ids(later)).toEqual(['mem_1', 'mem_2', 'mem_4', 'mem_6']);
     });
 
     test('long texts are read where they lie, and a life’s own first', async () => {

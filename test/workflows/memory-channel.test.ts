@@ -220,6 +220,64 @@ describe('seed 003’s table: 20 iterations of an 8 KB search and three 50 KB pa
   }, 60_000);
 });
 
+test('a fork has its origin’s items up to its turn, and each goes on with its own', async () => {
+  const id = await started();
+  const stores = (content: string) => callTool('store_in_memory', { content });
+  stage.play(id, callTool('fetch_page', fetch(5).input), stores('of turn one'), text('One.'), stores('of turn two'), text('Two.'));
+  await world.client.send(id, say(id, 'first'));
+  await world.client.send(id, say(id, 'second'));
+  const { id: fork } = await world.client.fork(id, { at: 'turn_0001' });
+  const cited = idIn(allResults(stage.requests(id).at(-1))[0]);
+  // The stage knows both by what was said first.
+  stage.play(id, stores('of the fork'), callTool('retrieve_from_memory', { id: cited }), callTool('query_memory', {}), text('Three.'));
+  expect(await world.client.send(fork, 'third')).toMatchObject({ text: 'Three.' });
+  const [read, listed] = stage
+    .requests(id)
+    .slice(-2)
+    .map((request) => resultTexts(request)[0] ?? '');
+  expect(read).toContain('All about plum 5, by the harbour.');
+  const sources = (found: string | undefined) => (JSON.parse(found ?? '[]') as { id: string }[]).map(({ id: each }) => each);
+  expect(sources(listed)).toHaveLength(3);
+  expect(sources(listed)).toContain(cited);
+  stage.play(id, callTool('query_memory', {}), text('Four.'));
+  await world.client.send(id, say(id, 'go on'));
+  expect(sources(resultTexts(stage.requests(id).at(-1))[0])).toHaveLength(3);
+  expect((await world.client.items(fork)).items).toHaveLength(3);
+});
+
+test('a tree of conversations that share has one memory, results of tools included; who has a snapshot sees what was there', async () => {
+  const [id, child, grandchild, apart] = [await started(), world.id(), world.id(), world.id()];
+  await world.writeAgent('apart', { memory: { shareWithSubAgents: 'snapshot' } });
+  const task = (key: string, words: string, agent?: string) => callTool('delegate', { task: say(key, words), ...(agent && { agent }) });
+  stage.play(
+    id,
+    callTool('store_in_memory', { content: 'of the root' }),
+    task(child, 'fetch'),
+    callTool('query_memory', {}),
+    (request) =>
+      callTools(...sourcesOf(request).map((each) => ({ name: 'retrieve_from_memory', input: { id: each, transform: 'first_n', n: 80 } }))),
+    text('Done.'),
+  );
+  stage.play(child, callTool('fetch_page', fetch(1).input), task(grandchild, 'fetch more'), text('Both fetched.'));
+  stage.play(grandchild, callTool('query_memory', {}), callTool('fetch_page', fetch(2).input), text('Fetched.'));
+  expect(await world.client.send(id, say(id, 'go'))).toMatchObject({ text: 'Done.' });
+  expect(sourcesOf(stage.requests(grandchild)[1])).toHaveLength(2);
+  expect(sourcesOf(stage.requests(id)[3])).toHaveLength(3);
+  expect(resultTexts(stage.requests(id)[4]).join('\n')).toMatch(/plum 2[^]*plum 1|plum 1[^]*plum 2/);
+
+  const other = await started({ memory: { shareWithSubAgents: 'snapshot' } });
+  stage.play(other, callTool('store_in_memory', { content: 'before' }), task(apart, 'store'), callTool('query_memory', {}), text('Done.'));
+  stage.play(apart, callTool('store_in_memory', { content: 'of its own' }), callTool('query_memory', {}), text('Stored.'));
+  await world.client.send(other, say(other, 'go'));
+  expect(sourcesOf(stage.requests(apart)[2])).toHaveLength(2);
+  expect(sourcesOf(stage.requests(other)[3])).toHaveLength(1);
+});
+
+/** Ids in what `query_memory` has answered. */
+function sourcesOf(request: ApiRequest | undefined): string[] {
+  return (JSON.parse(resultTexts(request).at(-1) ?? '[]') as { id: string }[]).map(({ id }) => id);
+}
+
 test('with memory.enabled: false nothing is stored or cited, and there are no memory tools', async () => {
   const id = await started({ memory: { enabled: false } });
   stage.play(id, callTools(fetch(1)), text('Read.'), callTool('retrieve_from_memory', { id: 'mem_1' }), text('No.'));

@@ -25,7 +25,8 @@ const PATIENCE_MS = 30_000;
 const NONE: ReadonlyMap<string, string> = new Map();
 
 export interface MadeCitation {
-  readonly callId: string;
+  /** Id of the result's item. */
+  readonly item: string;
   readonly citation: string;
 }
 
@@ -52,7 +53,7 @@ interface Making extends CitingWanted {
   readonly messages: readonly ConversationMessage[];
 }
 
-/** By call. */
+/** By item. */
 async function madeByModel(
   dependencies: ConversationDependencies,
   { input, config, made, messages }: Making,
@@ -62,17 +63,17 @@ async function madeByModel(
     .slice(0, newFrom(messages))
     .filter((message): message is KeptResult => isKept(message) && !MEMORY_TOOLS.includes(message.name));
   if (old.length === 0) return NONE;
-  const callIds = old.map(({ callId }) => callId);
-  const known = await store.items.citations(key, callIds);
+  const ids = old.map(({ item }) => item.id);
+  const known = await store.items.citations(key, ids);
   const missing = old.filter((_, i) => known[i] === undefined);
-  if (missing.length === 0) return toMap(callIds, known);
+  if (missing.length === 0) return toMap(ids, known);
   const goal = goalIn(messages);
   const patience = timeoutSignal(PATIENCE_MS);
   const ask = asker(dependencies, input, config, patience);
   const few = pLimit(AT_ONCE);
   await Promise.all(missing.map((message) => few(() => make(dependencies, { message, goal, config, ask, onMade: made }))));
   // The first that was stored counts, whoever made it.
-  return toMap(callIds, await store.items.citations(key, callIds));
+  return toMap(ids, await store.items.citations(key, ids));
 }
 
 async function make(
@@ -91,7 +92,7 @@ async function make(
     readonly onMade: CitingWanted['made'];
   },
 ): Promise<void> {
-  const { callId, name, item } = message;
+  const { name, item } = message;
   const prompt = config.memory.compactionPrompt;
   const asked = {
     goal,
@@ -109,8 +110,8 @@ async function make(
     return undefined;
   });
   // Also that it was of no use: a citation that came later would change what has been sent.
-  await store.items.cite(key, callId, made ?? '');
-  onMade({ callId, citation: made ?? '' });
+  await store.items.cite(key, item.id, made ?? '');
+  onMade({ item: item.id, citation: made ?? '' });
 }
 
 function asker({ models }: ConversationDependencies, { model }: CitingWanted['input'], config: AgentConfig, patience: AbortSignal) {
@@ -133,6 +134,6 @@ function goalIn(messages: readonly ConversationMessage[]): string {
   return asked ? shownText(asked.text) : '';
 }
 
-function toMap(callIds: readonly string[], citations: readonly (string | undefined)[]): ReadonlyMap<string, string> {
-  return new Map(callIds.flatMap((callId, i) => (citations[i] ? [[callId, citations[i]] as const] : [])));
+function toMap(ids: readonly string[], citations: readonly (string | undefined)[]): ReadonlyMap<string, string> {
+  return new Map(ids.flatMap((id, i) => (citations[i] ? [[id, citations[i]] as const] : [])));
 }

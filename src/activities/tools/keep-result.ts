@@ -6,13 +6,15 @@ import { log } from '@temporalio/activity';
 import type { RunToolInput } from '../../conversation/activity-io/tool-effects.js';
 import type { Body, ItemRef, JsonValue, ToolOutcome } from '../../records/message.js';
 import { beginningOf } from '../../records/text.js';
-import { MEMORY_TOOLS, type ItemRecord } from '../../records/memory/agent-memory.js';
+import { MEMORY_TOOLS, type ItemPlace, type ItemRecord } from '../../records/memory/agent-memory.js';
 import { BUILTIN_PLUGINS, headAndTail, rowsPlugin } from '../../memory/channel/builtin-plugins.js';
 import { CITATION_BYTES, createCompactors, type CompactedResult, type CompactionPlugins } from '../../memory/channel/compaction-plugin.js';
 import { resultRecord, itemId } from '../../memory/channel/items-of-entries.js';
 import { sizeOf } from '../../memory/channel/open-memory.js';
 import { RESULT_INLINE, toBodyOrText } from '../../memory/bodies.js';
 import type { ConversationDependencies } from '../dependencies.js';
+import type { Store } from '../../stores/store.js';
+import { sharedPlace } from './tool-context.js';
 
 /** UTF-8 bytes of texts, and of what stands for them, in the history of one round (design section 2). */
 export const BATCH_INLINE = 256 * 1024;
@@ -39,7 +41,7 @@ export interface KeptText {
 /** `inlineLimit`: UTF-8 bytes; undefined where there is no memory channel. */
 export async function keepResult(
   { store, key, compactionPlugins = {} }: ConversationDependencies,
-  { session, name, callId }: RunToolInput,
+  { session, slot, name, callId, parent }: RunToolInput,
   answered: Answered,
   inlineLimit: number | undefined,
 ): Promise<KeptText> {
@@ -56,7 +58,21 @@ export async function keepResult(
   if (!content) return { text };
   const { ref, bytes } = content;
   const size = sizeOf(answered.text);
-  return { text, item, record: resultRecord({ id, session, name, ts: answered.ts, size, content: { ref, bytes, json: false } }) };
+  const record = resultRecord({ id, session, slot, name, ts: answered.ts, size, content: { ref, bytes, json: false } });
+  const shared = parent?.memory?.until === null ? sharedPlace(key, parent) : undefined;
+  if (shared && !(await putShared(store, shared, record, answered.text))) return { text };
+  return { text, item, record };
+}
+
+/** Where a tree of conversations has one memory, the others find the result there. By its id, so that another attempt changes nothing. */
+async function putShared(store: Store, { session, ...key }: ItemPlace, { slot: _, ...record }: ItemRecord, text: string): Promise<boolean> {
+  try {
+    await store.bodies.put(key, text);
+    await store.items.put(key, [{ ...record, session }]);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** What was read from memory lies there already. */

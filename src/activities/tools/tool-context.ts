@@ -7,12 +7,14 @@ import type { Context } from '@temporalio/activity';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import type { RunToolInput, AppContextRef, ToolFinished, ValuesRef } from '../../conversation/activity-io/tool-effects.js';
 import { NO_USAGE, type Usage, type JsonObject } from '../../records/message.js';
-import type { AgentMemory } from '../../records/memory/agent-memory.js';
+import type { ParentLink } from '../../records/identity.js';
+import type { AgentMemory, ItemPlace } from '../../records/memory/agent-memory.js';
 import { itemId } from '../../memory/channel/items-of-entries.js';
-import { openMemory, snapshotMemory, sharedMemory } from '../../memory/channel/open-memory.js';
+import { openMemory, withOther } from '../../memory/channel/open-memory.js';
 import { createAsker } from '../ask-model.js';
 import type { ConversationDependencies, TraceStore } from '../dependencies.js';
 import { readEpisodes } from '../../memory/read-episodes.js';
+import type { ConversationKey } from '../../stores/store.js';
 import type { ToolContext } from '../../tools/tool.js';
 
 interface Surroundings {
@@ -68,6 +70,7 @@ export function toolMemory(
   const memory = openMemory({
     store,
     place: { ...key, session: input.session },
+    slot: input.slot,
     nextId: () => itemId(key, input.callId, (stored += 1)),
     now: () => new Date(),
     ask,
@@ -76,15 +79,23 @@ export function toolMemory(
   return { memory: whole, spent: () => (spent() === NO_USAGE ? undefined : spent()) };
 }
 
-/** Of a sub-agent: what its parent has stored is its own too, as far as the parent's settings say. */
+/** Of a sub-agent: what those it works for have stored is its own too, as far as their settings say. */
 function withParents({ store, key }: ConversationDependencies, { parent, callId }: RunToolInput, own: AgentMemory): AgentMemory {
-  if (!parent?.memory) return own;
-  const { session, until } = parent.memory;
-  const place = { ...key, conversation: parent.conversation, life: parent.life, session };
+  const place = parent && sharedPlace(key, parent);
+  if (!place || !parent?.memory) return own;
+  const { until, before } = parent.memory;
   let stored = 0;
+  // Not the ids of its own place: what it stores there is another thing than its tools' results.
   const nextId = (): string => itemId(key, callId, (stored += 1));
-  const theirs = openMemory({ store, place, nextId, now: () => new Date() });
-  return until === null ? sharedMemory(own, theirs) : snapshotMemory(own, theirs, until);
+  const asOf = until === null ? undefined : { at: until, slot: before };
+  const theirs = openMemory({ store, place, nextId, now: () => new Date(), ...(asOf && { asOf }) });
+  return withOther(own, theirs, { stores: until === null ? 'there' : 'here' });
+}
+
+/** Where the items lie that a sub-agent sees besides its own; undefined where it has its own alone. */
+export function sharedPlace(key: ConversationKey, { conversation, life, memory }: ParentLink): ItemPlace | undefined {
+  if (!memory) return undefined;
+  return { ...key, ...(memory.of ?? { conversation, life }), session: memory.session };
 }
 
 /** UTF-8 bytes of a change that travels in the tool's result too, so that healing has it. */

@@ -177,8 +177,8 @@ export type ModelStepResult = {
   readonly configured?: Exclude<Configured, { kind: 'unchanged' }>;
   /** What the scope knows, for a session that begins; absent when it knows nothing. */
   readonly base?: { readonly ref: string; readonly text: string };
-  /** What a model has made to stand for long results, by call. */
-  readonly citations?: readonly { readonly callId: string; readonly citation: string }[];
+  /** What a model has made to be shown for long results, by the item of each. */
+  readonly citations?: readonly { readonly item: string; readonly citation: string }[];
 } & (
   | { readonly kind: 'answered'; readonly answer: ModelAnswer }
   /** The model failed; what it had cost is unknown. */

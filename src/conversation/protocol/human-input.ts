@@ -3,7 +3,7 @@
  * Nothing here throws.
  */
 import { ID_PATTERN, LIFE_PATTERN, LIMITS, STOP_REASONS, type Delegation, type StopReason, type TurnError } from './contract.js';
-import type { Budget } from '../../records/identity.js';
+import type { Budget, SharedMemory } from '../../records/identity.js';
 import { isAmount, isCount, isObject, isShortText, isTime, readFields, readUsage, refuse, type Checked } from './fields.js';
 import type { AppContextRef, ValuesRef } from '../activity-io/tool-effects.js';
 import type { JsonObject, JsonValue, Usage } from '../../records/message.js';
@@ -155,8 +155,17 @@ function readParent(value: unknown): Delegation['parent'] | undefined {
   const link = { conversation, life, callId, depth, ...(share === undefined ? {} : { share }) };
   if (memory === undefined || memory === null) return link;
   if (!isObject(memory)) return undefined;
-  const { session, until } = memory as Record<string, unknown>;
-  return isCount(session) && (until === null || isTime(until)) ? { ...link, memory: { session, until } } : undefined;
+  const shared = readSharedMemory(memory as Record<string, unknown>);
+  return shared && { ...link, memory: shared };
+}
+
+function readSharedMemory({ of, session, until, before }: Record<string, unknown>): SharedMemory | undefined {
+  if (!isCount(session) || !(until === null || isTime(until)) || !(before === undefined || isCount(before))) return undefined;
+  const own = { session, until, ...(before === undefined ? {} : { before }) };
+  if (of === undefined) return own;
+  if (!isObject(of)) return undefined;
+  const { conversation, life } = of as Record<string, unknown>;
+  return isConversation(conversation) && isLife(life) ? { of: { conversation, life }, ...own } : undefined;
 }
 
 function readAppContext(value: unknown): AppContextRef | undefined {

@@ -13,7 +13,7 @@ import type { EventOf } from '../event.js';
 import { isRunning, type Failed, type Started, type ChildStart, type Completed } from '../lifecycle.js';
 import type { AppContextRef, WorkflowAction } from '../activity-io/tool-effects.js';
 import type { ConversationState } from '../state.js';
-import { turnId } from '../../records/identity.js';
+import { turnId, type SharedMemory } from '../../records/identity.js';
 import type { ToolCall, Looks } from '../state/turn-state.js';
 import { addUsage, NO_USAGE } from '../../records/message.js';
 import { spend, withToolCalls } from './turn-access.js';
@@ -51,7 +51,7 @@ export function childToStart(state: ConversationState): ChildStart | undefined {
           callId: call.id,
           depth: (parent?.depth ?? 0) + 1,
           ...(total !== Infinity && { share }),
-          ...(memory && { memory: { session: state.session, until: memory === 'shared' ? null : state.now } }),
+          ...(memory && { memory: sharedWith(state, call, memory) }),
         },
         task,
         ...(capability === undefined ? {} : { capability }),
@@ -59,6 +59,15 @@ export function childToStart(state: ConversationState): ChildStart | undefined {
       },
     },
   };
+}
+
+/** A tree that shares has one memory: that of the first conversation in it. */
+function sharedWith({ session, now, parent }: ConversationState, { slot }: ToolCall, memory: 'shared' | 'snapshot'): SharedMemory {
+  const shares = parent?.memory?.until === null ? parent.memory : undefined;
+  const { conversation, life } = parent ?? {};
+  const of = shares && conversation !== undefined && life !== undefined ? (shares.of ?? { conversation, life }) : undefined;
+  const place = of && shares ? { of, session: shares.session } : { session };
+  return memory === 'shared' ? { ...place, until: null } : { ...place, until: now, ...(of === undefined && { before: slot }) };
 }
 
 /** As a sub-agent can read it: in the store of the conversation that wrote it. */

@@ -19,14 +19,14 @@ export interface CitedMessage {
 
 /**
  * Old results as their citations, before anybody has read their texts. What it answers with is in the order of `messages`. `made`: by
- * call, what a model has made to stand for its result; that was paid for, and is always shown.
+ * item, what a model has made to stand for its result; that was paid for, and is always shown.
  */
 export function citeOld(messages: readonly ConversationMessage[], made: ReadonlyMap<string, string> = new Map()): CitedMessage[] {
   const border = newFrom(messages);
   let room = CITED_BYTES;
   return messages.map((message, at) => {
     if (!isKept(message) || at >= border) return { message, needsText: true };
-    const goalAware = made.get(message.callId);
+    const goalAware = made.get(message.item.id);
     if (goalAware !== undefined) return { message: { ...message, text: compacted(message, goalAware) }, needsText: false };
     const bytes = Buffer.byteLength(message.item.citation);
     const isLong = bytes <= room;

@@ -33,18 +33,18 @@ export async function keepItems(store: Store, key: ConversationKey, entries: rea
 }
 
 /** Of a tool's own result; undefined where it is none, or another's (retrieve_from_memory cites what it has read). */
-async function recordOf(store: Store, key: ConversationKey, { message, session, ts }: ToolEntry): Promise<ItemRecord | undefined> {
+async function recordOf(store: Store, key: ConversationKey, { message, session, slot, ts }: ToolEntry): Promise<ItemRecord | undefined> {
   const { item, text, callId, name } = message;
   if (item?.id !== itemId(key, callId)) return undefined;
   const { ref, bytes } = typeof text === 'string' ? await store.bodies.put(key, text) : text;
   const size = typeof text === 'string' ? sizeOf(text) : bytes;
-  return resultRecord({ id: item.id, session, name, ts, size, content: { ref, bytes, json: false } });
+  return resultRecord({ id: item.id, session, slot, name, ts, size, content: { ref, bytes, json: false } });
 }
 
 export function resultRecord({
   name,
   ...given
-}: Pick<ItemRecord, 'id' | 'session' | 'ts' | 'size' | 'content'> & { readonly name: string }): ItemRecord {
+}: Pick<ItemRecord, 'id' | 'session' | 'slot' | 'ts' | 'size' | 'content'> & { readonly name: string }): ItemRecord {
   return { v: 1, type: 'action_result', source: name, tags: ['action', name], relatedTo: [], ...given };
 }
 
@@ -66,13 +66,14 @@ async function keepStored(
   }
 }
 
-async function storeAgain(store: Store, key: ConversationKey, { message, session, ts }: ToolEntry, input: JsonObject): Promise<void> {
+async function storeAgain(store: Store, key: ConversationKey, { message, session, slot, ts }: ToolEntry, input: JsonObject): Promise<void> {
   const { content, type, tags, relatedTo } = input;
   if (typeof content !== 'string') return;
   const { namespace, scope, conversation, life } = key;
   const memory = openMemory({
     store,
     place: { namespace, scope, conversation, life, session },
+    slot,
     nextId: () => itemId(key, message.callId, 1),
     now: () => new Date(ts * 1000),
   });

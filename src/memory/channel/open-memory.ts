@@ -21,11 +21,16 @@ import {
 } from '../../records/memory/agent-memory.js';
 import { isFromPerson } from '../../records/message.js';
 import { slotOfItem } from './cite-messages.js';
+import { seenBy } from './sessions.js';
 import { transformed } from './transforms.js';
 
 export interface OpenMemory {
-  readonly store: Pick<Store, 'items' | 'bodies' | 'entries'>;
+  readonly store: Pick<Store, 'items' | 'bodies' | 'entries' | 'lives'>;
   readonly place: ItemPlace;
+  /** Of the result of the call that it is opened for, where that is of the same place. */
+  readonly slot?: number;
+  /** Only what was there by then: before that slot; what has none, by that time (epoch milliseconds). Nothing can be stored there. */
+  readonly asOf?: { readonly slot?: number; readonly at: number };
   /** Of the next item that is stored: the same for every attempt at the same call. */
   readonly nextId: () => string;
   readonly now: () => Date;
@@ -36,10 +41,18 @@ export interface OpenMemory {
 const MAX_TAGS = 20;
 const MAX_WORD = 200;
 
-export function openMemory({ store: { items, bodies, entries }, place, nextId, now, ask }: OpenMemory): AgentMemory {
+export function openMemory({ store, place, slot: ownSlot, asOf, nextId, now, ask }: OpenMemory): AgentMemory {
+  const { items, bodies, entries } = store;
   const key = keyOfPlace(place);
   const { session } = place;
-  const visible = async (): Promise<readonly ItemRecord[]> => (await items.list(key, { session })).items;
+  const wasThere = ({ slot, ts }: ItemRecord): boolean => {
+    if (asOf === undefined) return true;
+    return slot !== undefined && asOf.slot !== undefined ? slot < asOf.slot : ts * 1000 <= asOf.at;
+  };
+  const visible = async (): Promise<readonly ItemRecord[]> => {
+    const isSeen = await seenBy(store, key, session);
+    return (await items.list(key)).items.filter((record) => isSeen(record) && wasThere(record));
+  };
 
   return {
     async store(item) {
@@ -52,7 +65,7 @@ export function openMemory({ store: { items, bodies, entries }, place, nextId, n
       const slot = slotOfItem(id);
       if (slot !== undefined) return retrieveMessage(id, slot, transform);
       const record = await items.get(key, id);
-      if (record?.session !== session) return null;
+      if (!record || !wasThere(record) || !(await seenBy(store, key, session))(record)) return null;
       const body = await bodies.get(key, record.content.ref);
       if (body === undefined) throw new TransformRefused(`the ${record.content.bytes} bytes of ${id} are no longer in the store`);
       const content = record.content.json ? (JSON.parse(body) as JsonValue) : body;
@@ -96,7 +109,7 @@ export function openMemory({ store: { items, bodies, entries }, place, nextId, n
   /** A message that a compaction has cited. */
   async function retrieveMessage(id: string, slot: number, transform: MemoryTransform | undefined): Promise<MemoryItem | null> {
     const [entry] = await entries.read(key, [slot]);
-    if (entry?.session !== session || !isFromPerson(entry.message)) return null;
+    if (!entry || !isFromPerson(entry.message) || !(await seenBy(store, key, session))(entry)) return null;
     const { text } = entry.message;
     const content = typeof text === 'string' ? text : await bodies.get(key, text.ref);
     if (content === undefined) throw new TransformRefused(`the text of ${id} is no longer in the store`);
@@ -112,6 +125,7 @@ export function openMemory({ store: { items, bodies, entries }, place, nextId, n
       v: 1,
       id,
       session,
+      ...(ownSlot !== undefined && { slot: ownSlot }),
       type,
       content: { ref, bytes, json },
       ts: (metadata.timestamp ?? now()).getTime() / 1000,
@@ -161,39 +175,19 @@ function toHead({ id, type, ts, source, size, tags, relatedTo }: ItemRecord): Me
 }
 
 /**
- * A sub-agent's memory that is shared with the conversation it works for: it finds what lies in either, and what it stores is for both.
- * Its own tools' results lie in its own place, since they are written with them.
+ * A sub-agent's memory beside the one that it shares: it finds what lies in either. What it stores is for all who share, or its own,
+ * where what it sees of the other is a snapshot.
  */
-export function sharedMemory(own: AgentMemory, shared: AgentMemory): AgentMemory {
+export function withOther(own: AgentMemory, other: AgentMemory, { stores }: { readonly stores: 'there' | 'here' }): AgentMemory {
   return {
-    store: (item) => shared.store(item),
-    retrieve: async (id, transform) => (await own.retrieve(id, transform)) ?? shared.retrieve(id, transform),
-    async query(criteria = {}) {
-      const found = (await Promise.all([own.query(criteria), shared.query(criteria)])).flat();
-      const newestFirst = found.sort((a, b) => b.metadata.timestamp.getTime() - a.metadata.timestamp.getTime());
-      return newestFirst.slice(0, Math.max(0, Math.min(criteria.limit ?? DEFAULT_LIMIT, MAX_FOUND)));
-    },
-    /** What is shared is not one's own to clear. */
-    clear: () => own.clear(),
-    snapshot: () => own.snapshot(),
-    restore: (snapshot) => own.restore(snapshot),
-  };
-}
-
-/** What the other one had at `until` (epoch milliseconds) can be seen; what is stored is one's own. */
-export function snapshotMemory(own: AgentMemory, other: AgentMemory, until: number): AgentMemory {
-  const wasThere = ({ metadata }: { readonly metadata: { readonly timestamp: Date } }): boolean => metadata.timestamp.getTime() <= until;
-  return {
+    // What is shared is not one's own to clear.
     ...own,
-    async retrieve(id, transform) {
-      const mine = await own.retrieve(id, transform);
-      if (mine) return mine;
-      const theirs = await other.retrieve(id, transform);
-      return theirs && wasThere(theirs) ? theirs : null;
-    },
+    store: (item) => (stores === 'there' ? other : own).store(item),
+    retrieve: async (id, transform) => (await own.retrieve(id, transform)) ?? other.retrieve(id, transform),
     async query(criteria = {}) {
-      const found = [...(await own.query(criteria)), ...(await other.query(criteria)).filter(wasThere)];
-      const newestFirst = found.sort((a, b) => b.metadata.timestamp.getTime() - a.metadata.timestamp.getTime());
+      const found = (await Promise.all([own.query(criteria), other.query(criteria)])).flat();
+      const each = [...new Map(found.map((head) => [head.id, head])).values()];
+      const newestFirst = each.sort((a, b) => b.metadata.timestamp.getTime() - a.metadata.timestamp.getTime());
       return newestFirst.slice(0, Math.max(0, Math.min(criteria.limit ?? DEFAULT_LIMIT, MAX_FOUND)));
     },
   };

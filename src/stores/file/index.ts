@@ -36,9 +36,9 @@ import { createLives } from '../collections/lives.js';
 import { createEpisodes, createFacts } from '../collections/memory.js';
 import { createPins } from '../collections/pins.js';
 import { freshStoreId, isStoreId } from '../store-id.js';
-import { withSharedEntries, describeBatch, toRanges } from '../shared-entries.js';
+import { withShared, type OwnItems, describeBatch, toRanges } from '../shared-entries.js';
 import { byTime } from '../../records/memory/agent-memory.js';
-import type { ConversationKey, Effects, Entries, Feed, Items, LiveEvent, Store, Writes } from '../store.js';
+import type { ConversationKey, Effects, Entries, Feed, LiveEvent, Store, Writes } from '../store.js';
 
 export interface FileStoreOptions {
   readonly dir: string;
@@ -65,16 +65,15 @@ export function createFileStore(options: FileStoreOptions): Store {
   const open = createOpenConversations(dir, { ...options, handles, withLock: locks.withLock });
   const feed = createFileFeed(dir, { maxLength: options.feedMaxLength ?? 10_000, handles, withLock: locks.withLock });
   const writes = createWrites(dir, open, feed);
-  const own = { entries: createEntries(dir, open, writes), bodies: createFileBodies(dir) };
+  const own = { entries: createEntries(dir, open, writes), bodies: createFileBodies(dir), items: createItems(dir, open) };
   const collections = createFileCollections(dir);
   const lives = createLives(collections, createFileLifeStorage(dir, own.entries, handles));
   return {
     kind: 'file',
     where: dir,
     id: () => storeId(dir),
-    ...withSharedEntries(own, lives),
+    ...withShared(own, lives),
     lives,
-    items: createItems(dir, open),
     effects: createEffects(dir, open, writes, feed),
     writes,
     feed,
@@ -195,7 +194,7 @@ function createEntries(dir: string, open: Open, writes: Writes): Entries {
   };
 }
 
-function createItems(dir: string, open: Open): Items {
+function createItems(dir: string, open: Open): OwnItems {
   return {
     async put(key, items) {
       if (items.length === 0) return;
@@ -209,13 +208,14 @@ function createItems(dir: string, open: Open): Items {
 
     async get(key, id) {
       const { items } = await inWords(dir, key, `read item ${id} of ${key.conversation}`, () => open(key).read());
-      return items.get(id);
+      return items.has(id) ? (items.get(id) ?? null) : undefined;
     },
 
     async list(key, { session } = {}) {
       const { items, skipped } = await inWords(dir, key, `read the items of ${key.conversation}`, () => open(key).read());
       const there = [...items.values()].flatMap((item) => item ?? []);
-      return { items: there.filter((item) => session === undefined || item.session === session).sort(byTime), skipped };
+      const removed = [...items].flatMap(([id, item]) => (item === undefined ? [id] : []));
+      return { items: there.filter((item) => session === undefined || item.session === session).sort(byTime), removed, skipped };
     },
 
     async remove(key, ids) {
@@ -227,16 +227,16 @@ function createItems(dir: string, open: Open): Items {
       );
     },
 
-    async cite(key, callId, citation) {
-      await inWords(dir, key, `store what stands for the result of ${callId} of ${key.conversation}`, () =>
-        open(key).write(({ cited }) => (cited.has(callId) ? undefined : { v: 1, kind: 'cited', id: callId, citation })),
+    async cite(key, id, citation) {
+      await inWords(dir, key, `store what is shown for item ${id} of ${key.conversation}`, () =>
+        open(key).write(({ cited }) => (cited.has(id) ? undefined : { v: 1, kind: 'cited', id, citation })),
       );
     },
 
-    async citations(key, callIds) {
-      if (callIds.length === 0) return [];
-      const { cited } = await inWords(dir, key, `read what stands for results of ${key.conversation}`, () => open(key).read());
-      return callIds.map((id) => cited.get(id));
+    async citations(key, ids) {
+      if (ids.length === 0) return [];
+      const { cited } = await inWords(dir, key, `read what is shown for items of ${key.conversation}`, () => open(key).read());
+      return ids.map((id) => cited.get(id));
     },
   };
 }

@@ -17,7 +17,7 @@ import { createLives } from '../collections/lives.js';
 import { createEpisodes, createFacts } from '../collections/memory.js';
 import { createPins } from '../collections/pins.js';
 import { createRedisCollections } from './collections.js';
-import { withSharedEntries, describeBatch, toRanges } from '../shared-entries.js';
+import { withShared, describeBatch, toRanges } from '../shared-entries.js';
 import type { Bodies, Commitment, Effects, Entries, Recording, Reservation, Store, Writes } from '../store.js';
 
 export interface RedisStoreOptions {
@@ -51,7 +51,7 @@ export function createRedisStore(options: RedisStoreOptions): Store {
         await redis.setnx(STORE_KEY, freshStoreId());
         return (await redis.get(STORE_KEY)) ?? '';
       }),
-    ...withSharedEntries({ entries: createEntries(link, writes, cache), bodies: createBodies(link) }, lives),
+    ...withShared({ entries: createEntries(link, writes, cache), bodies: createBodies(link), items: createRedisItems(link) }, lives),
     lives: {
       ...lives,
       async delete(key) {
@@ -59,7 +59,6 @@ export function createRedisStore(options: RedisStoreOptions): Store {
         cache.forget(keyOf(key, 'entries'));
       },
     },
-    items: createRedisItems(link),
     effects: createEffects(link, writes, feed, cache),
     writes,
     feed,

@@ -3,11 +3,11 @@ import { byTime, itemRecordSchema, type ItemRecord } from '../../records/memory/
 import { decodeJson } from '../codecs/entry-codec.js';
 import { keyOf } from './keys.js';
 import type { RedisLink } from './link.js';
-import type { Items } from '../store.js';
+import type { OwnItems } from '../shared-entries.js';
 
 const CITED = 'cited:';
 
-export function createRedisItems(link: RedisLink): Items {
+export function createRedisItems(link: RedisLink): OwnItems {
   return {
     async put(key, items) {
       if (items.length === 0) return;
@@ -20,16 +20,17 @@ export function createRedisItems(link: RedisLink): Items {
       // A field of ours that is no item has another beginning.
       if (id.startsWith(CITED)) return undefined;
       const text = await link.askUnlessForeign(`read item ${id} of ${key.conversation}`, (redis) => redis.hget(keyOf(key, 'items'), id));
-      return toItem(text);
+      return text === '' ? null : toItem(text);
     },
 
     async list(key, { session } = {}) {
       const fields = await link.askUnlessForeign(`read the items of ${key.conversation}`, (redis) => redis.hgetall(keyOf(key, 'items')));
-      if (fields === undefined) return { items: [], skipped: 1 };
+      if (fields === undefined) return { items: [], removed: [], skipped: 1 };
       const texts = Object.entries(fields).flatMap(([field, text]) => (field.startsWith(CITED) || text === '' ? [] : [text]));
       const items = texts.flatMap((text) => toItem(text) ?? []);
       return {
         items: items.filter((item) => session === undefined || item.session === session).sort(byTime),
+        removed: Object.entries(fields).flatMap(([field, text]) => (text === '' && !field.startsWith(CITED) ? [field] : [])),
         skipped: texts.length - items.length,
       };
     },
@@ -41,18 +42,18 @@ export function createRedisItems(link: RedisLink): Items {
       );
     },
 
-    async cite(key, callId, citation) {
-      await link.ask(`store what stands for the result of ${callId} of ${key.conversation}`, (redis) =>
-        redis.hsetnx(keyOf(key, 'items'), `${CITED}${callId}`, citation),
+    async cite(key, id, citation) {
+      await link.ask(`store what is shown for item ${id} of ${key.conversation}`, (redis) =>
+        redis.hsetnx(keyOf(key, 'items'), `${CITED}${id}`, citation),
       );
     },
 
-    async citations(key, callIds) {
-      if (callIds.length === 0) return [];
-      const texts = await link.askUnlessForeign(`read what stands for results of ${key.conversation}`, (redis) =>
-        redis.hmget(keyOf(key, 'items'), ...callIds.map((id) => `${CITED}${id}`)),
+    async citations(key, ids) {
+      if (ids.length === 0) return [];
+      const texts = await link.askUnlessForeign(`read what is shown for items of ${key.conversation}`, (redis) =>
+        redis.hmget(keyOf(key, 'items'), ...ids.map((id) => `${CITED}${id}`)),
       );
-      return callIds.map((_, i) => texts?.[i] ?? undefined);
+      return ids.map((_, i) => texts?.[i] ?? undefined);
     },
   };
 }

@@ -73,7 +73,7 @@ test('new results together take at most half of the budget; the rest of them is 
 
 test('what a model has made to stand for a result is shown in its place, however many there are', () => {
   const messages = [user('go'), ...Array.from({ length: 20 }, (_, n) => [calls([`c${n}`]), kept(`c${n}`)]).flat(), answer('done')];
-  const made = new Map(Array.from({ length: 20 }, (_, n) => [`c${n}`, `${n}: ${'m'.repeat(900)}`]));
+  const made = new Map(Array.from({ length: 20 }, (_, n) => [`mem_c${n}`, `${n}: ${'m'.repeat(900)}`]));
   const texts = citeOld(messages, made).flatMap(({ message }) => (isKept(message) ? [String(message.text)] : []));
   expect(texts.every((text, n) => text.includes(`\n${n}: mmm`))).toBe(true);
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Entry } from '../../../src/records/message.js';
 import type { AgentMemory, ItemPlace } from '../../../src/records/memory/agent-memory.js';
 import { keepItems, itemId } from '../../../src/memory/channel/items-of-entries.js';
-import { openMemory, sharedMemory, snapshotMemory } from '../../../src/memory/channel/open-memory.js';
+import { openMemory, withOther } from '../../../src/memory/channel/open-memory.js';
 import { createFileStore } from '../../../src/stores/file/index.js';
 import type { Store } from '../../../src/stores/store.js';
 import { aConversation } from '../../stores/builders.js';
@@ -26,9 +26,14 @@ afterAll(async () => {
 const placeOf = (session = 1): ItemPlace => ({ ...aConversation(), session });
 
 /** As a worker opens it for one call. */
-function opened(place: ItemPlace, callId = 'turn_0001/c1'): AgentMemory {
+function openedAt(place: ItemPlace, callId: string, slot: number): AgentMemory {
+  return openMemory({ store, place, slot, nextId: () => itemId(place, callId, 1), now: () => new Date((clock += 1_000)) });
+}
+
+function opened(place: ItemPlace, callId = 'turn_0001/c1', asOf?: { at: number; slot?: number }): AgentMemory {
   let nth = 0;
-  return openMemory({ store, place, nextId: () => itemId(place, callId, (nth += 1)), now: () => new Date((clock += 1_000)) });
+  const now = (): Date => new Date((clock += 1_000));
+  return openMemory({ store, place, nextId: () => itemId(place, callId, (nth += 1)), now, ...(asOf && { asOf }) });
 }
 
 test('what is stored has the seed’s defaults, and is read back as it was', async () => {
@@ -133,7 +138,7 @@ test('a sub-agent that shares its parent’s memory finds both, and stores for b
   const [parent, child] = [placeOf(), placeOf()];
   const theirs = await opened(parent).store({ content: 'of the parent' });
   const own = await opened(child).store({ content: 'of its own tool' });
-  const memory = sharedMemory(opened(child), opened(parent, 'child:turn_0001/c9'));
+  const memory = withOther(opened(child), opened(parent, 'child:turn_0001/c9'), { stores: 'there' });
   expect([(await memory.retrieve(theirs))?.content, (await memory.retrieve(own))?.content]).toEqual(['of the parent', 'of its own tool']);
   const stored = await memory.store({ content: 'for both' });
   expect((await memory.query()).map(({ id }) => id)).toEqual([stored, own, theirs]);
@@ -146,13 +151,21 @@ test('a sub-agent that shares its parent’s memory finds both, and stores for b
 test('a snapshot has what was there, and keeps what comes to itself', async () => {
   const [parent, child] = [placeOf(), placeOf()];
   const before = await opened(parent).store({ content: 'early' });
-  const memory = snapshotMemory(opened(child, 'turn_0001/c7'), opened(parent), clock);
+  const memory = withOther(opened(child, 'turn_0001/c7'), opened(parent, 'turn_0001/c1', { at: clock }), { stores: 'here' });
   const after = await opened(parent, 'turn_0001/c2').store({ content: 'late' });
   const own = await memory.store({ content: 'mine' });
   expect((await memory.query()).map(({ id }) => id)).toEqual([own, before]);
   expect((await memory.retrieve(before))?.content).toBe('early');
   expect(await memory.retrieve(after)).toBeNull();
   expect(await opened(parent).retrieve(own)).toBeNull();
+});
+
+test('a snapshot is of what was there before a slot, whatever the clocks say, and only then of the newest', async () => {
+  const parent = placeOf();
+  const early = await openedAt(parent, 'turn_0001/c1', 4).store({ content: 'early' });
+  for (const n of [2, 3, 4]) await openedAt(parent, `turn_0001/c${n}`, 4 + n).store({ content: 'late' });
+  const seen = opened(parent, 'turn_0001/c9', { at: 0, slot: 5 });
+  expect((await seen.query({ limit: 1 })).map(({ id }) => id)).toEqual([early]);
 });
 
 test('items are made again from the entries that speak of them, the same as they were', async () => {
