@@ -56,30 +56,34 @@ describe('with the workflows as they are', () => {
   );
 });
 
-const JSON_OF_TITLE = { metadata: { encoding: btoa('json/plain') }, data: btoa(JSON.stringify({ title: 'renamed' })) };
-
 /**
  * Temporal drops what a closed run wanted to send, and a loaded server takes its time: where the confirmation is missing, the run must
- * not have ended. In its place is a signal that changes no command.
+ * not have ended. It and the task that it brought are taken out of a history; all else stays as it was.
  */
 test('a sub-agent that has not been heard yet does not hand over', async () => {
-  const of = (run: RecordedRun): number =>
-    run.history.events.findIndex((event) => event['externalWorkflowExecutionSignaledEventAttributes']);
-  const run = histories.find((one) => one.name.startsWith('sub-agent-that-asks-hands-over') && of(one) > 0);
-  if (!run) throw new Error('no run of it was heard: record it anew');
-  const { events } = run.history;
-  const at = of(run);
-  const instead = {
-    eventId: events[at]?.eventId,
-    eventTime: events[at]?.eventTime,
-    eventType: 'EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED',
-    workflowExecutionSignaledEventAttributes: { signalName: 'rename', input: { payloads: [JSON_OF_TITLE] }, identity: 'machine' },
-  };
-  const unheard = { ...run.history, events: [...events.slice(0, at), instead, ...events.slice(at + 1)] };
-  await expect(Worker.runReplayHistory(optionsOf(await workflowBundle()), unheard, workflowIdOf(run))).rejects.toThrow(
-    DeterminismViolationError,
-  );
+  const bundle = await workflowBundle();
+  const failures: string[] = [];
+  for (const run of histories.filter(({ name }) => name.startsWith('sub-agent-that-asks-hands-over'))) {
+    const { events } = run.history;
+    const at = events.findIndex((event) => event['externalWorkflowExecutionSignaledEventAttributes']);
+    const next = events.findIndex(({ eventType }, i) => i > at + 3 && eventType !== 'EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED');
+    if (at < 0) continue;
+    const unheard = {
+      ...run.history,
+      events: [...events.slice(0, at), ...events.slice(next).map((event) => movedBy(event, at - next, next))],
+    };
+    await Worker.runReplayHistory(optionsOf(bundle), unheard, workflowIdOf(run)).catch((error: Error) => failures.push(error.message));
+  }
+  expect(failures.join('\n')).toMatch(/No command scheduled for event HistoryEvent\(id: \d+, WorkflowExecutionContinuedAsNew\)/);
 });
+
+/** An event with each number of an event from `from` on moved. */
+function movedBy<T>(event: T, by: number, from: number): T {
+  const text = JSON.stringify(event, (key, value: unknown) =>
+    /EventId$|^eventId$/.test(key) && Number(value) > from ? String(Number(value) + by) : value,
+  );
+  return JSON.parse(text) as T;
+}
 
 describe('a change that running conversations would stumble over is caught', () => {
   let caught = 0;
