@@ -59,7 +59,7 @@ export async function findOthers(
   return (pollers ?? []).flatMap(({ identity, lastAccessTime }) => {
     const seenAt = Number(lastAccessTime?.seconds ?? 0) * 1000;
     const differs = Date.now() - seenAt < GONE_MS ? differenceTo(identity ?? '', place) : undefined;
-    return differs === undefined || identity == null ? [] : [{ identity, differs, words: inWords(identity) }];
+    return differs === undefined || !identity ? [] : [{ identity, differs, words: inWords(identity) }];
   });
 }
 
