@@ -597,12 +597,13 @@ function noteStep(world: World, effect: EffectOf<'model-step'>, result: Outcome)
   if (isAwaited(world.state, effect)) {
     noteCommitted(world, result.written);
     if (result.kind === 'deferred') noteDeferral(world, effect.input, result);
+    if (result.kind === 'answered') world.deferrals.clear();
   }
   for (const { callId, usage } of result.tools) notePaid(world, callId, usage?.inputTokens);
   if (result.kind === 'answered') notePaid(world, result.answer.call, result.answer.usage.inputTokens);
 }
 
-/** T6. Of a duplicate there may be another, which a person has sent later. */
+/** T6: no reason twice without an answer between them. Of a duplicate there may be another, which a person has sent later. */
 function noteDeferral(
   world: World,
   { turn, write }: ModelStepInput,
