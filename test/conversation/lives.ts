@@ -395,8 +395,8 @@ function performTool(world: World, run: Parameters<typeof finished>[0], how: num
   const usage = tools % 5 === 0 ? { usage: { ...USAGE, inputTokens: 7 } } : {};
   const result = finished(run, { ...usage, persisted: how !== 6, ...(tools === 7 && { text: 'x'.repeat(4_000) }) });
   if (world.fenced.has(callId)) return { ...result, fenced: true };
-  world.committed.set(callId, result as unknown as JsonValue);
-  if (!result.persisted) return result;
+  if (isLost(result, tools)) return result;
+  world.committed.set(callId, { ...result, persisted: true } as unknown as JsonValue);
   put(world, slot, callId);
   world.answers.set(callId, slot);
   world.outcomes.set(callId, result.outcome);
@@ -404,15 +404,21 @@ function performTool(world: World, run: Parameters<typeof finished>[0], how: num
 }
 
 function commitAnswer(world: World, made: ModelAnswer): ModelAnswer {
-  const { call, slot, blocks, persisted } = made;
+  const { call, slot, blocks } = made;
   const again = world.committed.get(call) as unknown as { readonly answer: ModelAnswer } | undefined;
   if (again) return again.answer;
   if (world.fenced.has(call)) return { ...made, fenced: true };
-  world.committed.set(call, { answer: made } as unknown as JsonValue);
+  if (isLost(made, slot)) return made;
+  world.committed.set(call, { answer: { ...made, persisted: true } } as unknown as JsonValue);
   const callIds = blocks.flatMap((block) => (block.kind === 'tool-call' ? [block.callId] : []));
   if (callIds.length > 0) world.asks.set(slot, callIds);
-  if (blocks.length > 0 && persisted) put(world, slot, `answer ${slot}`);
+  if (blocks.length > 0) put(world, slot, `answer ${slot}`);
   return made;
+}
+
+/** E2: result and entry are one write. A store that was away has taken both or neither, and the activity cannot know which. */
+function isLost({ persisted }: { readonly persisted: boolean }, luck: number): boolean {
+  return !persisted && luck % 2 === 0;
 }
 
 type Outcome = ModelStepResult | StepFailure;
