@@ -64,10 +64,11 @@ function watchForHanging(outputFile) {
   return { signal: stop.signal, end: () => clearInterval(timer) };
 }
 
-/** A developer's own server, key and settings are no part of a test: tests say what they need. */
+/** A developer's own server, key and settings are no part of a test: tests say what they need. What asks for a form of a test is. */
 function testEnvironment(extra) {
   const kept = Object.entries(process.env).filter(
-    ([name]) => !/^(TEMPORAL_|PERDURA_|REDIS_URL$|ANTHROPIC_|OPENAI_|GEMINI_|OLLAMA_)/.test(name),
+    ([name]) =>
+      ['PERDURA_LONG', 'PERDURA_SEED'].includes(name) || !/^(TEMPORAL_|PERDURA_|REDIS_URL$|ANTHROPIC_|OPENAI_|GEMINI_|OLLAMA_)/.test(name),
   );
   return { ...Object.fromEntries(kept), ...extra };
 }
