@@ -14,7 +14,7 @@ import { advanceControl, isHeld, queuedId, setBreakpoints, setMode, startStep } 
 import { noteChildAsks, lookAfterChildren } from './turn/delegation.js';
 import { EFFECTS } from './effect-table.js';
 import type { ConversationEvent, EventOf } from './event.js';
-import type { Effect } from './lifecycle.js';
+import type { Effect } from './effect.js';
 import { holdEvent } from './lineage/lineage.js';
 import { editQueue, withdraw } from './inbox/queue-editing.js';
 import { isRewinding, requestRewind } from './lineage/rewinding.js';

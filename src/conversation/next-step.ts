@@ -14,7 +14,7 @@ import { isHeld, queuedId } from './stepping/control.js';
 import { childToStart, newsForParent, runningChildren, lookDue, nextLook } from './turn/delegation.js';
 import { isFree } from './effect-table.js';
 import { type ParentLink, turnId } from '../records/identity.js';
-import { isRunning, type Effect, type EffectName, type Effects } from './lifecycle.js';
+import { isRunning, type Effect, type EffectName, type Effects } from './effect.js';
 import { openingOf } from './lineage/lineage.js';
 import { modelStepInput } from './turn/model-step.js';
 import { notifyInput, nextWait } from './turn/approvals.js';

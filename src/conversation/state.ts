@@ -5,7 +5,7 @@
 import type { AppEvents } from './inbox/reducers.js';
 import type { Delegation, RejectedInput, ResetResult, AgentStatus, TurnError } from './protocol/contract.js';
 import type { AgentSettings } from './activity-io/settings.js';
-import type { Effect } from './lifecycle.js';
+import type { Effect } from './effect.js';
 import { NO_COMPACTION, type CompactionState } from './state/compaction-state.js';
 import { type JsonObject, type ToolOutcome, type Usage, NO_USAGE } from '../records/message.js';
 import { type QueueItem, EMPTY_OUTBOX, type Outbox } from './state/queue-state.js';

@@ -10,7 +10,7 @@
 import type { Consolidation } from '../protocol/contract.js';
 import { isHeld, queuedId } from '../stepping/control.js';
 import { nextMove } from './compaction.js';
-import { isRunning, type Completed, type Failed, type Started } from '../lifecycle.js';
+import { isRunning, type Completed, type Failed, type Started } from '../effect.js';
 import type { AskMemoryInput, EvictInput } from '../activity-io/memory-effects.js';
 import { isStoreUpToDate } from '../state/queue-state.js';
 import type { EventOf } from '../event.js';

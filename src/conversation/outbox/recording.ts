@@ -10,7 +10,7 @@
 import { rejectInput, remember } from '../inbox/arrivals.js';
 import { payOnce } from '../turn/budget.js';
 import type { MessageContent, MessageToRecord, QueuedAgain, StoreStepInput, Writes, Written } from '../activity-io/effects.js';
-import { isRunning, type Completed, type Failed } from '../lifecycle.js';
+import { isRunning, type Completed, type Failed } from '../effect.js';
 import { type Media, mediaOf } from '../../records/message.js';
 import type { QueuedMessage, Outbox } from '../state/queue-state.js';
 import { storeRetryAfter, withoutRetry, withRetry } from '../state/retry.js';

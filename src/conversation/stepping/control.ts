@@ -12,7 +12,7 @@ import { AUTO, type StepLock, type ConversationState } from '../state.js';
 import { usageOf } from '../activity-io/call-gate.js';
 import { compactionCause, isChangingContext, numbersOf, truncationDue } from '../context/compaction.js';
 import type { ConversationEvent, EventOf } from '../event.js';
-import { isRunning } from '../lifecycle.js';
+import { isRunning } from '../effect.js';
 import { stayingTokens } from '../context/citing.js';
 import { announce } from '../outbox/settlement.js';
 import { isRunningTool, openToolCalls } from '../turn/turn-access.js';

@@ -18,7 +18,7 @@ import type { ToolCall, Turn } from '../state/turn-state.js';
 import { withTurn, withToolCalls } from './turn-access.js';
 import { isoTime } from '../../records/time.js';
 import type { NotifyInput } from '../activity-io/tool-effects.js';
-import { isRunning, type Started } from '../lifecycle.js';
+import { isRunning, type Started } from '../effect.js';
 
 const MAX_REPEATS = 3;
 

@@ -10,7 +10,7 @@ import { budgetOf, delegationLimits, leftOf } from './budget.js';
 import type { StartOptions } from '../protocol/contract.js';
 import { isHeld } from '../stepping/control.js';
 import type { EventOf } from '../event.js';
-import { isRunning, type Failed, type Started, type ChildStart, type Completed } from '../lifecycle.js';
+import { isRunning, type Failed, type Started, type ChildStart, type Completed } from '../effect.js';
 import type { AppContextRef, WorkflowAction } from '../activity-io/tool-effects.js';
 import type { ConversationState } from '../state.js';
 import { turnId, type SharedMemory } from '../../records/identity.js';

@@ -11,7 +11,7 @@ import type { TurnError } from '../protocol/contract.js';
 import { payOnce } from './budget.js';
 import type { DeferReason, ModelAnswer, ModelStepInput, RidingTool, StepFailure, Writes } from '../activity-io/effects.js';
 import { assistantEntry } from '../activity-io/entries.js';
-import type { Completed, Failed } from '../lifecycle.js';
+import type { Completed, Failed } from '../effect.js';
 import { type AssistantBlock, type JsonValue, addUsage } from '../../records/message.js';
 import { acceptWritten, asksAttributes } from '../outbox/recording.js';
 import { retryAfter, storeRetryAfter, withRetry, withoutRetry } from '../state/retry.js';

@@ -8,7 +8,7 @@ import { abandon } from './budget.js';
 import { toolEntry } from '../activity-io/entries.js';
 import { countResult } from '../context/citing.js';
 import type { EventOf } from '../event.js';
-import type { Completed, Failed } from '../lifecycle.js';
+import type { Completed, Failed } from '../effect.js';
 import { type AssistantBlock, type JsonValue, addUsage } from '../../records/message.js';
 import type { AppContextRef, ToolFinished } from '../activity-io/tool-effects.js';
 import { obstacleTo } from '../activity-io/call-gate.js';
