@@ -10,7 +10,7 @@ import { acceptOrigin, failOpening } from './lineage/lineage.js';
 import type { JsonValue } from '../records/message.js';
 import { acceptModelStep, failModelStep, payLateStep } from './turn/model-step.js';
 import { startNotifying } from './turn/approvals.js';
-import { acceptStoreStep, failStoreStep } from './outbox/recording.js';
+import { acceptStoreStep, failStoreStep } from './outbox/pending-writes.js';
 import { acceptRewound, failRewind, startRewind } from './lineage/rewinding.js';
 import type { ConversationState } from './state.js';
 import type { ToolPlan } from './activity-io/tool-effects.js';

@@ -19,7 +19,7 @@ import { openingOf } from './lineage/lineage.js';
 import { modelStepInput } from './turn/model-step.js';
 import { notifyInput, nextWait } from './turn/approvals.js';
 import { isStoreUpToDate } from './state/queue-state.js';
-import { carriedText, pendingWrites, queueStepInput, storeStepInput } from './outbox/recording.js';
+import { carriedText, pendingWrites, queueStepInput, storeStepInput } from './outbox/pending-writes.js';
 import type { AppEvent, ReducerView } from './inbox/reducers.js';
 import { isRewinding, rewindInput } from './lineage/rewinding.js';
 import type { ConversationState } from './state.js';

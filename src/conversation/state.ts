@@ -93,7 +93,7 @@ export interface ConversationState {
   readonly ended: readonly EndedTurn[];
   /** `result` is null for one that was taken out of the queue. */
   readonly resets: readonly { readonly resetId: string; readonly result: ResetResult | null }[];
-  /** Pending writes: each leaves state only once a step says that it is written (recording.ts). */
+  /** Pending writes: each leaves state only once a step says that it is written (pending-writes.ts). */
   readonly outbox: Outbox;
   readonly rejected: { readonly count: number; readonly last: readonly RejectedInput[] };
   readonly closing: 'no' | 'running-out' | 'consolidated';

@@ -13,7 +13,7 @@ import type { DeferReason, ModelAnswer, ModelStepInput, RidingTool, StepFailure,
 import { assistantEntry } from '../activity-io/entries.js';
 import type { Completed, Failed } from '../effect.js';
 import { type AssistantBlock, type JsonValue, addUsage } from '../../records/message.js';
-import { acceptWritten, asksAttributes } from '../outbox/recording.js';
+import { acceptWritten, asksAttributes } from '../outbox/pending-writes.js';
 import { retryAfter, storeRetryAfter, withRetry, withoutRetry } from '../state/retry.js';
 import { addNotice, announce, settle } from '../outbox/settlement.js';
 import { withSlot } from '../../records/slots.js';

@@ -3,6 +3,7 @@
  *
  * R1  A message leaves its text behind once it is written; until then state has it.
  * R2  A pending write stays in state until a step says that it is written: after a step that failed, or never started, it is pending still.
+ *     While the store is down it is tried again and again, at most fifteen seconds apart (state/retry.ts), and the turn waits.
  * R3  What a running step carries, no other step carries beside it.
  * R4  A message that the store remembers for longer than state does is the earlier one: its slot stays empty, its sender gets that turn.
  * R5  A message that is too large for one activity input is stored in parts, each by a step of its own.
