@@ -21,7 +21,7 @@ import {
 } from '../../records/memory/agent-memory.js';
 import { isFromPerson } from '../../records/message.js';
 import { slotOfItem } from './cite-messages.js';
-import { seenBy } from './sessions.js';
+import { seenBy } from './visible-items.js';
 import { transformed } from './transforms.js';
 
 export interface OpenMemory {
