@@ -78,7 +78,7 @@ export interface PerduraWorker {
   shutdown(): void;
 }
 
-/** A worker with one's own tools, providers and observers. Throws `ConfigError`, which names the field. */
+/** A worker with custom tools, providers and observers. Throws `ConfigError`, which names the field. */
 export function createWorker(options: CreateWorkerOptions = {}): PerduraWorker {
   const { config = loadConfig(), onReady, trust, ...given } = options;
   const own = checkExtensions(given, 'createWorker');
@@ -297,11 +297,11 @@ export function workflowCode(): WorkflowCode {
 }
 
 export interface Code extends WorkflowCode {
-  /** Of workflows of one's own. */
+  /** Of custom workflows. */
   readonly hash?: string;
 }
 
-/** The same with the reducers of one's own code: who replays a history needs what has made it. Throws `ConfigError`. */
+/** The same with the user's own reducers: a replay of a history needs the code that made it. Throws `ConfigError`. */
 export async function workflowCodeOf(
   { workflows }: Pick<Extensions, 'workflows'>,
   { cwd, stateKeys }: Pick<Config, 'cwd' | 'stateKeys'>,

@@ -1,5 +1,5 @@
 /**
- * Workflows of one's own (seed 004, reducers of the application): an entry that exports what `createConversation` makes, bundled when the
+ * Custom workflows (seed 004, reducers of the application): an entry that exports what `createConversation` makes, bundled when the
  * worker starts. Every fault is told before anything runs by it: a conversation must not find out half-way.
  */
 import { createHash } from 'node:crypto';

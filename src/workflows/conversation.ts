@@ -55,7 +55,7 @@ import { refusedSeal } from './sealed.js';
 /** The start argument, or what a run hands to the next. */
 export type ConversationArgument = StartOptions & { readonly carried?: ConversationState };
 
-/** With reducers for events of the application's own (seed 004): an entry of one's own exports what this makes as `conversation`. */
+/** With reducers for the application's own events (seed 004): a custom entry exports what this makes as `conversation`. */
 export function createConversation(
   own: { readonly reducers?: Reducers } = {},
 ): (argument?: ConversationArgument, measure?: MeasureHistory) => Promise<ConversationOutcome> {
@@ -137,7 +137,7 @@ function begin(argument: ConversationArgument | undefined): ConversationState {
   const info = workflowInfo();
   // A history without a mark goes by the first rules.
   const rules = pinnedRules();
-  // Only a run of ours may carry a state in: a start argument that brings one is somebody else's.
+  // Only an earlier run may carry a state in: a start argument that brings one comes from somebody else.
   if (argument?.carried && info.continuedFromExecutionRunId) {
     const unsealed = refusedSeal(argument);
     if (unsealed !== undefined)

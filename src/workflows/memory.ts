@@ -216,7 +216,7 @@ function begin(argument: MemoryArgument | undefined): MemoryStart {
   throw ApplicationFailure.nonRetryable(`the memory of ${scope} has the workflow id memory:${scope}`, FAILURES.invalidStart);
 }
 
-/** Only a run of ours may carry a queue in; anybody's may say that it does. */
+/** Only an earlier run may carry a queue in, and a start argument can claim to be one. */
 function carriedQueue(argument: MemoryArgument, scope: string): MemoryQueue {
   const { carried } = argument;
   if (carried === undefined || !workflowInfo().continuedFromExecutionRunId) return emptyQueue(scope);

@@ -187,7 +187,7 @@ export type CompactionOutcome =
       readonly epoch: number;
       /** How many turns became memory. */
       readonly turns: number;
-      /** Who summarized: the model, the model at its second try, rules without a model, or a compactor of one's own. */
+      /** Who summarized: the model, the model at its second try, rules without a model, or a custom compactor. */
       readonly method: 'model' | 'repaired' | 'rules' | 'compactor';
       readonly tokensBefore: number;
       readonly tokensAfter: number;

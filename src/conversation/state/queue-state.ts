@@ -34,7 +34,7 @@ export type QueueItem =
       /** Of a message that is too large for one input: what of it is stored so far (pending-writes.ts, R5). */
       readonly parts?: readonly string[];
     }
-  /** An event of the application's own; `payload` lies in the queue until its reducer has seen it. */
+  /** An event of the application's own; `payload` stays in the queue until its reducer has seen it. */
   | {
       readonly kind: 'app';
       readonly number: number;

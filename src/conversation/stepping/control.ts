@@ -1,7 +1,7 @@
 /**
  * Stepping (seed 004): in that mode each thing that the conversation does by itself is done when somebody asks for it, one at a time.
  *
- * G1  One step at a time: `lock` is set from the request until the one thing is done, and lies in the state, so that no crash holds it.
+ * G1  One step at a time: `lock` is set from the request until the one thing is done, and is part of the state, so that no crash holds it.
  * G2  What is done is what auto would have done next: the same `nextStep`, held back where a step begins.
  * G3  While a turn runs no further event is taken; then comes truncation, then compaction, then the model or a tool (design section 4).
  *     Between turns events come first, then truncation, then compaction.

@@ -237,7 +237,7 @@ function forwarded(state: ConversationState, decision: Decision): ConversationSt
   return { ...state, childDecisions: [...(state.childDecisions ?? []), { child: via, decision: via === child ? own : decision }] };
 }
 
-/** The sub-agent itself, or the one of ours that it is a sub-agent of. */
+/** The sub-agent itself, or the direct sub-agent that it belongs to. */
 function childOnTheWay({ turn }: ConversationState, conversation: string): string | undefined {
   if (turn?.phase.kind !== 'tools') return undefined;
   return turn.phase.calls.find(({ child }) => child && (child.id === conversation || conversation.startsWith(`${child.id}:`)))?.child?.id;

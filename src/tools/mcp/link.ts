@@ -41,7 +41,7 @@ export interface ServerLink {
   close(): Promise<void>;
 }
 
-/** The reason is for people and models, without secrets of ours. */
+/** The reason is for people and models, without our secrets. */
 export class ServerDown extends Error {
   override readonly name = 'ServerDown';
 }

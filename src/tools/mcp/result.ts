@@ -1,4 +1,4 @@
-/** What a server answers, as a result of ours: text that a model reads, bounded, with words in the place of what is no text. */
+/** What a server answers, as a tool result: text that a model reads, bounded, with words in the place of what is no text. */
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { boundText, RESULT_BYTES, toText } from '../result-text.js';

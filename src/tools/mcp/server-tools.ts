@@ -12,7 +12,7 @@ import { createHash } from 'node:crypto';
 
 export interface AgentServers extends AgentKey {
   readonly servers: readonly McpServer[];
-  /** Names that are not to be had: tools of ours. */
+  /** Names that are taken: the built-in tools. */
   readonly taken: readonly string[];
 }
 

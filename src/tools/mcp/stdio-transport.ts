@@ -183,7 +183,7 @@ export function createStdioTransport({ command, args, env, cwd }: StdioServer, s
   return transport;
 }
 
-/** Its stdin is a pipe of ours that nobody writes to: it ends when we do. */
+/** Its stdin is our pipe, to which nothing is written: it ends when we do. */
 function guardOf(pid: number, mark: string): ChildProcess {
   const guard = spawn('/bin/sh', ['-c', LAST_WILL, String(pid), mark], {
     stdio: ['pipe', 'ignore', 'ignore'],

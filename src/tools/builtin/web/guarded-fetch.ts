@@ -134,7 +134,7 @@ function hostAndPort(url: URL): string {
   return `${url.hostname}:${url.port || (url.protocol === 'https:' ? '443' : '80')}`;
 }
 
-/** Not which address it is: that would tell what lies in the network. */
+/** Not which address it is: that would show what is in the network. */
 function notPublic(url: URL): FetchRefused {
   return new FetchRefused(
     `did not fetch ${url.origin}: its host is not on the public internet, and what is on this machine or its network is not fetched. ` +
