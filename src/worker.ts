@@ -238,7 +238,7 @@ function toolSettings({ fetchAllow, memoryDir, cwd }: Config, agentsDir: string)
   };
 }
 
-/** A folder without agents has the one that we ship, as long as nobody named another place. */
+/** A folder without agents has the one that we ship, unless a setting names another place. */
 function agentsDirOf({ cwd, agentsDir }: Config, own: Extensions): string {
   if (own.agentsDir !== undefined) return resolve(cwd, own.agentsDir);
   const shipped = join(__dirname, '..', 'agents');

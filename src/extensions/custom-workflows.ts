@@ -102,7 +102,7 @@ function messageOf(cause: unknown): string {
   return typeof cause === 'object' && cause !== null && 'message' in cause ? String(cause.message) : String(cause);
 }
 
-/** The bundler's own words, for the error; its progress is nobody's business. */
+/** The bundler's own words, for the error; its progress is not shown. */
 function listener(said: string[]): NonNullable<Parameters<typeof bundleWorkflowCode>[0]['logger']> {
   const quiet = (): void => undefined;
   const keep = (message: string): void => void said.push(message);

@@ -138,7 +138,7 @@ export async function memory(argument: MemoryArgument, measure: MeasureHistory =
     change(noteDone(queue, now(), kind === 'cared' ? `cared for: ${bytesBefore} to ${bytesAfter} bytes` : 'cared for: nothing to do'));
     return { kind, bytesBefore, bytesAfter, facts };
   };
-  /** Nobody hears how a signal ended; the details say it. */
+  /** A signal has no answer; the details show how it ended. */
   const unheard = (handle: (payload: unknown) => Promise<unknown>) => {
     return async (payload: unknown): Promise<void> => {
       await handle(payload).catch((error: unknown) => change(noteDone(queue, now(), `failed: ${failureOf(error).message}`)));

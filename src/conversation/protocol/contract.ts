@@ -146,7 +146,7 @@ export interface Status {
   /** Where it comes from; absent for a conversation of its own. */
   readonly origin?: Pick<Origin, 'kind' | 'conversation' | 'turn'>;
   readonly rejectedInputs: { readonly count: number; readonly last: readonly RejectedInput[] };
-  /** Of events of the application's own: chunks that stand in the context, what nobody reduced, and what a reducer failed on. */
+  /** Of events of the application's own: chunks that stand in the context, events without a reducer, and those on which a reducer failed. */
   readonly appEvents?: {
     readonly chunks: number;
     readonly unreduced: { readonly count: number; readonly types: readonly string[] };

@@ -2,7 +2,7 @@
  * Calls that are not run at once: what a person must allow or answer, what waits for a time, what a sub-agent does.
  *
  * P1  A call that needs a person's approval does not start before a person has given it, for these very arguments; a decision counts once.
- * P2  Nobody is waited for longer than the plan says: what nobody has decided is not run, and the model reads so.
+ * P2  A person is waited for no longer than the plan says: a call without a decision is not run, and the model reads so.
  * P3  The same call in `MAX_REPEATS` rounds in a row is not run again; one more round of it ends the turn.
  */
 import { chosenOption } from './chosen-option.js';

@@ -94,7 +94,7 @@ export function acceptLooked(state: ConversationState, event: Completed<'look-af
   return endRoundIfDone(acceptLook(state, event));
 }
 
-/** What nobody has decided in time, and what has slept long enough. */
+/** Calls without a decision in time, and those that have slept long enough. */
 export function passWaits(state: ConversationState): ConversationState {
   const after = endWaits(state);
   return after === state ? state : endRoundIfDone(after);

@@ -31,7 +31,7 @@ type Part = z.output<typeof part>;
 export type Veil = (text: string) => string;
 
 /**
- * What is read of an answer, in characters: more than is shown, since what nobody sees is taken out. Nothing behind it is looked at, so
+ * What is read of an answer, in characters: more than is shown, since invisible characters are taken out. Nothing behind it is looked at, so
  * that an answer of any length takes no longer than one of this.
  */
 const READ_CHARACTERS = 2 * RESULT_BYTES;

@@ -18,7 +18,7 @@ export interface AgentServers extends AgentKey {
 
 export interface ServerTools {
   /**
-   * Sorted by name. Waits `patienceMs` for servers that nobody has heard of yet, and for none that has failed. With `turn`, the
+   * Sorted by name. Waits `patienceMs` for servers that have not answered yet, and for none that has failed. With `turn`, the
    * answer that this turn was given first, so that a prompt does not change within it.
    */
   of(agent: AgentServers, how: { readonly patienceMs: number; readonly turn?: string }): Promise<readonly Tool[]>;
