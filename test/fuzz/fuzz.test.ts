@@ -26,6 +26,9 @@ const AT_ONCE = 6;
 const ANSWER_MS = LONG ? 180_000 : 40_000;
 jest.setTimeout(LONG ? 1_200_000 : 120_000);
 
+/** A query that came before its workflow task: the workflow itself has that task done again (early-questions.ts, Q2). */
+const DONE_AGAIN = 'a question came before this workflow task';
+
 interface Attack {
   readonly what: string;
   readonly phase: string;
@@ -80,7 +83,9 @@ async function troubleAfter(attacks: readonly Attack[]): Promise<string[]> {
   const answers = await Promise.all(attacked.map((one) => silenceOf(one)));
   const failed: string[] = [];
   for await (const { workflowId, runId } of world.temporal.workflow.list({ query: `TaskQueue = '${world.taskQueue}'` })) {
-    for (const failure of await workflowTaskFailures(world, workflowId)) failed.push(`${workflowId} (${runId}): ${failure}`);
+    for (const failure of await workflowTaskFailures(world, workflowId)) {
+      if (!failure.includes(DONE_AGAIN)) failed.push(`${workflowId} (${runId}): ${failure}`);
+    }
   }
   const replayed = await replayAll(world);
   const unreplayed = replayed.flatMap(({ workflowId, problem }) => (problem === undefined ? [] : [`${workflowId}: ${problem}`]));
