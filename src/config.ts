@@ -64,7 +64,7 @@ export function variablesOfFolder(cwd: string, env: Environment = process.env): 
 
 type Named = Readonly<Record<string, string>>;
 
-/** Of a variable in a folder's `.env`: nobody reads it, or it is harmless. */
+/** Of a variable in a folder's `.env`: it is not read, or it is harmless. */
 export function isTakenUnasked(name: string): boolean {
   if (TEMPORAL_NAMES.test(name) || TEMPORAL_FILE_NAMES.has(name) || name.startsWith('OTEL_')) return false;
   const setting = settingNamed(name);
@@ -90,7 +90,7 @@ export function trustFile(env: Environment = process.env): string {
   return join(env['XDG_STATE_HOME'] || join(env['HOME'] || homedir(), '.local', 'state'), 'perdura', 'trust.json');
 }
 
-/** Whoever starts this process trusts the folder. */
+/** The person who starts this process trusts the folder. */
 export function isTrustedByEnvironment(env: Environment = process.env): boolean {
   return env['PERDURA_TRUST'] === '1';
 }
@@ -105,7 +105,7 @@ export function secretsOf(config: Config): string[] {
   const keys = [config.anthropicApiKey, config.openaiApiKey, config.geminiApiKey];
   const urls = [config.anthropicBaseUrl, config.openaiBaseUrl, config.geminiBaseUrl, config.ollamaHost, config.redisUrl];
   const ofTemporal = Object.entries(config.temporalEnv).flatMap(([name, value]) => (TEMPORAL_SECRETS.test(name) ? [value] : []));
-  // Whoever knows the address of a webhook may write there.
+  // Anyone who knows the address of a webhook may write there.
   const addresses = [config.notifyUrl].filter((url) => url !== undefined);
   const ofOtel = Object.entries(config.otel?.env ?? {}).flatMap(([name, value]) => (OTEL_SECRETS.test(name) ? headerValues(value) : []));
   return [
@@ -281,7 +281,7 @@ export function childEnvironment(extra: Readonly<Record<string, string>>): NodeJ
 /** All of our own environment that a command of a model finds in its own: no keys, and no addresses that hold passwords. */
 export function commandEnvironment(env: Environment = process.env): Readonly<Record<string, string>> {
   const passed = Object.entries(env).filter(([name, value]) => value !== undefined && (COMMAND_NAMES.has(name) || name.startsWith('LC_')));
-  // Nobody looks at a screen.
+  // No person looks at a screen.
   return Object.freeze({ ...(Object.fromEntries(passed) as Record<string, string>), TERM: 'dumb', NO_COLOR: '1' });
 }
 

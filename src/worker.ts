@@ -78,7 +78,7 @@ export interface PerduraWorker {
   shutdown(): void;
 }
 
-/** A worker with one's own tools, providers and observers. Throws `ConfigError`, which names the field. */
+/** A worker with custom tools, providers and observers. Throws `ConfigError`, which names the field. */
 export function createWorker(options: CreateWorkerOptions = {}): PerduraWorker {
   const { config = loadConfig(), onReady, trust, ...given } = options;
   const own = checkExtensions(given, 'createWorker');
@@ -238,7 +238,7 @@ function toolSettings({ fetchAllow, memoryDir, cwd }: Config, agentsDir: string)
   };
 }
 
-/** A folder without agents has the one that we ship, as long as nobody named another place. */
+/** A folder without agents has the one that we ship, unless a setting names another place. */
 function agentsDirOf({ cwd, agentsDir }: Config, own: Extensions): string {
   if (own.agentsDir !== undefined) return resolve(cwd, own.agentsDir);
   const shipped = join(__dirname, '..', 'agents');
@@ -297,11 +297,11 @@ export function workflowCode(): WorkflowCode {
 }
 
 export interface Code extends WorkflowCode {
-  /** Of workflows of one's own. */
+  /** Of custom workflows. */
   readonly hash?: string;
 }
 
-/** The same with the reducers of one's own code: who replays a history needs what has made it. Throws `ConfigError`. */
+/** The same with the user's own reducers: a replay of a history needs the code that made it. Throws `ConfigError`. */
 export async function workflowCodeOf(
   { workflows }: Pick<Extensions, 'workflows'>,
   { cwd, stateKeys }: Pick<Config, 'cwd' | 'stateKeys'>,

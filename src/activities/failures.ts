@@ -1,4 +1,4 @@
-/** The one place where an error of ours becomes Temporal's: its type, whether Temporal tries again, and when. */
+/** The one place where an error of the product becomes Temporal's: its type, whether Temporal tries again, and when. */
 import { ApplicationFailure, TemporalFailure } from '@temporalio/common';
 import { isTransient, LONG_WAIT_MS } from '../records/failure-kinds.js';
 import { ProcessorFailed } from '../memory/processors.js';

@@ -36,7 +36,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { modelStep } from './model-step/model-step.js';
 import { notifyOfWait } from './notify.js';
 import { openOrigin } from './lineage/open-origin.js';
-import { remember } from './memory/remember.js';
+import { remember } from './memory/write-memory.js';
 import { rewind } from './lineage/rewind.js';
 import { runTool } from './tools/run-tool.js';
 import { storeStep, recall } from './store-step.js';

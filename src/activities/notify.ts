@@ -1,4 +1,4 @@
-/** The `notify` step: whoever the worker's settings name hears that a person is waited for, and how to answer. */
+/** The `notify` step: notifies the receivers in the worker's settings that a person is waited for, and how to answer. */
 import { Context } from '@temporalio/activity';
 import type { NotifyInput } from '../conversation/activity-io/tool-effects.js';
 import { beginningOf } from '../records/text.js';

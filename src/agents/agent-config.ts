@@ -55,7 +55,7 @@ const agentContext = z.strictObject({
   maxSemantic: z.int().min(0).max(100).default(MAX_SEMANTIC_ITEMS),
   /** False: older turns become memory only when somebody asks for it; beyond `thresholds.truncation` the oldest leaves the prompt all the same. */
   autoCompactEnabled: z.boolean().default(true),
-  /** Name of a compactor of one's own (createWorker's `compactors`), in place of `WorkingFlowCompactor`. */
+  /** Name of a custom compactor (createWorker's `compactors`), in place of `WorkingFlowCompactor`. */
   compactor: z.string().min(1).max(100).optional(),
   /** Puts the time of its arrival before each message of a person. */
   clock: z.boolean().default(false),

@@ -32,7 +32,7 @@ export interface LoadedAgent {
 
 export type AgentConfigErrorKind = 'unknown-agent' | 'bad-config' | 'bad-id';
 
-/** The fault lies in the id or the files, and the message says what to change. */
+/** The id or the files are at fault, and the message says what to change. */
 export class AgentConfigError extends Error {
   override readonly name = 'AgentConfigError';
   constructor(

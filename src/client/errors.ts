@@ -56,7 +56,7 @@ export function isWorthAnotherTry(error: unknown): boolean {
   return [GRPC.unavailable, GRPC.failedPrecondition, GRPC.resourceExhausted, GRPC.aborted, GRPC.deadlineExceeded].includes(code);
 }
 
-/** One that a run had not taken yet when it handed over: whoever waits for it is told that there is no such update. */
+/** One that a run had not taken yet when it handed over: its waiting caller gets the error that there is no such update. */
 function isForgottenUpdate(error: unknown): boolean {
   return error instanceof WorkflowNotFoundError && /^update .* not found/.test(error.message);
 }

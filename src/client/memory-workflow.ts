@@ -5,7 +5,7 @@ import type { AskedConsolidation } from '../conversation/memory-workflow/memory-
 import { consolidateSignal } from '../workflows/messages.js';
 
 /**
- * `memory:<scope>`; where that lives on another task queue, one for ours beside it: nobody may take work there any more, and a reset
+ * `memory:<scope>`; where that lives on another task queue, one for ours beside it: that queue may have no worker any more, and a reset
  * would wait for it in vain. Writers of one store do not overwrite each other: MEMORY.md is compared before it is set.
  */
 export async function memoryIdFor(client: Client, scope: string, taskQueue: string): Promise<string> {

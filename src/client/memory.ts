@@ -39,7 +39,7 @@ export interface ScopeMemory {
   review(id: string, decision: 'accept' | 'reject'): Promise<Reviewed>;
   /** Merges duplicates and prunes, now. */
   care(agent?: string): Promise<Cared>;
-  /** Has that done again and again while nobody talks; null ends it. */
+  /** Has that done again and again while no conversation runs; null ends it. */
   schedule(every: string | null, agent?: string): Promise<void>;
   /** When the next care is due; undefined without a schedule. */
   nextCare(): Promise<Date | undefined>;

@@ -5,7 +5,7 @@ import { ConfigError } from './settings.js';
 
 const NAMES = ['ts', 'js', 'mjs', 'cjs'].map((extension) => `perdura.config.${extension}`);
 
-/** Undefined where there is none. Throws `ConfigError` for two of them: nobody could say which one counts. */
+/** Undefined where there is none. Throws `ConfigError` for two of them: it would be unclear which one counts. */
 export function findUserConfig(cwd: string): string | undefined {
   const found = NAMES.filter((name) => existsSync(join(cwd, name)));
   if (found.length > 1) throw new ConfigError(`there are ${found.join(' and ')} in ${cwd}: keep one of them`);

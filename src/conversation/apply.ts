@@ -1,7 +1,7 @@
 /**
  * apply(state, event) -> state. Total: every event in every state, and never a throw.
  *
- * The rules are numbered where they are owned: A in arrivals.ts, R in recording.ts, T in turn.ts. These belong to all:
+ * The rules are numbered where they are owned: A in arrivals.ts, R in pending-writes.ts, T in turn.ts. These belong to all:
  * C1  Counters never go back within a life.
  * C2  The state is plain JSON: it equals its own round trip.
  * C3  An effect is in `inFlight` from its start to its end, or until it is given up; what comes after that only costs.
@@ -14,7 +14,7 @@ import { advanceControl, isHeld, queuedId, setBreakpoints, setMode, startStep } 
 import { noteChildAsks, lookAfterChildren } from './turn/delegation.js';
 import { EFFECTS } from './effect-table.js';
 import type { ConversationEvent, EventOf } from './event.js';
-import type { Effect } from './lifecycle.js';
+import type { Effect } from './effect.js';
 import { holdEvent } from './lineage/lineage.js';
 import { editQueue, withdraw } from './inbox/queue-editing.js';
 import { isRewinding, requestRewind } from './lineage/rewinding.js';

@@ -1,16 +1,16 @@
 /**
  * Every effect of a conversation: what it must not run beside, how Temporal is to run it, what people read of it, and what becomes of it.
- * A new effect is one entry here, one in `Effects` (lifecycle.ts), a function that makes its input and one that takes its result.
+ * A new effect is one entry here, one in `Effects` (effect.ts), a function that makes its input and one that takes its result.
  */
 import { acceptCompacted, acceptUndone, failCompaction, failUndo, nextMove, startCompaction } from './context/compaction.js';
 import { payOnce } from './turn/budget.js';
 import { failChildStart, startChild, failLook } from './turn/delegation.js';
-import type { Completed, Effect, EffectName, EffectOf, Effects, Failed, Started } from './lifecycle.js';
+import type { Completed, Effect, EffectName, EffectOf, Effects, Failed, Started } from './effect.js';
 import { acceptOrigin, failOpening } from './lineage/lineage.js';
 import type { JsonValue } from '../records/message.js';
 import { acceptModelStep, failModelStep, payLateStep } from './turn/model-step.js';
 import { startNotifying } from './turn/approvals.js';
-import { acceptStoreStep, failStoreStep } from './outbox/recording.js';
+import { acceptStoreStep, failStoreStep } from './outbox/pending-writes.js';
 import { acceptRewound, failRewind, startRewind } from './lineage/rewinding.js';
 import type { ConversationState } from './state.js';
 import type { ToolPlan } from './activity-io/tool-effects.js';

@@ -1,7 +1,7 @@
 /** What happens to a conversation: past tense, plain JSON. Times are epoch milliseconds and come from outside. */
 import type { Consolidation, Delivery, QueueEdit, AgentStatus } from './protocol/contract.js';
 import type { Budget } from '../records/identity.js';
-import type { EffectEvent } from './lifecycle.js';
+import type { EffectEvent } from './effect.js';
 import type { JsonObject, JsonValue, MediaSource, Usage } from '../records/message.js';
 import type { Reduced } from './inbox/reducers.js';
 import type { Breakpoints, ControlMode } from './protocol/stepping.js';
@@ -46,7 +46,7 @@ export type ConversationEvent =
   | { readonly kind: 'close-requested'; readonly at: number }
   | { readonly kind: 'renamed'; readonly title: string; readonly at: number }
   | { readonly kind: 'input-rejected'; readonly name: string; readonly reason: string; readonly at: number }
-  // Everything that was started: activities, sub-agents, reports (lifecycle.ts).
+  // Everything that was started: activities, sub-agents, reports (effect.ts).
   | EffectEvent
   // What the conversation did by itself, at once.
   | { readonly kind: 'turn-begun'; readonly at: number }

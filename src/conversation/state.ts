@@ -5,7 +5,7 @@
 import type { AppEvents } from './inbox/reducers.js';
 import type { Delegation, RejectedInput, ResetResult, AgentStatus, TurnError } from './protocol/contract.js';
 import type { AgentSettings } from './activity-io/settings.js';
-import type { Effect } from './lifecycle.js';
+import type { Effect } from './effect.js';
 import { NO_COMPACTION, type CompactionState } from './state/compaction-state.js';
 import { type JsonObject, type ToolOutcome, type Usage, NO_USAGE } from '../records/message.js';
 import { type QueueItem, EMPTY_OUTBOX, type Outbox } from './state/queue-state.js';
@@ -93,7 +93,7 @@ export interface ConversationState {
   readonly ended: readonly EndedTurn[];
   /** `result` is null for one that was taken out of the queue. */
   readonly resets: readonly { readonly resetId: string; readonly result: ResetResult | null }[];
-  /** Pending writes: each leaves state only once a step says that it is written (recording.ts). */
+  /** Pending writes: each leaves state only once a step says that it is written (pending-writes.ts). */
   readonly outbox: Outbox;
   readonly rejected: { readonly count: number; readonly last: readonly RejectedInput[] };
   readonly closing: 'no' | 'running-out' | 'consolidated';

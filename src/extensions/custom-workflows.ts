@@ -1,5 +1,5 @@
 /**
- * Workflows of one's own (seed 004, reducers of the application): an entry that exports what `createConversation` makes, bundled when the
+ * Custom workflows (seed 004, reducers of the application): an entry that exports what `createConversation` makes, bundled when the
  * worker starts. Every fault is told before anything runs by it: a conversation must not find out half-way.
  */
 import { createHash } from 'node:crypto';
@@ -102,7 +102,7 @@ function messageOf(cause: unknown): string {
   return typeof cause === 'object' && cause !== null && 'message' in cause ? String(cause.message) : String(cause);
 }
 
-/** The bundler's own words, for the error; its progress is nobody's business. */
+/** The bundler's own words, for the error; its progress is not shown. */
 function listener(said: string[]): NonNullable<Parameters<typeof bundleWorkflowCode>[0]['logger']> {
   const quiet = (): void => undefined;
   const keep = (message: string): void => void said.push(message);

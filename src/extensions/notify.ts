@@ -1,5 +1,5 @@
 /**
- * Whoever the settings name hears that a person is waited for: a program of the worker's machine, an address, or both.
+ * Notifies the receivers in the settings that a person is waited for: a program of the worker's machine, an address, or both.
  *
  * What is told holds words of a model. The program gets them on stdin, never as arguments and never through a shell, and of our
  * environment only what is listed here. Failures name the setting, not its value: an address may be a secret.
@@ -30,7 +30,7 @@ interface Channel {
   readonly tell: (body: string, signal: AbortSignal) => Promise<void>;
 }
 
-/** Undefined where nobody is to be told. */
+/** Undefined where no receiver is set. */
 export function createNotify(settings: NotifySettings): Notify | undefined {
   const { command, url } = settings;
   const channels: Channel[] = [

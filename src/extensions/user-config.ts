@@ -1,5 +1,5 @@
 /**
- * One's own code (design section 6): what `createWorker` takes, and the same object from `perdura.config.ts|js|mjs|cjs` for the
+ * The user's own code (design section 6): what `createWorker` takes, and the same object from `perdura.config.ts|js|mjs|cjs` for the
  * CLI. Every fault is named by where it stands: file and field.
  */
 import { existsSync, readFileSync } from 'node:fs';
@@ -33,7 +33,7 @@ export interface Extensions {
   readonly hooks?: readonly ModelHook[];
   /** Beside `WorkingFlowCompactor`; an agent.json names one as `context.compactor`. */
   readonly compactors?: readonly Compactor[];
-  /** Entry of workflows of one's own, from the working directory: exports `conversation` with one's reducers, `memory` and `memoryCare`. */
+  /** Entry of custom workflows, from the working directory: exports `conversation` with the user's reducers, `memory` and `memoryCare`. */
   readonly workflows?: string;
   /** MCP servers of all agents, as `mcp.json` in an agent's folder has them; relative folders are from the working directory. */
   readonly mcpServers?: z.input<typeof mcpConfigSchema>['mcpServers'];

@@ -11,7 +11,7 @@
 import type { Fact, Replacement } from '../records/episodes.js';
 import { assistantEntry, toolEntry } from '../conversation/activity-io/entries.js';
 import type { MessageToRecord, ModelAnswer, ModelStepResult, Settlement, Writes, Written } from '../conversation/activity-io/effects.js';
-import type { EffectName, Effects } from '../conversation/lifecycle.js';
+import type { EffectName, Effects } from '../conversation/effect.js';
 import type { Resumption } from '../conversation/activity-io/lineage-effects.js';
 import type { Beginning, Cut } from '../records/lives.js';
 import type { Entry, JsonValue } from '../records/message.js';

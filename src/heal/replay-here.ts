@@ -1,5 +1,5 @@
 /**
- * What happened in each run, by replaying its history with the workflow's own code: nobody else could say it so exactly. The
+ * What happened in each run, by replaying its history with the workflow's own code: nothing else is as exact. The
  * workflow tells every event through its sinks; on a replay this listens.
  */
 import { Worker, type InjectedSinks, type ReplayWorkerOptions } from '@temporalio/worker';
@@ -10,7 +10,7 @@ import type { ConversationListener } from '../conversation/views/observation.js'
 import type { History } from './fetch-runs.js';
 
 /**
- * A replay for its events alone takes half the time: nobody asks it for a call stack, and what a worker has worked once comes to
+ * A replay for its events alone takes half the time: it is not asked for a call stack, and what a worker has worked once comes to
  * an end. (The SDK notes the stack of each promise, and Node starts a thread for every call that has a time limit.)
  */
 class QuickReplay extends Worker {
@@ -28,7 +28,7 @@ class QuickReplay extends Worker {
 export type WorkflowCode = Pick<ReplayWorkerOptions, 'workflowBundle' | 'workflowsPath' | 'dataConverter'>;
 
 /**
- * Whether any worker has worked it yet. A run waits for its first task where nobody polls, and after a hand-over on the heels of
+ * Whether any worker has worked it yet. A run waits for its first task where no worker polls, and after a hand-over on the heels of
  * another Temporal holds the next one back for seconds; the SDK would wait for ever to replay it.
  */
 export function hasBegun(history: History): boolean {

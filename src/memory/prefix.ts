@@ -4,7 +4,7 @@
  * P1  Turns stand in the order in which they began, and a rewind changes which ones a turn came after: turns are a tree, and what a
  *     turn has before it is its line in that tree.
  * P2  The context is of the turn's session alone, as after a compaction: where a summary that there was by then stands for turns, or
- *     for a part of one, whoever made it (a compaction or a trim), these are not in it.
+ *     for a part of one, whether a compaction or a trim made it, these are not in it.
  */
 import type { Cut } from '../records/lives.js';
 import type { Entry } from '../records/message.js';

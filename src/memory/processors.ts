@@ -36,7 +36,7 @@ export type InputProcessor = Processor<ProcessorContext>;
 /** Of what a tool answers, errors included. */
 export type ToolResultProcessor = Processor<ToolResultContext>;
 
-/** One's own, for both pipelines. */
+/** Custom processors, for both pipelines. */
 export interface Processors {
   readonly input?: readonly InputProcessor[];
   readonly toolResult?: readonly ToolResultProcessor[];

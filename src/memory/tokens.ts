@@ -27,7 +27,7 @@ export function estimateStringTokens(text: string): number {
 
 export type CountTokens = (text: string) => number;
 
-/** All that reaches a prompt: texts, tool inputs as JSON, names and call ids, thinking. What lies in the store counts its bytes. */
+/** All that reaches a prompt: texts, tool inputs as JSON, names and call ids, thinking. What is only in the store counts its bytes. */
 export function estimateMessageTokens(message: ConversationMessage, count?: CountTokens): number {
   let characters = 0;
   let counted = 0;

@@ -1,6 +1,6 @@
 /**
  * A schema for an answer, as providers that hold a model to one take it. What they refuse of a schema differs; what is sent is
- * the part that all of them take. Nothing is sent where it is not known to be taken: whoever asks reads the answer with care
+ * the part that all of them take. Nothing is sent where it is not known to be taken: the caller reads the answer with care
  * in any case.
  */
 import type { JsonObject, JsonValue } from '../records/message.js';

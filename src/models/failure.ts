@@ -138,7 +138,7 @@ function kindOf(error: unknown, answered: boolean): ModelFailureKind {
   if (error instanceof ModelFailure) return error.kind;
   if (error instanceof Refusal) return kindOfRefusal(error.refused);
   if (error instanceof Unreachable) return isTimeout(error) ? 'timeout' : 'connection';
-  // An SDK that cannot read what came says so in an error of any kind; a mistake of ours would be a TypeError.
+  // An SDK that cannot read what came says so in an error of any kind; a bug in this product would be a TypeError.
   if (isBrokenBody(error) || (answered && !isMistake(error))) return 'broken-stream';
   return 'invalid-request';
 }

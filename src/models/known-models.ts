@@ -36,7 +36,7 @@ export function safetyMarginOf(contextTokens: number): number {
 /** Small enough for any model of today. */
 const UNKNOWN = limits(200_000, 32_000, null);
 
-/** A computer of one's own sends no bill. How much a model takes there is for its server to say. */
+/** A local computer sends no bill. How much a model takes there, its server knows. */
 const LOCAL: ModelLimits = { ...UNKNOWN, price: { input: 0, cached: 0, cacheWrite: 0, output: 0 }, answerSchema: true };
 
 /** The usual ones of Ollama's library that it refuses tools for, by the name before the tag. */

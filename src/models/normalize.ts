@@ -71,7 +71,7 @@ type Answers = ReadonlyMap<number, (ToolResultMessage | undefined)[]>;
 
 /**
  * An answer belongs to the nearest message before it that calls its id, or, come too early, to the first one after it.
- * Leading messages that will be dropped take part, so that their answers go with them and to nobody else.
+ * Leading messages that will be dropped take part, so that their answers go with them and to no other call.
  */
 function matchAnswers(messages: readonly ConversationMessage[]): Answers {
   const answers = new Map<number, (ToolResultMessage | undefined)[]>();

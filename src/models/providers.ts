@@ -13,7 +13,7 @@ export interface ProviderOptions {
   readonly openai?: KeyedOptions;
   readonly gemini?: KeyedOptions;
   readonly ollama?: OllamaOptions;
-  /** One's own, by the name before the slash. */
+  /** Custom providers, by the name before the slash. */
   readonly own?: Readonly<Record<string, Model>>;
 }
 

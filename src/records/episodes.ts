@@ -4,7 +4,7 @@
 export interface CompactionRecord {
   /** sha256, hex, of what it was made of: the messages, the goal, the open tasks, the progress and the facts known by then. */
   readonly inputsHash: string;
-  /** `WorkingFlowCompactor`, or one of one's own. */
+  /** `WorkingFlowCompactor`, or a custom one. */
   readonly compactor: string;
   readonly method: 'model' | 'repaired' | 'rules' | 'compactor';
   /** `provider/model` that was there to be asked. */

@@ -16,7 +16,7 @@ export function isTransient(type: string): boolean {
 }
 
 /**
- * The longest wait that a provider may ask for and get inside an activity's own retries, where nobody sees it.
+ * The longest wait that a provider may ask for and get inside an activity's own retries, where no person sees it.
  * A longer one goes back to the workflow, which shows it and can be stopped.
  */
 export const LONG_WAIT_MS = 5_000;

@@ -8,7 +8,7 @@ export interface JsonObject {
   readonly [key: string]: JsonValue;
 }
 
-/** A long text that lies in the store's `bodies`; `preview` is its beginning, `bytes` its UTF-8 length. */
+/** A long text that is kept in the store's `bodies`; `preview` is its beginning, `bytes` its UTF-8 length. */
 export interface BodyRef {
   readonly ref: string;
   readonly sha256: string;
@@ -19,7 +19,7 @@ export interface BodyRef {
 /** A text: itself, or where it lies. */
 export type Body = string | BodyRef;
 
-/** A picture, a sound or a video: where it is, or itself. `ref` lies in the store's `bodies`, as base64. */
+/** A picture, a sound or a video: where it is, or itself. `ref` is in the store's `bodies`, as base64. */
 export type MediaSource =
   | { readonly mediaType: string; readonly url: string }
   | { readonly mediaType: string; readonly base64: string }
@@ -47,7 +47,7 @@ export interface UserMessage extends Media {
 
 /**
  * Kept verbatim, in the provider's order: a signed thinking block that was edited is refused by its maker.
- * A long tool input lies in the store as JSON text, `inputRef`, and `input` is null.
+ * A long tool input is kept in the store as JSON text, `inputRef`, and `input` is null.
  */
 export type AssistantBlock =
   | { readonly kind: 'text'; readonly text: Body }
@@ -69,7 +69,7 @@ export interface AssistantMessage {
  */
 export type ToolOutcome = 'ok' | 'error' | 'rejected' | 'cancelled' | 'unknown';
 
-/** Where a long result lies in the memory channel, and what stands for it once the model has seen it (citing.ts). */
+/** Where in the memory channel a long result is, and what stands for it once the model has seen it (citing.ts). */
 export interface ItemRef {
   readonly id: string;
   readonly citation: string;

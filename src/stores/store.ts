@@ -130,7 +130,7 @@ export interface Lives {
   cuts(key: ConversationKey): Promise<Cut[]>;
   /** The lives of a conversation that there are. Without `scope` it is found where the store keeps it; Redis, which does not, answers `default`. */
   list(of: { readonly namespace: string; readonly conversation: string; readonly scope?: string }): Promise<ConversationKey[]>;
-  /** Everything of one life, and nothing else: what it shared stays. What is not there is no error. That nobody shares it is its caller's to see to. */
+  /** Everything of one life, and nothing else: what it shared stays; what is not there is no error. The caller checks that no other life shares it. */
   delete(key: ConversationKey): Promise<void>;
 }
 
@@ -141,7 +141,7 @@ export interface EffectClaim {
 }
 
 export type Reservation =
-  /** Nobody has done it. `earlier` attempts reserved it before and did not commit. */
+  /** It has not been done. `earlier` attempts reserved it before and did not commit. */
   | { readonly status: 'reserved'; readonly earlier: number }
   | { readonly status: 'committed'; readonly result: JsonValue }
   | { readonly status: 'fenced' }

@@ -9,7 +9,7 @@
 import { mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { ConversationEvent } from '../conversation/event.js';
-import type { EffectEvent } from '../conversation/lifecycle.js';
+import type { EffectEvent } from '../conversation/effect.js';
 import type { Notification, StateSummary } from '../conversation/views/observation.js';
 import { createDelivery, type Delivery, type DeliveryLog } from './delivery.js';
 import type { Observed } from './observer.js';

@@ -1,5 +1,5 @@
 /**
- * A queue between what happens and who is told of it.
+ * A queue between what happens and those who are notified of it.
  *
  * D1  Taking something in never waits and never throws.
  * D2  In order, one batch at a time; a batch that hangs is given up after `patienceMs` and the next one begins.

@@ -18,7 +18,7 @@ export interface ApprovalRule {
   /** Every named argument must match. A list is matched element by element; `**` as its last matches all that follow. */
   readonly where?: Readonly<Record<string, string | readonly string[]>>;
   readonly policy: ApprovalPolicy;
-  /** For whoever is asked, or the model that is refused. */
+  /** For the person who is asked, or the model that is refused. */
   readonly why?: string;
 }
 

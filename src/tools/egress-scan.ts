@@ -1,6 +1,6 @@
 /**
  * What leaves this machine by an address or an argument is looked at for secrets: those that are known here by their values, what looks
- * like a token of a well-known kind, and what is too random to be a word. No more than that: whoever wants to can write a secret in words.
+ * like a token of a well-known kind, and what is too random to be a word. No more than that: a secret written in words is not found.
  */
 import { REDACTED, withoutEscapes, type KnownSecrets } from '../platform/known-secrets.js';
 import type { Examined } from './tool.js';

@@ -1,5 +1,5 @@
 /**
- * Characters that nobody sees but a model reads: they can hide an instruction, or turn a line around on a screen. They are
+ * Characters that people do not see but a model reads: they can hide an instruction, or turn a line around on a screen. They are
  * shown by their code, `\u{202e}`, in what comes from elsewhere: pages, the output of commands, names of files, found lines.
  * Not in what `read_file` reads: `edit_file` asks for a file's exact text, so that one only says that they are there.
  */

@@ -1,4 +1,4 @@
-/** Programs of ours that run apart from the worker, as a process or a thread, so that what they meet cannot hold it up. */
+/** Our own programs that run apart from the worker, as a process or a thread, so that what they meet cannot hold it up. */
 import { readFileSync } from 'node:fs';
 
 /** `file`: what `require.resolve` says. In the build it is run as it lies; under test there are only sources. */

@@ -63,7 +63,7 @@ export interface ToolPolicy {
   readonly approval?: ApprovalPolicy;
 }
 
-/** What a look at the world says of a call whose attempt was broken off: it has been done, it has not, or nobody can say. */
+/** What a look at the world says of a call whose attempt was broken off: it has been done, it has not, or that is unknown. */
 export type Verified = { readonly done: true; readonly content: string } | { readonly done: false } | 'unknown';
 
 /** What an agent says about calls that the conversation carries out itself. */
@@ -119,7 +119,7 @@ export interface ToolDefinition<Schema extends z.ZodObject> {
   readonly input: Schema;
   /** Defaults: not repeatable, not quick, 60 s, one attempt, no approval. */
   readonly policy?: Partial<ToolPolicy>;
-  /** May throw: then nobody can say. */
+  /** May throw: then it is unknown. */
   readonly verify?: (input: z.output<Schema>, context: ToolContext) => Promise<Verified> | Verified;
   /** Whether a person is to allow a call with these arguments. May throw: then one is asked. Not called for what does not fit the schema. */
   readonly examine?: (input: z.output<Schema>, context: ExamineContext) => Promise<Examined> | Examined;

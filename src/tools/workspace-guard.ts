@@ -1,6 +1,6 @@
 /**
  * What reading and writing in the workspace share: which paths are inside, which refusals there are, and how a file or folder
- * is opened so that nobody can swap it (W1 to W5 in workspace.ts).
+ * is opened so that it cannot be swapped (W1 to W5 in workspace.ts).
  */
 import { constants, type BigIntStats } from 'node:fs';
 import { lstat, open, readlink, realpath, stat, type FileHandle } from 'node:fs/promises';

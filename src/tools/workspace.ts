@@ -40,7 +40,7 @@ export interface OpenedFile {
   /** The caller closes it. */
   readonly handle: FileHandle;
   readonly bytes: number;
-  /** For `writeFile`: to write only if nobody else has since. */
+  /** For `writeFile`: to write only if the file has not changed since. */
   readonly seen: Seen;
 }
 
@@ -69,7 +69,7 @@ export interface Workspace {
   readonly shown: (real: string) => string;
 }
 
-/** `protectedPlaces`: absolute paths that are not written, besides those that nobody's tools write. */
+/** `protectedPlaces`: absolute paths that are not written, besides those that no agent's tools write. */
 export async function enterWorkspace(root: string, protectedPlaces: readonly string[] = []): Promise<Workspace> {
   const realRoot = await realpath(root).catch((cause: unknown) => {
     throw new Error(`the workspace folder ${root} cannot be entered: create it, or set PERDURA_WORKSPACE to one that exists`, { cause });

@@ -6,7 +6,7 @@ import { ActivityCancellationType, proxyActivities, type ActivityOptions } from 
 import type { Activities } from '../activities/index.js';
 import { policyOf, summaryOfEffect, type Policy } from '../conversation/effect-table.js';
 import type { HealInput, RecallInput } from '../conversation/activity-io/effects.js';
-import type { Effect } from '../conversation/lifecycle.js';
+import type { Effect } from '../conversation/effect.js';
 import type { ConsolidateInput, RememberInput } from '../conversation/activity-io/memory-effects.js';
 
 /** A worker that is silent for this long is taken for dead. Activities beat twice a second. */

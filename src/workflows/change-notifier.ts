@@ -1,6 +1,6 @@
 /**
  * Rung whenever something has happened, for all who wait for it. Looking is cheap and a promise is not (the SDK keeps the stack
- * trace of each, and a replay makes them all again): whoever waits has one, and his condition is looked at when it rings.
+ * trace of each, and a replay makes them all again): each waiting caller has one, and its condition is checked when it is notified.
  */
 export interface ChangeNotifier {
   notify(): void;

@@ -34,6 +34,7 @@ import { handedOver } from '../conversation/protocol/state-seal.js';
 import { ID_PATTERN, type ConversationOutcome, type StartOptions } from '../conversation/protocol/contract.js';
 import { detailsOf } from '../conversation/views/view.js';
 import type { ConversationEvent } from '../conversation/event.js';
+import { handOverReason } from '../conversation/hand-over.js';
 import { readStart } from '../conversation/protocol/input.js';
 import { withOrigin } from '../conversation/lineage/lineage.js';
 import { nextStep } from '../conversation/next-step.js';
@@ -46,18 +47,15 @@ import { createAnswers } from './answers.js';
 import { createChangeNotifier } from './change-notifier.js';
 import { now } from './clock.js';
 import { handleMessages } from './handlers.js';
-import { measureByServer, type MeasureHistory, type MeasuredHistory } from './measured-history.js';
+import { measureByServer, type MeasureHistory } from './measured-history.js';
 import { FAILURES } from './messages.js';
 import { createPerformer } from './perform.js';
 import { refusedSeal } from './sealed.js';
 
-/** State that a continue-as-new may carry; the server terminates the workflow at 2 MiB. */
-const MAX_STATE = 1_500_000;
-
 /** The start argument, or what a run hands to the next. */
 export type ConversationArgument = StartOptions & { readonly carried?: ConversationState };
 
-/** With reducers for events of the application's own (seed 004): an entry of one's own exports what this makes as `conversation`. */
+/** With reducers for the application's own events (seed 004): a custom entry exports what this makes as `conversation`. */
 export function createConversation(
   own: { readonly reducers?: Reducers } = {},
 ): (argument?: ConversationArgument, measure?: MeasureHistory) => Promise<ConversationOutcome> {
@@ -101,7 +99,7 @@ async function converse(
   const settled = (): boolean => allHandlersFinished() && performer.hasSent();
 
   for (;;) {
-    const due = handOverReason(state, measure(), updates.count());
+    const due = handOverReason(state, { ...measure(), updates: updates.count() });
     if (due !== undefined) dispatch({ kind: 'hand-over-due', reason: due, at: now() });
     const step = nextStep(state);
     switch (step.kind) {
@@ -139,7 +137,7 @@ function begin(argument: ConversationArgument | undefined): ConversationState {
   const info = workflowInfo();
   // A history without a mark goes by the first rules.
   const rules = pinnedRules();
-  // Only a run of ours may carry a state in: a start argument that brings one is somebody else's.
+  // Only an earlier run may carry a state in: a start argument that brings one comes from somebody else.
   if (argument?.carried && info.continuedFromExecutionRunId) {
     const unsealed = refusedSeal(argument);
     if (unsealed !== undefined)
@@ -197,20 +195,6 @@ function startRefusal(reason: string): ApplicationFailure {
     throw refusal;
   });
   return refusal;
-}
-
-function handOverReason(state: ConversationState, { events, bytes }: MeasuredHistory, updates: number): string | undefined {
-  if (state.handOver !== null) return undefined;
-  const limits = state.settings?.handOver ?? { events: 3_000, bytes: 2 * 1024 * 1024, updates: 1_500 };
-  const reason =
-    events >= limits.events
-      ? `${events} events`
-      : bytes >= limits.bytes
-        ? `${bytes} bytes`
-        : updates >= limits.updates
-          ? `${updates} updates`
-          : undefined;
-  return reason !== undefined && JSON.stringify(state).length <= MAX_STATE ? reason : undefined;
 }
 
 /**

@@ -8,7 +8,7 @@
  *
  * Q1  Where what is new in history has no task of its own yet, the query is refused. The worker forgets the run, and the next one
  *     begins from history (measured: 6 of 10 conversations did not replay, none since).
- * Q2  History may also end with a task that another worker has begun, or has let time out: nothing distinguishes that from a task of ours
+ * Q2  History may also end with a task that another worker has begun, or has let time out: nothing distinguishes that from a task of this worker
  *     until the next one comes. Each task leaves its completion and its commands in history, so where the next one begins too soon
  *     for ours, or with room for another task in between, ours was none. It is then done again from history: Temporal shows one
  *     failed task (measured with tasks that time out: 8 of 12 conversations did not replay, none since). Where that other worker has

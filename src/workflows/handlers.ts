@@ -94,7 +94,7 @@ export function handleMessages(conversation: Conversation): Handled {
   });
   setHandler(consolidatedSignal, (payload: unknown) => {
     const news = readConsolidationNews(payload);
-    // Of an earlier life: nobody here has asked for it.
+    // Of an earlier life: this one has not asked for it.
     if (news.ok && news.value.life === state().identity.life) dispatch({ kind: 'consolidation-ended', ...news.value, at: now() });
     else if (!news.ok) reject('consolidated', news.reason);
   });

@@ -11,7 +11,7 @@ export interface Handling {
   readonly state: () => ConversationState;
   readonly dispatch: (event: ConversationEvent) => void;
   readonly notifier: ChangeNotifier;
-  /** True once the run is about to hand over: whoever waits gets `continues`. */
+  /** True once the run is about to hand over: waiting callers get `continues`. */
   readonly isHandingOver: () => boolean;
   /** An update after the last hand-over check would be lost with this run's results: it is counted, then served. */
   readonly counted: <Args extends unknown[], Result>(handle: (...args: Args) => Promise<Result>) => (...args: Args) => Promise<Result>;

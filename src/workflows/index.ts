@@ -1,4 +1,4 @@
-/** Entry of the workflow bundle, and what an entry of one's own is made of (`perdura/workflows`). */
+/** Entry of the workflow bundle, and what a custom entry is made of (`perdura/workflows`). */
 export { conversation, createConversation } from './conversation.js';
 export { memory } from './memory.js';
 export { memoryCare } from './memory.js';

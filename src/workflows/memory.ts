@@ -138,7 +138,7 @@ export async function memory(argument: MemoryArgument, measure: MeasureHistory =
     change(noteDone(queue, now(), kind === 'cared' ? `cared for: ${bytesBefore} to ${bytesAfter} bytes` : 'cared for: nothing to do'));
     return { kind, bytesBefore, bytesAfter, facts };
   };
-  /** Nobody hears how a signal ended; the details say it. */
+  /** A signal has no answer; the details show how it ended. */
   const unheard = (handle: (payload: unknown) => Promise<unknown>) => {
     return async (payload: unknown): Promise<void> => {
       await handle(payload).catch((error: unknown) => change(noteDone(queue, now(), `failed: ${failureOf(error).message}`)));
@@ -216,7 +216,7 @@ function begin(argument: MemoryArgument | undefined): MemoryStart {
   throw ApplicationFailure.nonRetryable(`the memory of ${scope} has the workflow id memory:${scope}`, FAILURES.invalidStart);
 }
 
-/** Only a run of ours may carry a queue in; anybody's may say that it does. */
+/** Only an earlier run may carry a queue in, and a start argument can claim to be one. */
 function carriedQueue(argument: MemoryArgument, scope: string): MemoryQueue {
   const { carried } = argument;
   if (carried === undefined || !workflowInfo().continuedFromExecutionRunId) return emptyQueue(scope);

@@ -9,7 +9,7 @@ import {
 } from '@temporalio/workflow';
 import { policyOf } from '../conversation/effect-table.js';
 import type { ConversationEvent } from '../conversation/event.js';
-import type { ChildStart, Effect, Effects } from '../conversation/lifecycle.js';
+import type { ChildStart, Effect, Effects } from '../conversation/effect.js';
 import type { Step } from '../conversation/next-step.js';
 import type { createReducerRegistry } from '../conversation/inbox/reducers.js';
 import { runActivity, type ActivityEffect } from './activities.js';

@@ -70,7 +70,7 @@ export function handleStepping({ state, dispatch, notifier, isHandingOver, count
     counted(async (payload?: unknown): Promise<StepResult> => {
       const id = accepted(readOptionalText(payload, 'step', 'id')) ?? uuid4();
       if (!resultOf(id)) dispatch({ kind: 'step-requested', id, at: now() });
-      // Taken out of stepping meanwhile, nobody answers for this step any more.
+      // Taken out of stepping meanwhile, no event answers this step any more.
       await notifier.until(() => isHandingOver() || resultOf(id) !== undefined || state().control?.lock?.id !== id);
       const result = resultOf(id);
       if (result) return result;

@@ -14,7 +14,7 @@ import type {
   Written,
 } from '../../src/conversation/activity-io/effects.js';
 import type { ConversationEvent } from '../../src/conversation/event.js';
-import type { Effect, EffectName, EffectOf, Effects } from '../../src/conversation/lifecycle.js';
+import type { Effect, EffectName, EffectOf, Effects } from '../../src/conversation/effect.js';
 import type { AskMemoryInput, Evicted, EvictInput } from '../../src/conversation/activity-io/memory-effects.js';
 import { type AssistantBlock, mediaBytes } from '../../src/records/message.js';
 import { nextStep, type Step } from '../../src/conversation/next-step.js';

@@ -1,4 +1,4 @@
-/** Random lives of a conversation against the rules that apply.ts, arrivals.ts, recording.ts, turn.ts and next-step.ts number. */
+/** Random lives of a conversation against the rules that apply.ts, arrivals.ts, pending-writes.ts, turn.ts and next-step.ts number. */
 import fc from 'fast-check';
 import { apply } from '../../src/conversation/apply.js';
 import { turnOfMessage } from '../../src/conversation/inbox/arrivals.js';

@@ -18,7 +18,7 @@ import type {
 } from '../../src/conversation/activity-io/effects.js';
 import type { EvictInput } from '../../src/conversation/activity-io/memory-effects.js';
 import type { ConversationEvent } from '../../src/conversation/event.js';
-import type { Effect, EffectOf } from '../../src/conversation/lifecycle.js';
+import type { Effect, EffectOf } from '../../src/conversation/effect.js';
 import { withOrigin } from '../../src/conversation/lineage/lineage.js';
 import { type JsonValue, addUsage } from '../../src/records/message.js';
 import { nextStep, type Step } from '../../src/conversation/next-step.js';

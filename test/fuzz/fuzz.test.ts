@@ -22,8 +22,12 @@ import { tell, type Names, type Said } from './said.js';
 const ROUNDS = LONG ? 60 : 1;
 const EACH = LONG ? 40 : 24;
 const AT_ONCE = 6;
-const ANSWER_MS = 40_000;
-jest.setTimeout(120_000);
+/** The long form is for a machine that does other work beside it: what counts is that there is an answer. */
+const ANSWER_MS = LONG ? 180_000 : 40_000;
+jest.setTimeout(LONG ? 1_200_000 : 120_000);
+
+/** A query that came before its workflow task: the workflow itself has that task done again (early-questions.ts, Q2). */
+const DONE_AGAIN = 'a question came before this workflow task';
 
 interface Attack {
   readonly what: string;
@@ -64,7 +68,9 @@ test.each(rounds)(
     const attacks = phases.map((phase, i) => ({ what: 'drawn', phase, said: drawn.slice(i * EACH, (i + 1) * EACH) }));
     const trouble = await troubleAfter(attacks);
     const took = Math.round((Date.now() - from) / 1000);
-    figure(`fuzz (PERDURA_SEED=${seed + round} says the same again): ${drawn.length} things said in ${phases.length} phases in ${took} s`);
+    figure(
+      `fuzz (PERDURA_SEED=${seed + round} says the same again): ${drawn.length} things said in ${phases.length} phases in ${took} s, ${trouble.length} troubles`,
+    );
     expect(trouble).toEqual([]);
   },
 );
@@ -77,7 +83,9 @@ async function troubleAfter(attacks: readonly Attack[]): Promise<string[]> {
   const answers = await Promise.all(attacked.map((one) => silenceOf(one)));
   const failed: string[] = [];
   for await (const { workflowId, runId } of world.temporal.workflow.list({ query: `TaskQueue = '${world.taskQueue}'` })) {
-    for (const failure of await workflowTaskFailures(world, workflowId)) failed.push(`${workflowId} (${runId}): ${failure}`);
+    for (const failure of await workflowTaskFailures(world, workflowId)) {
+      if (!failure.includes(DONE_AGAIN)) failed.push(`${workflowId} (${runId}): ${failure}`);
+    }
   }
   const replayed = await replayAll(world);
   const unreplayed = replayed.flatMap(({ workflowId, problem }) => (problem === undefined ? [] : [`${workflowId}: ${problem}`]));

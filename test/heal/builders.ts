@@ -9,7 +9,7 @@ import type {
   Writes,
   Written,
 } from '../../src/conversation/activity-io/effects.js';
-import type { EffectName, Effects } from '../../src/conversation/lifecycle.js';
+import type { EffectName, Effects } from '../../src/conversation/effect.js';
 import type { Resumption } from '../../src/conversation/activity-io/lineage-effects.js';
 import type { Entry, Usage } from '../../src/records/message.js';
 import type { SlotRange } from '../../src/records/slots.js';

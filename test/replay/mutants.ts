@@ -118,7 +118,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'stores a long message in one piece',
-    file: 'conversation/outbox/recording.ts',
+    file: 'conversation/outbox/pending-writes.ts',
     from: 'weightOf(item) > STEP_BYTES',
     to: 'weightOf(item) > 100 * STEP_BYTES',
     caughtBy: ['message-in-parts'],

@@ -1,4 +1,4 @@
-/** `care`: duplicates are merged and what is stale is pruned while nobody talks; by the rules of every consolidation. */
+/** `care`: duplicates are merged and what is stale is pruned while no conversation runs; by the rules of every consolidation. */
 import { Context } from '@temporalio/activity';
 import type { MemoryUpdate } from '../../conversation/activity-io/memory-effects.js';
 import type { Cared } from '../../conversation/protocol/memory-contract.js';

@@ -39,7 +39,7 @@ export async function consolidate(
     {
       claim: { id: `consolidate/${request.requestId}`, hash: hashOf([request.session, request.slots]) },
       work: () => askForMemory(dependencies, key, { request, written }, activity),
-      // Nobody fences a consolidation.
+      // A consolidation is never fenced.
       fenced: () => ({ kind: 'nothing-to-do', persisted: true }),
     },
   );

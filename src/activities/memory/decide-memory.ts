@@ -6,7 +6,7 @@ import type { LineSource } from '../../records/memory/documents.js';
 import { linesOf } from '../../records/memory/memory-lines.js';
 import type { ScopeKey, Store } from '../../stores/store.js';
 import { scopeKey } from '../key.js';
-import { replaceMemory } from './remember.js';
+import { replaceMemory } from './write-memory.js';
 
 export interface ForgetInput {
   readonly scope: string;

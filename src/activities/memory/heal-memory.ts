@@ -13,7 +13,7 @@ import type { RememberedWrite } from '../../heal/restore-memory.js';
 import type { ScopeKey, Store } from '../../stores/store.js';
 import { NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
 import { acceptLine, forget, type ForgetInput } from './decide-memory.js';
-import { remember } from './remember.js';
+import { remember } from './write-memory.js';
 import type { RememberedBy } from '../dependencies.js';
 
 /**

@@ -72,7 +72,7 @@ async function madeByModel(
   const ask = asker(dependencies, input, config, patience);
   const few = pLimit(AT_ONCE);
   await Promise.all(missing.map((message) => few(() => make(dependencies, { message, goal, config, ask, onMade: made }))));
-  // The first that was stored counts, whoever made it.
+  // The first that was stored counts, whichever attempt made it.
   return toMap(ids, await store.items.citations(key, ids));
 }
 

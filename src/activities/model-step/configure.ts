@@ -4,6 +4,7 @@ import { log } from '@temporalio/activity';
 import { AgentConfigError, unreadInWords, type LoadedAgent } from '../../agents/load-agent.js';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import type { AgentSettings, Configured, ConfigureRequest } from '../../conversation/activity-io/settings.js';
+import { HAND_OVER } from '../../conversation/hand-over.js';
 import { checkCompactor, createCompactorRegistry, UnknownCompactor } from '../../memory/compaction/compactor.js';
 import type { MemoryText } from '../../records/memory/documents.js';
 import { NO_MEMORY_VERSION } from '../../records/memory/memory-lines.js';
@@ -19,7 +20,6 @@ import { IDENTITY_FILES, systemPrompt } from '../../agents/system-prompt.js';
 
 /** Every date takes as many tokens. */
 const ANY_TIME = 0;
-const HAND_OVER = { events: 3_000, bytes: 2 * 1024 * 1024, updates: 1_500 };
 
 /** What cannot be used is an answer, for the person who wrote the files; what may pass is thrown. */
 export async function configure(dependencies: ConversationDependencies, request: ConfigureRequest): Promise<Configured> {

@@ -163,7 +163,7 @@ async function run(dependencies: ConversationDependencies, { input, agent, memor
   return { outcome: harmless ? 'error' : 'unknown', text: 'Interrupted: the person stopped this turn while the tool ran.' };
 }
 
-/** Planned when nobody had to be asked; what a path leads to may be another place since. */
+/** Planned when no person had to be asked; what a path leads to may be another place since. */
 async function whyNotUnasked(
   { workspace }: Pick<ConversationDependencies, 'workspace'>,
   { plan }: RunToolInput,

@@ -18,7 +18,7 @@ export interface AgentTools {
 export const SERVER_PATIENCE_MS = 3_000;
 
 export interface ToolsWanted {
-  /** Milliseconds; 0 where nobody can wait. */
+  /** Milliseconds; 0 where the caller cannot wait. */
   readonly patienceMs: number;
   /** Within it the answer stays the same. */
   readonly turn?: string;

@@ -87,7 +87,7 @@ async function answerOf({ client, config }: CommandSession, id: string, turn: st
   return { id, turn, entries: entries.length, inPrompt: await inPrompt(client, id, slots, causes), causes, complete, problems };
 }
 
-/** As the conversation says; where nobody answers for it, as what happened to it leaves it. */
+/** As the conversation answers; where no worker answers for it, rebuilt from what happened to it. */
 async function inPrompt(
   { describe, context }: CommandSession['client'],
   id: string,

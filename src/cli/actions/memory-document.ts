@@ -191,7 +191,7 @@ function toVersion(changes: readonly MemoryChange[], said: string, ofDay: 'begin
   return first;
 }
 
-/** As the scope's own agent has it: whoever consolidates goes by the agent that asked. */
+/** As the scope's own agent has it: a consolidation goes by the agent that asked. */
 async function limitOf(agentsDir: string, scope: string): Promise<number> {
   const config = await loadAgent(agentsDir, scope).then(
     (agent) => agent.config,

@@ -33,7 +33,7 @@ export async function findRunning(desk: Pick<CommandSession, 'client' | 'output'
 async function find(client: PerduraClient, beginning: string): Promise<string> {
   let missing: unknown;
   try {
-    // Other workflows of ours have colons in their ids too.
+    // The product's other workflows have colons in their ids too.
     if (ID_PATTERN.test(beginning) || CHILD_PATTERN.test(beginning)) return (await client.describe(beginning)).id;
   } catch (error) {
     if ((error as { kind?: unknown }).kind !== 'not-found') throw error;

@@ -85,7 +85,7 @@ export function consolidationInWords(consolidation: Consolidation, tookMs: numbe
   }
 }
 
-/** Where nobody answers, it is: what a conversation is owed is kept until it is done. */
+/** Where no worker answers, it is: what a conversation is owed is kept until it is done. */
 async function isStillOwed(client: ChatSession['client'], id: string): Promise<boolean> {
   const look = async (): Promise<boolean> => {
     const { scope, window } = await client.status(id);

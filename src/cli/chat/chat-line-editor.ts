@@ -48,7 +48,7 @@ export function openLineEditor(input: ReadStream, output: WriteStream, events: L
     if (key?.name === 'paste-end') pasting = false;
   };
   input.on('keypress', onKey);
-  // The terminal is gone (EIO); readline passes it on. An error that nobody hears would end us before we cleaned up.
+  // The terminal is gone (EIO); readline passes it on. An error without a listener would end the process before it cleaned up.
   input.on('error', () => events.onEnd());
   readline.on('error', () => events.onEnd());
   output.write(PASTE_MODE_ON);

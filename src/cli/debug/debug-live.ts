@@ -40,7 +40,7 @@ export async function debugLive(
   let lookedAt = Date.now();
 
   const look = (): DebugLook => ({ ...screen.size(), measure });
-  /** Without a worker nobody answers, and nobody says so. */
+  /** Without a worker there is no answer, and no error either. */
   const where = (): string => {
     const age = Date.now() - lookedAt;
     return age < STALE_MS ? trouble || 'live' : `as of ${formatDuration(age)} ago: no worker answers`;

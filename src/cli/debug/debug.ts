@@ -63,7 +63,7 @@ async function live(desk: CommandSession, id: string): Promise<number> {
   });
 }
 
-/** The terminal is given back, whoever ends us. */
+/** The terminal is given back, however the process ends. */
 async function untilTermination(desk: CommandSession, work: (desk: CommandSession) => Promise<number>): Promise<number> {
   const ended = new AbortController();
   const stopListening = onTermination((exitCode) => ended.abort(new CliError('ended from outside', exitCode)));

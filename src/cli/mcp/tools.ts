@@ -126,7 +126,7 @@ export function acceptServerTools(context: CliContext, { agent, what, yes = fals
   });
 }
 
-/** All that has changed, or what is named; of a tool that nobody has seen yet too, when it is named. */
+/** All that has changed, or what is named; also of a tool that no person has seen yet, when it is named. */
 function meant(reports: readonly ServerReport[], what: string | undefined): ToolReport[] {
   return reports.flatMap(({ server, tools }) =>
     tools.filter((tool) => {

@@ -16,7 +16,7 @@ export async function queueOf(config: Config, temporal: TemporalConnection, outp
   const connection = await openNamespace(temporal);
   try {
     const { namespace } = temporal;
-    // The usual case: nobody else is there, and no store need be asked.
+    // The usual case: no other worker is there, and no store need be asked.
     if (!(await hasWorker(connection, namespace, taskQueue))) return taskQueue;
     // Which agents there are, the worker's own code decides: it refuses by itself.
     const place = { store: await storeOf(config), agents: '' };

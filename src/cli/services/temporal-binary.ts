@@ -26,7 +26,7 @@ export interface BinaryProbes {
   goInstall(): Promise<string>;
 }
 
-/** The decision alone. `say` is told of each thing that takes time, before it begins, and of each that failed. */
+/** The decision alone. `say` gets a line for each thing that takes time, before it begins, and for each that failed. */
 export async function chooseTemporalBinary(probes: BinaryProbes, say: (text: string) => void): Promise<TemporalBinary> {
   const onPath = probes.onPath();
   if (onPath !== undefined) return { path: onPath, reason: 'on PATH' };

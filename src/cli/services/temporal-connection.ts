@@ -37,7 +37,7 @@ export async function openNamespace(temporal: TemporalConnection): Promise<Conne
   const { address } = temporal.connectionOptions;
   let connection: Connection;
   try {
-    // The usual case on one's own machine, and it need not take the five seconds of a connection that may still come up.
+    // The usual case on a person's own machine, and it need not take the five seconds of a connection that may still come up.
     if (!temporal.named && !(await isListening(address))) throw new Error('nothing listens there');
     connection = await openConnection(temporal.connectionOptions, 5000);
   } catch (cause) {

@@ -258,7 +258,7 @@ function watchServer(files: Files, isLeaving: () => boolean, restart: () => Prom
   return setInterval(() => void look().catch(() => {}), 1000).unref();
 }
 
-/** The first that nobody listens on; a page is not worth failing for. */
+/** The first free one; a page is not worth failing for. */
 async function freePortFrom(port: number): Promise<number> {
   for (let candidate = port; candidate < port + 20; candidate += 1) {
     if (!(await isListening(`127.0.0.1:${candidate}`))) return candidate;

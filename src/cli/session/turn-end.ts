@@ -47,7 +47,7 @@ export function reasonOf(result: TurnResult): string | undefined {
   }
 }
 
-/** The answer in full: a long one travels as its beginning and lies in the store. */
+/** The answer in full: of a long one only the beginning travels, and the store has the whole. */
 export async function wholeAnswer(client: PerduraClient, id: string, result: TurnResult): Promise<string> {
   if (result.textRef === undefined) return result.text;
   const entries = await client.history(id);

@@ -15,7 +15,7 @@ export interface CommandSession {
   readonly temporal: TemporalConnection;
   readonly output: Output;
   readonly globals: GlobalOptions;
-  /** Aborted by Ctrl+C, and when nobody reads any more. */
+  /** Aborted by Ctrl+C, and when the reader of the output is gone. */
   readonly signal: AbortSignal;
   /** Says what `work` is when it takes more than a second. */
   readonly withSlowNotice: <T>(what: string, work: Promise<T>) => Promise<T>;
@@ -78,7 +78,7 @@ async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
     stop = () => reject(signal.reason as Error);
     signal.addEventListener('abort', stop, { once: true });
   });
-  // Whoever is no longer waited for may still fail.
+  // A call that is no longer waited for may still fail.
   work.catch(() => undefined);
   aborted.catch(() => undefined);
   try {

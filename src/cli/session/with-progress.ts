@@ -65,7 +65,7 @@ function waitInLines(one: Pending): string[] {
   ];
 }
 
-/** Without a worker a query is answered by nobody, and Temporal waits for one half a minute. */
+/** Without a worker no query is answered, and Temporal waits half a minute for one. */
 const PATIENCE_MS = 10_000;
 
 /** Only a worker can say how the conversation stands; what Temporal knows is worth showing without it. */

@@ -17,7 +17,7 @@ export interface ServersDesk {
   readonly reports: readonly ServerReport[];
 }
 
-/** `new`: nobody has seen it yet, and the first worker that does pins it. */
+/** `new`: no person has seen it yet, and the first worker that does pins it. */
 export type ToolState = 'accepted' | 'changed' | 'new';
 
 export async function withServers(context: CliContext, agent: string, work: (desk: ServersDesk) => Promise<number>): Promise<number> {

@@ -50,7 +50,7 @@ export function openFullScreen(
   input.on('end', events.onEnd);
   output.on('resize', events.onResize);
   output.on('error', events.onEnd);
-  // Also when we end by an error that nobody caught.
+  // Also when an uncaught error ends the process.
   process.once('exit', leave);
   input.setRawMode(true);
   input.resume();

@@ -1,5 +1,5 @@
 /**
- * What a folder would run, or send elsewhere, by what lies in it: a clone of a stranger's project must not do so before a person has
+ * What a folder would run, or send elsewhere, by what is in it: a clone of a stranger's project must not do so before a person has
  * seen it. What the person's own environment says is theirs and not listed; texts for a model (SOUL.md, MEMORY.md) run nothing.
  * Looked at before each command, so the files are read as they are, without the schemas that their readers load.
  */

@@ -1,4 +1,4 @@
-/** What a person has said yes to, by folder: outside of all of them, since what lies in a folder cannot speak for it. */
+/** What a person has said yes to, by folder: kept outside of all of them, since a folder's own contents cannot vouch for it. */
 import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';

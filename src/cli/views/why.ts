@@ -16,7 +16,7 @@ export interface Why {
   /** All that left with it. */
   readonly turns: readonly string[];
   readonly tokens: Leaving['tokens'] | null;
-  /** `provider/model` that summarized, and how; null where nobody did, or an earlier version did not keep it. */
+  /** `provider/model` that summarized, and how; null where no model did, or an earlier version did not keep it. */
   readonly model: string | null;
   readonly method: string | null;
   readonly inputsHash: string | null;

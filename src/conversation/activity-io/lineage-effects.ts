@@ -42,7 +42,7 @@ export interface OpenedOrigin extends Resumption {
   /** How many turns it shares, and how many of them are in the context. */
   readonly turns: number;
   readonly inContext: number;
-  /** Turns that long-term memory does not have yet, of a life that nobody else goes on with. */
+  /** Turns that long-term memory does not have yet, of a life that no other conversation goes on with. */
   readonly window: readonly { readonly turn: number; readonly messages: number; readonly slots: readonly SlotRange[] }[];
   readonly attributes: 'registered' | 'missing';
 }

@@ -29,7 +29,7 @@ export function citedMessageTokens(): number {
   return estimateTokens(2 * MESSAGE_END_CHARACTERS + MESSAGE_NOTE_CHARACTERS);
 }
 
-/** A result that lies in the memory channel. */
+/** A result that is kept in the memory channel. */
 export type KeptResult = ToolResultMessage & { readonly item: NonNullable<ToolResultMessage['item']> };
 
 export function isKept(message: ConversationMessage): message is KeptResult {

@@ -17,7 +17,7 @@ import { scaledTo, type AgentSettings } from '../activity-io/settings.js';
 import type { CompactInput, Compacted, UncompactInput } from '../activity-io/compaction-effects.js';
 import { contextPressure, needsTruncation, usageOf, type CallNumbers } from '../activity-io/call-gate.js';
 import type { EventOf } from '../event.js';
-import { isRunning, type Completed, type Failed } from '../lifecycle.js';
+import { isRunning, type Completed, type Failed } from '../effect.js';
 import { countSlots, slotsOf, toRanges, withSlot, type SlotRange } from '../../records/slots.js';
 import { NO_COMPACTION, type CompactionState } from '../state/compaction-state.js';
 import type { ConversationState } from '../state.js';

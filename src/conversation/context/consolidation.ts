@@ -3,14 +3,14 @@
  * user message or a final answer (design section 4, Window). When messages leave the context is in trimming.ts.
  *
  * L1  Each message of a session is asked for once: its turn is in one request, and a request is pending until the memory workflow has it.
- * L2  Nobody waits longer than the timeout. What comes later changes nothing here but the cost.
+ * L2  No caller waits longer than the timeout. What comes later changes nothing here but the cost.
  * L3  A turn is covered once it is consolidated or that has timed out. What is asked for next begins after the covered ones, whether they
  *     have left the context or not.
  */
 import type { Consolidation } from '../protocol/contract.js';
 import { isHeld, queuedId } from '../stepping/control.js';
 import { nextMove } from './compaction.js';
-import { isRunning, type Completed, type Failed, type Started } from '../lifecycle.js';
+import { isRunning, type Completed, type Failed, type Started } from '../effect.js';
 import type { AskMemoryInput, EvictInput } from '../activity-io/memory-effects.js';
 import { isStoreUpToDate } from '../state/queue-state.js';
 import type { EventOf } from '../event.js';
@@ -139,7 +139,7 @@ export function acceptConsolidation(
   { requestId, consolidation, usage }: EventOf<'consolidation-ended'>,
 ): ConversationState {
   const { ending, unbilled } = state.consolidation;
-  // Whoever asked pays, once, however late it comes.
+  // The conversation that asked pays, once, however late it comes.
   const billed: ConversationState =
     usage && unbilled.includes(requestId)
       ? withConsolidation({ ...state, usage: addUsage(state.usage, usage) }, () => ({
@@ -190,7 +190,7 @@ export function startEviction(state: ConversationState, { input }: Started<'evic
   return input.what.kind === 'trim' ? startTrim(nextMove(state)) : nextMove(state);
 }
 
-/** What the session leaves behind, as the answer to whoever asked for its end. */
+/** What the session leaves behind, as the answer to the request for its end. */
 export function consolidationOf({ consolidation }: ConversationState, finished: boolean): Consolidation {
   const outcomes = (consolidation.ending?.awaited ?? []).map(({ outcome }) => outcome ?? (finished ? 'model' : 'raw-fallback'));
   if (outcomes.includes('raw-fallback')) return 'raw-fallback';

@@ -2,7 +2,7 @@
 import { answerResets } from '../inbox/arrivals.js';
 import { forgetContext } from './compaction.js';
 import type { Consolidation } from '../protocol/contract.js';
-import type { Completed } from '../lifecycle.js';
+import type { Completed } from '../effect.js';
 import { announce } from '../outbox/settlement.js';
 import type { ConversationState } from '../state.js';
 import { endTurn } from '../turn/turn.js';

@@ -10,7 +10,7 @@
 import { stayingTokens } from './citing.js';
 import type { TruncateInput } from '../activity-io/compaction-effects.js';
 import type { EventOf } from '../event.js';
-import type { Completed, Failed } from '../lifecycle.js';
+import type { Completed, Failed } from '../effect.js';
 import { slotsOf, toRanges } from '../../records/slots.js';
 import type { ConversationState } from '../state.js';
 import { turnId } from '../../records/identity.js';

@@ -1,7 +1,7 @@
 /**
  * Events of the application's own (seed 004): queued like every other, and reduced when it is their turn, between turns.
  *
- * V1  An event is reduced once. What nobody reduces, and what a reducer failed on, is kept, counted and named; the conversation goes on.
+ * V1  An event is reduced once. One without a reducer, and one on which a reducer failed, is kept, counted and named; the conversation goes on.
  * V3  Their payloads lie in the state: a bounded number waits at once, and what is refused is reported, never dropped silently.
  * V2  A chunk is an entry of the conversation: it is recorded and healed like any other. Of type WORKING_FLOW it is compacted and truncated
  *     like any other, too; one of another type stays until a reducer removes it, or the session ends.

@@ -87,7 +87,7 @@ function itemOf({ queue }: ConversationState, id: string): QueueItem | undefined
 
 /** A message taken back: it was queued, and no turn has taken it yet. */
 
-/** Its turn ends before it began, so that whoever waits for it gets an answer; what was recorded of it stays in the traces. */
+/** Its turn ends before it began, so that a caller who waits for it gets an answer; what was recorded of it stays in the traces. */
 export function withdraw(state: ConversationState, { messageId }: EventOf<'withdraw-requested'>): ConversationState {
   const item = withdrawable(state, messageId);
   if (!item) return state;

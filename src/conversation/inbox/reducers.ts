@@ -53,7 +53,7 @@ export type Reducers = Readonly<Record<string, Reducer>>;
 /** What became of an event when it was its turn. */
 export type Reduced =
   | { readonly kind: 'reduced'; readonly operations: readonly ChunkOperation[] }
-  /** Nobody reduces this type. */
+  /** There is no reducer for this type. */
   | { readonly kind: 'unreduced' }
   | { readonly kind: 'parked'; readonly error: string };
 

@@ -1,5 +1,5 @@
 /**
- * A long queue lies in the store: past `MAX_AT_HAND` messages the tail is only the slots of what is recorded there, in order,
+ * A long queue is kept in the store: past `MAX_AT_HAND` messages the tail is only the slots of what is recorded there, in order,
  * so that state stays small whatever is queued. Before the head runs out, the next ones are read back.
  *
  * S1  Spilling and reading back keep the order, and lose and double nothing.

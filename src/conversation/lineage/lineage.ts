@@ -8,7 +8,7 @@
 import type { Origin } from '../protocol/lineage.js';
 import type { OpenOriginInput, Resumption } from '../activity-io/lineage-effects.js';
 import type { ConversationEvent } from '../event.js';
-import { isRunning, type Completed, type Failed } from '../lifecycle.js';
+import { isRunning, type Completed, type Failed } from '../effect.js';
 import { slotsOf, type SlotRange } from '../../records/slots.js';
 import { NO_COMPACTION, type CompactionState } from '../state/compaction-state.js';
 import type { ConversationState } from '../state.js';

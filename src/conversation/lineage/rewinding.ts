@@ -10,7 +10,7 @@ import type { RewindInput } from '../activity-io/lineage-effects.js';
 import { nextMove } from '../context/compaction.js';
 import type { EventOf } from '../event.js';
 import { withdraw } from '../inbox/queue-editing.js';
-import type { Completed, Failed } from '../lifecycle.js';
+import type { Completed, Failed } from '../effect.js';
 import type { RewindOutcome, RewindState, ConversationState } from '../state.js';
 import { isWithin, resumeWith } from './lineage.js';
 import { slotsOf, withSlot, type SlotRange } from '../../records/slots.js';

@@ -75,7 +75,7 @@ function sizeOf({ request, retry }: QueuedRequest): number {
   return texts.reduce((sum, text) => sum + text.length, 200 + 20 * slots.length);
 }
 
-/** Of those that do not rest the one that has failed least often, and of these the first: what fails for long holds nobody up (Q2). */
+/** Of those that do not rest the one that has failed least often, and of these the first: what fails for long holds no other request up (Q2). */
 export function nextRequest(queue: MemoryQueue, now: number): QueuedRequest | undefined {
   const ready = queue.requests.filter(({ running, retry }) => !running && (retry === null || retry.until <= now));
   const attemptsOf = ({ retry }: QueuedRequest): number => retry?.attempts ?? 0;

@@ -146,7 +146,7 @@ export interface Status {
   /** Where it comes from; absent for a conversation of its own. */
   readonly origin?: Pick<Origin, 'kind' | 'conversation' | 'turn'>;
   readonly rejectedInputs: { readonly count: number; readonly last: readonly RejectedInput[] };
-  /** Of events of the application's own: chunks that stand in the context, what nobody reduced, and what a reducer failed on. */
+  /** Of events of the application's own: chunks that stand in the context, events without a reducer, and those on which a reducer failed. */
   readonly appEvents?: {
     readonly chunks: number;
     readonly unreduced: { readonly count: number; readonly types: readonly string[] };
@@ -187,7 +187,7 @@ export type CompactionOutcome =
       readonly epoch: number;
       /** How many turns became memory. */
       readonly turns: number;
-      /** Who summarized: the model, the model at its second try, rules without a model, or a compactor of one's own. */
+      /** Who summarized: the model, the model at its second try, rules without a model, or a custom compactor. */
       readonly method: 'model' | 'repaired' | 'rules' | 'compactor';
       readonly tokensBefore: number;
       readonly tokensAfter: number;

@@ -186,7 +186,7 @@ function readValuesRef(value: unknown): ValuesRef | undefined {
   return isConversation(conversation) && isLife(life) ? { origin: { conversation, life }, ref } : undefined;
 }
 
-/** From a sub-agent, which is a conversation of ours; still anybody may send a signal. */
+/** From a sub-agent, which is a conversation too; still anyone may send a signal. */
 export function readChildNews(payload: unknown): Checked<ChildNews> {
   const fields = readFields(payload, 'child', ['callId', 'kind', 'asks', 'report', 'capability']);
   if (!fields.ok) return fields;

@@ -1,4 +1,4 @@
-/** What a value of ours looks like, told without a library, as it is done inside workflows. Total: whatever is looked at, nothing throws. */
+/** The shape of a value, checked without a library because it is checked inside workflows. Total: whatever is looked at, nothing throws. */
 import { isObject, isTime, nameOf, readUsage } from './fields.js';
 
 /** Undefined when it is as it should be; otherwise what it must be, after the place where it is not. */

@@ -3,13 +3,13 @@
  * out and checks it on its way in (extensions/state-codec.ts). The key never enters the sandbox, and no history has it.
  */
 
-/** Of the argument that a run of ours makes for the next. No JSON can bring a symbol along. */
+/** Marks the argument that a run makes for the next. No JSON can bring a symbol along. */
 const HANDED_OVER = Symbol('handed over');
 const UNSEALED = Symbol('unsealed');
 
 /** In the payload's metadata: to be signed, and then the signature. */
 export const SEAL = 'perdura-seal';
-/** In the payload's metadata, by a worker with a key alone: why this is no state that one of ours has signed. */
+/** In the payload's metadata, by a worker with a key alone: why this is no state that a worker has signed. */
 export const SEAL_PROBLEM = 'perdura-seal-problem';
 
 export function handedOver<Argument extends object>(argument: Argument): Argument {
@@ -27,7 +27,7 @@ export function withSealProblem<Value>(value: Value, problem: string): Value {
     : value;
 }
 
-/** Why the worker does not take it for what a run of ours has handed over; undefined where nothing is wrong, or nothing was checked. */
+/** Why the worker does not accept it as handed over by an earlier run; undefined where nothing is wrong, or nothing was checked. */
 export function sealProblemOf(argument: object): string | undefined {
   return UNSEALED in argument ? String(argument[UNSEALED]) : undefined;
 }

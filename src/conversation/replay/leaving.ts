@@ -1,7 +1,7 @@
 /** What took entries out of the prompt, and what brought them back: "why did it forget?", answered by the fold of what happened. */
 import { apply } from '../apply.js';
 import type { ConversationEvent } from '../event.js';
-import type { EffectName } from '../lifecycle.js';
+import type { EffectName } from '../effect.js';
 import { eventName } from '../views/observation.js';
 import type { Run } from './past.js';
 import { slotsOf } from '../../records/slots.js';

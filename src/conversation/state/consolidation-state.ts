@@ -9,7 +9,7 @@ export interface ConsolidationState {
   readonly since: number;
   /** Turns of this session since the last one that was consolidated, oldest first; those of a pending consolidation are still among them. */
   readonly turns: readonly WindowTurn[];
-  /** Consolidation of the first `turns` turns while the session goes on; nobody waits for it. */
+  /** Consolidation of the first `turns` turns while the session goes on; the session does not wait for it. */
   readonly pending: (Omit<AwaitedConsolidation, 'outcome'> & { readonly turns: number }) | null;
   /** Consolidated turns that are still in the context, oldest first: they leave it when it is worth while. */
   readonly covered: readonly CoveredTurns[];

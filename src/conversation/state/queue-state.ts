@@ -31,10 +31,10 @@ export type QueueItem =
       readonly stopped?: boolean;
       /** Trace of its turn that it is; 1 unless it joined a running one. */
       readonly seq?: number;
-      /** Of a message that is too large for one input: what of it is stored so far (recording.ts, R5). */
+      /** Of a message that is too large for one input: what of it is stored so far (pending-writes.ts, R5). */
       readonly parts?: readonly string[];
     }
-  /** An event of the application's own; `payload` lies in the queue until its reducer has seen it. */
+  /** An event of the application's own; `payload` stays in the queue until its reducer has seen it. */
   | {
       readonly kind: 'app';
       readonly number: number;
@@ -59,7 +59,7 @@ export interface SpilledMessages {
 
 export type QueuedMessage = Extract<QueueItem, { kind: 'message' }>;
 
-/** Pending writes to the store, as state (recording.ts). */
+/** Pending writes to the store, as state (pending-writes.ts). */
 export interface Outbox {
   /** Messages that turns have taken. */
   readonly messages: readonly QueuedMessage[];

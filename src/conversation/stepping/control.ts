@@ -1,7 +1,7 @@
 /**
  * Stepping (seed 004): in that mode each thing that the conversation does by itself is done when somebody asks for it, one at a time.
  *
- * G1  One step at a time: `lock` is set from the request until the one thing is done, and lies in the state, so that no crash holds it.
+ * G1  One step at a time: `lock` is set from the request until the one thing is done, and is part of the state, so that no crash holds it.
  * G2  What is done is what auto would have done next: the same `nextStep`, held back where a step begins.
  * G3  While a turn runs no further event is taken; then comes truncation, then compaction, then the model or a tool (design section 4).
  *     Between turns events come first, then truncation, then compaction.
@@ -12,7 +12,7 @@ import { AUTO, type StepLock, type ConversationState } from '../state.js';
 import { usageOf } from '../activity-io/call-gate.js';
 import { compactionCause, isChangingContext, numbersOf, truncationDue } from '../context/compaction.js';
 import type { ConversationEvent, EventOf } from '../event.js';
-import { isRunning } from '../lifecycle.js';
+import { isRunning } from '../effect.js';
 import { stayingTokens } from '../context/citing.js';
 import { announce } from '../outbox/settlement.js';
 import { isRunningTool, openToolCalls } from '../turn/turn-access.js';

@@ -2,7 +2,7 @@
  * Calls that are not run at once: what a person must allow or answer, what waits for a time, what a sub-agent does.
  *
  * P1  A call that needs a person's approval does not start before a person has given it, for these very arguments; a decision counts once.
- * P2  Nobody is waited for longer than the plan says: what nobody has decided is not run, and the model reads so.
+ * P2  A person is waited for no longer than the plan says: a call without a decision is not run, and the model reads so.
  * P3  The same call in `MAX_REPEATS` rounds in a row is not run again; one more round of it ends the turn.
  */
 import { chosenOption } from './chosen-option.js';
@@ -18,7 +18,7 @@ import type { ToolCall, Turn } from '../state/turn-state.js';
 import { withTurn, withToolCalls } from './turn-access.js';
 import { isoTime } from '../../records/time.js';
 import type { NotifyInput } from '../activity-io/tool-effects.js';
-import { isRunning, type Started } from '../lifecycle.js';
+import { isRunning, type Started } from '../effect.js';
 
 const MAX_REPEATS = 3;
 
@@ -237,7 +237,7 @@ function forwarded(state: ConversationState, decision: Decision): ConversationSt
   return { ...state, childDecisions: [...(state.childDecisions ?? []), { child: via, decision: via === child ? own : decision }] };
 }
 
-/** The sub-agent itself, or the one of ours that it is a sub-agent of. */
+/** The sub-agent itself, or the direct sub-agent that it belongs to. */
 function childOnTheWay({ turn }: ConversationState, conversation: string): string | undefined {
   if (turn?.phase.kind !== 'tools') return undefined;
   return turn.phase.calls.find(({ child }) => child && (child.id === conversation || conversation.startsWith(`${child.id}:`)))?.child?.id;

@@ -4,7 +4,7 @@
  * The next step that calls a model reads the settings again, with the limits of that model. A call in flight goes on with the old one.
  */
 import type { EventOf } from '../event.js';
-import { isRunning } from '../lifecycle.js';
+import { isRunning } from '../effect.js';
 import type { ConversationState } from '../state.js';
 import { withoutRetry } from '../state/retry.js';
 import { currentModelCall, withTurn } from './turn-access.js';

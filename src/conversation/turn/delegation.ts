@@ -3,14 +3,14 @@
  *
  * D1  A sub-agent's end is reported once to the call that waits for it; what comes later is dropped.
  * D2  What a sub-agent has used counts for its parent too: budgets hold for the whole.
- * D5  What comes in the name of a sub-agent counts when it shows what that one was given at its start, and nobody else.
+ * D5  What comes in the name of a sub-agent counts only when it shows the capability that the sub-agent alone was given at its start.
  * D3  A stop of this conversation is a stop of its sub-agents; what they wait for, a person sees here.
  */
 import { budgetOf, delegationLimits, leftOf } from './budget.js';
 import type { StartOptions } from '../protocol/contract.js';
 import { isHeld } from '../stepping/control.js';
 import type { EventOf } from '../event.js';
-import { isRunning, type Failed, type Started, type ChildStart, type Completed } from '../lifecycle.js';
+import { isRunning, type Failed, type Started, type ChildStart, type Completed } from '../effect.js';
 import type { AppContextRef, WorkflowAction } from '../activity-io/tool-effects.js';
 import type { ConversationState } from '../state.js';
 import { turnId, type SharedMemory } from '../../records/identity.js';

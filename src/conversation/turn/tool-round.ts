@@ -8,7 +8,7 @@ import { abandon } from './budget.js';
 import { toolEntry } from '../activity-io/entries.js';
 import { countResult } from '../context/citing.js';
 import type { EventOf } from '../event.js';
-import type { Completed, Failed } from '../lifecycle.js';
+import type { Completed, Failed } from '../effect.js';
 import { type AssistantBlock, type JsonValue, addUsage } from '../../records/message.js';
 import type { AppContextRef, ToolFinished } from '../activity-io/tool-effects.js';
 import { obstacleTo } from '../activity-io/call-gate.js';
@@ -94,7 +94,7 @@ export function acceptLooked(state: ConversationState, event: Completed<'look-af
   return endRoundIfDone(acceptLook(state, event));
 }
 
-/** What nobody has decided in time, and what has slept long enough. */
+/** Calls without a decision in time, and those that have slept long enough. */
 export function passWaits(state: ConversationState): ConversationState {
   const after = endWaits(state);
   return after === state ? state : endRoundIfDone(after);

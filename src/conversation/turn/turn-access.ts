@@ -1,5 +1,5 @@
 /** The parts of a running turn: how they are found, and changed. */
-import { running } from '../lifecycle.js';
+import { running } from '../effect.js';
 import type { ConversationState } from '../state.js';
 import type { ModelCall, ToolCall, Turn } from '../state/turn-state.js';
 import { addUsage } from '../../records/message.js';

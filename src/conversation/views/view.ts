@@ -6,7 +6,7 @@ import { compactsAt, isChangingContext } from '../context/compaction.js';
 import { approvalsOf } from '../turn/approvals.js';
 import type { ContextIndex, Phase, QueuedEvent, Status, TurnResult } from '../protocol/contract.js';
 import { type JsonValue, NO_USAGE } from '../../records/message.js';
-import { isRunning } from '../lifecycle.js';
+import { isRunning } from '../effect.js';
 import { waitingInWords, waitingOf } from './waiting.js';
 import { countSlots, slotsOf } from '../../records/slots.js';
 import { queuedCount } from '../inbox/spill.js';

@@ -3,7 +3,7 @@ import { planned } from '../stepping/control.js';
 import { runningChildren } from '../turn/delegation.js';
 import { approvalsOf } from '../turn/approvals.js';
 import type { Waiting } from '../protocol/contract.js';
-import { isRunning } from '../lifecycle.js';
+import { isRunning } from '../effect.js';
 import { awaitedOrigin } from '../lineage/lineage.js';
 import { isStoreUpToDate } from '../state/queue-state.js';
 import type { ConversationState } from '../state.js';

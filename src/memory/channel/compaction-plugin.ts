@@ -37,7 +37,7 @@ export interface Compactors {
 /** UTF-8 bytes of a citation's JSON. */
 export const CITATION_BYTES = 1_024;
 
-/** Own plugins win over built-in ones. `onFailure` is told of a plugin that threw, or said too much. */
+/** Own plugins win over built-in ones. `onFailure` is called for a plugin that threw, or returned too much. */
 export function createCompactors(
   {
     byTool,

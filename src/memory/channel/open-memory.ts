@@ -21,7 +21,7 @@ import {
 } from '../../records/memory/agent-memory.js';
 import { isFromPerson } from '../../records/message.js';
 import { slotOfItem } from './cite-messages.js';
-import { seenBy } from './sessions.js';
+import { seenBy } from './visible-items.js';
 import { transformed } from './transforms.js';
 
 export interface OpenMemory {
@@ -175,12 +175,12 @@ function toHead({ id, type, ts, source, size, tags, relatedTo }: ItemRecord): Me
 }
 
 /**
- * A sub-agent's memory beside the one that it shares: it finds what lies in either. What it stores is for all who share, or its own,
+ * A sub-agent's memory beside the one that it shares: it finds what is in either. What it stores is for all who share, or its own,
  * where what it sees of the other is a snapshot.
  */
 export function withOther(own: AgentMemory, other: AgentMemory, { stores }: { readonly stores: 'there' | 'here' }): AgentMemory {
   return {
-    // What is shared is not one's own to clear.
+    // A sub-agent does not clear what is shared.
     ...own,
     store: (item) => (stores === 'there' ? other : own).store(item),
     retrieve: async (id, transform) => (await own.retrieve(id, transform)) ?? other.retrieve(id, transform),

@@ -1,5 +1,5 @@
 /**
- * Who makes memory of older turns (seed 004, CompactionManager): a registry with `WorkingFlowCompactor`, and compactors of one's own.
+ * Who makes memory of older turns (seed 004, CompactionManager): a registry with `WorkingFlowCompactor`, and custom compactors.
  *
  * K1  One that throws, hangs or answers what cannot be used costs no turn: the default does it, and it is said.
  * K2  What it answers is checked and cut to the same bounds as a model's answer.
@@ -102,7 +102,7 @@ export interface CompactionWork
   readonly signal: AbortSignal | undefined;
   /** As `ask`, for an answer by the default's schema. */
   readonly askForSummary: Ask;
-  /** Milliseconds for one of one's own; default 90,000. */
+  /** Milliseconds for a custom one; default 90,000. */
   readonly patienceMs?: number;
 }
 

@@ -72,7 +72,7 @@ function linesOf({ message }: Entry, characters: number): string[] {
   }
 }
 
-/** None or one. Thinking is its maker's and told to nobody else. */
+/** None or one. Thinking goes back only to the model that made it. */
 function saidIn({ blocks, stop }: AssistantMessage): string[] {
   const text = blocks.flatMap((block) => (block.kind === 'text' ? [shownText(block.text)] : [])).join('');
   if (text.trim() === '' && stop !== 'interrupted') return [];

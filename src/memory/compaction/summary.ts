@@ -4,7 +4,7 @@
  *
  * S1  The model is asked once, and once more when its answer was not usable, with the reason. What is too long to be shown whole is
  *     read in pieces before (long-record.ts).
- * S2  File operations and tool failures are facts: they come into the summary by themselves, whoever writes it.
+ * S2  File operations and tool failures are facts: they come into every summary by themselves, also into one that a model writes.
  * S3  Being stopped is no failure: an interrupt goes through.
  */
 import { isNotice, type Entry, shownText } from '../../records/message.js';
@@ -97,7 +97,7 @@ const GOAL_CHARACTERS = 400;
 const ASKED_CHARACTERS = 160;
 const ANSWERED_CHARACTERS = 240;
 const FACT_CHARACTERS = SUMMARY_LIMITS.fact - 20;
-/** Facts by rule are the person's own words, but nobody has judged them. */
+/** Facts by rule are the person's own words, but no model has judged them. */
 const REMEMBERED = { tags: ['remember'], confidence: 0.6, salience: 0.8 } as const;
 
 /** `goal` defaults to the window's first user message. */

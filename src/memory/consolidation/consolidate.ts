@@ -4,7 +4,7 @@
  * C1  The model is asked once, and once more when something in its answer was not usable, with the reason. What is too long to be
  *     shown whole is read in pieces before (long-record.ts).
  * C2  After that a field that is fit is taken, be it from the first answer; a bad field does not cost the good one.
- * C3  What the model throws goes through: a provider's failure is its caller's to retry, an interrupt nobody's.
+ * C3  What the model throws goes through: its caller retries a provider's failure, and never an interrupt.
  */
 import { readPieces, type Ask } from '../long-record.js';
 import { cut, oneLine, beginningOf, utf8Length } from '../../records/text.js';
@@ -204,7 +204,7 @@ function isRefusal(text: string): boolean {
   return text.length <= REFUSAL_CHARACTERS && REFUSALS.some((pattern) => pattern.test(beginning));
 }
 
-/** R2. What stands in memory already is no echo, whoever wrote it there. */
+/** R2. What stands in memory already is no echo, whatever its source. */
 function echoIn(text: string, known: string): string | undefined {
   const seen = flat(text);
   if (ECHOES.some((echo) => seen.includes(echo) && !known.includes(echo))) return 'the headings or the instructions of the question';

@@ -67,7 +67,7 @@ function userText({ text, images = [] }: UserMessage): string {
   return images.length === 0 ? shown : `${shown} [${images.length} ${images.length === 1 ? 'image' : 'images'}]`.trimStart();
 }
 
-/** Thinking is its maker's and told to nobody else. */
+/** Thinking goes back only to the model that made it. */
 function assistantText({ blocks, stop }: AssistantMessage): string {
   const text = blocks
     .flatMap((block) => (block.kind === 'text' ? [shownText(block.text)] : []))

@@ -29,7 +29,7 @@ export function mergeMemory({ base, theirs, ours }: MemoryVersions): string {
   const [a, o, b] = [linesOf(theirs), linesOf(base), linesOf(ours)];
   const theirLines = lineCounts(a);
   const isBack = comesBack(o, theirLines);
-  // M3 holds for every line of ours, also for one that was moved to where nobody else changed anything.
+  // M3 holds for every line of `ours`, also for one that was moved to a place where nothing else was changed.
   const fits = (line: string): boolean => theirLines.has(foldedLine(line)) || !isBack(line);
   const isLong = Math.max(pairsIn(o, a), pairsIn(o, b)) > MAX_PAIRS;
   const regions = isLong ? [{ conflict: { a, o, b } }] : diff3Merge(a, o, b, { excludeFalseConflicts: true });

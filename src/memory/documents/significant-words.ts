@@ -100,7 +100,7 @@ export function shareIn(words: ReadonlySet<string>, others: ReadonlySet<string>)
   return shared / words.size;
 }
 
-/** NFKD parts accents from letters; they go, as does what nobody sees, and what else was parted (Hangul, kana) is put together again. */
+/** NFKD parts accents from letters; they go, as do invisible characters, and what else was parted (Hangul, kana) is put together again. */
 function folded(text: string): string {
   return text
     .normalize('NFKD')

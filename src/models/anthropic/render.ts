@@ -30,7 +30,7 @@ import { createWireIds, toWireName } from '../wire-names.js';
 
 type WireId = (callId: string) => string;
 type UserSide = UserMessage | ToolResultMessage;
-/** What can stand in a user message of ours; each of them can carry a cache mark. */
+/** What can stand in a user message that we send; each of them can carry a cache mark. */
 type UserBlock = TextBlockParam | ImageBlockParam | ToolResultBlockParam;
 
 type ImageType = Base64ImageSource['media_type'];

@@ -6,7 +6,7 @@
  *             <arg name="limit">10</arg>
  *           </tool>
  *           A value is text; where the tool's schema names another type it is read as JSON. Of entities the five of XML are known,
- *           a value that holds markup of ours is written as CDATA.
+ *           a value that holds this markup is written as CDATA.
  *
  *   json    {"tool": "read_file", "input": {"path": "notes/plan.md", "limit": 10}}
  *           At the beginning of a line, "tool" first, no third key.

@@ -20,7 +20,7 @@ export interface Piece {
   readonly call: TextToolCall;
 }
 
-/** One call as it was written; `broken` where nobody can say where it ends. */
+/** One call as it was written; `broken` where its end cannot be found. */
 export type Read = Piece | { readonly refused: string; readonly to: number } | { readonly broken: string };
 
 export function unknownTool(name: string, offered: Offered): string {

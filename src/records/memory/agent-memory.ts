@@ -1,6 +1,6 @@
 /**
  * The fourth channel's words (seed 003, "Memory Interface"): a store of contents beside the conversation, which the model reaches by
- * tools alone. What lies in a store of ours is an `ItemRecord`; its content is a body, by reference.
+ * tools alone. What the stores keep is an `ItemRecord`; its content is a body, by reference.
  */
 import { z } from 'zod';
 import type { JsonValue } from '../message.js';

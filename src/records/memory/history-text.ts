@@ -14,7 +14,7 @@ export interface WrittenEntry {
 
 /** What a person may write for a header too: the day alone, no seconds, a space for the T, another zone than UTC. */
 const HEADER = /^## (\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)(Z|[+-]\d{2}:\d{2})?)?[ \t]*$/;
-/** Every line that could be read as a header, by us or by whoever renders the Markdown. */
+/** Every line that could be read as a header, by us or by a program that renders the Markdown. */
 const HEADER_LIKE = /^( {0,3})(##[ \t]+\d{4}-\d{2})/gm;
 
 export function isoTime(ts: number): string {

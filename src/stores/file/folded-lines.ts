@@ -6,7 +6,7 @@ import { replaceFile } from './lists.js';
 import { createTurns } from './lock.js';
 
 export interface FoldedLines<State> {
-  /** Fresh, also when another process has written. `skipped` counts lines that nobody can read; 1 for something else in the file's place. */
+  /** Fresh, also when another process has written. `skipped` counts unreadable lines; 1 for something else in the file's place. */
   read(): Promise<{ readonly state: State; readonly skipped: number }>;
   /** On the disk once it resolves. To be called after `read`, which shows whether a torn line is to be ended. */
   append(...lines: readonly string[]): Promise<void>;

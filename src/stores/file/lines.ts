@@ -2,7 +2,7 @@
  * Files of lines that grow at their end, read while others write them.
  *
  * N1  A line counts once its newline is there. What follows the last newline is a line being written, or torn by a crash.
- * N2  Whoever appends after a torn line ends it first; it then is one unreadable line, and ours begins on its own.
+ * N2  A writer that appends after a torn line ends it first; it then is one unreadable line, and ours begins on its own.
  * N3  A file that was replaced or cut is read again from its start.
  */
 import { open, type FileHandle } from 'node:fs/promises';

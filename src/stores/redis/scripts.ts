@@ -160,7 +160,7 @@ end
 return absent
 `;
 
-/** Items come as id, JSON. The first one of an id counts, unless nobody can read it; '' stands for one that was removed. */
+/** Items come as id, JSON. The first one of an id counts, unless it is unreadable; '' stands for one that was removed. */
 const PUT_ITEMS = `
 local function putItems(key, from, to)
   if from > to then return end

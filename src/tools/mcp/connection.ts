@@ -23,7 +23,7 @@ export type Listed = 'tools' | 'resources' | 'resourceTemplates' | 'prompts';
 
 export interface ConnectionEvents {
   readonly onToolsChanged: () => void;
-  /** It is gone, and nobody here closed it. */
+  /** It is gone, and was not closed from here. */
   readonly onLost: (fault: ConnectionFault) => void;
 }
 

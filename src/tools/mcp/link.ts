@@ -2,7 +2,7 @@
  * A server as the worker knows it over all its connections: opened when it is needed, opened again after a loss, left alone for a
  * while when that fails.
  *
- * L1  Nobody waits for it twice in vain: who comes while it is left alone is told so at once, and who comes while others wait
+ * L1  No caller waits for it twice in vain: one that comes while it is left alone gets that error at once, and one that comes while others wait
  *     waits with them and not anew.
  * L2  What it has listed stays known while it is away.
  * L3  Its word that its list has changed is noted, and the list is read when somebody asks next: a storm of such words costs nothing.
@@ -41,7 +41,7 @@ export interface ServerLink {
   close(): Promise<void>;
 }
 
-/** The reason is for people and models, without secrets of ours. */
+/** The reason is for people and models, without our secrets. */
 export class ServerDown extends Error {
   override readonly name = 'ServerDown';
 }

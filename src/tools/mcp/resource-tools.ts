@@ -1,4 +1,4 @@
-/** What servers have beside tools: resources and prompts, behind four tools of ours. Reading is all that the protocol lets these do. */
+/** What servers have beside tools: resources and prompts, behind four built-in tools. Reading is all that the protocol lets these do. */
 import { z } from 'zod';
 import { defineTool } from '../define-tool.js';
 import { boundText } from '../result-text.js';

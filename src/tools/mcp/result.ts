@@ -1,4 +1,4 @@
-/** What a server answers, as a result of ours: text that a model reads, bounded, with words in the place of what is no text. */
+/** What a server answers, as a tool result: text that a model reads, bounded, with words in the place of what is no text. */
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { boundText, RESULT_BYTES, toText } from '../result-text.js';
@@ -31,7 +31,7 @@ type Part = z.output<typeof part>;
 export type Veil = (text: string) => string;
 
 /**
- * What is read of an answer, in characters: more than is shown, since what nobody sees is taken out. Nothing behind it is looked at, so
+ * What is read of an answer, in characters: more than is shown, since invisible characters are taken out. Nothing behind it is looked at, so
  * that an answer of any length takes no longer than one of this.
  */
 const READ_CHARACTERS = 2 * RESULT_BYTES;

@@ -1,4 +1,4 @@
-/** A server's tool as one of ours. Whatever the server does is a result that the model reads. */
+/** A server's tool as one of the agent's. Whatever the server does is a result that the model reads. */
 import type { JsonObject, JsonValue } from '../../records/message.js';
 import { examineLeaving } from '../egress-scan.js';
 import { errorText } from '../result-text.js';
@@ -75,7 +75,7 @@ function refusalOf({ name, agent, link, accepted, pin }: OfferedTool): string | 
   if (pinOf(live).hash === pin.hash) return undefined;
   return (
     `The MCP server ${server} has changed what it says about its tool ${tool} since that was accepted, so the tool does not run. ` +
-    // The name of ours, since a server could write anything into its own for a person to paste.
+    // Our name for it, since a server could write anything into its own name for a person to paste.
     `A person can look at the change and accept it: perdura mcp accept ${agent} ${name}`
   );
 }

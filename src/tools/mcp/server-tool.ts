@@ -101,7 +101,7 @@ export function hashOfText(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }
 
-/** Without what nobody sees; of a long one no more is looked at than may be shown. */
+/** Without invisible characters; of a long one no more is looked at than may be shown. */
 function capped(given: string): string {
   const read = withoutHidden(given.slice(0, 4 * MAX_DESCRIPTION));
   const text = given.length > 4 * MAX_DESCRIPTION ? read.padEnd(MAX_DESCRIPTION + 1) : read;

@@ -12,13 +12,13 @@ import { createHash } from 'node:crypto';
 
 export interface AgentServers extends AgentKey {
   readonly servers: readonly McpServer[];
-  /** Names that are not to be had: tools of ours. */
+  /** Names that are taken: the built-in tools. */
   readonly taken: readonly string[];
 }
 
 export interface ServerTools {
   /**
-   * Sorted by name. Waits `patienceMs` for servers that nobody has heard of yet, and for none that has failed. With `turn`, the
+   * Sorted by name. Waits `patienceMs` for servers that have not answered yet, and for none that has failed. With `turn`, the
    * answer that this turn was given first, so that a prompt does not change within it.
    */
   of(agent: AgentServers, how: { readonly patienceMs: number; readonly turn?: string }): Promise<readonly Tool[]>;

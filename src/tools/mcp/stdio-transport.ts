@@ -143,7 +143,7 @@ export function createStdioTransport({ command, args, env, cwd }: StdioServer, s
         started.once('close', fallSilent);
         started.once('exit', (code, signal) => {
           if (!isClosed) transport.onerror?.(new Error(signal === null ? `it ended with exit code ${code}` : `it was ended by ${signal}`));
-          // What it leaves behind has nobody to speak to.
+          // What it leaves behind can reach no client any more.
           killGroup(started, 'SIGKILL');
           ended();
         });
@@ -183,7 +183,7 @@ export function createStdioTransport({ command, args, env, cwd }: StdioServer, s
   return transport;
 }
 
-/** Its stdin is a pipe of ours that nobody writes to: it ends when we do. */
+/** Its stdin is our pipe, to which nothing is written: it ends when we do. */
 function guardOf(pid: number, mark: string): ChildProcess {
   const guard = spawn('/bin/sh', ['-c', LAST_WILL, String(pid), mark], {
     stdio: ['pipe', 'ignore', 'ignore'],
@@ -201,7 +201,7 @@ function killGroup({ pid }: Child, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch {
-    // Nobody is left in it.
+    // No process is left in it.
   }
 }
 

@@ -56,7 +56,7 @@ interface ToolTable<T extends Named> {
   readonly refused: readonly (Named & { readonly reason: string })[];
 }
 
-/** A name of ours stays ours, and one that two tools come to leads to neither. */
+/** A built-in tool keeps its name, and a name that two tools claim leads to neither. */
 export function toolTable<T extends Named>(tools: readonly T[], taken: ReadonlySet<string>): ToolTable<T> {
   const sharing = new Map<string, T[]>();
   for (const tool of tools) {

@@ -10,7 +10,7 @@ import type { Rewound, RewindInput } from '../../../src/conversation/activity-io
 import type { Evicted, EvictInput } from '../../../src/conversation/activity-io/memory-effects.js';
 import type { AgentSettings } from '../../../src/conversation/activity-io/settings.js';
 import type { ConversationEvent } from '../../../src/conversation/event.js';
-import type { Effect } from '../../../src/conversation/lifecycle.js';
+import type { Effect } from '../../../src/conversation/effect.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { compactionWindow } from '../../../src/memory/compaction/window.js';

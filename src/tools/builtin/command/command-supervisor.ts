@@ -1,6 +1,6 @@
 /**
  * A program of its own, never imported: it runs one command, answers for all of its processes, and lives no longer than the
- * worker. It imports nothing of ours but types, since it is started by itself, with an empty environment.
+ * worker. It imports nothing from this project but types, since it is started by itself, with an empty environment.
  *
  * C1  Its standard input says what to run, and `stop`; when that ends, the worker is gone, and all is killed at once.
  * C2  The command has a session of its own. With the command end all of its processes: its group, its session, what carries

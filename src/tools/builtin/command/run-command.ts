@@ -11,7 +11,7 @@ import { plainOutput } from '../../hidden-text.js';
 import type { CommandReport, KeptOutput } from './command-supervisor.js';
 
 export interface CommandSettings {
-  /** All that a command finds in its environment: no keys of ours. */
+  /** All that a command finds in its environment: none of the worker's keys. */
   readonly environment?: Readonly<Record<string, string>>;
   readonly supervisor?: Supervisor;
   readonly limits?: Supervised['limits'];
@@ -128,7 +128,7 @@ function shown(command: string): string {
   return JSON.stringify(firstBytes(command, 200));
 }
 
-/** What a model is told of a command that ended: how, then what it wrote. Bounded, and without what steers a terminal. */
+/** What a model reads about a command that ended: how it ended, then what it wrote. Bounded, and without what steers a terminal. */
 
 type Ended = Extract<CommandReport, { kind: 'ended' }>;
 

@@ -84,7 +84,7 @@ function describe(path: string, entry: FolderEntry): string {
   }
 }
 
-/** Folders full of what nobody asked for; they are gone into only when named. */
+/** Folders full of generated or fetched files; they are entered only when named. */
 const PASSED_OVER = new Set(['node_modules', '.git']);
 
 export function isPassedOver(folder: string): boolean {

@@ -41,7 +41,7 @@ export const searchFiles = defineTool({
 
     const root = await place.resolve('.');
     const isSecret = (file: string): boolean => reasonToAskBeforeReading(relative(root, file)) !== undefined;
-    // Whoever named such a place has been asked about it.
+    // A person has been asked about a place that the call names.
     const wasNamed = isSecret(start);
     let secrets = 0;
     const left = (): Left => ({ skipped, secrets });

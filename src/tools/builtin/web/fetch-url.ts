@@ -190,7 +190,7 @@ function decodeBody(bytes: Buffer, { charset, isHtml }: Kind): string {
     try {
       if (encoding !== undefined) return new TextDecoder(encoding).decode(bytes);
     } catch {
-      // A name that nobody knows: the next one.
+      // An unknown name: the next one.
     }
   }
   return new TextDecoder().decode(bytes);

@@ -104,7 +104,7 @@ function agentFor(url: URL, { allow, lookup }: FetchGuard): Agent {
   const host = url.hostname.replace(/^\[(.+)\]$/, '$1');
   // G3
   const isAllowed = allow.includes(hostAndPort(url));
-  // Asked for by nobody when the URL itself holds an address.
+  // Not called when the URL itself holds an address.
   if (!isAllowed && isIP(host) !== 0 && !isPublicAddress(host)) throw notPublic(url);
   return new Agent({
     connect: { lookup: checkedLookup(url, lookup, isAllowed), timeout: CONNECT_MS },
@@ -134,7 +134,7 @@ function hostAndPort(url: URL): string {
   return `${url.hostname}:${url.port || (url.protocol === 'https:' ? '443' : '80')}`;
 }
 
-/** Not which address it is: that would tell what lies in the network. */
+/** Not which address it is: that would show what is in the network. */
 function notPublic(url: URL): FetchRefused {
   return new FetchRefused(
     `did not fetch ${url.origin}: its host is not on the public internet, and what is on this machine or its network is not fetched. ` +
@@ -171,7 +171,7 @@ export function isPublicAddress(text: string): boolean {
   if ([COMPATIBLE, MAPPED, TRANSLATED].some((prefix) => address.match(prefix, 96))) {
     return isPublicIPv4(new ipaddr.IPv4(address.toByteArray().slice(12)));
   }
-  // 6to4 and Teredo hold an IPv4 address too; nobody serves pages there, so they are refused with all that is no unicast.
+  // 6to4 and Teredo hold an IPv4 address too; no page is served there, so they are refused with all that is no unicast.
   return address.match(GLOBAL_UNICAST, 3) && address.range() === 'unicast';
 }
 

@@ -51,7 +51,7 @@ type Documents = Store['documents'];
 type Written = Parameters<Documents['writeMemory']>[1];
 type Current = Awaited<ReturnType<Documents['memory']>>;
 
-/** Between reading and writing a person may write: nobody is that quick five times. */
+/** Between reading and writing a person may write, but hardly five times in a row. */
 const TRIES = 5;
 
 /** `make` may be called again, with what there is by then. Throws `conflict`, which is worth another attempt. */

@@ -1,9 +1,9 @@
-/** What the store is owed, as decisions: the rules R1 to R5 of recording.ts. */
+/** What the store is owed, as decisions: the rules R1 to R5 of pending-writes.ts. */
 import fc from 'fast-check';
 import { apply } from '../../../src/conversation/apply.js';
 import type { StoreStepInput, Writes } from '../../../src/conversation/activity-io/effects.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
-import { pendingWrites } from '../../../src/conversation/outbox/recording.js';
+import { pendingWrites } from '../../../src/conversation/outbox/pending-writes.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { utf8Length } from '../../../src/records/text.js';
 import { answered, applyAll, interrupted, isEffect, namesOf, open, said, settle, STORE_AWAY, stored, take } from '../drive.js';

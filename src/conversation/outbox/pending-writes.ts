@@ -3,6 +3,7 @@
  *
  * R1  A message leaves its text behind once it is written; until then state has it.
  * R2  A pending write stays in state until a step says that it is written: after a step that failed, or never started, it is pending still.
+ *     While the store is down it is tried again and again, at most fifteen seconds apart (state/retry.ts), and the turn waits.
  * R3  What a running step carries, no other step carries beside it.
  * R4  A message that the store remembers for longer than state does is the earlier one: its slot stays empty, its sender gets that turn.
  * R5  A message that is too large for one activity input is stored in parts, each by a step of its own.
@@ -10,7 +11,7 @@
 import { rejectInput, remember } from '../inbox/arrivals.js';
 import { payOnce } from '../turn/budget.js';
 import type { MessageContent, MessageToRecord, QueuedAgain, StoreStepInput, Writes, Written } from '../activity-io/effects.js';
-import { isRunning, type Completed, type Failed } from '../lifecycle.js';
+import { isRunning, type Completed, type Failed } from '../effect.js';
 import { type Media, mediaOf } from '../../records/message.js';
 import type { QueuedMessage, Outbox } from '../state/queue-state.js';
 import { storeRetryAfter, withoutRetry, withRetry } from '../state/retry.js';
