@@ -33,7 +33,7 @@ import {
   type TurnResult,
 } from './conversation/protocol/contract.js';
 import { readMessage, readStart } from './conversation/protocol/input.js';
-import { CHILD_PATTERN } from './conversation/protocol/human-input.js';
+import { CHILD_PATTERN } from './conversation/protocol/fields.js';
 import { fetchRuns, type FetchedRuns } from './heal/fetch-runs.js';
 import { askedArguments } from './memory/bodies.js';
 import type { ConversationKey, Store } from './stores/store.js';

@@ -15,16 +15,16 @@ import {
 } from '../workflows/messages.js';
 import { ClientError, isBetweenRuns } from './errors.js';
 import { withRetries } from './with-retries.js';
-import type { Breakpoints, ControlMode, ControlStatus, ControlView, StepResult } from '../conversation/protocol/stepping.js';
+import type { Breakpoints, ControlMode, ControlStatus, ControlView, StepResult, StepScope } from '../conversation/protocol/stepping.js';
 
 export interface SteppingClient {
   /** `auto` drains the queue; `stepping` lets what is under way end, and does the rest one step at a time. */
   setMode(id: string, mode: ControlMode): Promise<ControlStatus>;
   /**
    * Does exactly one thing and answers what it was, over hand-overs and worker deaths: however often it has to be said again, it is
-   * one step. Fails with kind `cannot-step` while another runs (its id is in the text), and in a conversation that runs by itself.
+   * one step. With sub-agents at work, `scope` says where it goes (`StepScope`). Fails with kind `cannot-step` while another runs (its id is in the text), and in a conversation that runs by itself.
    */
-  step(id: string, options?: { readonly id?: string; readonly signal?: AbortSignal }): Promise<StepResult>;
+  step(id: string, options?: StepRequest): Promise<StepResult>;
   /** In place of those before; `{}` takes all away. */
   setBreakpoints(id: string, breakpoints: Breakpoints): Promise<ControlStatus>;
   /** Drops, moves or clears what waits, and answers what waits then. Each is an event of its own in history. */
@@ -33,6 +33,12 @@ export interface SteppingClient {
   truncate(id: string): Promise<CompactionOutcome>;
   /** What a debugger shows beside `status`, `queue` and `context`. */
   control(id: string): Promise<ControlView>;
+}
+
+export interface StepRequest {
+  readonly id?: string;
+  readonly scope?: StepScope;
+  readonly signal?: AbortSignal;
 }
 
 export interface SteppingAccess {
@@ -52,8 +58,8 @@ export function createStepping({ handleOf, withSignal }: SteppingAccess): Steppi
       return withRetries({ attempt }, () => handleOf(id).executeUpdate(setModeUpdate, { args, updateId }));
     },
 
-    step(id, { id: stepId = randomUUID(), signal } = {}) {
-      const args: [{ id: string }] = [{ id: stepId }];
+    step(id, { id: stepId = randomUUID(), scope, signal } = {}) {
+      const args: [{ id: string; scope?: StepScope }] = [{ id: stepId, ...(scope !== undefined && { scope }) }];
       // An id of its own each time: a run answers an update once, and a step that it refused may be possible a moment later.
       return withRetries({ attempt: `cannot step ${id}`, signal }, () =>
         withSignal(signal, () => handleOf(id).executeUpdate(stepUpdate, { args, updateId: `step-${stepId}-${randomUUID()}` })),

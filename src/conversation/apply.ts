@@ -11,7 +11,9 @@ import { receiveMessage, rejectInput, requestInterrupt, requestReset } from './i
 import { noteUpserted } from './views/attributes.js';
 import { answerInVain, requestCompaction, requestUndo } from './context/compaction.js';
 import { advanceControl, isHeld, queuedId, setBreakpoints, setMode, startStep } from './stepping/control.js';
-import { noteChildAsks, lookAfterChildren } from './turn/delegation.js';
+import { noteChildAsks, lookAfterChildren, noteParentNotified } from './turn/delegation.js';
+import { acceptOrder } from './stepping/orders.js';
+import { noteChildControl, noteOrdered } from './stepping/sub-agents.js';
 import { EFFECTS } from './effect-table.js';
 import type { ConversationEvent, EventOf } from './event.js';
 import type { Effect } from './effect.js';
@@ -94,12 +96,18 @@ function change(state: ConversationState, event: ConversationEvent): Conversatio
       return sendStop(state, event.at);
     case 'child-asks':
       return noteChildAsks(state, event);
+    case 'child-stepped':
+      return noteChildControl(state, event);
+    case 'parent-ordered':
+      return acceptOrder(state, event);
+    case 'children-ordered':
+      return noteOrdered(state, event);
     case 'child-ended':
       return acceptChildEnd(state, event);
     case 'children-notified':
       return { ...state, childDecisions: [] };
     case 'parent-notified':
-      return { ...state, parentNotified: { reported: state.parentNotified?.reported ?? false, asks: event.asks } };
+      return noteParentNotified(state, event);
     case 'consolidation-ended':
       return acceptConsolidation(state, event);
     case 'attributes-upserted':

@@ -240,7 +240,7 @@ function noteHealed(state: ConversationState): ConversationState {
 }
 
 function noteReported(state: ConversationState): ConversationState {
-  return { ...state, parentNotified: { asks: state.parentNotified?.asks ?? '[]', reported: true } };
+  return { ...state, parentNotified: { asks: '[]', ...state.parentNotified, reported: true } };
 }
 
 /** One more than the tool itself is given, so that a worker's death does not cost it one. */

@@ -4,7 +4,8 @@ import type { Budget } from '../records/identity.js';
 import type { EffectEvent } from './effect.js';
 import type { JsonObject, JsonValue, MediaSource, Usage } from '../records/message.js';
 import type { Reduced } from './inbox/reducers.js';
-import type { Breakpoints, ControlMode } from './protocol/stepping.js';
+import type { Breakpoints, ChildControl, ControlMode, ControlOrder, StepScope } from './protocol/stepping.js';
+import type { SentOrder } from './state/turn-state.js';
 import type { Approval, ChildReport, Decision } from './protocol/human-input.js';
 
 export type ConversationEvent =
@@ -26,7 +27,7 @@ export type ConversationEvent =
   | { readonly kind: 'app-event-received'; readonly id: string; readonly type: string; readonly payload: JsonValue; readonly at: number }
   | { readonly kind: 'mode-set'; readonly mode: ControlMode; readonly at: number }
   | { readonly kind: 'breakpoints-set'; readonly breakpoints: Breakpoints; readonly at: number }
-  | { readonly kind: 'step-requested'; readonly id: string; readonly at: number }
+  | { readonly kind: 'step-requested'; readonly id: string; readonly scope?: StepScope; readonly at: number }
   | { readonly kind: 'queue-edited'; readonly edit: QueueEdit; readonly at: number }
   | { readonly kind: 'budget-raised'; readonly budget: Budget; readonly at: number }
   | { readonly kind: 'model-set'; readonly model: string | null; readonly at: number }
@@ -53,7 +54,9 @@ export type ConversationEvent =
   | { readonly kind: 'app-event-reduced'; readonly id: string; readonly reduced: Reduced; readonly at: number }
   | { readonly kind: 'stop-sent'; readonly at: number }
   | { readonly kind: 'children-notified'; readonly at: number }
-  | { readonly kind: 'parent-notified'; readonly asks: string; readonly at: number }
+  | { readonly kind: 'children-ordered'; readonly orders: readonly (SentOrder & { readonly callId: string })[]; readonly at: number }
+  /** Which approvals wait, or how it is stepped. */
+  | { readonly kind: 'parent-notified'; readonly asks?: string; readonly control?: ChildControl; readonly at: number }
   | {
       readonly kind: 'attributes-upserted';
       readonly status: AgentStatus;
@@ -63,6 +66,8 @@ export type ConversationEvent =
     }
   // What other workflows say.
   | { readonly kind: 'child-asks'; readonly callId: string; readonly asks: readonly Approval[]; readonly at: number }
+  | { readonly kind: 'child-stepped'; readonly callId: string; readonly control: ChildControl; readonly at: number }
+  | { readonly kind: 'parent-ordered'; readonly order: ControlOrder; readonly at: number }
   | { readonly kind: 'child-ended'; readonly callId: string; readonly report: ChildReport; readonly at: number }
   | {
       readonly kind: 'consolidation-ended';

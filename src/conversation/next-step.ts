@@ -11,6 +11,7 @@ import { attributesDue, type SearchAttributes } from './views/attributes.js';
 import { compactInput, compactionCause, isChangingContext, truncationDue, uncompactInput } from './context/compaction.js';
 import type { ConversationOutcome } from './protocol/contract.js';
 import { isHeld, queuedId } from './stepping/control.js';
+import { ordersDue, type DueOrder } from './stepping/sub-agents.js';
 import { childToStart, newsForParent, runningChildren, lookDue, nextLook } from './turn/delegation.js';
 import { isFree } from './effect-table.js';
 import { type ParentLink, turnId } from '../records/identity.js';
@@ -40,6 +41,7 @@ export type Step =
   | { readonly kind: 'stop'; readonly children: readonly string[] }
   | { readonly kind: 'upsert-attributes'; readonly attributes: SearchAttributes }
   | { readonly kind: 'notify-children'; readonly decisions: NonNullable<ConversationState['childDecisions']> }
+  | { readonly kind: 'order-children'; readonly orders: readonly DueOrder[] }
   | { readonly kind: 'notify-parent'; readonly parent: ParentLink; readonly news: ChildNews }
   | { readonly kind: 'hand-over'; readonly reason: string }
   | { readonly kind: 'finish'; readonly outcome: ConversationOutcome }
@@ -158,6 +160,8 @@ function relativesStep(state: ConversationState): Step | undefined {
   if (look) return effect(state, 'look-after', look.callId, { child: look.child });
   const { childDecisions = [], parent, capability } = state;
   if (childDecisions.length > 0) return { kind: 'notify-children', decisions: childDecisions };
+  const orders = ordersDue(state);
+  if (orders.length > 0) return { kind: 'order-children', orders };
   const news = newsForParent(state);
   if (!parent || news === undefined) return undefined;
   if (news !== 'report') return { kind: 'notify-parent', parent, news };
@@ -184,7 +188,9 @@ function idleMemoryStep(state: ConversationState): Step | undefined {
 
 function beginStep(state: ConversationState): Step | undefined {
   const [head] = state.queue;
-  if (state.turn || head?.kind !== 'message' || isHeld(state, 'event', queuedId(head))) return undefined;
+  if (state.turn || head?.kind !== 'message') return undefined;
+  // A sub-agent that was stopped before it began has only to say so: nobody steps it any more.
+  if (isHeld(state, 'event', queuedId(head)) && !(head.stopped && state.parent)) return undefined;
   return isRewinding(state) || isRunning(state, 'evict') ? undefined : { kind: 'begin-turn' };
 }
 

@@ -14,7 +14,7 @@ import type { AppContextRef } from './activity-io/tool-effects.js';
 import type { EndedTurn, Retry, Turn } from './state/turn-state.js';
 import { openConsolidation, type ConsolidationState } from './state/consolidation-state.js';
 import type { Budget, ConversationIdentity, ParentLink } from '../records/identity.js';
-import type { ControlMode, Breakpoints, StepKind, StepResult } from './protocol/stepping.js';
+import type { ControlMode, ControlOrder, Breakpoints, StepKind, StepOfChild, StepResult } from './protocol/stepping.js';
 import type { Decision } from './protocol/human-input.js';
 import type { ConversationEvent } from './event.js';
 import type { Opened, Origin, RewindResult } from './protocol/lineage.js';
@@ -42,7 +42,12 @@ export interface ConversationState {
    * each start is in this history with it: who reads the one reads the other.
    */
   readonly subAgents?: readonly (readonly [callId: string, capability: string])[];
-  readonly parentNotified?: { readonly asks: string; readonly reported: boolean };
+  readonly parentNotified?: {
+    readonly asks: string;
+    readonly reported: boolean;
+    /** How it is stepped, and how often that was sent. */
+    readonly control?: { readonly sent: string; readonly number: number };
+  };
   /** As the start or `raiseBudget` said; the agent's own otherwise. */
   readonly budget?: Budget;
   readonly appContext?: AppContextRef;
@@ -126,6 +131,7 @@ export function openConversation(start: {
   readonly delegation?: Delegation;
 }): ConversationState {
   const { conversation, mode, budget, context, delegation } = start;
+  const order = delegation?.control;
   return {
     v: 1,
     rules: start.rules,
@@ -135,6 +141,7 @@ export function openConversation(start: {
     retries: {},
     abandoned: [],
     ...(mode === 'stepping' && { control: { ...AUTO, mode } }),
+    ...(order && { control: { ...AUTO, mode: order.mode, breakpoints: breakpointsLeft(order), order } }),
     ...(budget && { budget }),
     ...(context && { startContext: context }),
     ...(delegation && { parent: delegation.parent, parentNotified: { asks: '[]', reported: false } }),
@@ -178,8 +185,17 @@ export interface Control {
   readonly breakpoints: Breakpoints;
   /** Why it stopped by itself. */
   readonly pausedBy: string | null;
+  /** The sub-agent where that breakpoint is; absent: it is its own. */
+  readonly pausedIn?: string;
   /** What a breakpoint has stopped before already. */
   readonly passed: string | null;
+  /** Decisions about the mode, which sub-agents follow (sub-agents.ts). Absent: none. */
+  readonly changes?: number;
+  /** A breakpoint at a cost was reached, here or below. */
+  readonly reachedCost?: true;
+  /** Of a sub-agent: the last order of its parent, and how the step went that it asked for. */
+  readonly order?: ControlOrder;
+  readonly ordered?: StepOfChild & { readonly stepId: string };
 }
 
 export interface StepLock {
@@ -187,11 +203,19 @@ export interface StepLock {
   readonly did: Exclude<StepKind, 'nothing'>;
   readonly target: string;
   readonly words: string;
+  /** True: sub-agents go on until they have reported. */
+  readonly over?: true;
   /** How the world was before it. */
   readonly before: { readonly slots: readonly number[]; readonly count: number; readonly contextTokens: number };
 }
 
 export const AUTO: Control = { mode: 'auto', lock: null, results: [], breakpoints: {}, pausedBy: null, passed: null };
+
+/** What the parent has spent is spent here too. */
+export function breakpointsLeft({ breakpoints, spentUsd }: ControlOrder): Breakpoints {
+  const { costUsd } = breakpoints;
+  return costUsd === undefined ? breakpoints : { ...breakpoints, costUsd: Math.max(0, costUsd - spentUsd) };
+}
 
 /** What is known of other lives, and of turns taken back (lineage/). */
 export interface LineageState {

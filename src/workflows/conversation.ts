@@ -29,7 +29,7 @@ import {
   proxySinks,
 } from '@temporalio/workflow';
 import { apply } from '../conversation/apply.js';
-import { CHILD_PATTERN } from '../conversation/protocol/human-input.js';
+import { CHILD_PATTERN } from '../conversation/protocol/fields.js';
 import { handedOver } from '../conversation/protocol/state-seal.js';
 import { ID_PATTERN, type ConversationOutcome, type StartOptions } from '../conversation/protocol/contract.js';
 import { detailsOf } from '../conversation/views/view.js';

@@ -43,6 +43,7 @@ export function handleHumanInput({
     if (refused !== undefined) return reject('child', refused);
     const { callId } = news.value;
     if (news.value.kind === 'asks') dispatch({ kind: 'child-asks', callId, asks: news.value.asks, at: now() });
+    else if (news.value.kind === 'control') dispatch({ kind: 'child-stepped', callId, control: news.value.control, at: now() });
     else dispatch({ kind: 'child-ended', callId, report: news.value.report, at: now() });
   });
   setHandler(

@@ -26,7 +26,15 @@ import type {
 } from '../conversation/protocol/contract.js';
 import type { JsonValue } from '../records/message.js';
 import type { Budget } from '../records/identity.js';
-import type { Breakpoints, ControlMode, ControlStatus, ControlView, StepResult } from '../conversation/protocol/stepping.js';
+import type {
+  Breakpoints,
+  ControlMode,
+  ControlOrder,
+  ControlStatus,
+  ControlView,
+  StepResult,
+  StepScope,
+} from '../conversation/protocol/stepping.js';
 import type { Approval, ChildNews, Decided, Decision } from '../conversation/protocol/human-input.js';
 import type { Opened, RewindResult } from '../conversation/protocol/lineage.js';
 
@@ -38,6 +46,8 @@ export const interruptSignal = defineSignal<[{ reason?: string }?]>('interrupt')
 export const decideSignal = defineSignal<[Decision]>('decide');
 /** From a sub-agent to the conversation that started it. */
 export const childSignal = defineSignal<[ChildNews]>('child');
+/** From the conversation that started a sub-agent to that one: how it goes on. */
+export const parentSignal = defineSignal<[ControlOrder & { readonly capability?: string }]>('parent');
 export const closeSignal = defineSignal('close');
 /** Beyond design section 3: a new title, for lists and the UI. */
 export const renameSignal = defineSignal<[{ title: string }]>('rename');
@@ -60,7 +70,7 @@ export const dispatchUpdate = defineUpdate<
   [{ id?: string; type: string; payload?: JsonValue }]
 >('dispatch');
 export const setModeUpdate = defineUpdate<ControlStatus, [{ mode: ControlMode }]>('setMode');
-export const stepUpdate = defineUpdate<StepResult, [{ id?: string }]>('step');
+export const stepUpdate = defineUpdate<StepResult, [{ id?: string; scope?: StepScope }]>('step');
 export const setBreakpointsUpdate = defineUpdate<ControlStatus, [Breakpoints]>('setBreakpoints');
 export const editQueueUpdate = defineUpdate<{ readonly queue: QueuedEvent[] }, [QueueEdit]>('editQueue');
 export const truncateUpdate = defineUpdate<CompactionOutcome, [{ id?: string }]>('truncate');

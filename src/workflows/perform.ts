@@ -16,7 +16,7 @@ import { runActivity, type ActivityEffect } from './activities.js';
 import { now } from './clock.js';
 import { failureOf } from './failure.js';
 import type { Handled } from './handlers.js';
-import { childSignal, decideSignal, interruptSignal, WORKFLOW_TYPE } from './messages.js';
+import { childSignal, decideSignal, interruptSignal, parentSignal, WORKFLOW_TYPE } from './messages.js';
 import { toPairs } from './search-attributes.js';
 import { LIMITS, type TurnResult } from '../conversation/protocol/contract.js';
 import type { EndedTurn } from '../conversation/state/turn-state.js';
@@ -95,9 +95,18 @@ export function createPerformer(
         case 'notify-children':
           for (const { child, decision } of step.decisions) void send(child, decideSignal, decision);
           return dispatch({ kind: 'children-notified', at });
+        case 'order-children':
+          for (const { child, order, capability } of step.orders)
+            void send(child, parentSignal, capability === undefined ? order : { ...order, capability });
+          return dispatch({
+            kind: 'children-ordered',
+            orders: step.orders.map(({ callId, number, key }) => ({ callId, number, key })),
+            at,
+          });
         case 'notify-parent': {
           const { parent, news } = step;
           void send(parent.conversation, childSignal, news);
+          if (news.kind === 'control') return dispatch({ kind: 'parent-notified', control: news.control, at });
           return dispatch({ kind: 'parent-notified', asks: JSON.stringify(news.kind === 'asks' ? news.asks : []), at });
         }
         default:

@@ -2,9 +2,9 @@
 import { ApplicationFailure, setHandler, uuid4 } from '@temporalio/workflow';
 import type { QueuedEvent } from '../conversation/protocol/contract.js';
 import { isKnownEvent, appEventRefusal } from '../conversation/inbox/app-events.js';
-import { readAppEvent, readBreakpoints, readMode, readQueueEdit } from '../conversation/protocol/control-input.js';
+import { readParentOrder } from '../conversation/protocol/child-control.js';
+import { readAppEvent, readBreakpoints, readMode, readQueueEdit, readStepRequest } from '../conversation/protocol/control-input.js';
 import { stepRefusal } from '../conversation/stepping/control.js';
-import { readOptionalText } from '../conversation/protocol/input.js';
 import { editRefusal } from '../conversation/inbox/queue-editing.js';
 import { queuedCount } from '../conversation/inbox/spill.js';
 import { controlOf, controlViewOf, queueOf } from '../conversation/views/view.js';
@@ -16,6 +16,7 @@ import {
   editQueueUpdate,
   eventSignal,
   FAILURES,
+  parentSignal,
   setBreakpointsUpdate,
   setModeUpdate,
   stepUpdate,
@@ -48,6 +49,13 @@ export function handleStepping({ state, dispatch, notifier, isHandingOver, count
       },
     },
   );
+  setHandler(parentSignal, (payload: unknown) => {
+    const read = readParentOrder(payload);
+    if (!read.ok) return reject('parent', read.reason);
+    const { order, capability } = read.value;
+    if (!state().parent || capability !== state().capability) return reject('parent', 'parent.capability is not the one of its start');
+    dispatch({ kind: 'parent-ordered', order, at: now() });
+  });
   setHandler(controlQuery, () => controlViewOf(state()));
   setHandler(
     setModeUpdate,
@@ -68,8 +76,8 @@ export function handleStepping({ state, dispatch, notifier, isHandingOver, count
   setHandler(
     stepUpdate,
     counted(async (payload?: unknown): Promise<StepResult> => {
-      const id = accepted(readOptionalText(payload, 'step', 'id')) ?? uuid4();
-      if (!resultOf(id)) dispatch({ kind: 'step-requested', id, at: now() });
+      const { id = uuid4(), scope } = accepted(readStepRequest(payload));
+      if (!resultOf(id)) dispatch({ kind: 'step-requested', id, ...(scope !== undefined && { scope }), at: now() });
       // Taken out of stepping meanwhile, no event answers this step any more.
       await notifier.until(() => isHandingOver() || resultOf(id) !== undefined || state().control?.lock?.id !== id);
       const result = resultOf(id);
@@ -80,7 +88,7 @@ export function handleStepping({ state, dispatch, notifier, isHandingOver, count
     }),
     {
       validator: (payload?: unknown) => {
-        const id = accepted(readOptionalText(payload, 'step', 'id')) ?? '';
+        const { id = '' } = accepted(readStepRequest(payload));
         const refused = stepRefusal(state(), id);
         if (refused !== undefined) throw ApplicationFailure.nonRetryable(refused, FAILURES.cannotStep);
       },

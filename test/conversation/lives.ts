@@ -43,6 +43,7 @@ export type Choice =
   | { readonly kind: 'budget'; readonly maxTokens: number }
   | { readonly kind: 'decide'; readonly which: number; readonly decision: 'approve' | 'deny' }
   | { readonly kind: 'child'; readonly which: number }
+  | { readonly kind: 'holds'; readonly which: number; readonly isPaused: boolean }
   | { readonly kind: 'time'; readonly ms: number }
   | { readonly kind: 'end'; readonly which: number; readonly how: number; readonly tools: number };
 
@@ -93,6 +94,7 @@ export const choices = (maxLength: number): fc.Arbitrary<Choice[]> =>
         }),
       },
       { weight: 4, arbitrary: fc.record({ kind: fc.constant('child' as const), which: fc.nat(3) }) },
+      { weight: 4, arbitrary: fc.record({ kind: fc.constant('holds' as const), which: fc.nat(3), isPaused: fc.boolean() }) },
       { weight: 16, arbitrary: fc.record({ kind: fc.constant('time' as const), ms: fc.integer({ min: 1, max: 5_000 }) }) },
       {
         weight: 60,
@@ -237,6 +239,9 @@ function start(world: World, step: Step): boolean {
       return true;
     case 'notify-children':
       tell(world, { kind: 'children-notified', at });
+      return true;
+    case 'order-children':
+      tell(world, { kind: 'children-ordered', orders: step.orders, at });
       return true;
     case 'notify-parent':
       tell(world, { kind: 'parent-notified', asks: '[]', at });
@@ -686,6 +691,19 @@ export function eventOf(world: World, choice: Exclude<Choice, { kind: 'end' | 't
       const [callId] = world.children.splice(choice.which % Math.max(1, world.children.length), 1);
       const usage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, costUsd: 0 };
       return callId === undefined ? undefined : { kind: 'child-ended', callId, report: { text: 'done', stopReason: 'end', usage }, at };
+    }
+    case 'holds': {
+      const callId = world.children[choice.which % Math.max(1, world.children.length)];
+      const pausedBy = choice.isPaused ? 'tool: tool' : null;
+      const standing = {
+        number: at,
+        changes: state.control?.changes ?? 0,
+        mode: 'stepping',
+        next: 'run tool',
+        pausedBy,
+        subAgents: [],
+      } as const;
+      return callId === undefined ? undefined : { kind: 'child-stepped', callId, control: standing, at };
     }
     case 'news': {
       const requestId = world.news.shift();

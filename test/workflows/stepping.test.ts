@@ -282,6 +282,72 @@ test('thresholds that are out of order fail the turn with the rule', async () =>
   expect(error?.message).toContain('soft < hard < truncation');
 });
 
+test('a sub-agent and one of its own are stepped through their parent, over other workers and hand-overs, and over lets them go on', async () => {
+  const id = await started();
+  const [helper, deep] = [world.id(), world.id()];
+  const child = `${id}:turn_0001:1`;
+  const grandchild = `${child}:turn_0001:1`;
+  stage.play(id, callTool('delegate', { task: say(helper, 'have it looked at') }), text('All is well.'));
+  stage.play(helper, callTool('delegate', { task: say(deep, 'look') }), text('It is blue.'));
+  stage.play(deep, callTool('look', { at: 'the sea' }), text('Blue.'));
+  const sent = world.client.send(id, say(id, 'ask somebody'));
+  await waitFor(
+    () => world.client.status(id),
+    ({ queued }) => queued === 1,
+  );
+  const calls = (): number => [id, helper, deep].reduce((sum, key) => sum + stage.requests(key).length, 0);
+  const done: string[] = [];
+  for (let i = 0; i < 8; i++) {
+    const before = calls();
+    const result = await world.client.step(id);
+    done.push(result.child ? `${result.child.conversation === child ? 'child' : 'grandchild'} ${result.child.did}` : result.did);
+    expect(calls() - before).toBeLessThanOrEqual(1);
+    if (i === 4) await restartWorker();
+  }
+  expect(done).toEqual([
+    ...['event', 'model-call', 'tool-run', 'child event', 'child model-call', 'child tool-run'],
+    ...['grandchild event', 'grandchild model-call'],
+  ]);
+  const status = await world.client.status(id);
+  expect(status).toMatchObject({ phase: 'stepping', mode: 'stepping' });
+  expect(status.subAgents?.map(({ conversation, next }) => [conversation, next])).toEqual([
+    [child, `in ${grandchild}: run look: the sea (turn_0001/c1)`],
+    [grandchild, 'run look: the sea (turn_0001/c1)'],
+  ]);
+  const over = await world.client.step(id, { scope: 'over' });
+  expect(over).toMatchObject({ did: 'sub-agent', next: expect.stringContaining('turn_0001/m2') });
+  expect(resultTexts(stage.requests(deep).at(-1))).toEqual(['I saw the sea.']);
+  expect(stage.requests(id)).toHaveLength(1);
+  await world.client.step(id);
+  expect(await sent).toMatchObject({ text: 'All is well.', stopReason: 'end' });
+  for (const one of [id, child, grandchild]) expect(await workflowTaskFailures(world, one)).toEqual([]);
+});
+
+test('a breakpoint stops the sub-agent that reaches it, and auto of its parent lets it go on', async () => {
+  const [id, helper] = [await started({}), world.id()];
+  const child = `${id}:turn_0001:1`;
+  stage.play(id, callTool('delegate', { task: say(helper, 'look') }), text('All is well.'));
+  stage.play(helper, callTool('look', { at: 'the sea' }), text('Blue.'));
+  await world.client.setBreakpoints(id, { tools: ['look'] });
+  const sent = world.client.send(id, say(id, 'ask somebody'));
+  const paused = await waitFor(
+    () => world.client.status(id),
+    ({ pausedBy }) => pausedBy !== null,
+  );
+  expect(paused).toMatchObject({ mode: 'stepping', pausedBy: `tool: look (turn_0001/c1) in ${child}` });
+  expect(paused.subAgents).toEqual([
+    { conversation: child, mode: 'stepping', next: 'run look: the sea (turn_0001/c1)', pausedBy: 'tool: look (turn_0001/c1)' },
+  ]);
+  await world.temporal.workflow.getHandle(child).signal('parent', { number: 99, changes: 99, mode: 'auto', breakpoints: {}, spentUsd: 0 });
+  const { rejectedInputs } = await waitFor(
+    () => world.client.status(child),
+    (status) => status.rejectedInputs.count === 1,
+  );
+  expect(rejectedInputs.last).toMatchObject([{ name: 'parent', reason: 'parent.capability is not the one of its start' }]);
+  await world.client.setMode(id, 'auto');
+  expect(await sent).toMatchObject({ text: 'All is well.', stopReason: 'end' });
+});
+
 test('every history that was made here replays', async () => {
   expect(await replayProblems(world)).toEqual([]);
 }, 120_000);

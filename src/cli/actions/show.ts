@@ -1,7 +1,8 @@
 /** `perdura show`: what was said in a conversation. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Branch } from '../../client.js';
-import type { QueuedEvent } from '../../conversation/protocol/contract.js';
+import type { QueuedEvent, Status } from '../../conversation/protocol/contract.js';
+import type { SubAgent } from '../../conversation/protocol/stepping.js';
 import type { Entry } from '../../records/message.js';
 import { slotsOf } from '../../records/slots.js';
 import type { CliContext } from '../session/context.js';
@@ -13,7 +14,7 @@ import { withTimeoutFallback } from '../session/with-progress.js';
 import { turnName } from '../args/values.js';
 import { toToolInteractions } from '../../memory/tool-interactions.js';
 import { toTraces } from '../../memory/traces.js';
-import { queuedInWords } from '../views/control.js';
+import { queuedInWords, renderTree } from '../views/control.js';
 import { formatTime } from '../views/quantities.js';
 import { renderData, renderInteractions, renderTraces, renderTranscript } from '../views/transcript.js';
 import { withClient, type CommandSession, temporalCommand } from '../session/with-client.js';
@@ -43,7 +44,7 @@ export function show(context: CliContext, given: string, options: ShowOptions): 
     const id = await findConversation(desk, given);
     const { branch } = options;
     const showsWaiting = globals.output === 'text' && options.raw !== true && branch === undefined && turn === undefined;
-    const read = Promise.all([client.history(id, { branch }), client.branches(id), showsWaiting ? waitingIn(desk, id) : []]);
+    const read = Promise.all([client.history(id, { branch }), client.branches(id), showsWaiting ? waitingIn(desk, id) : NOTHING]);
     const [all, branches, waiting] = await withSlowNotice(`reading ${id}`, read);
     const wanted = (entry: Entry): boolean => turn === undefined || entry.turn === turn;
     const entries = all.filter(wanted);
@@ -55,8 +56,10 @@ export function show(context: CliContext, given: string, options: ShowOptions): 
     print(desk, id, shown, options, undefined);
     if (shown.length < entries.length) output.note(`${entries.length - shown.length} archived entries are not shown; --archived adds them`);
     if (branch === undefined) for (const one of branches) output.note(cutInWords(one));
-    for (const queued of waiting) output.draw(drawWaiting(queued, globals.timeFormat));
-    if (all.length === 0 && waiting.length === 0 && globals.output === 'text' && options.raw !== true) output.note('nothing was said yet');
+    for (const queued of waiting.queue) output.draw(drawWaiting(queued, globals.timeFormat));
+    for (const line of renderTree(waiting.subAgents)) output.draw(line);
+    if (all.length === 0 && waiting.queue.length === 0 && globals.output === 'text' && options.raw !== true)
+      output.note('nothing was said yet');
     if (options.follow === true) await follow(desk, id, all, wanted, options);
     if (globals.output === 'text') output.explain(temporalCommand(temporal, ['workflow', 'show', '-w', id]));
     return EXIT.ok;
@@ -85,11 +88,23 @@ function print(
 /** Milliseconds: what was said is shown without a worker too. */
 const QUEUE_MS = 1_000;
 
-/** What was sent and no turn has begun yet: the store gets it when its turn begins. */
-async function waitingIn({ client }: CommandSession, id: string): Promise<readonly QueuedEvent[]> {
-  const { state } = await client.describe(id);
-  return state === 'running' ? withTimeoutFallback<readonly QueuedEvent[]>(client.queue(id), [], QUEUE_MS).catch(() => []) : [];
+interface UnderWay {
+  readonly queue: readonly QueuedEvent[];
+  readonly subAgents: readonly SubAgent[];
 }
+
+const NOTHING: UnderWay = { queue: [], subAgents: [] };
+
+/** What was sent and no turn has begun yet, which the store gets when its turn begins; and sub-agents that hold. */
+async function waitingIn({ client }: CommandSession, id: string): Promise<UnderWay> {
+  const { state } = await client.describe(id);
+  if (state !== 'running') return NOTHING;
+  const ask = Promise.all([client.queue(id), client.status(id)]);
+  const [queue, { subAgents = [] }] = await withTimeoutFallback(ask, NO_ANSWER, QUEUE_MS).catch(() => NO_ANSWER);
+  return { queue, subAgents: subAgents.some(({ next }) => next !== null) ? subAgents : [] };
+}
+
+const NO_ANSWER: [readonly QueuedEvent[], Pick<Status, 'subAgents'>] = [[], {}];
 
 function drawWaiting(queued: QueuedEvent, timeFormat: TimeFormat): StyledLine {
   const since = formatTime(queued.queuedAt, timeFormat, Date.now());

@@ -29,23 +29,28 @@ export function mode(context: CliContext, given: string, wanted: ControlMode | u
 
 export interface StepOptions {
   readonly count: number;
+  readonly into?: boolean;
+  readonly over?: boolean;
 }
 
-export function step(context: CliContext, given: string, { count }: StepOptions): Promise<number> {
+export function step(context: CliContext, given: string, { count, into, over }: StepOptions): Promise<number> {
+  const scope = into === true ? 'into' : over === true ? 'over' : undefined;
   const whenInterrupted = 'stopped waiting; a step that has begun is done all the same';
   return withClient(context, { needsWorker: true, whenInterrupted }, async (desk) => {
     const { client, output, globals, temporal, withSlowNotice, signal } = desk;
     const id = await findRunning(desk, given);
+    const words = ['workflow', 'update', 'execute', '--name', 'step', '-w', id];
     const steps: StepResult[] = [];
     for (let n = 0; n < count; n++) {
-      const result = await withSlowNotice(`stepping ${id}`, client.step(id, { signal }));
+      const result = await withSlowNotice(`stepping ${id}`, client.step(id, { scope, signal }));
       steps.push(result);
       if (globals.output === 'jsonl') output.line(toTerminalJson({ id, ...result }));
       if (globals.output === 'text') for (const line of renderStep(result)) output.draw(line);
       if (result.did === 'nothing') break;
     }
     if (globals.output === 'json') output.line(toTerminalJson({ id, steps }, 2));
-    if (globals.output === 'text') output.explain(temporalCommand(temporal, ['workflow', 'update', 'execute', '--name', 'step', '-w', id]));
+    if (globals.output === 'text')
+      output.explain(temporalCommand(temporal, [...words, ...(scope === undefined ? [] : ['--input', JSON.stringify({ scope })])]));
     return EXIT.ok;
   });
 }

@@ -1,7 +1,7 @@
 /** Ids as people type them: whole, or a beginning that only one conversation has. */
 import type { PerduraClient, Pending } from '../../client.js';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
-import { CHILD_PATTERN } from '../../conversation/protocol/human-input.js';
+import { CHILD_PATTERN } from '../../conversation/protocol/fields.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import type { CommandSession } from '../session/with-client.js';
 

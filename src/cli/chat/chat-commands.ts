@@ -86,9 +86,12 @@ export const CHAT_COMMANDS: readonly ChatCommand[] = [
   },
   {
     name: '/step',
-    meaning: 'do one thing, in stepping mode, and say what it was',
-    async run({ session, stepped }) {
-      draw(session.output, renderStep(await session.client.step(session.id)));
+    argument: '[into|over]',
+    meaning: 'do one thing, in stepping mode, and say what it was; over: sub-agents go on until they have reported',
+    async run({ session, stepped }, argument) {
+      if (argument !== '' && argument !== 'into' && argument !== 'over')
+        throw new CliError(`there is no /step ${argument}: write /step, /step into or /step over`, EXIT.usage);
+      draw(session.output, renderStep(await session.client.step(session.id, argument === '' ? {} : { scope: argument })));
       await stepped('');
     },
   },

@@ -62,8 +62,16 @@ export function modeCommand(program: Command, context: CliContext): void {
 export function stepCommand(program: Command, context: CliContext): void {
   onConversation(program, 'step', 'have a conversation in stepping mode do one thing, and say what it was')
     .option('--count <count>', 'so many steps, or until there is nothing to do', parseCount, 1)
+    .addOption(new Option('--into', 'the next step of a sub-agent that holds, before the conversation’s own').conflicts('over'))
+    .option('--over', 'sub-agents go on until they have reported, wait for a person or stop at a breakpoint; then all hold again')
+    .addHelpText('after', STEP)
     .action(runs(context, async () => (await import('../actions/stepping.js')).step));
 }
+
+const STEP = `
+Sub-agents have the mode and the breakpoints of the conversation that started them, and one that stops at a breakpoint stops all of them.
+Without --into or --over a step is the conversation's own next thing, and with none, the next thing of the first sub-agent that holds;
+\`perdura step CHILD\` steps a certain one. \`perdura mode\`, \`inspect\` and \`debug\` show which of them hold.`;
 
 export function breakCommand(program: Command, context: CliContext): void {
   onConversation(program, 'break', 'stop a conversation before something; what is named is added, and without options they are shown')

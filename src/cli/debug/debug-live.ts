@@ -16,7 +16,8 @@ import { renderDebug, type DebugLook } from '../views/debug-screen.js';
 import type { CommandSession } from '../session/with-client.js';
 import type { Breakpoints } from '../../conversation/protocol/stepping.js';
 
-const KEYS = 's step  r run (auto)  p pause  b breakpoints  e queue  a/d approve/deny  ↑↓ PgUp PgDn chunks  ⏎ whole  q quit';
+const KEYS =
+  's step  i into  o over  r run (auto)  p pause  b breakpoints  e queue  a/d approve/deny  ↑↓ PgUp PgDn chunks  ⏎ whole  q quit';
 const QUEUE_KEYS = '↑↓ select  u/n move up/down  d drop  c clear  esc back  q quit';
 const LOOK_MS = 3000;
 const STALE_MS = 8000;
@@ -139,10 +140,14 @@ export async function debugLive(
     if (cursor.focus === 'queue') return onQueueKey(name);
     switch (name) {
       case 's':
-        return act('step', async () => {
-          const { did, words } = await client.step(id, { signal: stop });
+      case 'i':
+      case 'o': {
+        const scope = name === 'i' ? 'into' : name === 'o' ? 'over' : undefined;
+        return act(scope === undefined ? 'step' : `step ${scope}`, async () => {
+          const { did, words } = await client.step(id, { scope, signal: stop });
           return `${did}: ${words}`;
         });
+      }
       case 'r':
         return act('run', async () => {
           await client.setMode(id, 'auto');

@@ -3,7 +3,7 @@ import type { QueuedEvent } from '../../conversation/protocol/contract.js';
 import type { TimeFormat } from '../args/global-options.js';
 import { toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
 import { formatBytes, formatCount, formatTime } from './quantities.js';
-import type { Breakpoints, StepResult } from '../../conversation/protocol/stepping.js';
+import type { Breakpoints, StepResult, SubAgent } from '../../conversation/protocol/stepping.js';
 
 /** Whatever of it an answer has; `running` and the breakpoints come from a worker of this version. */
 export interface ControlWords {
@@ -13,9 +13,11 @@ export interface ControlWords {
   readonly pausedBy: string | null;
   readonly breakpoints?: Breakpoints;
   readonly next: string | null;
+  readonly subAgents?: readonly SubAgent[];
 }
 
-export function renderControl({ mode, stepLock, running, pausedBy, breakpoints = {}, next }: ControlWords): StyledLine[] {
+/** `perdura mode`; what it goes through to its sub-agents stands under it. */
+export function renderControl({ mode, stepLock, running, pausedBy, breakpoints = {}, next, subAgents = [] }: ControlWords): StyledLine[] {
   const fact = (name: string, text: string, style?: 'yellow' | 'green'): StyledLine => [
     { text: name.padEnd(12), style: 'dim' },
     { text: toTerminalLine(text, 400), style },
@@ -30,7 +32,27 @@ export function renderControl({ mode, stepLock, running, pausedBy, breakpoints =
     ...(stepLock === null ? [] : [fact('step', `${stepLock} is running${running ? `: ${running}` : ''}`)]),
     fact('breakpoints', breakpointsInWords(breakpoints)),
     ...(mode === 'stepping' ? [fact('next', next ?? 'nothing: it waits for what is under way, or for a message')] : []),
+    ...renderTree(subAgents),
   ];
+}
+
+/** Sub-agents at work, each under the one that started it, and which of them hold. */
+export function renderTree(subAgents: readonly SubAgent[]): StyledLine[] {
+  const all = new Set(subAgents.map(({ conversation }) => conversation));
+  return subAgents.map((one): StyledLine => {
+    const above = [...all].filter((other) => one.conversation.startsWith(`${other}:`)).length;
+    return [
+      { text: '  '.repeat(above) + '└ ', style: 'dim' },
+      { text: toTerminalLine(one.conversation, 200), style: 'cyan' },
+      { text: `  ${toTerminalLine(standingInWords(one), 300)}`, style: one.next === null ? 'dim' : 'yellow' },
+    ];
+  });
+}
+
+function standingInWords({ mode, next, pausedBy }: SubAgent): string {
+  const paused = pausedBy === null ? '' : ` (stopped by ${pausedBy})`;
+  if (next !== null) return `holds: ${next}${paused}`;
+  return mode === 'auto' ? 'goes on by itself' : `stepping: waits for what is under way, or for a person${paused}`;
 }
 
 export function breakpointsInWords({ tools = [], events = [], onError, costUsd }: Breakpoints): string {

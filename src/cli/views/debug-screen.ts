@@ -5,7 +5,7 @@
 import type { DebugChunk, DebugScene } from '../debug/debug-scene.js';
 import { toTerminalLine, plain, type StyledLine, type StyledSpan } from '../terminal/terminal-text.js';
 import { fit, pad, type Measure } from './table.js';
-import { breakpointsInWords, queuedInWords } from './control.js';
+import { breakpointsInWords, queuedInWords, renderTree } from './control.js';
 import { wrap } from './inspection.js';
 import { countOf, bar, formatCost, formatCount } from './quantities.js';
 
@@ -173,9 +173,11 @@ const CALL_LOOKS: Readonly<Record<string, StyledSpan['style']>> = {
   done: 'green',
 };
 
-function callLines({ control }: DebugScene, most: number): StyledLine[] {
+function callLines(scene: DebugScene, most: number): StyledLine[] {
+  const { control, status } = scene;
   const turn = control?.turn;
   if (!turn) return [];
+  const tree = renderTree(status.subAgents ?? []).slice(0, Math.max(1, Math.floor(most / 2)));
   const heading: StyledLine = [{ text: `── ${turn.id} `, style: 'dim' }];
   const line = (status: string, text: string): StyledLine => [
     { text: `  ${status.padEnd(9)}`, style: CALL_LOOKS[status] },
@@ -190,7 +192,7 @@ function callLines({ control }: DebugScene, most: number): StyledLine[] {
     ),
     ...(model ? [line(model.inFlight ? 'running' : 'waiting', `model call ${model.id}${failed}`)] : []),
   ];
-  const room = Math.max(1, most - 1);
+  const room = Math.max(1, most - 1 - tree.length);
   return [
     heading,
     ...calls
@@ -198,6 +200,7 @@ function callLines({ control }: DebugScene, most: number): StyledLine[] {
       .map((line, at): StyledLine =>
         at === room - 1 && calls.length > room ? [...line, { text: `  … ${calls.length - room} more`, style: 'dim' }] : line,
       ),
+    ...tree,
   ];
 }
 

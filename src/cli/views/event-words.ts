@@ -40,7 +40,11 @@ function detailOf(event: ConversationEvent): string {
     case 'breakpoints-set':
       return JSON.stringify(event.breakpoints);
     case 'step-requested':
-      return event.id;
+      return event.scope === undefined ? event.id : `${event.id}, ${event.scope}`;
+    case 'child-stepped':
+      return `${event.callId}, ${event.control.mode}${event.control.next === null ? '' : `, next: ${event.control.next}`}`;
+    case 'parent-ordered':
+      return `${event.order.mode}${event.order.step === undefined ? '' : `, step ${event.order.step}`}`;
     case 'queue-edited':
       return event.edit.op === 'clear' ? 'clear' : `${event.edit.op} ${event.edit.id}`;
     case 'input-rejected':

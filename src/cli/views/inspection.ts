@@ -5,6 +5,7 @@ import { isFromPerson, shownText, type Entry } from '../../records/message.js';
 import type { TimeFormat } from '../args/global-options.js';
 import { toTerminalLine, type StyledLine, type StyledSpan } from '../terminal/terminal-text.js';
 import { shownArguments, shownName } from './approvals.js';
+import { renderTree } from './control.js';
 import { fit, pad, type Measure } from './table.js';
 import { countOf, bar, formatBytes, formatCount, formatDuration, formatTime, formatUsage, budgetInWords } from './quantities.js';
 
@@ -95,6 +96,7 @@ export function renderInspection(
     ...(status !== null && status.rejectedInputs.count > 0 ? rejectedFacts(status, look) : []),
     ...(status?.appEvents ? appEventFacts(status.appEvents, look) : []),
     ...(approvals.length === 0 ? [] : [[], ...drawApprovals(approvals, look)]),
+    ...(status?.subAgents ? [[], [{ text: 'at work', style: 'dim' }] as StyledLine, ...renderTree(status.subAgents)] : []),
     ...(children.length === 0 ? [] : [[], ...drawChildren(children, look)]),
     ...(turns.length === 0 ? [] : [[], ...drawTurns(turns, look)]),
     ...(description.pendingActivities.length === 0 ? [] : [[], ...drawPending(description.pendingActivities, look)]),

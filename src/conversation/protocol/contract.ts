@@ -2,7 +2,7 @@
 import type { AppContextRef } from '../activity-io/tool-effects.js';
 import type { Budget, ParentLink } from '../../records/identity.js';
 import type { BodyRef, JsonObject, JsonValue, Media, Usage } from '../../records/message.js';
-import type { ControlMode } from './stepping.js';
+import type { ControlMode, ControlOrder, SubAgent } from './stepping.js';
 import type { Origin } from './lineage.js';
 
 export type Delivery = 'queue' | 'steer' | 'interrupt';
@@ -103,6 +103,8 @@ export interface Status {
   /** Why it stopped by itself, and what a step would do; null in `auto`. */
   readonly pausedBy: string | null;
   readonly nextStep: string | null;
+  /** Those at work, each before its own; absent where there are none. */
+  readonly subAgents?: readonly SubAgent[];
   readonly queued: number;
   readonly context: {
     readonly tokens: number;
@@ -269,6 +271,8 @@ export interface Delegation {
   readonly appContext?: AppContextRef;
   /** Only its parent and itself know it, and who reads their histories: its reports show it. */
   readonly capability?: string;
+  /** Mode and breakpoints of its parent; absent: nobody has ever stepped through that one. */
+  readonly control?: ControlOrder;
 }
 
 /** Payload of the update `rewind`: the last turn that stays, or the first that goes. The same `id` twice is one rewind. */

@@ -3,7 +3,7 @@ import { LIMITS, type QueueEdit } from './contract.js';
 import { isAmount, isShortText, nameOf, readFields, refuse, type Checked } from './fields.js';
 import type { JsonValue } from '../../records/message.js';
 import { utf8Length } from '../../records/text.js';
-import type { Breakpoints, ControlMode } from './stepping.js';
+import type { Breakpoints, ControlMode, StepScope } from './stepping.js';
 
 const MAX_NAMES = 100;
 const EVENT_TYPE = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
@@ -30,6 +30,16 @@ export function readAppEvent(payload: unknown): Checked<ReadAppEvent> {
 export function readMode(payload: unknown): Checked<ControlMode> {
   const value = typeof payload === 'string' ? payload : readField(payload, 'setMode', 'mode');
   return value === 'auto' || value === 'stepping' ? { ok: true, value } : refuse('setMode takes { mode: "auto" } or { mode: "stepping" }');
+}
+
+export function readStepRequest(payload: unknown): Checked<{ readonly id?: string; readonly scope?: StepScope }> {
+  const fields = readFields(payload ?? {}, 'step', ['id', 'scope']);
+  if (!fields.ok) return fields;
+  const { id, scope } = fields.value;
+  if (id !== undefined && !isShortText(id, LIMITS.idLength))
+    return refuse(`step.id must be a string of 1 to ${LIMITS.idLength} characters`);
+  if (scope !== undefined && scope !== 'into' && scope !== 'over') return refuse('step.scope must be "into" or "over"');
+  return { ok: true, value: { ...(id !== undefined && { id }), ...(scope !== undefined && { scope }) } };
 }
 
 /** Every field may be left out; `{}` takes all breakpoints away. */

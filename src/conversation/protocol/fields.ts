@@ -2,7 +2,7 @@
  * An input of any shape, as fields that can be looked at: the first check of everything that comes in, and the bounds of what the
  * fields may hold. Each number, text and list from outside passes one of these before anything is done with it.
  */
-import { LIMITS } from './contract.js';
+import { ID_PATTERN, LIMITS } from './contract.js';
 import type { Usage } from '../../records/message.js';
 import { beginningOf } from '../../records/text.js';
 import { LAST_TIME } from '../../records/time.js';
@@ -97,4 +97,16 @@ export function readUsage(value: unknown): Usage | undefined {
   if (!isAmount(inputTokens, tokens) || !isAmount(cachedTokens, tokens) || !isAmount(outputTokens, tokens)) return undefined;
   if (costUsd !== null && !isAmount(costUsd, usd)) return undefined;
   return { inputTokens, cachedTokens, outputTokens, costUsd };
+}
+
+/** Ours: a sub-agent's id is its parent's, the turn and the number of the call. */
+export const CHILD_PATTERN = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}(?::turn_\d{4,15}:\d{1,6}){1,8}$/;
+
+export function isConversation(value: unknown): value is string {
+  return typeof value === 'string' && (ID_PATTERN.test(value) || CHILD_PATTERN.test(value));
+}
+
+/** What a sub-agent was given at its start, by which it is known. */
+export function isCapability(value: unknown): value is string {
+  return typeof value === 'string' && /^[\w-]{16,64}$/.test(value);
 }

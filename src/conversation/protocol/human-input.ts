@@ -2,9 +2,23 @@
  * What waits for a person, what the person decides, and what a sub-agent reports to its parent; checked as messages are (input.ts).
  * Nothing here throws.
  */
-import { ID_PATTERN, LIFE_PATTERN, LIMITS, STOP_REASONS, type Delegation, type StopReason, type TurnError } from './contract.js';
+import { LIFE_PATTERN, LIMITS, STOP_REASONS, type Delegation, type StopReason, type TurnError } from './contract.js';
 import type { Budget, SharedMemory } from '../../records/identity.js';
-import { isAmount, isCount, isObject, isShortText, isTime, readFields, readUsage, refuse, type Checked } from './fields.js';
+import {
+  isAmount,
+  isCapability,
+  isConversation,
+  isCount,
+  isObject,
+  isShortText,
+  isTime,
+  readFields,
+  readUsage,
+  refuse,
+  type Checked,
+} from './fields.js';
+import { readChildControl, readControlOrder } from './child-control.js';
+import type { ChildControl } from './stepping.js';
 import type { AppContextRef, ValuesRef } from '../activity-io/tool-effects.js';
 import type { JsonObject, JsonValue, Usage } from '../../records/message.js';
 import { beginningOf, utf8Length } from '../../records/text.js';
@@ -21,6 +35,7 @@ export interface ChildReport {
 export type ChildNews = { /** As it was given at the start. */ readonly capability?: string } & (
   | { readonly callId: string; readonly kind: 'asks'; readonly asks: readonly Approval[] }
   | { readonly callId: string; readonly kind: 'ended'; readonly report: ChildReport }
+  | { readonly callId: string; readonly kind: 'control'; readonly control: ChildControl }
 );
 
 /** Something that waits for a person: whether a tool may run, or an answer. The arguments stand in the store, in entry `askedIn`. */
@@ -59,9 +74,6 @@ export interface Decided {
   readonly callId: string;
   readonly decision: 'approve' | 'deny';
 }
-
-/** Ours: a sub-agent's id is its parent's, the turn and the number of the call. */
-export const CHILD_PATTERN = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}(?::turn_\d{4,15}:\d{1,6}){1,8}$/;
 
 const CALL_PATTERN = /^turn_\d{4,15}\/c\d{1,6}$/;
 
@@ -132,16 +144,23 @@ export function readObject(value: unknown, name: string, mostBytes: number): Che
 }
 
 export function readDelegation(value: unknown): Checked<Delegation> {
-  const fields = readFields(value, 'start.delegation', ['parent', 'task', 'appContext', 'capability']);
+  const fields = readFields(value, 'start.delegation', ['parent', 'task', 'appContext', 'capability', 'control']);
   if (!fields.ok) return fields;
-  const { parent, task, appContext, capability } = fields.value;
+  const { parent, task, appContext, capability, control } = fields.value;
   if (typeof task !== 'string' || task.trim() === '' || utf8Length(task) > 2 * LIMITS.taskBytes) {
     return refuse(`start.delegation.task must say what to do, in at most ${LIMITS.taskBytes} bytes`);
   }
   const link = readParent(parent);
   if (!link) return refuse('start.delegation.parent must have conversation, life, callId and depth');
   if (capability !== undefined && !isCapability(capability)) return refuse('start.delegation.capability must be what the parent has made');
-  const given = { parent: link, task, ...(capability === undefined ? {} : { capability }) };
+  const order = control === undefined ? undefined : readControlOrder(control, 'start.delegation.control');
+  if (order?.ok === false) return order;
+  const given = {
+    parent: link,
+    task,
+    ...(capability === undefined ? {} : { capability }),
+    ...(order && { control: order.value }),
+  };
   if (appContext === undefined || appContext === null) return { ok: true, value: given };
   const values = readAppContext(appContext);
   return values ? { ok: true, value: { ...given, appContext: values } } : refuse('start.delegation.appContext must have a ref');
@@ -188,9 +207,9 @@ function readValuesRef(value: unknown): ValuesRef | undefined {
 
 /** From a sub-agent, which is a conversation too; still anyone may send a signal. */
 export function readChildNews(payload: unknown): Checked<ChildNews> {
-  const fields = readFields(payload, 'child', ['callId', 'kind', 'asks', 'report', 'capability']);
+  const fields = readFields(payload, 'child', ['callId', 'kind', 'asks', 'report', 'control', 'capability']);
   if (!fields.ok) return fields;
-  const { callId, kind, asks, report, capability } = fields.value;
+  const { callId, kind, asks, report, control, capability } = fields.value;
   if (!isCallId(callId)) return refuse('child.callId must look like "turn_0001/c1"');
   if (capability !== undefined && !isCapability(capability)) return refuse('child.capability must be the one of its start');
   const shown = capability === undefined ? {} : { capability };
@@ -200,7 +219,9 @@ export function readChildNews(payload: unknown): Checked<ChildNews> {
   }
   const ended = kind === 'ended' ? readReport(report) : undefined;
   if (ended) return { ok: true, value: { callId, kind: 'ended', report: ended, ...shown } };
-  return refuse('child must be { callId, kind: "asks", asks } or { callId, kind: "ended", report }');
+  const stands = kind === 'control' ? readChildControl(control) : undefined;
+  if (stands) return { ok: true, value: { callId, kind: 'control', control: stands, ...shown } };
+  return refuse('child must be { callId, kind: "asks", asks }, { callId, kind: "ended", report } or { callId, kind: "control", control }');
 }
 
 function readApproval(value: unknown): Approval | undefined {
@@ -240,20 +261,12 @@ function isStopReason(value: unknown): value is StopReason {
   return (STOP_REASONS as readonly unknown[]).includes(value);
 }
 
-function isConversation(value: unknown): value is string {
-  return typeof value === 'string' && (ID_PATTERN.test(value) || CHILD_PATTERN.test(value));
-}
-
 function isLife(value: unknown): value is string {
   return typeof value === 'string' && LIFE_PATTERN.test(value);
 }
 
 function isCallId(value: unknown): value is string {
   return typeof value === 'string' && CALL_PATTERN.test(value);
-}
-
-function isCapability(value: unknown): value is string {
-  return typeof value === 'string' && /^[\w-]{16,64}$/.test(value);
 }
 
 function isText(value: unknown): value is string {

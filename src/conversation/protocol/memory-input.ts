@@ -1,7 +1,7 @@
 /** What comes in to the workflow `memory:<scope>`, checked as input.ts checks a conversation's: nothing here throws. */
 import { ID_PATTERN, LIFE_PATTERN, LIMITS } from './contract.js';
 import { isCount, isShortText, readFields, readUsage, refuse, type Checked } from './fields.js';
-import { CHILD_PATTERN } from './human-input.js';
+import { CHILD_PATTERN } from './fields.js';
 import { fields as shapes, list, text } from './shape.js';
 import {
   memoryWorkflowId,

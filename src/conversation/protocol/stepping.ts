@@ -11,7 +11,13 @@ export interface Breakpoints {
   readonly costUsd?: number;
 }
 
-export type StepKind = 'event' | 'truncation' | 'compaction' | 'model-call' | 'tool-run' | 'nothing';
+export type StepKind = 'event' | 'truncation' | 'compaction' | 'model-call' | 'tool-run' | 'sub-agent' | 'nothing';
+
+/**
+ * Where a step goes when sub-agents are about: `into` takes the next step of one that holds; `over` lets them go on until they have
+ * reported, wait for a person or stop at a breakpoint. Without it: what the conversation itself does next, then a sub-agent's next step.
+ */
+export type StepScope = 'into' | 'over';
 
 /** Seed 004, StepResult; and in words what was done, and what would be next. */
 export interface StepResult {
@@ -25,6 +31,14 @@ export interface StepResult {
   readonly hasPendingOperations: boolean;
   readonly queuedEventCount: number;
   readonly next: string | null;
+  /** Of a step into a sub-agent: which one took it, at any depth, and what it was. */
+  readonly child?: StepOfChild;
+}
+
+export interface StepOfChild {
+  readonly conversation: string;
+  readonly did: StepKind;
+  readonly words: string;
 }
 
 /** Ids are those of the query `context`; at most 200 of each. */
@@ -62,4 +76,44 @@ export interface ControlView extends ControlStatus {
   } | null;
   /** Entries that were left out of the prompt and wait for the next compaction. */
   readonly leftOut: number;
+  /** Sub-agents at work, each before its own; absent where there are none. */
+  readonly subAgents?: readonly SubAgent[];
+}
+
+/** A sub-agent at work, as its parent knows it. It holds when `next` says what its step would do. */
+export interface SubAgent {
+  readonly conversation: string;
+  readonly mode: ControlMode;
+  readonly next: string | null;
+  readonly pausedBy: string | null;
+}
+
+/**
+ * Payload of the signal `parent`, and in a sub-agent's start: how it goes on. An order is whole, so the one with the highest number counts
+ * in whatever order they arrive.
+ */
+export interface ControlOrder {
+  readonly number: number;
+  /** Of the parent's decisions about its mode: a sub-agent that was set by hand is set again only by the next of them. */
+  readonly changes: number;
+  readonly mode: ControlMode;
+  readonly breakpoints: Breakpoints;
+  /** What the parent has cost so far, in US dollars: a breakpoint at a cost counts for both. */
+  readonly spentUsd: number;
+  /** Id of the step that it is to take. */
+  readonly step?: string;
+}
+
+/** How a sub-agent stands, with those below it. */
+export interface ChildControl extends Omit<SubAgent, 'conversation'> {
+  readonly number: number;
+  /** Of the last order that it has heard. */
+  readonly changes: number;
+  /** The conversation below it where the breakpoint is; absent: it is its own. */
+  readonly pausedIn?: string;
+  /** A breakpoint at a cost was reached: it counts once for the whole tree. */
+  readonly reachedCost?: true;
+  /** The last step that its parent has asked for. */
+  readonly step?: StepOfChild & { readonly stepId: string };
+  readonly subAgents: readonly SubAgent[];
 }

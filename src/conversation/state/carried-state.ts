@@ -3,9 +3,8 @@
  * of its own making, and a state that throws would fail its workflow task for ever. Total, pure, and without a library.
  */
 import { ID_PATTERN, STOP_REASONS } from '../protocol/contract.js';
-import { excessOf, isCount, refuse, type Checked } from '../protocol/fields.js';
 import { bool, fields, is, kinds, list, maybe, number, object, oneOf, orNull, pair, text, time, usage, values } from '../protocol/shape.js';
-import { CHILD_PATTERN } from '../protocol/human-input.js';
+import { CHILD_PATTERN, excessOf, isCount, refuse, type Checked } from '../protocol/fields.js';
 import type { ConversationState } from '../state.js';
 import { countSlots, type SlotRange } from '../../records/slots.js';
 
@@ -59,6 +58,19 @@ const action = kinds({
     budget: maybe(budget),
   }),
 });
+const breakpoints = fields({ tools: maybe(list(text)), events: maybe(list(text)), onError: maybe(bool), costUsd: maybe(number) });
+const mode = oneOf('auto', 'stepping');
+const order = fields({ number, changes: number, mode, breakpoints, spentUsd: number, step: maybe(text) });
+const stepOfChild = fields({ stepId: text, conversation, did: text, words: text });
+const standing = { mode, next: orNull(text), pausedBy: orNull(text) };
+const childControl = fields({
+  ...standing,
+  number,
+  changes: number,
+  pausedIn: maybe(conversation),
+  step: maybe(stepOfChild),
+  subAgents: list(fields({ conversation, ...standing })),
+});
 const plan = fields({
   rides: bool,
   repeatable: bool,
@@ -79,7 +91,15 @@ const call = fields({
   status: oneOf('waiting', 'asking', 'sleeping', 'delegated', 'done'),
   asked: maybe(fields({ kind: oneOf('approval', 'question'), at: time, until: time, notified: bool })),
   sleepsUntil: maybe(time),
-  child: maybe(fields({ id: conversation, asks: list(ask), looks: maybe(fields({ next: time, count: number })) })),
+  child: maybe(
+    fields({
+      id: conversation,
+      asks: list(ask),
+      looks: maybe(fields({ next: time, count: number })),
+      ordered: maybe(fields({ number, key: text })),
+      control: maybe(childControl),
+    }),
+  ),
 });
 const turn = fields({
   number,
@@ -118,7 +138,7 @@ const state = fields({
   parent: maybe(fields({ conversation, life: text, callId: text, depth: number, share: maybe(number) })),
   capability: maybe(text),
   subAgents: maybe(list(pair(text, text))),
-  parentNotified: maybe(fields({ asks: text, reported: bool })),
+  parentNotified: maybe(fields({ asks: text, reported: bool, control: maybe(fields({ sent: text, number })) })),
   budget: maybe(budget),
   appContext: maybe(fields({ ref: text, changes: maybe(list(object)) })),
   startContext: maybe(object),
@@ -134,20 +154,25 @@ const state = fields({
   seenEvents: maybe(list(text)),
   control: maybe(
     fields({
-      mode: oneOf('auto', 'stepping'),
+      mode,
       lock: orNull(
         fields({
           id: text,
           did: text,
           target: text,
           words: text,
+          over: maybe(bool),
           before: fields({ slots: list(number), count: number, contextTokens: number }),
         }),
       ),
       results: list(fields({ stepId: text })),
-      breakpoints: fields({ tools: maybe(list(text)), events: maybe(list(text)), onError: maybe(bool), costUsd: maybe(number) }),
+      breakpoints,
       pausedBy: orNull(text),
+      pausedIn: maybe(conversation),
       passed: orNull(text),
+      changes: maybe(number),
+      order: maybe(order),
+      ordered: maybe(stepOfChild),
     }),
   ),
   title: orNull(text),

@@ -4,6 +4,7 @@ import type { DeferReason, StepFailure } from '../activity-io/effects.js';
 import type { Usage } from '../../records/message.js';
 import type { ApprovedWith, ToolPlan } from '../activity-io/tool-effects.js';
 import type { Approval } from '../protocol/human-input.js';
+import type { ChildControl } from '../protocol/stepping.js';
 
 export interface Turn {
   readonly number: number;
@@ -61,8 +62,21 @@ export interface ToolCall {
   /** Epoch milliseconds. `notified`: the notification has been sent. */
   readonly asked?: { readonly kind: 'approval' | 'question'; readonly at: number; readonly until: number; readonly notified: boolean };
   readonly sleepsUntil?: number;
-  readonly child?: { readonly id: string; readonly looks?: Looks; readonly asks: readonly Approval[] };
+  readonly child?: {
+    readonly id: string;
+    readonly looks?: Looks;
+    readonly asks: readonly Approval[];
+    /** The last order that was sent to it, and how it says that it stands (sub-agents.ts). */
+    readonly ordered?: SentOrder;
+    readonly control?: ChildControl;
+  };
   readonly person?: ApprovedWith;
+}
+
+/** `key`: what the order said, without its number. */
+export interface SentOrder {
+  readonly number: number;
+  readonly key: string;
 }
 
 /** Of a sub-agent that an earlier run has started: only its report would say that it ended, so it is looked after now and then. */

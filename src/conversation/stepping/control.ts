@@ -7,8 +7,8 @@
  *     Between turns events come first, then truncation, then compaction.
  * G4  A breakpoint stops before what it names, and is passed by the next step or by going on.
  */
-import type { StepKind, StepResult } from '../protocol/stepping.js';
-import { AUTO, type StepLock, type ConversationState } from '../state.js';
+import type { StepKind, StepOfChild, StepResult } from '../protocol/stepping.js';
+import { AUTO, type Control, type StepLock, type ConversationState } from '../state.js';
 import { usageOf } from '../activity-io/call-gate.js';
 import { compactionCause, isChangingContext, numbersOf, truncationDue } from '../context/compaction.js';
 import type { ConversationEvent, EventOf } from '../event.js';
@@ -21,6 +21,7 @@ import { queuedCount } from '../inbox/spill.js';
 import type { QueueItem } from '../state/queue-state.js';
 import { turnId } from '../../records/identity.js';
 import type { ToolCall } from '../state/turn-state.js';
+import { delegatedCalls, hasBegun, holdingChild, isOverDone, pausedChild } from './sub-agents.js';
 
 export interface Planned {
   readonly did: Exclude<StepKind, 'nothing'>;
@@ -42,27 +43,43 @@ export function isHeld({ control }: ConversationState, did: Planned['did'], targ
 
 export function setMode(state: ConversationState, { mode }: EventOf<'mode-set'>): ConversationState {
   const control = state.control ?? AUTO;
-  if (mode === control.mode) return state;
+  const changes = (control.changes ?? 0) + 1;
+  if (mode === control.mode) {
+    // Sub-agents that were set by hand follow again.
+    return delegatedCalls(state).length === 0 ? state : { ...state, control: { ...control, changes } };
+  }
   const passed = mode === 'auto' ? (planned(state)?.target ?? null) : null;
-  return { ...state, control: { ...control, mode, pausedBy: null, passed, ...(mode === 'auto' ? { lock: null } : {}) } };
+  const { pausedIn: _, ...rest } = control;
+  return { ...state, control: { ...rest, mode, changes, pausedBy: null, passed, ...(mode === 'auto' ? { lock: null } : {}) } };
 }
 
 export function setBreakpoints(state: ConversationState, { breakpoints }: EventOf<'breakpoints-set'>): ConversationState {
-  return { ...state, control: { ...(state.control ?? AUTO), breakpoints, passed: null } };
+  const { reachedCost: _, ...control } = state.control ?? AUTO;
+  return { ...state, control: { ...control, breakpoints, passed: null } };
 }
 
 /** Somebody asks for the next thing. With nothing to do the answer is there at once. */
-export function startStep(state: ConversationState, { id }: EventOf<'step-requested'>): ConversationState {
-  const control = state.control ?? AUTO;
-  if (stepRefusal(state, id) !== undefined) return state;
-  const next = planned(state);
-  if (!next) {
+export function startStep(state: ConversationState, { id, scope }: EventOf<'step-requested'>): ConversationState {
+  const { pausedIn: _, ...control } = state.control ?? AUTO;
+  const isKnown = control.lock?.id === id || control.results.some(({ stepId }) => stepId === id);
+  if (isKnown || stepRefusal(state, id) !== undefined) return state;
+  const own = (scope === 'into' ? plannedInChild(state) : undefined) ?? planned(state);
+  if (!own) {
     const words = nothingInWords(state);
     return withResult(state, { ...emptyResult(state, id), did: 'nothing', words });
   }
+  const isOver = scope === 'over' && (own.did === 'sub-agent' || isDelegating(state, own));
+  const next = isOver ? { ...own, words: `${own.words}, and on until it has reported` } : own;
   const before = { slots: slotsOf(state.context), count: countOf(state, next), contextTokens: state.contextTokens };
-  const locked = { ...state, control: { ...control, pausedBy: null, lock: { id, ...next, before } } };
+  const changes = (control.changes ?? 0) + (isOver ? 1 : 0);
+  const lock: StepLock = { id, ...next, before, ...(isOver && { over: true }) };
+  const locked = { ...state, control: { ...control, ...(changes > 0 && { changes }), pausedBy: null, lock } };
   return next.target === BETWEEN_TURNS ? askFor(locked, next.did, `step ${id}`) : locked;
+}
+
+function isDelegating({ turn }: ConversationState, { did, target }: Planned): boolean {
+  if (did !== 'tool-run' || turn?.phase.kind !== 'tools') return false;
+  return turn.phase.calls.some(({ id, plan }) => id === target && plan.workflowAction?.kind === 'delegate');
 }
 
 /** Between turns the context is changed only on request, and a step is one. */
@@ -80,24 +97,42 @@ export function stepRefusal({ control }: ConversationState, id: string): string 
   return control.lock && control.lock.id !== id ? `step ${control.lock.id} is running: ${control.lock.words}` : undefined;
 }
 
-/** After every event: a step that is done is answered, and a breakpoint that is reached stops what would come next. */
+/** After every event: a step that is done is answered, one that the parent waits for begins, and a breakpoint that is reached stops what would come next. */
 export function advanceControl(before: ConversationState, state: ConversationState, event: ConversationEvent): ConversationState {
   const { control } = state;
   if (!control) return state;
-  if (control.lock) return isDone(state, control.lock) ? endStep(state, control.lock) : state;
-  if (control.mode === 'stepping') return state;
-  const hit = breakpointHit(before, state, event);
-  if (hit === undefined) return state;
+  const answered = control.lock && isDone(state, control.lock) ? endStep(state, control.lock) : state;
+  const stepped = startOrdered(answered);
+  if (control.lock || stepped.control?.mode !== 'auto') return stepped;
+  const hit = breakpointHit(before, stepped, event);
+  return hit === undefined ? stepped : pause(stepped, hit);
+}
+
+/** The parent's step waits for it: there is an answer in any case. */
+function startOrdered(state: ConversationState): ConversationState {
+  const { control } = state;
+  const id = control?.order?.step;
+  if (!control || id === undefined || control.lock) return state;
+  if (control.mode === 'stepping') return startStep(state, { kind: 'step-requested', id, at: state.now });
+  const words = 'nothing: it was set to go on by itself';
+  return withResult(state, { ...emptyResult(state, id), did: 'nothing', words });
+}
+
+function pause(state: ConversationState, { words, where, isCost }: Hit): ConversationState {
+  const control = state.control ?? AUTO;
   const { costUsd: _, ...others } = control.breakpoints;
-  const breakpoints = hit.isCost ? others : control.breakpoints;
-  return announce(
-    { ...state, control: { ...control, mode: 'stepping', pausedBy: hit.words, breakpoints } },
-    {
-      kind: 'paused',
-      turn: turnId(state.turn?.number ?? state.latestTurn),
-      why: hit.words,
-    },
-  );
+  const breakpoints = isCost ? others : control.breakpoints;
+  const paused: Control = {
+    ...control,
+    mode: 'stepping',
+    pausedBy: words,
+    breakpoints,
+    changes: (control.changes ?? 0) + 1,
+    ...(where !== undefined && { pausedIn: where }),
+    ...(isCost && { reachedCost: true }),
+  };
+  const why = where === undefined ? words : `${words} in ${where}`;
+  return announce({ ...state, control: paused }, { kind: 'paused', turn: turnId(state.turn?.number ?? state.latestTurn), why });
 }
 
 /** What the next step would do; undefined while something is in flight, or nothing is to be done. */
@@ -121,13 +156,14 @@ export function planned(state: ConversationState): Planned | undefined {
     };
   }
   const waiting = turn.phase.calls.find(({ id, status }) => status === 'waiting' && !isRunningTool(state, id));
-  return (
-    waiting && {
-      did: 'tool-run',
-      target: waiting.id,
-      words: `run ${waiting.name}${waiting.target === '' ? '' : `: ${waiting.target}`} (${waiting.id})`,
-    }
-  );
+  if (!waiting) return plannedInChild(state);
+  const { id: target, name } = waiting;
+  return { did: 'tool-run', target, words: `run ${name}${waiting.target === '' ? '' : `: ${waiting.target}`} (${target})` };
+}
+
+function plannedInChild(state: ConversationState): Planned | undefined {
+  const child = state.turn?.stopping ? undefined : holdingChild(state);
+  return child && { did: 'sub-agent', target: child.callId, words: child.words };
 }
 
 /** Quick tools that were bound for this step before somebody wanted to see each one. */
@@ -174,7 +210,13 @@ function isDone(state: ConversationState, lock: StepLock): boolean {
       return phase?.kind !== 'model' || phase.call.id !== lock.target || attemptsOf(state) > lock.before.count;
     case 'tool-run': {
       const call = phase?.kind === 'tools' ? phase.calls.find(({ id }) => id === lock.target) : undefined;
-      return !call || call.status !== 'waiting';
+      if (call?.status !== 'delegated') return call?.status !== 'waiting';
+      return lock.over ? isOverDone(state, lock.target) : hasBegun(state, lock.target);
+    }
+    case 'sub-agent': {
+      if (lock.over) return isOverDone(state);
+      const call = delegatedCalls(state).find(({ id }) => id === lock.target);
+      return !call || call.child.control?.step?.stepId === lock.id;
     }
   }
 }
@@ -195,9 +237,20 @@ function endStep(state: ConversationState, lock: StepLock): ConversationState {
   const { did, id: stepId, words, before } = lock;
   const now = slotsOf(state.context);
   const [had, has] = [new Set(before.slots), new Set(now)];
-  const released: ConversationState = { ...state, control: { ...control, lock: null } };
+  const paused = pausedUnder(state, lock);
+  const released: ConversationState = {
+    ...state,
+    control: {
+      ...control,
+      lock: null,
+      ...(lock.over && { changes: (control.changes ?? 0) + 1 }),
+      ...(paused && { pausedBy: paused.why, pausedIn: paused.conversation }),
+    },
+  };
+  const child = lock.did === 'sub-agent' && !lock.over ? stepOfChild(state, lock) : undefined;
   return withResult(released, {
     ...emptyResult(released, stepId),
+    ...(child && { child }),
     did,
     words: `${words}${endingInWords(state, lock)}`,
     eventProcessed: did === 'event',
@@ -217,7 +270,31 @@ function endStep(state: ConversationState, lock: StepLock): ConversationState {
   });
 }
 
-function endingInWords(state: ConversationState, { did, target }: StepLock): string {
+function stepOfChild(state: ConversationState, { id, target }: StepLock): StepOfChild | undefined {
+  const taken = delegatedCalls(state).find((call) => call.id === target)?.child.control?.step;
+  if (taken?.stepId !== id) return undefined;
+  const { stepId: _, ...step } = taken;
+  return step;
+}
+
+function pausedUnder(state: ConversationState, { over, did, target }: StepLock): ReturnType<typeof pausedChild> {
+  return over ? pausedChild(state, did === 'sub-agent' ? undefined : target) : undefined;
+}
+
+/** What has become of those that were let go, or of the one that took a step. */
+function endingOfChildren(state: ConversationState, lock: StepLock): string {
+  const paused = pausedUnder(state, lock);
+  if (paused) return `; ${paused.conversation} stopped by ${paused.why}`;
+  const asking = lock.over ? delegatedCalls(state).find(({ child }) => child.asks.length > 0) : undefined;
+  if (asking) return `; ${asking.child.id} waits for a person`;
+  const taken = lock.over ? undefined : stepOfChild(state, lock);
+  if (taken) return `; ${taken.conversation} did ${taken.did}: ${taken.words}`;
+  return delegatedCalls(state).some(({ id }) => id === lock.target) ? '' : '; it has reported';
+}
+
+function endingInWords(state: ConversationState, lock: StepLock): string {
+  const { did, target } = lock;
+  if (did === 'sub-agent' || lock.over) return endingOfChildren(state, lock);
   if (did !== 'model-call' && did !== 'tool-run') return '';
   const phase = state.turn?.phase;
   if (!state.turn) return `; ${turnId(state.latestTurn)} ended: ${state.ended[state.ended.length - 1]?.stopReason ?? 'end'}`;
@@ -251,7 +328,12 @@ function emptyResult(state: ConversationState, stepId: string): StepResult {
 
 function withResult(state: ConversationState, result: StepResult): ConversationState {
   const control = state.control ?? AUTO;
-  return { ...state, control: { ...control, results: [...control.results, result].slice(-REMEMBERED_RESULTS) } };
+  const results = [...control.results, result].slice(-REMEMBERED_RESULTS);
+  if (control.order?.step !== result.stepId) return { ...state, control: { ...control, results } };
+  const { step: _, ...order } = control.order;
+  const { stepId, did, words } = result;
+  const ordered = { stepId, ...(result.child ?? { conversation: state.conversation, did, words }) };
+  return { ...state, control: { ...control, results, order, ordered } };
 }
 
 function nothingInWords({ turn }: ConversationState): string {
@@ -261,6 +343,8 @@ function nothingInWords({ turn }: ConversationState): string {
 
 interface Hit {
   readonly words: string;
+  /** The sub-agent that has stopped there; absent: it is reached here. */
+  readonly where?: string;
   readonly isCost?: boolean;
 }
 
@@ -272,6 +356,8 @@ function breakpointHit(before: ConversationState, state: ConversationState, even
   const failed = onError === true ? errorIn(before, state, event) : undefined;
   if (failed !== undefined) return { words: `error: ${failed}` };
   const { turn } = state;
+  const child = pausedChild(state);
+  if (child) return { words: child.why, where: child.conversation };
   if (turn?.phase.kind === 'tools') {
     const call = turn.phase.calls.find(
       ({ id, name, status }) => status === 'waiting' && !isRunningTool(state, id) && id !== passed && tools.includes(name),

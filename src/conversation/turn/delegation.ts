@@ -9,6 +9,8 @@
 import { budgetOf, delegationLimits, leftOf } from './budget.js';
 import type { StartOptions } from '../protocol/contract.js';
 import { isHeld } from '../stepping/control.js';
+import { sentStanding, standingOf } from '../stepping/orders.js';
+import { keyOf, orderFor } from '../stepping/sub-agents.js';
 import type { EventOf } from '../event.js';
 import { isRunning, type Failed, type Started, type ChildStart, type Completed } from '../effect.js';
 import type { AppContextRef, WorkflowAction } from '../activity-io/tool-effects.js';
@@ -36,6 +38,7 @@ export function childToStart(state: ConversationState): ChildStart | undefined {
   const { agent, task, title, budget, memory, capability } = call.plan.workflowAction;
   const { total, share } = delegationLimits(state, call.plan.workflowAction);
   const limit = smaller(budget ?? {}, leftOf(budgetOf(state), state.usage));
+  const control = orderFor(state, call.id);
   return {
     callId: call.id,
     child: `${conversation}:${turnId(turn.number)}:${call.id.replace(/^.*\/c/, '')}`,
@@ -55,6 +58,7 @@ export function childToStart(state: ConversationState): ChildStart | undefined {
         },
         task,
         ...(capability === undefined ? {} : { capability }),
+        ...(control && { control }),
         ...(state.appContext && { appContext: seenFromElsewhere(state.appContext, { conversation, life: identity.life }) }),
       },
     },
@@ -76,7 +80,7 @@ function seenFromElsewhere({ changes, ...base }: AppContextRef, own: NonNullable
 }
 
 export function startChild(state: ConversationState, { input: { callId, child, options } }: Started<'start-child'>): ConversationState {
-  const { capability } = options.delegation;
+  const { capability, control } = options.delegation;
   const known: ConversationState =
     capability === undefined
       ? state
@@ -90,7 +94,7 @@ export function startChild(state: ConversationState, { input: { callId, child, o
       ...call,
       plan: { ...plan, ...(workflowAction && { workflowAction }) },
       status: 'delegated',
-      child: { id: child, asks: [] },
+      child: { id: child, asks: [], ...(control && { ordered: { number: 0, key: keyOf(control) } }) },
     };
   });
 }
@@ -142,14 +146,25 @@ export function runningChildren({ turn }: ConversationState): string[] {
   return turn.phase.calls.flatMap(({ status, child }) => (status === 'delegated' && child ? [child.id] : []));
 }
 
-/** The next notification to the parent: which approvals wait here, then how the one turn ended. */
+/** The next notification to the parent: which approvals wait here, how it is stepped, then how the one turn ended. */
 export function newsForParent(state: ConversationState): ChildNews | 'report' | undefined {
   const { parent, parentNotified, capability } = state;
   if (!parent || !parentNotified) return undefined;
+  const known = { callId: parent.callId, ...(capability === undefined ? {} : { capability }) };
   const asks = approvalsOf(state);
-  if (JSON.stringify(asks) !== parentNotified.asks)
-    return { callId: parent.callId, kind: 'asks', asks, ...(capability === undefined ? {} : { capability }) };
+  if (JSON.stringify(asks) !== parentNotified.asks) return { ...known, kind: 'asks', asks };
+  const control = parentNotified.reported ? undefined : standingOf(state);
+  if (control) return { ...known, kind: 'control', control };
   return !state.turn && state.ended.length > 0 && !parentNotified.reported && !isRunning(state, 'report') ? 'report' : undefined;
+}
+
+export function noteParentNotified(state: ConversationState, { asks, control }: EventOf<'parent-notified'>): ConversationState {
+  const known = state.parentNotified ?? { asks: '[]', reported: false };
+  const sent = {
+    ...(asks !== undefined && { asks }),
+    ...(control && { control: { sent: sentStanding(control), number: control.number } }),
+  };
+  return { ...state, parentNotified: { ...known, ...sent } };
 }
 
 function delegatedCall({ turn }: ConversationState, callId: string): ToolCall | undefined {

@@ -1,13 +1,14 @@
 /** What a conversation shows of itself: pure projections of its state. */
 import { modelOf } from '../turn/chosen-model.js';
 import { planned, queuedId } from '../stepping/control.js';
+import { subAgentsOf } from '../stepping/sub-agents.js';
 import { budgetOf } from '../turn/budget.js';
 import { compactsAt, isChangingContext } from '../context/compaction.js';
 import { approvalsOf } from '../turn/approvals.js';
 import type { ContextIndex, Phase, QueuedEvent, Status, TurnResult } from '../protocol/contract.js';
 import { type JsonValue, NO_USAGE } from '../../records/message.js';
 import { isRunning } from '../effect.js';
-import { waitingInWords, waitingOf } from './waiting.js';
+import { pausedInWords, waitingInWords, waitingOf } from './waiting.js';
 import { countSlots, slotsOf } from '../../records/slots.js';
 import { queuedCount } from '../inbox/spill.js';
 import { countMessages } from '../context/consolidation.js';
@@ -32,8 +33,9 @@ export function statusOf(state: ConversationState, historyEvents: number): Statu
     epoch,
     mode: state.control?.mode ?? 'auto',
     stepLock: state.control?.lock?.id ?? null,
-    pausedBy: state.control?.pausedBy ?? null,
+    pausedBy: pausedInWords(state),
     nextStep: state.control?.mode === 'stepping' ? (planned(state)?.words ?? null) : null,
+    ...withSubAgents(state),
     queued: queuedCount(state.queue),
     context: {
       tokens: state.contextTokens,
@@ -77,6 +79,11 @@ export function statusOf(state: ConversationState, historyEvents: number): Statu
   };
 }
 
+function withSubAgents(state: ConversationState): Pick<Status, 'subAgents'> {
+  const subAgents = subAgentsOf(state);
+  return subAgents.length > 0 ? { subAgents } : {};
+}
+
 /** Answer of `setMode` and `setBreakpoints`. */
 export function controlOf(state: ConversationState): ControlStatus {
   const { control } = state;
@@ -84,7 +91,7 @@ export function controlOf(state: ConversationState): ControlStatus {
     mode: control?.mode ?? 'auto',
     stepLock: control?.lock?.id ?? null,
     breakpoints: control?.breakpoints ?? {},
-    pausedBy: control?.pausedBy ?? null,
+    pausedBy: pausedInWords(state),
     next: planned(state)?.words ?? null,
   };
 }
@@ -106,6 +113,7 @@ export function controlViewOf(state: ConversationState): ControlView {
       calls: calls.map(({ id, name, target, status }) => ({ id, name, target, status: isRunningTool(state, id) ? 'running' : status })),
     },
     leftOut: countSlots(compaction.leftOut ?? []),
+    ...withSubAgents(state),
   };
 }
 

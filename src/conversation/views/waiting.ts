@@ -54,11 +54,18 @@ export function waitingInWords(waiting: Waiting): string {
   }
 }
 
+/** What stopped it, and where when that was in a sub-agent. */
+export function pausedInWords({ control }: ConversationState): string | null {
+  if (!control || control.pausedBy === null) return null;
+  return control.pausedIn === undefined ? control.pausedBy : `${control.pausedBy} in ${control.pausedIn}`;
+}
+
 function waitingForStep(state: ConversationState): Waiting | undefined {
   const { control } = state;
   const next = control?.mode === 'stepping' && control.lock === null ? planned(state)?.words : undefined;
   if (next === undefined) return undefined;
-  return control?.pausedBy ? { kind: 'breakpoint', next, why: control.pausedBy } : { kind: 'step', next };
+  const why = pausedInWords(state);
+  return why === null ? { kind: 'step', next } : { kind: 'breakpoint', next, why };
 }
 
 /** The first that was asked. */

@@ -7,6 +7,7 @@ import { fit, pad } from '../../../src/cli/views/table.js';
 import { renderList, shortIds } from '../../../src/cli/views/conversation-list.js';
 import { inspectTurns, renderInspection, wrap, type Inspection } from '../../../src/cli/views/inspection.js';
 import { bar, formatDuration, formatTime } from '../../../src/cli/views/quantities.js';
+import { renderControl } from '../../../src/cli/views/control.js';
 import { createTimeline } from '../../../src/cli/views/timeline.js';
 import { renderTraces, renderTranscript } from '../../../src/cli/views/transcript.js';
 import type { Description, Listed } from '../../../src/client.js';
@@ -542,4 +543,26 @@ test('the equivalent command names the server where it is not the usual one, and
   expect(temporalCommand(at('127.0.0.1:7233', 'default'), ['workflow', 'show', '-w', 'c'])).toBe('temporal workflow show -w c');
   expect(temporalCommand(at('host:1', 'ns'), ['x', "it's $HOME"])).toBe(`temporal x 'it'\\''s $HOME' --address host:1 -n ns`);
   expect(temporalCommand(at('127.0.0.1:7233', 'default'), ['-q', `a = 'b'`])).toBe(`temporal -q "a = 'b'"`);
+});
+
+test('sub-agents stand under the conversation that started them, and which of them hold is said', () => {
+  const of = 'plan:turn_0001:1';
+  const lines = renderControl({
+    ...{ mode: 'stepping', stepLock: null, pausedBy: 'tool: write_file (turn_0001/c1) in plan:turn_0001:1:turn_0001:1', next: 'go on' },
+    subAgents: [
+      { conversation: of, mode: 'stepping', next: null, pausedBy: null },
+      {
+        conversation: `${of}:turn_0001:1`,
+        mode: 'stepping',
+        next: 'run write_file (turn_0001/c1)',
+        pausedBy: 'tool: write_file (turn_0001/c1)',
+      },
+      { conversation: 'plan:turn_0001:2', mode: 'auto', next: null, pausedBy: null },
+    ],
+  });
+  expect(lines.slice(-3).map(textOfDrawn)).toEqual([
+    '└ plan:turn_0001:1  stepping: waits for what is under way, or for a person',
+    '  └ plan:turn_0001:1:turn_0001:1  holds: run write_file (turn_0001/c1) (stopped by tool: write_file (turn_0001/c1))',
+    '└ plan:turn_0001:2  goes on by itself',
+  ]);
 });
