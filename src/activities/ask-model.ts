@@ -2,7 +2,7 @@
 import type { Context } from '@temporalio/activity';
 import { shownText, type Usage, addUsage, NO_USAGE } from '../records/message.js';
 import type { Ask } from '../memory/long-record.js';
-import { ModelFailure, type AnswerSchema, type Model, type ModelRequest } from '../models/model.js';
+import { ModelFailure, type AnswerSchema, type Model, type ModelRequest, type ModelUsage } from '../models/model.js';
 import { costUsd, splitModel } from '../models/known-models.js';
 
 /** Fewer than the usual four: not every language is that thrifty. */
@@ -58,6 +58,9 @@ export function createAsker({
   readonly answerSchema?: AnswerSchema;
 }): Asker {
   let usage: Usage = NO_USAGE;
+  const count = (cost: ModelUsage): void => {
+    usage = addUsage(usage, { ...cost, costUsd: costUsd(name, cost) });
+  };
   const options = {
     signal: signal ? AbortSignal.any([activity.cancellationSignal, signal]) : activity.cancellationSignal,
     onDelta: () => undefined,
@@ -75,12 +78,19 @@ export function createAsker({
         messages: [{ role: 'user', text }],
       };
       const asked = model();
-      const answer = await asked.stream({ ...request, ...(answerSchema && { answerSchema }) }, options).catch((error: unknown) => {
-        // What answers by this name may be another server, which knows no schemas.
-        if (answerSchema && error instanceof ModelFailure && error.kind === 'invalid-request') return asked.stream(request, options);
-        throw error;
-      });
-      usage = addUsage(usage, { ...answer.usage, costUsd: costUsd(name, answer.usage) });
+      const answer = await asked
+        .stream({ ...request, ...(answerSchema && { answerSchema }) }, options)
+        .catch((error: unknown) => {
+          if (error instanceof ModelFailure && error.options.usage) count(error.options.usage);
+          // What answers by this name may be another server, which knows no schemas.
+          if (answerSchema && error instanceof ModelFailure && error.kind === 'invalid-request') return asked.stream(request, options);
+          throw error;
+        })
+        .catch((error: unknown) => {
+          if (error instanceof ModelFailure && error.options.usage) count(error.options.usage);
+          throw error;
+        });
+      count(answer.usage);
       return answer.blocks.flatMap((block) => (block.kind === 'text' ? [shownText(block.text)] : [])).join('');
     },
   };

@@ -6,10 +6,13 @@
  * E3  A fenced effect keeps its cost and writes nothing else.
  */
 import { randomUUID } from 'node:crypto';
+import { log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { Entry, JsonValue } from '../records/message.js';
 import type { ItemRecord } from '../records/memory/agent-memory.js';
-import { StoreUnavailable, type EffectClaim, type LiveEvent, type Reservation } from '../stores/store.js';
+import type { Spending } from '../records/spending.js';
+import { StoreUnavailable, type ConversationKey, type EffectClaim, type LiveEvent, type Reservation } from '../stores/store.js';
+import type { ConversationIdentity } from '../records/identity.js';
 import type { TraceStore } from './dependencies.js';
 
 export interface Effect<Result> {
@@ -31,11 +34,32 @@ export interface Done<Result> {
   readonly result: Result;
   /** None when there is nothing to remember. */
   readonly entry?: Entry;
-  readonly usage?: JsonValue;
+  readonly spent?: Spending;
   /** Written with the entry or not at all. */
   readonly items?: readonly ItemRecord[];
   /** Told to watchers once it has committed. */
   readonly publish?: readonly LiveEvent[];
+}
+
+/** Of work for a conversation, now; nothing where no model was asked. */
+export function spendingOf(
+  { key, identity }: { readonly key: ConversationKey; readonly identity: Pick<ConversationIdentity, 'agent'> },
+  { kind, model, usage }: Pick<Spending, 'kind' | 'model' | 'usage'>,
+): { readonly spent?: Spending } {
+  const { conversation, scope } = key;
+  if (usage.inputTokens + usage.outputTokens === 0) return {};
+  return { spent: { at: Date.now(), kind, conversation, agent: identity.agent, scope, model, usage } };
+}
+
+/**
+ * What an attempt has cost that brought no answer. A store that is away loses it: the failure itself matters more than its price.
+ * `attempt`: an id that no other attempt has.
+ */
+export async function noteFailedSpending({ store, key }: TraceStore, attempt: string, spent: Spending | undefined): Promise<void> {
+  if (!spent) return;
+  await store.effects.spend(key, attempt, { ...spent, failed: true }).catch((error: unknown) => {
+    log.warn('what a failed call has cost could not be written', { attempt, error: String(error) });
+  });
 }
 
 type Persistable = { readonly persisted: boolean };

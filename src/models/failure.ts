@@ -1,5 +1,5 @@
 /** From whatever a call threw to what went wrong, in our words. Pure; the failures of all providers are classified here and nowhere else. */
-import { ModelFailure, type ModelFailureKind } from './model.js';
+import { ModelFailure, type ModelFailureKind, type ModelUsage } from './model.js';
 import { Refusal, type Refused, Unreachable } from './refusal.js';
 
 export type Advice = Record<ModelFailureKind, string>;
@@ -20,6 +20,8 @@ export interface FailureContext {
   readonly model: string;
   /** Whether an answer had begun to come. */
   readonly answered: boolean;
+  /** What of it was counted before it broke. */
+  readonly usage?: ModelUsage;
 }
 
 /**
@@ -111,7 +113,7 @@ export function keyAdvice(setting: string): Pick<Advice, 'auth' | 'missing-key'>
   return { auth: `Check the key in ${setting}.`, 'missing-key': `Set ${setting}.` };
 }
 
-export function toModelFailure(error: unknown, { provider, model, answered }: FailureContext): ModelFailure {
+export function toModelFailure(error: unknown, { provider, model, answered, usage }: FailureContext): ModelFailure {
   const kind = kindOf(error, answered);
   const { status, retryAfterMs } = error instanceof Refusal ? error.refused : {};
   const what = scrub(reasonOf(error), provider.secrets);
@@ -121,6 +123,7 @@ export function toModelFailure(error: unknown, { provider, model, answered }: Fa
     {
       ...(retryAfterMs !== undefined && { retryAfterMs }),
       ...(status !== undefined && { status }),
+      ...(usage && usage.inputTokens + usage.outputTokens > 0 && { usage }),
       cause: scrubbedCause(error, provider.secrets),
     },
   );

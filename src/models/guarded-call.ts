@@ -60,7 +60,8 @@ export async function guardedCall<Event>(call: GuardedCall<Event>): Promise<Mode
   } catch (error) {
     if (signal.aborted) throw interrupted(answer);
     const reason = overLimit(watchdog, limits) ?? line.trouble() ?? error;
-    throw toModelFailure(reason, { provider, model: request.model, answered: line.contentType() !== undefined });
+    const answered = line.contentType() !== undefined;
+    throw toModelFailure(reason, { provider, model: request.model, answered, ...(answered && { usage: answer.soFar().usage }) });
   } finally {
     watchdog.stop();
   }

@@ -101,7 +101,13 @@ export class ModelFailure extends Error {
   constructor(
     readonly kind: ModelFailureKind,
     message: string,
-    readonly options: { readonly retryAfterMs?: number; readonly status?: number; readonly cause?: unknown } = {},
+    readonly options: {
+      readonly retryAfterMs?: number;
+      readonly status?: number;
+      readonly cause?: unknown;
+      /** What it has cost all the same, where an answer had begun to come. */
+      readonly usage?: ModelUsage;
+    } = {},
   ) {
     super(message, { cause: options.cause });
   }

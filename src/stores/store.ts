@@ -14,6 +14,7 @@ import type { SlotRange } from '../records/slots.js';
 import type { HistoryEntry, MemoryChange, MemoryText, MemoryWrite, Proposal, Tombstone } from '../records/memory/documents.js';
 import type { ItemRecord } from '../records/memory/agent-memory.js';
 import type { EpisodicItem, SemanticItem } from '../records/memory/items.js';
+import type { Spending, Spent } from '../records/spending.js';
 
 /** Names whose long-term memory it is. */
 export interface ScopeKey {
@@ -43,6 +44,7 @@ export interface Store {
   readonly bodies: Bodies;
   readonly items: Items;
   readonly effects: Effects;
+  readonly spendings: Spendings;
   readonly writes: Writes;
   readonly lives: Lives;
   readonly feed: Feed;
@@ -154,7 +156,7 @@ export type Commitment =
 /** What is written together with an effect's result. */
 export interface CommitExtras {
   /** Kept also when fenced: it was paid for. */
-  readonly usage?: JsonValue;
+  readonly spent?: Spending;
   /** Written with the entries or not at all (S3). */
   readonly items?: readonly ItemRecord[];
   /** Published when the effect has committed, now or before; lost without a word where the feed cannot be written. */
@@ -179,6 +181,14 @@ export interface Effects {
   ): Promise<Commitment>;
   /** From now on these cannot commit. One that has already is left, and its whole result returned. */
   fence(key: ConversationKey, ids: readonly string[]): Promise<readonly Fencing[]>;
+  /** Of what has no result of its own here: an attempt that failed, a question beside the answer. Once per id: the first one counts. */
+  spend(key: ConversationKey, id: string, spending: Spending): Promise<void>;
+}
+
+/** What was paid for: written with effects, gone with their life. */
+export interface Spendings {
+  /** Of all conversations, in no order; one that cannot be read is left out (S5). */
+  all(of: { readonly namespace: string }): AsyncIterable<Spent>;
 }
 
 /** What a step writes before its work: applied in the order of these fields. */

@@ -30,6 +30,7 @@ function withLost(effects: Store['effects'], lost: readonly string[]): Store['ef
   return {
     reserve: (...given) => effects.reserve(...given),
     fence: (...given) => effects.fence(...given),
+    spend: (...given) => effects.spend(...given),
     async commit(key, claim, ...rest) {
       const commitment = await effects.commit(key, claim, ...rest);
       return lost.includes(claim.id) ? new Promise(() => undefined) : commitment;

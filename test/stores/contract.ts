@@ -19,6 +19,7 @@ import {
 } from './builders.js';
 import { livesContract } from './lives-contract.js';
 import { movesContract } from './moves-contract.js';
+import { spendingOf, spendingsContract } from './spendings-contract.js';
 import { writesContract } from './writes-contract.js';
 
 /** Opens a store; every store that one test opens lies on the same bytes, as two processes would have it. */
@@ -64,6 +65,7 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
     livesContract(() => open());
     movesContract(() => open());
     writesContract(() => open());
+    spendingsContract(() => open());
 
     describe('entries', () => {
       test('a message recorded twice is there once', async () => {
@@ -571,7 +573,7 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
         expect((await store.items.list(key)).items).toEqual([item(2), item(1)]);
         expect((await store.entries.page(key, 0, 10)).entries).toEqual([answerEntry(2)]);
         await store.effects.fence(fenced, [claim.id]);
-        await store.effects.commit(fenced, claim, 'late', [answerEntry(2)], { usage: { cost: 1 }, items: [item(1)] });
+        await store.effects.commit(fenced, claim, 'late', [answerEntry(2)], { spent: spendingOf(fenced), items: [item(1)] });
         expect((await store.items.list(fenced)).items).toEqual([]);
         await store.effects.commit(late, claim, 'first', []);
         await store.effects.commit(late, claim, 'second', [], { items: [item(1)] });
@@ -674,8 +676,8 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
         const key = aConversation();
         await store.effects.reserve(key, claim, 'a');
         expect(await store.effects.fence(key, [claim.id])).toEqual([{ id: claim.id, status: 'fenced' }]);
-        expect(await open().effects.commit(key, claim, 'late', [answerEntry(2)], { usage: { cost: 1 } })).toEqual({ status: 'fenced' });
-        expect(await store.effects.commit(key, claim, 'late', [answerEntry(2)], { usage: { cost: 1 } })).toEqual({ status: 'fenced' });
+        expect(await open().effects.commit(key, claim, 'late', [answerEntry(2)], { spent: spendingOf(key) })).toEqual({ status: 'fenced' });
+        expect(await store.effects.commit(key, claim, 'late', [answerEntry(2)], { spent: spendingOf(key) })).toEqual({ status: 'fenced' });
         expect(await store.effects.reserve(key, claim, 'b')).toEqual({ status: 'fenced' });
         expect(await store.entries.page(key, 0, 10)).toEqual({ entries: [], last: 0, skipped: 0 });
       });

@@ -5,7 +5,7 @@
 import { Context, log } from '@temporalio/activity';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import type { CompactInput, Compacted, UncompactInput } from '../../conversation/activity-io/compaction-effects.js';
-import { isFromPerson, isNotice, shownText, type Entry, type JsonValue } from '../../records/message.js';
+import { isFromPerson, isNotice, shownText, type Entry } from '../../records/message.js';
 import { slotsOf, withSlot, toRanges, type SlotRange } from '../../records/slots.js';
 import { citedMessageTokens } from '../../conversation/context/citing.js';
 import { beginningOf, cut, oneLine } from '../../records/text.js';
@@ -31,7 +31,7 @@ import { askWithLess, createAsker, isTooMuch } from '../ask-model.js';
 import { createPaidBefore, type PaidBefore } from '../paid-before.js';
 import { besideBudget, contextWindowOf } from '../model-step/prompt-budget.js';
 import { readHealed } from './context.js';
-import { performEffect, type Done, type Effect } from '../effect.js';
+import { performEffect, spendingOf, type Done, type Effect } from '../effect.js';
 import { isTransient, toApplicationFailure } from '../failures.js';
 import { ModelFailure } from '../../models/model.js';
 import { withHeartbeat } from '../heartbeat.js';
@@ -236,7 +236,7 @@ async function makeMemory(
     persisted: true,
   };
   log.info('older turns became memory', { turns: window.turnIds.length, method, compactor, ...usage });
-  return { result, usage: usage as unknown as JsonValue };
+  return { result, ...spendingOf(dependencies, { kind: 'compaction', model, usage }) };
 }
 
 /** Undefined where there is nothing to take, or too little to be worth it. */

@@ -5,7 +5,7 @@
  */
 import { Context, log } from '@temporalio/activity';
 import type { ConsolidateInput, Consolidated, AskMemoryInput } from '../../conversation/activity-io/memory-effects.js';
-import { type Entry, type JsonValue, addUsage } from '../../records/message.js';
+import { type Entry, addUsage } from '../../records/message.js';
 import { countSlots, slotsOf } from '../../records/slots.js';
 import { LIMITS } from '../../conversation/protocol/contract.js';
 import { withBodies } from '../../memory/bodies.js';
@@ -20,7 +20,7 @@ import { askWithLess, createAsker, isTooMuch } from '../ask-model.js';
 import { besideBudget, contextWindowOf, memoryAnswerTokens } from '../model-step/prompt-budget.js';
 import { readHealed } from '../context/context.js';
 import { configOrDefaults } from '../usable-config.js';
-import { performEffect, type Done } from '../effect.js';
+import { performEffect, spendingOf, type Done } from '../effect.js';
 import { healMemory, isMemoryLost } from './heal-memory.js';
 import type { ActivityDependencies, ConversationDependencies } from '../dependencies.js';
 import { hashOf, scopeKey } from '../key.js';
@@ -88,7 +88,7 @@ async function askForMemory(
   const usage = addUsage(run.spent(), notes.spent());
   const done = (result: Consolidated): Done<Persisted> => ({
     result: { ...result, persisted: true },
-    usage: usage as unknown as JsonValue,
+    ...spendingOf({ key, identity: request }, { kind: 'consolidation', model, usage }),
   });
   if (answered.kind === 'unusable') {
     log.warn('the model’s consolidation was of no use', { conversation: key.conversation, reason: answered.reason });

@@ -13,7 +13,15 @@ import {
   answerIn,
   addUsage,
 } from '../../records/message.js';
-import { ModelInterrupted, type ModelDelta, type ModelRequest, type ModelResponse, type Model } from '../../models/model.js';
+import {
+  ModelFailure,
+  ModelInterrupted,
+  type ModelDelta,
+  type ModelRequest,
+  type ModelResponse,
+  type ModelUsage,
+  type Model,
+} from '../../models/model.js';
 import { promptCut } from '../../models/context-window.js';
 import { costUsd, modelLimits } from '../../models/known-models.js';
 import { tokenCounterFor } from '../../models/token-counter.js';
@@ -21,7 +29,7 @@ import { tokensOf } from '../../memory/tokens.js';
 import { runHooks, type HookedCall } from '../../models/hooks.js';
 import { withLongBlocksStored } from '../../memory/bodies.js';
 import { countModelFailure, countRetry, usageTracking } from '../../telemetry/metrics.js';
-import { performEffect, type Done, type Reserved } from '../effect.js';
+import { noteFailedSpending, performEffect, spendingOf, type Done, type Reserved } from '../effect.js';
 import { createFeedWriter, type FeedWriter } from '../feed-writer.js';
 import { wasStopped } from '../heartbeat.js';
 import type { ConversationDependencies } from '../dependencies.js';
@@ -92,6 +100,12 @@ async function ask(
   const hooked: HookedCall = { conversation: key.conversation, turn, call, model };
   const all = [usageTracking, ...hooks];
 
+  const priced = (cost: ModelUsage): Usage => ({ ...cost, costUsd: costUsd(model, cost) });
+  const noteFailed = (cost: ModelUsage): Promise<void> => {
+    const { spent } = spendingOf({ key, identity }, { kind: 'answer', model, usage: priced(cost) });
+    return noteFailedSpending({ store, key }, `${call}/${attempt}`, spent);
+  };
+
   countRetry(activity.info);
   await runHooks(all, (hook) => hook.beforeInvoke?.(request.messages, request, hooked), warnOfHook);
   const reported = await withToolsOf(models(model), model, config)
@@ -101,14 +115,16 @@ async function ask(
       ...modelTimeouts,
       ...(config.limits.modelTimeoutMs === undefined ? {} : { totalMs: config.limits.modelTimeoutMs }),
     })
-    .catch((error: unknown) => {
+    .catch(async (error: unknown) => {
       countModelFailure(error, activity.info);
-      return keptOf(error, activity);
+      const cost = error instanceof ModelFailure ? error.options.usage : undefined;
+      if (cost) await noteFailed(cost);
+      return keptOf(error, activity, noteFailed);
     });
   const response = await withCountedInput(reported, request, model);
 
   await runHooks(all, (hook) => hook.afterInvoke?.(request.messages, response, hooked), warnOfHook);
-  const usage: Usage = { ...response.usage, costUsd: costUsd(model, response.usage) };
+  const usage = priced(response.usage);
   log.info('model answered', { model, stop: response.stop, ...usage });
   const named = withOurCallIds(response.blocks, input);
   const blocks = await withLongBlocksStored(store, key, named);
@@ -123,7 +139,7 @@ async function ask(
   const schemaViolation = schema && response.stop === 'end' ? schemaViolationOf(textOf(response.blocks), schema) : undefined;
   const checked: ModelAnswer = { ...result, ...(schemaViolation === undefined ? {} : { schemaViolation }), ...(cut && { promptCut: cut }) };
   const entry = assistantEntry(checked, input.seq);
-  return { result: checked, ...(entry ? { entry } : {}), usage: usage as unknown as JsonValue };
+  return { result: checked, ...(entry ? { entry } : {}), ...spendingOf({ key, identity }, { kind: 'answer', model, usage }) };
 }
 
 /**
@@ -143,9 +159,10 @@ function warnOfHook(hook: string, error: unknown): void {
 }
 
 /** A person's stop keeps what was complete; the worker's own end is somebody else's chance. */
-function keptOf(error: unknown, activity: Context): ModelResponse {
+async function keptOf(error: unknown, activity: Context, noteFailed: (cost: ModelUsage) => Promise<void>): Promise<ModelResponse> {
   if (!(error instanceof ModelInterrupted)) throw error;
-  if (wasStopped(activity)) return { blocks: error.blocks, stop: 'interrupted', usage: error.usage };
+  if (!wasStopped(activity)) await noteFailed(error.usage);
+  else return { blocks: error.blocks, stop: 'interrupted', usage: error.usage };
   throw ApplicationFailure.retryable('the worker is shutting down; another attempt goes on', 'worker-shutdown');
 }
 

@@ -16,7 +16,7 @@ import { inputOf } from '../../memory/bodies.js';
 import type { AgentMemory } from '../../records/memory/agent-memory.js';
 import { countTool } from '../../telemetry/metrics.js';
 import { readHealed } from '../context/context.js';
-import { performEffect, type Done } from '../effect.js';
+import { performEffect, spendingOf, type Done } from '../effect.js';
 import { createFeedWriter } from '../feed-writer.js';
 import { wasStopped } from '../heartbeat.js';
 import type { ConversationDependencies } from '../dependencies.js';
@@ -94,12 +94,13 @@ export async function performTool(dependencies: ConversationDependencies, input:
     await runProcessors([...(dependencies.processors?.toolResult ?? []), ingest], withPersonsWord(ended.text, input, argument), context);
     const { task, files, appContext, contextChange } = ended;
     const { text, item, record } = kept;
-    const usage = spent();
+    const asking = spent();
     const reported = { ...(task && { task }), ...(files && { files }), ...(appContext && { appContext, contextChange }) };
-    const beside = { ...reported, ...(item && { item }), ...(usage && { usage }) };
+    const beside = { ...reported, ...(item && { item }), ...(asking && { usage: asking.usage }) };
     const finished: ToolFinished = { ...finishedOf(dependencies, input, ended.outcome, ''), ts, ms, text, ...beside };
     const publish = [...(await feed.rest(callId)), endOf(finished)];
-    return { result: finished, entry: toolEntry(finished, input.seq), ...(record && { items: [record] }), publish };
+    const paid = asking && spendingOf(dependencies, { kind: 'tool', ...asking });
+    return { result: finished, entry: toolEntry(finished, input.seq), ...(record && { items: [record] }), ...paid, publish };
   };
 
   return performEffect<ToolFinished>(dependencies, {

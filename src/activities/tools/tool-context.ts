@@ -49,8 +49,8 @@ const SUMMARY_TOKENS = 1_024;
 
 export interface ToolMemory {
   readonly memory: AgentMemory;
-  /** What summaries have taken; undefined when none was made. */
-  readonly spent: () => Usage | undefined;
+  /** What summaries have taken, and of which model; undefined when none was made. */
+  readonly spent: () => { readonly model: string; readonly usage: Usage } | undefined;
 }
 
 /** The memory channel, of its own conversation and session. `model`: `provider/model` that asked for the tool; it summarizes where the agent names no other. */
@@ -76,7 +76,7 @@ export function toolMemory(
     ask,
   });
   const whole = withParents(dependencies, input, memory);
-  return { memory: whole, spent: () => (spent() === NO_USAGE ? undefined : spent()) };
+  return { memory: whole, spent: () => (spent() === NO_USAGE ? undefined : { model: name, usage: spent() }) };
 }
 
 /** Of a sub-agent: what those it works for have stored is its own too, as far as their settings say. */

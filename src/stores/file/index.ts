@@ -27,6 +27,7 @@ import { toUnavailable } from './errors.js';
 import { createFileFeed } from './feed.js';
 import { createFileCollections } from './lists.js';
 import { createFileLifeStorage } from './lives.js';
+import { createFileSpendings } from './spendings.js';
 import { createFileCalls } from './calls.js';
 import { createFileHandles } from './handles.js';
 import { lineOf, outcomeOf, settlementOf } from './journal.js';
@@ -75,6 +76,7 @@ export function createFileStore(options: FileStoreOptions): Store {
     ...withShared(own, lives),
     lives,
     effects: createEffects(dir, open, writes, feed),
+    spendings: createFileSpendings(dir),
     writes,
     feed,
     episodes: createEpisodes(collections),
@@ -248,14 +250,15 @@ function createEffects(dir: string, open: Open, writes: Writes, feed: Feed): Eff
       return reservation ?? { status: 'conflict' };
     },
 
-    async commit(key, claim, result, entries, { usage, items = [], publish } = {}) {
+    async commit(key, claim, result, entries, { spent, items = [], publish } = {}) {
       const { id, hash } = claim;
       const index = await inWords(dir, key, `commit effect ${id} of ${key.conversation}`, () =>
         open(key).write((before) => {
-          if (before.fenced.has(id)) return usage === undefined || before.paid.has(id) ? undefined : { v: 1, kind: 'paid', id, usage };
+          if (before.fenced.has(id))
+            return spent === undefined || before.paid.has(id) ? undefined : { v: 1, kind: 'paid', id, fenced: true, spent };
           const reserved = before.reserved.get(id);
           if (before.committed.has(id) || (reserved && reserved.hash !== hash)) return undefined;
-          return { v: 1, kind: 'committed', id, hash, result, entries, usage, ...(items.length > 0 && { items }) };
+          return { v: 1, kind: 'committed', id, hash, result, entries, ...(spent && { spent }), ...(items.length > 0 && { items }) };
         }),
       );
       const commitment = settlementOf(index, claim) ?? { status: 'conflict' };
@@ -264,6 +267,12 @@ function createEffects(dir: string, open: Open, writes: Writes, feed: Feed): Eff
     },
 
     fence: async (key, ids) => (ids.length === 0 ? [] : (await writes.apply(key, { fence: ids })).fenced),
+
+    async spend(key, id, spending) {
+      await inWords(dir, key, `write what ${id} of ${key.conversation} has cost`, () =>
+        open(key).write(({ paid }) => (paid.has(id) ? undefined : { v: 1, kind: 'paid', id, spent: spending })),
+      );
+    },
   };
 }
 

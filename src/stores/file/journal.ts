@@ -8,6 +8,7 @@
  */
 import type { Entry, JsonValue } from '../../records/message.js';
 import { slotsOf, type SlotRange } from '../../records/slots.js';
+import { isSpending, type Spending, type Spent } from '../../records/spending.js';
 import { itemRecordSchema, type ItemRecord } from '../../records/memory/agent-memory.js';
 import { decodeJson, isEntry } from '../codecs/entry-codec.js';
 import type { Applied, Commitment, EffectClaim, Reservation, WriteBatch } from '../store.js';
@@ -40,15 +41,15 @@ export type JournalLine =
       readonly hash: string;
       readonly result: JsonValue;
       readonly entries: readonly Entry[];
-      readonly usage?: JsonValue;
+      readonly spent?: Spending;
       readonly items?: readonly ItemRecord[];
     }
   | { readonly v: 1; readonly kind: 'items'; readonly items: readonly ItemRecord[] }
   /** They do not come back. */
   | { readonly v: 1; readonly kind: 'items-removed'; readonly ids: readonly string[] }
   | { readonly v: 1; readonly kind: 'cited'; readonly id: string; readonly citation: string }
-  /** A fenced effect's usage. */
-  | { readonly v: 1; readonly kind: 'paid'; readonly id: string; readonly usage: JsonValue };
+  /** Of a fenced effect, or of what has no result of its own. */
+  | { readonly v: 1; readonly kind: 'paid'; readonly id: string; readonly fenced?: true; readonly spent: Spending };
 
 export interface JournalIndex {
   /** In the order in which they were written, not of slots. */
@@ -135,7 +136,7 @@ function foldEntries(index: JournalIndex, line: Exclude<JournalLine, Moved>): re
     case 'written':
       return foldWritten(index, line);
     case 'committed': {
-      if (line.usage !== undefined) index.paid.add(line.id);
+      if (line.spent !== undefined) index.paid.add(line.id);
       const reserved = index.reserved.get(line.id);
       if (index.fenced.has(line.id) || index.committed.has(line.id) || (reserved && reserved.hash !== line.hash)) return NO_ENTRIES;
       index.committed.set(line.id, { hash: line.hash, result: line.result });
@@ -177,6 +178,14 @@ function reserve(index: JournalIndex, { id, hash, attempt }: EffectClaim & { rea
   const known = index.reserved.get(id);
   if (!known) index.reserved.set(id, { hash, attempts: [attempt] });
   else if (known.hash === hash && !known.attempts.includes(attempt)) known.attempts.push(attempt);
+}
+
+/** What a line of a journal says was paid; undefined where it says nothing of that. */
+export function spentIn(text: string): Spent | undefined {
+  if (!text.includes('"spent"')) return undefined;
+  const line = decodeLine(text);
+  if ((line?.kind !== 'committed' && line?.kind !== 'paid') || !isSpending(line.spent)) return undefined;
+  return { ...line.spent, id: line.id, fenced: line.kind === 'paid' && line.fenced === true };
 }
 
 /** The line that a batch comes to; undefined when all of it is there. */

@@ -41,7 +41,8 @@ export function createFileLifeStorage(
   };
 }
 
-async function namesIn(folder: string): Promise<string[]> {
+/** What lies in a folder; nothing where it is none. */
+export async function namesIn(folder: string): Promise<string[]> {
   try {
     return (await readdir(folder)).sort();
   } catch (error) {

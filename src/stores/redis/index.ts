@@ -13,6 +13,7 @@ import { createRedisFeed, feedKeys, toEventArguments, type RedisFeed } from './f
 import { createRedisLifeStorage } from './lives.js';
 import { keyOf, STORE_KEY } from './keys.js';
 import { openRedisLink, type RedisLink } from './link.js';
+import { createRedisSpendings } from './spendings.js';
 import { createLives } from '../collections/lives.js';
 import { createEpisodes, createFacts } from '../collections/memory.js';
 import { createPins } from '../collections/pins.js';
@@ -60,6 +61,7 @@ export function createRedisStore(options: RedisStoreOptions): Store {
       },
     },
     effects: createEffects(link, writes, feed, cache),
+    spendings: createRedisSpendings(link),
     writes,
     feed,
     episodes: createEpisodes(open),
@@ -230,7 +232,7 @@ function createEffects(link: RedisLink, writes: Writes, feed: RedisFeed, cache: 
       return reservation ?? { status: 'conflict' };
     },
 
-    async commit(key, claim, result, entries, { usage, items = [], publish = [] } = {}): Promise<Commitment> {
+    async commit(key, claim, result, entries, { spent, items = [], publish = [] } = {}): Promise<Commitment> {
       const attempted = `commit effect ${claim.id} of ${key.conversation}`;
       const told = toArguments(entries);
       const [status, first, added, all] = await link.ask(attempted, (redis) =>
@@ -240,10 +242,11 @@ function createEffects(link: RedisLink, writes: Writes, feed: RedisFeed, cache: 
           keyOf(key, 'effects'),
           keyOf(key, 'items'),
           ...feedKeys(key),
+          keyOf(key, 'spendings'),
           claim.id,
           claim.hash,
           JSON.stringify(result),
-          usage === undefined ? '' : JSON.stringify(usage),
+          spent === undefined ? '' : JSON.stringify(spent),
           String(items.length),
           String(entries.length),
           ...feed.settings(publish),
@@ -258,6 +261,12 @@ function createEffects(link: RedisLink, writes: Writes, feed: RedisFeed, cache: 
     },
 
     fence: async (key, ids) => (ids.length === 0 ? [] : (await writes.apply(key, { fence: ids })).fenced),
+
+    async spend(key, id, spending) {
+      await link.ask(`write what ${id} of ${key.conversation} has cost`, (redis) =>
+        redis.hsetnx(keyOf(key, 'spendings'), id, JSON.stringify(spending)),
+      );
+    },
   };
 }
 

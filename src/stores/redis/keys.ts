@@ -5,7 +5,8 @@
  *   entries   hash, slot -> entry, as JSON (codecs/entry-codec.ts); field `last` is the highest slot, `move` the
  *             highest number of an archiving or restoring
  *   messages  hash, message id -> "slot turn" of the first with that id
- *   effects   hash, `hash:<id>`, `attempts:<id>`, `result:<id>`, `usage:<id>`, `fenced:<id>`
+ *   effects   hash, `hash:<id>`, `attempts:<id>`, `result:<id>`, `fenced:<id>`
+ *   spendings hash, id of an effect or of a failed attempt -> what it cost, as JSON (records/spending.ts)
  *   bodies    hash, SHA-256 -> text
  *   items     hash, id -> item of the memory channel, '' for one that was removed; `cited:<call>` -> what stands for its result
  *   archived  set of slots, and of ranges `1-40` of those that another life has
@@ -40,6 +41,7 @@ export const KEY_NAMES = [
   'entries',
   'messages',
   'effects',
+  'spendings',
   'bodies',
   'feed',
   'feed-batches',
@@ -62,6 +64,11 @@ export function keyOf(key: ConversationKey, what: KeyName): string {
 /** For SCAN: every key of a conversation, whatever its life. */
 export function scanPatternOf(namespace: string, conversation: string): string {
   return `${beginningOf(namespace, conversation).replace(/[\\*?[\]]/g, '\\$&')}*`;
+}
+
+/** For SCAN: what all conversations have spent. */
+export function spendingsPatternOf(namespace: string): string {
+  return `perdura:{c:${escaped(namespace, /[%{}:\s]/g).replace(/[\\*?[\]]/g, '\\$&')}:*}:*:spendings`;
 }
 
 /** Of a key that `keyOf` has made. */

@@ -4,7 +4,7 @@ import type { LifeStorage } from '../collections/lives.js';
 import type { RedisLink } from './link.js';
 
 /** Keys that one step of a scan looks at. */
-const SCAN_STEP = 1_000;
+export const SCAN_STEP = 1_000;
 
 export function createRedisLifeStorage(link: RedisLink): LifeStorage {
   return {

@@ -181,22 +181,27 @@ return ''
 `;
 
 /**
- * KEYS: entries, messages, effects, items, feed, feed-batches, feed-ids. ARGV: id, hash, result, usage or '', number of items, number of
- * entries, batch id, now, most events kept, seconds to live; then items, entries, events. Answers with the status and the result, which
- * is '' when it is the one given, how many entries were added, and how many there are (-1: not asked).
+ * KEYS: entries, messages, effects, items, feed, feed-batches, feed-ids, spendings. ARGV: id, hash, result, what was spent or '', number of
+ * items, number of entries, batch id, now, most events kept, seconds to live; then items, entries, events. Answers with the status and the
+ * result, which is '' when it is the one given, how many entries were added, and how many there are (-1: not asked).
  */
 const COMMIT = `${PUT_ENTRIES}${PUT_ITEMS}${PUBLISH_EVENTS}
 local entries, messages, effects, items = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local id, hash, result, usage = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local id, hash, result, spent = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local firstEntry = 11 + 2 * tonumber(ARGV[5])
 local firstEvent = firstEntry + 4 * tonumber(ARGV[6])
 local function tell()
   publishBeside(KEYS[5], KEYS[6], KEYS[7], ARGV[7], ARGV[8], ARGV[9], ARGV[10], firstEvent, #ARGV)
 end
 
+-- Where something foreign is in its place the price is lost, and not the answer.
+local function note()
+  if spent ~= '' then redis.pcall('HSETNX', KEYS[8], id, spent) end
+end
+
 local known = redis.call('HMGET', effects, 'fenced:' .. id, 'hash:' .. id, 'result:' .. id)
 if known[1] then
-  if usage ~= '' then redis.call('HSETNX', effects, 'usage:' .. id, usage) end
+  note()
   return {'fenced', '', 0, -1}
 end
 if known[2] and known[2] ~= hash then return {'conflict', '', 0, -1} end
@@ -212,7 +217,7 @@ end
 local added = put(entries, messages, firstEntry, firstEvent - 1)
 putItems(items, 11, firstEntry - 1)
 redis.call('HSET', effects, 'hash:' .. id, hash, 'result:' .. id, result)
-if usage ~= '' then redis.call('HSETNX', effects, 'usage:' .. id, usage) end
+note()
 tell()
 return {'committed', '', added, firstEvent > firstEntry and redis.call('HLEN', entries) or -1}
 `;
@@ -256,7 +261,7 @@ return 1
 export const SCRIPTS = {
   perduraWrite: { lua: WRITE, numberOfKeys: 6 },
   perduraAbsent: { lua: ABSENT, numberOfKeys: 1 },
-  perduraCommit: { lua: COMMIT, numberOfKeys: 7 },
+  perduraCommit: { lua: COMMIT, numberOfKeys: 8 },
   perduraPutItems: { lua: PUT_ITEMS_ALONE, numberOfKeys: 1 },
   perduraPublish: { lua: PUBLISH, numberOfKeys: 3 },
   perduraMove: { lua: MOVE, numberOfKeys: 2 },

@@ -11,6 +11,7 @@ import type { Entry } from '../../../src/records/message.js';
 import { aConversation, answerEntry, episode, eventsOf, fact, numbered, readCount, userEntry } from '../builders.js';
 import { startWriter } from '../child.js';
 import { storeContract } from '../contract.js';
+import { spendingOf } from '../spendings-contract.js';
 
 storeContract('the file store', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'perdura-files-'));
@@ -58,9 +59,9 @@ describe('the files', () => {
   });
 
   test('a commit is one line of the journal, result and entries together', async () => {
-    await open().effects.commit(key, { id: 'turn_0001/m1', hash: 'h' }, 'four', [answerEntry(2)], { usage: { costUsd: 0.1 } });
+    await open().effects.commit(key, { id: 'turn_0001/m1', hash: 'h' }, 'four', [answerEntry(2)], { spent: spendingOf(key) });
     expect((await readFile(fileOf('journal.jsonl'), 'utf8')).split('\n').map((line) => (line === '' ? '' : JSON.parse(line)))).toEqual([
-      { v: 1, kind: 'committed', id: 'turn_0001/m1', hash: 'h', result: 'four', entries: [answerEntry(2)], usage: { costUsd: 0.1 } },
+      { v: 1, kind: 'committed', id: 'turn_0001/m1', hash: 'h', result: 'four', entries: [answerEntry(2)], spent: spendingOf(key) },
       '',
     ]);
   });
@@ -101,11 +102,11 @@ describe('the files', () => {
     const store = open();
     await store.effects.fence(key, ['c1']);
     for (const each of [store, open()])
-      await each.effects.commit(key, { id: 'c1', hash: 'h' }, 'late', [answerEntry(2)], { usage: { costUsd: 0.1 } });
+      await each.effects.commit(key, { id: 'c1', hash: 'h' }, 'late', [answerEntry(2)], { spent: spendingOf(key) });
     const lines = (await readFile(fileOf('journal.jsonl'), 'utf8')).trim().split('\n');
     expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
       { v: 1, kind: 'written', fenced: ['c1'] },
-      { v: 1, kind: 'paid', id: 'c1', usage: { costUsd: 0.1 } },
+      { v: 1, kind: 'paid', id: 'c1', fenced: true, spent: spendingOf(key) },
     ]);
   });
 

@@ -11,6 +11,7 @@ import { freePort, startRedis, type RedisServer, type RedisServerOptions } from 
 import { aConversation, answerEntry, aScope, episode, events, eventsOf, fact, numbered, readCount, userEntry } from '../builders.js';
 import { startWriter } from '../child.js';
 import { storeContract } from '../contract.js';
+import { spendingOf } from '../spendings-contract.js';
 
 const SOURCE = { conversation: 'conv_8', turn_ids: ['turn_0001'] };
 
@@ -142,7 +143,7 @@ describe('over a redis that works', () => {
       () => store.entries.read(key, [1, 2, 3]),
       () => store.entries.page(key, 0, 100),
       () => store.effects.reserve(key, claim, 'a'),
-      () => store.effects.commit(key, claim, 'done', [answerEntry(4)], { usage: { costUsd: 1 } }),
+      () => store.effects.commit(key, claim, 'done', [answerEntry(4)], { spent: spendingOf(key) }),
       () => store.effects.fence(key, ['c1', 'c2']),
       () =>
         store.writes.apply(key, {
@@ -188,9 +189,18 @@ describe('over a redis that works', () => {
   test('a fenced commit leaves its usage, once', async () => {
     const key = aConversation();
     await store.effects.fence(key, ['c1']);
-    for (const costUsd of [0.1, 0.2])
-      await store.effects.commit(key, { id: 'c1', hash: 'h' }, 'late', [answerEntry(2)], { usage: { costUsd } });
-    expect(await redis.hgetall(keyOf(key, 'effects'))).toEqual({ 'fenced:c1': '1', 'usage:c1': '{"costUsd":0.1}' });
+    for (const at of [1, 2])
+      await store.effects.commit(key, { id: 'c1', hash: 'h' }, 'late', [answerEntry(2)], { spent: spendingOf(key, { at }) });
+    expect(await redis.hgetall(keyOf(key, 'effects'))).toEqual({ 'fenced:c1': '1' });
+    expect(await redis.hgetall(keyOf(key, 'spendings'))).toEqual({ c1: JSON.stringify(spendingOf(key, { at: 1 })) });
+  });
+
+  test('something foreign where prices are kept costs no answer', async () => {
+    const key = aConversation();
+    await redis.set(keyOf(key, 'spendings'), 'foreign');
+    await store.effects.commit(key, { id: 'c1', hash: 'h' }, 'done', [answerEntry(2)], { spent: spendingOf(key) });
+    expect(await store.entries.read(key, [2])).toEqual([answerEntry(2)]);
+    for await (const spent of store.spendings.all(key)) expect(spent.scope).not.toBe('foreign');
   });
 
   test('records that are not ours are skipped and counted, and count as empty slots', async () => {

@@ -1,0 +1,99 @@
+/** What was paid for: one record for each answer, summary and consolidation, beside the effect that it belongs to. */
+import { addUsage, NO_USAGE, type Usage } from './message.js';
+
+/** `tool`: what a tool has asked a model beside its own work, a summary of its long result above all. */
+export type SpendingKind = 'answer' | 'tool' | 'compaction' | 'consolidation';
+
+export interface Spending {
+  /** Epoch milliseconds. */
+  readonly at: number;
+  readonly kind: SpendingKind;
+  readonly conversation: string;
+  readonly agent: string;
+  readonly scope: string;
+  /** `provider/model`. */
+  readonly model: string;
+  readonly usage: Usage;
+  /** The call failed after it had begun to cost. */
+  readonly failed?: true;
+}
+
+/** As the store has it. `id`: of the effect, or of the attempt at it that failed. */
+export interface Spent extends Spending {
+  readonly id: string;
+  /** What it brought was not wanted any more when it came. */
+  readonly fenced: boolean;
+}
+
+export type SpendingGroup = 'agent' | 'scope' | 'model' | 'day' | 'conversation';
+
+export interface SpendingSum {
+  /** What they have in common: a name, or a day as `2026-11-24`, in UTC. */
+  readonly of: string;
+  /** All of them, failed and fenced ones too. */
+  readonly calls: number;
+  readonly failed: number;
+  readonly fenced: number;
+  /** Of those whose price is known the cost is the sum; null where none is. */
+  readonly usage: Usage;
+  /** Calls whose price is not known: the cost leaves them out. */
+  readonly unpriced: number;
+}
+
+/** Days in their order; all else by cost, then by tokens, most first. */
+export function sumSpendings(spent: readonly Spent[], by: SpendingGroup): SpendingSum[] {
+  const groups = new Map<string, Spent[]>();
+  for (const one of spent) {
+    const name = nameIn(one, by);
+    const group = groups.get(name);
+    if (group) group.push(one);
+    else groups.set(name, [one]);
+  }
+  const sums = [...groups].map(([of, ones]) => sumOf(of, ones));
+  return sums.sort((a, b) => (by === 'day' ? 0 : costOf(b) - costOf(a) || tokensOf(b) - tokensOf(a)) || (a.of < b.of ? -1 : 1));
+}
+
+export function sumOf(of: string, spent: readonly Spent[]): SpendingSum {
+  const priced = spent.filter(({ usage }) => usage.costUsd !== null);
+  const all = spent.reduce((sum, { usage }) => addUsage(sum, { ...usage, costUsd: usage.costUsd ?? 0 }), NO_USAGE);
+  return {
+    of,
+    calls: spent.length,
+    failed: spent.filter(({ failed }) => failed).length,
+    fenced: spent.filter(({ fenced }) => fenced).length,
+    usage: { ...all, costUsd: spent.length > 0 && priced.length === 0 ? null : all.costUsd },
+    unpriced: spent.length - priced.length,
+  };
+}
+
+/** A sub-agent's conversation is named `<parent>:<call>`: it belongs to the one that began the tree. */
+export function isOfTree(conversation: string, root: string): boolean {
+  return conversation === root || conversation.startsWith(`${root}:`);
+}
+
+function nameIn(one: Spent, by: SpendingGroup): string {
+  return by === 'day' ? new Date(one.at).toISOString().slice(0, 10) : one[by];
+}
+
+const costOf = ({ usage }: SpendingSum): number => usage.costUsd ?? 0;
+const tokensOf = ({ usage }: SpendingSum): number => usage.inputTokens + usage.outputTokens;
+
+/** What lies in a store may be another's (S5). */
+export function isSpending(value: unknown): value is Spending {
+  const { at, kind, conversation, agent, scope, model, usage } = (value ?? {}) as { readonly [field: string]: unknown };
+  const texts = [kind, conversation, agent, scope, model];
+  return isTime(at) && texts.every((text) => typeof text === 'string') && isUsage(usage);
+}
+
+/** What a Date can hold. */
+const MAX_TIME = 8.64e15;
+
+function isTime(value: unknown): boolean {
+  return typeof value === 'number' && Math.abs(value) <= MAX_TIME;
+}
+
+function isUsage(value: unknown): value is Usage {
+  const { inputTokens, cachedTokens, outputTokens, costUsd } = (value ?? {}) as { readonly [field: string]: unknown };
+  const isCounted = [inputTokens, cachedTokens, outputTokens].every((tokens) => typeof tokens === 'number' && Number.isFinite(tokens));
+  return isCounted && (costUsd === null || (typeof costUsd === 'number' && Number.isFinite(costUsd)));
+}
