@@ -28,6 +28,8 @@ export interface Subject {
   readonly open: OpenStore;
   /** Makes the conversation's feed vanish, as a flush of the store would. */
   loseFeed(key: ReturnType<typeof aConversation>): Promise<void>;
+  /** All that lies in it. */
+  bytes(): Promise<string>;
   end(): Promise<void>;
 }
 
@@ -61,7 +63,10 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
       expect(await open().id()).toBe(names[0]);
     });
 
-    livesContract(() => open());
+    livesContract(
+      () => open(),
+      () => subject.bytes(),
+    );
     movesContract(() => open());
     writesContract(() => open());
 
