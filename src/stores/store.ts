@@ -130,10 +130,38 @@ export interface Lives {
   cut(key: ConversationKey, cut: Cut): Promise<void>;
   /** In the order of their branches. */
   cuts(key: ConversationKey): Promise<Cut[]>;
-  /** The lives of a conversation that there are. Without `scope` it is found where the store keeps it; Redis, which does not, answers `default`. */
-  list(of: { readonly namespace: string; readonly conversation: string; readonly scope?: string }): Promise<ConversationKey[]>;
-  /** Everything of one life, and nothing else: what it shared stays; what is not there is no error. The caller checks that no other life shares it. */
+  /**
+   * The lives of a conversation that there are, with `tree` those of its sub-agents too. Without `scope` it is found where the store keeps
+   * it; Redis, which does not, answers `default`.
+   */
+  list(of: {
+    readonly namespace: string;
+    readonly conversation: string;
+    readonly scope?: string;
+    readonly tree?: boolean;
+  }): Promise<ConversationKey[]>;
+  /** Everything of one life, and nothing else: what it shared stays. What is not there is no error. That nobody shares it is its caller's to see to. */
   delete(key: ConversationKey): Promise<void>;
+  /**
+   * Tombstones, once per life. From then on nothing begins with what that life has, and what a late worker writes to it is removed
+   * again and throws LifeDeleted. They outlast `delete`, and have no word of what was said.
+   */
+  markDeleted(of: ConversationName, lives: readonly DeletedLife[]): Promise<void>;
+  /** Takes tombstones away, where what was marked could not be deleted after all. */
+  unmarkDeleted(of: ConversationName, lives: readonly string[]): Promise<void>;
+  /** Tombstones of a conversation. */
+  deleted(of: ConversationName): Promise<readonly DeletedLife[]>;
+}
+
+export interface ConversationName {
+  readonly namespace: string;
+  readonly conversation: string;
+}
+
+export interface DeletedLife {
+  readonly life: string;
+  /** When it was deleted first, in epoch seconds. */
+  readonly at: number;
 }
 
 /** What an effect is about to be, done under. `hash` is of its request: the same id with another hash is a conflict. */
@@ -368,4 +396,12 @@ export class StoreUnavailable extends Error {
 /** MEMORY.md or HISTORY as it lies there cannot be used, and a person must see to it: the message says which and how. Trying again does not help. */
 export class DocumentRefused extends Error {
   override readonly name = 'DocumentRefused';
+}
+
+/** The life was deleted: nothing is read or written for it any more. Trying again does not help. */
+export class LifeDeleted extends Error {
+  override readonly name = 'LifeDeleted';
+  constructor(attempt: string, { conversation, at }: { readonly conversation: string; readonly at: number }) {
+    super(`cannot ${attempt}: ${conversation} was deleted on ${new Date(at * 1000).toISOString()}; what it had cannot be brought back`);
+  }
 }

@@ -29,6 +29,8 @@ export interface Subject {
   readonly open: OpenStore;
   /** Makes the conversation's feed vanish, as a flush of the store would. */
   loseFeed(key: ReturnType<typeof aConversation>): Promise<void>;
+  /** All that lies in it. */
+  bytes(): Promise<string>;
   end(): Promise<void>;
 }
 
@@ -62,7 +64,10 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
       expect(await open().id()).toBe(names[0]);
     });
 
-    livesContract(() => open());
+    livesContract(
+      () => open(),
+      () => subject.bytes(),
+    );
     movesContract(() => open());
     writesContract(() => open());
     spendingsContract(() => open());

@@ -1,6 +1,6 @@
 /** How lives stand on each other, in every store (`Lives` in store.ts). */
 import type { Beginning, Cut } from '../../src/records/lives.js';
-import type { ConversationKey, Store } from '../../src/stores/store.js';
+import { LifeDeleted, type ConversationKey, type Store } from '../../src/stores/store.js';
 import { aConversation, answerEntry, episode, item, userEntry } from './builders.js';
 
 function beginningWith(of: ConversationKey, slots: Beginning['archived'], more: Partial<Beginning> = {}): Beginning {
@@ -10,7 +10,7 @@ function beginningWith(of: ConversationKey, slots: Beginning['archived'], more: 
 
 const CUT: Cut = { v: 1, id: 'r1', branch: 1, to: 1, begun: 2, since: 10.5, slot: 6, at: 20.5, session: 1, slots: [[3, 6]] };
 
-export function livesContract(open: () => Store): void {
+export function livesContract(open: () => Store, bytes: () => Promise<string>): void {
   describe('lives', () => {
     let store: Store;
     beforeEach(() => {
@@ -171,6 +171,84 @@ export function livesContract(open: () => Store): void {
       expect((await store.entries.page(other, 0, 10)).entries).toHaveLength(1);
       await store.entries.append(key, [answerEntry(1, 'anew')]);
       expect(await open().entries.read(key, [1])).toEqual([answerEntry(1, 'anew')]);
+    });
+
+    /** Every way in which something can be written to a life. */
+    const WRITES: readonly (readonly [name: string, write: (of: Store, key: ConversationKey) => Promise<unknown>])[] = [
+      ['record', (of, key) => of.entries.record(key, [userEntry(8, 'canary')])],
+      ['append', (of, key) => of.entries.append(key, [answerEntry(8, 'canary')])],
+      ['apply', (of, key) => of.writes.apply(key, { append: [answerEntry(8, 'canary')], publish: [{ event: 'canary' }] })],
+      ['commit', (of, key) => of.effects.commit(key, { id: 'turn_0009/m1', hash: 'h' }, 'canary', [], { publish: [{ event: 'canary' }] })],
+      ['fence', (of, key) => of.effects.fence(key, ['turn_0009/m2'])],
+      ['put a body', (of, key) => of.bodies.put(key, 'canary')],
+      ['put an item', (of, key) => of.items.put(key, [item(1, { source: 'canary' })])],
+      ['cite', (of, key) => of.items.cite(key, 'mem_1', 'canary')],
+      ['publish', (of, key) => of.feed.publish(key, [{ event: 'canary' }])],
+      ['summarize', (of, key) => of.episodes.add(key, episode(1, { summary: 'canary' }))],
+      ['cut', (of, key) => of.lives.cut(key, { ...CUT, id: 'canary' })],
+      ['archive', (of, key) => of.entries.archive(key, [[1, 2]], 1)],
+    ];
+
+    test.each(WRITES)('what is written late to a deleted life does not stay: %s', async (_, write) => {
+      const key = aConversation({ conversation: 'deleted' });
+      const other = { ...key, life: `${key.life}-2` };
+      // Opened before, as by a worker that is still at work.
+      await store.entries.append(key, [answerEntry(1, 'canary')]);
+      await store.lives.markDeleted(key, [{ life: key.life, at: 1 }]);
+      await store.lives.delete(key);
+      for (const late of [store, open()]) {
+        await expect(write(late, key)).rejects.toThrow(/deleted was deleted on 1970-01-01T00:00:01.000Z/);
+        await expect(write(late, key)).rejects.toBeInstanceOf(LifeDeleted);
+      }
+      expect(await bytes()).not.toContain('canary');
+      expect((await store.entries.page(key, 0, 10)).entries).toEqual([]);
+      // Another life of the same conversation is another conversation's business.
+      await write(open(), other);
+      expect(await bytes()).toContain(other.life);
+      await store.lives.delete(other);
+    });
+
+    test('a tombstone is kept once, outlasts the life, and can be taken away', async () => {
+      const key = aConversation({ conversation: `buried-${aConversation().life}` });
+      await store.lives.markDeleted(key, [{ life: key.life, at: 10 }]);
+      await store.lives.markDeleted(key, [
+        { life: key.life, at: 20 },
+        { life: 'another', at: 20 },
+      ]);
+      await store.lives.delete(key);
+      const marked = [
+        { life: key.life, at: 10 },
+        { life: 'another', at: 20 },
+      ];
+      expect([...(await open().lives.deleted(key))].sort((a, b) => a.at - b.at)).toEqual(marked);
+      await store.lives.unmarkDeleted(key, [key.life]);
+      expect(await open().lives.deleted(key)).toEqual([marked[1]]);
+      await store.entries.append(key, [answerEntry(1)]);
+      expect(await store.lives.deleted(aConversation({ conversation: 'never' }))).toEqual([]);
+    });
+
+    test('nothing begins with what a deleted life had, whichever of the two came first', async () => {
+      const origin = await anOrigin();
+      const fork = aConversation({ conversation: 'fork' });
+      await store.lives.markDeleted(origin, [{ life: origin.life, at: 1 }]);
+      await expect(store.lives.begin(fork, beginningWith(origin, [[1, 4]]))).rejects.toBeInstanceOf(LifeDeleted);
+      expect(await open().lives.beginning(fork)).toBeUndefined();
+      expect(await open().lives.forks(origin)).toEqual([]);
+    });
+
+    test('a conversation’s tree is all its lives and those of its sub-agents, at any depth, and no others', async () => {
+      const conversation = `tree-${aConversation().life}`;
+      const scope = 'its-own';
+      const below = [`${conversation}:turn_0001:1`, `${conversation}:turn_0001:1:turn_0001:2`, `${conversation}:turn_0002:1`];
+      for (const id of [conversation, ...below, `${conversation}-more`, `${conversation}-more:turn_0001:1`]) {
+        await store.entries.append(aConversation({ conversation: id, scope, life: `life of ${id}` }), [answerEntry(1)]);
+      }
+      for (const named of [{ scope }, {}]) {
+        const found = await store.lives.list({ namespace: 'default', conversation, tree: true, ...named });
+        expect(found.map((key) => key.conversation).sort()).toEqual([conversation, ...below].sort());
+        expect(found.every((key) => key.life === `life of ${key.conversation}`)).toBe(true);
+      }
+      expect(await store.lives.list({ namespace: 'default', conversation, scope })).toHaveLength(1);
     });
   });
 }

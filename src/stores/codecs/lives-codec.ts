@@ -34,6 +34,13 @@ const cutSchema = z.object({
 const forkSchema = z.object({ conversation: name, life: name, scope: name });
 export type Fork = z.output<typeof forkSchema>;
 
+const deletedSchema = z.object({ v: z.literal(1), life: name, at: z.number() });
+export type DeletedRecord = z.output<typeof deletedSchema>;
+
+export function decodeDeleted(text: string | null | undefined): DeletedRecord | undefined {
+  return deletedSchema.safeParse(decodeJson(text)).data;
+}
+
 export function decodeBeginning(text: string | null | undefined): Beginning | undefined {
   return beginningSchema.safeParse(decodeJson(text)).data;
 }

@@ -7,10 +7,11 @@
  * Q2  A `decide` that finds its own work done answers undefined: then the same call again changes nothing (S1).
  * Q3  What is not ours is counted, and stays where it is; in Redis until a record of its id is written, what is newer also then.
  */
-import type { AgentKey, ConversationKey, ScopeKey } from '../store.js';
+import type { AgentKey, ConversationKey, ConversationName, ScopeKey } from '../store.js';
 
 export type Place =
   | { readonly name: 'episodes' | 'lineage' | 'cuts' | 'forks'; readonly key: ConversationKey }
+  | { readonly name: 'deleted'; readonly key: ConversationName }
   | { readonly name: 'facts' | 'removed-facts' | 'proposals' | 'forgotten'; readonly key: ScopeKey }
   | { readonly name: 'pins'; readonly key: AgentKey };
 

@@ -1,9 +1,9 @@
 /** How lives stand on each other: where each begins, what rewinds have cut of it, and who shares its entries. */
 import type { Beginning, Cut } from '../../records/lives.js';
 import type { SlotRange } from '../../records/slots.js';
-import { decodeBeginning, decodeCut, decodeFork, type Fork } from '../codecs/lives-codec.js';
+import { decodeBeginning, decodeCut, decodeDeleted, decodeFork, type DeletedRecord, type Fork } from '../codecs/lives-codec.js';
 import { addOnce, type OpenCollection, type RecordCodec } from './collection.js';
-import type { ConversationKey, Lives } from '../store.js';
+import { LifeDeleted, type ConversationKey, type ConversationName, type Lives } from '../store.js';
 
 const idOfCut = ({ id }: Cut): string => id;
 const idOfFork = ({ conversation, life }: Pick<Fork, 'conversation' | 'life'>): string => `${conversation}/${life}`;
@@ -16,6 +16,12 @@ const BEGINNINGS: RecordCodec<Beginning> = {
 };
 const CUTS: RecordCodec<Cut> = { idOf: idOfCut, encode: (cut) => JSON.stringify(cut), decode: decodeCut };
 const FORKS: RecordCodec<Fork> = { idOf: idOfFork, encode: (fork) => JSON.stringify(fork), decode: decodeFork };
+
+const DELETED: RecordCodec<DeletedRecord> = {
+  idOf: ({ life }) => life,
+  encode: (deleted) => JSON.stringify(deleted),
+  decode: decodeDeleted,
+};
 
 /** What each store does in its own way. */
 export interface LifeStorage {
@@ -30,6 +36,7 @@ export function createLives(open: OpenCollection, { list, archiveShared, remove 
   const beginningOf = (key: ConversationKey) => open({ name: 'lineage', key }, BEGINNINGS);
   const cutsOf = (key: ConversationKey) => open({ name: 'cuts', key }, CUTS);
   const forksOf = (key: ConversationKey) => open({ name: 'forks', key }, FORKS);
+  const tombstones = createTombstones(open);
 
   const lives: Lives = {
     async begin(key, beginning) {
@@ -40,6 +47,13 @@ export function createLives(open: OpenCollection, { list, archiveShared, remove 
         await addOnce(forksOf({ ...source, namespace }), idOfFork, attempt, { conversation, life, scope });
       }
       await addOnce(beginningOf(key), idOfBeginning, attempt, beginning);
+      // Last: who deletes one of them has marked it before the look for forks, so one of the two is refused.
+      for (const source of beginning.shared) {
+        const at = await deletedAt(lives, { ...source, namespace });
+        if (at === undefined) continue;
+        await lives.delete(key);
+        throw new LifeDeleted(attempt, { conversation: source.conversation, at });
+      }
       if (beginning.archived.length > 0) await archiveShared(key, beginning.archived);
     },
 
@@ -73,6 +87,38 @@ export function createLives(open: OpenCollection, { list, archiveShared, remove 
       }
       await remove(key, attempt);
     },
+
+    ...tombstones,
   };
   return lives;
+}
+
+export function createTombstones(open: OpenCollection): Pick<Lives, 'markDeleted' | 'unmarkDeleted' | 'deleted'> {
+  const deletedOf = ({ namespace, conversation }: ConversationName) => open({ name: 'deleted', key: { namespace, conversation } }, DELETED);
+  return {
+    async markDeleted(of, marked) {
+      await deletedOf(of).change(`delete ${of.conversation}`, (known) => {
+        const fresh = marked.filter(({ life }) => !known.some((one) => one.life === life));
+        return fresh.length === 0 ? undefined : [...known, ...fresh.map(({ life, at }) => ({ v: 1 as const, life, at }))];
+      });
+    },
+
+    async unmarkDeleted(of, marked) {
+      await deletedOf(of).change(`keep ${of.conversation}`, (known) => {
+        const left = known.filter(({ life }) => !marked.includes(life));
+        return left.length === known.length ? undefined : left;
+      });
+    },
+
+    async deleted(of) {
+      // What cannot be read must not pass for "not deleted".
+      const { items } = await deletedOf(of).read(`look whether ${of.conversation} was deleted`, 'refuse');
+      return items.map(({ life, at }) => ({ life, at }));
+    },
+  };
+}
+
+/** Epoch seconds; undefined for a life that was not deleted. */
+export async function deletedAt({ deleted }: Pick<Lives, 'deleted'>, key: ConversationKey): Promise<number | undefined> {
+  return (await deleted(key)).find(({ life }) => life === key.life)?.at;
 }

@@ -33,10 +33,11 @@ import { createFileHandles } from './handles.js';
 import { lineOf, outcomeOf, settlementOf } from './journal.js';
 import { createLocks } from './lock.js';
 import { conversationDir } from './paths.js';
-import { createLives } from '../collections/lives.js';
+import { createLives, createTombstones } from '../collections/lives.js';
 import { createEpisodes, createFacts } from '../collections/memory.js';
 import { createPins } from '../collections/pins.js';
 import { freshStoreId, isStoreId } from '../store-id.js';
+import { createDeletedGuard, withDeletedGuarded } from '../deleted-lives.js';
 import { withShared, type OwnItems, describeBatch, toRanges } from '../shared-entries.js';
 import { byTime } from '../../records/memory/agent-memory.js';
 import type { ConversationKey, Effects, Entries, Feed, LiveEvent, Store, Writes } from '../store.js';
@@ -64,22 +65,31 @@ export function createFileStore(options: FileStoreOptions): Store {
   const handles = createFileHandles(calls);
   const locks = createLocks(dir, calls);
   const open = createOpenConversations(dir, { ...options, handles, withLock: locks.withLock });
-  const feed = createFileFeed(dir, { maxLength: options.feedMaxLength ?? 10_000, handles, withLock: locks.withLock });
-  const writes = createWrites(dir, open, feed);
-  const own = { entries: createEntries(dir, open, writes), bodies: createFileBodies(dir), items: createItems(dir, open) };
   const collections = createFileCollections(dir);
-  const lives = createLives(collections, createFileLifeStorage(dir, own.entries, handles));
+  const storage = createFileLifeStorage(dir, handles);
+  const guard = createDeletedGuard(createTombstones(collections), {
+    remove: (key) => storage.remove(key, `delete ${key.conversation}`),
+  });
+  const feed = createFileFeed(dir, { maxLength: options.feedMaxLength ?? 10_000, handles, withLock: locks.withLock });
+  // What is published beside a write is not waited for, so it looks itself.
+  const beside: Feed = { ...feed, publish: guard.after((key, events) => feed.publish(key, events)) };
+  const writes = createWrites(dir, open, beside);
+  const own = { entries: createEntries(dir, open, writes), bodies: createFileBodies(dir), items: createItems(dir, open) };
+  const lives = createLives(collections, { ...storage, archiveShared: (key, archived) => own.entries.archive(key, archived, 0) });
+  const ofLives = {
+    ...withShared(own, lives),
+    lives,
+    effects: createEffects(dir, open, writes, beside),
+    writes,
+    feed,
+    episodes: createEpisodes(collections),
+  };
   return {
     kind: 'file',
     where: dir,
     id: () => storeId(dir),
-    ...withShared(own, lives),
-    lives,
-    effects: createEffects(dir, open, writes, feed),
+    ...withDeletedGuarded(ofLives, guard, { byItself: false }),
     spendings: createFileSpendings(dir),
-    writes,
-    feed,
-    episodes: createEpisodes(collections),
     facts: createFacts(collections),
     documents: createFileDocuments(dir),
     pins: createPins(collections),

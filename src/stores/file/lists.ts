@@ -38,6 +38,8 @@ function pathOf(dir: string, place: Place): string {
       return join(scopeDir(dir, place.key), 'semantic');
     case 'removed-facts':
       return join(scopeDir(dir, place.key), 'semantic_removed');
+    case 'deleted':
+      return join(dir, 'deleted', toFileName(place.key.conversation));
     case 'pins':
       return join(dir, 'pins', toFileName(place.key.agent));
     default:

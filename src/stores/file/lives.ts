@@ -5,23 +5,21 @@ import { codeOf, isAbsent, isForeign, toUnavailable } from './errors.js';
 import type { FileHandles } from './handles.js';
 import { conversationDir, conversationsDir, toFileName } from './paths.js';
 import type { LifeStorage } from '../collections/lives.js';
-import type { ConversationKey, Entries } from '../store.js';
+import type { ConversationKey } from '../store.js';
 
-export function createFileLifeStorage(
-  dir: string,
-  { archive }: Pick<Entries, 'archive'>,
-  handles: Pick<FileHandles, 'forget'>,
-): LifeStorage {
+export function createFileLifeStorage(dir: string, handles: Pick<FileHandles, 'forget'>): Omit<LifeStorage, 'archiveShared'> {
   return {
-    archiveShared: (key, archived) => archive(key, archived, 0),
-
-    async list({ namespace, conversation, scope }) {
+    async list({ namespace, conversation, scope, tree = false }) {
       const scopes = scope === undefined ? await namesIn(join(dir, 'agents')) : [toFileName(scope)];
       const found: ConversationKey[] = [];
       for (const name of scopes) {
         const of = decodeURIComponent(name);
-        for (const life of await namesIn(join(conversationsDir(dir, { scope: of }), toFileName(conversation)))) {
-          found.push({ namespace, conversation, scope: of, life: decodeURIComponent(life) });
+        const folder = conversationsDir(dir, { scope: of });
+        const below = tree ? (await namesIn(folder)).flatMap((known) => subAgentIn(known, conversation) ?? []) : [];
+        for (const each of [conversation, ...below]) {
+          for (const life of await namesIn(join(folder, toFileName(each)))) {
+            found.push({ namespace, conversation: each, scope: of, life: decodeURIComponent(life) });
+          }
         }
       }
       return found;
@@ -39,6 +37,13 @@ export function createFileLifeStorage(
       }
     },
   };
+}
+
+/** The id of a conversation whose folder it is, where that is one of the sub-agents of another. */
+function subAgentIn(name: string, conversation: string): string | undefined {
+  // A long name ends in a hash, which no id can be read from: ids of sub-agents as deep as they go are shorter.
+  if (!name.startsWith(toFileName(`${conversation}:`)) || name.includes('~')) return undefined;
+  return decodeURIComponent(name);
 }
 
 /** What lies in a folder; nothing where it is none. */

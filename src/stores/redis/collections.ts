@@ -1,7 +1,7 @@
 /** Small collections as Redis hashes: id -> record. Keys: keys.ts. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { decodeJson } from '../codecs/entry-codec.js';
-import { keyOf, pinsKeyOf, scopeKeyOf } from './keys.js';
+import { deletedKeyOf, keyOf, pinsKeyOf, scopeKeyOf } from './keys.js';
 import type { RedisLink } from './link.js';
 import type { Collection, OpenCollection, Place, RecordCodec } from '../collections/collection.js';
 
@@ -68,6 +68,8 @@ function keyOfPlace(place: Place): string {
     case 'cuts':
     case 'forks':
       return keyOf(place.key, place.name);
+    case 'deleted':
+      return deletedKeyOf(place.key);
     case 'pins':
       return pinsKeyOf(place.key);
     default:

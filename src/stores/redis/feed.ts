@@ -12,7 +12,7 @@ import type { JsonValue } from '../../records/message.js';
 import { decodeJson } from '../codecs/entry-codec.js';
 import { createFeedPosition, cursorBefore, OLDEST, RESYNC, type FeedPosition } from '../feed-cursor.js';
 import { mayPass, messageOf } from './errors.js';
-import { keyOf } from './keys.js';
+import { deletedKeyOf, keyOf } from './keys.js';
 import type { RedisLink } from './link.js';
 import type { ConversationKey, Feed, LiveEvent } from '../store.js';
 
@@ -45,7 +45,7 @@ export function createRedisFeed(link: RedisLink, { maxLength, log }: RedisFeedOp
     async publish(key, events) {
       if (events.length === 0) return;
       await link.ask(`publish ${events.length} live events of ${key.conversation}`, (redis) =>
-        redis.perduraPublish(...feedKeys(key), ...settings(events), ...toEventArguments(events)),
+        redis.perduraPublish(...feedKeys(key), deletedKeyOf(key), ...settings(events), ...toEventArguments(events)),
       );
     },
 

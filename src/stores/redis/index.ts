@@ -11,15 +11,28 @@ import { createRedisDocuments } from './documents.js';
 import { createRedisItems, toItemArguments } from './items.js';
 import { createRedisFeed, feedKeys, toEventArguments, type RedisFeed } from './feed.js';
 import { createRedisLifeStorage } from './lives.js';
-import { keyOf, STORE_KEY } from './keys.js';
+import { deletedKeyOf, keyOf, STORE_KEY } from './keys.js';
+import { DELETED } from './scripts.js';
 import { openRedisLink, type RedisLink } from './link.js';
 import { createRedisSpendings } from './spendings.js';
 import { createLives } from '../collections/lives.js';
 import { createEpisodes, createFacts } from '../collections/memory.js';
 import { createPins } from '../collections/pins.js';
 import { createRedisCollections } from './collections.js';
+import { createDeletedGuard, withDeletedGuarded } from '../deleted-lives.js';
 import { withShared, describeBatch, toRanges } from '../shared-entries.js';
-import type { Bodies, Commitment, Effects, Entries, Recording, Reservation, Store, Writes } from '../store.js';
+import {
+  StoreUnavailable,
+  type Bodies,
+  type Commitment,
+  type ConversationKey,
+  type Effects,
+  type Entries,
+  type Recording,
+  type Reservation,
+  type Store,
+  type Writes,
+} from '../store.js';
 
 export interface RedisStoreOptions {
   readonly url: string;
@@ -40,22 +53,23 @@ export function createRedisStore(options: RedisStoreOptions): Store {
   const link = openRedisLink({ url: options.url, commandTimeoutMs: options.commandTimeoutMs ?? 2000, log: options.log });
   const feed = createRedisFeed(link, { maxLength: options.feedMaxLength ?? 10_000, log: options.log });
   const open = createRedisCollections(link);
-  const lives = createLives(open, createRedisLifeStorage(link));
+  const storage = createRedisLifeStorage(link);
+  const lives = createLives(open, storage);
   const cache = createEntryCache(CACHED_BYTES);
   link.redis.on('close', () => cache.disconnected());
   const writes = createWrites(link, feed, cache);
-  return {
-    kind: 'redis',
-    where: link.where,
-    id: () =>
-      link.ask('read the name of the store', async (redis) => {
-        await redis.setnx(STORE_KEY, freshStoreId());
-        return (await redis.get(STORE_KEY)) ?? '';
-      }),
+  const guard = createDeletedGuard(lives, {
+    async remove(key) {
+      await storage.remove(key, `delete ${key.conversation}`);
+      cache.forget(keyOf(key, 'entries'));
+    },
+    isRefusal: (error) => error instanceof StoreUnavailable && error.message.includes(DELETED),
+  });
+  const ofLives = {
     ...withShared({ entries: createEntries(link, writes, cache), bodies: createBodies(link), items: createRedisItems(link) }, lives),
     lives: {
       ...lives,
-      async delete(key) {
+      async delete(key: ConversationKey) {
         await lives.delete(key);
         cache.forget(keyOf(key, 'entries'));
       },
@@ -65,6 +79,16 @@ export function createRedisStore(options: RedisStoreOptions): Store {
     writes,
     feed,
     episodes: createEpisodes(open),
+  };
+  return {
+    kind: 'redis',
+    where: link.where,
+    id: () =>
+      link.ask('read the name of the store', async (redis) => {
+        await redis.setnx(STORE_KEY, freshStoreId());
+        return (await redis.get(STORE_KEY)) ?? '';
+      }),
+    ...withDeletedGuarded(ofLives, guard, { byItself: true }),
     facts: createFacts(open),
     documents: createRedisDocuments(link),
     pins: createPins(open),
@@ -89,6 +113,7 @@ function createWrites(link: RedisLink, feed: RedisFeed, cache: EntryCache): Writ
           keyOf(key, 'messages'),
           keyOf(key, 'effects'),
           ...feedKeys(key),
+          deletedKeyOf(key),
           ...[record, fence, append, publish].map(({ length }) => String(length)),
           ...(reserve ? [reserve.claim.id, reserve.claim.hash, encodeURIComponent(reserve.attempt)] : ['', '', '']),
           ...feed.settings(publish),
@@ -188,13 +213,27 @@ function createEntries(link: RedisLink, writes: Writes, cache: EntryCache): Entr
 
     async archive(key, slots, move) {
       await link.ask(`archive ${countSlots(slots)} entries of ${key.conversation}`, (redis) =>
-        redis.perduraMove(keyOf(key, 'archived'), keyOf(key, 'entries'), '1', String(move), ...slotsOf(slots).map(String)),
+        redis.perduraMove(
+          keyOf(key, 'archived'),
+          keyOf(key, 'entries'),
+          deletedKeyOf(key),
+          '1',
+          String(move),
+          ...slotsOf(slots).map(String),
+        ),
       );
     },
 
     async restore(key, slots, move) {
       await link.ask(`restore ${countSlots(slots)} entries of ${key.conversation}`, (redis) =>
-        redis.perduraMove(keyOf(key, 'archived'), keyOf(key, 'entries'), '0', String(move), ...slotsOf(slots).map(String)),
+        redis.perduraMove(
+          keyOf(key, 'archived'),
+          keyOf(key, 'entries'),
+          deletedKeyOf(key),
+          '0',
+          String(move),
+          ...slotsOf(slots).map(String),
+        ),
       );
     },
 
@@ -212,7 +251,7 @@ function createBodies(link: RedisLink): Bodies {
     async put(key, text) {
       const ref = toBodyRef(text);
       await link.ask(`store a body of ${ref.bytes} bytes of ${key.conversation}`, (redis) =>
-        redis.hset(keyOf(key, 'bodies'), ref.sha256, text),
+        redis.perduraPutBody(keyOf(key, 'bodies'), deletedKeyOf(key), ref.sha256, text),
       );
       return ref;
     },
@@ -243,6 +282,7 @@ function createEffects(link: RedisLink, writes: Writes, feed: RedisFeed, cache: 
           keyOf(key, 'items'),
           ...feedKeys(key),
           keyOf(key, 'spendings'),
+          deletedKeyOf(key),
           claim.id,
           claim.hash,
           JSON.stringify(result),

@@ -1,7 +1,7 @@
 /** Contents of the memory channel, in Redis. Keys: keys.ts. */
 import { byTime, itemRecordSchema, type ItemRecord } from '../../records/memory/agent-memory.js';
 import { decodeJson } from '../codecs/entry-codec.js';
-import { keyOf } from './keys.js';
+import { deletedKeyOf, keyOf } from './keys.js';
 import type { RedisLink } from './link.js';
 import type { OwnItems } from '../shared-entries.js';
 
@@ -12,7 +12,7 @@ export function createRedisItems(link: RedisLink): OwnItems {
     async put(key, items) {
       if (items.length === 0) return;
       await link.ask(`store ${items.length} items of ${key.conversation}`, (redis) =>
-        redis.perduraPutItems(keyOf(key, 'items'), ...toItemArguments(items)),
+        redis.perduraPutItems(keyOf(key, 'items'), deletedKeyOf(key), ...toItemArguments(items)),
       );
     },
 

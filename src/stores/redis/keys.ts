@@ -30,9 +30,11 @@
  *   forgotten   hash, id -> tombstone
  *
  * and for what is accepted of the MCP servers of an agent `perdura:{p:<namespace>:<agent>}:pins`, a hash, server and tool -> pin.
+ * Lives of a conversation that were deleted are named in `perdura:{c:<namespace>:<conversation>}:deleted`, a hash, life -> when, which
+ * each script that writes to a life looks at.
  * `perdura:store` is the name that the store gave itself.
  */
-import type { AgentKey, ConversationKey, ScopeKey } from '../store.js';
+import type { AgentKey, ConversationKey, ConversationName, ScopeKey } from '../store.js';
 
 export const STORE_KEY = 'perdura:store';
 
@@ -61,9 +63,10 @@ export function keyOf(key: ConversationKey, what: KeyName): string {
   return `${beginningOf(key.namespace, key.conversation)}${escaped(key.life, /[%{}:\s]/g)}:${what}`;
 }
 
-/** For SCAN: every key of a conversation, whatever its life. */
-export function scanPatternOf(namespace: string, conversation: string): string {
-  return `${beginningOf(namespace, conversation).replace(/[\\*?[\]]/g, '\\$&')}*`;
+/** For SCAN: every key of a conversation, whatever its life, or those of the sub-agents below it. */
+export function scanPatternOf({ namespace, conversation }: ConversationName, which: 'own' | 'sub-agents'): string {
+  const beginning = beginningOf(namespace, conversation);
+  return `${(which === 'own' ? beginning : beginning.replace(/}:$/, ':')).replace(/[\\*?[\]]/g, '\\$&')}*`;
 }
 
 /** For SCAN: what all conversations have spent. */
@@ -71,9 +74,16 @@ export function spendingsPatternOf(namespace: string): string {
   return `perdura:{c:${escaped(namespace, /[%{}:\s]/g).replace(/[\\*?[\]]/g, '\\$&')}:*}:*:spendings`;
 }
 
-/** Of a key that `keyOf` has made. */
-export function lifeInKey(name: string): string {
-  return decodeURIComponent(name.split('}:')[1]?.split(':')[0] ?? '');
+/** Of a key that `keyOf` has made; undefined for one that is of no life. */
+export function placeInKey(name: string): { readonly conversation: string; readonly life: string } | undefined {
+  const [owner = '', rest = ''] = name.split('}:');
+  const [life = '', what] = rest.split(':');
+  if (what === undefined) return undefined;
+  return { conversation: decodeURIComponent(owner.split(':').slice(3).join(':')), life: decodeURIComponent(life) };
+}
+
+export function deletedKeyOf({ namespace, conversation }: ConversationName): string {
+  return `${beginningOf(namespace, conversation)}deleted`;
 }
 
 export function scopeKeyOf({ namespace, scope }: ScopeKey, what: ScopeKeyName): string {

@@ -1,6 +1,7 @@
 /** The lives of a conversation as Redis has them. Keys: keys.ts. */
-import { scanPatternOf, keyOf, KEY_NAMES, lifeInKey } from './keys.js';
+import { scanPatternOf, keyOf, KEY_NAMES, placeInKey } from './keys.js';
 import type { LifeStorage } from '../collections/lives.js';
+import type { ConversationKey } from '../store.js';
 import type { RedisLink } from './link.js';
 
 /** Keys that one step of a scan looks at. */
@@ -14,16 +15,20 @@ export function createRedisLifeStorage(link: RedisLink): LifeStorage {
       await link.ask(`write where ${key.conversation} begins`, (redis) => redis.sadd(keyOf(key, 'archived'), ...ranges));
     },
 
-    async list({ namespace, conversation, scope = 'default' }) {
-      const found = new Set<string>();
+    async list({ namespace, conversation, scope = 'default', tree = false }) {
+      const found = new Map<string, ConversationKey>();
       const attempt = `look for the lives of ${conversation}`;
-      for (let cursor = '0', first = true; first || cursor !== '0'; first = false) {
-        const pattern = scanPatternOf(namespace, conversation);
-        const [next, names] = await link.ask(attempt, (redis) => redis.scan(cursor, 'MATCH', pattern, 'COUNT', SCAN_STEP));
-        for (const name of names) found.add(lifeInKey(name));
-        cursor = next;
+      for (const which of tree ? (['own', 'sub-agents'] as const) : (['own'] as const)) {
+        for (let cursor = '0', first = true; first || cursor !== '0'; first = false) {
+          const pattern = scanPatternOf({ namespace, conversation }, which);
+          const [next, names] = await link.ask(attempt, (redis) => redis.scan(cursor, 'MATCH', pattern, 'COUNT', SCAN_STEP));
+          for (const place of names.flatMap((name) => placeInKey(name) ?? [])) {
+            found.set(JSON.stringify([place.conversation, place.life]), { namespace, scope, ...place });
+          }
+          cursor = next;
+        }
       }
-      return [...found].sort().map((life) => ({ namespace, conversation, scope, life }));
+      return [...found.keys()].sort().flatMap((name) => found.get(name) ?? []);
     },
 
     async remove(key, attempt) {

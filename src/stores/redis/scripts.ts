@@ -10,6 +10,16 @@
 import { REMEMBERED_EVENT_IDS } from '../store.js';
 import { DOCUMENT_SCRIPTS, type DocumentScriptAnswers } from './document-scripts.js';
 
+/** As what Redis answers where a life was deleted. */
+export const DELETED = 'DELETED the conversation was deleted';
+
+/** The last key names the lives of the conversation that were deleted; the life is in the name of each other key. */
+const NOT_DELETED = `
+if redis.call('HEXISTS', KEYS[#KEYS], string.match(KEYS[1], '}:([^:]*):')) == 1 then
+  return redis.error_reply('${DELETED}')
+end
+`;
+
 /** Entries come as slot, JSON, message id, turn; the last two are '' where there is none. */
 const PUT_ENTRIES = `
 local function readable(text)
@@ -85,12 +95,12 @@ local function publishBeside(...) pcall(publish, ...) end
 `;
 
 /**
- * KEYS: entries, messages, effects, feed, feed-batches, feed-ids. ARGV: how many messages, fences, entries and events there are; id,
+ * KEYS: entries, messages, effects, feed, feed-batches, feed-ids, deleted. ARGV: how many messages, fences, entries and events there are; id,
  * hash and attempt of the reservation ('' for none); batch id, now, most events kept, seconds to live; then messages, fences,
  * entries, events. Answers with '' or "slot turn" of the first for each message, the committed result or '' of each fence, the
  * reservation, how many entries were added, and how many there are (-1: not asked).
  */
-const WRITE = `${PUT_ENTRIES}${PUBLISH_EVENTS}
+const WRITE = `${NOT_DELETED}${PUT_ENTRIES}${PUBLISH_EVENTS}
 local entries, messages, effects = KEYS[1], KEYS[2], KEYS[3]
 local id, hash, attempt = ARGV[5], ARGV[6], ARGV[7]
 local firstFence = 12 + 4 * tonumber(ARGV[1])
@@ -174,18 +184,18 @@ local function putItems(key, from, to)
 end
 `;
 
-/** KEYS[1] items. ARGV: items. */
-const PUT_ITEMS_ALONE = `${PUT_ITEMS}
+/** KEYS: items, deleted. ARGV: items. */
+const PUT_ITEMS_ALONE = `${NOT_DELETED}${PUT_ITEMS}
 putItems(KEYS[1], 1, #ARGV)
 return ''
 `;
 
 /**
- * KEYS: entries, messages, effects, items, feed, feed-batches, feed-ids, spendings. ARGV: id, hash, result, what was spent or '', number of
- * items, number of entries, batch id, now, most events kept, seconds to live; then items, entries, events. Answers with the status and the
- * result, which is '' when it is the one given, how many entries were added, and how many there are (-1: not asked).
+ * KEYS: entries, messages, effects, items, feed, feed-batches, feed-ids, spendings, deleted. ARGV: id, hash, result, what was spent or '',
+ * number of items, number of entries, batch id, now, most events kept, seconds to live; then items, entries, events. Answers with the status
+ * and the result, which is '' when it is the one given, how many entries were added, and how many there are (-1: not asked).
  */
-const COMMIT = `${PUT_ENTRIES}${PUT_ITEMS}${PUBLISH_EVENTS}
+const COMMIT = `${NOT_DELETED}${PUT_ENTRIES}${PUT_ITEMS}${PUBLISH_EVENTS}
 local entries, messages, effects, items = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local id, hash, result, spent = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local firstEntry = 11 + 2 * tonumber(ARGV[5])
@@ -222,23 +232,29 @@ tell()
 return {'committed', '', added, firstEvent > firstEntry and redis.call('HLEN', entries) or -1}
 `;
 
-/** KEYS: feed, feed-batches, feed-ids. ARGV: batch id, now, most events kept, seconds to live, events. */
-const PUBLISH = `${PUBLISH_EVENTS}
+/** KEYS: feed, feed-batches, feed-ids, deleted. ARGV: batch id, now, most events kept, seconds to live, events. */
+const PUBLISH = `${NOT_DELETED}${PUBLISH_EVENTS}
 publish(KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3], ARGV[4], 5, #ARGV)
 return ''
 `;
 
 /**
- * KEYS: archived, entries. ARGV: '1' to archive and '0' to restore, number of the move, slots. The highest move is the field `move` of
+ * KEYS: archived, entries, deleted. ARGV: '1' to archive and '0' to restore, number of the move, slots. The highest move is the field `move` of
  * the entries.
  */
-const MOVE = `
+const MOVE = `${NOT_DELETED}
 local archived, entries, toArchive, move = KEYS[1], KEYS[2], ARGV[1] == '1', tonumber(ARGV[2])
 redis.call('SCARD', archived)
 local highest = tonumber(redis.call('HGET', entries, 'move') or -1) or -1
 if move < highest then return '' end
 for i = 3, #ARGV do redis.call(toArchive and 'SADD' or 'SREM', archived, ARGV[i]) end
 if move > highest then redis.call('HSET', entries, 'move', ARGV[2]) end
+return ''
+`;
+
+/** KEYS: bodies, deleted. ARGV: SHA-256, text. */
+const PUT_BODY = `${NOT_DELETED}
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 return ''
 `;
 
@@ -259,12 +275,13 @@ return 1
 
 /** In the shape of ioredis' option `scripts`. */
 export const SCRIPTS = {
-  perduraWrite: { lua: WRITE, numberOfKeys: 6 },
+  perduraWrite: { lua: WRITE, numberOfKeys: 7 },
   perduraAbsent: { lua: ABSENT, numberOfKeys: 1 },
-  perduraCommit: { lua: COMMIT, numberOfKeys: 8 },
-  perduraPutItems: { lua: PUT_ITEMS_ALONE, numberOfKeys: 1 },
-  perduraPublish: { lua: PUBLISH, numberOfKeys: 3 },
-  perduraMove: { lua: MOVE, numberOfKeys: 2 },
+  perduraCommit: { lua: COMMIT, numberOfKeys: 9 },
+  perduraPutItems: { lua: PUT_ITEMS_ALONE, numberOfKeys: 2 },
+  perduraPublish: { lua: PUBLISH, numberOfKeys: 4 },
+  perduraMove: { lua: MOVE, numberOfKeys: 3 },
+  perduraPutBody: { lua: PUT_BODY, numberOfKeys: 2 },
   perduraChange: { lua: CHANGE, numberOfKeys: 1 },
   ...DOCUMENT_SCRIPTS,
 } as const;
@@ -283,5 +300,6 @@ export interface ScriptAnswers extends DocumentScriptAnswers {
   readonly perduraPutItems: string;
   readonly perduraPublish: string;
   readonly perduraMove: string;
+  readonly perduraPutBody: string;
   readonly perduraChange: number;
 }

@@ -9,6 +9,7 @@ import { conversationDir, toFileName } from '../../../src/stores/file/paths.js';
 import type { ConversationKey, Store } from '../../../src/stores/store.js';
 import type { Entry } from '../../../src/records/message.js';
 import { aConversation, answerEntry, episode, eventsOf, fact, numbered, readCount, userEntry } from '../builders.js';
+import { bytesOfFiles } from '../../support/store-bytes.js';
 import { startWriter } from '../child.js';
 import { storeContract } from '../contract.js';
 import { spendingOf } from '../spendings-contract.js';
@@ -18,6 +19,7 @@ storeContract('the file store', async () => {
   return {
     open: (options) => createFileStore({ dir, ...options }),
     loseFeed: (key) => rm(join(conversationDir(dir, key), 'feed.jsonl')),
+    bytes: () => bytesOfFiles(dir),
     end: () => rm(dir, { recursive: true }),
   };
 });

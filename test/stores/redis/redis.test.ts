@@ -8,6 +8,7 @@ import { createRedisStore, type RedisStoreOptions } from '../../../src/stores/re
 import type { Store } from '../../../src/stores/store.js';
 import { startCuttingProxy, type CuttingProxy } from '../../support/cutting-proxy.js';
 import { freePort, startRedis, type RedisServer, type RedisServerOptions } from '../../support/redis-server.js';
+import { bytesOfRedis } from '../../support/store-bytes.js';
 import { aConversation, answerEntry, aScope, episode, events, eventsOf, fact, numbered, readCount, userEntry } from '../builders.js';
 import { startWriter } from '../child.js';
 import { storeContract } from '../contract.js';
@@ -54,6 +55,7 @@ storeContract('the redis store', async () => {
       await redis.del(keyOf(key, 'feed'), keyOf(key, 'feed-batches'), keyOf(key, 'feed-ids'));
       await redis.quit();
     },
+    bytes: () => bytesOfRedis(server.url),
     end: () => server.stop(),
   };
 });
@@ -177,10 +179,10 @@ describe('over a redis that works', () => {
     monitor.disconnect();
     expect(seen).toEqual([
       ...['evalsha', 'evalsha', 'evalsha', 'hmget'],
-      ...['evalsha', 'evalsha', 'evalsha', 'evalsha', 'evalsha', 'hset'],
+      ...['evalsha', 'evalsha', 'evalsha', 'evalsha', 'evalsha', 'evalsha'],
       ...['evalsha', 'evalsha', 'smembers'],
-      // Episodes are added, listed, removed; of facts all is there already, or gone.
-      ...['hgetall', 'evalsha', 'hgetall', 'hgetall', 'evalsha'],
+      // Episodes are added, listed, removed, and tombstones looked for; of facts all is there already, or gone.
+      ...['hgetall', 'evalsha', 'hgetall', 'hgetall', 'hgetall', 'evalsha', 'hgetall'],
       ...['hgetall', 'hgetall', 'hgetall', 'hgetall'],
       'echo',
     ]);
