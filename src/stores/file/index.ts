@@ -8,6 +8,7 @@
  *   bodies/           long texts by their SHA-256
  *   lineage.jsonl, cuts.jsonl, forks.jsonl
  *                     how it stands on other lives, and others on it (collections/lives.ts)
+ *   turn-ends.jsonl   how turns ended that have no whole answer (collections/turn-ends.ts)
  *   feed.jsonl        live events, bounded, not synced
  *   lock, *.lock      who writes just now (lock.ts)
  *
@@ -35,6 +36,7 @@ import { conversationDir } from './paths.js';
 import { createLives } from '../collections/lives.js';
 import { createEpisodes, createFacts } from '../collections/memory.js';
 import { createPins } from '../collections/pins.js';
+import { createTurnEnds } from '../collections/turn-ends.js';
 import { freshStoreId, isStoreId } from '../store-id.js';
 import { withShared, type OwnItems, describeBatch, toRanges } from '../shared-entries.js';
 import { byTime } from '../../records/memory/agent-memory.js';
@@ -81,6 +83,7 @@ export function createFileStore(options: FileStoreOptions): Store {
     facts: createFacts(collections),
     documents: createFileDocuments(dir),
     pins: createPins(collections),
+    turnEnds: createTurnEnds(collections),
     check: () => checkDirectory(dir),
     async close() {
       await feed.close();

@@ -16,6 +16,7 @@ import { openRedisLink, type RedisLink } from './link.js';
 import { createLives } from '../collections/lives.js';
 import { createEpisodes, createFacts } from '../collections/memory.js';
 import { createPins } from '../collections/pins.js';
+import { createTurnEnds } from '../collections/turn-ends.js';
 import { createRedisCollections } from './collections.js';
 import { withShared, describeBatch, toRanges } from '../shared-entries.js';
 import type { Bodies, Commitment, Effects, Entries, Recording, Reservation, Store, Writes } from '../store.js';
@@ -66,6 +67,7 @@ export function createRedisStore(options: RedisStoreOptions): Store {
     facts: createFacts(open),
     documents: createRedisDocuments(link),
     pins: createPins(open),
+    turnEnds: createTurnEnds(open),
     check: () => checkRedis(link),
     async close() {
       feed.close();
