@@ -158,8 +158,8 @@ function windowFacts({ window }: Status, look: InspectionLook): StyledLine[] {
   if ((window as Status['window'] | undefined) === undefined) return [];
   const { since, messages, consolidated, limit, consolidating, owed } = window;
   const text = [
-    `${formatCount(messages)}${limit === null ? '' : ` of ${formatCount(limit)}`} messages since ${formatTime(since, look.timeFormat, look.now)}`,
-    ...(consolidated === 0 ? [] : [`${formatCount(consolidated)} more are consolidated`]),
+    `${limit === null ? countOf(messages, 'message') : `${formatCount(messages)} of ${countOf(limit, 'message')}`} since ${formatTime(since, look.timeFormat, look.now)}`,
+    ...(consolidated === 0 ? [] : [`${formatCount(consolidated)} more ${consolidated === 1 ? 'is' : 'are'} consolidated`]),
     ...(consolidating === 0 ? [] : [`${consolidating} being consolidated`]),
     ...(owed === 0 ? [] : [`${owed} owed to memory`]),
   ].join(' · ');
