@@ -59,6 +59,7 @@ export type { AppEventToDispatch, Dispatched } from './client/dispatch.js';
 export type { Begun, Deleted, LineageClient } from './client/lineage.js';
 export type { ScopeMemory } from './client/memory.js';
 export type { ReadingClient, Remembered, StoredItem, StoredItems, WatchEvent } from './client/reading.js';
+export type { TurnEnd } from './records/turn-end.js';
 export type { SteppingClient } from './client/stepping.js';
 export type { Branch } from './memory/branches.js';
 export type { AllPending, HumanInputClient, Pending } from './client/human-input.js';

@@ -4,9 +4,10 @@
  */
 import { existsSync } from 'node:fs';
 import { mkdir, realpath } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { createActivities, type Activities } from './activities/index.js';
+import { agentsFolder } from './agents/agents-folder.js';
 import { createAgentLoader, type AgentTrust } from './agents/load-agent.js';
 import { createAskMemory } from './client/memory-workflow.js';
 import { createStatusOf } from './client/describe.js';
@@ -151,7 +152,7 @@ async function runUntil(
     });
     if (stop.aborted) return;
     const { taskQueue } = config;
-    const place = await placeOf(store, agentsDirOf(config, own));
+    const place = await placeOf(store, agentsFolder(config, own.agentsDir));
     if (place !== undefined) await refuseOtherPlaces(connection, { namespace, taskQueue, place });
     const worker = await Worker.create(
       workerOptions({ connection, namespace, taskQueue, activities, place, observation, code: { ...code, hash } }),
@@ -207,7 +208,7 @@ async function activitiesOf(
     Pick<CreateWorkerOptions, 'trust'>,
 ): Promise<Activities> {
   await mkdir(config.workspace, { recursive: true });
-  const agentsDir = agentsDirOf(config, own);
+  const agentsDir = agentsFolder(config, own.agentsDir);
   return createActivities({
     store,
     models: createModels({ ...providerSettings(config), own: { offline: createOfflineModel(), ...own.providers } }),
@@ -236,13 +237,6 @@ function toolSettings({ fetchAllow, memoryDir, cwd }: Config, agentsDir: string)
     secrets: secretsOfProcess(),
     protectedPlaces: [agentsDir, memoryDir, join(cwd, '.perdura'), join(cwd, '.env')],
   };
-}
-
-/** A folder without agents has the one that we ship, unless a setting names another place. */
-function agentsDirOf({ cwd, agentsDir }: Config, own: Extensions): string {
-  if (own.agentsDir !== undefined) return resolve(cwd, own.agentsDir);
-  const shipped = join(__dirname, '..', 'agents');
-  return agentsDir === join(cwd, 'agents') && !existsSync(agentsDir) && existsSync(shipped) ? shipped : agentsDir;
 }
 
 /**

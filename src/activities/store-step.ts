@@ -19,6 +19,7 @@ import { beginningOf } from '../records/text.js';
 import { mediaToRefs, RESULT_INLINE, TEXT_INLINE, toBody } from '../memory/bodies.js';
 import { keepItems } from '../memory/channel/items-of-entries.js';
 import { memoryIngest, type InputProcessor, processInput } from '../memory/processors.js';
+import { turnEndsIn } from '../conversation/outbox/turn-ends.js';
 import { insist } from './effect.js';
 
 export async function storeStep(dependencies: ConversationDependencies, input: StoreStepInput): Promise<StoreStepResult> {
@@ -96,6 +97,8 @@ export async function writePending(
     }),
   );
   if (write.entries.length > 0) await keepItems(store, key, write.entries);
+  const ends = turnEndsIn(write.feed);
+  if (ends.length > 0) await insist(() => store.turnEnds.add(key, ends));
   const committed = applied.fenced.flatMap((fencing) =>
     fencing.status === 'committed' ? [{ effect: fencing.id, result: fencing.result }] : [],
   );

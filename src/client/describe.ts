@@ -46,6 +46,7 @@ export interface Description {
 /** A conversation in a list; what only search attributes tell is null where they are not registered. */
 export interface Listed {
   readonly id: string;
+  readonly taskQueue: string;
   readonly running: boolean;
   readonly state: RunState;
   readonly agent: string | null;
@@ -77,11 +78,12 @@ export function toDescription(description: WorkflowExecutionDescription): Descri
   };
 }
 
-export function toListed({ workflowId, status, memo, startTime, closeTime, searchAttributes }: WorkflowExecutionInfo): Listed {
+export function toListed({ workflowId, taskQueue, status, memo, startTime, closeTime, searchAttributes }: WorkflowExecutionInfo): Listed {
   const told = (name: string): unknown => searchAttributes[name]?.[0];
   const numberOrNull = (value: unknown): number | null => (typeof value === 'number' ? value : null);
   return {
     id: workflowId,
+    taskQueue,
     running: status.name === 'RUNNING',
     state: toRunState(status.name),
     agent: textOrNull(memo?.['agent']) ?? textOrNull(told('AgentName')),

@@ -2,8 +2,9 @@
 import type { FeedEvent } from '../conversation/protocol/contract.js';
 import type { Entry } from '../records/message.js';
 import type { SlotRange } from '../records/slots.js';
+import type { TurnEnd } from '../records/turn-end.js';
 import { withBodies } from '../memory/bodies.js';
-import { readBranch, readBranches, readCurrent, type Branch } from '../memory/branches.js';
+import { readBranch, readBranches, readCurrent, readTurnEnds, type Branch } from '../memory/branches.js';
 import { isImportedLife } from '../memory/imported-life.js';
 import type { ConversationKey, EpisodeRecord, FactRecord, Store } from '../stores/store.js';
 import type { ItemRecord } from '../records/memory/agent-memory.js';
@@ -34,6 +35,8 @@ export interface ReadingClient {
   history(id: string, options?: { after?: number; branch?: number }): Promise<Entry[]>;
   /** Entries at these slots, in their order; `whole`: with long texts at hand. What the store does not have is left out. */
   entries(id: string, slots: readonly number[], options?: { readonly whole?: boolean }): Promise<Entry[]>;
+  /** How turns of it ended that have no whole answer, in their order: failed, stopped, over a limit. Those that it shares included. */
+  turnEnds(id: string): Promise<TurnEnd[]>;
   /** What rewinds have cut out of it, oldest first. */
   branches(id: string): Promise<Branch[]>;
   /** Which slots of `history` are archived: what compactions have made memory of. */
@@ -85,6 +88,8 @@ export function createReading({ store, keyOf }: Reading): ReadingClient {
       if (!whole) return found;
       return Promise.all(found.map(async (entry) => ({ ...entry, message: await withBodies(own, key, entry) })));
     },
+    turnEnds: async (id) => readTurnEnds(await store(), await keyOf(id)),
+
     branches: async (id) => readBranches(await store(), await keyOf(id)),
 
     archived: async (id) => (await store()).entries.archived(await keyOf(id)),

@@ -63,6 +63,19 @@ export async function findOthers(
   });
 }
 
+/** Whether a worker of the task queue may have other agents than this folder of this machine: then only that worker knows which. */
+export async function mayHaveOtherAgents(
+  { workflowService }: Pick<ConnectionLike, 'workflowService'>,
+  { namespace, taskQueue, agents }: { readonly namespace: string; readonly taskQueue: string; readonly agents: string },
+): Promise<boolean> {
+  const { pollers } = await workflowService.describeTaskQueue({ namespace, taskQueue: { name: taskQueue }, taskQueueType: 1 });
+  return (pollers ?? []).some(({ identity }) => {
+    const other = readIdentity(identity ?? '');
+    if (other?.host !== hostname()) return true;
+    return isAlive(other.pid) && other.place?.agents !== agents;
+  });
+}
+
 export function takenInWords(taskQueue: string, { differs, words }: OtherWorker): string {
   const what = differs === 'store' ? 'another store' : 'another agents folder';
   return (

@@ -2,6 +2,7 @@
  * Every effect of a conversation: what it must not run beside, how Temporal is to run it, what people read of it, and what becomes of it.
  * A new effect is one entry here, one in `Effects` (effect.ts), a function that makes its input and one that takes its result.
  */
+import { counted } from '../records/text.js';
 import { acceptCompacted, acceptUndone, failCompaction, failUndo, nextMove, startCompaction } from './context/compaction.js';
 import { payOnce } from './turn/budget.js';
 import { failChildStart, startChild, failLook } from './turn/delegation.js';
@@ -81,7 +82,7 @@ export const EFFECTS: { readonly [N in EffectName]: EffectKind<N> } = {
     summary: ({ write, rehydrate, part }) =>
       part
         ? 'store a part of a long message'
-        : `store ${countOf(write)}${rehydrate.length > 0 ? `, read ${rehydrate.length} queued messages` : ''}`,
+        : `store ${countOf(write)}${rehydrate.length > 0 ? `, read ${counted(rehydrate.length, 'queued message')}` : ''}`,
     retriedAs: 'store',
     completed: acceptStoreStep,
     failed: failStoreStep,
@@ -175,7 +176,7 @@ export const EFFECTS: { readonly [N in EffectName]: EffectKind<N> } = {
     lane: 'beside',
     waitsFor: [],
     policy: SHORT,
-    summary: ({ identity, request }) => `memory:${identity.scope} · ${request.messages} messages (${request.why})`,
+    summary: ({ identity, request }) => `memory:${identity.scope} · ${counted(request.messages, 'message')} (${request.why})`,
     completed: acceptAsked,
     failed: failAsking,
   },
@@ -262,9 +263,9 @@ function thousands(tokens: number): number {
 
 function countOf({ messages, settle, entries, feed }: Effects['store-step']['input']['write']): string {
   const parts = [
-    messages.length > 0 && `${messages.length} messages`,
-    settle.length > 0 && `${settle.length} outcomes`,
-    entries.length > 0 && `${entries.length} pending entries`,
+    messages.length > 0 && counted(messages.length, 'message'),
+    settle.length > 0 && counted(settle.length, 'outcome'),
+    entries.length > 0 && counted(entries.length, 'pending entry', 'pending entries'),
   ].filter(Boolean);
-  return parts.length > 0 ? parts.join(', ') : `${feed.length} events`;
+  return parts.length > 0 ? parts.join(', ') : counted(feed.length, 'event');
 }

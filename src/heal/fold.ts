@@ -13,9 +13,11 @@ import { assistantEntry, toolEntry } from '../conversation/activity-io/entries.j
 import type { MessageToRecord, ModelAnswer, ModelStepResult, Settlement, Writes, Written } from '../conversation/activity-io/effects.js';
 import type { EffectName, Effects } from '../conversation/effect.js';
 import type { Resumption } from '../conversation/activity-io/lineage-effects.js';
+import { turnEndsIn } from '../conversation/outbox/turn-ends.js';
 import type { Beginning, Cut } from '../records/lives.js';
 import type { Entry, JsonValue } from '../records/message.js';
 import { slotsOf, toRanges, type SlotRange } from '../records/slots.js';
+import type { TurnEnd } from '../records/turn-end.js';
 import type { AppContextRef, ToolFinished } from '../conversation/activity-io/tool-effects.js';
 import type { EpisodeRecord } from '../stores/store.js';
 import type { Activity } from './read-activities.js';
@@ -47,6 +49,7 @@ export type Write =
   | { readonly kind: 'citation'; readonly item: string; readonly citation: string }
   /** Values that tools share, as one of them has changed them. */
   | { readonly kind: 'values'; readonly change: ToolFinished['contextChange'] & object; readonly whole: AppContextRef | undefined }
+  | { readonly kind: 'turn-end'; readonly end: TurnEnd }
   | { readonly kind: 'beginning'; readonly beginning: Beginning }
   | { readonly kind: 'cut'; readonly cut: Cut };
 
@@ -120,6 +123,7 @@ export function createFold(): Fold {
       ...messages(write, receipt),
       ...write.entries.map((entry): Write => ({ kind: 'entry', entry })),
       ...write.settle.flatMap((one) => settlement(one, committed)),
+      ...turnEndsIn(write.feed).map((end): Write => ({ kind: 'turn-end', end })),
     ];
   };
 

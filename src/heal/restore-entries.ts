@@ -96,6 +96,8 @@ export function createEntryWriter(store: Store, key: ConversationKey, processors
       if (write.kind === 'cut') await store.lives.cut(key, write.cut);
       if (write.kind === 'beginning') await store.lives.begin(key, (beginning = write.beginning));
     }
+    const ends = writes.flatMap((write) => (write.kind === 'turn-end' ? [write.end] : []));
+    if (ends.length > 0) await store.turnEnds.add(key, ends);
     // First come, first kept, as in the store.
     const entries = made.filter((entry): entry is Entry => {
       if (!entry || known.has(entry.slot)) return false;

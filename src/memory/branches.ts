@@ -2,6 +2,7 @@
 import type { Entry } from '../records/message.js';
 import { slotsOf } from '../records/slots.js';
 import { turnId, turnNumber } from '../records/identity.js';
+import { byTurn, type TurnEnd } from '../records/turn-end.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import { readEntries } from './past-life.js';
 import { currentLine, slotsIn, turnsOf } from './prefix.js';
@@ -44,4 +45,15 @@ export async function readBranches(store: Store, key: ConversationKey): Promise<
     }),
   ); // A rewind back into a branch may have cut nothing.
   return branches.filter(({ turns }) => turns.length > 0);
+}
+
+/** A turn of another life is numbered below all turns of this one: it is shared up to where this one began. */
+export async function readTurnEnds(store: Store, key: ConversationKey): Promise<TurnEnd[]> {
+  const [own, beginning] = await Promise.all([store.turnEnds.list(key), store.lives.beginning(key)]);
+  if (!beginning) return own;
+  const shared = await Promise.all(
+    beginning.shared.map(({ conversation, life, scope }) => store.turnEnds.list({ ...key, conversation, life, scope })),
+  );
+  const turns = new Set(own.map(({ turn }) => turn));
+  return [...shared.flat().filter(({ turn }) => turnNumber(turn) <= beginning.turn && !turns.has(turn)), ...own].sort(byTurn);
 }

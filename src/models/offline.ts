@@ -5,6 +5,7 @@
  * O2. It calls a tool only when a person asked for it and it is offered, and says so when it is not.
  * O3. It never claims to be more than a script.
  */
+import { counted } from '../records/text.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AssistantBlock, ConversationMessage, JsonObject, ToolResultMessage } from '../records/message.js';
 import { estimateTokens } from '../records/token-usage.js';
@@ -171,7 +172,7 @@ function consolidation({ system, messages }: ModelRequest): string | undefined {
   const count = talk.split('\n').filter((line) => line.startsWith('[')).length;
   const beginning = [...talk.replace(/\s+/g, ' ')].slice(0, 160).join('');
   return JSON.stringify({
-    history_entry: `[${time}] Talked with the scripted stand-in (${count} messages), beginning: ${beginning}`,
+    history_entry: `[${time}] Talked with the scripted stand-in (${counted(count, 'message')}), beginning: ${beginning}`,
     memory_update: memory === '(empty)' ? '' : memory,
   });
 }

@@ -73,3 +73,8 @@ export function thatFit(texts: readonly string[], characters: number): readonly 
   const end = texts.findIndex((text) => (room -= text.length + 1) < 0);
   return texts.slice(0, end === -1 ? texts.length : end);
 }
+
+/** `1 turn`, `2 turns`; a noun with a plural of its own names it. */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`;
+}

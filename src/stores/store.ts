@@ -11,6 +11,7 @@ import type { CompactionRecord, EpisodeLinks, Replacement } from '../records/epi
 import type { Beginning, Cut, LifeName } from '../records/lives.js';
 import type { BodyRef, Entry, JsonValue } from '../records/message.js';
 import type { SlotRange } from '../records/slots.js';
+import type { TurnEnd } from '../records/turn-end.js';
 import type { HistoryEntry, MemoryChange, MemoryText, MemoryWrite, Proposal, Tombstone } from '../records/memory/documents.js';
 import type { ItemRecord } from '../records/memory/agent-memory.js';
 import type { EpisodicItem, SemanticItem } from '../records/memory/items.js';
@@ -47,6 +48,7 @@ export interface Store {
   readonly spendings: Spendings;
   readonly writes: Writes;
   readonly lives: Lives;
+  readonly turnEnds: TurnEnds;
   readonly feed: Feed;
   readonly episodes: Episodes;
   readonly facts: Facts;
@@ -162,6 +164,14 @@ export interface DeletedLife {
   readonly life: string;
   /** When it was deleted first, in epoch seconds. */
   readonly at: number;
+}
+
+/** How turns ended that have no whole answer, of one life of a conversation; the newest of very many. */
+export interface TurnEnds {
+  /** Once per turn: the first one counts. */
+  add(key: ConversationKey, ends: readonly TurnEnd[]): Promise<void>;
+  /** In the order of their turns. */
+  list(key: ConversationKey): Promise<TurnEnd[]>;
 }
 
 /** What an effect is about to be, done under. `hash` is of its request: the same id with another hash is a conflict. */

@@ -6,6 +6,7 @@
  * M2  One write at a time: what people decide waits for a write, never for a model.
  * M3  Asking a model writes nothing; what it answered is in history before anything is written.
  */
+import { counted } from '../records/text.js';
 import {
   allHandlersFinished,
   ApplicationFailure,
@@ -115,7 +116,11 @@ export async function memory(argument: MemoryArgument, measure: MeasureHistory =
   const forget = async (payload: unknown): Promise<Forgotten> => {
     const request = accepted(readForget(payload));
     const gone = await decide(() => memoryActivities(undefined).forget({ scope, ...request, at: now() }));
-    const counts = `${gone.lines.length} lines, ${gone.facts.length} facts, ${gone.proposals.length} proposals`;
+    const counts = [
+      counted(gone.lines.length, 'line'),
+      counted(gone.facts.length, 'fact'),
+      counted(gone.proposals.length, 'proposal'),
+    ].join(', ');
     change(noteDone(queue, now(), `forgotten: ${counts}`));
     return gone;
   };
@@ -167,7 +172,7 @@ export async function memory(argument: MemoryArgument, measure: MeasureHistory =
     const activities = memoryActivities(taskQueue);
     let ended: { consolidation: Consolidation; usage: Usage | null };
     try {
-      const summary = `${conversation} · ${request.messages} messages (${request.why})`;
+      const summary = `${conversation} · ${counted(request.messages, 'message')} (${request.why})`;
       const { written } = queue;
       const result = await activities.consolidate({ scope, request, ...(written && { written }) }, summary);
       ended = outcomeOf(result);

@@ -52,6 +52,14 @@ function bodies({ writes }: Folded): string[] {
 }
 
 describe('messages and answers', () => {
+  test('how a turn ended is known from what was announced of it', () => {
+    const usage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, costUsd: 0 };
+    const error = { type: 'auth', message: 'export a key' };
+    const result = { turnId: 'turn_0001', text: '', stopReason: 'failed', usage, toolCalls: 0, error } as const;
+    const { writes } = fold(storeStep({ feed: [{ number: 1, event: { kind: 'turn-finished', turn: 'turn_0001', result } }] }));
+    expect(writes).toEqual([{ kind: 'turn-end', end: { v: 1, turn: 'turn_0001', stopReason: 'failed', error } }]);
+  });
+
   test('a step brings its messages, then the results of its tools, then its answer', () => {
     const tool = finished(1, 1, 2);
     const { writes } = fold(modelStep({ turn: 1, slot: 3, write: { messages: [message(1, 1)] }, tools: [tool] }));

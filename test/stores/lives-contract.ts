@@ -1,7 +1,9 @@
 /** How lives stand on each other, in every store (`Lives` in store.ts). */
 import type { Beginning, Cut } from '../../src/records/lives.js';
 import { LifeDeleted, type ConversationKey, type Store } from '../../src/stores/store.js';
+import type { TurnEnd } from '../../src/records/turn-end.js';
 import { aConversation, answerEntry, episode, item, userEntry } from './builders.js';
+import { spendingOf } from './spendings-contract.js';
 
 function beginningWith(of: ConversationKey, slots: Beginning['archived'], more: Partial<Beginning> = {}): Beginning {
   const { conversation, life, scope } = of;
@@ -9,6 +11,11 @@ function beginningWith(of: ConversationKey, slots: Beginning['archived'], more: 
 }
 
 const CUT: Cut = { v: 1, id: 'r1', branch: 1, to: 1, begun: 2, since: 10.5, slot: 6, at: 20.5, session: 1, slots: [[3, 6]] };
+
+function ended(turn: number): TurnEnd {
+  const error = { type: 'unknown-agent', message: 'there is no agent nope' };
+  return { v: 1, turn: `turn_${String(turn).padStart(4, '0')}`, stopReason: 'failed', error };
+}
 
 export function livesContract(open: () => Store, bytes: () => Promise<string>): void {
   describe('lives', () => {
@@ -158,6 +165,7 @@ export function livesContract(open: () => Store, bytes: () => Promise<string>): 
       await store.effects.commit(key, { id: 'turn_0001/m1', hash: 'h' }, 'done', []);
       await store.feed.publish(key, [{ event: { kind: 'x' } }]);
       await store.lives.cut(key, CUT);
+      await store.turnEnds.add(key, [ended(1)]);
       for (const each of [store, open()]) {
         await each.lives.delete(key);
         expect(await each.entries.page(key, 0, 10)).toEqual({ entries: [], last: 0, skipped: 0 });
@@ -165,6 +173,7 @@ export function livesContract(open: () => Store, bytes: () => Promise<string>): 
         expect((await each.episodes.list(key)).episodes).toEqual([]);
         expect(await each.entries.archived(key)).toEqual([]);
         expect(await each.lives.cuts(key)).toEqual([]);
+        expect(await each.turnEnds.list(key)).toEqual([]);
         expect(await each.lives.list({ namespace: 'default', conversation: 'origin', scope: key.scope })).not.toContainEqual(key);
       }
       expect(await store.effects.reserve(key, { id: 'turn_0001/m1', hash: 'other' }, 'a')).toEqual({ status: 'reserved', earlier: 0 });
@@ -187,6 +196,8 @@ export function livesContract(open: () => Store, bytes: () => Promise<string>): 
       ['summarize', (of, key) => of.episodes.add(key, episode(1, { summary: 'canary' }))],
       ['cut', (of, key) => of.lives.cut(key, { ...CUT, id: 'canary' })],
       ['archive', (of, key) => of.entries.archive(key, [[1, 2]], 1)],
+      ['say how a turn ended', (of, key) => of.turnEnds.add(key, [{ ...ended(1), error: { type: 'other', message: 'canary' } }])],
+      ['say what was spent', (of, key) => of.effects.spend(key, 'canary', spendingOf(key))],
     ];
 
     test.each(WRITES)('what is written late to a deleted life does not stay: %s', async (_, write) => {
@@ -249,6 +260,23 @@ export function livesContract(open: () => Store, bytes: () => Promise<string>): 
         expect(found.every((key) => key.life === `life of ${key.conversation}`)).toBe(true);
       }
       expect(await store.lives.list({ namespace: 'default', conversation, scope })).toHaveLength(1);
+    });
+
+    test('how turns ended is written once each, and read in their order by every store', async () => {
+      const key = await anOrigin();
+      await store.turnEnds.add(key, [ended(10_000), ended(2)]);
+      await store.turnEnds.add(key, [ended(9_999), { ...ended(2), error: { type: 'other', message: 'a second word on it' } }]);
+      await store.turnEnds.add(key, []);
+      for (const each of [store, open()]) expect(await each.turnEnds.list(key)).toEqual([ended(2), ended(9_999), ended(10_000)]);
+      expect(await store.turnEnds.list(aConversation({ conversation: 'other' }))).toEqual([]);
+    });
+
+    test('of very many turns that failed the newest are kept, and an older one does not come back', async () => {
+      const key = await anOrigin();
+      const all = Array.from({ length: 510 }, (_, at) => ended(at + 1));
+      await store.turnEnds.add(key, all);
+      await store.turnEnds.add(key, [ended(1)]);
+      expect(await open().turnEnds.list(key)).toEqual(all.slice(-500));
     });
   });
 }

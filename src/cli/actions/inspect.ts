@@ -1,6 +1,7 @@
 /** `perdura inspect`: how a conversation stands, with or without a worker. */
-import type { Listed, Pending } from '../../client.js';
+import type { Listed, Pending, TurnEnd } from '../../client.js';
 import type { QueuedEvent, Status } from '../../conversation/protocol/contract.js';
+import type { Entry } from '../../records/message.js';
 import type { CliContext } from '../session/context.js';
 import { EXIT } from '../terminal/exit.js';
 import { findConversation } from '../args/find-conversation.js';
@@ -33,17 +34,17 @@ export function inspect(context: CliContext, given: string, { turns }: { readonl
 async function lookAt(desk: CommandSession, id: string, turns: number): Promise<Inspection> {
   const { client, temporal, output } = desk;
   const description = await client.describe(id);
-  const [said, queue, approvals, children, entries, uiPort] = await Promise.all([
+  const [said, queue, approvals, children, [entries, ends], uiPort] = await Promise.all([
     withTimeoutFallback<Status | null>(client.status(id), null),
     withTimeoutFallback<QueuedEvent[]>(client.queue(id), []),
     withTimeoutFallback<Pending[]>(client.approvals(id), []),
     client.list({ query: `WorkflowId STARTS_WITH '${id}:'`, limit: CHILDREN }).catch((): Listed[] => []),
-    client.history(id).catch((error: unknown) => {
+    Promise.all([client.history(id), client.turnEnds(id)]).catch((error: unknown): [Entry[], TurnEnd[]] => {
       output.problem(`what was said cannot be read: ${error instanceof Error ? error.message : String(error)}`);
-      return [];
+      return [[], []];
     }),
     findUiPort(temporal),
   ]);
   const link = uiLink(temporal, uiPort, id) ?? null;
-  return { description, status: said, queue, approvals, children, turns: inspectTurns(entries, turns), link };
+  return { description, status: said, queue, approvals, children, turns: inspectTurns(entries, ends, turns), link };
 }

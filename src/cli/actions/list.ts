@@ -1,10 +1,13 @@
-/** `perdura list`: conversations, as visibility knows them. */
+/** `perdura list`: conversations that visibility knows, as they stand now. */
 import { missingAttributes } from '../../client/registered-attributes.js';
 import type { CliContext } from '../session/context.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { loadMeasure } from '../views/table.js';
-import { renderList } from '../views/conversation-list.js';
+import { renderList, renderProblems } from '../views/conversation-list.js';
+import { hasWorker } from '../services/temporal-connection.js';
+import type { Listed } from '../../client.js';
+import { withCurrentStatus, type Standing } from './current-status.js';
 import { withClient, type CommandSession, temporalCommand } from '../session/with-client.js';
 
 export type ListStatus = 'running' | 'waiting' | 'failed' | 'ended' | 'canceled' | 'terminated' | 'timed-out';
@@ -25,7 +28,7 @@ export function list(context: CliContext, { query, limit, status }: ListOptions)
     const own = wanted.length === 0 ? undefined : wanted.join(' AND ');
     // One more than is shown, to know whether there are more.
     const found = await withSlowNotice('listing conversations', client.list({ limit: limit + 1, query: own }).catch(explainQuery(query)));
-    const shown = found.slice(0, limit);
+    const shown = await withSlowNotice('asking how they stand', asTheyStand(desk, found.slice(0, limit)));
     switch (globals.output) {
       case 'json':
         output.line(toTerminalJson(shown, 2));
@@ -37,6 +40,9 @@ export function list(context: CliContext, { query, limit, status }: ListOptions)
         const look = { width: output.width(), timeFormat: globals.timeFormat, now: Date.now(), measure: await loadMeasure() };
         if (shown.length > 0) for (const line of renderList(shown, look)) output.draw(line);
         else output.note(own === undefined ? 'there are no conversations yet; `perdura new` starts one' : 'no conversation fits');
+        for (const line of renderProblems(shown, look)) output.draw(line);
+        if (shown.some(({ isCurrent, turns }) => !isCurrent && turns !== null))
+          output.note('+: as of the last tenth turn, since no worker told in time how it stands');
         if (found.length > limit) output.note(`the first ${limit} of more; --limit shows more`);
         const asked = [`WorkflowType = 'conversation'`, ...wanted].join(' AND ');
         output.explain(temporalCommand(temporal, ['workflow', 'list', '-q', asked, '--limit', String(limit)]));
@@ -44,6 +50,20 @@ export function list(context: CliContext, { query, limit, status }: ListOptions)
       }
     }
   });
+}
+
+async function asTheyStand({ config, client }: CommandSession, listed: readonly Listed[]): Promise<Standing[]> {
+  if (listed.length === 0) return [];
+  const { connectTemporal } = await import('../../client.js');
+  const { connection } = await connectTemporal(config);
+  try {
+    return await withCurrentStatus(listed, {
+      statusOf: client.status,
+      hasWorker: (taskQueue) => hasWorker(connection, client.namespace, taskQueue),
+    });
+  } finally {
+    await connection.close();
+  }
 }
 
 function explainQuery(query: string | undefined): (error: unknown) => never {

@@ -1,6 +1,7 @@
 /** `perdura new`: a conversation in which nothing was said yet. */
 import type { StartOptions } from '../../conversation/protocol/contract.js';
 import type { CliContext } from '../session/context.js';
+import { refuseUnusableAgent } from '../services/known-agent.js';
 import { EXIT } from '../terminal/exit.js';
 import { readJsonObject } from '../args/values.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
@@ -28,7 +29,8 @@ export function startBudget({ budget, budgetTokens }: BudgetWanted): Pick<StartO
 export async function newConversation(context: CliContext, given: NewOptions): Promise<number> {
   const { id: wanted, agent, title, model, scope, mode } = given;
   const shared = given.context === undefined ? {} : { context: await readJsonObject('--context', given.context) };
-  return withClient(context, { needsWorker: true }, async ({ client, output, globals, temporal, withSlowNotice }) => {
+  return withClient(context, { needsWorker: true }, async ({ client, config, output, globals, temporal, withSlowNotice }) => {
+    await refuseUnusableAgent(config, agent);
     const options: StartOptions = { agent, title, model, scope, mode, ...startBudget(given), ...shared };
     const { id, attached } = await withSlowNotice('starting a conversation', client.start(wanted, options));
     if (globals.output !== 'text') {

@@ -1,6 +1,6 @@
 /** `perdura show`: what was said in a conversation. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Branch } from '../../client.js';
+import type { Branch, TurnEnd } from '../../client.js';
 import type { QueuedEvent, Status } from '../../conversation/protocol/contract.js';
 import type { SubAgent } from '../../conversation/protocol/stepping.js';
 import type { Entry } from '../../records/message.js';
@@ -16,7 +16,7 @@ import { toToolInteractions } from '../../memory/tool-interactions.js';
 import { toTraces } from '../../memory/traces.js';
 import { queuedInWords, renderTree } from '../views/control.js';
 import { formatTime } from '../views/quantities.js';
-import { renderData, renderInteractions, renderTraces, renderTranscript } from '../views/transcript.js';
+import { renderData, renderInteractions, renderTraces, renderTranscript, withTurnEnds } from '../views/transcript.js';
 import { withClient, type CommandSession, temporalCommand } from '../session/with-client.js';
 
 export interface ShowOptions {
@@ -44,8 +44,13 @@ export function show(context: CliContext, given: string, options: ShowOptions): 
     const id = await findConversation(desk, given);
     const { branch } = options;
     const showsWaiting = globals.output === 'text' && options.raw !== true && branch === undefined && turn === undefined;
-    const read = Promise.all([client.history(id, { branch }), client.branches(id), showsWaiting ? waitingIn(desk, id) : NOTHING]);
-    const [all, branches, waiting] = await withSlowNotice(`reading ${id}`, read);
+    const read = Promise.all([
+      client.history(id, { branch }),
+      client.branches(id),
+      showsWaiting ? waitingIn(desk, id) : NOTHING,
+      client.turnEnds(id),
+    ]);
+    const [all, branches, waiting, ends] = await withSlowNotice(`reading ${id}`, read);
     const wanted = (entry: Entry): boolean => turn === undefined || entry.turn === turn;
     const entries = all.filter(wanted);
     if (turn !== undefined && entries.length === 0 && options.follow !== true) {
@@ -53,23 +58,29 @@ export function show(context: CliContext, given: string, options: ShowOptions): 
     }
     const hidden = options.raw === true && options.archived !== true ? new Set(slotsOf(await client.archived(id))) : new Set();
     const shown = entries.filter(({ slot }) => !hidden.has(slot));
-    print(desk, id, shown, options, undefined);
+    print(desk, id, { entries: shown, ends }, options, undefined);
     if (shown.length < entries.length) output.note(`${entries.length - shown.length} archived entries are not shown; --archived adds them`);
     if (branch === undefined) for (const one of branches) output.note(cutInWords(one));
     for (const queued of waiting.queue) output.draw(drawWaiting(queued, globals.timeFormat));
     for (const line of renderTree(waiting.subAgents)) output.draw(line);
     if (all.length === 0 && waiting.queue.length === 0 && globals.output === 'text' && options.raw !== true)
       output.note('nothing was said yet');
-    if (options.follow === true) await follow(desk, id, all, wanted, options);
+    if (options.follow === true) await follow(desk, id, { entries: all, ends }, wanted, options);
     if (globals.output === 'text') output.explain(temporalCommand(temporal, ['workflow', 'show', '-w', id]));
     return EXIT.ok;
   });
 }
 
+/** What was said, and how turns ended that have no whole answer. */
+interface Shown {
+  readonly entries: readonly Entry[];
+  readonly ends: readonly TurnEnd[];
+}
+
 function print(
   { output, globals }: CommandSession,
   id: string,
-  entries: readonly Entry[],
+  { entries, ends }: Shown,
   { raw, tools }: ShowOptions,
   before: string | undefined,
 ): void {
@@ -78,9 +89,9 @@ function print(
     if (globals.output === 'text') for (const line of renderInteractions(interactions)) output.draw(line);
     else for (const line of renderData(interactions, globals.output)) output.line(line);
   } else if (raw === true) for (const line of renderTraces(entries, id)) output.line(line);
-  else if (globals.output !== 'text') for (const line of renderData(entries, globals.output)) output.line(line);
+  else if (globals.output !== 'text') for (const line of renderData(withTurnEnds(entries, ends), globals.output)) output.line(line);
   else {
-    const lines = renderTranscript(entries, { timeFormat: globals.timeFormat, now: Date.now(), before });
+    const lines = renderTranscript(withTurnEnds(entries, ends), { timeFormat: globals.timeFormat, now: Date.now(), before });
     for (const line of lines) output.draw(line);
   }
 }
@@ -117,23 +128,27 @@ const LOOK_AGAIN_MS = 1000;
 async function follow(
   desk: CommandSession,
   id: string,
-  known: readonly Entry[],
+  known: Shown,
   isWanted: (entry: Entry) => boolean,
   options: ShowOptions,
 ): Promise<void> {
   const { client, signal } = desk;
-  const seen = new Set(known.map(({ slot }) => slot));
-  let before = known[known.length - 1]?.turn;
+  const seen = new Set(known.entries.map(({ slot }) => slot));
+  const ended = new Set(known.ends.map(({ turn }) => turn));
+  let before = known.entries.at(-1)?.turn;
   for (let running = true; running;) {
     await sleep(LOOK_AGAIN_MS, undefined, { signal });
     running = (await client.describe(id)).state === 'running';
     // A slot that is still empty may yet be filled.
     let dense = 0;
     while (seen.has(dense + 1)) dense++;
+    // The end of a turn is written after what was said in it: asked for first, it is never shown before that.
+    const ends = (await client.turnEnds(id)).filter(({ turn }) => !ended.has(turn));
+    for (const { turn } of ends) ended.add(turn);
     const fresh = (await client.history(id, { after: dense })).filter(({ slot }) => !seen.has(slot));
     for (const { slot } of fresh) seen.add(slot);
     const wanted = fresh.filter(isWanted);
-    print(desk, id, wanted, options, before);
+    print(desk, id, { entries: wanted, ends }, options, before);
     before = wanted[wanted.length - 1]?.turn ?? before;
   }
 }

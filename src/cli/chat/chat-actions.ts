@@ -32,6 +32,7 @@ export function statusCard(id: string, status: Status): string {
     ['next step', status.nextStep ?? undefined],
     ['turn', `${status.turn}, session ${status.session}${status.queued > 0 ? `, ${status.queued} queued` : ''}`],
     ['context', `${count(context.tokens)} tokens${share}`],
+    ['last turn', status.lastError && `${status.lastError.type}: ${status.lastError.message}`],
     ['used', usageInWords(usage)],
     ['history', `${countOf(status.historyEvents, 'event')} in this run`],
     [

@@ -3,10 +3,11 @@ import type { PerduraClient } from '../../client.js';
 import type { Config } from '../../config.js';
 import type { Status } from '../../conversation/protocol/contract.js';
 import { isFromPerson, shownText } from '../../records/message.js';
+import { refuseUnusableAgent } from '../services/known-agent.js';
 import { rememberLastConversation } from './last-conversation.js';
 import type { Output } from '../terminal/output.js';
 import { toTerminalLine } from '../terminal/terminal-text.js';
-import { answerText } from '../session/turn-end.js';
+import { answerText, reasonOf } from '../session/turn-end.js';
 import type { ControlMode } from '../../conversation/protocol/stepping.js';
 
 export interface ChatSession {
@@ -46,6 +47,7 @@ export async function openSession(
   let isStepped = mode === 'stepping';
   let id: string;
   if (resume === undefined) {
+    await refuseUnusableAgent({ ...config, taskQueue: client.taskQueue }, agent);
     ({ id } = await client.start(undefined, { agent, model, mode, ...(budget === undefined ? {} : { budget: { maxCostUsd: budget } }) }));
   } else {
     id = resume;
@@ -89,6 +91,9 @@ export async function recap(session: ChatSession): Promise<void> {
   session.output.note(`› ${toTerminalLine(shownText(question.message.text), 200)}`);
   const answer = entries.findLast((entry) => entry.turn === question.turn && answerText(entry) !== '');
   if (answer !== undefined) session.output.note(endOf(answerText(answer)));
+  const end = (await session.client.turnEnds(session.id)).find(({ turn }) => turn === question.turn);
+  const why = end === undefined ? undefined : reasonOf(end);
+  if (why !== undefined) session.output.problem(why);
 }
 
 /** Characters; about a screenful. */

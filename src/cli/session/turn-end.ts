@@ -25,9 +25,11 @@ export function explainEnd(result: TurnResult, output: Output): void {
   if (reason !== undefined) output.problem(reason);
 }
 
-export function reasonOf(result: TurnResult): string | undefined {
+/** Undefined where the answer is whole. */
+export function reasonOf(result: Pick<TurnResult, 'stopReason' | 'error'>): string | undefined {
   switch (result.stopReason) {
     case 'end':
+      return result.error?.message;
     case 'reset':
     case 'continues':
     case 'queued':
@@ -37,7 +39,7 @@ export function reasonOf(result: TurnResult): string | undefined {
     case 'withdrawn':
       return '(withdrawn before it was answered)';
     case 'tool-limit':
-      return result.error?.message ?? `stopped after ${result.toolCalls} tool calls: the agent's limit`;
+      return result.error?.message ?? "stopped: the agent's limit of tool calls is reached";
     case 'budget':
       return result.error?.message ?? 'stopped: the budget is used up';
     case 'refused':

@@ -209,7 +209,7 @@ function chunkLines({ chunks, index, control }: DebugScene, { focus, selected }:
   const out = control && control.leftOut > 0 ? ` · ${control.leftOut} left out` : '';
   const heading: StyledLine = [
     {
-      text: `── context ${chunks.length} chunks · ${formatCount(index.total)} tokens, ${index.tokenizer ?? 'estimated'}${out} `,
+      text: `── context ${countOf(chunks.length, 'chunk')} · ${formatCount(index.total)} tokens, ${index.tokenizer ?? 'estimated'}${out} `,
       style: focus === 'chunks' ? 'bold' : 'dim',
     },
     { text: '✂ = dropped next', style: 'dim' },

@@ -98,13 +98,13 @@ function endInWords(event: Extract<EffectEvent, { kind: 'effect-completed' }>): 
     case 'compact':
       if (event.output.kind === 'cited') return `long messages shown by their ends (slots ${countSlots(event.output.cited)})`;
       return event.output.kind === 'compacted'
-        ? `${event.output.turns.length} turns, ${formatCount(event.output.tokensBefore)} → ${formatCount(event.output.tokensAfter)} tokens, by ${event.output.method}`
+        ? `${countOf(event.output.turns.length, 'turn')}, ${formatCount(event.output.tokensBefore)} → ${formatCount(event.output.tokensAfter)} tokens, by ${event.output.method}`
         : 'there was nothing to compact';
     case 'truncate':
-      return `${event.output.entries} entries, about ${formatCount(event.output.tokens)} tokens (slots ${countSlots(event.output.dropped)})`;
+      return `${countOf(event.output.entries, 'entry', 'entries')}, about ${formatCount(event.output.tokens)} tokens (slots ${countSlots(event.output.dropped)})`;
     case 'evict':
       return event.output.trimmed
-        ? `${formatCount(event.output.trimmed.messages)} messages, about ${formatCount(event.output.trimmed.tokens)} tokens, are ${event.output.trimmed.episode.id} now`
+        ? `${countOf(event.output.trimmed.messages, 'message')}, about ${formatCount(event.output.trimmed.tokens)} tokens, became ${event.output.trimmed.episode.id}`
         : '';
     case 'look-after':
       return event.output;

@@ -1,6 +1,8 @@
 /** `perdura inspect`: one conversation as it stands. The facts first, as programs get them; then the same drawn for people. */
 import type { Description, Listed, Pending, PendingActivity } from '../../client.js';
 import type { QueuedEvent, Status } from '../../conversation/protocol/contract.js';
+import type { TurnEnd } from '../../records/turn-end.js';
+import { reasonOf } from '../session/turn-end.js';
 import { isFromPerson, shownText, type Entry } from '../../records/message.js';
 import type { TimeFormat } from '../args/global-options.js';
 import { toTerminalLine, type StyledLine, type StyledSpan } from '../terminal/terminal-text.js';
@@ -32,9 +34,12 @@ export interface InspectedTurn {
   readonly messages: number;
   readonly toolCalls: number;
   readonly question: string;
+  /** Why it has no whole answer. */
+  readonly problem?: string;
 }
 
-export function inspectTurns(entries: readonly Entry[], most: number): InspectedTurn[] {
+export function inspectTurns(entries: readonly Entry[], ends: readonly TurnEnd[], most: number): InspectedTurn[] {
+  const problems = new Map(ends.map((end) => [end.turn, reasonOf(end)]));
   const turns = new Map<string, Entry[]>();
   for (const entry of entries) turns.set(entry.turn, [...(turns.get(entry.turn) ?? []), entry]);
   return [...turns].slice(-most).map(([turn, own]) => {
@@ -47,6 +52,7 @@ export function inspectTurns(entries: readonly Entry[], most: number): Inspected
       messages: own.length,
       toolCalls: own.filter(({ message }) => message.role === 'tool').length,
       question: asked ? toTerminalLine(shownText(asked.text), 200) : '',
+      ...(problems.get(turn) !== undefined && { problem: problems.get(turn) }),
     };
   });
 }
@@ -154,8 +160,8 @@ function windowFacts({ window }: Status, look: InspectionLook): StyledLine[] {
   if ((window as Status['window'] | undefined) === undefined) return [];
   const { since, messages, consolidated, limit, consolidating, owed } = window;
   const text = [
-    `${formatCount(messages)}${limit === null ? '' : ` of ${formatCount(limit)}`} messages since ${formatTime(since, look.timeFormat, look.now)}`,
-    ...(consolidated === 0 ? [] : [`${formatCount(consolidated)} more are consolidated`]),
+    `${limit === null ? countOf(messages, 'message') : `${formatCount(messages)} of ${countOf(limit, 'message')}`} since ${formatTime(since, look.timeFormat, look.now)}`,
+    ...(consolidated === 0 ? [] : [`${formatCount(consolidated)} more ${consolidated === 1 ? 'is' : 'are'} consolidated`]),
     ...(consolidating === 0 ? [] : [`${consolidating} being consolidated`]),
     ...(owed === 0 ? [] : [`${owed} owed to memory`]),
   ].join(' · ');
@@ -240,15 +246,17 @@ function drawTurns(turns: readonly InspectedTurn[], look: InspectionLook): Style
   const cells = width < 60 ? 0 : 16;
   return [
     [{ text: 'last turns', style: 'dim' }],
-    ...turns.map(({ turn, durationMs, toolCalls, question, startedAt }): StyledLine => {
+    ...turns.flatMap(({ turn, durationMs, toolCalls, question, startedAt, problem }): StyledLine[] => {
+      const why = problem === undefined ? [] : wrap(toTerminalLine(problem, 600), width - 4, look.measure);
+      const below = why.map((part): StyledLine => [{ text: '    ' }, { text: part, style: 'red' }]);
       const tools = toolCalls === 0 ? '' : ` · ${toolCalls} tool${toolCalls === 1 ? '' : 's'}`;
       const when = width < 60 ? '' : ` · ${formatTime(startedAt.getTime(), look.timeFormat, look.now)}`;
       const facts = `${formatDuration(durationMs).padStart(6)}${tools}${when}`;
       const drawn = cells === 0 ? '' : ` ${bar(durationMs / longest, cells)}`;
       const head = `  ${turn}${drawn} ${facts}`;
-      if (width < 30) return [{ text: fit(head, width, look.measure) }];
+      if (width < 30) return [[{ text: fit(head, width, look.measure) }], ...below];
       const room = width - look.measure(head) - 2;
-      return [{ text: head }, { text: room < 6 ? '' : `  ${fit(question, room, look.measure)}`, style: 'dim' }];
+      return [[{ text: head }, { text: room < 6 ? '' : `  ${fit(question, room, look.measure)}`, style: 'dim' }], ...below];
     }),
   ];
 }

@@ -1,5 +1,7 @@
 /** What was said, as lines: for people, for programs, and as the raw traces of the seed. */
 import { isBodyRef, shownText, sourcesIn, type Entry, type JsonValue } from '../../records/message.js';
+import type { TurnEnd } from '../../records/turn-end.js';
+import { reasonOf } from '../session/turn-end.js';
 import type { ToolInteraction } from '../../memory/tool-interactions.js';
 import { toTraces } from '../../memory/traces.js';
 import type { OutputFormat, TimeFormat } from '../args/global-options.js';
@@ -33,18 +35,32 @@ export function renderInteractions(interactions: readonly ToolInteraction[]): St
   });
 }
 
+/** What was said, each turn with how it ended behind it where it has no whole answer. */
+export function withTurnEnds(entries: readonly Entry[], ends: readonly TurnEnd[]): (Entry | TurnEnd)[] {
+  const last = new Map(entries.map(({ turn }, at) => [turn, at]));
+  return entries.flatMap((entry, at) =>
+    last.get(entry.turn) === at ? [entry, ...ends.filter(({ turn }) => turn === entry.turn)] : [entry],
+  );
+}
+
 /** `before` is the turn of what was drawn last: its heading is not said again. */
 export function renderTranscript(
-  entries: readonly Entry[],
+  entries: readonly (Entry | TurnEnd)[],
   { timeFormat, now, before }: { readonly timeFormat: TimeFormat; readonly now: number; readonly before?: string },
 ): StyledLine[] {
   return entries.flatMap((entry, at) => {
+    if ('stopReason' in entry) return [drawEnd(entry)];
     const isNew = entry.turn !== (entries[at - 1]?.turn ?? before);
     const heading: StyledLine[] = isNew
       ? [[], [{ text: `${entry.turn}  ${formatTime(Math.round(entry.ts * 1000), timeFormat, now)}`, style: 'dim' }]]
       : [];
     return [...heading, ...linesOf(entry)];
   });
+}
+
+function drawEnd(end: TurnEnd): StyledLine {
+  const isStopped = end.stopReason === 'interrupted' || end.stopReason === 'end';
+  return [{ text: `  ${isStopped ? '' : '✘ '}${toTerminalLine(reasonOf(end) ?? '', 2_000)}`, style: isStopped ? 'yellow' : 'red' }];
 }
 
 function linesOf({ message }: Entry): StyledLine[] {

@@ -11,7 +11,7 @@ import type { MemoryStatus } from '../protocol/memory-contract.js';
 import { type Usage, addUsage, NO_USAGE } from '../../records/message.js';
 import { retryAfter } from '../state/retry.js';
 import type { Retry } from '../state/turn-state.js';
-import { asCode, beginningOf } from '../../records/text.js';
+import { asCode, beginningOf, counted } from '../../records/text.js';
 import { isoTime } from '../../records/time.js';
 
 export interface MemoryQueue {
@@ -119,7 +119,7 @@ export function finishRequest(
     fallbacks: queue.fallbacks + fallback,
     usage: how.usage ? addUsage(queue.usage, how.usage) : queue.usage,
   };
-  return noteDone(done, how.at, `${conversation}: ${messages} messages (${why}), ${how.consolidation}`);
+  return noteDone(done, how.at, `${conversation}: ${counted(messages, 'message')} (${why}), ${how.consolidation}`);
 }
 
 export function noteWritten(queue: MemoryQueue, { history }: RememberInput, { version }: Remembered): MemoryQueue {
@@ -162,7 +162,7 @@ export function memoryDetailsOf(queue: MemoryQueue): string {
   const running = queue.requests.find((one) => one.running)?.request;
   return [
     `**memory of ${asCode(status.scope)}** · ${status.phase}${status.queued.length > 0 ? ` · ${status.queued.length} waiting or running` : ''}`,
-    running && `**consolidating** ${running.messages} messages of ${asCode(running.conversation)} (${running.why})`,
+    running && `**consolidating** ${counted(running.messages, 'message')} of ${asCode(running.conversation)} (${running.why})`,
     status.waitingFor && `**waiting for** ${asCode(status.waitingFor)}`,
     `**done** ${status.consolidated}, ${status.fallbacks} of them without a model · ${status.usage.inputTokens} tokens in, ${status.usage.outputTokens} out`,
     ...[...status.last].reverse().map(({ at, what }) => `- ${isoTime(at)} ${asCode(what)}`),

@@ -136,6 +136,8 @@ export interface Status {
   readonly budget: Budget | null;
   readonly usage: Usage;
   readonly historyEvents: number;
+  /** Of the last turn, where that has no whole answer; absent otherwise, and from a worker of an older version. */
+  readonly lastError?: TurnError & { readonly turnId: string; readonly stopReason: StopReason };
   /** Beyond design section 3: what a client needs to find the conversation's traces, and what was refused. */
   readonly agent: string;
   readonly scope: string;

@@ -5,6 +5,7 @@
  * T6  A step that comes back without a call (`deferred`) says why; the call is numbered anew, and no reason defers twice without an
  *     answer between.
  */
+import { counted } from '../../records/text.js';
 import { withoutShown } from '../context/citing.js';
 import { learnSize, MAX_RECOVERIES, notePrompt, numbersOf, TOO_FULL } from '../context/compaction.js';
 import type { TurnError } from '../protocol/contract.js';
@@ -273,7 +274,7 @@ function countRound(state: ConversationState, go: (state: ConversationState) => 
   if ((state.turn?.rounds ?? 0) >= limit) {
     return endTurn(state, 'tool-limit', {
       type: 'tool-limit',
-      message: `The model paused more than ${limit} times; say "continue" to go on.`,
+      message: `The model paused more than ${counted(limit, 'time')}; say "continue" to go on.`,
     });
   }
   return go(withTurn(state, (turn) => ({ ...turn, rounds: turn.rounds + 1 })));

@@ -17,7 +17,7 @@ import type { ModelAnswer } from '../activity-io/effects.js';
 import { answerFor, resultEntry, settle } from '../outbox/settlement.js';
 import type { ConversationState } from '../state.js';
 import type { ToolCall } from '../state/turn-state.js';
-import { beginningOf } from '../../records/text.js';
+import { beginningOf, counted } from '../../records/text.js';
 import { endIfStopped, endStopped, endTurn, endWithOpenCalls, nextModelCall } from './turn.js';
 import { acceptReport, acceptLook } from './delegation.js';
 import { admit, decide, endWaits, isCircling, decisionRefusal } from './approvals.js';
@@ -63,12 +63,12 @@ export function startRound(
       asked,
       calls.map((call) => ({
         effect: call.id,
-        entry: resultEntry(state, turn, call, 'rejected', `Not run: this turn has used its ${limit} rounds of tools.`),
+        entry: resultEntry(state, turn, call, 'rejected', `Not run: this turn has used its ${counted(limit, 'round')} of tools.`),
       })),
     );
     return endTurn(closeRound(rejected, calls), 'tool-limit', {
       type: 'tool-limit',
-      message: `Stopped after ${limit} rounds of tools (limits.maxToolRounds of agent "${state.identity.agent}"); say "continue" to go on.`,
+      message: `Stopped after ${counted(limit, 'round')} of tools (limits.maxToolRounds of agent "${state.identity.agent}"); say "continue" to go on.`,
     });
   }
   const admitted = admit(withTurn(asked, (now) => ({ ...now, rounds: now.rounds + 1 })));

@@ -24,6 +24,7 @@ export function statusOf(state: ConversationState, historyEvents: number): Statu
   const { title, session, epoch } = state;
   const waiting = waitingOf(state);
   const origin = state.lineage?.origin;
+  const last = state.ended[state.ended.length - 1];
   return {
     phase: phaseOf(state),
     ...(waiting === undefined ? {} : { waiting, waitingFor: waitingInWords(waiting) }),
@@ -57,6 +58,7 @@ export function statusOf(state: ConversationState, historyEvents: number): Statu
     pendingApprovals: approvalsOf(state).length,
     budget: Object.keys(budgetOf(state)).length > 0 ? budgetOf(state) : null,
     usage: state.usage,
+    ...(last?.error && { lastError: { turnId: turnId(last.number), stopReason: last.stopReason, ...last.error } }),
     historyEvents,
     ...(state.appEvents && {
       appEvents: {
@@ -259,7 +261,6 @@ export function detailsOf(state: ConversationState): string {
   const { agent, title, usage, context } = status;
   const used = context.budget > 0 ? ` (${Math.round((context.tokens / context.budget) * 100)} %)` : '';
   const lastTool = state.lastTool === null ? undefined : `**last tool** ${toolInWords(state.lastTool)}`;
-  const failed = state.ended[state.ended.length - 1]?.error;
   return [
     `**${asCode(agent)}**${title === null ? '' : ` · ${asCode(title)}`}`,
     `**turn ${status.turn}** · ${status.phase} · session ${status.session}${status.queued > 0 ? ` · ${status.queued} queued` : ''}`,
@@ -267,7 +268,7 @@ export function detailsOf(state: ConversationState): string {
     `**context** ${context.tokens} tokens${used} · **used** ${usage.inputTokens} in, ${usage.outputTokens} out · ${costOf(usage.costUsd)}`,
     `**model** ${asCode(status.model ?? 'not known yet')}`,
     lastTool,
-    failed ? `**last turn** ${asCode(`${failed.type}: ${failed.message}`)}` : undefined,
+    status.lastError && `**last turn** ${asCode(`${status.lastError.type}: ${status.lastError.message}`)}`,
   ]
     .filter((line) => line !== undefined)
     .join('\n\n');

@@ -1,6 +1,7 @@
 /** Records of how lives stand on each other, as they lie in a store. What cannot be read counts as not there. */
 import { z } from 'zod';
 import type { Beginning, Cut } from '../../records/lives.js';
+import { MAX_ERROR, UNFINISHED, type TurnEnd } from '../../records/turn-end.js';
 import { decodeJson } from './entry-codec.js';
 
 const slot = z.number().int().nonnegative();
@@ -30,6 +31,13 @@ const cutSchema = z.object({
   slots: ranges,
 });
 
+const turnEndSchema = z.object({
+  v: z.literal(1),
+  turn: z.string().regex(/^turn_\d{4,15}$/),
+  stopReason: z.enum(UNFINISHED),
+  error: z.object({ type: z.string().max(200), message: z.string().max(MAX_ERROR) }).optional(),
+});
+
 /** A life that shares entries of the one where this lies. */
 const forkSchema = z.object({ conversation: name, life: name, scope: name });
 export type Fork = z.output<typeof forkSchema>;
@@ -47,6 +55,10 @@ export function decodeBeginning(text: string | null | undefined): Beginning | un
 
 export function decodeCut(text: string | null | undefined): Cut | undefined {
   return cutSchema.safeParse(decodeJson(text)).data;
+}
+
+export function decodeTurnEnd(text: string | null | undefined): TurnEnd | undefined {
+  return turnEndSchema.safeParse(decodeJson(text)).data;
 }
 
 export function decodeFork(text: string | null | undefined): Fork | undefined {

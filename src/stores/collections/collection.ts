@@ -10,7 +10,7 @@
 import type { AgentKey, ConversationKey, ConversationName, ScopeKey } from '../store.js';
 
 export type Place =
-  | { readonly name: 'episodes' | 'lineage' | 'cuts' | 'forks'; readonly key: ConversationKey }
+  | { readonly name: 'episodes' | 'lineage' | 'cuts' | 'forks' | 'turn-ends'; readonly key: ConversationKey }
   | { readonly name: 'deleted'; readonly key: ConversationName }
   | { readonly name: 'facts' | 'removed-facts' | 'proposals' | 'forgotten'; readonly key: ScopeKey }
   | { readonly name: 'pins'; readonly key: AgentKey };

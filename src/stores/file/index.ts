@@ -8,6 +8,7 @@
  *   bodies/           long texts by their SHA-256
  *   lineage.jsonl, cuts.jsonl, forks.jsonl
  *                     how it stands on other lives, and others on it (collections/lives.ts)
+ *   turn-ends.jsonl   how turns ended that have no whole answer (collections/turn-ends.ts)
  *   feed.jsonl        live events, bounded, not synced
  *   lock, *.lock      who writes just now (lock.ts)
  *
@@ -36,6 +37,7 @@ import { conversationDir } from './paths.js';
 import { createLives, createTombstones } from '../collections/lives.js';
 import { createEpisodes, createFacts } from '../collections/memory.js';
 import { createPins } from '../collections/pins.js';
+import { createTurnEnds } from '../collections/turn-ends.js';
 import { freshStoreId, isStoreId } from '../store-id.js';
 import { createDeletedGuard, withDeletedGuarded } from '../deleted-lives.js';
 import { withShared, type OwnItems, describeBatch, toRanges } from '../shared-entries.js';
@@ -83,6 +85,7 @@ export function createFileStore(options: FileStoreOptions): Store {
     writes,
     feed,
     episodes: createEpisodes(collections),
+    turnEnds: createTurnEnds(collections),
   };
   return {
     kind: 'file',

@@ -33,6 +33,7 @@ function pathOf(dir: string, place: Place): string {
     case 'lineage':
     case 'cuts':
     case 'forks':
+    case 'turn-ends':
       return join(conversationDir(dir, place.key), place.name);
     case 'facts':
       return join(scopeDir(dir, place.key), 'semantic');

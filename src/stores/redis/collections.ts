@@ -67,6 +67,7 @@ function keyOfPlace(place: Place): string {
     case 'lineage':
     case 'cuts':
     case 'forks':
+    case 'turn-ends':
       return keyOf(place.key, place.name);
     case 'deleted':
       return deletedKeyOf(place.key);

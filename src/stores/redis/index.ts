@@ -18,6 +18,7 @@ import { createRedisSpendings } from './spendings.js';
 import { createLives } from '../collections/lives.js';
 import { createEpisodes, createFacts } from '../collections/memory.js';
 import { createPins } from '../collections/pins.js';
+import { createTurnEnds } from '../collections/turn-ends.js';
 import { createRedisCollections } from './collections.js';
 import { createDeletedGuard, withDeletedGuarded } from '../deleted-lives.js';
 import { withShared, describeBatch, toRanges } from '../shared-entries.js';
@@ -79,6 +80,7 @@ export function createRedisStore(options: RedisStoreOptions): Store {
     writes,
     feed,
     episodes: createEpisodes(open),
+    turnEnds: createTurnEnds(open),
   };
   return {
     kind: 'redis',

@@ -14,6 +14,7 @@
  *   lineage   hash, `beginning` -> where it begins
  *   cuts      hash, id -> what a rewind has cut
  *   forks     hash, `<conversation>/<life>` -> who shares its entries
+ *   turn-ends hash, turn -> how it ended, where it has no whole answer
  *   feed      stream of live events; `feed-batches` and `feed-ids` remember what was published last
  *
  * and for what conversations of a scope share `perdura:{m:<namespace>:<scope>}:<what>`, where `<what>` is
@@ -54,6 +55,7 @@ export const KEY_NAMES = [
   'lineage',
   'cuts',
   'forks',
+  'turn-ends',
 ] as const;
 export type KeyName = (typeof KEY_NAMES)[number];
 export type ScopeKeyName = 'facts' | 'removed-facts' | 'memory' | 'changes' | 'history' | 'history-order' | 'proposals' | 'forgotten';

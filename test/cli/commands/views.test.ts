@@ -4,13 +4,14 @@ import { parseDuration } from '../../../src/cli/args/values.js';
 import { nearestSlip } from '../../../src/cli/args/nearest.js';
 import { temporalCommand } from '../../../src/cli/session/with-client.js';
 import { fit, pad } from '../../../src/cli/views/table.js';
-import { renderList, shortIds } from '../../../src/cli/views/conversation-list.js';
+import { renderList, renderProblems, shortIds } from '../../../src/cli/views/conversation-list.js';
 import { inspectTurns, renderInspection, wrap, type Inspection } from '../../../src/cli/views/inspection.js';
 import { bar, formatDuration, formatTime } from '../../../src/cli/views/quantities.js';
 import { renderControl } from '../../../src/cli/views/control.js';
 import { createTimeline } from '../../../src/cli/views/timeline.js';
-import { renderTraces, renderTranscript } from '../../../src/cli/views/transcript.js';
-import type { Description, Listed } from '../../../src/client.js';
+import { renderTraces, renderTranscript, withTurnEnds } from '../../../src/cli/views/transcript.js';
+import type { Standing } from '../../../src/cli/actions/current-status.js';
+import type { Description } from '../../../src/client.js';
 import type { FeedEvent, Status, TurnResult } from '../../../src/conversation/protocol/contract.js';
 import type { ConversationMessage, Entry } from '../../../src/records/message.js';
 import { measure } from './measure.js';
@@ -25,9 +26,11 @@ function widest(lines: readonly StyledLine[]): number {
   return Math.max(...lines.map((line) => measure(textOfDrawn(line))));
 }
 
-function listed(id: string, minutes: number, more: Partial<Listed> = {}): Listed {
+function listed(id: string, minutes: number, more: Partial<Standing> = {}): Standing {
   return {
     id,
+    taskQueue: 'perdura',
+    isCurrent: true,
     running: true,
     state: 'running',
     agent: 'default',
@@ -60,6 +63,33 @@ describe('a list', () => {
      |support                                    terminated  6 d ago    |"
     `);
     expect(widest(lines)).toBeLessThanOrEqual(80);
+  });
+
+  test('numbers that are not as of now have a plus, and what went wrong stands below with the way out', () => {
+    const lastError = {
+      turnId: 'turn_0001',
+      stopReason: 'failed',
+      type: 'unknown-agent',
+      message: 'there is no agent nope: /home/jo/agents/nope/agent.json does not exist. There are: default.',
+    } as const;
+    const conversations = [
+      listed('conv-one', 3, { isCurrent: false, turns: 10, costUsd: 0.5 }),
+      listed('conv-two', 9, { status: 'failed', turns: 1, costUsd: 0, lastError }),
+    ];
+    expect(drawn(renderList(conversations, { ...look, width: 80 }))).toMatchInlineSnapshot(`
+     "|ID        STATUS   AGENT    TURNS      COST  STARTED    TITLE|
+     |conv-one  running  default    10+  $0.5000+  3 min ago  |
+     |conv-two  failed   default      1            9 min ago  |"
+    `);
+    expect(drawn(renderProblems(conversations, { ...look, width: 60 }))).toMatchInlineSnapshot(`
+     "||
+     |conv-two  there is no agent nope:|
+     |          /home/jo/agents/nope/agent.json does not exist.|
+     |          There are: default.|"
+    `);
+    expect(renderProblems([listed('conv-one', 1)], look)).toEqual([]);
+    const many = Array.from({ length: 9 }, (_, at) => listed(`c${at}`, at, { lastError }));
+    expect(textOfDrawn(renderProblems(many, look).at(-1) ?? [])).toBe('… and 4 more: `perdura show ID` says why');
   });
 
   test('at 20 columns each conversation is a few lines', () => {
@@ -181,6 +211,28 @@ const ENTRIES: readonly Entry[] = [
   entry(6, 'turn_0002', 62, { role: 'assistant', model: 'anthropic/claude', stop: 'end', blocks: [{ kind: 'text', text: '良い。' }] }),
 ];
 
+describe('a turn without a whole answer', () => {
+  const end = {
+    v: 1,
+    turn: ENTRIES[0]?.turn ?? '',
+    stopReason: 'failed',
+    error: { type: 'auth', message: 'the key was refused\u001b[2J: export one that is valid' },
+  } as const;
+
+  test('says why behind what was said in it, for people and for programs', () => {
+    const own = ENTRIES.filter(({ turn }) => turn === end.turn);
+    const shown = withTurnEnds(ENTRIES, [end, { ...end, turn: 'turn_9999' }]);
+    expect(shown.indexOf(end)).toBe(ENTRIES.indexOf(own.at(-1) as Entry) + 1);
+    expect(shown).toHaveLength(ENTRIES.length + 1);
+    const [line] = renderTranscript(shown, { timeFormat: 'relative', now: NOW }).filter((one) => one[0]?.style === 'red');
+    expect(textOfDrawn(line ?? [])).toBe('  ✘ the key was refused␛[2J: export one that is valid');
+  });
+
+  test('an inspection has it below the turn', () => {
+    expect(inspectTurns(ENTRIES, [end], 5).find(({ turn }) => turn === end.turn)).toMatchObject({ problem: end.error.message });
+  });
+});
+
 describe('an inspection', () => {
   const inspection: Inspection = {
     description: DESCRIPTION,
@@ -194,7 +246,7 @@ describe('an inspection', () => {
     ],
     approvals: [],
     children: [],
-    turns: inspectTurns(ENTRIES, 5),
+    turns: inspectTurns(ENTRIES, [], 5),
     link: 'http://127.0.0.1:8233/namespaces/default/workflows/conv-3f2a9c1e',
   };
   const look = { timeFormat: 'relative', now: NOW, measure } as const;

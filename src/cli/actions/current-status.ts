@@ -1,0 +1,75 @@
+/**
+ * How listed conversations stand now. Search attributes are as of the last tenth turn; the workflow itself knows better, and each is
+ * asked once, a few at a time, for as long as a list may take: a thousand of them, or a worker that is away, keep no one waiting.
+ */
+import pLimit from 'p-limit';
+import type { Listed } from '../../client.js';
+import type { Status } from '../../conversation/protocol/contract.js';
+
+const AT_ONCE = 8;
+const MAX_ASKED = 100;
+const PATIENCE_MS = 2_000;
+
+/** `isCurrent`: `turns` and `costUsd` are as of now, and not as of the last tenth turn. */
+export interface Standing extends Listed {
+  readonly isCurrent: boolean;
+  /** Of its last turn. */
+  readonly lastError?: NonNullable<Status['lastError']>;
+}
+
+export interface CurrentAsked {
+  readonly statusOf: (id: string) => Promise<Status>;
+  /** Whether a worker is there to answer for conversations of this task queue. */
+  readonly hasWorker: (taskQueue: string) => Promise<boolean>;
+  readonly patienceMs?: number;
+}
+
+export async function withCurrentStatus(
+  listed: readonly Listed[],
+  { statusOf, hasWorker, patienceMs = PATIENCE_MS }: CurrentAsked,
+): Promise<Standing[]> {
+  const known = new Map<string, Status>();
+  const few = pLimit(AT_ONCE);
+  const queues = new Map<string, Promise<boolean>>();
+  const isServed = (queue: string): Promise<boolean> => {
+    const asked = queues.get(queue) ?? hasWorker(queue).catch(() => false);
+    queues.set(queue, asked);
+    return asked;
+  };
+  let isOver = false;
+  const ask = async ({ id, taskQueue }: Listed): Promise<void> => {
+    if (isOver || !(await isServed(taskQueue))) return;
+    // One that does not answer, or is gone by now, is shown as it was listed.
+    const status = await statusOf(id).catch(() => undefined);
+    if (status) known.set(id, status);
+  };
+  let timer: NodeJS.Timeout | undefined;
+  const patience = new Promise<void>((resolve) => (timer = setTimeout(resolve, patienceMs)));
+  await Promise.race([Promise.all(inOrder(listed).map((one) => few(() => ask(one)))), patience]);
+  isOver = true;
+  clearTimeout(timer);
+  return listed.map((one) => standingOf(one, known.get(one.id)));
+}
+
+/** What ended by itself has written all that it did; of the rest what still runs comes first. */
+function inOrder(listed: readonly Listed[]): readonly Listed[] {
+  const asked = listed.filter(({ state, turns }) => state !== 'ended' || turns === null);
+  return [...asked.filter(({ running }) => running), ...asked.filter(({ running }) => !running)].slice(0, MAX_ASKED);
+}
+
+function standingOf(one: Listed, status: Status | undefined): Standing {
+  if (!status) return { ...one, isCurrent: one.state === 'ended' && one.turns !== null };
+  const { turns, usage, title, model, lastError, pendingApprovals, phase } = status;
+  const isFailed = phase === 'idle' && lastError?.stopReason === 'failed';
+  const isWaiting = pendingApprovals > 0 || phase === 'stepping';
+  return {
+    ...one,
+    isCurrent: true,
+    ...(one.running && { status: isWaiting ? 'waiting' : isFailed ? 'failed' : 'running' }),
+    turns,
+    costUsd: usage.costUsd,
+    title: title ?? one.title,
+    model: model ?? one.model,
+    ...(lastError && { lastError }),
+  };
+}

@@ -1,0 +1,31 @@
+/** An agent that there is not is refused before anything starts in its name. */
+import { realpath } from 'node:fs/promises';
+import { agentsFolder } from '../../agents/agents-folder.js';
+import { AgentConfigError, loadAgent } from '../../agents/load-agent.js';
+import { agentsMark, mayHaveOtherAgents } from '../../client/worker-place.js';
+import { findUserConfig, temporalConnection, type Config } from '../../config.js';
+import { CliError, EXIT } from '../terminal/exit.js';
+import { openNamespace } from './temporal-connection.js';
+
+/** Where the worker has another agents folder, or the folder's own code names one, only the worker can tell: then nothing is refused. */
+export async function refuseUnusableAgent(config: Config, agent: string | undefined): Promise<void> {
+  if (agent === undefined) return;
+  const folder = agentsFolder(config);
+  const error = await loadAgent(folder, agent).then(
+    () => undefined,
+    (cause: unknown) => cause,
+  );
+  if (!(error instanceof AgentConfigError) || findUserConfig(config.cwd) !== undefined) return;
+  const temporal = await temporalConnection(config);
+  const connection = await openNamespace(temporal);
+  try {
+    const agents = agentsMark(await realpath(folder).catch(() => folder));
+    const { namespace } = temporal;
+    if (await mayHaveOtherAgents(connection, { namespace, taskQueue: config.taskQueue, agents })) return;
+  } finally {
+    await connection.close();
+  }
+  throw new CliError(`cannot start a conversation: ${error.message}`, error.kind === 'unknown-agent' ? EXIT.notFound : EXIT.failed, {
+    cause: error,
+  });
+}
