@@ -98,7 +98,8 @@ async function answerOf({ client, config }: CommandSession, id: string, turn: st
   const causes = whyOf(turn, leavingsOf(runs, slots), episodes, (slot) => turns.get(slot));
   const index = await runningIndex(client, id);
   const found = { inPrompt: inPrompt(index, slots, causes), shortened: index ? shortenedOf(index, current, turn) : [] };
-  return { id, turn, ...(branch && { branch: branch.branch }), entries: entries.length, ...found, causes, complete, problems };
+  const hasEnded = index !== undefined && branch === undefined && entries.every(({ session }) => session < index.session);
+  return { id, turn, hasEnded, ...(branch && { branch: branch.branch }), entries: entries.length, ...found, causes, complete, problems };
 }
 
 async function runningIndex({ describe, context }: CommandSession['client'], id: string): Promise<ContextIndex | undefined> {

@@ -1,8 +1,8 @@
 /** Of which turns the next model call sees what: word for word, shortened, as a summary, or not at all. For people who miss something. */
-import { newFrom } from '../../conversation/context/citing.js';
+import { MESSAGE_END_CHARACTERS, newFrom } from '../../conversation/context/citing.js';
 import type { ContextIndex } from '../../conversation/protocol/contract.js';
 import { messageItemId } from '../../memory/channel/cite-messages.js';
-import { isNotice, type Entry } from '../../records/message.js';
+import { isBodyRef, isFromPerson, isNotice, type Body, type Entry } from '../../records/message.js';
 import { turnNumber } from '../../records/identity.js';
 import { slotsOf } from '../../records/slots.js';
 import { withoutSuperseded } from '../../records/memory/items.js';
@@ -67,9 +67,14 @@ export function knownTurns(
 export function shortenedIn(entries: readonly Entry[], cited: ReadonlySet<number>): Shortened[] {
   const border = newFrom(entries.map(({ message }) => message));
   return entries.flatMap(({ slot, turn, message }, at): Shortened[] => {
-    if (message.role === 'user' && cited.has(slot)) return [{ turn, kind: 'message', item: messageItemId(slot) }];
+    if (isFromPerson(message) && cited.has(slot) && lengthOf(message.text) > 2 * MESSAGE_END_CHARACTERS)
+      return [{ turn, kind: 'message', item: messageItemId(slot) }];
     return message.role === 'tool' && message.item && at < border ? [{ turn, kind: 'result', item: message.item.id }] : [];
   });
+}
+
+function lengthOf(text: Body): number {
+  return isBodyRef(text) ? text.bytes : text.length;
 }
 
 export function renderKnown(id: string, known: KnownTurns): StyledLine[] {

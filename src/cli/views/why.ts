@@ -90,6 +90,8 @@ function turnsOf(slots: readonly number[], turnOf: (slot: number) => string | un
 export interface WhyAnswer {
   readonly id: string;
   readonly turn: string;
+  /** `/new` has ended its session: what stood for it there stands in no prompt any more. */
+  readonly hasEnded: boolean;
   /** It was cut out by a rewind, and is in this branch. */
   readonly branch?: number;
   readonly entries: number;
@@ -104,7 +106,7 @@ export interface WhyAnswer {
 }
 
 export function renderWhy(
-  { id, turn, branch, entries, shortened, inPrompt, causes, complete, problems }: WhyAnswer,
+  { id, turn, hasEnded, branch, entries, shortened, inPrompt, causes, complete, problems }: WhyAnswer,
   timeFormat: TimeFormat,
   now: number,
 ): StyledLine[] {
@@ -119,11 +121,12 @@ export function renderWhy(
         ? `${turn} is in the prompt, and not all of it word for word`
         : `${turn} is not forgotten: all of its ${all} ${entries === 1 ? 'is' : 'are'} in the prompt`;
   const last = causes.findLast(({ kind }) => kind !== 'returned');
-  const stands = inPrompt < entries && last ? standsFor(last, id, turn) : undefined;
+  const stands = inPrompt < entries && last ? standsFor(hasEnded ? { ...last, kind: 'session-ended' } : last, id, turn) : undefined;
   const line = (text: string): StyledLine => [{ text: `  ${text}` }];
   return [
     [{ text: head, style: 'bold' }],
     ...shortened.map((one) => line(SHORTENED[one.kind](one.item))),
+    ...(hasEnded ? [line('/new has ended its session')] : []),
     ...(stands === undefined ? [] : [line(`what the model has instead: ${stands}`)]),
     ...(inPrompt < entries || shortened.length > 0 ? [line(`word for word: ${show}`)] : []),
     ...causes.flatMap((why) => drawWhy(why, timeFormat, now)),

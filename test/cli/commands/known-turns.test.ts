@@ -26,7 +26,7 @@ const entries = entriesOf(
   [2, 2, user('a'), answer('b')],
   [3, 2, user('c'), answer('d')],
   [4, 2, user('left out'), answer('too')],
-  [5, 2, user('a paste'), calls(['c1']), { ...result('c1'), item: { id: 'mem_a', citation: 'long' } }, answer('e')],
+  [5, 2, user('a paste '.repeat(200)), calls(['c1']), { ...result('c1'), item: { id: 'mem_a', citation: 'long' } }, answer('e')],
   [6, 2, user('now'), { role: 'user', from: 'notice', text: 'The context fills.' }, answer('f')],
 );
 const index = {
@@ -61,6 +61,7 @@ const LEFT: Leaving = {
 
 function why(more: Partial<WhyAnswer>): string {
   const answered = {
+    hasEnded: false,
     id: 'chat',
     turn: 'turn_0004',
     entries: 2,
@@ -106,6 +107,11 @@ test.each([
   expect(why(more)).toContain(`what the model has instead: `);
   expect(why(more)).toContain(words);
   if ('branch' in more) expect(why(more)).toContain('word for word: perdura show chat --branch 1 --turn 4');
+});
+
+test('of a session that has ended no summary is said to be in the prompt', () => {
+  const causes = whyOf('turn_0004', [{ ...LEFT, kind: 'trimmed' }], [], () => undefined);
+  expect(why({ hasEnded: true, causes })).toMatch(/\n {2}\/new has ended its session\n {2}what the model has instead: MEMORY\.md/);
 });
 
 test('what is in the prompt and shortened is not said to be there whole', () => {
