@@ -50,7 +50,10 @@ function seenIn(request: ModelRequest, tokens: number): Seen {
   };
 }
 
-/** As a reader takes it who knows which is newer: of the summaries, the newest of which comes first, the oldest is read first. */
+/**
+ * As a reader takes it who knows which is newer: of the summaries, the newest of which comes first, the oldest is read first, and before
+ * it what stands for those before these.
+ */
 function asRead({ system, messages }: ModelRequest): string {
   return [system, ...messages.map((message) => inOrder(textOf(message)))].join('\n');
 }
@@ -58,13 +61,8 @@ function asRead({ system, messages }: ModelRequest): string {
 function inOrder(text: string): string {
   if (!text.startsWith('[MEMORY:EPISODIC]')) return text;
   const [summaries = '', ...rest] = text.split('\n\n');
-  return [
-    summaries
-      .split(/\n(?=\d+\) )/)
-      .reverse()
-      .join('\n'),
-    ...rest,
-  ].join('\n\n');
+  const inOrderOfTime = summaries.split(/\n(?=\d+\) |Before these: )/).reverse();
+  return [inOrderOfTime.join('\n'), ...rest].join('\n\n');
 }
 
 function answered(request: ModelRequest): AssistantBlock[] {

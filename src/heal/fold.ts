@@ -172,8 +172,8 @@ export function createFold(): Fold {
       fallbacks.push(...written);
       if (what.kind === 'session-end') moves.archive(what.archive, move);
       if (what.kind !== 'trim' || !trimmed) return [];
-      const { episode, archived, base } = trimmed;
-      addEpisode({ ...episode, session, epoch: what.epoch, slots: archived });
+      const { episode, archived, covers = archived, base } = trimmed;
+      addEpisode({ ...episode, session, epoch: what.epoch, slots: covers });
       moves.archive(archived, move);
       return [body(base.text)];
     },

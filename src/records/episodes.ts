@@ -22,6 +22,11 @@ export interface Task {
   readonly openTasks: readonly string[];
 }
 
+/** What is still open is said anew each time; a goal stays until another is said. */
+export function pinnedAgain(before: Task | null, { goal, openTasks }: Task): Task {
+  return { goal: goal || (before?.goal ?? ''), openTasks };
+}
+
 /** As seed 000, section 21, names and writes them. */
 export interface Episode {
   readonly id: string;

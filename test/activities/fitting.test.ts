@@ -15,6 +15,10 @@ test('a text that takes more tokens than its characters promise is left out by a
   const [notice, ...left] = fitting(messages, 120, count);
   expect(notice).toMatchObject({ text: expect.stringContaining('2 earlier messages are left out') });
   expect(left).toEqual([messages[2]]);
+  // What it was all about is said with it, unless it stands before the messages.
+  expect(notice).toMatchObject({ text: expect.stringContaining('\n\n[TASK]\nGoal: 今天天气很好') });
+  const base = [user('[MEMORY:EPISODIC]\n1) They met.\n\n[TASK]\nGoal: go out')];
+  expect(fitting(messages, 120, count, base)[0]).not.toMatchObject({ text: expect.stringContaining('[TASK]') });
 });
 
 test('an earlier message that is too long is shown by its ends, and what stands before it stays', () => {

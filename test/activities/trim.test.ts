@@ -116,6 +116,23 @@ test('done again it says the same, also when a summary has come meanwhile', asyn
   expect(second?.base).toEqual(first?.base);
 });
 
+test('shortened lines go as soon as a model has summarized what they are about, all of it', async () => {
+  await talked(14);
+  await trimmedBy([[1, 8]]);
+  await remembered('s1/9-16', '[2026-11-01 00:20] They shipped.');
+  const still = await trimmedBy([[9, 16]], { number: 2 });
+  expect(still?.base.text).toContain('USER: question 4: the whole story');
+  expect(still).not.toHaveProperty('covers');
+  await remembered('s1/1-8', '[2026-11-01 00:10] They chose pnpm.');
+  await remembered('s1/17-24', '[2026-11-01 00:30] They slept.');
+  const { base, episode, covers, archived } = (await trimmedBy([[17, 24]], { number: 3 }))!;
+  expect(base.text).not.toContain('USER: question');
+  expect(base.text).toContain('1) [2026-11-01 00:10] They chose pnpm.\n   [2026-11-01 00:30] They slept.\n   (ep_0003: turns 1–12,');
+  expect(base.text).toContain('2) [2026-11-01 00:20] They shipped.');
+  expect(episode).toMatchObject({ id: 'ep_0003', supersedes: ['ep_0001'], tags: ['trimmed'] });
+  expect([archived, covers]).toEqual([[[17, 24]], [[1, 8], [17, 24]]]); // prettier-ignore
+});
+
 test('an agent says how much of the memory is shown, and a model that can read a summary is told the tool for it', async () => {
   await talked(10);
   await store.facts.add(

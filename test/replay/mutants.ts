@@ -23,7 +23,13 @@ export const mutants: readonly Mutant[] = [
     file: 'conversation/context/compaction.ts',
     from: 'if (!settings || isChangingContext(state)) return undefined;',
     to: 'if (!settings || isChangingContext(state) || state.now > 0) return undefined;',
-    caughtBy: ['compaction-by-pressure', 'compaction-asked-and-undone', 'ride-that-needs-a-compaction', 'smaller-context-between-turns'],
+    caughtBy: [
+      'compaction-by-pressure',
+      'compaction-asked-and-undone',
+      'compaction-inside-a-turn',
+      'ride-that-needs-a-compaction',
+      'smaller-context-between-turns',
+    ],
   },
   {
     name: 'never writes what is pending',
@@ -31,6 +37,13 @@ export const mutants: readonly Mutant[] = [
     from: "if (isResting(state, 'store') || isRunning(state, 'model-step') ||",
     to: "if (state.now > 0 || isResting(state, 'store') || isRunning(state, 'model-step') ||",
     caughtBy: ['store-lost-an-answer', 'interrupt-while-streaming', 'unusable-agent', 'message-in-parts', 'fence-too-late'],
+  },
+  {
+    name: 'rewinds before the store has what was decided',
+    file: 'conversation/next-step.ts',
+    from: 'const isReady = isStoreUpToDate(state) && state.heal === null;',
+    to: 'const isReady = state.heal === null;',
+    caughtBy: ['rewound-in-a-turn'],
   },
   {
     name: 'takes a breath before every turn',

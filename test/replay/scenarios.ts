@@ -138,6 +138,20 @@ const bringsMuch = (characters: number): WorldOptions => {
   };
 };
 
+/** As before; told to go round, it asks for one thing after the other. */
+const goesRound = (rounds: number): WorldOptions => {
+  const { answer, ...rest } = small();
+  let left = rounds;
+  return {
+    ...rest,
+    answer: (request, hit) => {
+      const isAsked =
+        JSON.stringify(request.messages).includes('go round') && JSON.stringify(request.system ?? '').includes('You condense') === false;
+      return isAsked && left-- > 0 ? callTool('bring_much', { text: `${1_600 + left}` }) : (answer?.(request, hit) ?? text('Here.'));
+    },
+  };
+};
+
 async function talk({ world, id }: Stage, turns: number): Promise<void> {
   for (let n = 1; n <= turns; n++) await world.client.send(id, `turn ${n}`, START);
 }
@@ -1198,6 +1212,16 @@ export const scenarios: readonly Scenario[] = [
     async play(stage) {
       await talk(stage, 5);
       await stage.world.client.send(stage.id, 'bring it');
+      await talk(stage, 1);
+    },
+  },
+  {
+    name: 'compaction-inside-a-turn',
+    world: () => goesRound(16),
+    has: [RIDES, '"name":"compact"', '[SUMMARIZED IN PART]'],
+    async play(stage) {
+      await talk(stage, 1);
+      await stage.world.client.send(stage.id, 'go round');
       await talk(stage, 1);
     },
   },

@@ -8,7 +8,7 @@ import type { CompactInput, Compacted, UncompactInput } from '../../conversation
 import { isFromPerson, isNotice, shownText, type Entry } from '../../records/message.js';
 import { slotsOf, withSlot, toRanges, type SlotRange } from '../../records/slots.js';
 import { citedMessageTokens } from '../../conversation/context/citing.js';
-import { beginningOf, cut, oneLine } from '../../records/text.js';
+import { cut, oneLine } from '../../records/text.js';
 import { withBodies } from '../../memory/bodies.js';
 import { compactWith, createCompactorRegistry, WORKING_FLOW_COMPACTOR, type Compactor } from '../../memory/compaction/compactor.js';
 import { boundedBundle } from '../../memory/compaction/bounded-bundle.js';
@@ -22,6 +22,7 @@ import { byAge, episodicId, withoutSuperseded, type ShownMemory } from '../../re
 import { provisionalOf } from '../../memory/compaction/provisional.js';
 import { summarizeByRules } from '../../memory/compaction/summary.js';
 import type { Ask } from '../../memory/long-record.js';
+import { goalIn } from '../../memory/pins.js';
 import { retrieve, learnFacts, factsBatch, mostRelevant, replacementsOf } from '../../memory/facts.js';
 import { folded, foldingOf } from '../../memory/compaction/fold.js';
 import { entryTokens } from '../../memory/tokens.js';
@@ -41,7 +42,6 @@ import { canReadEpisodes, hasMemoryChannel } from '../tools/tools-of.js';
 import type { CompactionRecord } from '../../records/episodes.js';
 
 const SUMMARY_TOKENS = 4_096;
-const GOAL_CHARACTERS = 500;
 /** How many of the scope's facts the summarizer is shown, at least. */
 const KNOWN_FACTS = 40;
 /** The longest wait that a provider may ask for before rules summarize: the turn waits for it. */
@@ -118,7 +118,7 @@ async function makeMemory(
   }
 
   const task = {
-    goal: input.task?.goal || goalIn(await beginningOfSession(store, key, session, entries)),
+    goal: input.task?.goal || goalIn((await beginningOfSession(store, key, session, entries)).map(({ message }) => message)),
     openTasks: input.task?.openTasks ?? [],
   };
   const shown: ShownMemory = config.context;
@@ -352,10 +352,4 @@ export async function beginningOfSession(
 export async function episodesOf(store: Store, key: ConversationKey, session: number, except?: string): Promise<readonly EpisodeRecord[]> {
   const episodes = (await store.episodes.list(key, { session })).episodes.filter(({ id }) => id !== except);
   return episodes.length === 0 ? episodes : episodesInSight(episodes, await store.lives.cuts(key)).sort(byAge);
-}
-
-/** Design section 4: the session's first user message, unless the agent has said otherwise. */
-export function goalIn(entries: readonly Entry[]): string {
-  const first = entries.map(({ message }) => message).find(isFromPerson);
-  return first ? beginningOf(shownText(first.text), GOAL_CHARACTERS) : '';
 }

@@ -1,11 +1,12 @@
 /** What a model call sees: the entries of the context, in order, with every text at hand. */
 import { log } from '@temporalio/activity';
 import { isKept } from '../../conversation/context/citing.js';
-import { isFromPerson, type ConversationMessage, type Entry } from '../../records/message.js';
+import { isFromPerson, shownText, type ConversationMessage, type Entry } from '../../records/message.js';
 import { slotsOf, type SlotRange } from '../../records/slots.js';
 import { hasBodies, withBodies } from '../../memory/bodies.js';
 import { citeMessage, KEPT, messageItemId, withoutMiddle } from '../../memory/channel/cite-messages.js';
 import type { CitedMessage } from '../../memory/channel/cite-results.js';
+import { namesGoal, pinsOf } from '../../memory/pins.js';
 import { MessageTooLarge, selectMessages } from '../../memory/select-messages.js';
 import { estimateMessageTokens, tokensOf, type CountTokens } from '../../memory/tokens.js';
 import { ModelFailure } from '../../models/model.js';
@@ -134,8 +135,16 @@ async function healFromHistory({ heal, key }: Healing, lost: string): Promise<vo
   log.info('healed from history', { ...healed });
 }
 
-/** The guard of seed 002: what is left out is said, and its traces are kept. Throws ModelFailure `too-large` when one message alone is too much. */
-export function fitting(messages: readonly ConversationMessage[], budget: number, count: CountTokens): readonly ConversationMessage[] {
+/**
+ * The guard of seed 002: what is left out is said, with what was pinned in it, and its traces are kept. `base`: what stands before the
+ * messages. Throws ModelFailure `too-large` when one message alone is too much.
+ */
+export function fitting(
+  messages: readonly ConversationMessage[],
+  budget: number,
+  count: CountTokens,
+  base: readonly ConversationMessage[] = [],
+): readonly ConversationMessage[] {
   // Nearly always, and no tokenizer makes more tokens of a text than it has bytes.
   if (tokensOf(messages, mostTokens) <= budget || tokensOf(messages, count) <= budget) return messages;
   try {
@@ -144,11 +153,16 @@ export function fitting(messages: readonly ConversationMessage[], budget: number
     if (!overflow) return selected;
     const { droppedCount, estimatedDroppedTokens } = overflow;
     log.warn('the context did not fit: its beginning was left out', { droppedCount, estimatedDroppedTokens });
+    const shown = new Set(selected);
+    const pins = pinsOf(
+      shorter.filter((message) => !shown.has(message)),
+      !base.some((message) => message.role === 'user' && namesGoal(shownText(message.text))),
+    );
     return [
       {
         role: 'user',
         from: 'notice',
-        text: `[${droppedCount} earlier messages are left out here, because they did not fit. They are kept in the traces.]`,
+        text: `[${droppedCount} earlier messages are left out here, because they did not fit. They are kept in the traces.]${pins}`,
       },
       ...selected,
     ];

@@ -6,7 +6,9 @@ import type { TruncateInput, Truncated } from '../../conversation/activity-io/co
 import { citedMessageTokens } from '../../conversation/context/citing.js';
 import type { Entry } from '../../records/message.js';
 import { slotsOf, toRanges } from '../../records/slots.js';
+import { withBodies } from '../../memory/bodies.js';
 import { selectCites } from '../../memory/compaction/plan.js';
+import { namesGoal, pinsOf } from '../../memory/pins.js';
 import { selectTruncation } from '../../memory/compaction/truncation.js';
 import { entryTokens } from '../../memory/tokens.js';
 import { tokenCounterBy } from '../../models/token-counter.js';
@@ -19,10 +21,11 @@ const WORTH_LOSING = 0.1;
 const NOTHING_CITED = { cites: [], saved: 0 } as const;
 
 export async function truncate(dependencies: ConversationDependencies, input: TruncateInput): Promise<Truncated> {
-  const { agentHash, epoch, context, cited, excess, currentTurn, notice, tokenizer } = input;
+  const { agentHash, epoch, context, cited, base, excess, currentTurn, notice, tokenizer } = input;
   const { store, key, identity } = dependencies;
-  const [read, { count }, { config }] = await Promise.all([
+  const [read, before = '', { count }, { config }] = await Promise.all([
     readHealed(dependencies, slotsOf(context)),
+    base === undefined ? undefined : store.bodies.get(key, base),
     tokenCounterBy(tokenizer),
     dependencies.agents(identity.agent, identity.scope, agentHash),
   ]);
@@ -39,9 +42,11 @@ export async function truncate(dependencies: ConversationDependencies, input: Tr
     ...(cites.length > 0 && { cited: toRanges(cites.map(({ slot }) => slot)) }),
   };
   if (dropped.length === 0) return result;
+  const leaving = await Promise.all(dropped.map((entry) => withBodies(store, key, entry)));
+  const pins = pinsOf(leaving, !namesGoal(before));
   const text =
     `[${dropped.length} earlier messages (about ${tokens} tokens) were left out of this prompt, because the context was full. ` +
-    'They are kept in the traces, and become part of the next summary.]';
+    `They are kept in the traces, and become part of the next summary.]${pins}`;
   // The time of what it stands for: another attempt writes the same.
   const said: Entry = { v: 1, ...notice, ts: dropped[0]?.ts ?? 0, message: { role: 'user', text, from: 'notice' } };
   await store.entries.append(key, [said]);

@@ -6,14 +6,15 @@
  */
 import { log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
+import type { AgentConfig } from '../../agents/agent-config.js';
 import { turnId, turnNumber } from '../../records/identity.js';
 import type { Resumption } from '../../conversation/activity-io/lineage-effects.js';
-import type { Task } from '../../records/episodes.js';
-import { isFromPerson, shownText, type Entry } from '../../records/message.js';
-import { beginningOf } from '../../records/text.js';
-import { memoryBundle } from '../../memory/compaction/snapshot.js';
+import { isFromPerson, type Entry } from '../../records/message.js';
+import { compactsAt } from '../../conversation/context/compaction.js';
+import { boundedBundle } from '../../memory/compaction/bounded-bundle.js';
 import { redactor } from '../../memory/documents/forgetting.js';
 import { itemNumber, type ShownMemory } from '../../records/memory/items.js';
+import { goalIn, taskIn } from '../../memory/pins.js';
 import { readPages } from '../../memory/past-life.js';
 import {
   prefixBefore,
@@ -27,13 +28,13 @@ import {
   type Prefix,
 } from '../../memory/prefix.js';
 import { retrieve } from '../../memory/facts.js';
-import { estimateStringTokens, tokensOf } from '../../memory/tokens.js';
+import { estimateStringTokens, shownTokensOf } from '../../memory/tokens.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
 import { countHeal } from '../../telemetry/metrics.js';
 import type { ConversationDependencies } from '../dependencies.js';
+import { compactionRatio, contextWindowOf, inputBudget, thresholdsOf } from '../model-step/prompt-budget.js';
 import { canReadEpisodes } from '../tools/tools-of.js';
 
-const GOAL_CHARACTERS = 500;
 /** Episodes that a fork or a new session begins with; what stands for older ones goes on in the newest. */
 export const MAX_RETOLD = 20;
 
@@ -59,6 +60,8 @@ export interface Wanted {
 interface Shows extends ShownMemory {
   /** It has the tool that reads an episode. */
   readonly canRead: boolean;
+  /** Tokens at which a compaction is due: what stands before the messages is kept small beside it. */
+  readonly line: number;
 }
 
 export interface Read<P> {
@@ -97,7 +100,10 @@ async function readHealed<P extends Beforehand>(
     past = await readPast(store, key);
     prefix = find(past);
   }
-  if (prefix) return { past, prefix, shows: { ...config.context, canRead: canReadEpisodes(config, dependencies.tools) } };
+  if (prefix) {
+    const canRead = canReadEpisodes(config, dependencies.tools);
+    return { past, prefix, shows: { ...config.context, canRead, line: await lineOf(dependencies, config) } };
+  }
   const numbers = turnsOf(past.entries).map(({ number }) => number);
   const known =
     numbers.length === 0
@@ -107,12 +113,25 @@ async function readHealed<P extends Beforehand>(
   throw ApplicationFailure.nonRetryable(`${attempted}: ${known}; \`perdura show ${key.conversation}\` shows them`, 'unknown-turn');
 }
 
+/** Of the agent's own model. One that cannot be had is for its first turn to say. */
+async function lineOf({ models, defaultModel }: ConversationDependencies, config: AgentConfig): Promise<number> {
+  const model = config.model ?? defaultModel;
+  const window = await contextWindowOf(models, config, { model }).catch(() => undefined);
+  const contextBudget = inputBudget(config, model, window);
+  return compactsAt({
+    contextBudget,
+    compactionRatio: compactionRatio(config, model),
+    thresholds: thresholdsOf(config, contextBudget, []),
+  });
+}
+
 /** What stands before the context and what else goes on; the texts lie in the store when it is done. */
 export async function resume({ store, key }: ConversationDependencies, prefix: Beforehand, shows: Shows): Promise<Resumption> {
   const { context, session, episodes } = prefix;
   const [{ facts }, tombstones] = await Promise.all([store.facts.list(key), store.documents.forgotten(key)]);
   const redact = redactor(tombstones, key.scope); // P2
-  const task = taskIn(session);
+  const said = entriesOf(session).map(({ message }) => message);
+  const task = taskIn(said);
   const redacted = episodes.map(({ fold, ...episode }) => ({
     ...episode,
     summary: redact(episode.summary),
@@ -122,8 +141,8 @@ export async function resume({ store, key }: ConversationDependencies, prefix: B
   const pinned =
     slotsIn(context).length === slotsIn(session).length
       ? null
-      : { goal: redact(task?.goal || goalIn(session)), openTasks: (task?.openTasks ?? []).map((open) => redact(open)) };
-  const text = memoryBundle({ ...retrieve(redacted, facts, shows), ...pinned, canRead: shows.canRead });
+      : { goal: redact(task?.goal || goalIn(said)), openTasks: (task?.openTasks ?? []).map((open) => redact(open)) };
+  const text = boundedBundle({ ...retrieve(redacted, facts, shows), ...pinned, canRead: shows.canRead }, shows.line, estimateStringTokens);
   const messages = entriesOf(context).map(({ message }) => message);
   return {
     context: rangesOf(context),
@@ -131,7 +150,7 @@ export async function resume({ store, key }: ConversationDependencies, prefix: B
     task: pinned ?? task,
     episodes: [],
     compactions: episodes.reduce((most, { id }) => Math.max(most, itemNumber(id)), 0),
-    tokens: tokensOf(messages) + estimateStringTokens(text),
+    tokens: shownTokensOf(messages) + estimateStringTokens(text),
   };
 }
 
@@ -158,30 +177,4 @@ function isWhole({ entries }: PastTurn): boolean {
 
 function lastTurn(entries: readonly Entry[]): number {
   return turnsOf(entries).at(-1)?.number ?? 0;
-}
-
-/** As the tool `set_task` has pinned it last. */
-function taskIn(turns: readonly PastTurn[]): Task | null {
-  const entries = entriesOf(turns);
-  const done = new Set(entries.flatMap(({ message }) => (message.role === 'tool' && message.outcome === 'ok' ? [message.callId] : [])));
-  for (const { message } of entries.reverse()) {
-    if (message.role !== 'assistant') continue;
-    for (const block of [...message.blocks].reverse()) {
-      if (block.kind !== 'tool-call' || block.name !== 'set_task' || !done.has(block.callId)) continue;
-      const { goal, openTasks } = (block.input ?? {}) as { readonly goal?: unknown; readonly openTasks?: unknown };
-      return {
-        goal: typeof goal === 'string' ? goal.trim() : '',
-        openTasks: Array.isArray(openTasks) ? openTasks.filter((task): task is string => typeof task === 'string') : [],
-      };
-    }
-  }
-  return null;
-}
-
-/** Design section 4: the session's first user message, unless the agent has said otherwise. */
-function goalIn(turns: readonly PastTurn[]): string {
-  const first = entriesOf(turns)
-    .map(({ message }) => message)
-    .find(isFromPerson);
-  return first ? beginningOf(shownText(first.text), GOAL_CHARACTERS) : '';
 }

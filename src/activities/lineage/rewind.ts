@@ -19,7 +19,7 @@ export async function rewind(dependencies: ConversationDependencies, input: Rewi
   const read = input.before ? readBefore : readPrefix;
   const { past, prefix, shows } = await read(dependencies, { life: key, run: 'latest', turn: to });
 
-  const resumed = await resume(dependencies, prefix, shows);
+  const resumed = await resume(dependencies, prefix, { ...shows, ...(input.line !== undefined && { line: input.line }) });
   const kept = new Set(slotsIn(prefix.line));
   const waiting = new Set(slotsOf(input.waiting));
   // As it was before this rewind: an attempt before this one may have written its cut.

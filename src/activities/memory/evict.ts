@@ -8,7 +8,7 @@ import type { Asked, Evicted, EvictInput, TrimInput, TrimmedTurns } from '../../
 import { toConversationEntries, countMessages } from '../../memory/consolidation/conversation-entries.js';
 import { rawFallback, withSources, withTask, recapOf, summariesInOrder } from '../../memory/consolidation/message-lines.js';
 import { redactor } from '../../memory/documents/forgetting.js';
-import { DocumentRefused, type ConversationKey, type Store } from '../../stores/store.js';
+import { DocumentRefused, type ConversationKey, type EpisodeRecord, type Store } from '../../stores/store.js';
 import { consolidationId } from '../../memory/consolidation/consolidate.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { canReadEpisodes } from '../tools/tools-of.js';
@@ -16,12 +16,14 @@ import { usableConfig } from '../usable-config.js';
 import type { Entry } from '../../records/message.js';
 import { slotsOf, toRanges, type SlotRange } from '../../records/slots.js';
 import { boundedBundle } from '../../memory/compaction/bounded-bundle.js';
+import { hasShortenedLines, SHORTENED } from '../../memory/compaction/provisional.js';
 import { retrieve } from '../../memory/facts.js';
+import { goalIn } from '../../memory/pins.js';
 import { estimateStringTokens, shownTokensOf } from '../../memory/tokens.js';
 import { turnNumber } from '../../records/identity.js';
-import { episodicId, type ShownMemory } from '../../records/memory/items.js';
-import { beginningOfSession, episodesOf, goalIn } from '../context/compact.js';
-import { summariesOf } from './summaries.js';
+import { episodicId, withoutSuperseded, type ShownMemory } from '../../records/memory/items.js';
+import { beginningOfSession, episodesOf } from '../context/compact.js';
+import { summariesOf, summariesOfSlots } from './summaries.js';
 
 export async function evict(dependencies: ConversationDependencies, { session, move, what }: EvictInput): Promise<Evicted> {
   const { store, key, tools } = dependencies;
@@ -108,17 +110,21 @@ export async function trim(
   // Ours stands there already where an attempt before this one has come so far.
   const known = episodes.find((episode) => episode.id === id);
   const archived = toRanges(covered.flatMap(({ slots }) => slotsOf(slots)));
+  const others = episodes.filter((episode) => episode !== known);
+  const late = known ? [] : await summarizedSince(store, key, { episodes: others, since });
   const recap = recapOf(unsummarized, { createdAt: new Date(since).toISOString() });
+  const texts = [...late.flatMap((one) => one.texts), ...parts.flatMap(({ requestId }) => summaries.get(requestId) ?? [])];
   const episode = known ?? {
     id,
     ts: Date.now() / 1000,
-    turn_ids: [...new Set(entries.map(({ turn }) => turn))],
-    summary: redact([summariesInOrder(parts.flatMap(({ requestId }) => summaries.get(requestId) ?? [])), recap].filter(Boolean).join('\n')),
-    tags: ['trimmed', ...(summaries.size === 0 ? ['by-rule'] : [])],
+    turn_ids: [...new Set([...late.flatMap(({ turn_ids }) => turn_ids), ...entries.map(({ turn }) => turn)])],
+    summary: redact([summariesInOrder(texts), recap].filter(Boolean).join('\n')),
+    tags: ['trimmed', ...(unsummarized.length > 0 ? [SHORTENED] : [])],
     salience: 0.5,
-    ...{ session, epoch, slots: archived },
+    ...(late.length > 0 && { supersedes: late.map((one) => one.id) }),
+    ...{ session, epoch, slots: toRanges([...late.flatMap(({ slots }) => slotsOf(slots)), ...slotsOf(archived)]) },
   };
-  const bundle = retrieve([episode, ...episodes.filter((one) => one !== known)], facts, limits);
+  const bundle = retrieve(withoutSuperseded([episode, ...others]), facts, limits);
   const text = boundedBundle({ ...bundle, ...pinned, canRead }, line ?? Infinity, estimateStringTokens);
   const out = new Set(slotsOf(leftOut));
   const tokens = shownTokensOf(entries.filter(({ slot }) => !out.has(slot)).map(({ message }) => message));
@@ -126,14 +132,35 @@ export async function trim(
   const base = { ref: (await store.bodies.put(key, text)).ref, text };
   await store.entries.archive(key, archived, move);
   await store.episodes.add(key, episode);
-  const { session: _session, epoch: _epoch, slots: _slots, made: _made, ...shown } = episode;
-  return { archived, messages: countMessages(entries), unsummarized: unsummarized.length, tokens, task: pinned, base, episode: shown };
+  const { session: _session, epoch: _epoch, slots, made: _made, ...shown } = episode;
+  return {
+    ...{ archived, messages: countMessages(entries), unsummarized: unsummarized.length, tokens, task: pinned, base, episode: shown },
+    ...(shown.supersedes && { covers: slots }),
+  };
+}
+
+/** Earlier trims whose shortened lines need not stand any longer: what they are about, a model has summarized since, all of it. */
+async function summarizedSince(
+  { documents }: Store,
+  key: ConversationKey,
+  { episodes, since }: { readonly episodes: readonly EpisodeRecord[]; readonly since: number },
+): Promise<readonly (EpisodeRecord & { readonly texts: readonly string[] })[]> {
+  const shortened = episodes.filter(hasShortenedLines).reverse();
+  if (shortened.length === 0) return [];
+  const found = await summariesOfSlots(documents, key, { slots: shortened.flatMap(({ slots }) => slotsOf(slots)), since });
+  return shortened.flatMap((episode) => {
+    const slots = slotsOf(episode.slots);
+    const own = found.filter(({ first, last }) => slots.some((slot) => slot >= first && slot <= last));
+    const isWhole = slots.every((slot) => own.some(({ first, last }) => slot >= first && slot <= last));
+    return isWhole ? [{ ...episode, texts: own.map(({ text }) => text) }] : [];
+  });
 }
 
 /** An episode may begin later than what is still there, and earlier. */
 async function goalOf(store: Store, key: ConversationKey, session: number, entries: readonly Entry[]): Promise<string> {
   const known = await beginningOfSession(store, key, session, entries);
-  return goalIn([...known, ...entries].sort((a, b) => turnNumber(a.turn) - turnNumber(b.turn) || a.seq - b.seq));
+  const inOrder = [...known, ...entries].sort((a, b) => turnNumber(a.turn) - turnNumber(b.turn) || a.seq - b.seq);
+  return goalIn(inOrder.map(({ message }) => message));
 }
 
 /** What the store has of them. */

@@ -31,6 +31,23 @@ export async function summariesOf(
 /** As `enqueueRequest` names them (conversation/context/consolidation.ts): conversation and life, session, first and last slot. */
 const ID = /^(?<life>.+)\/s\d+\/(?<first>\d{1,9})-(?<last>\d{1,9})$/;
 
+/** What models have put into HISTORY about this life's slots, by their first, such as what came after its raw fallback. As `summariesOf`. */
+export async function summariesOfSlots(
+  documents: Documents,
+  key: ConversationKey,
+  { slots, since }: { readonly slots: readonly number[]; readonly since: number },
+): Promise<readonly { readonly first: number; readonly last: number; readonly text: string }[]> {
+  const found: { readonly first: number; readonly last: number; readonly text: string }[] = [];
+  for await (const { id, kind, ts, text } of documents.history(key)) {
+    if (ts < since / 1000 - CLOCKS_APART) break;
+    const { life, first, last } = ID.exec(id)?.groups ?? {};
+    if (kind !== 'summary' || life !== `${key.conversation}/${key.life}`) continue;
+    const [from, to] = [Number(first), Number(last)];
+    if (slots.some((slot) => slot >= from && slot <= to)) found.push({ first: from, last: to, text: withoutSuperseding(text) });
+  }
+  return found.sort((a, b) => a.first - b.first);
+}
+
 /** Slots that consolidations of these lives were about, raw fallbacks too: their summaries follow. `slots`: of a life no others count. */
 export async function consolidatedSlots(
   documents: Documents,

@@ -104,7 +104,7 @@ function assemble(
   const described = offered.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
   const budget = input.contextBudget - fixedTokens(system, offered, count) - tokensOf(base, count);
   const context = said.map((one) => (config.context.clock ? withClock(one) : one.message));
-  const messages = normalize([...base, ...fitting(context, budget, count)], { provider });
+  const messages = normalize([...base, ...fitting(context, budget, count, base)], { provider });
   return {
     request: {
       model,

@@ -5,9 +5,12 @@ import { findConversation, findRunning } from '../args/find-conversation.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { outcomeInWords, renderMeter } from '../views/context-meter.js';
 import { withClient, type CommandSession, temporalCommand } from '../session/with-client.js';
+import type { ContextIndex } from '../../conversation/protocol/contract.js';
+import type { Entry } from '../../records/message.js';
 import { slotsOf } from '../../records/slots.js';
 import { leavingsOf } from '../../conversation/replay/leaving.js';
 import { toTurn } from '../args/values.js';
+import { knownTurns, renderKnown, shortenedIn } from '../views/known-turns.js';
 import { renderWhy, whyOf, type WhyAnswer } from '../views/why.js';
 
 export interface ContextOptions {
@@ -28,7 +31,12 @@ export function context(cli: CliContext, given: string, { compact, undo, truncat
     const index = await desk.withSlowNotice(`asking ${id} for its context`, desk.client.context(id));
     if (desk.globals.output !== 'text') desk.output.line(toTerminalJson(index, indentOf(desk)));
     else {
+      const [entries, { episodes }] = await desk.withSlowNotice(
+        `reading ${id}`,
+        Promise.all([desk.client.history(id), desk.client.memory(id)]),
+      );
       for (const line of renderMeter(index, desk.output.width())) desk.output.draw(line);
+      for (const line of renderKnown(id, knownTurns(index, entries, episodes))) desk.output.draw(line);
       desk.output.explain(temporalCommand(desk.temporal, ['workflow', 'query', '--name', 'context', '-w', id]));
     }
     return EXIT.ok;
@@ -74,7 +82,11 @@ function whyForgotten(context: CliContext, given: string, which: string): Promis
 }
 
 async function answerOf({ client, config }: CommandSession, id: string, turn: string): Promise<WhyAnswer> {
-  const [all, { episodes }] = await Promise.all([client.history(id), client.memory(id)]);
+  const [current, { episodes }] = await Promise.all([client.history(id), client.memory(id)]);
+  const branch = current.some((entry) => entry.turn === turn)
+    ? undefined
+    : (await client.branches(id)).find(({ turns }) => turns.includes(turn));
+  const all = branch ? await client.history(id, { branch: branch.branch }) : current;
   const entries = all.filter((entry) => entry.turn === turn);
   if (entries.length === 0)
     throw new CliError(`conversation ${id} has no ${turn}; \`perdura inspect ${id}\` shows the latest`, EXIT.notFound);
@@ -84,18 +96,25 @@ async function answerOf({ client, config }: CommandSession, id: string, turn: st
   const turns = new Map(all.map((entry) => [entry.slot, entry.turn]));
   const slots = new Set(entries.map(({ slot }) => slot));
   const causes = whyOf(turn, leavingsOf(runs, slots), episodes, (slot) => turns.get(slot));
-  return { id, turn, entries: entries.length, inPrompt: await inPrompt(client, id, slots, causes), causes, complete, problems };
+  const index = await runningIndex(client, id);
+  const found = { inPrompt: inPrompt(index, slots, causes), shortened: index ? shortenedOf(index, current, turn) : [] };
+  const hasEnded = index !== undefined && branch === undefined && entries.every(({ session }) => session < index.session);
+  return { id, turn, hasEnded, ...(branch && { branch: branch.branch }), entries: entries.length, ...found, causes, complete, problems };
+}
+
+async function runningIndex({ describe, context }: CommandSession['client'], id: string): Promise<ContextIndex | undefined> {
+  const { state } = await describe(id);
+  return state === 'running' ? context(id).catch(() => undefined) : undefined;
+}
+
+function shortenedOf({ chunks, cited = [] }: ContextIndex, entries: readonly Entry[], turn: string): WhyAnswer['shortened'] {
+  const there = new Set(chunks.flatMap(({ slots = [] }) => slotsOf(slots)));
+  const shown = entries.filter(({ slot }) => there.has(slot));
+  return shortenedIn(shown, new Set(slotsOf(cited))).filter((one) => one.turn === turn);
 }
 
 /** As the conversation answers; where no worker answers for it, rebuilt from what happened to it. */
-async function inPrompt(
-  { describe, context }: CommandSession['client'],
-  id: string,
-  slots: ReadonlySet<number>,
-  causes: WhyAnswer['causes'],
-): Promise<number> {
-  const { state } = await describe(id);
-  const index = state === 'running' ? await context(id).catch(() => undefined) : undefined;
+function inPrompt(index: ContextIndex | undefined, slots: ReadonlySet<number>, causes: WhyAnswer['causes']): number {
   if (index) return index.chunks.flatMap(({ slots: ranges = [] }) => slotsOf(ranges)).filter((slot) => slots.has(slot)).length;
   const left = new Set(slots);
   for (const why of causes) for (const slot of why.slots) why.kind === 'returned' ? left.add(slot) : left.delete(slot);

@@ -3,6 +3,8 @@ import type { Leaving } from '../../conversation/replay/leaving.js';
 import type { EpisodeRecord } from '../../stores/store.js';
 import type { TimeFormat } from '../args/global-options.js';
 import { toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
+import { turnNumber } from '../../records/identity.js';
+import type { Shortened } from './known-turns.js';
 import { formatCount, formatTime } from './quantities.js';
 
 /** One thing that took entries of the turn out of the prompt, or brought them back, with what the store knows of it. */
@@ -20,6 +22,8 @@ export interface Why {
   readonly model: string | null;
   readonly method: string | null;
   readonly inputsHash: string | null;
+  /** Why no model's summary, or none at the first try; null where there was nothing amiss. */
+  readonly failure: string | null;
   readonly episode: string | null;
   /** As the store has it, so without what was forgotten since. */
   readonly summary: string | null;
@@ -27,7 +31,7 @@ export interface Why {
   readonly from: 'history' | 'store';
 }
 
-/** Causes from the history, oldest first; then those of compactions that only the store still knows. */
+/** Oldest first: causes from the history, and those of compactions that took what had left the prompt before, or that only the store still knows. */
 export function whyOf(
   turn: string,
   leavings: readonly Leaving[],
@@ -44,6 +48,7 @@ export function whyOf(
       model: made?.model ?? compaction?.model ?? null,
       method: compaction?.method ?? null,
       inputsHash: made?.inputsHash ?? compaction?.inputsHash ?? null,
+      failure: made?.failure ?? null,
       episode: compaction?.episode ?? null,
       summary: episode?.summary ?? null,
       consolidation: consolidation ?? null,
@@ -71,10 +76,11 @@ export function whyOf(
         model: made?.model ?? null,
         method: made?.method ?? null,
         inputsHash: made?.inputsHash ?? null,
+        failure: made?.failure ?? null,
         episode: id,
       };
     });
-  return [...older.sort((a, b) => a.at - b.at), ...told];
+  return [...older, ...told].sort((a, b) => a.at - b.at);
 }
 
 function turnsOf(slots: readonly number[], turnOf: (slot: number) => string | undefined): string[] {
@@ -84,7 +90,13 @@ function turnsOf(slots: readonly number[], turnOf: (slot: number) => string | un
 export interface WhyAnswer {
   readonly id: string;
   readonly turn: string;
+  /** `/new` has ended its session: what stood for it there stands in no prompt any more. */
+  readonly hasEnded: boolean;
+  /** It was cut out by a rewind, and is in this branch. */
+  readonly branch?: number;
   readonly entries: number;
+  /** Of those in the prompt, what is not shown whole there. */
+  readonly shortened: readonly Shortened[];
   /** How many of them the next model call sees word for word. */
   readonly inPrompt: number;
   readonly causes: readonly Why[];
@@ -94,19 +106,29 @@ export interface WhyAnswer {
 }
 
 export function renderWhy(
-  { turn, entries, inPrompt, causes, complete, problems }: WhyAnswer,
+  { id, turn, hasEnded, branch, entries, shortened, inPrompt, causes, complete, problems }: WhyAnswer,
   timeFormat: TimeFormat,
   now: number,
 ): StyledLine[] {
   const all = `${formatCount(entries)} ${entries === 1 ? 'message' : 'messages'}`;
+  const show = `perdura show ${id}${branch === undefined ? '' : ` --branch ${branch}`} --turn ${turnNumber(turn)}`;
   const head =
-    inPrompt === entries
-      ? `${turn} is not forgotten: all of its ${all} ${entries === 1 ? 'is' : 'are'} in the prompt`
-      : inPrompt > 0
+    inPrompt < entries
+      ? inPrompt > 0
         ? `${turn} is partly in the prompt: ${inPrompt} of its ${all}`
-        : `${turn} is no longer in the prompt: none of its ${all} is; \`perdura show --turn ${turn}\` has them word for word`;
+        : `${turn} is no longer in the prompt: none of its ${all} is`
+      : shortened.length > 0
+        ? `${turn} is in the prompt, and not all of it word for word`
+        : `${turn} is not forgotten: all of its ${all} ${entries === 1 ? 'is' : 'are'} in the prompt`;
+  const last = causes.findLast(({ kind }) => kind !== 'returned');
+  const stands = inPrompt < entries && last ? standsFor(hasEnded ? { ...last, kind: 'session-ended' } : last, id, turn) : undefined;
+  const line = (text: string): StyledLine => [{ text: `  ${text}` }];
   return [
     [{ text: head, style: 'bold' }],
+    ...shortened.map((one) => line(SHORTENED[one.kind](one.item))),
+    ...(hasEnded ? [line('/new has ended its session')] : []),
+    ...(stands === undefined ? [] : [line(`what the model has instead: ${stands}`)]),
+    ...(inPrompt < entries || shortened.length > 0 ? [line(`word for word: ${show}`)] : []),
     ...causes.flatMap((why) => drawWhy(why, timeFormat, now)),
     ...(causes.length === 0 && inPrompt < entries
       ? [[{ text: '  what took it out is not known any more', style: 'yellow' }] as StyledLine]
@@ -123,17 +145,40 @@ export function renderWhy(
 }
 
 const IN_WORDS: Readonly<Record<Why['kind'], string>> = {
-  compacted: 'compaction: older turns became memory',
-  truncated: 'truncation: the context was over its last threshold, and the oldest was left out',
+  compacted: 'compaction: older turns were summarized, and the summary takes their place',
+  truncated: 'truncation: the context was over its last threshold, so the oldest was left out until the next summary',
   trimmed: 'trim: long-term memory has these turns, and the prompt has their summary instead',
-  'session-ended': 'reset: the session ended',
+  'session-ended': 'reset: /new ended the session, and the next one begins without its turns',
   rewound: 'rewind: it was cut out, and is a branch now',
   returned: 'undo: the compaction was taken back, and it was in the prompt again',
   other: 'an event took it out',
 };
 
+const SHORTENED: Readonly<Record<Shortened['kind'], (item: string) => string>> = {
+  message: (item) => `its long message is shown by beginning and end only; the model reads the rest by retrieve_from_memory (${item})`,
+  result: (item) => `a long tool result was shown once, and is a line now; the model reads it by retrieve_from_memory (${item})`,
+};
+
+/** In the place of what left. */
+function standsFor({ kind, episode }: Why, id: string, turn: string): string | undefined {
+  switch (kind) {
+    case 'compacted':
+    case 'trimmed':
+      return `the summary ${episode ?? ''} below: whole while it is among the newest, then in short; read_episode reads the turns again`;
+    case 'truncated':
+      return `a notice that something was left out, until the next summary; \`perdura context ${id} --compact\` makes one now`;
+    case 'session-ended':
+      return 'MEMORY.md, and what search_history finds; `perdura memory show` and `perdura history` have both';
+    case 'rewound':
+      return `nothing, since a person took it back; \`perdura fork ${id} --at ${turnNumber(turn)}\` goes on from it`;
+    case 'returned':
+    case 'other':
+      return undefined;
+  }
+}
+
 function drawWhy(why: Why, timeFormat: TimeFormat, now: number): StyledLine[] {
-  const { kind, at, epoch, session, turns, tokens, model, method, inputsHash, episode, summary, consolidation } = why;
+  const { kind, at, epoch, session, turns, tokens, model, method, inputsHash, failure, episode, summary, consolidation } = why;
   const fact = (name: string, text: string): StyledLine => [{ text: `    ${name.padEnd(9)}`, style: 'dim' }, { text }];
   const by =
     kind === 'trimmed'
@@ -155,6 +200,7 @@ function drawWhy(why: Why, timeFormat: TimeFormat, now: number): StyledLine[] {
       ? []
       : [
           fact('by', by),
+          ...(failure === null ? [] : [fact('since', toTerminalLine(failure, 300))]),
           ...(kind === 'trimmed'
             ? []
             : [fact('inputs', inputsHash === null ? 'not kept by the version that did it' : `sha256 ${inputsHash}`)]),

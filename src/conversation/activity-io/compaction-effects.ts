@@ -87,6 +87,8 @@ export interface TruncateInput {
   readonly agentHash: string;
   readonly context: readonly SlotRange[];
   readonly cited: readonly SlotRange[];
+  /** What stands before the messages: what is pinned there needs not be said again. Absent: nothing does. */
+  readonly base?: string;
   /** As in the agent's settings. */
   readonly tokenizer?: string;
   /** Tokens that are too many: total less the hard threshold. */

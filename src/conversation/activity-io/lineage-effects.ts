@@ -64,6 +64,8 @@ export interface RewindInput {
   /** Epoch seconds. */
   readonly at: number;
   readonly compactions: number;
+  /** Tokens at which a compaction is due: what stands before the messages is kept small beside it. Absent: no turn has begun yet. */
+  readonly line?: number;
 }
 
 export interface Rewound extends Resumption {

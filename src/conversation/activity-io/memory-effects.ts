@@ -1,5 +1,5 @@
 /** What long-term memory asks of activities, and what these answer (seed 001). */
-import type { Episode, Task } from '../../records/episodes.js';
+import type { Episode, EpisodeLinks, Task } from '../../records/episodes.js';
 import type { ConversationIdentity } from '../../records/identity.js';
 import type { Usage } from '../../records/message.js';
 import type { SlotRange } from '../../records/slots.js';
@@ -100,7 +100,9 @@ export interface TrimmedTurns {
   readonly task: Task;
   /** What stands before the messages from now on. */
   readonly base: { readonly ref: string; readonly text: string };
-  readonly episode: Episode;
+  readonly episode: Episode & Pick<EpisodeLinks, 'supersedes'>;
+  /** What it stands for, where that is more than what left the context now. */
+  readonly covers?: readonly SlotRange[];
 }
 
 /** `consolidate`: asks a model, and writes nothing that a prompt or a person sees. */

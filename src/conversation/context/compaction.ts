@@ -115,7 +115,7 @@ function depthOf({ contextTokens, compaction }: ConversationState, settings: Age
 }
 
 /** Tokens from which a compaction is due, whichever of its causes comes first. */
-export function compactsAt(settings: AgentSettings): number {
+export function compactsAt(settings: Pick<AgentSettings, 'thresholds' | 'compactionRatio' | 'contextBudget'>): number {
   return Math.min(settings.thresholds.hard, Math.floor(settings.compactionRatio * settings.contextBudget));
 }
 
@@ -206,8 +206,8 @@ export function acceptCompacted(state: ConversationState, { input, output: resul
         baseTokens: compaction.baseTokens,
         context: input.context,
         ...(compaction.cited && { cited: compaction.cited }),
+        ...(input.leftOut.length > 0 && { leftOut: input.leftOut }),
         contextTokens: input.contextTokens,
-        kept: countSlots(kept),
         episode: episode.id,
         archived,
       },
@@ -250,19 +250,32 @@ export function requestUndo(state: ConversationState, { requestId }: EventOf<'un
 export function acceptUndone(state: ConversationState, { input }: Completed<'uncompact'>): ConversationState {
   const { before, undoAsked } = state.compaction;
   if (before?.epoch !== input.epoch) return state; // K3
-  const since = slotsOf(state.context).slice(before.kept);
+  const there = new Set(slotsOf([...before.context, ...(before.leftOut ?? [])]));
+  const isSince = (slot: number): boolean => !there.has(slot);
+  const now = slotsOf(state.context);
+  // What stands before the oldest that stayed is the notice of a truncation since.
+  const notices = now.slice(
+    0,
+    Math.max(
+      0,
+      now.findIndex((slot) => !isSince(slot)),
+    ),
+  );
+  const since = now.slice(notices.length).filter(isSince);
+  const leftOut = [...slotsOf(before.leftOut ?? []), ...slotsOf(state.compaction.leftOut ?? []).filter(isSince)];
   return withCompaction(
     {
       ...answer(state, undoAsked, { kind: 'undone', epoch: state.epoch + 1 }),
       // The counter goes on (C1): it is a new epoch, with the context of the one before. K4
       epoch: state.epoch + 1,
-      context: withAdded(before.context, since),
+      context: withAdded(toRanges([...notices, ...slotsOf(before.context)]), since),
       contextTokens: before.contextTokens,
     },
     ({ cited }) => ({
       base: before.base,
       baseTokens: before.baseTokens,
       ...(cited && { cited: before.cited ?? [] }),
+      ...(state.compaction.leftOut && { leftOut: toRanges(leftOut) }),
       reported: null,
       rest: null,
       undoAsked: [],
@@ -286,18 +299,18 @@ export function answerInVain(state: ConversationState): ConversationState {
   return isFull ? undone : answer(undone, truncationAsked, { kind: 'nothing-to-truncate' });
 }
 
-/** A new session begins with an empty context; nothing of the old one is undone into it. */
+/** A new session begins with an empty context; nothing of the old one is undone into it, or becomes its memory. */
 export function forgetContext(state: ConversationState): ConversationState {
   const { asked, undoAsked, truncationAsked = [] } = state.compaction;
   const ended = answer(state, [...asked, ...undoAsked, ...truncationAsked], { kind: 'failed', message: 'the session ended first' });
-  return withCompaction({ ...ended, context: [], contextTokens: 0 }, ({ compactions, attempts, outcomes, prefix, learned }) => ({
+  const { compactions, attempts, outcomes, prefix, learned, truncations } = ended.compaction;
+  const compaction: CompactionState = {
     ...NO_COMPACTION,
+    ...{ compactions, attempts, outcomes, prefix },
     ...(learned && { learned }),
-    compactions,
-    attempts,
-    outcomes,
-    prefix,
-  }));
+    ...(truncations !== undefined && { truncations }),
+  };
+  return { ...ended, context: [], contextTokens: 0, compaction };
 }
 
 /** What the provider says of the prompt it was given, and whether its beginning is still the same. */

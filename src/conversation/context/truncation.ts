@@ -1,7 +1,8 @@
 /**
  * The oldest leaves the prompt when there is too much of it (seed 004, Truncation Strategy; design section 4).
  *
- * U1  What is dropped is out of the prompt and nowhere else: its traces stay, the next compaction takes them up, a notice says so.
+ * U1  What is dropped is out of the prompt and nowhere else: its traces stay, the next compaction takes them up, a notice says so, with
+ *     what was pinned in it.
  * U2  Whole calls with their results, and never the message that the current turn began with. Where long messages of earlier turns can
  *     be cited, that comes first: a chunk stays, its rendering changes (design section 4).
  * U3  Within a turn it is tried again once the context has grown by a part of the line: where there was nothing to leave out, there
@@ -32,6 +33,7 @@ export function truncateInput(state: ConversationState): TruncateInput | undefin
     agentHash: settings.agentHash,
     context,
     cited: state.compaction.cited ?? [],
+    ...(state.compaction.base !== null && { base: state.compaction.base }),
     excess: stayingTokens(state) - settings.thresholds.hard,
     ...(settings.tokenizer !== undefined && { tokenizer: settings.tokenizer }),
     currentTurn: turn ? inTurn : null,

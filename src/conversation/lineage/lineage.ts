@@ -81,13 +81,17 @@ export function failOpening(state: ConversationState, { failure }: Failed<'open-
   return { ...state, lineage: { ...state.lineage, refused: { type: failure.type, message: failure.message } } };
 }
 
-/** The context is replaced as a whole, and nothing of what was before can be brought back by undoing a compaction. */
+/**
+ * The context is replaced as a whole, and nothing of what was before can be brought back by undoing a compaction. What the model has shown
+ * of its size stays true.
+ */
 export function resumeWith(state: ConversationState, { context, base, task, compactions, tokens }: Resumption): ConversationState {
-  const { attempts, outcomes, prefix, asked, undoAsked, truncationAsked } = state.compaction;
+  const { attempts, outcomes, prefix, asked, undoAsked, truncationAsked, learned } = state.compaction;
   const compaction: CompactionState = {
     ...NO_COMPACTION,
     ...{ attempts, outcomes, prefix, asked, undoAsked },
     ...(truncationAsked && { truncationAsked }),
+    ...(learned && { learned }),
     base: base?.ref ?? null,
     baseTokens: estimateTokens(base?.text.length ?? 0),
     task,

@@ -7,7 +7,7 @@
  * W4  One that fails changes nothing: what was said with it is taken back.
  */
 import type { RewindInput } from '../activity-io/lineage-effects.js';
-import { nextMove } from '../context/compaction.js';
+import { compactsAt, nextMove } from '../context/compaction.js';
 import type { EventOf } from '../event.js';
 import { withdraw } from '../inbox/queue-editing.js';
 import type { Completed, Failed } from '../effect.js';
@@ -49,6 +49,7 @@ export function rewindInput(state: ConversationState): RewindInput | undefined {
     session: state.session,
     at: state.now / 1000,
     compactions: compaction.compactions,
+    ...(state.settings && { line: compactsAt(state.settings) }),
   };
 }
 

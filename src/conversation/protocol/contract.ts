@@ -239,6 +239,10 @@ export interface ContextIndex {
     readonly slots?: readonly (readonly [number, number])[];
     readonly ref?: string;
   }[];
+  /** Of these messages, persons' long ones that are shown by their beginning and end. Absent: none. */
+  readonly cited?: readonly (readonly [number, number])[];
+  /** Messages that truncation has left out of the prompt until the next summary. Absent: none. */
+  readonly leftOut?: readonly (readonly [number, number])[];
 }
 
 export interface ResetResult {

@@ -48,9 +48,8 @@ export interface CompactionState {
     readonly baseTokens: number;
     readonly context: readonly SlotRange[];
     readonly cited?: readonly SlotRange[];
+    readonly leftOut?: readonly SlotRange[];
     readonly contextTokens: number;
-    /** How many entries of the present context were kept from it. */
-    readonly kept: number;
     readonly episode: string;
     readonly archived: readonly SlotRange[];
   } | null;

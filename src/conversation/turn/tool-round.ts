@@ -17,6 +17,7 @@ import type { ModelAnswer } from '../activity-io/effects.js';
 import { answerFor, resultEntry, settle } from '../outbox/settlement.js';
 import type { ConversationState } from '../state.js';
 import type { ToolCall } from '../state/turn-state.js';
+import { pinnedAgain } from '../../records/episodes.js';
 import { beginningOf, counted } from '../../records/text.js';
 import { endIfStopped, endStopped, endTurn, endWithOpenCalls, nextModelCall } from './turn.js';
 import { acceptReport, acceptLook } from './delegation.js';
@@ -115,7 +116,7 @@ export function acceptToolResult(state: ConversationState, result: ToolFinished)
     outbox: result.persisted ? state.outbox : { ...state.outbox, entries: [...state.outbox.entries, toolEntry(result, call.seq)] },
     lastTool: { name: call.name, target: call.target, outcome: result.outcome },
     ...(result.appContext ? { appContext: contextAfter(state.appContext, result.appContext, result.contextChange) } : {}),
-    ...(result.task ? { compaction: { ...counted.compaction, task: result.task } } : {}),
+    ...(result.task && { compaction: { ...counted.compaction, task: pinnedAgain(counted.compaction.task, result.task) } }),
   };
   return withToolCalls(done, (other) => (other === call ? { ...call, status: 'done' } : other));
 }

@@ -140,6 +140,8 @@ export function contextOf(state: ConversationState): ContextIndex {
     compactions: compactionsOf(state),
     canUndo: compaction.before !== null,
     ...windowOf(state),
+    ...(compaction.cited?.length && { cited: compaction.cited }),
+    ...(compaction.leftOut?.length && { leftOut: compaction.leftOut }),
     chunks: [
       { kind: 'SYSTEM', tokens: fixed },
       ...(compaction.base === null ? [] : [{ kind: 'MEMORY', tokens: compaction.baseTokens, ref: compaction.base } as const]),

@@ -6,8 +6,7 @@ import type { EpisodeFold, EpisodeLinks } from '../../records/episodes.js';
 import { isoTime } from '../../records/memory/history-text.js';
 import { episodicId, itemNumber, type EpisodicItem } from '../../records/memory/items.js';
 import { turnNumber } from '../../records/identity.js';
-import { cut, oneLine } from '../../records/text.js';
-import { longRecord } from '../long-record.js';
+import { beginningOf, oneLine, thatFit } from '../../records/text.js';
 import { SUMMARY_LIMITS } from './summary-answer.js';
 
 export type FoldedEpisode = EpisodicItem & EpisodeLinks;
@@ -20,8 +19,6 @@ export interface Folding {
   readonly leaving: readonly EpisodicItem[];
 }
 
-const RULE_CHARACTERS = 300;
-
 /** `episodes`: those that count, newest first, of which the first `shown` are shown as they are. */
 export function foldingOf(episodes: readonly FoldedEpisode[], shown: number): Folding {
   const { text, through } = episodes.find(({ fold }) => fold !== undefined)?.fold ?? { text: '', through: episodicId(0) };
@@ -29,7 +26,7 @@ export function foldingOf(episodes: readonly FoldedEpisode[], shown: number): Fo
   return { text, through, leaving: leaving.reverse() };
 }
 
-/** `byModel`: what a model has made of it; without it the beginnings of the summaries do. Undefined while nothing is folded. */
+/** `byModel`: what a model has made of it; without it the newest of the summaries do. Undefined while nothing is folded. */
 export function folded({ text, through, leaving }: Folding, byModel?: string): EpisodeFold | undefined {
   const last = leaving.at(-1);
   if (last) return { text: byModel ?? foldByRules(text, leaving), through: last.id };
@@ -65,7 +62,10 @@ export function placeOf(episodes: readonly Pick<EpisodicItem, 'turn_ids' | 'ts'>
   return [...(turns.length === 0 ? [] : [`${turns.length === 1 ? 'turn' : 'turns'} ${span(turns)}`]), span(days)].join(', ');
 }
 
+/** The newest that have room, whole: what says how a thing was must not outlive what says how it is now. */
 function foldByRules(text: string, leaving: readonly EpisodicItem[]): string {
-  const lines = leaving.map((episode) => `${episode.id} (${placeOf([episode])}): ${cut(oneLine(episode.summary), RULE_CHARACTERS)}`);
-  return longRecord([...(text === '' ? [] : [text]), ...lines], SUMMARY_LIMITS.fold).text;
+  const lines = leaving.map((episode) => `${episode.id} (${placeOf([episode])}): ${oneLine(episode.summary)}`);
+  const newestFirst = [...(text === '' ? [] : text.split('\n')), ...lines].reverse();
+  const shown = thatFit(newestFirst, SUMMARY_LIMITS.fold);
+  return shown.length > 0 ? shown.toReversed().join('\n') : beginningOf(newestFirst[0] ?? '', SUMMARY_LIMITS.fold);
 }

@@ -51,7 +51,8 @@ export function memoryBundle({ episodic = [], earlier, canRead = false, semantic
 function earlierText({ text, episodes }: Earlier): string {
   const [newest, oldest] = [episodes[0]?.id ?? '', episodes.at(-1)?.id ?? ''];
   const ids = newest === oldest ? `one summary (${newest})` : `${episodes.length} summaries (${oldest} to ${newest})`;
-  return `Before these: ${placeOf(episodes)}, in ${ids}; in short:\n   ${indented(withoutHeadings(text), '   ')}`;
+  const where = `Before these: ${placeOf(episodes)}, in ${ids}`;
+  return text === '' ? `${where}.` : `${where}; in short:\n   ${indented(withoutHeadings(text), '   ')}`;
 }
 
 function section(heading: string, lines: readonly string[]): string {

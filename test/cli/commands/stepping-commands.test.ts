@@ -190,6 +190,8 @@ test('why it forgot a turn: the compaction, its summary, the turns that went wit
   ]);
   const told = await perdura(['context', id, '--why', 'turn_0001']);
   expect(told.stdout).toContain('turn_0001 is no longer in the prompt');
+  expect(told.stdout).toContain(`what the model has instead: the summary ep_0001 below`);
+  expect((await perdura(['context', id])).stdout).toMatch(/word for word +turns 5–8\n +as a summary +turns 1–4: ep_0001/);
   expect(told.stdout).toMatch(/by +anthropic\/claude-test\n +inputs +sha256 [0-9a-f]{64}\n +ep_0001 +They spoke of the harbour\./);
   expect(await json<Answer>('context', id, '--why', '8')).toMatchObject({ inPrompt: 2, causes: [] });
   // Taken back, it is there again, and both stand in the answer.
@@ -203,6 +205,12 @@ test('why it forgot a turn: the compaction, its summary, the turns that went wit
   const after = await json<Answer>('context', id, '--why', '1');
   expect(after.inPrompt).toBe(0);
   expect(after.causes.at(-1)).toMatchObject({ kind: 'session-ended' });
+  expect((await perdura(['context', id])).stdout).toMatch(/no longer +turns 1–8: of a session that \/new ended/);
+  await world.client.send(id, say(id, 'turn 9'));
+  await world.client.send(id, say(id, 'turn 10'));
+  await world.client.rewind(id, 'turn_0009');
+  const cut = await perdura(['context', id, '--why', '10']);
+  expect(cut.stdout).toMatch(/turn_0010 is no longer in the prompt[^]*perdura show .* --branch 1 --turn 10\n[^]*rewind: it was cut out/);
   expect(await perdura(['context', id, '--why', '77'])).toMatchObject({ code: 4, stderr: expect.stringContaining('turn_0077') });
   expect(await perdura(['context', id, '--why', 'x'])).toMatchObject({ code: 2, stderr: expect.stringContaining('is not a turn') });
   expect(await perdura(['context', id, '--why', '1', '--undo'])).toMatchObject({ code: 2 });

@@ -2,7 +2,7 @@ import { apply } from '../../../src/conversation/apply.js';
 import type { CompactInput, Compacted } from '../../../src/conversation/activity-io/compaction-effects.js';
 import type { ModelAnswer, ModelStepInput } from '../../../src/conversation/activity-io/effects.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
-import { slotsOf } from '../../../src/records/slots.js';
+import { slotsOf, toRanges } from '../../../src/records/slots.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
 import { contextOf, endedTurn, statusOf } from '../../../src/conversation/views/view.js';
 import {
@@ -262,6 +262,48 @@ test('K4: undone, the context is what it was, with what came since', () => {
   expect(slotsOf(undone.context)).toEqual([...slotsOf(state.context), 13, 14]);
   expect(undone.compaction).toMatchObject({ base: null, before: null, outcomes: [{ requestId: 'u', outcome: { kind: 'undone' } }] });
   expect(undone.epoch).toBeGreaterThan(compactedOnce.epoch);
+});
+
+test('what truncation has left out of one session is no memory of the next', () => {
+  const before = talked(6, 100);
+  const [first, second, ...others] = slotsOf(before.context);
+  const left: ConversationState = {
+    ...before,
+    context: toRanges(others),
+    compaction: {
+      ...before.compaction,
+      leftOut: toRanges([first!, second!]),
+      cited: toRanges([others[0]!]),
+      shownOnce: 50,
+      hintedIn: 1,
+      truncations: 2,
+    },
+  };
+  const { state } = settle(apply(left, { kind: 'reset-requested', resetId: 'r', at: 9 }));
+  expect(state.session).toBe(2);
+  expect(Object.keys(state.compaction).filter((name) => ['leftOut', 'cited', 'shownOnce', 'hintedIn'].includes(name))).toEqual([]);
+  expect(state.compaction).toMatchObject({ truncations: 2, base: null, task: null });
+  const next = settle(apply(state, said('next')));
+  expect(kinds(next.steps)).not.toContain('compact');
+});
+
+test('K4: undone, nothing is lost that truncation has left out, before the compaction or since', () => {
+  const state = talked(6, BUDGET);
+  const [first, second, ...others] = slotsOf(state.context);
+  const left = { ...state, context: toRanges(others), compaction: { ...state.compaction, leftOut: toRanges([first!, second!]) } };
+  const once = settle(apply(left, said('next')), { compact: (input) => compacted(input, 4) }).state;
+  // Of what the compaction has kept, the first two leave, and a notice takes their place.
+  const [gone, also, ...rest] = slotsOf(once.context);
+  const notice = once.counters.slot + 1;
+  const later: ConversationState = {
+    ...once,
+    counters: { ...once.counters, slot: notice },
+    context: toRanges([notice, ...rest]),
+    compaction: { ...once.compaction, leftOut: toRanges([gone!, also!]) },
+  };
+  const undone = settle(apply(later, { kind: 'undo-requested', requestId: 'u', at: 3000 })).state;
+  expect(slotsOf(undone.context)).toEqual([notice, ...others, ...rest.filter((slot) => !others.includes(slot))]);
+  expect(slotsOf(undone.compaction.leftOut ?? [])).toEqual([first, second]);
 });
 
 test('a model whose context is full is helped twice in a turn, and then the turn fails in words', () => {

@@ -1,207 +1,306 @@
 /**
- * Random lives of turns, consolidations, trims, compactions and their undoing, resets and rewinds, against a simple model: every message
- * of the session is in the prompt or in one of its episodes, and what the session is for is always in the prompt.
+ * Random lives of everything that changes a context, crossed: turns with tool rounds, pastes, consolidations, trims, truncations,
+ * compactions and their undoing, resets, rewinds and forks, with a model that may take less than was assumed. The pure core decides, the
+ * activities of truncation, trim, rewind and fork do, and requests are put together as a worker does.
+ *
+ * Q1  Every request has the person's newest message whole, and what the session is for and what is open of it; else the turn ends with
+ *     words, before it is paid.
+ * Q2  A request fits the prompt's budget.
+ * Q3  Every message of the session is in the prompt, in one of its episodes, or left out until the next summary.
  */
 import fc from 'fast-check';
-import { apply } from '../../../src/conversation/apply.js';
+import { trim } from '../../../src/activities/memory/evict.js';
+import { openOrigin } from '../../../src/activities/lineage/open-origin.js';
+import { rewind } from '../../../src/activities/lineage/rewind.js';
+import { beginningOfSession, episodesOf } from '../../../src/activities/context/compact.js';
+import { fitting } from '../../../src/activities/context/context.js';
+import { truncate } from '../../../src/activities/context/truncate.js';
+import type { ConversationDependencies } from '../../../src/activities/dependencies.js';
+import { agentConfigSchema } from '../../../src/agents/agent-config.js';
+import { obstacleTo } from '../../../src/conversation/activity-io/call-gate.js';
 import type { Compacted, CompactInput } from '../../../src/conversation/activity-io/compaction-effects.js';
-import type { ModelStepInput, ModelStepResult } from '../../../src/conversation/activity-io/effects.js';
-import type { Rewound, RewindInput } from '../../../src/conversation/activity-io/lineage-effects.js';
-import type { Evicted, EvictInput } from '../../../src/conversation/activity-io/memory-effects.js';
-import type { AgentSettings } from '../../../src/conversation/activity-io/settings.js';
+import type { ModelStepInput, ModelStepResult, Writes } from '../../../src/conversation/activity-io/effects.js';
+import { withLearnedBudget, type AgentSettings } from '../../../src/conversation/activity-io/settings.js';
+import type { ToolFinished } from '../../../src/conversation/activity-io/tool-effects.js';
+import { apply } from '../../../src/conversation/apply.js';
+import { citedMessageTokens, withResultCounted } from '../../../src/conversation/context/citing.js';
 import type { ConversationEvent } from '../../../src/conversation/event.js';
 import type { Effect } from '../../../src/conversation/effect.js';
+import { withOrigin } from '../../../src/conversation/lineage/lineage.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
 import type { ConversationState } from '../../../src/conversation/state.js';
-import { compactionWindow } from '../../../src/memory/compaction/window.js';
-import { memoryBundle } from '../../../src/memory/compaction/snapshot.js';
-import { episodesInSight, prefixOf, rangesOf, slotsIn, sortedRanges } from '../../../src/memory/prefix.js';
+import { consolidationId } from '../../../src/memory/consolidation/consolidate.js';
+import { citeMessage, messageItemId } from '../../../src/memory/channel/cite-messages.js';
+import { citeOld, frameNew } from '../../../src/memory/channel/cite-results.js';
+import { boundedBundle } from '../../../src/memory/compaction/bounded-bundle.js';
+import { planCompaction } from '../../../src/memory/compaction/plan.js';
+import { retrieve } from '../../../src/memory/facts.js';
+import { goalIn } from '../../../src/memory/pins.js';
+import { entryTokens, estimateStringTokens, tokensOf } from '../../../src/memory/tokens.js';
+import { normalize } from '../../../src/models/normalize.js';
+import { ModelFailure } from '../../../src/models/model.js';
 import type { Task } from '../../../src/records/episodes.js';
 import { turnId, turnNumber } from '../../../src/records/identity.js';
-import type { Cut } from '../../../src/records/lives.js';
-import { byAge, episodicId, MAX_EPISODIC_ITEMS } from '../../../src/records/memory/items.js';
-import { isFromPerson, shownText, type Entry } from '../../../src/records/message.js';
+import { episodicId } from '../../../src/records/memory/items.js';
+import { isFromPerson, shownText, type AssistantBlock, type ConversationMessage } from '../../../src/records/message.js';
 import { slotsOf, toRanges } from '../../../src/records/slots.js';
-import type { EpisodeRecord } from '../../../src/stores/store.js';
-import { answer, answered, asking, finished, open, QUICK, said, SETTINGS, stored, USAGE, written } from '../drive.js';
+import type { ConversationKey, EpisodeRecord } from '../../../src/stores/store.js';
+import { answer, answered, askingFor, deferred, finished, notAnswered, open, ORDINARY, QUICK, said, SETTINGS, stored, USAGE, written } from '../drive.js'; // prettier-ignore
+import { createSmallStore } from './small-store.js';
 
+jest.mock('@temporalio/activity', () => ({ log: { warn: () => undefined, info: () => undefined } }));
+
+type Plain = 'time' | 'compact' | 'truncate' | 'undo' | 'reset';
 type Op =
-  | { readonly kind: 'turn'; readonly tokens: number; readonly sets: boolean }
+  /** Sizes in tokens; `sets`: the agent pins a task. */
+  | {
+      readonly kind: 'turn';
+      readonly message: number;
+      readonly rounds: readonly number[];
+      readonly reply: number;
+      readonly sets: 'nothing' | 'goal' | 'tasks';
+      readonly steers: boolean;
+    }
   | { readonly kind: 'news'; readonly byModel: boolean }
-  | { readonly kind: 'time' }
-  | { readonly kind: 'compact' }
-  | { readonly kind: 'undo' }
-  | { readonly kind: 'reset' }
-  | { readonly kind: 'rewind'; readonly back: number };
+  | { readonly kind: Plain }
+  | { readonly kind: 'rewind' | 'fork'; readonly back: number; readonly before: boolean };
 
+const sizes = (...those: number[]) => fc.constantFrom(...those);
+const nothing = (kind: Plain) => fc.constant<Op>({ kind });
+const back = <const K extends 'rewind' | 'fork'>(kind: K) => fc.record({ kind: fc.constant(kind), back: fc.nat(6), before: fc.boolean() });
 const ops = fc.array(
   fc.oneof(
     {
-      weight: 12,
+      weight: 24,
       arbitrary: fc.record({
         kind: fc.constant('turn' as const),
-        tokens: fc.constantFrom(100, 100, 100, 60_000),
-        sets: fc.oneof({ weight: 4, arbitrary: fc.constant(false) }, fc.constant(true)),
+        message: sizes(30, 30, 30, 300, 1_500, 3_500, 9_000),
+        rounds: fc.array(sizes(20, 200, 1_500, 4_000), { maxLength: 8 }),
+        reply: sizes(30, 30, 400, 1_500),
+        sets: fc.constantFrom('nothing' as const, 'nothing' as const, 'nothing' as const, 'goal' as const, 'tasks' as const),
+        steers: fc.oneof({ weight: 5, arbitrary: fc.constant(false) }, fc.constant(true)),
       }),
     },
-    { weight: 5, arbitrary: fc.record({ kind: fc.constant('news' as const), byModel: fc.boolean() }) },
-    { weight: 1, arbitrary: fc.constant<Op>({ kind: 'time' }) },
-    { weight: 2, arbitrary: fc.constant<Op>({ kind: 'compact' }) },
-    { weight: 1, arbitrary: fc.constant<Op>({ kind: 'undo' }) },
-    { weight: 1, arbitrary: fc.constant<Op>({ kind: 'reset' }) },
-    { weight: 1, arbitrary: fc.record({ kind: fc.constant('rewind' as const), back: fc.nat(6) }) },
+    { weight: 6, arbitrary: fc.record({ kind: fc.constant('news' as const), byModel: fc.boolean() }) },
+    ...(['time', 'compact', 'truncate', 'undo', 'reset'] as const).map((kind) => ({ weight: 2, arbitrary: nothing(kind) })),
+    { weight: 2, arbitrary: back('rewind') },
+    { weight: 2, arbitrary: back('fork') },
   ),
-  { minLength: 20, maxLength: 60, size: 'max' },
+  { minLength: 15, maxLength: 50, size: 'max' },
 );
 
-const settingsFor = (trim: AgentSettings['memory']['trim']): AgentSettings => ({
+const BUDGET = 8_000;
+const FIXED = 500;
+const settingsFor = (trims: AgentSettings['memory']['trim'], autoCompact: boolean): AgentSettings => ({
   ...SETTINGS,
-  memory: { ...SETTINGS.memory, window: 6, keep: 2, trim },
+  contextBudget: BUDGET,
+  fixedTokens: FIXED,
+  thresholds: { soft: 4_000, hard: 6_400, truncation: 8_000, autoCompact, suggests: true },
+  memory: { ...SETTINGS.memory, window: 6, keep: 2, trim: trims },
 });
 
-/** What a store and activities would do, kept in lists. */
-function createWorld(settings: AgentSettings, refuses: (trim: number) => boolean) {
-  let state = open();
+/** `window`: what the model really takes. */
+function createWorld(settings: AgentSettings, window: number) {
+  const small = createSmallStore();
+  const { store } = small;
+  const config = agentConfigSchema.parse({ context: { maxTokens: 20_000 } });
+  let key: ConversationKey = { namespace: 'default', scope: 'default', conversation: 'chat', life: 'l1' };
+  let state: ConversationState = open();
   let at = 1_000;
   let op: Op = { kind: 'time' };
-  const entries = new Map<number, Entry>();
-  let episodes: EpisodeRecord[] = [];
-  const cuts: Cut[] = [];
-  const bases = new Map<string, string>();
+  const problems: string[] = [];
   const news: string[] = [];
   /** Turns of the session, and what each has pinned. */
   let session: number[] = [];
   const tasks = new Map<number, Task>();
-  const counts = { trims: 0, refused: 0, compactions: 0, rewinds: 0, resets: 0 };
+  const counts = { calls: 0, trims: 0, compactions: 0, cited: 0, truncations: 0, rewinds: 0, forks: 0, tooLarge: 0, full: 0 };
 
+  const dependencies = (): ConversationDependencies =>
+    ({
+      ...{ store, key, identity: state.identity, defaultModel: SETTINGS.model },
+      agents: () => Promise.resolve({ config, files: {}, servers: [], unread: [] }),
+      tools: { names: ['retrieve_from_memory', 'read_episode'], find: () => ({}) },
+      models: () => ({}),
+    }) as unknown as ConversationDependencies;
+  // Activities read the clock of this world.
   const ts = (): number => (at += 10) / 1000;
-  const past = () => ({ entries: [...entries.values()], cuts, episodes, archived: [] });
-  const inSession = (): EpisodeRecord[] =>
-    episodesInSight(episodes, cuts)
-      .filter((one) => one.session === state.session)
-      .sort(byAge);
-  const textOf = (entry: Entry | undefined): string => (entry && isFromPerson(entry.message) ? shownText(entry.message.text) : '');
-  /** As an activity finds it: the first entry of the oldest episode, or of what leaves. */
-  const goalIn = (known: readonly Entry[]): string => textOf(known.find((entry) => textOf(entry) !== ''));
-  const firstOfEpisodes = (): Entry[] => {
-    const first = inSession().at(-1)?.slots[0]?.[0];
-    return first === undefined ? [] : [entries.get(first)!];
-  };
-  const baseOf = (name: string, all: readonly EpisodeRecord[], task: Task | null): { ref: string; text: string } => {
-    const text = memoryBundle({ episodic: all.slice(0, MAX_EPISODIC_ITEMS), ...task });
-    bases.set(name, text);
-    return { ref: name, text };
-  };
-  const remember = (number: number, epoch: number, slots: readonly number[]): EpisodeRecord => {
-    const turn_ids = [...new Set(slots.map((slot) => entries.get(slot)?.turn ?? ''))];
-    const shown = { id: episodicId(number), ts: ts(), turn_ids, summary: `about ${turn_ids.join()}`, tags: [], salience: 0.5 };
-    const episode = { ...shown, session: state.session, epoch, slots: toRanges(slots) };
-    episodes = [...episodes, episode];
-    return episode;
-  };
+  jest.spyOn(Date, 'now').mockImplementation(() => (at += 10));
+  const entry = (slot: number) => small.entry(key, slot);
+  const there = (slots: readonly number[]) => slots.flatMap((slot) => entry(slot) ?? []);
+  const inSession = (): Promise<readonly EpisodeRecord[]> => episodesOf(store, key, state.session);
+  const put = (slot: number, turn: string, seq: number, message: ConversationMessage, messageId?: string): void =>
+    small.put(key, { v: 1, slot, turn, seq, session: state.session, ts: ts(), message, ...(messageId !== undefined && { messageId }) });
 
-  function model(input: ModelStepInput): ModelStepResult {
-    for (const { slot, turn, seq, session: of, text, messageId } of input.write.messages)
-      entries.set(slot, { v: 1, slot, turn, seq, session: of, ts: ts(), messageId, message: { role: 'user', text } });
-    const number = turnNumber(input.turn);
-    const sets = op.kind === 'turn' && op.sets && input.call.firstToolCall === 1;
-    const made = {
-      ...(sets ? asking(input, 1, QUICK) : answer(input)),
-      usage: { ...USAGE, inputTokens: op.kind === 'turn' ? op.tokens : 100 },
-    };
-    const { slot, blocks, model: by, stop } = made;
-    const common = { v: 1, turn: input.turn, session: input.session, ts: ts() } as const;
-    entries.set(slot, { ...common, slot, seq: input.call.seq, message: { role: 'assistant', blocks, model: by, stop } });
-    const tools = input.tools.map((tool) => {
-      const task = { goal: `goal of ${input.turn}`, openTasks: [`task of ${input.turn}`] };
-      tasks.set(number, task);
-      const message = { role: 'tool', callId: tool.callId, name: tool.name, outcome: 'ok', text: 'Pinned.' } as const;
-      entries.set(tool.slot, { ...common, slot: tool.slot, seq: tool.seq, message });
-      return finished({ session: input.session, turn: input.turn, ...tool }, { task });
-    });
-    const isNew = input.configure !== null && input.settings === null;
-    return answered(input, made, { tools, written: written(input.write), ...(isNew && { configured: { kind: 'settings', settings } }) });
+  function perform(write: Writes): void {
+    for (const { slot, turn, seq, session: of, text, messageId } of write.messages)
+      small.put(key, { v: 1, slot, turn, seq, session: of, ts: ts(), messageId, message: { role: 'user', text } });
+    for (const one of [...write.entries, ...write.settle.flatMap(({ entry: settled }) => settled ?? [])]) small.put(key, one);
   }
 
-  function compact({ context, number, epoch, task }: CompactInput): Compacted {
-    const here = slotsOf(context).flatMap((slot) => entries.get(slot) ?? []);
-    const window = compactionWindow(here);
-    if (window.turnIds.length === 0) return { kind: 'nothing-to-compact', epoch };
+  /** As `prepareRequest` puts it together; throws ModelFailure. */
+  function request(
+    { call, settings: known }: ModelStepInput,
+    now: AgentSettings,
+  ): { messages: readonly ConversationMessage[]; tokens: number } {
+    const { contextBudget } = known ?? now;
+    const slots = slotsOf(call.context);
+    const cited = new Set(slotsOf(call.cited ?? []));
+    const shown = citeOld(there(slots).map(({ message }) => message)).map(({ message }, i) =>
+      cited.has(slots[i] ?? 0) ? citeMessage(message, messageItemId(slots[i] ?? 0)) : message,
+    );
+    if (shown.length !== slots.length) problems.push(`${call.id} sees a slot that was never written`);
+    const base: ConversationMessage[] = call.base === null ? [] : [{ role: 'user', text: small.body(call.base) ?? '' }];
+    const room = contextBudget - FIXED - tokensOf(base);
+    const fits = fitting(frameNew(shown, contextBudget), room, estimateStringTokens, base);
+    return { messages: normalize([...base, ...fits], { provider: 'anthropic' }), tokens: FIXED + tokensOf([...base, ...fits]) };
+  }
+
+  async function model(input: ModelStepInput): Promise<ModelStepResult> {
+    perform(input.write);
+    const isNew = input.configure !== null && input.settings === null;
+    const now = withLearnedBudget(settings, input.learned);
+    const tools = input.tools.map((tool) => runTool({ session: input.session, turn: input.turn, ...tool }));
+    const more = {
+      ...{ tools, written: written(input.write) },
+      ...(isNew && { configured: { kind: 'settings', settings } as const }),
+    };
+    const gate = input.settings ?? now;
+    const numbers = tools.reduce((sum, tool) => withResultCounted(sum, tool, gate.contextBudget), input.numbers);
+    const obstacle = obstacleTo(numbers, gate);
+    if (obstacle && !input.deferred?.includes(obstacle)) return deferred(input, obstacle, more);
+    let made;
+    try {
+      made = request(input, now);
+    } catch (error) {
+      if (!(error instanceof ModelFailure)) throw error;
+      counts.tooLarge += 1;
+      return notAnswered(input, { type: error.kind, message: error.message, transient: false }, more);
+    }
+    const { messages, tokens } = made;
+    check(input, messages, tokens);
+    counts.calls += 1;
+    if (tokens > window) {
+      counts.full += 1;
+      return answered(input, { blocks: [], stop: 'context-full', usage: { ...USAGE, inputTokens: tokens, outputTokens: 0 } }, more);
+    }
+    const told = nextAnswer(input);
+    put(input.call.slot, input.turn, input.call.seq, { role: 'assistant', blocks: told.blocks, model: told.model, stop: told.stop });
+    const outputTokens = tokensOf([{ role: 'assistant', blocks: told.blocks, model: '', stop: 'end' }]);
+    return answered(input, { ...told, usage: { ...USAGE, inputTokens: tokens, outputTokens } }, more);
+  }
+
+  /** How many rounds of the turn were asked for. */
+  let asked = { turn: '', rounds: 0 };
+  function nextAnswer(input: ModelStepInput) {
+    if (asked.turn !== input.turn) asked = { turn: input.turn, rounds: 0 };
+    const turn = op.kind === 'turn' ? op : { rounds: [], reply: 30, sets: 'nothing' as const };
+    const [first] = asked.rounds === 0 && turn.sets !== 'nothing' ? ['set_task'] : [];
+    const round = asked.rounds - (turn.sets === 'nothing' ? 0 : 1);
+    asked.rounds += 1;
+    const number = turnNumber(input.turn);
+    if (first !== undefined) {
+      const goal = turn.sets === 'goal' ? { goal: `goal of ${input.turn}` } : {};
+      const pinned = askingFor(input, [QUICK]);
+      const block = { ...pinned.blocks[0], name: 'set_task', input: { ...goal, openTasks: [`task of ${input.turn}`] } } as AssistantBlock;
+      tasks.set(number, { goal: '', openTasks: [`task of ${input.turn}`], ...goal });
+      return { ...pinned, blocks: [block] };
+    }
+    if (turn.rounds[round] !== undefined) return askingFor(input, [round % 2 === 0 ? QUICK : ORDINARY]);
+    return answer(input, { blocks: [{ kind: 'text', text: 'r'.repeat(4 * turn.reply) }] });
+  }
+
+  function runTool(run: { session: number; turn: string; callId: string; name: string; slot: number; seq: number }): ToolFinished {
+    const task = run.name === 'set_task' ? tasks.get(turnNumber(run.turn)) : undefined;
+    const round = op.kind === 'turn' ? (op.rounds[asked.rounds - 1 - (op.sets === 'nothing' ? 0 : 1)] ?? 0) : 0;
+    const text = task ? 'Pinned now.' : 't'.repeat(4 * round);
+    const item = text.length > 4_096 ? { item: { id: `mem_${run.slot}`, citation: 'a long result' } } : {};
+    put(run.slot, run.turn, run.seq, { role: 'tool', callId: run.callId, name: run.name, outcome: 'ok', text, ...item });
+    return finished(run, { text, ...item, ...(task && { task }) });
+  }
+
+  /** Q1, Q2. */
+  function check({ call, turn }: ModelStepInput, messages: readonly ConversationMessage[], tokens: number): void {
+    const text = messages.map((message) => JSON.stringify(message)).join('\n');
+    const newest = there(slotsOf(call.context)).findLast((one) => one.turn === turn && isFromPerson(one.message))?.message;
+    const question = newest?.role === 'user' ? shownText(newest.text) : '';
+    if (question === '' || !text.includes(question)) problems.push(`${call.id} has not the person's newest message`);
+    const { goal, openTasks } = pinned();
+    if (!text.includes(goal.slice(0, 40))) problems.push(`${call.id} has not the goal "${goal.slice(0, 40)}": ${text.slice(0, 1_500)}`);
+    for (const task of openTasks) if (!text.includes(task)) problems.push(`${call.id} has not the open task "${task}": ${text.slice(0, 1_500)}`); // prettier-ignore
+    // What the guard says of what it has left out is paid from the margin.
+    if (tokens > BUDGET + 400) problems.push(`${call.id} takes ${tokens} tokens`);
+  }
+
+  function pinned(): Task {
+    const task = session.flatMap((number) => tasks.get(number) ?? []).at(-1);
+    // A call that has not run yet pins nothing; what is checked then holds all the same.
+    const [first] = session;
+    const all = slotsOf([[1, state.counters.slot]]);
+    const opening = goalIn(there(all).filter((one) => turnNumber(one.turn) === first).map(({ message }) => message)); // prettier-ignore
+    const goal = session.flatMap((number) => tasks.get(number)?.goal || []).at(-1);
+    return { goal: goal || opening, openTasks: task?.openTasks ?? [] };
+  }
+
+  async function compact(input: CompactInput): Promise<Compacted> {
+    const { epoch, number, leftOut, context, currentTurn, task, line } = input;
+    const entries = there(slotsOf([...leftOut, ...context]));
+    const tokensEach = entryTokens(entries, { cited: new Set(slotsOf(input.cited)) });
+    const plan = planCompaction(entries, {
+      ...(currentTurn !== null && { currentTurn }),
+      ...{ leftOut: new Set(slotsOf(leftOut)), cited: new Set(slotsOf(input.cited)), tokensOf: tokensEach },
+      ...{ enough: input.enough, free: input.free },
+    });
+    if (plan.entries.length + plan.cites.length === 0 || plan.freed < input.atLeast) return { kind: 'nothing-to-compact', epoch };
+    const kept = plan.kept.reduce((sum, one) => sum + (plan.cites.includes(one) ? citedMessageTokens() : tokensEach(one)), 0);
+    const cited = toRanges(plan.cites.map(({ slot }) => slot));
+    counts.cited += plan.cites.length;
+    if (plan.turnIds.length === 0) return { kind: 'cited', epoch, cited, tokensBefore: plan.freed + kept, tokensAfter: kept };
     counts.compactions += 1;
-    const pinned = { goal: task?.goal || goalIn([...firstOfEpisodes(), ...window.entries]), openTasks: task?.openTasks ?? [] };
-    const { session: _session, epoch: _epoch, slots: _slots, ...episode } = remember(number, epoch, slotsOf(window.slots));
+    const beginning = await beginningOfSession(store, key, state.session, entries);
+    const pins = { goal: task?.goal || goalIn(beginning.map(({ message }) => message)), openTasks: task?.openTasks ?? [] };
+    const turn_ids = [...plan.turnIds];
+    const episode = { id: episodicId(number), ts: ts(), turn_ids, summary: `about ${turn_ids.join()}`, tags: [], salience: 0.5 };
+    await store.episodes.add(key, { ...episode, session: state.session, epoch, slots: plan.slots });
+    const text = boundedBundle({ ...retrieve(await inSession(), []), ...pins }, line, estimateStringTokens);
     const record = { inputsHash: '', compactor: '', method: 'model', model: '', tokensBefore: 1, tokensAfter: 1 } as const;
     return {
-      ...{ kind: 'compacted', life: 'l1', epoch, kept: toRanges(window.kept.map(({ slot }) => slot)), archived: window.slots },
-      ...{ turns: window.turnIds, task: pinned, base: baseOf(`compacted-${epoch}`, inSession(), pinned), episode, facts: [] },
-      ...{ method: 'model', record, tokensBefore: 1, tokensAfter: 1, usage: USAGE },
+      ...{ kind: 'compacted', life: key.life, epoch, kept: toRanges(plan.kept.map(({ slot }) => slot)), archived: plan.slots, cited },
+      ...{ turns: turn_ids, task: pins, base: { ref: (await store.bodies.put(key, text)).ref, text }, episode, facts: [] },
+      ...{ method: 'model', record, tokensBefore: plan.freed + kept, tokensAfter: estimateStringTokens(text) + kept, usage: USAGE },
     };
   }
 
-  function evict({ session: of, what }: EvictInput): Evicted {
-    const result = { life: 'l1', session: of, finished: true };
-    if (what.kind !== 'trim') return result;
-    if (refuses(what.number)) {
-      counts.refused += 1;
-      return result;
-    }
-    counts.trims += 1;
-    const archived = what.covered.flatMap(({ slots }) => slotsOf(slots));
-    const known = [...slotsOf(what.before), ...archived].flatMap((slot) => entries.get(slot) ?? []);
-    const inOrder = [...firstOfEpisodes(), ...known].sort((a, b) => turnNumber(a.turn) - turnNumber(b.turn) || a.seq - b.seq);
-    const task = { goal: what.task?.goal || goalIn(inOrder), openTasks: what.task?.openTasks ?? [] };
-    const { session: _session, epoch, slots, ...episode } = remember(what.number, what.epoch, archived);
-    const base = baseOf(`trimmed-${epoch}`, inSession(), task);
-    return { ...result, trimmed: { archived: slots, messages: 1, unsummarized: 0, tokens: 0, task, base, episode } };
-  }
-
-  function rewind(input: RewindInput): Rewound {
-    const prefix = prefixOf(past(), turnNumber(input.to));
-    if (!prefix) throw new Error(`there is no ${input.to}`);
-    counts.rewinds += 1;
-    const kept = new Set(slotsIn(prefix.line));
-    const gone = session.filter((number) => number > prefix.turn.number);
-    const next = prefix.turn.session < input.session ? input.session + 1 : input.session;
-    const { turn } = prefix;
-    const slots = [...entries.keys()].filter((slot) => !kept.has(slot));
-    cuts.push({
-      ...{ v: 1, id: input.requestId, branch: input.branch, to: turn.number, begun: turn.begun, since: turn.ended, slot: input.slot },
-      ...{ at: input.at, session: next, slots: sortedRanges(slots) },
-    });
-    at = Math.max(at, input.at * 1000 + 10);
-    session = prefix.session.map(({ number }) => number);
-    const task = session.flatMap((number) => tasks.get(number) ?? []).at(-1) ?? null;
-    const pinned =
-      prefix.context.length === prefix.session.length ? null : { goal: task?.goal || goalOf(), openTasks: task?.openTasks ?? [] };
-    const retold = prefix.episodes.map((episode, i) => ({
-      ...episode,
-      id: episodicId(input.compactions + 1 + i),
-      session: next,
-      ts: ts(),
-    }));
-    if (next !== input.session) episodes = [...episodes, ...retold];
-    return {
-      ...{ life: 'l1', cut: cuts.at(-1) ?? null, turns: gone.length, session: next, context: rangesOf(prefix.context) },
-      ...{ base: baseOf(`rewound-${counts.rewinds}`, prefix.episodes, pinned), task: pinned ?? task, episodes: [], tokens: 100 },
-      compactions: input.compactions + (next === input.session ? 0 : retold.length),
-    };
-  }
-
-  function outputOf(effect: Effect): unknown {
+  async function outputOf(effect: Effect): Promise<unknown> {
     switch (effect.effect) {
       case 'model-step':
         return model(effect.input);
       case 'store-step':
+        perform(effect.input.write);
         return stored(effect.input);
+      case 'run-tool':
+        return runTool(effect.input);
       case 'compact':
         return compact(effect.input);
       case 'uncompact':
-        episodes = episodes.filter(({ id }) => id !== effect.input.episode);
-        return undefined;
-      case 'evict':
-        return evict(effect.input);
+        return store.episodes.remove(key, effect.input.episode);
+      case 'truncate': {
+        const result = await truncate(dependencies(), effect.input);
+        if (result.entries > 0) counts.truncations += 1;
+        return result;
+      }
+      case 'evict': {
+        const { session: of, move, what } = effect.input;
+        const result = { life: key.life, session: of, finished: true };
+        if (what.kind !== 'trim') return result;
+        const trimmed = await trim(store, key, { ...what, session: of, move });
+        if (trimmed) counts.trims += 1;
+        return { ...result, ...(trimmed && { trimmed }) };
+      }
       case 'rewind':
-        return rewind(effect.input);
+        counts.rewinds += 1;
+        return rewind(dependencies(), effect.input);
+      case 'open-origin':
+        return openOrigin(dependencies(), effect.input);
       case 'ask-memory':
         news.push(effect.id);
         return undefined;
@@ -213,7 +312,7 @@ function createWorld(settings: AgentSettings, refuses: (trim: number) => boolean
   const tell = (event: ConversationEvent): void => {
     state = apply(state, event);
   };
-  function settle(): void {
+  async function settle(): Promise<void> {
     for (let i = 0; i < 1_000; i++) {
       const step = nextStep(state);
       at += 1;
@@ -222,84 +321,124 @@ function createWorld(settings: AgentSettings, refuses: (trim: number) => boolean
         session = [...session, state.turn?.number ?? 0];
       } else if (step.kind === 'effect') {
         tell({ ...step, kind: 'effect-started', at });
-        const output = outputOf(step);
+        if (step.effect === 'run-tool' && op.kind === 'turn' && op.steers) {
+          op = { ...op, steers: false };
+          tell(said(`s${at}`, { at, text: `steered at ${at}`, delivery: 'steer' }));
+        }
+        const output = await outputOf(step);
         const before = state.session;
         tell({ kind: 'effect-completed', effect: step.effect, id: step.id, output, at } as ConversationEvent);
-        if (state.session !== before && step.effect !== 'rewind') session = [];
+        if (state.session !== before && !['rewind', 'open-origin'].includes(step.effect)) session = [];
+      } else if (step.kind === 'upsert-attributes') {
+        tell({ kind: 'attributes-upserted', status: step.attributes.AgentStatus, turns: step.attributes.AgentTurns, at });
       } else return;
     }
-    throw new Error('it never comes to rest');
+    problems.push('it never comes to rest');
   }
 
-  function goalOf(): string {
-    const [first] = session;
-    return [...entries.values()].filter(({ turn }) => turnNumber(turn) === first).map(textOf).find((text) => text !== '') ?? ''; // prettier-ignore
+  /** A conversation of its own that begins with turns of this one. */
+  async function fork(to: number): Promise<void> {
+    counts.forks += 1;
+    const parent = key;
+    const life = `l${counts.forks + 1}`;
+    key = { ...key, conversation: `fork-${counts.forks}`, life };
+    const { identity, ...others } = open();
+    const origin = { kind: 'fork', conversation: parent.conversation, life: parent.life, turn: turnId(to) } as const;
+    state = withOrigin({ ...others, identity: { ...identity, life } }, origin);
+    session = session.slice(0, session.indexOf(to) + 1);
+    news.length = 0;
+    for (const number of tasks.keys()) if (number > to) tasks.delete(number);
+    await settle();
   }
 
   return {
-    counts,
-    step(next: Op): void {
+    ...{ counts, problems },
+    async step(next: Op): Promise<void> {
       op = next;
       at += 10;
-      if (op.kind === 'turn') tell(said(`m${at}`, { at, text: `message at ${at}` }));
+      const id = `x${at}`;
+      const calls = counts.calls;
+      if (op.kind === 'turn') tell(said(id, { at, text: `message at ${at} ${'m'.repeat(4 * op.message)}` }));
       else if (op.kind === 'news') {
         const requestId = news.shift();
         const consolidation = op.byModel ? 'model' : 'raw-fallback';
+        if (requestId !== undefined && op.byModel)
+          small.history.unshift({ id: consolidationId(key, requestId), kind: 'summary', ts: ts(), text: `summary of ${requestId}` });
         if (requestId !== undefined) tell({ kind: 'consolidation-ended', requestId, consolidation, usage: null, at });
       } else if (op.kind === 'time') tell({ kind: 'time-passed', at: (at += 31_000) });
-      else if (op.kind === 'compact') tell({ kind: 'compaction-requested', requestId: `c${at}`, at });
-      else if (op.kind === 'undo') tell({ kind: 'undo-requested', requestId: `u${at}`, at });
+      else if (op.kind === 'compact') tell({ kind: 'compaction-requested', requestId: id, at });
+      else if (op.kind === 'truncate') tell({ kind: 'truncation-requested', requestId: id, at });
+      else if (op.kind === 'undo') tell({ kind: 'undo-requested', requestId: id, at });
       else if (op.kind === 'reset') {
         const before = state.session;
-        tell({ kind: 'reset-requested', resetId: `r${at}`, at });
-        settle();
+        tell({ kind: 'reset-requested', resetId: id, at });
+        await settle();
         tell({ kind: 'time-passed', at: (at += 31_000) });
+        await settle();
         if (state.session !== before) session = [];
-      } else if (op.kind === 'rewind') {
+      } else if (op.kind === 'rewind' || op.kind === 'fork') {
         const to = session.at(-1 - op.back);
-        if (to !== undefined) tell({ kind: 'rewind-requested', requestId: `w${at}`, to: turnId(to), at });
+        if (to === undefined) return;
+        if (op.kind === 'fork') await fork(to);
+        else {
+          // A rewind before a turn leaves what it came after; before the first of a session that is nothing of it.
+          const isBefore = op.before && session[0] !== to;
+          tell({ kind: 'rewind-requested', requestId: id, to: turnId(to), ...(isBefore && { before: true as const }), at });
+          await settle();
+          session = session.slice(0, session.indexOf(to) + (isBefore ? 0 : 1));
+        }
       }
-      settle();
+      await settle();
+      const last = state.ended.at(-1);
+      if (op.kind !== 'turn' || !last) return;
+      if (state.turn) problems.push('the turn has not ended');
+      if (last.stopReason === 'end') return;
+      if (last.stopReason !== 'failed' || !last.error?.message) problems.push(`a turn ended with ${last.stopReason}, without words`);
+      // Of a turn that fails for its size nothing was paid but what brought it there.
+      if (last.error?.type === 'too-large' && op.rounds.length === 0 && op.sets === 'nothing' && counts.calls > calls)
+        problems.push('a message that was too large was paid for');
     },
-    /** What is wrong; undefined when nothing is. */
-    problem(): string | undefined {
-      const inPrompt = new Set(slotsOf(state.context));
-      const told = new Set(inSession().flatMap(({ slots }) => slotsOf(slots)));
-      const slots = [...entries.values()].filter(({ turn }) => session.includes(turnNumber(turn))).map(({ slot }) => slot);
-      const lost = slots.filter((slot) => !inPrompt.has(slot) && !told.has(slot));
-      if (lost.length > 0) return `slots ${lost.join()} are in neither the prompt nor an episode`;
-      const strangers = [...inPrompt].filter((slot) => !slots.includes(slot));
-      if (strangers.length > 0) return `slots ${strangers.join()} are in the prompt and not of this session`;
-      if (slots.every((slot) => inPrompt.has(slot))) return undefined;
-      const base = bases.get(state.compaction.base ?? '') ?? '';
-      const latest = session.flatMap((number) => tasks.get(number) ?? []).at(-1);
-      // What was pinned since the epoch began stands there as the call that pinned it.
-      const setBy = session.findLast((number) => tasks.has(number)) ?? 0;
-      const isShown = [...entries.values()].some(({ turn, slot }) => turnNumber(turn) === setBy && inPrompt.has(slot));
-      const goal = latest?.goal || goalOf();
-      if (!isShown && !base.includes(`Goal: ${goal}`)) return `the goal "${goal}" is not in the prompt: ${base}`;
-      if (!isShown && !(latest?.openTasks ?? []).every((task) => base.includes(`- ${task}`)))
-        return `an open task is not in the prompt: ${base}`;
-      return undefined;
+    /** Q3. */
+    async lost(): Promise<string | undefined> {
+      const left = [...state.context, ...(state.compaction.leftOut ?? [])];
+      const kept = new Set([...slotsOf(left), ...(await inSession()).flatMap(({ slots }) => slotsOf(slots))]);
+      const all = state.counters.slot === 0 ? [] : there(slotsOf([[1, state.counters.slot]]));
+      const cut = new Set(small.cuts(key).flatMap(({ slots }) => slotsOf(slots)));
+      const own = all.filter(({ turn, slot, message }) => session.includes(turnNumber(turn)) && !cut.has(slot) && !(message.role === 'user' && message.from === 'notice')); // prettier-ignore
+      const lost = own.filter(({ slot }) => !kept.has(slot));
+      return lost.length === 0 ? undefined : `slots ${lost.map(({ slot }) => slot).join()} are in neither the prompt nor an episode`;
     },
-    state: (): ConversationState => state,
   };
 }
 
-test.each(['when-needed', 'at-window'] as const)('%s: no message and no pin is ever lost', (trim) => {
-  const all = { trims: 0, refused: 0, compactions: 0, rewinds: 0, resets: 0 };
-  fc.assert(
-    fc.property(ops, fc.infiniteStream(fc.boolean()), (list, refusals) => {
-      const world = createWorld(settingsFor(trim), () => refusals.next().value === true);
-      list.forEach((one, i) => {
-        world.step(one);
-        const problem = world.problem();
-        if (problem !== undefined) throw new Error(`after ${i + 1} of ${JSON.stringify(list)}: ${problem}`);
-      });
-      for (const name of Object.keys(all) as (keyof typeof all)[]) all[name] += world.counts[name];
-    }),
-    { numRuns: 100 },
-  );
-  // What was to be tried was tried.
-  expect(Math.min(all.trims, all.refused, all.compactions, all.rewinds)).toBeGreaterThan(20);
-});
+const RUNS = process.env['PERDURA_LONG'] === '1' ? 3_000 : 30;
+
+test.each([
+  ['when-needed', true, Infinity],
+  ['at-window', true, Infinity],
+  ['when-needed', false, Infinity],
+  ['when-needed', true, 5_000],
+] as const)(
+  'trimming %s, compaction by itself %p, a model that takes %p tokens: no request is without the question, the goal and the open tasks',
+  async (trims, autoCompact, window) => {
+    const all: Record<string, number> = {};
+    await fc.assert(
+      fc.asyncProperty(ops, async (list) => {
+        const world = createWorld(settingsFor(trims, autoCompact), window);
+        for (const [i, one] of list.entries()) {
+          await world.step(one);
+          const problem = world.problems[0] ?? (await world.lost());
+          if (problem !== undefined) throw new Error(`after ${i + 1} of ${JSON.stringify(list)}: ${problem}`);
+        }
+        for (const [name, count] of Object.entries(world.counts)) all[name] = (all[name] ?? 0) + count;
+      }),
+      { numRuns: RUNS },
+    );
+    if (process.env['SHOW_COUNTS'] === '1') process.stderr.write(`${JSON.stringify(all)}\n`);
+    // What was to be tried was tried.
+    expect(Math.min(...['rewinds', 'forks', 'tooLarge'].map((name) => all[name] ?? 0))).toBeGreaterThan(10);
+    if (autoCompact) expect(Math.min(...['trims', 'compactions', 'cited'].map((name) => all[name] ?? 0))).toBeGreaterThan(5);
+    else expect(all['truncations']).toBeGreaterThan(20);
+  },
+  600_000,
+);

@@ -112,6 +112,9 @@ test('rewound, the context is replaced, counters and cost go on, and the next tu
   });
   const { state } = settle(apply(done, said('m4')));
   expect(state.seen.at(-1)).toEqual(['m4', 4]);
+  const learned = { model: 'a/b', assumed: 9_000, tokens: 4_000 };
+  const small = { ...rewinding, compaction: { ...rewinding.compaction, learned } };
+  expect(apply(small, end(rewound({ context: FIRST }))).compaction.learned).toEqual(learned);
   // What was cut is nothing that long-term memory will be asked to keep.
   expect(state.consolidation.turns.map(({ turn }) => turn)).toEqual([1, 4]);
   expect(JSON.parse(JSON.stringify(state))).toEqual(state);
