@@ -36,6 +36,11 @@ if (mode === 'escaping') {
   note(`child ${child.pid}`);
 }
 
+function raw(json) {
+  process.stdout.write(`{"jsonrpc":"2.0","method":"notifications/x","params":{"a":${json}}}\n`);
+  return text('it was taken');
+}
+
 const CALLS = {
   secrets: () =>
     text(
@@ -59,6 +64,9 @@ const CALLS = {
     }
     return text('the swell is over');
   },
+  /** As large as a message may be, and slow to parse. */
+  brackets: () => raw(`${'['.repeat(7 * 1024 * 1024)}${']'.repeat(7 * 1024 * 1024)}`),
+  crumbs: () => raw(`[${'{},'.repeat(4 * 1024 * 1024)}{}]`),
   storm() {
     for (let i = 0; i < 20_000; i++) send({ method: 'notifications/tools/list_changed' });
     return text('the storm is over');

@@ -11,8 +11,10 @@ import { searchFiles } from '../../src/tools/builtin/files/search-files.js';
 import { FILE_BYTES } from '../../src/tools/builtin/files/write-file.js';
 import { readablePage } from '../../src/tools/builtin/web/readable-page.js';
 import { secretLeaving } from '../../src/tools/egress-scan.js';
+import { createShapeMeter, MAX_DEPTH, MAX_VALUES } from '../../src/tools/mcp/message-shape.js';
 import { toToolResult } from '../../src/tools/mcp/result.js';
 import { readServerTools } from '../../src/tools/mcp/server-tool.js';
+import { MAX_BYTES } from '../../src/tools/mcp/stdio-transport.js';
 import type { Tool } from '../../src/tools/tool.js';
 import { createPlace, toolContext, type Place } from './tool-context.js';
 
@@ -106,6 +108,39 @@ test.each<[string, (size: number) => string]>([
 
 describe('what an MCP server says', () => {
   const veil = createKnownSecrets(['canary-token']).text;
+  test.each<[string, (size: number) => string, boolean]>([
+    ['one text', (n) => JSON.stringify('['.repeat(n)), true],
+    ['escapes', (n) => JSON.stringify('\\"'.repeat(n / 4)), true],
+    ['deep lists', (n) => '['.repeat(n / 2) + ']'.repeat(n / 2), false],
+    ['deep objects', (n) => '{"a":'.repeat(n / 6) + '1' + '}'.repeat(n / 6), false],
+    ['empty objects', (n) => `[${'{},'.repeat(n / 3)}{}]`, false],
+    ['fields', (n) => `{${Array.from({ length: n / 16 }, (_, i) => `"k${i}":0`).join()}}`, false],
+    ['lists in lists', (n) => `[${`${'['.repeat(100)}${']'.repeat(100)},`.repeat(n / 201)}0]`, false],
+  ])('before it is parsed, and what passes is parsed: %s', async (_, textOf, passes) => {
+    const shape = createShapeMeter();
+    await expectLinear((size) => {
+      const bytes = Buffer.from(textOf(size));
+      return () => {
+        shape.next();
+        if (shape.pass(bytes)) JSON.parse(bytes.toString());
+      };
+    }, MAX_BYTES);
+    shape.next();
+    expect(shape.pass(Buffer.from(textOf(MAX_BYTES)))).toBe(passes);
+  });
+
+  test('is parsed at the last depth and number of values, whatever its pieces, and not beyond', () => {
+    const pass = (text: string, piece = 7): boolean => {
+      const [shape, bytes] = [createShapeMeter(), Buffer.from(text)];
+      for (let at = 0; at < bytes.length; at += piece) if (!shape.pass(bytes.subarray(at, at + piece))) return false;
+      return true;
+    };
+    const deep = (depth: number): string => `${'['.repeat(depth)}"]]\\"[,"${']'.repeat(depth)}`;
+    expect([pass(deep(MAX_DEPTH)), pass(deep(MAX_DEPTH), 1), pass(deep(MAX_DEPTH + 1))]).toEqual([true, true, false]);
+    const wide = (values: number): string => `[${'0,'.repeat(values - 1)}0]`;
+    expect([pass(wide(MAX_VALUES)), pass(wide(MAX_VALUES + 1))]).toEqual([true, false]);
+  });
+
   test.each<[string, (size: number) => Record<string, unknown>]>([
     ['one text', (n) => ({ content: [{ type: 'text', text: 'x'.repeat(n) }] })],
     ['what nobody sees, in pieces', (n) => ({ content: [{ type: 'text', text: 'a\u200b'.repeat(n / 2) }] })],

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { JsonObject } from '../../records/message.js';
 import { loadSdk, type Client, type Sdk, type Transport } from './sdk.js';
 import type { McpServer, Variables } from './server-config.js';
+import { createShapeMeter, SHAPE_REFUSAL } from './message-shape.js';
 import { createStdioTransport, MAX_BYTES, createFloodGate } from './stdio-transport.js';
 
 export interface Connection {
@@ -198,11 +199,13 @@ function boundedFetch(inner: Fetch = fetch): Fetch {
 }
 
 function boundedWhole(): TransformStream<Uint8Array, Uint8Array> {
+  const shape = createShapeMeter();
   let bytes = 0;
   return new TransformStream({
     transform(chunk, controller) {
       bytes += chunk.length;
       if (bytes > MAX_BYTES) controller.error(new Error(`the server's answer has more than ${MAX_BYTES} bytes`));
+      else if (!shape.pass(chunk)) controller.error(new Error(SHAPE_REFUSAL));
       else controller.enqueue(chunk);
     },
   });
@@ -210,20 +213,26 @@ function boundedWhole(): TransformStream<Uint8Array, Uint8Array> {
 
 /** Events end in an empty line. */
 function boundedEvents(pass: (bytes: number) => boolean): TransformStream<Uint8Array, Uint8Array> {
+  const shape = createShapeMeter();
   let bytes = 0;
   let isLineEmpty = true;
   return new TransformStream({
     transform(chunk, controller) {
-      for (const byte of chunk) {
+      let event = 0;
+      for (const [at, byte] of chunk.entries()) {
         bytes += 1;
         if (byte === NEWLINE) {
           if (isLineEmpty) {
             if (!pass(bytes)) return controller.error(new Error('the server sends events without end'));
+            if (!shape.pass(chunk.subarray(event, at))) return controller.error(new Error(SHAPE_REFUSAL));
+            shape.next();
+            event = at;
             bytes = 0;
           }
           isLineEmpty = true;
         } else if (byte !== 0x0d) isLineEmpty = false;
       }
+      if (!shape.pass(chunk.subarray(event))) return controller.error(new Error(SHAPE_REFUSAL));
       if (bytes > MAX_BYTES) controller.error(new Error(`an event of the server has more than ${MAX_BYTES} bytes`));
       else controller.enqueue(chunk);
     },

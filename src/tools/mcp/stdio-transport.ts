@@ -5,11 +5,12 @@
  * C1  The child leads a process group, and the whole group ends with the connection. On Linux so does what has left the group and the
  *     session, by the mark that it carries in its environment.
  * C2  They also end when this process dies without a word: a shell that waits for that does it.
- * C3  A line beyond `MOST_BYTES`, or more messages than anybody needs, ends the connection.
+ * C3  A line beyond `MAX_BYTES` or of a shape that takes long to parse, or more messages than any server needs, ends the connection.
  */
 import { spawn, type ChildProcess, type ChildProcessByStdio } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import type { Readable, Writable } from 'node:stream';
+import { createShapeMeter, SHAPE_REFUSAL } from './message-shape.js';
 import type { Transport, JSONRPCMessage, Sdk } from './sdk.js';
 
 export interface StdioServer {
@@ -61,6 +62,7 @@ export function createStdioTransport({ command, args, env, cwd }: StdioServer, s
   let fallSilent = (): void => undefined;
   const silence = new Promise<void>((resolve) => (fallSilent = resolve));
   const gate = createFloodGate();
+  const shape = createShapeMeter();
   const mark = randomBytes(16).toString('hex');
 
   /** Of what is left, when the child itself has ended. */
@@ -99,6 +101,8 @@ export function createStdioTransport({ command, args, env, cwd }: StdioServer, s
       parts = [];
       held = 0;
       rest = rest.subarray(newline + 1);
+      shape.next();
+      if (!shape.pass(line)) return fail(SHAPE_REFUSAL);
       takeLine(line.toString('utf8').replace(/\r$/, ''));
     }
     if (isClosed) return;

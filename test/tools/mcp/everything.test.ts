@@ -107,6 +107,21 @@ test('a key that a server was given does not come back in what is said about it'
   }
 });
 
+test('a server that answers over HTTP with what takes long to parse is not parsed', async () => {
+  const brackets = `${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}`;
+  const deep = createHttpServer((request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' }).end(`{"jsonrpc":"2.0","id":0,"result":{"a":${brackets}}}`);
+  });
+  await new Promise<void>((resolve) => deep.listen(0, '127.0.0.1', resolve));
+  const { port } = deep.address() as AddressInfo;
+  try {
+    expect(await bench.tools({ b: { url: `http://127.0.0.1:${port}/mcp` } })).toEqual([]);
+    expect(bench.lines.join()).toContain('it sent a message of more than 250000 values, or more than 128 deep');
+  } finally {
+    deep.close();
+  }
+});
+
 function freePort(): Promise<number> {
   return new Promise((resolve) => {
     const server = createServer().listen(0, '127.0.0.1', () => {

@@ -3,7 +3,23 @@ import { waitFor } from '../../support/wait-for.js';
 import { aBench, aTool, hostileServer, named, run, said, type Bench, type HostileServer } from '../../support/mcp.js';
 import { timeoutSignal } from '../../../src/platform/timeout-signal.js';
 
-const ALL = ['echo', 'die', 'hang', 'flood', 'endless', 'storm', 'swell', 'notify', 'environment', 'hidden', 'strange', 'nothing', 'fails'];
+const ALL = [
+  'echo',
+  'die',
+  'hang',
+  'flood',
+  'endless',
+  'storm',
+  'swell',
+  'brackets',
+  'crumbs',
+  'notify',
+  'environment',
+  'hidden',
+  'strange',
+  'nothing',
+  'fails',
+];
 
 let bench: Bench;
 let hostile: HostileServer;
@@ -114,6 +130,17 @@ describe('a server that', () => {
     expect(bench.lines.join()).toContain('it sent more than 5000 messages or 33554432 bytes in 10 s');
     expect(said(await run(named(all, 'mcp__evil__echo'), {}))).toBe('echo {}');
   });
+
+  test.each(['brackets', 'crumbs'])(
+    'sends a message that takes long to parse is ended before it is parsed, and comes back: %s',
+    async (how) => {
+      await begin({ tools: ALL.map((name) => aTool(name)) });
+      const all = await tools();
+      expect((await run(named(all, `mcp__evil__${how}`))).ok).toBe(false);
+      expect(bench.lines.join()).toContain('it sent a message of more than 250000 values, or more than 128 deep');
+      expect(said(await run(named(all, 'mcp__evil__echo'), {}))).toBe('echo {}');
+    },
+  );
 
   test('heeds no signal ends with all its children when the worker closes', async () => {
     await begin({ mode: 'stubborn', tools: [aTool('echo')] });
