@@ -11,6 +11,7 @@ import { receiveMessage, rejectInput, requestInterrupt, requestReset } from './i
 import { noteUpserted } from './views/attributes.js';
 import { answerInVain, requestCompaction, requestUndo } from './context/compaction.js';
 import { advanceControl, isHeld, queuedId, setBreakpoints, setMode, startStep } from './stepping/control.js';
+import { raiseBudget } from './turn/budget.js';
 import { noteChildAsks, lookAfterChildren } from './turn/delegation.js';
 import { EFFECTS } from './effect-table.js';
 import type { ConversationEvent, EventOf } from './event.js';
@@ -55,7 +56,7 @@ function change(state: ConversationState, event: ConversationEvent): Conversatio
     case 'decided':
       return acceptDecision(state, event);
     case 'budget-raised':
-      return { ...state, budget: event.budget };
+      return raiseBudget(state, event);
     case 'model-set':
       return setModel(state, event);
     case 'app-event-received':

@@ -27,6 +27,7 @@ import { toUnavailable } from './errors.js';
 import { createFileFeed } from './feed.js';
 import { createFileCollections } from './lists.js';
 import { createFileLifeStorage } from './lives.js';
+import { createFileBudgets } from './budgets.js';
 import { createFileSpendings } from './spendings.js';
 import { createFileCalls } from './calls.js';
 import { createFileHandles } from './handles.js';
@@ -77,6 +78,9 @@ export function createFileStore(options: FileStoreOptions): Store {
     lives,
     effects: createEffects(dir, open, writes, feed),
     spendings: createFileSpendings(dir),
+    budgets: createFileBudgets(async (key, attempt, line) => {
+      await inWords(dir, key, `${attempt} of ${key.conversation}`, () => open(key).write(({ budget }) => line(budget)));
+    }),
     writes,
     feed,
     episodes: createEpisodes(collections),

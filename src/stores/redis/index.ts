@@ -13,6 +13,7 @@ import { createRedisFeed, feedKeys, toEventArguments, type RedisFeed } from './f
 import { createRedisLifeStorage } from './lives.js';
 import { keyOf, STORE_KEY } from './keys.js';
 import { openRedisLink, type RedisLink } from './link.js';
+import { createRedisBudgets } from './budgets.js';
 import { createRedisSpendings } from './spendings.js';
 import { createLives } from '../collections/lives.js';
 import { createEpisodes, createFacts } from '../collections/memory.js';
@@ -62,6 +63,7 @@ export function createRedisStore(options: RedisStoreOptions): Store {
     },
     effects: createEffects(link, writes, feed, cache),
     spendings: createRedisSpendings(link),
+    budgets: createRedisBudgets(link),
     writes,
     feed,
     episodes: createEpisodes(open),
