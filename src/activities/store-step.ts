@@ -86,16 +86,20 @@ export async function writePending(
     Promise.all(write.settle.flatMap(({ entry }) => (entry ? [withTextStored(dependencies, entry)] : []))),
     putJson(dependencies, write.startContext),
   ]);
-  const applied = await insist(() =>
-    store.writes.apply(key, {
-      ...(messages.length > 0 && { record: messages.map(({ entry }) => entry) }),
-      // Fence first, then answer in the effect's place: an effect that has committed keeps its own entry.
-      ...(write.settle.length > 0 && { fence: write.settle.map(({ effect }) => effect) }),
-      ...(settled.length + write.entries.length > 0 && { append: [...write.entries, ...settled] }),
-      ...(write.messages.length + write.feed.length > 0 && { publish: eventsOf(messages, write) }),
-      ...(reserve && { reserve }),
-    }),
-  );
+  const limited = write.limit;
+  const [applied] = await Promise.all([
+    insist(() =>
+      store.writes.apply(key, {
+        ...(messages.length > 0 && { record: messages.map(({ entry }) => entry) }),
+        // Fence first, then answer in the effect's place: an effect that has committed keeps its own entry.
+        ...(write.settle.length > 0 && { fence: write.settle.map(({ effect }) => effect) }),
+        ...(settled.length + write.entries.length > 0 && { append: [...write.entries, ...settled] }),
+        ...(write.messages.length + write.feed.length > 0 && { publish: eventsOf(messages, write) }),
+        ...(reserve && { reserve }),
+      }),
+    ),
+    limited && insist(() => store.budgets.limit(key, limited)),
+  ]);
   if (write.entries.length > 0) await keepItems(store, key, write.entries);
   const ends = turnEndsIn(write.feed);
   if (ends.length > 0) await insist(() => store.turnEnds.add(key, ends));

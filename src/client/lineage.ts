@@ -4,6 +4,8 @@ import { WorkflowExecutionAlreadyStartedError, WorkflowFailedError, type Client,
 import { ApplicationFailure } from '@temporalio/common';
 import type { StartOptions, Status } from '../conversation/protocol/contract.js';
 import { readStart } from '../conversation/protocol/input.js';
+import { leftOf } from '../conversation/turn/budget.js';
+import type { Budget } from '../records/identity.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import { openedUpdate, rewindUpdate, WORKFLOW_TYPE } from '../workflows/messages.js';
 import { isImportedLife } from '../memory/imported-life.js';
@@ -26,10 +28,13 @@ export interface Deleted {
 }
 
 export interface LineageClient {
-  /** Starts a conversation with the turns of `id` up to `at`: no effect is run again, nothing is copied. Resolves once it has them. */
-  fork(id: string, options: { at: string; id?: string; title?: string; agent?: string; scope?: string }): Promise<Begun>;
-  /** Starts a new life of a conversation that has ended, with the turns of the last one. */
-  resume(id: string, options?: { title?: string; agent?: string; scope?: string }): Promise<Begun>;
+  /**
+   * Starts a conversation with the turns of `id` up to `at`: no effect is run again, nothing is copied. Resolves once it has them. Without
+   * a `budget` it may use what is left of that of `id`.
+   */
+  fork(id: string, options: { at: string; id?: string; title?: string; agent?: string; scope?: string; budget?: Budget }): Promise<Begun>;
+  /** Starts a new life of a conversation that has ended, with the turns of the last one, and with what is left of its budget. */
+  resume(id: string, options?: { title?: string; agent?: string; scope?: string; budget?: Budget }): Promise<Begun>;
   /** Starts a conversation with the turns that the store has as `life` of its id, as an import has written them. */
   begin(id: string, life: string, options?: { title?: string; agent?: string; scope?: string }): Promise<Begun>;
   /** Cuts the turns after `to` out of it, in place; a running one is stopped first. */
@@ -89,7 +94,7 @@ export function createLineageClient(access: LineageAccess): LineageClient {
       if (error instanceof ClientError && error.kind === 'not-found') return undefined;
       throw error;
     });
-    const told = described && (await withChosenModel(await startOf(access, id, described), status, id));
+    const told = described && (await withLatest(await startOf(access, id, described), status, id));
     const isRunning = described?.state === 'running';
     const own = { life: described?.life ?? '', ...(described ? { run: described.runId } : {}), isRunning, start: told ?? {} };
     if (isRunning) return own;
@@ -125,11 +130,12 @@ export function createLineageClient(access: LineageAccess): LineageClient {
     );
   };
 
-  const startFrom = (known: Known, origin: Origin, { title, agent, scope }: StartOptions): StartOptions => ({
+  const startFrom = (known: Known, origin: Origin, { title, agent, scope, budget }: StartOptions): StartOptions => ({
     ...known.start,
     ...(agent === undefined ? {} : { agent }),
     ...(scope === undefined ? {} : { scope }),
     ...(title === undefined ? {} : { title }),
+    ...(budget === undefined ? {} : { budget }),
     origin,
   });
 
@@ -246,15 +252,18 @@ async function startOf(
   }
 }
 
-/** A model that was chosen since the start is in the state; where no worker shows that, the start's is used. */
-async function withChosenModel(start: StartOptions, status: LineageAccess['status'], id: string): Promise<StartOptions> {
-  const chosen = await status(id).then(
-    ({ chosenModel }) => chosenModel,
-    () => undefined,
-  );
-  if (chosen === undefined) return start;
+/**
+ * A model that was chosen since the start, and what is left of the budget, are in the state; where no worker shows that, the start's model
+ * is used, and the agent's own budget.
+ */
+async function withLatest(start: StartOptions, status: LineageAccess['status'], id: string): Promise<StartOptions> {
+  const latest = await status(id).catch(() => undefined);
+  if (!latest) return start;
   const { model: _, ...rest } = start;
-  return chosen === null ? rest : { ...rest, model: chosen };
+  const { chosenModel, budget, usage } = latest;
+  const left = budget && { budget: leftOf(budget, usage) };
+  if (chosenModel === undefined) return { ...start, ...left };
+  return chosenModel === null ? { ...rest, ...left } : { ...rest, model: chosenModel, ...left };
 }
 
 /** Epoch seconds; 0 where nothing was. */

@@ -11,6 +11,7 @@ import { receiveMessage, rejectInput, requestInterrupt, requestReset } from './i
 import { noteUpserted } from './views/attributes.js';
 import { answerInVain, requestCompaction, requestUndo } from './context/compaction.js';
 import { advanceControl, isHeld, queuedId, setBreakpoints, setMode, startStep } from './stepping/control.js';
+import { raiseBudget } from './turn/budget.js';
 import { noteChildAsks, lookAfterChildren, noteParentNotified } from './turn/delegation.js';
 import { acceptOrder } from './stepping/orders.js';
 import { noteChildControl, noteOrdered } from './stepping/sub-agents.js';
@@ -57,7 +58,7 @@ function change(state: ConversationState, event: ConversationEvent): Conversatio
     case 'decided':
       return acceptDecision(state, event);
     case 'budget-raised':
-      return { ...state, budget: event.budget };
+      return raiseBudget(state, event);
     case 'model-set':
       return setModel(state, event);
     case 'app-event-received':

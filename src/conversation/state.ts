@@ -90,6 +90,8 @@ export interface ConversationState {
   readonly compaction: CompactionState;
   readonly consolidation: ConsolidationState;
   readonly usage: Usage;
+  /** Of that, what sub-agents have reported. */
+  readonly ofSubAgents?: Usage;
   readonly turnsEnded: number;
   /** Highest turn number begun. */
   readonly latestTurn: number;

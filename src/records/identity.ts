@@ -1,4 +1,5 @@
 /** Whose work it is, who asked for it, and what it may use. */
+import type { SharedBudget } from './shared-budget.js';
 
 /**
  * Who is asking, beyond what Temporal tells an activity anyway (namespace and workflow id). `life` is the first run id: a new
@@ -26,6 +27,8 @@ export interface ParentLink {
   readonly depth: number;
   /** How many sub-agents it may start in its turn, theirs included. Absent: it was started by a version that counted none. */
   readonly share?: number;
+  /** Of the conversations that it works for, those whose budgets hold for it too. */
+  readonly budgets?: readonly SharedBudget[];
   /** Absent: it has its own items alone. */
   readonly memory?: SharedMemory;
 }

@@ -15,6 +15,7 @@ import type { TurnEnd } from '../records/turn-end.js';
 import type { HistoryEntry, MemoryChange, MemoryText, MemoryWrite, Proposal, Tombstone } from '../records/memory/documents.js';
 import type { ItemRecord } from '../records/memory/agent-memory.js';
 import type { EpisodicItem, SemanticItem } from '../records/memory/items.js';
+import type { Amount, Limit, Room, RoomClaim } from '../records/shared-budget.js';
 import type { Spending, Spent } from '../records/spending.js';
 
 /** Names whose long-term memory it is. */
@@ -46,6 +47,7 @@ export interface Store {
   readonly items: Items;
   readonly effects: Effects;
   readonly spendings: Spendings;
+  readonly budgets: Budgets;
   readonly writes: Writes;
   readonly lives: Lives;
   readonly turnEnds: TurnEnds;
@@ -227,6 +229,18 @@ export interface Effects {
 export interface Spendings {
   /** Of all conversations, in no order; one that cannot be read is left out (S5). */
   all(of: { readonly namespace: string }): AsyncIterable<Spent>;
+}
+
+/** Budgets that hold for a tree of conversations (U1–U3 in shared-budget.ts): `key` is of the one that has the budget. */
+export interface Budgets {
+  /** Room for one call: once per `claim.id`, however often it is asked for. */
+  reserve(key: ConversationKey, claim: RoomClaim): Promise<Room>;
+  /** What a call has cost, once per id, and its reservation is gone. Without `member` nobody says it again (U3). */
+  settle(key: ConversationKey, id: string, amount: Amount, member?: string): Promise<void>;
+  /** Of a call that was not made, or failed. What is not there is no error. */
+  release(key: ConversationKey, id: string): Promise<void>;
+  /** The latest one counts. */
+  limit(key: ConversationKey, limit: Limit): Promise<void>;
 }
 
 /** What a step writes before its work: applied in the order of these fields. */

@@ -18,6 +18,7 @@ import {
   userEntry,
 } from './builders.js';
 import { livesContract } from './lives-contract.js';
+import { budgetsContract } from './budgets-contract.js';
 import { movesContract } from './moves-contract.js';
 import { spendingOf, spendingsContract } from './spendings-contract.js';
 import { writesContract } from './writes-contract.js';
@@ -71,6 +72,7 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
     movesContract(() => open());
     writesContract(() => open());
     spendingsContract(() => open());
+    budgetsContract(() => open());
 
     describe('entries', () => {
       test('a message recorded twice is there once', async () => {

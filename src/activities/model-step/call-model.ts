@@ -53,7 +53,14 @@ export async function callModel(
     input,
     found,
     reserved,
-  }: { readonly input: CallToMake; readonly found: Pick<CommittedCall, 'configured' | 'base'>; readonly reserved: Reserved },
+    onFailed,
+  }: {
+    readonly input: CallToMake;
+    readonly found: Pick<CommittedCall, 'configured' | 'base'>;
+    readonly reserved: Reserved;
+    /** Given what a failed attempt has cost all the same. */
+    readonly onFailed: (usage: Usage) => Promise<void>;
+  },
 ): Promise<CommittedCall> {
   const activity = Context.current();
   const feed = createFeedWriter(dependencies);
@@ -63,7 +70,7 @@ export async function callModel(
     work: async ({ id, earlier }) => {
       if (earlier > 0) feed.publish({ kind: 'reset', turn: input.turn, call: input.call, attempt: id });
       const prepared = await prepareRequest(dependencies, input);
-      const { result: answer, ...rest } = await ask(dependencies, { input, activity, feed, attempt: id }, prepared);
+      const { result: answer, ...rest } = await ask(dependencies, { input, activity, feed, attempt: id, onFailed }, prepared);
       // What was said comes before the news that it is all.
       const said = await feed.rest(`${input.call}/${id}`);
       const end = endsTurn(answer, activity) ? [{ id: `${input.call}/end`, event: endOf(input, answer) }] : [];
@@ -89,11 +96,12 @@ interface Attempt {
   readonly feed: FeedWriter;
   /** An id that no other attempt has: readers recognise a retried stream by it. */
   readonly attempt: string;
+  readonly onFailed: (usage: Usage) => Promise<void>;
 }
 
 async function ask(
   { store, key, identity, models, modelTimeouts, workspace, hooks = [] }: ConversationDependencies,
-  { input, activity, feed, attempt }: Attempt,
+  { input, activity, feed, attempt, onFailed }: Attempt,
   { request, config, offered, prefix, schema, sent }: PreparedRequest,
 ): Promise<Done<ModelAnswer>> {
   const { turn, call, model } = input;
@@ -101,9 +109,10 @@ async function ask(
   const all = [usageTracking, ...hooks];
 
   const priced = (cost: ModelUsage): Usage => ({ ...cost, costUsd: costUsd(model, cost) });
-  const noteFailed = (cost: ModelUsage): Promise<void> => {
-    const { spent } = spendingOf({ key, identity }, { kind: 'answer', model, usage: priced(cost) });
-    return noteFailedSpending({ store, key }, `${call}/${attempt}`, spent);
+  const noteFailed = async (cost: ModelUsage): Promise<void> => {
+    const usage = priced(cost);
+    const { spent } = spendingOf({ key, identity }, { kind: 'answer', model, usage });
+    await Promise.all([noteFailedSpending({ store, key }, `${call}/${attempt}`, spent), onFailed(usage)]);
   };
 
   countRetry(activity.info);

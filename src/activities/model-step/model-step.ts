@@ -6,12 +6,14 @@
  *     history. A model that fails for a passing reason is tried again by Temporal first: what was done by then is in the ledger.
  * M3  What the step finds is in its result, and in the ledger with the answer.
  * M4  A model reads results where they lie: while the store does not have one of them it is not called, and the next step writes it.
+ * M5  A budget that is shared gives room before the call, and is settled after the commit: by this attempt, or by one that finds it.
  */
 import { randomUUID } from 'node:crypto';
 import { Context, log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { obstacleTo, type CallNumbers } from '../../conversation/activity-io/call-gate.js';
 import { withResultCounted } from '../../conversation/context/citing.js';
+import type { TurnError } from '../../conversation/protocol/contract.js';
 import type { DeferReason, ModelStepInput, ModelStepResult, RidingTool, StepFailure } from '../../conversation/activity-io/effects.js';
 import { toolEntry } from '../../conversation/activity-io/entries.js';
 import { isTransient } from '../../records/failure-kinds.js';
@@ -22,6 +24,8 @@ import { memoryBundle } from '../../memory/compaction/snapshot.js';
 import { retrieve } from '../../memory/facts.js';
 import { callModel, type CommittedCall } from './call-model.js';
 import { configure } from './configure.js';
+import { sharedBudgets, type TakenRoom } from './shared-budgets.js';
+import { StoreUnavailable } from '../../stores/store.js';
 import { toApplicationFailure, type WaitDetails } from '../failures.js';
 import { wasStopped } from '../heartbeat.js';
 import type { ConversationDependencies } from '../dependencies.js';
@@ -40,6 +44,12 @@ const ATTEMPTS = 4;
 const NOT_TAKEN: StepFailure = {
   type: 'StoreUnavailable',
   message: 'the store did not take the result of a tool, which the model is to read',
+  transient: true,
+};
+
+const NO_ROOM_KNOWN: StepFailure = {
+  type: 'StoreUnavailable',
+  message: 'the store did not say what is left of the budget that is shared',
   transient: true,
 };
 
@@ -67,11 +77,12 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
     // M1. The tools that rode had committed before it.
     const tools = await runTools(dependencies, input, activity);
     const { answer, persisted: _, ...foundThen } = reservation.result as unknown as CommittedCall;
+    await sharedBudgets(dependencies, input.shares, call.id).settle(answer.usage);
     return { ...result, ...found, ...foundThen, tools, kind: 'answered', answer };
   }
-  const deferred = (reason: DeferReason, tools: readonly ToolFinished[] = []): ModelStepResult => {
+  const deferred = (reason: DeferReason, tools: readonly ToolFinished[] = [], usedUp?: TurnError): ModelStepResult => {
     if (reason === 'stopped') throwOnShutdown(activity);
-    return { ...result, ...found, tools, kind: 'deferred', reason };
+    return { ...result, ...found, tools, kind: 'deferred', reason, ...(usedUp && { usedUp }) };
   };
   if (written.messages.some(({ duplicate }) => duplicate !== undefined)) return deferred('duplicate');
   if (configured.kind === 'unusable') return deferred('unusable');
@@ -88,6 +99,18 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
   const obstacle = obstacleTo(numbers, settings);
   if (obstacle && !input.deferred?.includes(obstacle)) return deferred(obstacle, tools);
 
+  // Take room.
+  const shared = sharedBudgets(dependencies, input.shares, call.id);
+  const estimate = { model: settings.model, promptTokens: numbers.contextTokens + fixedTokensOf(input, configured) };
+  const room = await shared.reserve(estimate, activity.cancellationSignal).catch((error: unknown): TakenRoom => {
+    if (error instanceof StoreUnavailable)
+      return { kind: 'failed', failure: { ...NO_ROOM_KNOWN, message: `${NO_ROOM_KNOWN.message}: ${error.message}` } };
+    throw error;
+  });
+  if (room.kind === 'failed') return { ...result, ...found, tools, ...room };
+  if (room.kind === 'used-up') return deferred('budget', tools, room.why);
+  if (room.kind === 'stopped') return deferred('stopped', tools);
+
   // Call.
   const { agentHash, model, memory, contextBudget } = settings;
   try {
@@ -101,10 +124,13 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
       },
       found,
       reserved: { claim, attempt, reservation },
+      onFailed: (usage) => shared.settleFailed(attempt, usage),
     });
     const { answer, persisted: _, ...foundThen } = done;
+    await shared.settle(answer.usage);
     return { ...result, ...found, ...foundThen, tools, kind: 'answered', answer };
   } catch (error) {
+    await shared.release();
     return { ...result, ...found, tools, kind: 'failed', failure: failureOf(error, activity) };
   }
 }
@@ -125,6 +151,11 @@ function failureOf(error: unknown, activity: Context): StepFailure {
   const [wait] = (details ?? []) as readonly Partial<WaitDetails>[];
   const retryAfterMs = wait?.retryAfterMs;
   return { type: type ?? 'internal', message, transient: isTransient(type ?? ''), ...(retryAfterMs !== undefined && { retryAfterMs }) };
+}
+
+/** Of every prompt; 0 where they are not known, and the estimate is too low. */
+function fixedTokensOf({ shares }: ModelStepInput, configured: Configured): number {
+  return configured.kind === 'settings' ? configured.settings.fixedTokens : (shares?.fixedTokens ?? 0);
 }
 
 function settingsOf({ settings, learned }: ModelStepInput, configured: Exclude<Configured, { kind: 'unusable' }>): CallSettings {

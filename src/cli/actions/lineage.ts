@@ -7,9 +7,10 @@ import { findConversation, findRunning } from '../args/find-conversation.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { turnName } from '../args/values.js';
 import { formatCount } from '../views/quantities.js';
+import { startBudget, type BudgetWanted } from './new.js';
 import { withClient, type CommandSession, temporalCommand } from '../session/with-client.js';
 
-export interface LifeOptions {
+export interface LifeOptions extends BudgetWanted {
   readonly title?: string;
   readonly agent?: string;
   readonly scope?: string;
@@ -20,22 +21,32 @@ export interface ForkOptions extends LifeOptions {
   readonly id?: string;
 }
 
-export function fork(context: CliContext, given: string, { at: turn, id: wanted, ...more }: ForkOptions): Promise<number> {
+export function fork(
+  context: CliContext,
+  given: string,
+  { at: turn, id: wanted, budget, budgetTokens, ...more }: ForkOptions,
+): Promise<number> {
   const at = turnName(turn);
   if (wanted !== undefined && !ID_PATTERN.test(wanted)) {
     throw new CliError(`${JSON.stringify(wanted)} cannot be an id: up to 64 letters, digits, - and _`, EXIT.usage);
   }
   return withClient(context, { needsWorker: true }, async (desk) => {
     const from = await findRemembered(desk, given);
-    const begun = await desk.withSlowNotice(`forking ${from} at ${at}`, desk.client.fork(from, { at, id: wanted, ...more }));
+    const begun = await desk.withSlowNotice(
+      `forking ${from} at ${at}`,
+      desk.client.fork(from, { at, id: wanted, ...more, ...startBudget({ budget, budgetTokens }) }),
+    );
     return tellBegun(desk, begun, `begins with ${turnsOf(begun)} of ${from}, up to ${begun.turn}; ${from} goes on as before`);
   });
 }
 
-export function resume(context: CliContext, given: string, options: LifeOptions): Promise<number> {
+export function resume(context: CliContext, given: string, { budget, budgetTokens, ...more }: LifeOptions): Promise<number> {
   return withClient(context, { needsWorker: true }, async (desk) => {
     const id = await findRemembered(desk, given);
-    const begun = await desk.withSlowNotice(`going on from the end of ${id}`, desk.client.resume(id, options));
+    const begun = await desk.withSlowNotice(
+      `going on from the end of ${id}`,
+      desk.client.resume(id, { ...more, ...startBudget({ budget, budgetTokens }) }),
+    );
     return tellBegun(desk, begun, `goes on after ${begun.turn} with its ${turnsOf(begun)}`);
   });
 }

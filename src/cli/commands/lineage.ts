@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { onConversation, runs } from './command.js';
-import { parseDuration } from '../args/values.js';
+import { parseAmount, parseDuration, parseTokens } from '../args/values.js';
 import type { CliContext } from '../session/context.js';
 
 export function rewindCommand(program: Command, context: CliContext): void {
@@ -44,6 +44,8 @@ export function forkCommand(program: Command, context: CliContext): void {
     .option('--title <text>', 'of the new conversation (default: that of the old one)')
     .option('--agent <name>', 'who answers in it (default: as before)')
     .option('--scope <name>', 'whose long-term memory it has, where Temporal does not know it any more')
+    .option('--budget <usd>', 'what it may cost in all, in US dollars (default: what is left of the old one’s)', parseAmount)
+    .option('--budget-tokens <count>', 'how many tokens it may use in all (default: what is left)', parseTokens)
     .addHelpText('after', NOTHING_AGAIN)
     .action(runs(context, async () => (await import('../actions/lineage.js')).fork));
 }
@@ -57,6 +59,8 @@ export function resumeCommand(program: Command, context: CliContext): void {
     .option('--title <text>', 'a new one (default: as before)')
     .option('--agent <name>', 'who answers from now on (default: as before)')
     .option('--scope <name>', 'whose long-term memory it has, where Temporal does not know it any more')
+    .option('--budget <usd>', 'what it may cost in all, in US dollars (default: what is left of the old one’s)', parseAmount)
+    .option('--budget-tokens <count>', 'how many tokens it may use in all (default: what is left)', parseTokens)
     .action(runs(context, async () => (await import('../actions/lineage.js')).resume));
 }
 

@@ -7,6 +7,7 @@ import type { AgentSettings } from './settings.js';
 import type { Usage } from '../../records/message.js';
 import { checkThresholds } from '../../records/token-usage.js';
 import type { Budget } from '../../records/identity.js';
+import { usdOf, type Amount } from '../../records/shared-budget.js';
 
 export interface CallNumbers {
   /** The last reported prompt and answer, plus an estimate of what came since. */
@@ -60,15 +61,28 @@ export function usageOf({ contextTokens, shownOnce }: CallNumbers, { thresholds 
 }
 
 /** Why no model is asked any more; undefined while there is something left. */
-export function overBudget(usage: Usage, { maxCostUsd, maxTokens }: Budget): TurnError | undefined {
-  const how = 'raise it (perdura budget, or the update raiseBudget) and say "continue"';
-  const { costUsd } = usage;
-  if (maxCostUsd !== undefined && costUsd !== null && costUsd >= maxCostUsd) {
-    return { type: 'budget', message: `The conversation has used $${costUsd.toFixed(4)} of its $${maxCostUsd}; ${how}.` };
-  }
-  const tokens = usage.inputTokens + usage.outputTokens;
-  if (maxTokens !== undefined && tokens >= maxTokens) {
-    return { type: 'budget', message: `The conversation has used ${tokens} of its ${maxTokens} tokens; ${how}.` };
-  }
+export function overBudget({ inputTokens, outputTokens, costUsd }: Usage, budget: Budget): TurnError | undefined {
+  const tokens = inputTokens + outputTokens;
+  return usedUp({ tokens, costUsd }, budget, { who: 'The conversation has', how: 'raise it (perdura budget, or the update raiseBudget)' });
+}
+
+/** The same of a budget that is shared; `conversation`: whose it is. */
+export function overSharedBudget(used: Amount, limit: Budget, conversation: string): TurnError {
+  const who = `${conversation} and its sub-agents have together`;
+  const how = `raise the budget of ${conversation} (perdura budget ${conversation}, or the update raiseBudget)`;
+  const costUsd = usdOf(used);
+  return (
+    usedUp({ tokens: used.tokens, costUsd }, limit, { who, how }) ?? { type: 'budget', message: `${who} used all of the budget; ${how}.` }
+  );
+}
+
+function usedUp(
+  { tokens, costUsd }: { readonly tokens: number; readonly costUsd: number | null },
+  { maxCostUsd, maxTokens }: Budget,
+  { who, how }: { readonly who: string; readonly how: string },
+): TurnError | undefined {
+  const say = (what: string): TurnError => ({ type: 'budget', message: `${who} used ${what}; ${how} and say "continue".` });
+  if (maxCostUsd !== undefined && costUsd !== null && costUsd >= maxCostUsd) return say(`$${costUsd.toFixed(4)} of its $${maxCostUsd}`);
+  if (maxTokens !== undefined && tokens >= maxTokens) return say(`${tokens} of its ${maxTokens} tokens`);
   return undefined;
 }

@@ -1,10 +1,11 @@
 /** What steps ask of activities and what activities answer: plain JSON, small, without what history has already. */
-import type { FeedEvent } from '../protocol/contract.js';
+import type { FeedEvent, TurnError } from '../protocol/contract.js';
 import type { AssistantBlock, Entry, JsonObject, JsonValue, Media, ModelStop, Usage, Answer } from '../../records/message.js';
 import type { SlotRange } from '../../records/slots.js';
 import type { CallNumbers } from './call-gate.js';
 import type { AppContextRef, RunToolInput, ToolFinished, ToolPlan } from './tool-effects.js';
 import type { ConversationIdentity, ParentLink } from '../../records/identity.js';
+import type { Limit, Shares } from '../../records/shared-budget.js';
 import type { ConfigureRequest, CallSettings, Configured, LearnedBudget } from './settings.js';
 
 export interface MessageToRecord extends Media {
@@ -40,6 +41,8 @@ export interface Writes {
   readonly feed: readonly PendingFeedEvent[];
   /** Values for tools that the start has brought. */
   readonly startContext?: JsonObject;
+  /** A new limit of the budget that sub-agents share. */
+  readonly limit?: Limit;
 }
 
 /** For watchers. The number is its identity: an attempt that publishes it again changes nothing. */
@@ -131,6 +134,8 @@ export interface ModelStepInput {
   readonly learned?: LearnedBudget;
   /** Reasons for which a step was deferred since the last answer: they do not defer it again. */
   readonly deferred?: readonly DeferReason[];
+  /** Budgets that others share with it. */
+  readonly shares?: Shares;
   readonly call: CallInput;
 }
 
@@ -183,7 +188,8 @@ export type ModelStepResult = {
   | { readonly kind: 'answered'; readonly answer: ModelAnswer }
   /** The model failed; what it had cost is unknown. */
   | { readonly kind: 'failed'; readonly failure: StepFailure }
-  | { readonly kind: 'deferred'; readonly reason: DeferReason }
+  /** `usedUp`: a budget that it shares has nothing left. */
+  | { readonly kind: 'deferred'; readonly reason: DeferReason; readonly usedUp?: TurnError }
 );
 
 /** `heal`: queued messages that the store has lost, to be rebuilt from history. */

@@ -43,7 +43,7 @@ export interface Load {
 export function pendingWrites(state: ConversationState): Load {
   const sent = sentBy(state);
   const room = createRoom();
-  const { messages, settle, entries, feed } = state.outbox;
+  const { messages, settle, entries, feed, limit } = state.outbox;
   const load = {
     messages: messages.filter(({ slot }) => !sent.slots.has(slot)),
     entries: entries.filter(({ slot }) => !sent.slots.has(slot)),
@@ -56,6 +56,7 @@ export function pendingWrites(state: ConversationState): Load {
     settle: room.take(load.settle, jsonBytes),
     feed: room.take(load.feed, jsonBytes),
     ...(state.startContext && !sent.hasStartContext && { startContext: state.startContext }),
+    ...(limit && limit.at !== sent.limitAt && { limit }),
   };
   const isWhole = (name: keyof typeof load): boolean => write[name].length === load[name].length;
   const isAll = (Object.keys(load) as (keyof typeof load)[]).every(isWhole) && messageInParts(messages) === undefined;
@@ -170,6 +171,7 @@ interface Sent {
   readonly effects: ReadonlySet<string>;
   readonly feed: ReadonlySet<number>;
   readonly hasStartContext: boolean;
+  readonly limitAt: number | undefined;
 }
 
 /** R3. */
@@ -180,6 +182,7 @@ function sentBy({ inFlight }: ConversationState): Sent {
     effects: new Set(writes.flatMap(({ settle }) => settle.map(({ effect }) => effect))),
     feed: new Set(writes.flatMap(({ feed }) => feed.map(({ number }) => number))),
     hasStartContext: writes.some(({ startContext }) => startContext !== undefined),
+    limitAt: writes.find(({ limit }) => limit)?.limit?.at,
   };
 }
 
@@ -188,11 +191,13 @@ function without(outbox: Outbox, write: Writes): Outbox {
   const effects = new Set(write.settle.map(({ effect }) => effect));
   const slots = new Set(write.entries.map(({ slot }) => slot));
   const numbers = new Set(write.feed.map(({ number }) => number));
+  const { limit } = outbox;
   return {
     messages: outbox.messages,
     settle: outbox.settle.filter(({ effect }) => !effects.has(effect)),
     entries: outbox.entries.filter(({ slot }) => !slots.has(slot)),
     feed: outbox.feed.filter(({ number }) => !numbers.has(number)),
+    ...(limit && limit.at !== write.limit?.at && { limit }),
   };
 }
 
@@ -208,8 +213,8 @@ export function asksAttributes(state: ConversationState): boolean {
   return state.attributes.known === 'unknown' && !isRunning(state, 'store-step', 'model-step');
 }
 
-function isEmpty({ messages, settle, entries, feed, startContext }: Writes): boolean {
-  return messages.length + settle.length + entries.length + feed.length === 0 && startContext === undefined;
+function isEmpty({ messages, settle, entries, feed, startContext, limit }: Writes): boolean {
+  return messages.length + settle.length + entries.length + feed.length === 0 && startContext === undefined && limit === undefined;
 }
 
 function isOverfull(state: ConversationState): boolean {

@@ -17,6 +17,7 @@ import {
   refuse,
   type Checked,
 } from './fields.js';
+import type { Amount, SharedBudget } from '../../records/shared-budget.js';
 import { readChildControl, readControlOrder } from './child-control.js';
 import type { ChildControl } from './stepping.js';
 import type { AppContextRef, ValuesRef } from '../activity-io/tool-effects.js';
@@ -168,14 +169,33 @@ export function readDelegation(value: unknown): Checked<Delegation> {
 
 function readParent(value: unknown): Delegation['parent'] | undefined {
   if (!isObject(value)) return undefined;
-  const { conversation, life, callId, depth, share, memory } = value as Record<string, unknown>;
+  const { conversation, life, callId, depth, share, memory, budgets } = value as Record<string, unknown>;
   if (!isConversation(conversation) || !isLife(life) || !isCallId(callId) || !isCount(depth, MAX_DEPTH)) return undefined;
   if (share !== undefined && !isCount(share)) return undefined;
-  const link = { conversation, life, callId, depth, ...(share === undefined ? {} : { share }) };
+  const shared = budgets === undefined ? undefined : readSharedBudgets(budgets);
+  if (budgets !== undefined && !shared) return undefined;
+  const link = { conversation, life, callId, depth, ...(share === undefined ? {} : { share }), ...(shared && { budgets: shared }) };
   if (memory === undefined || memory === null) return link;
   if (!isObject(memory)) return undefined;
-  const shared = readSharedMemory(memory as Record<string, unknown>);
-  return shared && { ...link, memory: shared };
+  const items = readSharedMemory(memory as Record<string, unknown>);
+  return items && { ...link, memory: items };
+}
+
+/** One for each conversation that it works for, at most. */
+function readSharedBudgets(value: unknown): SharedBudget[] | undefined {
+  if (!Array.isArray(value) || value.length > MAX_DEPTH) return undefined;
+  const all = value.map((one: unknown): SharedBudget | undefined => {
+    const { conversation, life, limit, at, own, all } = isObject(one) ? (one as Record<string, unknown>) : {};
+    const budget = readBudget(limit, 'budget');
+    if (!isConversation(conversation) || !isLife(life) || !budget.ok || !isTime(at) || !isUsed(own) || !isUsed(all)) return undefined;
+    return { conversation, life, limit: budget.value, at, own, all };
+  });
+  return all.every((one) => one !== undefined) ? all : undefined;
+}
+
+function isUsed(value: unknown): value is Amount {
+  const { tokens, nanoUsd } = isObject(value) ? (value as Record<string, unknown>) : {};
+  return isCount(tokens, Number.MAX_SAFE_INTEGER) && isCount(nanoUsd, Number.MAX_SAFE_INTEGER);
 }
 
 function readSharedMemory({ of, session, until, before }: Record<string, unknown>): SharedMemory | undefined {

@@ -20,6 +20,8 @@ const error = fields({ type: text, message: text });
 const failure = fields({ type: text, message: text, transient: bool, retryAfterMs: maybe(number) });
 const retry = fields({ until: time, attempts: number, failure });
 const budget = fields({ maxCostUsd: maybe(number), maxTokens: maybe(number) });
+const amount = fields({ tokens: number, nanoUsd: number });
+const sharedBudget = fields({ conversation, life: text, limit: budget, at: time, own: amount, all: amount });
 const entry = fields({ slot: number, turn: text, seq: number, ts: number, message: object });
 const item = kinds({
   message: fields({
@@ -135,7 +137,9 @@ const state = fields({
   inFlight: is('an empty list', (value) => Array.isArray(value) && value.length === 0),
   retries: values(retry),
   abandoned: list(text),
-  parent: maybe(fields({ conversation, life: text, callId: text, depth: number, share: maybe(number) })),
+  parent: maybe(
+    fields({ conversation, life: text, callId: text, depth: number, share: maybe(number), budgets: maybe(list(sharedBudget)) }),
+  ),
   capability: maybe(text),
   subAgents: maybe(list(pair(text, text))),
   parentNotified: maybe(fields({ asks: text, reported: bool, control: maybe(fields({ sent: text, number })) })),
@@ -246,6 +250,7 @@ const state = fields({
     unbilled: list(text),
   }),
   usage,
+  ofSubAgents: maybe(usage),
   turnsEnded: number,
   latestTurn: number,
   seen: list(pair(text, number)),
@@ -258,6 +263,7 @@ const state = fields({
     settle: list(fields({ effect: text, entry: orNull(entry) })),
     feed: list(fields({ number, event: fields({ kind: text }) })),
     entries: list(entry),
+    limit: maybe(fields({ limit: budget, at: time })),
   }),
   rejected: fields({ count: number, last: list(fields({ name: text, reason: text, at: time })) }),
   closing: oneOf('no', 'running-out', 'consolidated'),

@@ -1,6 +1,7 @@
 /** What waits its turn, as state. */
 import type { Delivery } from '../protocol/contract.js';
 import type { JsonObject, JsonValue, MediaSource, Entry } from '../../records/message.js';
+import type { Limit } from '../../records/shared-budget.js';
 import type { SlotRange } from '../../records/slots.js';
 import type { PendingFeedEvent, Settlement } from '../activity-io/effects.js';
 
@@ -67,6 +68,8 @@ export interface Outbox {
   readonly feed: readonly PendingFeedEvent[];
   /** Of results that the store did not take when they were made. */
   readonly entries: readonly Entry[];
+  /** A new limit of the budget that sub-agents share. */
+  readonly limit?: Limit;
 }
 
 export const EMPTY_OUTBOX: Outbox = { messages: [], settle: [], feed: [], entries: [] };

@@ -1,6 +1,7 @@
 /** What a conversation may use in all, sub-agents included: looked at before every model call (call-gate.ts). */
 import type { Budget } from '../../records/identity.js';
-import { type Usage, type JsonValue, addUsage } from '../../records/message.js';
+import { amountOf, missingIn, type SharedBudget, type Shares } from '../../records/shared-budget.js';
+import { type Usage, type JsonValue, addUsage, NO_USAGE } from '../../records/message.js';
 import type { ConversationState } from '../state.js';
 import type { ModelAnswer } from '../activity-io/effects.js';
 
@@ -8,16 +9,45 @@ export function budgetOf({ budget, settings }: ConversationState): Budget {
   return budget ?? settings?.budget ?? {};
 }
 
-/** For a sub-agent: never less than the smallest sum, so that it says itself that nothing is left. */
+/** For a fork: never less than nothing, so that it says itself that nothing is left. */
 export function leftOf({ maxCostUsd, maxTokens }: Budget, usage: Usage): Budget {
   return {
     ...(maxCostUsd === undefined ? {} : { maxCostUsd: Math.max(0, maxCostUsd - (usage.costUsd ?? 0)) }),
-    ...(maxTokens === undefined ? {} : { maxTokens: Math.max(0, maxTokens - tokensOf(usage)) }),
+    ...(maxTokens === undefined ? {} : { maxTokens: Math.max(0, maxTokens - usage.inputTokens - usage.outputTokens) }),
   };
 }
 
-function tokensOf({ inputTokens, outputTokens }: Usage): number {
-  return inputTokens + outputTokens;
+/** Budgets that hold for a sub-agent of this conversation: its own, and those that hold for itself. */
+export function budgetsForChildren(state: ConversationState): readonly SharedBudget[] {
+  const above = state.parent?.budgets ?? [];
+  const limit = budgetOf(state);
+  if (Object.keys(limit).length === 0) return above;
+  const { conversation, identity, now, usage } = state;
+  return [...above, { conversation, life: identity.life, limit, at: now, own: ownAmount(state), all: amountOf(usage) }];
+}
+
+/** Undefined where no budget is shared with others: then this conversation's own numbers say it all, and the store is not asked. */
+export function sharesOf(state: ConversationState): Shares | undefined {
+  const budgets = hasSubAgents(state) ? budgetsForChildren(state) : (state.parent?.budgets ?? []);
+  const { settings } = state;
+  return budgets.length === 0 ? undefined : { budgets, own: ownAmount(state), ...(settings && { fixedTokens: settings.fixedTokens }) };
+}
+
+/** The ledger learns of the new limit at once where sub-agents may run under it; later ones bring it along. */
+export function raiseBudget(state: ConversationState, { budget, at }: { readonly budget: Budget; readonly at: number }): ConversationState {
+  return { ...state, budget, ...(hasSubAgents(state) && state.turn && { outbox: { ...state.outbox, limit: { limit: budget, at } } }) };
+}
+
+export function acceptChildUsage(state: ConversationState, usage: Usage): ConversationState {
+  return { ...state, usage: addUsage(state.usage, usage), ofSubAgents: addUsage(state.ofSubAgents ?? NO_USAGE, usage) };
+}
+
+function hasSubAgents({ subAgents = [] }: ConversationState): boolean {
+  return subAgents.length > 0;
+}
+
+function ownAmount({ usage, ofSubAgents }: ConversationState): Shares['own'] {
+  return ofSubAgents ? missingIn(amountOf(ofSubAgents), amountOf(usage)) : amountOf(usage);
 }
 
 /** What effects have cost, counted once each, also where their results came too late to count for anything else. */

@@ -2,12 +2,11 @@
  * Sub-agents: conversations of their own, started by a call of this one (design section 3, Children).
  *
  * D1  A sub-agent's end is reported once to the call that waits for it; what comes later is dropped.
- * D2  What a sub-agent has used counts for its parent too: budgets hold for the whole.
+ * D2  What a sub-agent has used counts for its parent too: budgets hold for the whole, while it runs by their ledger (shared-budget.ts).
  * D5  What comes in the name of a sub-agent counts only when it shows the capability that the sub-agent alone was given at its start.
  * D3  A stop of this conversation is a stop of its sub-agents; what they wait for, a person sees here.
  */
-import { budgetOf, delegationLimits, leftOf } from './budget.js';
-import type { StartOptions } from '../protocol/contract.js';
+import { acceptChildUsage, budgetsForChildren, delegationLimits } from './budget.js';
 import { isHeld } from '../stepping/control.js';
 import { sentStanding, standingOf } from '../stepping/orders.js';
 import { keyOf, orderFor } from '../stepping/sub-agents.js';
@@ -17,7 +16,7 @@ import type { AppContextRef, WorkflowAction } from '../activity-io/tool-effects.
 import type { ConversationState } from '../state.js';
 import { turnId, type SharedMemory } from '../../records/identity.js';
 import type { ToolCall, Looks } from '../state/turn-state.js';
-import { addUsage, NO_USAGE } from '../../records/message.js';
+import { NO_USAGE } from '../../records/message.js';
 import { spend, withToolCalls } from './turn-access.js';
 import { approvalsOf, reply } from './approvals.js';
 import type { ChildNews, ChildReport } from '../protocol/human-input.js';
@@ -37,7 +36,7 @@ export function childToStart(state: ConversationState): ChildStart | undefined {
   if (!call || call.plan.workflowAction?.kind !== 'delegate') return undefined;
   const { agent, task, title, budget, memory, capability } = call.plan.workflowAction;
   const { total, share } = delegationLimits(state, call.plan.workflowAction);
-  const limit = smaller(budget ?? {}, leftOf(budgetOf(state), state.usage));
+  const budgets = budgetsForChildren(state);
   const control = orderFor(state, call.id);
   return {
     callId: call.id,
@@ -46,7 +45,7 @@ export function childToStart(state: ConversationState): ChildStart | undefined {
       agent,
       scope: identity.scope,
       title,
-      ...(Object.keys(limit).length > 0 && { budget: limit }),
+      ...(budget && Object.keys(budget).length > 0 && { budget }),
       delegation: {
         parent: {
           conversation,
@@ -54,6 +53,7 @@ export function childToStart(state: ConversationState): ChildStart | undefined {
           callId: call.id,
           depth: (parent?.depth ?? 0) + 1,
           ...(total !== Infinity && { share }),
+          ...(budgets.length > 0 && { budgets }),
           ...(memory && { memory: sharedWith(state, call, memory) }),
         },
         task,
@@ -134,7 +134,7 @@ export function noteChildAsks(state: ConversationState, { callId, asks }: EventO
 export function acceptReport(state: ConversationState, { callId, report }: EventOf<'child-ended'>): ConversationState {
   const call = delegatedCall(state, callId);
   if (!call) return state;
-  const paid = spend({ ...state, usage: addUsage(state.usage, report.usage) }, report.usage);
+  const paid = spend(acceptChildUsage(state, report.usage), report.usage);
   const { child: _, ...rest } = call;
   const cleared = withToolCalls(paid, (other) => (other === call ? rest : other));
   return reply(cleared, call, { outcome: outcomeOf(report), text: textOf(report) });
@@ -180,14 +180,6 @@ function textOf({ text, stopReason, error }: ChildReport): string {
   if (stopReason === 'end' && !error) return text === '' ? '(The sub-agent ended without a word.)' : text;
   const why = error ? `${error.type}: ${error.message}` : stopReason;
   return `The sub-agent did not finish (${why}).${text === '' ? '' : ` It had said: ${text}`}`;
-}
-
-function smaller(a: NonNullable<StartOptions['budget']>, b: NonNullable<StartOptions['budget']>): NonNullable<StartOptions['budget']> {
-  const least = (x: number | undefined, y: number | undefined): number | undefined =>
-    x === undefined ? y : y === undefined ? x : Math.min(x, y);
-  const maxCostUsd = least(a.maxCostUsd, b.maxCostUsd);
-  const maxTokens = least(a.maxTokens, b.maxTokens);
-  return { ...(maxCostUsd === undefined ? {} : { maxCostUsd }), ...(maxTokens === undefined ? {} : { maxTokens }) };
 }
 
 /**

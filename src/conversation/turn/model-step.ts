@@ -9,8 +9,8 @@ import { counted } from '../../records/text.js';
 import { withoutShown } from '../context/citing.js';
 import { learnSize, MAX_RECOVERIES, notePrompt, numbersOf, TOO_FULL } from '../context/compaction.js';
 import type { TurnError } from '../protocol/contract.js';
-import { payOnce } from './budget.js';
-import type { DeferReason, ModelAnswer, ModelStepInput, RidingTool, StepFailure, Writes } from '../activity-io/effects.js';
+import { payOnce, sharesOf } from './budget.js';
+import type { ModelAnswer, ModelStepInput, RidingTool, StepFailure, Writes } from '../activity-io/effects.js';
 import { assistantEntry } from '../activity-io/entries.js';
 import type { Completed, Failed } from '../effect.js';
 import { type AssistantBlock, type JsonValue, addUsage } from '../../records/message.js';
@@ -26,7 +26,7 @@ import { endTurn, endWithOpenCalls, nextModelCall } from './turn.js';
 import { currentModelCall, openToolCalls, spend, withModelCall, withTurn } from './turn-access.js';
 import { turnId } from '../../records/identity.js';
 import type { ModelCall, ToolCall } from '../state/turn-state.js';
-import { withLearnedBudget, type CallSettings, type Configured } from '../activity-io/settings.js';
+import { withLearnedBudget, type CallSettings } from '../activity-io/settings.js';
 
 /** Rounds of waiting for a model that fails for passing reasons, each longer than the one before: about twenty minutes. */
 const MAX_MODEL_FAILURES = 24;
@@ -45,6 +45,7 @@ export function modelStepInput(state: ConversationState, write: Writes): ModelSt
   if (turn?.phase.kind !== 'model') return undefined;
   const { call, riding } = turn.phase;
   const isFirst = !turn.isConfigured;
+  const shares = sharesOf(state);
   return {
     identity,
     session,
@@ -66,6 +67,7 @@ export function modelStepInput(state: ConversationState, write: Writes): ModelSt
     settings: settings && callSettings(settings),
     ...(compaction.learned && { learned: compaction.learned }),
     ...(turn.deferred.length > 0 && { deferred: turn.deferred }),
+    ...(shares && { shares }),
     call: {
       id: call.id,
       slot: call.slot,
@@ -102,7 +104,7 @@ export function acceptModelStep(before: ConversationState, { input, output }: Co
     case 'failed':
       return failCall(state, input.call.id, output.failure);
     case 'deferred':
-      return acceptDeferral(state, output.reason, output.configured);
+      return acceptDeferral(state, output);
   }
 }
 
@@ -142,11 +144,15 @@ function acceptFound(
 }
 
 /** T6. */
-function acceptDeferral(state: ConversationState, reason: DeferReason, configured: Configured | undefined): ConversationState {
+function acceptDeferral(
+  state: ConversationState,
+  { reason, configured, usedUp }: Extract<Completed<'model-step'>['output'], { readonly kind: 'deferred' }>,
+): ConversationState {
   const { turn } = state;
   if (!turn) return state;
   if (turn.stopping) return endWithOpenCalls(state, 'interrupted');
   if (configured?.kind === 'unusable') return endWithOpenCalls(state, 'failed', { type: configured.type, message: configured.message });
+  if (usedUp) return endWithOpenCalls(state, 'budget', usedUp);
   const noted = withTurn(state, (now) => ({ ...now, deferred: [...now.deferred, reason] }));
   return nextModelCall(noted, openToolCalls(noted));
 }

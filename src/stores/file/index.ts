@@ -28,6 +28,7 @@ import { toUnavailable } from './errors.js';
 import { createFileFeed } from './feed.js';
 import { createFileCollections } from './lists.js';
 import { createFileLifeStorage } from './lives.js';
+import { createFileBudgets } from './budgets.js';
 import { createFileSpendings } from './spendings.js';
 import { createFileCalls } from './calls.js';
 import { createFileHandles } from './handles.js';
@@ -86,6 +87,9 @@ export function createFileStore(options: FileStoreOptions): Store {
     feed,
     episodes: createEpisodes(collections),
     turnEnds: createTurnEnds(collections),
+    budgets: createFileBudgets(async (key, attempt, line) => {
+      await inWords(dir, key, `${attempt} of ${key.conversation}`, () => open(key).write(({ budget }) => line(budget)));
+    }),
   };
   return {
     kind: 'file',

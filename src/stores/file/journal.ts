@@ -11,6 +11,7 @@ import { slotsOf, type SlotRange } from '../../records/slots.js';
 import { isSpending, type Spending, type Spent } from '../../records/spending.js';
 import { itemRecordSchema, type ItemRecord } from '../../records/memory/agent-memory.js';
 import { decodeJson, isEntry } from '../codecs/entry-codec.js';
+import { emptyLedger, foldBudget, isBudgetLine, type BudgetLedger, type BudgetLine } from './budget-ledger.js';
 import type { Applied, Commitment, EffectClaim, Reservation, WriteBatch } from '../store.js';
 
 /** A batch of writes (store.ts, WriteBatch) without what was there already, folded in the order of these fields. */
@@ -49,7 +50,8 @@ export type JournalLine =
   | { readonly v: 1; readonly kind: 'items-removed'; readonly ids: readonly string[] }
   | { readonly v: 1; readonly kind: 'cited'; readonly id: string; readonly citation: string }
   /** Of a fenced effect, or of what has no result of its own. */
-  | { readonly v: 1; readonly kind: 'paid'; readonly id: string; readonly fenced?: true; readonly spent: Spending };
+  | { readonly v: 1; readonly kind: 'paid'; readonly id: string; readonly fenced?: true; readonly spent: Spending }
+  | BudgetLine;
 
 export interface JournalIndex {
   /** In the order in which they were written, not of slots. */
@@ -60,6 +62,8 @@ export interface JournalIndex {
   /** Attempts at effects that are neither committed nor fenced, in their order; `hash` is of the first one's request. */
   readonly reserved: Map<string, { readonly hash: string; readonly attempts: string[] }>;
   readonly paid: Set<string>;
+  /** Of the budget that it shares with those that work for it. */
+  readonly budget: BudgetLedger;
   /** By id; undefined for one that was removed. */
   readonly items: Map<string, ItemRecord | undefined>;
   /** By call. */
@@ -91,6 +95,7 @@ export function emptyIndex(): JournalIndex {
     fenced: new Set(),
     reserved: new Map(),
     paid: new Set(),
+    budget: emptyLedger(),
     items: new Map(),
     cited: new Map(),
     archived: new Set(),
@@ -155,6 +160,9 @@ function foldEntries(index: JournalIndex, line: Exclude<JournalLine, Moved>): re
       return NO_ENTRIES;
     case 'cited':
       if (!index.cited.has(line.id)) index.cited.set(line.id, line.citation);
+      return NO_ENTRIES;
+    case 'budget':
+      foldBudget(index.budget, line);
       return NO_ENTRIES;
     default:
       return line satisfies never;
@@ -295,6 +303,8 @@ function hasItsFields(line: { readonly [field: string]: unknown }): boolean {
       return typeof line.id === 'string' && typeof line.citation === 'string';
     case 'paid':
       return typeof line.id === 'string';
+    case 'budget':
+      return isBudgetLine(line);
     case 'archived':
     case 'restored':
       return Number.isSafeInteger(line.move) && Array.isArray(line.slots) && line.slots.every(isRange);

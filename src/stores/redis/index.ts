@@ -14,6 +14,7 @@ import { createRedisLifeStorage } from './lives.js';
 import { deletedKeyOf, keyOf, STORE_KEY } from './keys.js';
 import { DELETED } from './scripts.js';
 import { openRedisLink, type RedisLink } from './link.js';
+import { createRedisBudgets } from './budgets.js';
 import { createRedisSpendings } from './spendings.js';
 import { createLives } from '../collections/lives.js';
 import { createEpisodes, createFacts } from '../collections/memory.js';
@@ -77,6 +78,7 @@ export function createRedisStore(options: RedisStoreOptions): Store {
     },
     effects: createEffects(link, writes, feed, cache),
     spendings: createRedisSpendings(link),
+    budgets: createRedisBudgets(link),
     writes,
     feed,
     episodes: createEpisodes(open),

@@ -7,6 +7,8 @@
  *   messages  hash, message id -> "slot turn" of the first with that id
  *   effects   hash, `hash:<id>`, `attempts:<id>`, `result:<id>`, `fenced:<id>`
  *   spendings hash, id of an effect or of a failed attempt -> what it cost, as JSON (records/spending.ts)
+ *   budget    hash, what the tree has used of its budget: `tokens`, `nano`, the same with `:<life>` of each member, `limit-at`, `max-tokens`,
+ *             `max-nano`, `settled:<id>`; `budget-open` has reservations, id -> "tokens nano time" (budget-scripts.ts)
  *   bodies    hash, SHA-256 -> text
  *   items     hash, id -> item of the memory channel, '' for one that was removed; `cited:<call>` -> what stands for its result
  *   archived  set of slots, and of ranges `1-40` of those that another life has
@@ -45,6 +47,8 @@ export const KEY_NAMES = [
   'messages',
   'effects',
   'spendings',
+  'budget',
+  'budget-open',
   'bodies',
   'feed',
   'feed-batches',

@@ -8,6 +8,7 @@
  * L3  Results and entries go through as text; `cjson` would turn `[]` into `{}`.
  */
 import { REMEMBERED_EVENT_IDS } from '../store.js';
+import { BUDGET_SCRIPTS, type BudgetScriptAnswers } from './budget-scripts.js';
 import { DOCUMENT_SCRIPTS, type DocumentScriptAnswers } from './document-scripts.js';
 
 /** As what Redis answers where a life was deleted. */
@@ -284,10 +285,11 @@ export const SCRIPTS = {
   perduraPutBody: { lua: PUT_BODY, numberOfKeys: 2 },
   perduraChange: { lua: CHANGE, numberOfKeys: 1 },
   ...DOCUMENT_SCRIPTS,
+  ...BUDGET_SCRIPTS,
 } as const;
 
 /** What they answer. */
-export interface ScriptAnswers extends DocumentScriptAnswers {
+export interface ScriptAnswers extends DocumentScriptAnswers, BudgetScriptAnswers {
   readonly perduraWrite: readonly [
     recorded: readonly string[],
     fenced: readonly string[],

@@ -1,0 +1,99 @@
+/**
+ * A budget that holds for a tree: what a conversation and its sub-agents, theirs included, may use in all. Its ledger is with the
+ * conversation that has the budget; each call of the tree takes room there before it is made, and settles afterwards.
+ *
+ * U1  A call is let through while what is settled, and what calls in flight are expected to take, stays below the limit. So the sum passes
+ *     the limit by no more than the calls that were in flight then: one for each place where models are called at the same time.
+ * U2  Each step counts once per id: another attempt, a duplicate or a late one changes nothing.
+ * U3  What a ledger has lost comes back by itself: with each call its conversation says how much it has used in all (`own`), and what of
+ *     that is missing is added.
+ */
+import type { Budget } from './identity.js';
+import type { Usage } from './message.js';
+
+/** Whole numbers, so that any order of adding them up gives the same sum. */
+export interface Amount {
+  readonly tokens: number;
+  /** Billionths of a dollar; nothing for what has no known price. */
+  readonly nanoUsd: number;
+}
+
+/** A limit as the conversation that has it knew it. */
+export interface Limit {
+  readonly limit: Budget;
+  /** Epoch milliseconds: the latest one counts. */
+  readonly at: number;
+}
+
+/** As one that works under it knows it. */
+export interface SharedBudget extends Limit {
+  readonly conversation: string;
+  readonly life: string;
+  /** What that conversation had used by then by itself, and with its sub-agents that had ended. */
+  readonly own: Amount;
+  readonly all: Amount;
+}
+
+/** What a tree of which a step is a part may use, and what the step's conversation has used of it by itself. */
+export interface Shares {
+  readonly budgets: readonly SharedBudget[];
+  readonly own: Amount;
+  /** Tokens that each prompt has before a message; absent before settings are known. */
+  readonly fixedTokens?: number;
+}
+
+/** The call that room is wanted for. */
+export interface RoomClaim extends Limit {
+  /** The same for each attempt. */
+  readonly id: string;
+  readonly estimate: Amount;
+  /** Epoch milliseconds. */
+  readonly now: number;
+  /** By life: what members of the tree are known to have used by themselves. */
+  readonly used: readonly (readonly [member: string, amount: Amount])[];
+  /** What the tree is known to have used at least. */
+  readonly atLeast: Amount;
+  /** False: it does not wait for calls in flight to settle. */
+  readonly waits: boolean;
+}
+
+export interface Room {
+  /** `busy`: calls in flight are expected to take the rest. */
+  readonly status: 'granted' | 'busy' | 'used-up';
+  readonly used: Amount;
+  readonly limit: Budget;
+}
+
+/** A reservation that has not settled by then is of a call that will not: its worker died, and no other attempt came. */
+export const LEASE_MS = 10 * 60_000;
+export const NOTHING_USED: Amount = { tokens: 0, nanoUsd: 0 };
+const NANO = 1e9;
+
+export function amountOf({ inputTokens, outputTokens, costUsd }: Usage): Amount {
+  return { tokens: whole(inputTokens + outputTokens), nanoUsd: whole((costUsd ?? 0) * NANO) };
+}
+
+export function usdOf({ nanoUsd }: Amount): number {
+  return nanoUsd / NANO;
+}
+
+export function nanoOf(usd: number): number {
+  return whole(usd * NANO);
+}
+
+export function isUsedUp({ tokens, nanoUsd }: Amount, { maxTokens, maxCostUsd }: Budget): boolean {
+  return (maxTokens !== undefined && tokens >= maxTokens) || (maxCostUsd !== undefined && nanoUsd >= nanoOf(maxCostUsd));
+}
+
+export function addAmounts(a: Amount, b: Amount): Amount {
+  return { tokens: a.tokens + b.tokens, nanoUsd: a.nanoUsd + b.nanoUsd };
+}
+
+/** What of `whole` is missing in `part`, each for itself. */
+export function missingIn(part: Amount, { tokens, nanoUsd }: Amount): Amount {
+  return { tokens: Math.max(0, tokens - part.tokens), nanoUsd: Math.max(0, nanoUsd - part.nanoUsd) };
+}
+
+function whole(amount: number): number {
+  return Number.isFinite(amount) ? Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.round(amount))) : 0;
+}
