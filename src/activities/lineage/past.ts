@@ -14,6 +14,7 @@ import { beginningOf } from '../../records/text.js';
 import { memoryBundle } from '../../memory/compaction/snapshot.js';
 import { redactor } from '../../memory/documents/forgetting.js';
 import { itemNumber, type ShownMemory } from '../../records/memory/items.js';
+import { refuseDeleted } from '../../memory/deleted.js';
 import { readPages } from '../../memory/past-life.js';
 import {
   prefixBefore,
@@ -86,6 +87,7 @@ async function readHealed<P extends Beforehand>(
   find: (past: Past) => P | undefined,
 ): Promise<Read<P>> {
   const { store, identity } = dependencies;
+  await refuseDeleted(store, key, `go on from ${key.conversation}`);
   const { config } = await dependencies.agents(identity.agent, identity.scope);
   let past = await readPast(store, key);
   let prefix = find(past);
