@@ -56,7 +56,8 @@ import {
 export { ClientError, type ClientErrorKind } from './client/errors.js';
 export type { AnswerAgainClient, AnswerAgainOptions, AnsweredAgain } from './client/answer-again.js';
 export type { AppEventToDispatch, Dispatched } from './client/dispatch.js';
-export type { Begun, Deleted, LineageClient } from './client/lineage.js';
+export type { Begun, LineageClient } from './client/lineage.js';
+export type { Deleted } from './client/deletion.js';
 export type { ScopeMemory } from './client/memory.js';
 export type { ReadingClient, Remembered, StoredItem, StoredItems, WatchEvent } from './client/reading.js';
 export type { TurnEnd } from './records/turn-end.js';
@@ -92,8 +93,8 @@ export interface PerduraClient extends LineageClient, AnswerAgainClient, HumanIn
   undoCompaction(id: string): Promise<CompactionOutcome>;
   /** What the next model call would see, and what it takes. */
   context(id: string): Promise<ContextIndex>;
-  /** No new messages; what is queued is run out, then the workflow completes. */
-  closeConversation(id: string): Promise<void>;
+  /** No new messages; what is queued is run out, then the workflow completes. `memory: false`: without consolidating what was said. */
+  closeConversation(id: string, options?: { memory?: boolean }): Promise<void>;
   /** Waits until the conversation has ended, and answers what it ended with. */
   outcome(id: string, options?: { signal?: AbortSignal }): Promise<ConversationOutcome>;
   /** Asks the workflow to end now, without running out its queue. */
@@ -250,7 +251,7 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
     namespace,
     taskQueue,
     ...createStepping({ handleOf, withSignal }),
-    ...createLineageClient({ client, namespace, store, handleOf, describe, status, startOptions }),
+    ...createLineageClient({ client, namespace, taskQueue, store, handleOf, describe, status, startOptions }),
     ...people,
     ...reading,
     ...createAnsweringAgain({ handleOf, status, reading, untilEnded }),
@@ -327,7 +328,10 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
 
     rename: (id, title) => signalled(`cannot rename ${id}`, () => handleOf(id).signal(renameSignal, { title })),
 
-    closeConversation: (id) => signalled(`cannot close ${id}`, () => handleOf(id).signal(closeSignal)),
+    closeConversation: (id, { memory } = {}) =>
+      signalled(`cannot close ${id}`, () =>
+        memory === false ? handleOf(id).signal(closeSignal, { memory }) : handleOf(id).signal(closeSignal),
+      ),
 
     outcome: (id, { signal } = {}) =>
       withRetries({ attempt: `cannot wait for the end of ${id}`, signal }, () =>

@@ -3,7 +3,7 @@ import { ApplicationFailure, TemporalFailure } from '@temporalio/common';
 import { isTransient, LONG_WAIT_MS } from '../records/failure-kinds.js';
 import { ProcessorFailed } from '../memory/processors.js';
 import { ModelFailure, ModelInterrupted } from '../models/model.js';
-import { DocumentRefused, StoreUnavailable } from '../stores/store.js';
+import { DocumentRefused, LifeDeleted, StoreUnavailable } from '../stores/store.js';
 
 export { isTransient, LONG_WAIT_MS };
 
@@ -22,6 +22,7 @@ export function toApplicationFailure(error: unknown, longWaitMs = LONG_WAIT_MS):
   if (error instanceof ModelInterrupted) return failure('interrupted', error.message);
   if (error instanceof ProcessorFailed) return failure('processor-failed', error.message);
   if (error instanceof StoreUnavailable) return failure('StoreUnavailable', error.message);
+  if (error instanceof LifeDeleted) return failure('deleted', error.message);
   if (error instanceof DocumentRefused) return failure('bad-memory', error.message);
   return failure('internal', error instanceof Error ? error.message : String(error));
 }

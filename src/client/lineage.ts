@@ -1,17 +1,19 @@
 /** Lives that begin with turns of another one, turns taken back, and the end of a conversation in store and Temporal. */
 import { randomUUID } from 'node:crypto';
-import { WorkflowExecutionAlreadyStartedError, WorkflowFailedError, type Client, type WorkflowHandle } from '@temporalio/client';
+import { WorkflowExecutionAlreadyStartedError, WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import type { StartOptions, Status } from '../conversation/protocol/contract.js';
 import { readStart } from '../conversation/protocol/input.js';
 import { leftOf } from '../conversation/turn/budget.js';
 import type { Budget } from '../records/identity.js';
-import type { ConversationKey, Store } from '../stores/store.js';
+import type { ConversationKey, DeletedLife, Store } from '../stores/store.js';
 import { openedUpdate, rewindUpdate, WORKFLOW_TYPE } from '../workflows/messages.js';
+import { deletedInWords } from '../memory/deleted.js';
 import { isImportedLife } from '../memory/imported-life.js';
 import { readPages } from '../memory/past-life.js';
 import { turnsOf } from '../memory/prefix.js';
 import { turnId, turnNumber } from '../records/identity.js';
+import { deleteConversation, type Deleted, type DeletionAccess } from './deletion.js';
 import type { Description } from './describe.js';
 import { ClientError, toClientError } from './errors.js';
 import { withRetries } from './with-retries.js';
@@ -19,12 +21,6 @@ import type { Opened, Origin, RewindResult } from '../conversation/protocol/line
 
 export interface Begun extends Opened {
   readonly id: string;
-}
-
-export interface Deleted {
-  /** Lives that the store had of it, and runs that Temporal is told to delete: it does so in the background. */
-  readonly lives: number;
-  readonly runs: number;
 }
 
 export interface LineageClient {
@@ -39,17 +35,16 @@ export interface LineageClient {
   begin(id: string, life: string, options?: { title?: string; agent?: string; scope?: string }): Promise<Begun>;
   /** Cuts the turns after `to` out of it, in place; a running one is stopped first. */
   rewind(id: string, to: string): Promise<RewindResult>;
-  /** Removes a conversation that has ended, all its lives, from the store, and from Temporal. Refused while forks read its turns. */
+  /**
+   * Removes a conversation that has ended, all its lives and its sub-agents, from the store, and from Temporal. Refused while forks read
+   * its turns. Nothing of it can be resumed, forked or healed from then on; cut short, the same call again does the rest.
+   */
   deleteConversation(id: string): Promise<Deleted>;
 }
 
 /** What the rest of the client lends. */
-export interface LineageAccess {
-  readonly client: Client;
-  readonly namespace: string;
-  readonly store: () => Promise<Store>;
+export interface LineageAccess extends DeletionAccess {
   readonly handleOf: (id: string) => WorkflowHandle;
-  readonly describe: (id: string) => Promise<Description>;
   readonly status: (id: string) => Promise<Status>;
   readonly startOptions: (id: string, options: StartOptions) => object & { readonly workflowId: string; readonly taskQueue: string };
 }
@@ -82,18 +77,24 @@ export function createLineageClient(access: LineageAccess): LineageClient {
     return { id, ...opened };
   };
 
+  const deletedLives = async (id: string): Promise<readonly DeletedLife[]> =>
+    (await store()).lives.deleted({ namespace, conversation: id });
+
   const livesOf = async (id: string): Promise<ConversationKey[]> => {
-    const lives = await (await store()).lives.list({ namespace, conversation: id });
+    const [lives, deleted] = await Promise.all([(await store()).lives.list({ namespace, conversation: id }), deletedLives(id)]);
     // What an import has written is a part of the life that began with it.
-    return lives.filter(({ life }) => !isImportedLife(life));
+    return lives.filter(({ life }) => !isImportedLife(life) && !deleted.some((one) => one.life === life));
   };
 
   /** The life in which something was said last: the latest may be one that never began. */
   const findLife = async (id: string): Promise<Known> => {
-    const described = await describe(id).catch((error: unknown) => {
+    const known = await describe(id).catch((error: unknown) => {
       if (error instanceof ClientError && error.kind === 'not-found') return undefined;
       throw error;
     });
+    const deleted = await deletedLives(id);
+    // Temporal deletes in the background.
+    const described = deleted.some(({ life }) => life === known?.life) ? undefined : known;
     const told = described && (await withLatest(await startOf(access, id, described), status, id));
     const isRunning = described?.state === 'running';
     const own = { life: described?.life ?? '', ...(described ? { run: described.runId } : {}), isRunning, start: told ?? {} };
@@ -105,6 +106,8 @@ export function createLineageClient(access: LineageAccess): LineageClient {
     const ownAt = lives.findIndex(({ life }) => life === described?.life);
     if (described && (!found || (last[latest] ?? 0) === 0 || (last[ownAt] ?? 0) > 0)) return own;
     if (found) return { life: found.life, isRunning: false, start: { scope: found.scope, ...told } };
+    const [latestDeleted] = [...deleted].sort((a, b) => b.at - a.at);
+    if (latestDeleted) throw new ClientError('not-found', deletedInWords(`go on from ${id}`, { conversation: id, at: latestDeleted.at }));
     throw new ClientError('not-found', `cannot find ${id}: neither Temporal nor the store has a conversation of that id`);
   };
 
@@ -176,33 +179,7 @@ export function createLineageClient(access: LineageAccess): LineageClient {
       );
     },
 
-    async deleteConversation(id) {
-      const described = await describe(id).catch((error: unknown) => {
-        if (error instanceof ClientError && error.kind === 'not-found') return undefined;
-        throw error;
-      });
-      if (described?.state === 'running') {
-        throw new ClientError(
-          'invalid',
-          `cannot delete ${id}: it is running; end it with \`perdura close ${id} --wait\`, or at once with \`perdura terminate ${id}\``,
-        );
-      }
-      const { lives } = await store();
-      const found = await lives.list({ namespace, conversation: id });
-      if (!described && found.length === 0) {
-        throw new ClientError('not-found', `cannot delete ${id}: neither Temporal nor the store has a conversation of that id`);
-      }
-      const forks = (await Promise.all(found.map((life) => lives.forks(life)))).flat();
-      const others = [...new Set(forks.map(({ conversation }) => conversation))].filter((other) => other !== id);
-      if (others.length > 0) {
-        throw new ClientError(
-          'invalid',
-          `cannot delete ${id}: ${others.length === 1 ? 'a fork reads' : 'forks read'} its turns where they lie: ${others.join(', ')}; delete ${others.length === 1 ? 'it' : 'them'} first`,
-        );
-      }
-      for (const life of found) await lives.delete(life);
-      return { lives: found.length, runs: await deleteRuns(access, id, described) };
-    },
+    deleteConversation: (id) => deleteConversation(access, id),
   };
 }
 
@@ -272,22 +249,4 @@ async function lastSaid({ store }: LineageAccess, key: ConversationKey): Promise
   const { last } = await entries.page(key, 0, 1);
   const [entry] = last === 0 ? [] : await entries.read(key, [last]);
   return entry?.ts ?? 0;
-}
-
-async function deleteRuns({ client, namespace }: LineageAccess, id: string, described: Description | undefined): Promise<number> {
-  const runs = new Set(described ? [described.runId] : []);
-  const query = `WorkflowType = '${WORKFLOW_TYPE}' AND WorkflowId = '${id}'`;
-  try {
-    for await (const { runId } of client.workflow.list({ query })) runs.add(runId);
-    for (const runId of runs) {
-      await client.workflowService
-        .deleteWorkflowExecution({ namespace, workflowExecution: { workflowId: id, runId } })
-        .catch((error: unknown) => {
-          if (toClientError(error, '').kind !== 'not-found') throw error;
-        });
-    }
-  } catch (error) {
-    throw toClientError(error, `${id} is deleted from the store, but cannot be from Temporal: delete it again`);
-  }
-  return runs.size;
 }

@@ -21,7 +21,7 @@ import type { Effect } from './effect.js';
 import { holdEvent } from './lineage/lineage.js';
 import { editQueue, withdraw } from './inbox/queue-editing.js';
 import { isRewinding, requestRewind } from './lineage/rewinding.js';
-import { endSession } from './context/session.js';
+import { endSession, requestClose } from './context/session.js';
 import type { ConversationState } from './state.js';
 import { setModel } from './turn/chosen-model.js';
 import { acceptChildEnd, acceptDecision, passWaits } from './turn/tool-round.js';
@@ -52,7 +52,7 @@ function change(state: ConversationState, event: ConversationEvent): Conversatio
     case 'interrupt-requested':
       return requestInterrupt(state, event);
     case 'close-requested':
-      return state.closing === 'no' ? { ...state, closing: 'running-out' } : state;
+      return requestClose(state, event);
     case 'withdraw-requested':
       return withdraw(state, event);
     case 'decided':

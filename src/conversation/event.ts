@@ -44,7 +44,8 @@ export type ConversationEvent =
       readonly at: number;
     }
   | { readonly kind: 'interrupt-requested'; readonly reason: string | null; readonly at: number }
-  | { readonly kind: 'close-requested'; readonly at: number }
+  /** `memory: false`: nothing of it is consolidated. */
+  | { readonly kind: 'close-requested'; readonly at: number; readonly memory?: false }
   | { readonly kind: 'renamed'; readonly title: string; readonly at: number }
   | { readonly kind: 'input-rejected'; readonly name: string; readonly reason: string; readonly at: number }
   // Everything that was started: activities, sub-agents, reports (effect.ts).

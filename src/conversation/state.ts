@@ -104,6 +104,8 @@ export interface ConversationState {
   readonly outbox: Outbox;
   readonly rejected: { readonly count: number; readonly last: readonly RejectedInput[] };
   readonly closing: 'no' | 'running-out' | 'consolidated';
+  /** Absent: what is left of it is consolidated. */
+  readonly closesWithoutMemory?: true;
   readonly handOver: string | null;
   /** Slots of queued messages that the store has lost; `tried` once healing has not brought them back. */
   readonly heal: { readonly slots: readonly number[]; readonly tried: boolean } | null;

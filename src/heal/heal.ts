@@ -6,6 +6,7 @@
 import { slotsOf } from '../records/slots.js';
 import type { Beginning } from '../records/lives.js';
 import type { InputProcessor } from '../memory/processors.js';
+import { refuseDeleted } from '../memory/deleted.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import type { HistoryService } from './fetch-runs.js';
 import { createFold, WRITING } from './fold.js';
@@ -40,6 +41,7 @@ export interface HealDependencies {
 /** `run`: one of the life's runs, where another life of the same conversation may be the latest. */
 export async function heal(dependencies: HealDependencies, key: ConversationKey, run?: string): Promise<Healed> {
   const { service, store, processors, rememberedBy } = dependencies;
+  await refuseDeleted(store, key, `heal ${key.conversation}`);
   const execution = { namespace: key.namespace, workflowId: key.conversation, ...(run === undefined ? {} : { runId: run }) };
   const { runs, complete, pages } = await readActivities(service, execution, WRITING);
   const fold = createFold();

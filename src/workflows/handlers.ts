@@ -11,7 +11,14 @@ import {
 import { turnOfMessage } from '../conversation/inbox/arrivals.js';
 import { LIMITS, type CompactionOutcome, type ResetResult, type TurnResult } from '../conversation/protocol/contract.js';
 import type { Recalled } from '../conversation/activity-io/effects.js';
-import { readMessage, readOptionalText, readTitle, readTurnRequest, type ParsedMessage } from '../conversation/protocol/input.js';
+import {
+  readClose,
+  readMessage,
+  readOptionalText,
+  readTitle,
+  readTurnRequest,
+  type ParsedMessage,
+} from '../conversation/protocol/input.js';
 import { readConsolidationNews } from '../conversation/protocol/memory-input.js';
 import type { ConversationState } from '../conversation/state.js';
 import { turnId } from '../records/identity.js';
@@ -100,7 +107,11 @@ export function handleMessages(conversation: Conversation): Handled {
   });
   handleStepping({ state, dispatch, notifier, isHandingOver, counted, reject });
   handleHumanInput({ state, dispatch, counted, accept, reject });
-  setHandler(closeSignal, () => dispatch({ kind: 'close-requested', at: now() }));
+  setHandler(closeSignal, (payload?: unknown) => {
+    const close = readClose(payload);
+    if (close.ok) dispatch({ kind: 'close-requested', at: now(), ...close.value });
+    else reject('close', close.reason);
+  });
   setDefaultSignalHandler((name) => {
     reject(name, 'no signal of that name');
   });

@@ -5,6 +5,7 @@
  * M1  A request is kept until it is done, whatever dies meanwhile; a model that is away is asked again.
  * M2  One write at a time: what people decide waits for a write, never for a model.
  * M3  Asking a model writes nothing; what it answered is in history before anything is written.
+ * M4  Of a conversation that was deleted nothing is asked or written any more.
  */
 import { counted } from '../records/text.js';
 import {
@@ -25,6 +26,7 @@ import type { Consolidated, RememberInput } from '../conversation/activity-io/me
 import {
   readCare,
   readConsolidationRequest,
+  readDeletedNotice,
   readForget,
   readMemoryCareStart,
   readMemoryStart,
@@ -40,8 +42,11 @@ import {
 } from '../conversation/protocol/memory-contract.js';
 import {
   addRequest,
+  dropRequest,
+  dropRequests,
   emptyQueue,
   finishRequest,
+  isDropped,
   isQueueFull,
   memoryDetailsOf,
   memoryStatusOf,
@@ -68,6 +73,7 @@ import {
   careSignal,
   careUpdate,
   consolidatedSignal,
+  deletedSignal,
   consolidateSignal,
   FAILURES,
   forgetSignal,
@@ -156,6 +162,10 @@ export async function memory(argument: MemoryArgument, measure: MeasureHistory =
     else if (isQueueFull(queue)) change(noteDone(queue, now(), `refused: ${queue.requests.length} requests wait already`));
     else change(addRequest(queue, request.value));
   });
+  setHandler(deletedSignal, (payload: unknown) => {
+    const deleted = readDeletedNotice(payload);
+    change(deleted.ok ? dropRequests(queue, deleted.value, now()) : noteDone(queue, now(), `refused: ${deleted.reason}`));
+  });
   setHandler(forgetSignal, unheard(forget));
   setHandler(reviewSignal, unheard(review));
   setHandler(careSignal, unheard(care));
@@ -176,11 +186,14 @@ export async function memory(argument: MemoryArgument, measure: MeasureHistory =
       const { written } = queue;
       const result = await activities.consolidate({ scope, request, ...(written && { written }) }, summary);
       ended = outcomeOf(result);
+      if (isDropped(queue, id)) return change(dropRequest(queue, id, now(), ended.usage)); // M4
       const input = toRemember(scope, id, result);
       if (input) await remember(activities, input);
     } catch (error) {
       if (cancelled !== undefined) throw cancelled;
-      return change(postponeRequest(queue, id, failureOf(error), now())); // M1
+      const failure = failureOf(error);
+      if (isDropped(queue, id) || failure.type === 'deleted') return change(dropRequest(queue, id, now())); // M4
+      return change(postponeRequest(queue, id, failure, now())); // M1
     }
     // Who is gone does not have to know; the news of another life is not this one's.
     await getExternalWorkflowHandle(conversation)

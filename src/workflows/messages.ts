@@ -1,6 +1,7 @@
 /** The names that a client may say to a conversation (design section 3). Light: the client imports these values. */
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import type {
+  DeletedNotice,
   Cared,
   CareRequest,
   ConsolidationNews,
@@ -48,7 +49,8 @@ export const decideSignal = defineSignal<[Decision]>('decide');
 export const childSignal = defineSignal<[ChildNews]>('child');
 /** From the conversation that started a sub-agent to that one: how it goes on. */
 export const parentSignal = defineSignal<[ControlOrder & { readonly capability?: string }]>('parent');
-export const closeSignal = defineSignal('close');
+/** `memory: false`: nothing of what was said is consolidated, and nothing is waited for. */
+export const closeSignal = defineSignal<[{ memory?: boolean }?]>('close');
 /** Beyond design section 3: a new title, for lists and the UI. */
 export const renameSignal = defineSignal<[{ title: string }]>('rename');
 
@@ -94,6 +96,8 @@ export const consolidatedSignal = defineSignal<[ConsolidationNews]>('consolidate
 /** To the workflow `memory:<scope>`. What it has written can be asked of the store. */
 export const consolidateSignal = defineSignal<[AskedConsolidation]>('consolidate');
 export const forgetSignal = defineSignal<[ForgetRequest]>('forget');
+/** Beyond design section 3: a conversation was deleted. */
+export const deletedSignal = defineSignal<[DeletedNotice]>('deleted');
 export const reviewSignal = defineSignal<[ReviewRequest]>('accept');
 export const careSignal = defineSignal<[CareRequest?]>('care');
 export const forgetUpdate = defineUpdate<Forgotten, [ForgetRequest]>('forget');

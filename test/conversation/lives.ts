@@ -656,7 +656,7 @@ export function eventOf(world: World, choice: Exclude<Choice, { kind: 'end' | 't
     case 'interrupt':
       return { kind: 'interrupt-requested', reason: null, at };
     case 'close':
-      return { kind: 'close-requested', at };
+      return { kind: 'close-requested', at, ...(at % 2 === 0 && { memory: false as const }) };
     case 'rewind':
       return { kind: 'rewind-requested', requestId: `w${++world.rewinds}`, to: 'turn_0001', ...saidInItsPlace(world), at };
     case 'model':

@@ -327,7 +327,8 @@ describe.each(['files', 'redis'] as const)('with %s', (kind) => {
       () => world.client.describe(id).catch((error: { kind: string }) => error.kind),
       (found) => found === 'not-found',
     );
-    await expect(world.client.deleteConversation(id)).rejects.toMatchObject({ kind: 'not-found' });
+    expect(await world.client.deleteConversation(id)).toMatchObject({ lives: 0, runs: 0 });
+    await expect(world.client.deleteConversation(world.id())).rejects.toMatchObject({ kind: 'not-found' });
   });
 
   test('a store that has lost everything is healed before a fork begins, and a fork after it has begun', async () => {

@@ -15,6 +15,7 @@ import { boundedBundle } from '../../memory/compaction/bounded-bundle.js';
 import { redactor } from '../../memory/documents/forgetting.js';
 import { itemNumber, type ShownMemory } from '../../records/memory/items.js';
 import { goalIn, taskIn } from '../../memory/pins.js';
+import { refuseDeleted } from '../../memory/deleted.js';
 import { readPages } from '../../memory/past-life.js';
 import {
   prefixBefore,
@@ -89,6 +90,7 @@ async function readHealed<P extends Beforehand>(
   find: (past: Past) => P | undefined,
 ): Promise<Read<P>> {
   const { store, identity } = dependencies;
+  await refuseDeleted(store, key, `go on from ${key.conversation}`);
   const { config } = await dependencies.agents(identity.agent, identity.scope);
   let past = await readPast(store, key);
   let prefix = find(past);

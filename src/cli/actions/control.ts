@@ -5,6 +5,7 @@ import { findRunning } from '../args/find-conversation.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { countOf, formatUsage, budgetInWords, usedInWords } from '../views/quantities.js';
 import { withClient, type CommandSession, temporalCommand } from '../session/with-client.js';
+import { withEndingProgress } from '../session/with-progress.js';
 import type { Status } from '../../conversation/protocol/contract.js';
 import type { Budget } from '../../records/identity.js';
 
@@ -53,14 +54,23 @@ export function stop(context: CliContext, given: string, { reason }: { readonly 
   });
 }
 
-export function close(context: CliContext, given: string, { wait }: { readonly wait?: boolean }): Promise<number> {
+export interface CloseOptions {
+  readonly wait?: boolean;
+  /** False: nothing of it is consolidated. */
+  readonly memory?: boolean;
+}
+
+export function close(context: CliContext, given: string, { wait, memory }: CloseOptions): Promise<number> {
   const whenInterrupted = 'stopped waiting; the conversation closes all the same';
   return withClient(context, { needsWorker: true, whenInterrupted }, async (desk) => {
     const id = await findRunning(desk, given);
-    await desk.withSlowNotice(`closing ${id}`, desk.client.closeConversation(id));
-    const words = ['workflow', 'signal', '--name', 'close', '-w', id];
+    await desk.withSlowNotice(`closing ${id}`, desk.client.closeConversation(id, { memory }));
+    const input = memory === false ? ['--input', JSON.stringify({ memory })] : [];
+    const words = ['workflow', 'signal', '--name', 'close', '-w', id, ...input];
     if (wait !== true) return done(desk, { id, closing: true }, `${id} closes: it takes no new messages and runs out its queue`, words);
-    const outcome = await desk.withSlowNotice(`waiting for the end of ${id}`, desk.client.outcome(id, { signal: desk.signal }));
+    const { scope } = await desk.client.describe(id);
+    const ended = withEndingProgress({ ...desk, id, scope }, desk.client.outcome(id, { signal: desk.signal }));
+    const outcome = await desk.withSlowNotice(`waiting for the end of ${id}`, ended);
     const told = `${id} has ended after ${countOf(outcome.turns, 'turn')}: ${formatUsage(outcome.usage)}`;
     return done(desk, { id, outcome }, told, words);
   });

@@ -1,12 +1,12 @@
 /** `perdura fork`, `resume`, `rewind` and `delete`: lives that go on from others, turns taken back, and the end of it all. */
-import type { Begun } from '../../client.js';
+import type { Begun, Deleted } from '../../client.js';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import type { CliContext } from '../session/context.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { findConversation, findRunning } from '../args/find-conversation.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { turnName } from '../args/values.js';
-import { formatCount } from '../views/quantities.js';
+import { countOf, formatCount } from '../views/quantities.js';
 import { startBudget, type BudgetWanted } from './new.js';
 import { withClient, type CommandSession, temporalCommand } from '../session/with-client.js';
 
@@ -75,17 +75,26 @@ export function remove(context: CliContext, given: string, { yes }: { readonly y
     const id = await findRemembered(desk, given);
     if (yes !== true) await confirmDeletion(id);
     const done = await desk.withSlowNotice(`deleting ${id}`, desk.client.deleteConversation(id));
-    const { lives, runs } = done;
-    const told = [
-      `${id} is deleted: ${formatCount(lives)} ${lives === 1 ? 'life' : 'lives'} from the store, ${formatCount(runs)} ${runs === 1 ? 'run' : 'runs'} from Temporal`,
-    ];
-    return tell(desk, { id, ...done }, told, [TEMPORAL_LATER, MEMORY_STAYS], ['workflow', 'delete', '-w', id]);
+    const { lives, runs, subAgents } = done;
+    const withThem = subAgents === 0 ? '' : ` with ${countOf(subAgents, 'sub-agent')}`;
+    const told = [`${id} is deleted${withThem}: ${countOf(lives, 'life', 'lives')} from the store, ${countOf(runs, 'run')} from Temporal`];
+    return tell(desk, { id, ...done }, told, [TEMPORAL_LATER, MEMORY_STAYS, ...keptOf(done)], ['workflow', 'delete', '-w', id]);
   });
 }
 
 const FACTS_STAY = 'what long-term memory has learnt from the cut turns stays; `perdura memory forget` removes it';
 const TEMPORAL_LATER = 'Temporal removes the histories in the background; a backup or an export of them stays where it is';
 const MEMORY_STAYS = 'MEMORY.md, HISTORY and the facts of its scope stay: `perdura memory forget` removes what was said there';
+
+/** What the server keeps, and until when. */
+function keptOf({ scopes, retentionDays }: Deleted): string[] {
+  if (scopes.length === 0) return [];
+  const writers = scopes.map((scope) => `memory:${scope}`).join(', ');
+  const until = retentionDays === null ? 'until its retention' : `for ${countOf(retentionDays, 'day')} after each run`;
+  return [
+    `what ${writers} was told by a model about it is in ${scopes.length === 1 ? 'its' : 'their'} own history too, which Temporal keeps ${until}`,
+  ];
+}
 
 /** What Temporal no longer knows, the store may. */
 async function findRemembered(desk: CommandSession, given: string): Promise<string> {
@@ -100,7 +109,7 @@ async function findRemembered(desk: CommandSession, given: string): Promise<stri
 async function confirmDeletion(id: string): Promise<void> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) throw new CliError(`will not delete ${id} unasked: add --yes`, EXIT.usage);
   const { confirm } = await import('@clack/prompts');
-  const message = `Delete ${id} from the store and from Temporal? It cannot be brought back. (What long-term memory has learnt stays.)`;
+  const message = `Delete ${id} and its sub-agents from the store and from Temporal? It cannot be brought back. (What long-term memory has learnt stays.)`;
   const answer = await confirm({ message, initialValue: false, output: process.stderr });
   if (answer !== true) throw new CliError(`${id} was left as it is`, EXIT.interrupted);
 }

@@ -37,6 +37,7 @@ export function stopCommand(program: Command, context: CliContext): void {
 export function closeCommand(program: Command, context: CliContext): void {
   onConversation(program, 'close', 'end a conversation in good order: no new messages, the queue is run out')
     .option('--wait', 'until it has ended')
+    .option('--no-memory', 'nothing of it goes to long-term memory, and nothing is waited for there')
     .action(runs(context, async () => (await import('../actions/control.js')).close));
 }
 

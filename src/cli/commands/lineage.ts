@@ -72,5 +72,7 @@ export function deleteCommand(program: Command, context: CliContext): void {
 }
 
 const STAYS = `
-All lives of it go: what was said, its traces, its summaries and long texts, and its runs in Temporal. What its scope has learnt from it
-stays (perdura memory forget). One that runs is not deleted, nor one whose turns a fork reads: delete the fork first.`;
+All lives of it and of its sub-agents go: what was said, traces, summaries and long texts, what HISTORY has of it word for word, and its
+runs in Temporal. It cannot be resumed, forked or healed afterwards, and what memory still owed it is dropped. What its scope has learnt
+from it stays (perdura memory forget). One that runs is not deleted, nor one whose turns a fork reads: delete the fork first. Cut short,
+the same command again does the rest.`;

@@ -16,16 +16,10 @@ interface Awaited {
 
 /** Says what an answer waits for when it does not come, where no live screen shows it: each reason once. */
 export async function withProgress<T>({ client, id, output }: Awaited, answer: Promise<T>): Promise<T> {
-  let told: string | undefined;
-  let isOver = false;
   const shown = new Set<string>();
-  const tell = (why: string): void => {
-    if (why !== told) output.note(`(${toTerminalLine(why.replace(' {s}', ''), 400)})`);
-    told = why;
-  };
-  const look = async (): Promise<void> => {
+  return looking({ output }, answer, async (tell, isOver) => {
     const status = await client.status(id);
-    if (isOver) return;
+    if (isOver()) return;
     if (status.pendingApprovals > 0) {
       for (const one of await client.approvals(id)) {
         const key = `${one.conversation} ${one.callId}`;
@@ -35,16 +29,45 @@ export async function withProgress<T>({ client, id, output }: Awaited, answer: P
       return;
     }
     if (status.waitingFor !== undefined) tell(waitingOfStatus(status, undefined, Date.now())?.text ?? '');
+  });
+}
+
+interface Ending {
+  readonly client: Pick<PerduraClient, 'status' | 'scope'>;
+  readonly id: string;
+  readonly scope: string | null;
+  readonly output: Pick<Output, 'note'>;
+}
+
+/** Says what the end of a conversation waits for, and where that is long-term memory, what that waits for itself. */
+export async function withEndingProgress<T>({ client, id, scope, output }: Ending, end: Promise<T>): Promise<T> {
+  return looking({ output }, end, async (tell, isOver) => {
+    const { waiting, waitingFor } = await client.status(id);
+    if (isOver() || waitingFor === undefined) return;
+    const memory = waiting?.kind === 'memory' && scope !== null ? await client.scope(scope).status() : undefined;
+    if (isOver()) return;
+    tell(`waiting for ${waitingFor}${memory?.waitingFor === undefined ? '' : `; it waits for its model: ${memory.waitingFor}`}`);
+  });
+}
+
+type Look = (tell: (why: string) => void, isOver: () => boolean) => Promise<void>;
+
+async function looking<T>({ output }: Pick<Awaited, 'output'>, work: Promise<T>, look: Look): Promise<T> {
+  let told: string | undefined;
+  let isOver = false;
+  const tell = (why: string): void => {
+    if (why !== told) output.note(`(${toTerminalLine(why.replace(' {s}', ''), 400)})`);
+    told = why;
   };
   const lookOnce = (): void => {
-    look().catch(() => {
+    look(tell, () => isOver).catch(() => {
       if (!isOver) tell(trouble('Temporal or its worker does not answer', undefined, Date.now()).text);
     });
   };
   const first = setTimeout(lookOnce, FIRST_LOOK);
   const timer = setInterval(lookOnce, LOOK_EVERY);
   try {
-    return await answer;
+    return await work;
   } finally {
     isOver = true;
     clearTimeout(first);

@@ -43,8 +43,7 @@ export function advanceConsolidation(state: ConversationState): ConversationStat
   const { consolidation } = state;
   if (state.turn || consolidation.ending || isRunning(state, 'evict')) return state;
   // What a sub-agent did, its parent remembers.
-  if (isEnding(state))
-    return state.parent ? withConsolidation(state, () => ({ ending: { until: state.now, awaited: [] } })) : beginEnding(state);
+  if (isEnding(state)) return state.parent || isClosingWithoutMemory(state) ? endUnremembered(state) : beginEnding(state);
   return consolidation.pending === null && !state.parent ? askForOverflow(state) : state;
 }
 
@@ -58,6 +57,25 @@ function isEnding(state: ConversationState): boolean {
   const [head] = queue;
   if (head?.kind === 'reset') return !isHeld(state, 'event', queuedId(head));
   return closing === 'running-out' && queue.length === 0;
+}
+
+/** A reset in the queue still consolidates its own session: that was asked for. */
+function isClosingWithoutMemory({ queue, closesWithoutMemory }: ConversationState): boolean {
+  return closesWithoutMemory === true && queue.length === 0;
+}
+
+/** Where its end is being waited for already, it is no longer. */
+export function closeWithoutMemory(state: ConversationState): ConversationState {
+  const asked: ConversationState = { ...state, closesWithoutMemory: true };
+  return asked.consolidation.ending !== null && isClosingWithoutMemory(asked) ? endUnremembered(asked) : asked;
+}
+
+/** What of this session was not handed over yet is not asked any more, and what was is not waited for. */
+function endUnremembered(state: ConversationState): ConversationState {
+  return withConsolidation(state, ({ pendingRequests }) => ({
+    ending: { until: state.now, awaited: [] },
+    pendingRequests: pendingRequests.filter(({ session }) => session !== state.session),
+  }));
 }
 
 /** `/new` and `close`: all that is left is asked for, and joins what is being consolidated already. */

@@ -7,7 +7,8 @@ import { announce } from '../outbox/settlement.js';
 import type { ConversationState } from '../state.js';
 import { endTurn } from '../turn/turn.js';
 import { turnId } from '../../records/identity.js';
-import { consolidationOf, coverPending, freshConsolidation } from './consolidation.js';
+import type { EventOf } from '../event.js';
+import { consolidationOf, coverPending, freshConsolidation, closeWithoutMemory } from './consolidation.js';
 import { acceptTrim } from './trimming.js';
 
 export function acceptEvicted(state: ConversationState, completed: Completed<'evict'>): ConversationState {
@@ -20,6 +21,12 @@ export function acceptEvicted(state: ConversationState, completed: Completed<'ev
     case 'trim':
       return acceptTrim(state, what, completed.output);
   }
+}
+
+/** Asked again without memory, it no longer waits for it. */
+export function requestClose(state: ConversationState, { memory }: EventOf<'close-requested'>): ConversationState {
+  const closing: ConversationState = state.closing === 'no' ? { ...state, closing: 'running-out' } : state;
+  return memory === false ? closeWithoutMemory(closing) : closing;
 }
 
 /** The reset at the head of the queue is done: a clean session, whose context is empty; the counters go on. */

@@ -27,7 +27,7 @@ function carriedQueue(scope: string): Check {
   return fields({
     v: oneOf(1),
     scope: oneOf(scope),
-    requests: list(fields({ request: object, running: bool, retry: orNull(retry) })),
+    requests: list(fields({ request: object, running: bool, retry: orNull(retry), dropped: maybe(bool) })),
     done: list(text),
     consolidated: number,
     fallbacks: number,

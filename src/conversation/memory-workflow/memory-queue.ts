@@ -7,7 +7,7 @@
 import type { Consolidation } from '../protocol/contract.js';
 import type { ConsolidationRequest, Remembered, RememberInput, WrittenMemory } from '../activity-io/memory-effects.js';
 import type { StepFailure } from '../activity-io/effects.js';
-import type { MemoryStatus } from '../protocol/memory-contract.js';
+import type { DeletedNotice, MemoryStatus } from '../protocol/memory-contract.js';
 import { type Usage, addUsage, NO_USAGE } from '../../records/message.js';
 import { retryAfter } from '../state/retry.js';
 import type { Retry } from '../state/turn-state.js';
@@ -32,6 +32,8 @@ export interface QueuedRequest {
   readonly request: AskedConsolidation;
   readonly running: boolean;
   readonly retry: Retry | null;
+  /** Its conversation was deleted while it ran: what comes of it is not remembered. */
+  readonly dropped?: true;
 }
 
 /** A request as it arrives: where the asker's worker takes work is where its store is. */
@@ -120,6 +122,33 @@ export function finishRequest(
     usage: how.usage ? addUsage(queue.usage, how.usage) : queue.usage,
   };
   return noteDone(done, how.at, `${conversation}: ${counted(messages, 'message')} (${why}), ${how.consolidation}`);
+}
+
+/** Of a conversation that was deleted nothing is remembered any more. What runs is dropped at its end. */
+export function dropRequests(queue: MemoryQueue, { conversation, lives }: DeletedNotice, at: number): MemoryQueue {
+  const isOfIt = ({ request }: QueuedRequest): boolean => request.conversation === conversation && lives.includes(request.life);
+  const dropped = queue.requests
+    .filter((one) => isOfIt(one) && !one.running)
+    .reduce((now, { request }) => dropRequest(now, request.id, at), queue);
+  return { ...dropped, requests: dropped.requests.map((one) => (isOfIt(one) ? { ...one, dropped: true as const } : one)) };
+}
+
+export function isDropped({ requests }: MemoryQueue, id: string): boolean {
+  return requests.some(({ request, dropped }) => request.id === id && dropped === true);
+}
+
+/** `usage`: what it has cost all the same. */
+export function dropRequest(queue: MemoryQueue, id: string, at: number, usage: Usage | null = null): MemoryQueue {
+  const found = queue.requests.find(({ request }) => request.id === id);
+  if (!found) return queue;
+  const { conversation, messages, why } = found.request;
+  const left = {
+    ...queue,
+    requests: queue.requests.filter((one) => one !== found),
+    done: [...queue.done, id].slice(-REMEMBERED_IDS),
+    usage: usage ? addUsage(queue.usage, usage) : queue.usage,
+  };
+  return noteDone(left, at, `${conversation}: ${messages} messages (${why}), dropped: the conversation was deleted`);
 }
 
 export function noteWritten(queue: MemoryQueue, { history }: RememberInput, { version }: Remembered): MemoryQueue {

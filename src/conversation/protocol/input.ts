@@ -112,6 +112,16 @@ export function readOptionalText(payload: unknown, name: string, field: string):
   return { ok: true, value: beginningOf(value.toWellFormed(), 500) };
 }
 
+/** Of the signal `close`. */
+export function readClose(payload: unknown): Checked<{ readonly memory?: false }> {
+  if (payload === undefined || payload === null) return { ok: true, value: {} };
+  const fields = readFields(payload, 'close', ['memory']);
+  if (!fields.ok) return fields;
+  const { memory } = fields.value;
+  if (memory !== undefined && typeof memory !== 'boolean') return refuse(`close.memory must be true or false, got ${nameOf(memory)}`);
+  return { ok: true, value: memory === false ? { memory } : {} };
+}
+
 export function readTitle(payload: unknown): Checked<string> {
   const fields = readFields(payload, 'rename', ['title']);
   if (!fields.ok) return fields;

@@ -36,6 +36,12 @@ export interface Forgotten {
   readonly proposals: readonly string[];
 }
 
+/** These lives of a conversation were deleted: what they have asked for is dropped. */
+export interface DeletedNotice {
+  readonly conversation: string;
+  readonly lives: readonly string[];
+}
+
 /** Decides on a line that only a tool's word stands behind. */
 export interface ReviewRequest {
   readonly id: string;

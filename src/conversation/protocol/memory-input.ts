@@ -7,6 +7,7 @@ import {
   memoryWorkflowId,
   type CareRequest,
   type ConsolidationNews,
+  type DeletedNotice,
   type ForgetRequest,
   type MemoryStart,
   type ReviewRequest,
@@ -20,6 +21,8 @@ const WHYS: readonly string[] = ['reset', 'window', 'close'];
 /** UTF-16 units. */
 const MAX_TEXT = 2_000;
 const MAX_ID = 300;
+/** Of one notice. */
+export const MAX_LIVES = 1_000;
 const REQUEST_ID = /^[ -~]{1,300}$/;
 /** Of a run; the server has its own limit, at 51,200. */
 const [MIN_EVENTS, MAX_EVENTS] = [20, 50_000];
@@ -95,6 +98,23 @@ export function readForget(payload: unknown): Checked<ForgetRequest> {
     return refuse(`forget.text must be a text of 1 to ${MAX_TEXT} characters`);
   }
   return { ok: true, value: { text: text.toWellFormed().trim() } };
+}
+
+export function readDeletedNotice(payload: unknown): Checked<DeletedNotice> {
+  const fields = readFields(payload, 'deleted', ['conversation', 'lives']);
+  if (!fields.ok) return fields;
+  const { conversation, lives } = fields.value;
+  if (typeof conversation !== 'string' || !(ID_PATTERN.test(conversation) || CHILD_PATTERN.test(conversation))) {
+    return refuse('deleted.conversation must be the id of a conversation');
+  }
+  if (!Array.isArray(lives) || lives.length > MAX_LIVES || !lives.every(isLife)) {
+    return refuse(`deleted.lives must be at most ${MAX_LIVES} ids of first runs`);
+  }
+  return { ok: true, value: { conversation, lives } };
+}
+
+function isLife(value: unknown): value is string {
+  return typeof value === 'string' && LIFE_PATTERN.test(value);
 }
 
 export function readReview(payload: unknown): Checked<ReviewRequest> {

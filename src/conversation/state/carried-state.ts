@@ -267,6 +267,7 @@ const state = fields({
   }),
   rejected: fields({ count: number, last: list(fields({ name: text, reason: text, at: time })) }),
   closing: oneOf('no', 'running-out', 'consolidated'),
+  closesWithoutMemory: maybe(bool),
   handOver: orNull(text),
   heal: orNull(fields({ slots: list(number), tried: bool })),
   lineage: maybe(

@@ -221,6 +221,28 @@ describe('close', () => {
     expect(settle(news(waiting.state, 's1/1-4')).steps.at(-1)).toMatchObject({ kind: 'finish', outcome: { turns: 2 } });
   });
 
+  const forgetting = (state: ConversationState): ConversationState =>
+    apply(state, { kind: 'close-requested', at: state.now, memory: false });
+
+  test('without memory it asks for nothing, waits for nothing, and runs out its queue first', () => {
+    const done = settle(forgetting(apply(talked(2), said('one more'))), SILENT);
+    expect(kinds(done.steps)).not.toContain('ask-memory');
+    expect(done.steps.at(-1)).toMatchObject({ kind: 'finish', outcome: { turns: 3 } });
+  });
+
+  test('asked again without memory while it waits for it, it waits no longer', () => {
+    const waiting = settle(close(talked(2)), SILENT);
+    expect(waiting.steps.at(-1)?.kind).not.toBe('finish');
+    expect(settle(forgetting(waiting.state), SILENT).steps.at(-1)).toMatchObject({ kind: 'finish', outcome: { turns: 2 } });
+  });
+
+  test('a reset that was asked for before consolidates its session all the same', () => {
+    const state = apply(talked(2), { kind: 'reset-requested', resetId: 'r', at: 5 });
+    const { steps } = settle(forgetting(state));
+    expect(steps.filter((step) => isEffect(step, 'ask-memory'))).toMatchObject([{ input: { request: { why: 'reset' } } }]);
+    expect(steps.at(-1)?.kind).toBe('finish');
+  });
+
   test('of an empty conversation completes at once', () => {
     expect(kinds(settle(close(open())).steps)).toEqual(['finish']);
   });

@@ -1,8 +1,11 @@
 /** What a memory has to do, as a value: the rules Q1 and Q2 of memory-queue.ts. */
 import {
   addRequest,
+  dropRequest,
+  dropRequests,
   emptyQueue,
   finishRequest,
+  isDropped,
   memoryStatusOf,
   nextRequest,
   nextRetryAt,
@@ -60,4 +63,21 @@ test('what a store must have is what the last write left, and whether any left a
   const unusable = remembered(emptyQueue('s'), 'raw-fallback', 'empty');
   expect([emptyQueue('s').written, unusable.written]).toEqual([undefined, { version: 'empty', summary: false }]);
   expect(remembered(remembered(unusable, 'summary', 'empty'), null, 'v1').written).toEqual({ version: 'v1', summary: true });
+});
+
+test('of a deleted conversation what waits or rests is dropped at once, what runs at its end, and other lives go on', () => {
+  const other = { ...asked('d'), conversation: 'c-a', life: 'another' };
+  const queue = addRequest(startRequest(fail(queueOf('a', 'b', 'c'), 'b', 0), 'c'), other);
+  const of = (name: string) => ({ conversation: `c-${name}`, lives: ['l'] });
+  const dropped = ['a', 'b', 'c'].reduce((now, name) => dropRequests(now, of(name), 7), queue);
+  expect(dropped.requests.map(({ request }) => request.id)).toEqual(['c', 'd']);
+  expect([isDropped(dropped, 'c'), isDropped(dropped, 'd')]).toEqual([true, false]);
+  expect(memoryStatusOf(dropped, 0).last).toMatchObject([
+    { at: 7, what: 'c-a: 2 messages (reset), dropped: the conversation was deleted' },
+    { what: 'c-b: 2 messages (reset), dropped: the conversation was deleted' },
+  ]);
+  const ended = dropRequest(dropped, 'c', 8, { inputTokens: 3, cachedTokens: 0, outputTokens: 1, costUsd: 0 });
+  expect(ended).toMatchObject({ requests: [{ request: { id: 'd' } }], consolidated: 0, usage: { inputTokens: 3 } });
+  // Asked for again it is known.
+  expect(addRequest(ended, asked('a')).requests).toHaveLength(1);
 });
