@@ -250,7 +250,7 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
   return {
     namespace,
     taskQueue,
-    ...createStepping({ handleOf, withSignal }),
+    ...createStepping({ handleOf, withSignal, entries: (id, slots) => reading.entries(id, slots) }),
     ...createLineageClient({ client, namespace, taskQueue, store, handleOf, describe, status, startOptions }),
     ...people,
     ...reading,
@@ -320,7 +320,7 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
 
     compact: (id) => changeMemory(`cannot compact ${id}`, id, compactUpdate),
 
-    dispatch: createDispatch(handleOf),
+    dispatch: createDispatch({ handleOf, withSignal }),
 
     undoCompaction: (id) => changeMemory(`cannot undo the compaction of ${id}`, id, undoCompactionUpdate),
 

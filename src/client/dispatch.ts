@@ -1,6 +1,7 @@
 /** An event of the application's own, handed to a conversation for its reducer (seed 004). */
 import { randomUUID } from 'node:crypto';
-import type { WorkflowHandle } from '@temporalio/client';
+import type { DispatchedEvent } from '../conversation/protocol/stepping.js';
+import type { SteppingAccess } from './stepping.js';
 import { readAppEvent } from '../conversation/protocol/control-input.js';
 import type { JsonValue } from '../records/message.js';
 import { dispatchUpdate } from '../workflows/messages.js';
@@ -14,21 +15,30 @@ export interface AppEventToDispatch {
   readonly payload?: JsonValue;
 }
 
-export interface Dispatched {
-  readonly id: string;
-  /** How many come before it. */
-  readonly position: number;
+export type Dispatched = DispatchedEvent;
+
+/** `wait`: for what its reducer makes of it, which is the `result`. */
+export type Dispatch = (id: string, event: AppEventToDispatch, options?: DispatchOptions) => Promise<Dispatched>;
+
+export interface DispatchOptions {
+  readonly wait?: boolean;
+  readonly signal?: AbortSignal;
 }
 
-export type Dispatch = (id: string, event: AppEventToDispatch) => Promise<Dispatched>;
-
-/** Resolves once it is queued, durably; what its reducer makes of it shows in the status. */
-export function createDispatch(handleOf: (id: string) => WorkflowHandle): Dispatch {
-  return async (id, event) => {
+/** Resolves once it is queued, durably, or with `wait` once it is reduced: over hand-overs too, since the same id is one event. */
+export function createDispatch({ handleOf, withSignal }: SteppingAccess): Dispatch {
+  return async (id, event, { wait, signal } = {}) => {
     const attempt = `cannot dispatch ${event.type} to ${id}`;
     const read = readAppEvent(event);
     if (!read.ok) throw new ClientError('invalid', `${attempt}: ${read.reason}`);
     const own = { ...event, id: event.id ?? randomUUID() };
-    return withRetries({ attempt }, () => handleOf(id).executeUpdate(dispatchUpdate, { args: [own], updateId: `dispatch-${own.id}` }));
+    if (!wait)
+      return withRetries({ attempt }, () => handleOf(id).executeUpdate(dispatchUpdate, { args: [own], updateId: `dispatch-${own.id}` }));
+    // An id of its own each time: a run that hands over answers so once.
+    return withRetries({ attempt, signal }, () =>
+      withSignal(signal, () =>
+        handleOf(id).executeUpdate(dispatchUpdate, { args: [{ ...own, wait }], updateId: `dispatch-${own.id}-${randomUUID()}` }),
+      ),
+    );
   };
 }

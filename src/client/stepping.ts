@@ -1,10 +1,11 @@
 /** The step engine's door (seed 004): mode, step, breakpoints, the queue by hand, and events of the application's own. */
 import { randomUUID } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
-import type { CompactionOutcome, QueuedEvent, QueueEdit } from '../conversation/protocol/contract.js';
+import type { CompactionOutcome, ContextIndex, QueuedEvent, QueueEdit } from '../conversation/protocol/contract.js';
 import { readBreakpoints, readMode, readQueueEdit } from '../conversation/protocol/control-input.js';
 import type { Checked } from '../conversation/protocol/fields.js';
 import {
+  contextQuery,
   controlQuery,
   editQueueUpdate,
   queueQuery,
@@ -14,6 +15,8 @@ import {
   truncateUpdate,
 } from '../workflows/messages.js';
 import { ClientError, isBetweenRuns } from './errors.js';
+import type { TokenUsage } from '../records/token-usage.js';
+import { readTokenUsage, type TokenUsageSource } from './token-usage.js';
 import { withRetries } from './with-retries.js';
 import type { Breakpoints, ControlMode, ControlStatus, ControlView, StepResult, StepScope } from '../conversation/protocol/stepping.js';
 
@@ -31,6 +34,8 @@ export interface SteppingClient {
   editQueue(id: string, edit: QueueEdit): Promise<QueuedEvent[]>;
   /** Leaves the oldest of the working flow out of the prompt, down to the hard threshold (seed 004, executeTruncation). */
   truncate(id: string): Promise<CompactionOutcome>;
+  /** How full the context is, and what would be compacted and truncated, chunk by chunk (seed 004). */
+  checkTokenUsage(id: string): Promise<TokenUsage>;
   /** What a debugger shows beside `status`, `queue` and `context`. */
   control(id: string): Promise<ControlView>;
 }
@@ -46,9 +51,11 @@ export interface SteppingAccess {
   readonly withSignal: <T>(signal: AbortSignal | undefined, call: () => Promise<T>) => Promise<T>;
 }
 
-export function createStepping({ handleOf, withSignal }: SteppingAccess): SteppingClient {
+export function createStepping({ handleOf, withSignal, entries }: SteppingAccess & Pick<TokenUsageSource, 'entries'>): SteppingClient {
   const query = <T>(attempt: string, ask: () => Promise<T>): Promise<T> =>
     withRetries({ attempt, patienceMs: 10_000, isWorthAnother: isBetweenRuns }, ask);
+
+  const control = (id: string): Promise<ControlView> => query(`cannot read how ${id} is stepped`, () => handleOf(id).query(controlQuery));
 
   return {
     async setMode(id, mode) {
@@ -100,7 +107,12 @@ export function createStepping({ handleOf, withSignal }: SteppingAccess): Steppi
       );
     },
 
-    control: (id) => query(`cannot read how ${id} is stepped`, () => handleOf(id).query(controlQuery)),
+    checkTokenUsage(id) {
+      const context = (): Promise<ContextIndex> => query(`cannot read the context of ${id}`, () => handleOf(id).query(contextQuery));
+      return readTokenUsage({ context, control, entries }, id);
+    },
+
+    control,
   };
 }
 

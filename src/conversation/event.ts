@@ -24,7 +24,15 @@ export type ConversationEvent =
     }
   | { readonly kind: 'withdraw-requested'; readonly messageId: string; readonly at: number }
   | { readonly kind: 'decided'; readonly decision: Decision; readonly at: number }
-  | { readonly kind: 'app-event-received'; readonly id: string; readonly type: string; readonly payload: JsonValue; readonly at: number }
+  | {
+      readonly kind: 'app-event-received';
+      readonly id: string;
+      readonly type: string;
+      readonly payload: JsonValue;
+      /** Its sender waits for what becomes of it. */
+      readonly isAwaited?: true;
+      readonly at: number;
+    }
   | { readonly kind: 'mode-set'; readonly mode: ControlMode; readonly at: number }
   | { readonly kind: 'breakpoints-set'; readonly breakpoints: Breakpoints; readonly at: number }
   | { readonly kind: 'step-requested'; readonly id: string; readonly scope?: StepScope; readonly at: number }

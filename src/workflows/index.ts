@@ -2,4 +2,4 @@
 export { conversation, createConversation } from './conversation.js';
 export { memory } from './memory.js';
 export { memoryCare } from './memory.js';
-export type { AppChunk, AppEvent, ChunkOperation, NewChunk, Reducer, Reducers, ReducerView } from '../conversation/inbox/reducers.js';
+export type { AppChunk, AppEvent, BuiltInChunk, ChunkOperation, NewChunk, Reducer, Reducers, ReducerView } from '../conversation/inbox/reducers.js';

@@ -1,9 +1,17 @@
 /** The step engine's messages (seed 004): mode, step, breakpoints, the queue by hand, and events of the application's own. */
 import { ApplicationFailure, setHandler, uuid4 } from '@temporalio/workflow';
+import type { ConversationEvent } from '../conversation/event.js';
 import type { QueuedEvent } from '../conversation/protocol/contract.js';
-import { isKnownEvent, appEventRefusal } from '../conversation/inbox/app-events.js';
+import { appEventRefusal, isKnownEvent, outcomeOfEvent } from '../conversation/inbox/app-events.js';
 import { readParentOrder } from '../conversation/protocol/child-control.js';
-import { readAppEvent, readBreakpoints, readMode, readQueueEdit, readStepRequest } from '../conversation/protocol/control-input.js';
+import {
+  type ReadAppEvent,
+  readAppEvent,
+  readBreakpoints,
+  readMode,
+  readQueueEdit,
+  readStepRequest,
+} from '../conversation/protocol/control-input.js';
 import { stepRefusal } from '../conversation/stepping/control.js';
 import { editRefusal } from '../conversation/inbox/queue-editing.js';
 import { queuedCount } from '../conversation/inbox/spill.js';
@@ -21,24 +29,28 @@ import {
   setModeUpdate,
   stepUpdate,
 } from './messages.js';
-import type { ControlStatus, StepResult } from '../conversation/protocol/stepping.js';
+import type { ControlStatus, DispatchedEvent, StepResult } from '../conversation/protocol/stepping.js';
 
 export function handleStepping({ state, dispatch, notifier, isHandingOver, counted, reject }: Omit<Handling, 'accept'>): void {
   const resultOf = (id: string): StepResult | undefined => state().control?.results.find(({ stepId }) => stepId === id);
 
   setHandler(eventSignal, (payload: unknown) => {
     const event = readAppEvent(payload);
-    if (event.ok) dispatch({ kind: 'app-event-received', ...event.value, id: event.value.id ?? uuid4(), at: now() });
+    if (event.ok) dispatch(appEventReceived(event.value, event.value.id ?? uuid4()));
     else reject('event', event.reason);
   });
   setHandler(
     dispatchUpdate,
-    counted((payload: unknown) => {
+    counted(async (payload: unknown): Promise<DispatchedEvent> => {
       const event = accepted(readAppEvent(payload));
       const id = event.id ?? uuid4();
       const position = queuedCount(state().queue);
-      dispatch({ kind: 'app-event-received', ...event, id, at: now() });
-      return Promise.resolve({ id, position });
+      dispatch(appEventReceived(event, id));
+      if (!event.wait) return { id, position };
+      await notifier.until(() => isHandingOver() || outcomeOfEvent(state(), id) !== undefined);
+      const result = outcomeOfEvent(state(), id);
+      if (result) return { id, position, result };
+      throw askAgain('the conversation hands over to its next run');
     }),
     {
       validator: (payload: unknown) => {
@@ -107,4 +119,8 @@ export function handleStepping({ state, dispatch, notifier, isHandingOver, count
       },
     },
   );
+}
+
+function appEventReceived({ type, payload, wait }: ReadAppEvent, id: string): ConversationEvent {
+  return { kind: 'app-event-received', id, type, payload, ...(wait && { isAwaited: true }), at: now() };
 }

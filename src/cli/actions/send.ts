@@ -6,7 +6,8 @@ import { CliError, EXIT } from '../terminal/exit.js';
 import { readJson, readJsonObject } from '../args/values.js';
 import { withProgress } from '../session/with-progress.js';
 import { readStandardInput } from '../terminal/standard-input.js';
-import { toTerminalJson } from '../terminal/terminal-text.js';
+import { toTerminalJson, toTerminalLine } from '../terminal/terminal-text.js';
+import type { AppEventOutcome } from '../../conversation/protocol/stepping.js';
 import { answerExitCode, explainEnd, untilEnd, wholeAnswer } from '../session/turn-end.js';
 import { formatDuration } from '../views/quantities.js';
 import { withClient, temporalCommand } from '../session/with-client.js';
@@ -100,25 +101,47 @@ function receiptInWords({ turnId, acceptedAs, position }: Enqueued): string {
   return turnId === null ? 'it joins the running turn between its next tool calls' : `it becomes ${turnId}; ${before}`;
 }
 
+function reducedInWords(type: string, result: AppEventOutcome): string {
+  switch (result.kind) {
+    case 'reduced': {
+      const { addedChunks, removedChunkIds, contextTokens } = result;
+      return `reduced: ${addedChunks.length} chunks added, ${removedChunkIds.length} removed, ${contextTokens.after} tokens`;
+    }
+    case 'unreduced':
+      return `nothing reduces ${type} here: the worker's own workflows have no reducer of that type`;
+    case 'parked':
+      return `parked: ${result.error}`;
+    case 'not-known':
+      return 'what became of it is not known any more: it was taken out of the queue, or reduced long ago';
+  }
+}
+
 /** `perdura dispatch`: an event of somebody's own application, for its reducer. */
 interface EventToDispatch {
   readonly type: string;
   /** As written; undefined: none, `-`: on stdin. */
   readonly json: string | undefined;
   readonly eventId: string | undefined;
+  /** For what its reducer makes of it. */
+  readonly wait: boolean;
 }
 
-export async function dispatch(context: CliContext, given: string, { type, json, eventId }: EventToDispatch): Promise<number> {
+export async function dispatch(context: CliContext, given: string, { type, json, eventId, wait }: EventToDispatch): Promise<number> {
   const payload = await readPayload(json);
   const event = { ...(eventId === undefined ? {} : { id: eventId }), type, ...(payload === undefined ? {} : { payload }) };
   const read = readAppEvent(event);
   if (!read.ok) throw new CliError(`cannot dispatch ${type} to ${given}: ${read.reason}`, EXIT.usage);
-  return withClient(context, { needsWorker: true }, async (desk) => {
-    const { client, output, globals, temporal, withSlowNotice } = desk;
+  const whenInterrupted = 'stopped waiting; the event is reduced all the same';
+  return withClient(context, { needsWorker: true, whenInterrupted }, async (desk) => {
+    const { client, output, globals, temporal, signal, withSlowNotice } = desk;
     const id = await findRunning(desk, given);
-    const { id: own, position } = await withSlowNotice(`handing ${type} to ${id}`, client.dispatch(id, event));
-    if (globals.output !== 'text') output.line(toTerminalJson({ conversation: id, id: own, type, position }));
-    else {
+    const handing = client.dispatch(id, event, { wait, signal });
+    const { id: own, position, result } = await withSlowNotice(`handing ${type} to ${id}`, handing);
+    if (globals.output !== 'text') output.line(toTerminalJson({ conversation: id, id: own, type, position, ...(result && { result }) }));
+    else if (result) {
+      output.line(own);
+      output.say(toTerminalLine(reducedInWords(type, result), 600));
+    } else {
       output.line(own);
       output.say(
         `${type} waits in the queue of ${id}${position === 0 ? '' : `, behind ${position} others`}; \`perdura inspect ${id}\` tells of one that nobody reduces`,

@@ -67,7 +67,7 @@ export function sendCommand(program: Command, context: CliContext): void {
 }
 
 const HELP = `
-The event waits in the conversation's queue and is reduced between turns, by the reducer of that type in the worker's own
+The event waits in the conversation's queue and is reduced between turns and between the steps of one, by the reducer of that type in the worker's own
 workflows. One that nobody reduces is counted; \`perdura inspect ID\` names it.
 
   perdura dispatch my-chat ticket.updated '{"id": 7, "state": "open"}'
@@ -78,10 +78,11 @@ export function dispatchCommand(program: Command, context: CliContext): void {
     .argument('<type>', 'the event\'s type: letters, digits, "_", "." and "-"')
     .argument('[json]', 'its payload; "-" reads it from standard input')
     .option('--event-id <id>', 'its id: the same twice is one event')
+    .option('--wait', 'for what its reducer makes of it')
     .addHelpText('after', HELP)
-    .action(async (id: string, type: string, json: string | undefined, options: { readonly eventId?: string }) => {
+    .action(async (id: string, type: string, json: string | undefined, options: { readonly eventId?: string; readonly wait?: boolean }) => {
       const { dispatch } = await import('../actions/send.js');
-      context.end(await dispatch(context, id, { type, json, eventId: options.eventId }));
+      context.end(await dispatch(context, id, { type, json, eventId: options.eventId, wait: options.wait === true }));
     });
 }
 

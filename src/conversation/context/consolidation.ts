@@ -32,9 +32,12 @@ export function noteTurn(state: ConversationState, turn: Turn): ConversationStat
   const inContext = slotsOf(state.context);
   const from = inContext.indexOf(turn.firstSlot);
   if (from === -1) return state;
+  // Of another type they stay until a reducer removes them (app-events.ts, V2).
+  const pinned = new Set(state.appEvents?.chunks.flatMap(({ type, slot }) => (type === 'WORKING_FLOW' ? [] : [slot])));
+  const slots = inContext.slice(from).filter((slot) => !pinned.has(slot));
   const messages = turn.messageIds.length + (turn.answerSlot === null ? 0 : 1);
   return withConsolidation(state, ({ turns }) => ({
-    turns: [...turns, { turn: turn.number, messages, slots: toRanges(inContext.slice(from)) }],
+    turns: [...turns, { turn: turn.number, messages, slots: toRanges(slots) }],
   }));
 }
 

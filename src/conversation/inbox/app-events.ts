@@ -1,44 +1,66 @@
 /**
- * Events of the application's own (seed 004): queued like every other, and reduced when it is their turn, between turns.
+ * Events of the application's own (seed 004): queued like every other, and reduced when it is their turn: between turns, and while one
+ * runs between its effects.
  *
  * V1  An event is reduced once. One without a reducer, and one on which a reducer failed, is kept, counted and named; the conversation goes on.
  * V3  Their payloads lie in the state: a bounded number waits at once, and what is refused is reported, never dropped silently.
  * V2  A chunk is an entry of the conversation: it is recorded and healed like any other. Of type WORKING_FLOW it is compacted and truncated
  *     like any other, too; one of another type stays until a reducer removes it, or the session ends.
+ * V5  Nothing is added to a context that a model call is looking at, or that is being changed. Within a turn messages that wait for a turn
+ *     of their own are passed; a reset is not, since each session keeps its own.
  * V4  What a chunk takes of the context is what it gives back.
  */
 import { rejectInput } from './arrivals.js';
 import { isChangingContext } from '../context/compaction.js';
 import { LIMITS } from '../protocol/contract.js';
-import { isHeld, queuedId } from '../stepping/control.js';
+import { chunkId, isHeld, queuedId } from '../stepping/control.js';
 import type { EventOf } from '../event.js';
 import type { Entry, JsonValue } from '../../records/message.js';
-import type { AppChunk, AppEvent, ChunkOperation, NewChunk, ReducerView, AppEvents } from './reducers.js';
+import type { AppEventOutcome } from '../protocol/stepping.js';
+import type { AppChunk, AppEvent, AppEvents, BuiltInChunk, ChunkOperation, NewChunk, Reduced, ReducerView } from './reducers.js';
 import { settle } from '../outbox/settlement.js';
 import { slotsOf, toRanges } from '../../records/slots.js';
 import { utf8Length } from '../../records/text.js';
-import type { QueueItem } from '../state/queue-state.js';
+import { nextAppEvent, type QueuedAppEvent } from '../state/queue-state.js';
+import { isRunning } from '../lifecycle.js';
 import type { ConversationState } from '../state.js';
 import { estimateTokens } from '../../records/token-usage.js';
 import { turnId } from '../../records/identity.js';
 
 const NONE: AppEvents = { chunks: [], unreduced: { count: 0, types: [] }, parked: [], parkedCount: 0 };
 const REMEMBERED = 20;
+/** Chunks in a result. */
+const MAX_NAMED = 200;
+/** Characters of a chunk that reducers can read again, and of all of them: these lie in the state. */
+const [MAX_TEXT, MAX_TEXTS] = [4 * 1024, 64 * 1024];
 /** After all that a turn can have of its own. */
 const FIRST_SEQ = 2_000_000;
 
 /** The same id twice is one event (V1). A signal cannot be refused: what is too much is listed among the rejected inputs (V3). */
-export function receiveAppEvent(state: ConversationState, { id, type, payload, at }: EventOf<'app-event-received'>): ConversationState {
-  if (isKnownEvent(state, id)) return state;
+export function receiveAppEvent(
+  state: ConversationState,
+  { id, type, payload, isAwaited, at }: EventOf<'app-event-received'>,
+): ConversationState {
+  if (isKnownEvent(state, id)) return isAwaited ? awaitEvent(state, id) : state;
   const reason = appEventRefusal(state, payload);
   if (reason !== undefined) return rejectInput(state, { kind: 'input-rejected', name: `event ${type}`, reason, at });
   const number = state.counters.queued + 1;
   return {
     ...state,
     counters: { ...state.counters, queued: number },
-    queue: [...state.queue, { kind: 'app', number, id, type, payload, bytes: payloadBytes(payload), at }],
+    queue: [...state.queue, { kind: 'app', number, id, type, payload, bytes: payloadBytes(payload), at, ...(isAwaited && { isAwaited }) }],
     seenEvents: [...(state.seenEvents ?? []), id].slice(-LIMITS.rememberedEvents),
   };
+}
+
+function awaitEvent(state: ConversationState, id: string): ConversationState {
+  return { ...state, queue: state.queue.map((item) => (item.kind === 'app' && item.id === id ? { ...item, isAwaited: true } : item)) };
+}
+
+/** What became of an event that somebody waits for; undefined while it waits. One that was reduced long ago has no result any more. */
+export function outcomeOfEvent({ queue, appEvents }: ConversationState, id: string): AppEventOutcome | undefined {
+  if (queue.some((item) => item.kind === 'app' && item.id === id)) return undefined;
+  return appEvents?.outcomes?.find((one) => one.id === id)?.outcome ?? { kind: 'not-known' };
 }
 
 /** Why no further event is taken now; undefined when it is. */
@@ -64,20 +86,58 @@ function payloadBytes(payload: JsonValue): number {
   return utf8Length(JSON.stringify(payload) ?? '');
 }
 
-/** The event at the head of the queue, when it is its turn. */
+/** Undefined while what it may change is looked at (V5). */
 export function eventToReduce(state: ConversationState): { readonly event: AppEvent; readonly view: ReducerView } | undefined {
-  const [head] = state.queue;
-  if (state.turn || isChangingContext(state) || head?.kind !== 'app' || isHeld(state, 'event', queuedId(head))) return undefined;
-  const { id, type, payload, at } = head;
+  const next = nextAppEvent(state);
+  if (!next || isRunning(state, 'model-step') || isChangingContext(state) || isHeld(state, 'event', queuedId(next))) return undefined;
+  const { id, type, payload, at } = next;
   const { session, latestTurn: turn, contextTokens } = state;
-  return { event: { id, type, payload, at }, view: { chunks: state.appEvents?.chunks ?? [], session, turn, contextTokens } };
+  const chunks = state.appEvents?.chunks ?? [];
+  return { event: { id, type, payload, at }, view: { chunks, builtIn: builtInChunks(state), session, turn, contextTokens } };
+}
+
+function builtInChunks({ compaction, settings, contextTokens, context, appEvents }: ConversationState): BuiltInChunk[] {
+  const { base, baseTokens, task } = compaction;
+  const own = appEvents?.chunks ?? [];
+  const fixed = settings?.fixedTokens ?? 0;
+  const slots = new Set(own.map(({ slot }) => slot));
+  const ids = slotsOf(context).flatMap((slot) => (slots.has(slot) ? [] : [chunkId(slot)]));
+  const flow = contextTokens - fixed - baseTokens - own.reduce((sum, { tokens }) => sum + tokens, 0);
+  const goal = task && [task.goal, ...task.openTasks.map((open) => `- ${open}`)].join('\n');
+  return [
+    { type: 'SYSTEM', tokens: fixed },
+    ...(base === null ? [] : [{ type: 'SUMMARY', tokens: baseTokens } as const]),
+    ...(goal ? [{ type: 'TASK', tokens: estimateTokens(goal.length), text: goal } as const] : []),
+    { type: 'WORKING_FLOW', tokens: Math.max(0, flow), ids },
+  ];
 }
 
 export function acceptReduced(state: ConversationState, { id, reduced, at }: EventOf<'app-event-reduced'>): ConversationState {
-  const item = state.queue.find((other): other is Extract<QueueItem, { kind: 'app' }> => other.kind === 'app' && other.id === id);
+  const item = state.queue.find((other): other is QueuedAppEvent => other.kind === 'app' && other.id === id);
   if (!item) return state;
   const taken: ConversationState = { ...state, queue: state.queue.filter((other) => other !== item) };
-  const events = state.appEvents ?? NONE;
+  const after = applyReduced(taken, item, reduced, at);
+  if (!item.isAwaited) return after;
+  const events = after.appEvents ?? NONE;
+  const outcomes = [...(events.outcomes ?? []), { id, outcome: outcomeOf(taken, after, reduced) }].slice(-REMEMBERED);
+  return { ...after, appEvents: { ...events, outcomes } };
+}
+
+function outcomeOf(before: ConversationState, after: ConversationState, reduced: Reduced): AppEventOutcome {
+  if (reduced.kind !== 'reduced') return reduced;
+  const idsIn = ({ appEvents }: ConversationState): string[] => (appEvents?.chunks ?? []).map(({ id }) => id);
+  const [had, has] = [idsIn(before), idsIn(after)];
+  return {
+    kind: 'reduced',
+    addedChunks: has.filter((id) => !had.includes(id)).slice(-MAX_NAMED),
+    removedChunkIds: had.filter((id) => !has.includes(id)).slice(-MAX_NAMED),
+    contextTokens: { before: before.contextTokens, after: after.contextTokens },
+  };
+}
+
+function applyReduced(taken: ConversationState, item: QueuedAppEvent, reduced: Reduced, at: number): ConversationState {
+  const { id } = item;
+  const events = taken.appEvents ?? NONE;
   switch (reduced.kind) {
     case 'reduced':
       return reduced.operations.reduce((now, operation) => perform(now, operation, at), taken);
@@ -132,12 +192,14 @@ function add(state: ConversationState, { type, text }: NewChunk, at: number, cre
     message: { role: 'user', text: shown, from: 'app', ...(!isCompressible && { chunk: type }) },
   };
   const events = state.appEvents ?? NONE;
+  const kept = events.chunks.reduce((sum, chunk) => sum + (chunk.text?.length ?? 0), 0);
+  const isKept = text.length <= MAX_TEXT && kept + text.length <= MAX_TEXTS;
   const recorded = settle({ ...state, counters: { ...state.counters, slot } }, [{ effect: `app/${slot}`, entry }]);
   return {
     ...recorded,
     context: toRanges([...slotsOf(state.context), slot]),
     contextTokens: state.contextTokens + tokens,
-    appEvents: { ...events, chunks: [...events.chunks, { id: `chunk_${slot}`, type, slot, tokens, createdAt }] },
+    appEvents: { ...events, chunks: [...events.chunks, { id: chunkId(slot), type, slot, tokens, createdAt, ...(isKept && { text }) }] },
   };
 }
 

@@ -2,6 +2,7 @@
  * Reducers of the application's own events (seed 004): pure functions from an event to operations on chunks. They run inside the
  * workflow, so they must be deterministic: no clock, no randomness, no I/O.
  */
+import type { AppEventOutcome } from '../protocol/stepping.js';
 import { CHUNK_TYPE, type JsonValue } from '../../records/message.js';
 
 /** A piece of context that a reducer has added; `id` is `chunk_<slot>`. */
@@ -14,6 +15,19 @@ export interface AppChunk {
   readonly tokens: number;
   /** Epoch milliseconds. */
   readonly createdAt: number;
+  /** What the reducer gave it; absent where it is longer than 4 KiB, or the texts of all chunks together than 64 KiB. */
+  readonly text?: string;
+}
+
+/** What stands in the context beside chunks of the application's own. */
+export interface BuiltInChunk {
+  readonly type: 'SYSTEM' | 'SUMMARY' | 'TASK' | 'WORKING_FLOW';
+  /** About as many as it takes. */
+  readonly tokens: number;
+  /** Of the working flow: ids as in the query `context`, oldest first. */
+  readonly ids?: readonly string[];
+  /** Of the task: what the conversation is for, and what is open. */
+  readonly text?: string;
 }
 
 export interface NewChunk {
@@ -40,6 +54,7 @@ export interface AppEvent {
 /** What a reducer may look at. */
 export interface ReducerView {
   readonly chunks: readonly AppChunk[];
+  readonly builtIn: readonly BuiltInChunk[];
   readonly session: number;
   readonly turn: number;
   readonly contextTokens: number;
@@ -117,4 +132,6 @@ export interface AppEvents {
   /** The last ones whose reducer failed. */
   readonly parked: readonly { readonly id: string; readonly type: string; readonly error: string; readonly at: number }[];
   readonly parkedCount: number;
+  /** Of the last ones that somebody waited for. */
+  readonly outcomes?: readonly { readonly id: string; readonly outcome: AppEventOutcome }[];
 }

@@ -12,19 +12,24 @@ export interface ReadAppEvent {
   readonly id?: string;
   readonly type: string;
   readonly payload: JsonValue;
+  readonly wait?: true;
 }
 
 export function readAppEvent(payload: unknown): Checked<ReadAppEvent> {
-  const fields = readFields(payload, 'event', ['id', 'type', 'payload']);
+  const fields = readFields(payload, 'event', ['id', 'type', 'payload', 'wait']);
   if (!fields.ok) return fields;
-  const { id, type, payload: data = null } = fields.value;
+  const { id, type, payload: data = null, wait } = fields.value;
   if (id !== undefined && !isShortText(id, LIMITS.idLength))
     return refuse(`event.id must be a string of 1 to ${LIMITS.idLength} characters`);
   if (typeof type !== 'string' || !EVENT_TYPE.test(type)) return refuse(`event.type must match ${EVENT_TYPE.source}`);
   if (type === 'message' || type === 'reset') return refuse(`event.type ${type} has a signal of its own`);
   const bytes = utf8Length(JSON.stringify(data) ?? '');
   if (bytes > LIMITS.contextBytes) return refuse(`event.payload is ${bytes} bytes, the limit is ${LIMITS.contextBytes}`);
-  return { ok: true, value: { ...(id === undefined ? {} : { id }), type, payload: data as JsonValue } };
+  if (wait !== undefined && typeof wait !== 'boolean') return refuse('event.wait must be true or false');
+  return {
+    ok: true,
+    value: { ...(id === undefined ? {} : { id }), type, payload: data as JsonValue, ...(wait === true && { wait }) },
+  };
 }
 
 export function readMode(payload: unknown): Checked<ControlMode> {

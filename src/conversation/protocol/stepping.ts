@@ -117,3 +117,18 @@ export interface ChildControl extends Omit<SubAgent, 'conversation'> {
   readonly step?: StepOfChild & { readonly stepId: string };
   readonly subAgents: readonly SubAgent[];
 }
+
+/** What a reducer has made of an event. `not-known`: it was taken out of the queue, or that was too long ago. */
+export type AppEventOutcome =
+  | ({ readonly kind: 'reduced' } & DispatchResult)
+  | { readonly kind: 'unreduced' }
+  | { readonly kind: 'parked'; readonly error: string }
+  | { readonly kind: 'not-known' };
+
+/** Answer of `dispatch`; `result` for one that waits for it. */
+export interface DispatchedEvent {
+  readonly id: string;
+  /** How many came before it. */
+  readonly position: number;
+  readonly result?: AppEventOutcome;
+}

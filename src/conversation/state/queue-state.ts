@@ -1,4 +1,5 @@
 /** What waits its turn, as state. */
+import type { Turn } from './turn-state.js';
 import type { Delivery } from '../protocol/contract.js';
 import type { JsonObject, JsonValue, MediaSource, Entry } from '../../records/message.js';
 import type { Limit } from '../../records/shared-budget.js';
@@ -45,6 +46,8 @@ export type QueueItem =
       /** UTF-8 bytes of the payload. */
       readonly bytes: number;
       readonly at: number;
+      /** Somebody waits for what becomes of it. */
+      readonly isAwaited?: true;
     }
   | { readonly kind: 'reset'; readonly number: number; readonly resetIds: readonly string[]; readonly at: number }
   | SpilledMessages;
@@ -77,4 +80,20 @@ export const EMPTY_OUTBOX: Outbox = { messages: [], settle: [], feed: [], entrie
 /** Whether the store has everything that was decided so far; what a running step carries is not there yet. */
 export function isStoreUpToDate({ outbox }: { readonly outbox: Outbox }): boolean {
   return outbox.messages.length + outbox.settle.length + outbox.entries.length + outbox.feed.length === 0;
+}
+
+export type QueuedAppEvent = Extract<QueueItem, { kind: 'app' }>;
+
+/** The event whose turn it is: at the head of the queue, or while a turn runs the first of them (app-events.ts, V5). */
+export function nextAppEvent({
+  turn,
+  queue,
+}: {
+  readonly turn: Pick<Turn, 'stopping'> | null;
+  readonly queue: readonly QueueItem[];
+}): QueuedAppEvent | undefined {
+  if (!turn) return queue[0]?.kind === 'app' ? queue[0] : undefined;
+  if (turn.stopping) return undefined;
+  const first = queue.find(({ kind }) => kind === 'app' || kind === 'reset');
+  return first?.kind === 'app' ? first : undefined;
 }

@@ -3,7 +3,7 @@
  *
  * G1  One step at a time: `lock` is set from the request until the one thing is done, and is part of the state, so that no crash holds it.
  * G2  What is done is what auto would have done next: the same `nextStep`, held back where a step begins.
- * G3  While a turn runs no further event is taken; then comes truncation, then compaction, then the model or a tool (design section 4).
+ * G3  While a turn runs no further message is taken, but events of the application's own are (app-events.ts, V5); then comes truncation, then compaction, then the model or a tool (design section 4).
  *     Between turns events come first, then truncation, then compaction.
  * G4  A breakpoint stops before what it names, and is passed by the next step or by going on.
  */
@@ -18,7 +18,7 @@ import { announce } from '../outbox/settlement.js';
 import { isRunningTool, openToolCalls } from '../turn/turn-access.js';
 import { slotsOf } from '../../records/slots.js';
 import { queuedCount } from '../inbox/spill.js';
-import type { QueueItem } from '../state/queue-state.js';
+import { nextAppEvent, type QueueItem } from '../state/queue-state.js';
 import { turnId } from '../../records/identity.js';
 import type { ToolCall } from '../state/turn-state.js';
 import { delegatedCalls, hasBegun, holdingChild, isOverDone, pausedChild } from './sub-agents.js';
@@ -140,6 +140,8 @@ export function planned(state: ConversationState): Planned | undefined {
   const { turn } = state;
   if (!turn) return plannedEvent(state.queue[0]) ?? plannedUpkeep(state);
   if (turn.stopping) return undefined;
+  const event = isRunning(state, 'model-step') || isChangingContext(state) ? undefined : nextAppEvent(state);
+  if (event) return plannedEvent(event);
   if (turn.phase.kind === 'model') {
     const { call } = turn.phase;
     if (isRunning(state, 'model-step') || isChangingContext(state)) return undefined;
@@ -364,8 +366,8 @@ function breakpointHit(before: ConversationState, state: ConversationState, even
     );
     if (call) return { words: `tool: ${call.name} (${call.id})` };
   }
-  const [head] = state.queue;
-  if (turn || !head || queuedId(head) === passed) return undefined;
+  const head = turn ? nextAppEvent(state) : state.queue[0];
+  if (!head || queuedId(head) === passed) return undefined;
   const type = head.kind === 'app' ? head.type : head.kind;
   return events.includes(type) ? { words: `event: ${type} (${queuedId(head)})` } : undefined;
 }

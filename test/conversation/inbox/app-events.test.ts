@@ -8,7 +8,12 @@ import { compactionWindow } from '../../../src/memory/compaction/window.js';
 import { selectTruncation } from '../../../src/memory/compaction/truncation.js';
 import { entryTokens } from '../../../src/memory/tokens.js';
 import { conversation, answer, user } from '../../memory/builders.js';
-import { applyAll, open, said, settle } from '../drive.js';
+import type { ConversationEvent } from '../../../src/conversation/event.js';
+import type { Effect } from '../../../src/conversation/lifecycle.js';
+import { nextStep } from '../../../src/conversation/next-step.js';
+import { outcomeOfEvent } from '../../../src/conversation/inbox/app-events.js';
+import { statusOf } from '../../../src/conversation/views/view.js';
+import { answer as modelAnswer, applyAll, asking, open, ORDINARY, outputOf, said, settle, type Script } from '../drive.js';
 
 type Wish = { readonly kind: ChunkOperation['kind']; readonly which: number; readonly type: string; readonly text: string };
 
@@ -86,4 +91,114 @@ test.each([0, 1_000_000])('nor does a compaction that has to free %d tokens, and
   const window = compactionWindow(entries, { enough, tokensOf: entryTokens(entries) });
   expect(window.entries.map(({ message }) => message)).toContainEqual(flow);
   expect(window.kept.map(({ message }) => message)).toContainEqual(pinned);
+});
+
+/** One thing that happens while a turn runs: something ends, an event comes, or the workflow goes on. */
+type Moment = Wish & { readonly happens: 'event' | 'goes on' };
+const moment: fc.Arbitrary<Moment> = fc
+  .tuple(wish, fc.constantFrom('event' as const, 'goes on' as const))
+  .map(([one, happens]) => ({ ...one, happens }));
+
+test('in a running turn too: what the context grows by is what chunks, answers and results take, and nothing is added while a model looks', () => {
+  fc.assert(
+    fc.property(fc.array(moment, { maxLength: 60 }), (moments) => {
+      let state = settle(applyAll(open(), said('before'))).state;
+      state = applyAll(state, said('a'));
+      const begin = state.contextTokens;
+      let others = 0;
+      let n = 0;
+      const flying: Effect[] = [];
+      const script = withRounds(4);
+      const goOn = (): void => {
+        for (let i = 0; i < 100; i++) {
+          const step = nextStep(state);
+          const before = state.contextTokens;
+          if (step.kind === 'begin-turn') {
+            state = apply(state, { kind: 'turn-begun', at: state.now });
+            others += state.contextTokens - before;
+          } else if (step.kind === 'effect') {
+            const { kind: _, ...effect } = step;
+            state = apply(state, { kind: 'effect-started', ...effect, at: state.now } as ConversationEvent);
+            flying.push(effect);
+          } else if (step.kind === 'reduce') {
+            expect(state.inFlight.map(({ effect }) => effect)).not.toContain('model-step');
+            const one = step.event.payload as unknown as Wish;
+            const operation = toOperation(state, one);
+            state = apply(state, {
+              kind: 'app-event-reduced',
+              id: step.event.id,
+              reduced: { kind: 'reduced', operations: [operation] },
+              at: state.now,
+            });
+            const chunksNow = (state.appEvents?.chunks ?? []).reduce((sum, { tokens }) => sum + tokens, 0);
+            expect(state.contextTokens - begin - others).toBe(chunksNow);
+          } else return;
+        }
+      };
+      const endOne = (): void => {
+        const effect = flying.shift();
+        if (!effect) return;
+        const before = state.contextTokens;
+        const output = outputOf(effect, script);
+        state = apply(state, {
+          kind: 'effect-completed',
+          effect: effect.effect,
+          id: effect.id,
+          output,
+          at: state.now,
+        } as ConversationEvent);
+        others += state.contextTokens - before;
+      };
+      for (const { happens, ...one } of moments) {
+        if (happens === 'event')
+          state = apply(state, { kind: 'app-event-received', id: `e-${++n}`, type: 'any', payload: one, at: state.now });
+        else endOne();
+        goOn();
+      }
+      for (let i = 0; i < 200 && (state.turn || state.queue.length > 0); i++) {
+        endOne();
+        goOn();
+      }
+      const chunks = state.appEvents?.chunks ?? [];
+      expect(state.queue).toEqual([]);
+      expect(state.contextTokens - begin - others).toBe(chunks.reduce((sum, { tokens }) => sum + tokens, 0));
+      // V2: what is not of the working flow belongs to no turn that long-term memory takes over.
+      const taken = state.consolidation.turns.flatMap(({ slots }) => slotsOf(slots));
+      expect(chunks.filter(({ type, slot }) => type !== 'WORKING_FLOW' && taken.includes(slot))).toEqual([]);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+/** A model that asks for a tool so many times, and then answers; without usage, so that each thing is counted by what it takes. */
+function withRounds(rounds: number): Script {
+  let asked = 0;
+  const usage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, costUsd: 0 };
+  return { model: (input) => ({ ...(asked++ < rounds ? asking(input, 2) : modelAnswer(input)), usage }) };
+}
+
+test('an event that comes while a person is waited for is reduced at once, and its sender hears what became of it', () => {
+  const asks = { ...ORDINARY, approval: { policy: 'ask', expiresMs: 7 * 24 * 3_600_000 } } as const;
+  let state = settle(applyAll(open(), said('a')), { model: (input) => asking(input, 1, asks) }).state;
+  state = apply(state, said('b'));
+  state = apply(state, { kind: 'app-event-received', id: 'e', type: 'any', payload: 1, isAwaited: true, at: state.now });
+  const step = nextStep(state);
+  expect(step).toMatchObject({ kind: 'reduce', event: { id: 'e' }, view: { builtIn: [{ type: 'SYSTEM' }, { type: 'WORKING_FLOW' }] } });
+  const add = { kind: 'ADD', chunk: { type: 'STATE', text: 'x'.repeat(400) } } as const;
+  state = apply(state, { kind: 'app-event-reduced', id: 'e', reduced: { kind: 'reduced', operations: [add] }, at: state.now });
+  const [chunk] = state.appEvents?.chunks ?? [];
+  expect(outcomeOfEvent(state, 'e')).toMatchObject({ kind: 'reduced', addedChunks: [chunk?.id], removedChunkIds: [] });
+  expect(chunk).toMatchObject({ type: 'STATE', text: 'x'.repeat(400) });
+  expect(state.turn?.phase).toMatchObject({ kind: 'tools', calls: [{ status: 'asking' }] });
+  expect(outcomeOfEvent(state, 'never')).toEqual({ kind: 'not-known' });
+});
+
+test('an event behind a reset waits for the next session, also while a turn runs', () => {
+  const asks = { ...ORDINARY, approval: { policy: 'ask', expiresMs: 1e9 } } as const;
+  let state = settle(applyAll(open(), said('a')), { model: (input) => asking(input, 1, asks) }).state;
+  state = apply(state, { kind: 'mode-set', mode: 'stepping', at: state.now });
+  state = apply(state, { kind: 'reset-requested', resetId: 'r', at: state.now });
+  state = apply(state, { kind: 'app-event-received', id: 'e', type: 'any', payload: 1, at: state.now });
+  expect(nextStep(state).kind).not.toBe('reduce');
+  expect(statusOf(state, 0).nextStep).toBeNull();
 });
