@@ -4,6 +4,7 @@ import type { CompactionPlugins } from '../memory/channel/compaction-plugin.js';
 import type { CompactorRegistry } from '../memory/compaction/compactor.js';
 import type { Processors } from '../memory/processors.js';
 import type { ModelHook } from '../models/hooks.js';
+import type { Circuits } from '../models/circuit-breaker.js';
 import type { Model } from '../models/model.js';
 import type { Healed } from '../heal/heal.js';
 import type { ConversationIdentity } from '../records/identity.js';
@@ -45,6 +46,8 @@ export interface ActivityDependencies {
   readonly statusOf?: StatusOf;
   /** Sends a notification that a person is waited for. Without it none is sent. */
   readonly notify?: Notify;
+  /** Which models cannot answer now, as this worker has seen. Without it each is asked every time. */
+  readonly circuits?: Pick<Circuits, 'refusal' | 'note'>;
   /** Milliseconds; tests shorten them. */
   readonly modelTimeouts?: { readonly idleMs?: number; readonly totalMs?: number };
 }

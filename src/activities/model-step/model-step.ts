@@ -14,7 +14,8 @@ import { obstacleTo, type CallNumbers } from '../../conversation/activity-io/cal
 import { withResultCounted } from '../../conversation/context/citing.js';
 import type { DeferReason, ModelStepInput, ModelStepResult, RidingTool, StepFailure } from '../../conversation/activity-io/effects.js';
 import { toolEntry } from '../../conversation/activity-io/entries.js';
-import { isTransient } from '../../records/failure-kinds.js';
+import { isModelAway, isTransient } from '../../records/failure-kinds.js';
+import { countFallback } from '../../telemetry/metrics.js';
 import { addUsage } from '../../records/message.js';
 import { estimateTokens } from '../../records/token-usage.js';
 import type { RunToolInput, ToolFinished } from '../../conversation/activity-io/tool-effects.js';
@@ -89,7 +90,14 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
   if (obstacle && !input.deferred?.includes(obstacle)) return deferred(obstacle, tools);
 
   // Call.
-  const { agentHash, model, memory, contextBudget } = settings;
+  const { agentHash, model, memory, contextBudget, fallback } = settings;
+  const next = fallback?.next[0];
+  const failed = (failure: StepFailure): ModelStepResult => {
+    if (next !== undefined && isModelAway(failure.type)) countFallback({ from: model, to: next, reason: failure.type });
+    return { ...result, ...found, tools, kind: 'failed', failure };
+  };
+  const known = next === undefined ? undefined : dependencies.circuits?.refusal(model);
+  if (known) return failed(known);
   try {
     const done = await callModel(dependencies, {
       input: {
@@ -105,7 +113,7 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
     const { answer, persisted: _, ...foundThen } = done;
     return { ...result, ...found, ...foundThen, tools, kind: 'answered', answer };
   } catch (error) {
-    return { ...result, ...found, tools, kind: 'failed', failure: failureOf(error, activity) };
+    return failed(failureOf(error, activity, next === undefined ? ATTEMPTS : fallback?.tries));
   }
 }
 
@@ -116,11 +124,12 @@ function throwOnShutdown(activity: Context): void {
 }
 
 /** M2. Thrown where Temporal will try again soon, which costs no history; data where it would not. */
-function failureOf(error: unknown, activity: Context): StepFailure {
+function failureOf(error: unknown, activity: Context, tries = ATTEMPTS): StepFailure {
   const failure = toApplicationFailure(error);
   if (!(failure instanceof ApplicationFailure)) throw failure;
   const { type = 'internal', message, nonRetryable, details } = failure;
-  if (!nonRetryable && activity.info.attempt < ATTEMPTS) throw failure;
+  const attempts = isModelAway(type ?? '') ? Math.min(tries, ATTEMPTS) : ATTEMPTS;
+  if (!nonRetryable && activity.info.attempt < attempts) throw failure;
   log.warn('model failed', { type, message });
   const [wait] = (details ?? []) as readonly Partial<WaitDetails>[];
   const retryAfterMs = wait?.retryAfterMs;

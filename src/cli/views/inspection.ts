@@ -82,6 +82,7 @@ export function renderInspection(
     ...(status === null ? [] : steppingFacts(status, look)),
     ...(agent === null ? [] : fact('agent', agent)),
     ...(status?.model ? fact('model', status.model) : []),
+    ...(status?.fallback ? fact('fallback', fallbackInWords(status.fallback), 'yellow') : []),
     ...(status === null ? [] : contextFacts(status, look)),
     ...(status === null ? [] : fact('usage', formatUsage(status.usage))),
     ...(status?.budget ? fact('budget', budgetInWords(status.budget)) : []),
@@ -145,6 +146,10 @@ function steppingFacts({ mode, stepLock, pausedBy, nextStep }: Status, look: Ins
     ...(pausedBy ? drawFact('paused by', toTerminalLine(pausedBy, 200), 'yellow', look) : []),
     ...(nextStep ? drawFact('next', toTerminalLine(nextStep, 200), undefined, look) : []),
   ];
+}
+
+export function fallbackInWords({ turn, model, insteadOf, reason }: NonNullable<Status['fallback']>): string {
+  return `${turn} by ${model} in place of ${insteadOf} (${reason})`;
 }
 
 /** What long-term memory does not have yet. A worker of an earlier version does not tell. */

@@ -1,5 +1,5 @@
 /** What steps ask of activities and what activities answer: plain JSON, small, without what history has already. */
-import type { FeedEvent } from '../protocol/contract.js';
+import type { Fallback, FeedEvent } from '../protocol/contract.js';
 import type { AssistantBlock, Entry, JsonObject, JsonValue, Media, ModelStop, Usage, Answer } from '../../records/message.js';
 import type { SlotRange } from '../../records/slots.js';
 import type { CallNumbers } from './call-gate.js';
@@ -152,7 +152,7 @@ export interface CallInput {
   /** Schema that the turn's answer must fit: reference to its JSON text. */
   readonly output?: string;
   /** Of this turn before this step, for the announcement of its end. */
-  readonly soFar: { readonly usage: Usage; readonly toolCalls: number };
+  readonly soFar: { readonly usage: Usage; readonly toolCalls: number; readonly fallback?: Fallback };
 }
 
 /** Why a step came back without having called the model: what it found changes the decision. */

@@ -101,8 +101,10 @@ const turn = fields({
   }),
   stopping: orNull(fields({ reason: orNull(text), at: time, sentAt: orNull(time) })),
   delegations: maybe(number),
+  fallback: maybe(fields({ model: orNull(text), insteadOf: text, reason: text, rounds: number, until: maybe(time) })),
   repeats: maybe(list(pair(text, number))),
 });
+const fallback = fields({ model: text, insteadOf: text, reason: text });
 const awaited = fields({ requestId: text, slots, until: time, outcome: orNull(text) });
 const limits = fields({ events: number, bytes: number, updates: number });
 const windowTurn = fields({ turn: number, messages: number, slots });
@@ -167,6 +169,7 @@ const state = fields({
       handOver: limits,
       thresholds,
       budget: maybe(budget),
+      fallback: maybe(fields({ first: text, next: list(text), tries: number })),
       memory: fields({ window: number, keep: number, timeoutMs: number, trim: oneOf('when-needed', 'at-window'), version: text }),
     }),
   ),
@@ -225,7 +228,15 @@ const state = fields({
   latestTurn: number,
   seen: list(pair(text, number)),
   ended: list(
-    fields({ number, stopReason: oneOf(...STOP_REASONS), usage, toolCalls: number, answerSlot: orNull(number), error: maybe(error) }),
+    fields({
+      number,
+      stopReason: oneOf(...STOP_REASONS),
+      usage,
+      toolCalls: number,
+      answerSlot: orNull(number),
+      fallback: maybe(fallback),
+      error: maybe(error),
+    }),
   ),
   resets: list(fields({ resetId: text, result: orNull(object) })),
   outbox: fields({

@@ -13,7 +13,7 @@ import { queuedCount } from '../inbox/spill.js';
 import { countMessages } from '../context/consolidation.js';
 import { type QueueItem, isStoreUpToDate } from '../state/queue-state.js';
 import type { ConversationState } from '../state.js';
-import { isRunningTool } from '../turn/turn-access.js';
+import { fallbackOf, isRunningTool } from '../turn/turn-access.js';
 import { turnId, turnNumber } from '../../records/identity.js';
 import type { EndedTurn } from '../state/turn-state.js';
 import type { ControlStatus, ControlView } from '../protocol/stepping.js';
@@ -68,6 +68,7 @@ export function statusOf(state: ConversationState, historyEvents: number): Statu
     scope: state.identity.scope,
     model: modelOf(state),
     chosenModel: state.modelOverride,
+    ...fallbackNow(state),
     title,
     life: state.identity.life,
     ...(origin
@@ -75,6 +76,12 @@ export function statusOf(state: ConversationState, historyEvents: number): Statu
       : {}),
     rejectedInputs: state.rejected,
   };
+}
+
+function fallbackNow({ turn, ended }: ConversationState): Pick<Status, 'fallback'> {
+  const last = ended[ended.length - 1];
+  const fallback = turn ? fallbackOf(turn) : last?.fallback;
+  return fallback ? { fallback: { ...fallback, turn: turnId(turn?.number ?? last?.number ?? 0) } } : {};
 }
 
 /** Answer of `setMode` and `setBreakpoints`. */
@@ -182,7 +189,7 @@ export function isTurnOpen(state: ConversationState, id: string): boolean {
 }
 
 export function resultOf(ended: EndedTurn, text: string, textRef?: TurnResult['textRef']): TurnResult {
-  const { stopReason, usage, toolCalls, error, fits } = ended;
+  const { stopReason, usage, toolCalls, fallback, error, fits } = ended;
   const payload = fits && !textRef ? dataIn(text) : undefined;
   return {
     turnId: turnId(ended.number),
@@ -192,6 +199,7 @@ export function resultOf(ended: EndedTurn, text: string, textRef?: TurnResult['t
     usage,
     ...(payload === undefined ? {} : { payload }),
     toolCalls,
+    ...(fallback && { fallback }),
     ...(error ? { error } : {}),
   };
 }
@@ -257,12 +265,16 @@ export function detailsOf(state: ConversationState): string {
     `**turn ${status.turn}** · ${status.phase} · session ${status.session}${status.queued > 0 ? ` · ${status.queued} queued` : ''}`,
     status.waitingFor === undefined ? undefined : `**waiting for** ${asCode(status.waitingFor)}`,
     `**context** ${context.tokens} tokens${used} · **used** ${usage.inputTokens} in, ${usage.outputTokens} out · ${costOf(usage.costUsd)}`,
-    `**model** ${asCode(status.model ?? 'not known yet')}`,
+    `**model** ${asCode(status.model ?? 'not known yet')}${fallbackInWords(status)}`,
     lastTool,
     failed ? `**last turn** ${asCode(`${failed.type}: ${failed.message}`)}` : undefined,
   ]
     .filter((line) => line !== undefined)
     .join('\n\n');
+}
+
+function fallbackInWords({ fallback }: Status): string {
+  return fallback ? ` · ${fallback.turn} by ${asCode(fallback.model)} in place of ${asCode(fallback.insteadOf)} (${fallback.reason})` : '';
 }
 
 function toolInWords({ name, target, outcome }: NonNullable<ConversationState['lastTool']>): string {
