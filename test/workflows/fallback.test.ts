@@ -131,7 +131,7 @@ test.concurrent('in the middle of a turn the second goes on with the tools of th
 test.concurrent(
   'when neither answers it waits, says so, and begins with the first again',
   async () => {
-    const id = await started('pair', [overloaded()], ...Array.from({ length: 4 }, () => overloaded())); // The last of a list is tried as one alone.
+    const id = await started('pair', [rateLimited({ retryAfter: 12 })], rateLimited({ retryAfter: 8 }));
     const sent = world.client.send(id, say(id, 'hi'));
     await waitFor(
       () => world.client.status(id),

@@ -53,10 +53,12 @@ export function askNextModel(
   // B4
   if (rounds + 1 >= maxRounds) return endWithOpenCalls(state, 'failed', { type: reason, message: failure.message });
   const again = { model: null, insteadOf: list.first, reason, rounds: rounds + 1 };
-  const waiting: FeedEvent = { kind: 'waiting', turn: turnId(turn.number), reason, for: inWords(failure), until };
-  const asked = ask(state, call, again, waiting);
+  const asked = ask(state, call, again, { kind: 'reset', ...placeOf(turn, call), attempt: `${call.id}/left` });
   const { id } = currentModelCall(asked) ?? {};
-  return id === undefined ? asked : withRetry(asked, id, { until, attempts: rounds + 1, failure });
+  // The first may be asked again already: the others took as long as it wanted to rest.
+  if (id === undefined || until <= now) return asked;
+  const told = announce(asked, { kind: 'waiting', turn: turnId(turn.number), reason, for: inWords(failure), until });
+  return withRetry(told, id, { until, attempts: rounds + 1, failure });
 }
 
 /** B2 */
