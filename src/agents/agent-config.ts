@@ -115,12 +115,16 @@ const agentMemory = z
   });
 
 const pattern = z.string().min(1).max(500);
-const approvalRule = z.strictObject({
-  tool: z.string().min(1).max(100),
-  where: z.record(z.string().min(1).max(100), z.union([pattern, z.array(pattern).max(50)])).optional(),
-  policy: z.enum(['allow', 'ask', 'deny']),
-  why: z.string().max(500).optional(),
-});
+const approvalRule = z
+  .strictObject({
+    tool: z.string().min(1).max(100),
+    where: z.record(z.string().min(1).max(100), z.union([pattern, z.array(pattern).max(50)])).optional(),
+    /** All arguments of one call, without patterns: that call and no other. `perdura approve --always agent` writes such rules. */
+    exactly: z.record(z.string().max(100), z.json()).optional(),
+    policy: z.enum(['allow', 'ask', 'deny']),
+    why: z.string().max(500).optional(),
+  })
+  .refine(({ where, exactly }) => where === undefined || exactly === undefined, 'takes `where` or `exactly`, not both');
 
 /** Sub-agents, by the tool `delegate`. */
 const agentDelegation = z.strictObject({

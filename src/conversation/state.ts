@@ -10,6 +10,7 @@ import { NO_COMPACTION, type CompactionState } from './state/compaction-state.js
 import { type JsonObject, type ToolOutcome, type Usage, NO_USAGE } from '../records/message.js';
 import { type QueueItem, EMPTY_OUTBOX, type Outbox } from './state/queue-state.js';
 import type { SlotRange } from '../records/slots.js';
+import type { AllowedCall } from './turn/standing-approvals.js';
 import type { AppContextRef } from './activity-io/tool-effects.js';
 import type { EndedTurn, Retry, Turn } from './state/turn-state.js';
 import { openConsolidation, type ConsolidationState } from './state/consolidation-state.js';
@@ -48,6 +49,8 @@ export interface ConversationState {
   readonly appContext?: AppContextRef;
   /** Values for tools that a start has brought, until they are recorded. */
   readonly startContext?: JsonObject;
+  /** What a person has allowed for good (standing-approvals.ts). Absent: nothing. */
+  readonly allowedCalls?: readonly AllowedCall[];
   /** Decisions to be sent to sub-agents. */
   readonly childDecisions?: readonly { readonly child: string; readonly decision: Decision }[];
   /** Of the application's own (app-events.ts). */

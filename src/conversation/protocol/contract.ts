@@ -153,6 +153,8 @@ export interface Status {
   readonly model: string | null;
   /** Of the start, or set since; null: the agent's own answers. Absent from a worker of an older version. */
   readonly chosenModel?: string | null;
+  /** Calls that a person has allowed for good, until the session is cleared. Absent: none. */
+  readonly allowedCalls?: readonly { readonly tool: string; readonly target: string; readonly callId: string }[];
   /** Another model than the first of the agent's list answers the running turn, or has answered the latest. */
   readonly fallback?: Fallback & { readonly turn: string };
   readonly title: string | null;

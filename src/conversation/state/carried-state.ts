@@ -65,7 +65,7 @@ const plan = fields({
   timeoutMs: number,
   attempts: maybe(number),
   fingerprint: maybe(text),
-  approval: maybe(fields({ policy: oneOf('ask', 'deny'), expiresMs: maybe(number), why: maybe(text) })),
+  approval: maybe(fields({ policy: oneOf('ask', 'deny'), expiresMs: maybe(number), why: maybe(text), same: maybe(text) })),
   workflowAction: maybe(action),
 });
 const call = fields({
@@ -124,6 +124,7 @@ const state = fields({
   budget: maybe(budget),
   appContext: maybe(fields({ ref: text, changes: maybe(list(object)) })),
   startContext: maybe(object),
+  allowedCalls: maybe(list(fields({ same: text, tool: text, target: text, callId: text }))),
   childDecisions: maybe(list(fields({ child: conversation, decision: object }))),
   appEvents: maybe(
     fields({

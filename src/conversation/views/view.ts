@@ -69,6 +69,7 @@ export function statusOf(state: ConversationState, historyEvents: number): Statu
     model: modelOf(state),
     chosenModel: state.modelOverride,
     ...fallbackNow(state),
+    ...(state.allowedCalls && { allowedCalls: state.allowedCalls.map(({ tool, target, callId }) => ({ tool, target, callId })) }),
     title,
     life: state.identity.life,
     ...(origin
