@@ -225,6 +225,7 @@ async function activitiesOf(
     agents: createAgentLoader(agentsDir, Date.now, sharedServers(own, config.cwd), trust?.mayUse),
     tools: createToolRegistry([...builtinToolsWith(toolSettings(config, agentsDir)), ...(own.tools ?? [])]),
     workspace: await realpath(config.workspace),
+    secrets: secretsOfProcess(),
     defaultModel: needsStandIn(config) ? OFFLINE_MODEL : config.model,
     processors: own.processors,
     hooks: own.hooks,

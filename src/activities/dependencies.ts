@@ -8,6 +8,7 @@ import type { Circuits } from '../models/circuit-breaker.js';
 import type { Model } from '../models/model.js';
 import type { Healed } from '../heal/heal.js';
 import type { ConversationIdentity } from '../records/identity.js';
+import type { KnownSecrets } from '../platform/known-secrets.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import type { ServerTools } from '../tools/mcp/server-tools.js';
 import type { ToolRegistry } from '../tools/registry.js';
@@ -48,6 +49,8 @@ export interface ActivityDependencies {
   readonly notify?: Notify;
   /** Which models cannot answer now, as this worker has seen. Without it each is asked every time. */
   readonly circuits?: Pick<Circuits, 'refusal' | 'note'>;
+  /** Values that no title shows. */
+  readonly secrets?: Pick<KnownSecrets, 'text' | 'isIn'>;
   /** Milliseconds; tests shorten them. */
   readonly modelTimeouts?: { readonly idleMs?: number; readonly totalMs?: number };
 }

@@ -61,6 +61,7 @@ export type ConversationEvent =
       readonly model?: string;
       readonly at: number;
     }
+  | { readonly kind: 'title-upserted'; readonly at: number }
   // What other workflows say.
   | { readonly kind: 'child-asks'; readonly callId: string; readonly asks: readonly Approval[]; readonly at: number }
   | { readonly kind: 'child-ended'; readonly callId: string; readonly report: ChildReport; readonly at: number }

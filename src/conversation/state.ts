@@ -60,6 +60,8 @@ export interface ConversationState {
   /** Absent: it runs by itself, and nothing stops it (control.ts). */
   readonly control?: Control;
   readonly title: string | null;
+  /** `wanted`: what is said first gives it one; `due`: it has one that lists do not know yet. Absent: neither. */
+  readonly autoTitle?: 'wanted' | 'due';
   /** Of the start, or chosen since; null: the agent's own. */
   readonly modelOverride: string | null;
   /** It was given back to the agent, and no step has read yet which one that is. */
@@ -119,6 +121,7 @@ export interface ConversationState {
 export function openConversation(start: {
   readonly identity: ConversationIdentity;
   readonly title: string | null;
+  readonly autoTitle?: boolean;
   readonly model: string | null;
   readonly rules: number;
   readonly at: number;
@@ -144,6 +147,7 @@ export function openConversation(start: {
     ...(delegation?.capability !== undefined && { capability: delegation.capability }),
     ...(delegation?.appContext && { appContext: delegation.appContext }),
     title: start.title,
+    ...(start.title === null && start.autoTitle !== false && !delegation && { autoTitle: 'wanted' as const }),
     modelOverride: start.model,
     now: start.at,
     settings: null,

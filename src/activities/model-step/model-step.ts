@@ -23,6 +23,7 @@ import { memoryBundle } from '../../memory/compaction/snapshot.js';
 import { retrieve } from '../../memory/facts.js';
 import { callModel, type CommittedCall } from './call-model.js';
 import { configure } from './configure.js';
+import { titleOf } from './title-of.js';
 import { toApplicationFailure, type WaitDetails } from '../failures.js';
 import { wasStopped } from '../heartbeat.js';
 import type { ConversationDependencies } from '../dependencies.js';
@@ -55,14 +56,15 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
   if (isStopped()) throwOnShutdown(activity);
 
   // Write.
-  const [{ written, applied, bytesMore }, configured, base, attributes] = await Promise.all([
+  const [{ written, applied, bytesMore, texts }, configured, base, attributes] = await Promise.all([
     writePending(dependencies, input.write, { processors: processors?.input, reserve: { claim, attempt } }),
     input.configure ? configure(dependencies, input.configure) : ({ kind: 'unchanged' } as const),
     input.opensSession ? openingBase(dependencies) : undefined,
     input.asksAttributes ? knownAttributes(dependencies) : undefined,
   ]);
   const found = { ...(configured.kind !== 'unchanged' && { configured }), ...(base && { base }) };
-  const result = { written: { ...written, ...(attributes && { attributes }) } };
+  const title = input.wantsTitle ? titleOf(texts[0] ?? '', dependencies.secrets) : undefined;
+  const result = { written: { ...written, ...(attributes && { attributes }) }, ...(title !== undefined && { title }) };
   const { reservation } = applied;
   if (reservation?.status === 'committed') {
     // M1. The tools that rode had committed before it.

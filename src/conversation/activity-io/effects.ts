@@ -121,6 +121,8 @@ export interface ModelStepInput {
   /** The first step of a turn: are the agent's settings still the same? */
   readonly configure: ConfigureRequest | null;
   readonly asksAttributes?: true;
+  /** The conversation has no title yet: its first message gives it one. */
+  readonly wantsTitle?: true;
   /** A session begins: what the scope knows is to stand before it. */
   readonly opensSession?: true;
   /** What decides whether the model is called, before the step has found anything. */
@@ -175,6 +177,8 @@ export type ModelStepResult = {
   readonly tools: readonly ToolFinished[];
   /** Absent: the settings are as they were. */
   readonly configured?: Exclude<Configured, { kind: 'unchanged' }>;
+  /** Made of the first message that this step has written; absent where that has no words. */
+  readonly title?: string;
   /** What the scope knows, for a session that begins; absent when it knows nothing. */
   readonly base?: { readonly ref: string; readonly text: string };
   /** What a model has made to be shown for long results, by the item of each. */

@@ -268,6 +268,8 @@ export interface StartOptions {
   readonly agent?: string;
   readonly scope?: string;
   readonly title?: string;
+  /** False: one without a title gets none from what is said first. */
+  readonly autoTitle?: boolean;
   readonly model?: string;
   readonly mode?: ControlMode;
   readonly budget?: Budget;

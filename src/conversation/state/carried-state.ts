@@ -154,6 +154,7 @@ const state = fields({
     }),
   ),
   title: orNull(text),
+  autoTitle: maybe(oneOf('wanted', 'due')),
   modelOverride: orNull(text),
   isModelOpen: maybe(bool),
   now: time,

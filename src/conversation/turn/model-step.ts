@@ -25,6 +25,7 @@ import { askNextModel } from './fallback.js';
 import { endTurn, endWithOpenCalls, nextModelCall } from './turn.js';
 import { currentModelCall, fallbackModel, fallbackOf, openToolCalls, spend, withModelCall, withTurn } from './turn-access.js';
 import { turnId } from '../../records/identity.js';
+import { acceptTitle } from '../views/title.js';
 import type { ModelCall, ToolCall } from '../state/turn-state.js';
 import { withLearnedBudget, type CallSettings, type Configured } from '../activity-io/settings.js';
 
@@ -64,6 +65,7 @@ export function modelStepInput(state: ConversationState, write: Writes): ModelSt
         }
       : null,
     ...(asksAttributes(state) && { asksAttributes: true }),
+    ...(state.autoTitle === 'wanted' && { wantsTitle: true }),
     ...(isFirst && compaction.base === null && state.context[0]?.[0] === turn.firstSlot && { opensSession: true }),
     numbers: numbersOf(state),
     settings: settings && callSettings(settings),
@@ -97,7 +99,7 @@ function toRidingTool({ id: callId, name, target, slot, seq, askedIn, plan }: To
 
 export function acceptModelStep(before: ConversationState, { input, output }: Completed<'model-step'>): ConversationState {
   const written = acceptWritten(withoutRetry(before, 'store'), input.write, output.written);
-  const found = acceptFound(written, input, output);
+  const found = acceptTitle(acceptFound(written, input, output), output.title);
   const state = output.tools.reduce(acceptToolResult, found);
   if (!state.turn) return state;
   switch (output.kind) {
