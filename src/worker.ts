@@ -29,6 +29,8 @@ import { createRememberedBy } from './heal/restore-memory.js';
 import type { WorkflowCode } from './heal/replay-here.js';
 import { createCompactorRegistry } from './memory/compaction/compactor.js';
 import { toTraces } from './memory/traces.js';
+import { createCircuits } from './models/circuit-breaker.js';
+import { writeCircuits } from './models/circuit-file.js';
 import { createModels } from './models/providers.js';
 import { createNotify } from './extensions/notify.js';
 import {
@@ -39,6 +41,7 @@ import {
   secretsOfProcess,
   type Observation,
 } from './telemetry/observability.js';
+import { createCircuitReport } from './telemetry/circuit-report.js';
 import { watchEventLoop, whatRuns, eventLoopGauge } from './telemetry/event-loop.js';
 import { bundleCustomWorkflows } from './extensions/custom-workflows.js';
 import { createAttributeCheck } from './client/registered-attributes.js';
@@ -138,6 +141,7 @@ async function runUntil(
     log: (line) => runtimeLog().warn(line),
     whyNotStart: trust?.whyNotStart,
   });
+  const reportCircuits = createCircuitReport(runtimeLog());
   try {
     const { workflowService: service } = connection;
     const rememberedBy = createRememberedBy(service, { namespace, taskQueue: config.taskQueue });
@@ -146,6 +150,12 @@ async function runUntil(
       trust,
       hasSearchAttributes: createAttributeCheck(connection, namespace),
       rememberedBy,
+      circuits: createCircuits({
+        changed(open, of) {
+          reportCircuits(open, of);
+          writeCircuits(config.cwd, open);
+        },
+      }),
       statusOf: createStatusOf(connection, namespace),
       askMemory: createAskMemory({ connection, namespace, taskQueue: config.taskQueue }),
       heal: (key, run) => heal({ service, store, processors: own.processors?.input, rememberedBy }, key, run),
@@ -172,6 +182,7 @@ async function runUntil(
     await running;
   } finally {
     loop.close();
+    writeCircuits(config.cwd, []);
     await observation.close();
     await serverTools.close();
     await store.close();
@@ -204,7 +215,7 @@ async function activitiesOf(
   {
     trust,
     ...more
-  }: Pick<ActivityDependencies, 'askMemory' | 'statusOf' | 'heal' | 'hasSearchAttributes' | 'rememberedBy' | 'serverTools'> &
+  }: Pick<ActivityDependencies, 'askMemory' | 'statusOf' | 'heal' | 'hasSearchAttributes' | 'rememberedBy' | 'serverTools' | 'circuits'> &
     Pick<CreateWorkerOptions, 'trust'>,
 ): Promise<Activities> {
   await mkdir(config.workspace, { recursive: true });
@@ -215,6 +226,7 @@ async function activitiesOf(
     agents: createAgentLoader(agentsDir, Date.now, sharedServers(own, config.cwd), trust?.mayUse),
     tools: createToolRegistry([...builtinToolsWith(toolSettings(config, agentsDir)), ...(own.tools ?? [])]),
     workspace: await realpath(config.workspace),
+    secrets: secretsOfProcess(),
     defaultModel: needsStandIn(config) ? OFFLINE_MODEL : config.model,
     processors: own.processors,
     hooks: own.hooks,

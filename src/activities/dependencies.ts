@@ -4,9 +4,11 @@ import type { CompactionPlugins } from '../memory/channel/compaction-plugin.js';
 import type { CompactorRegistry } from '../memory/compaction/compactor.js';
 import type { Processors } from '../memory/processors.js';
 import type { ModelHook } from '../models/hooks.js';
+import type { Circuits } from '../models/circuit-breaker.js';
 import type { Model } from '../models/model.js';
 import type { Healed } from '../heal/heal.js';
 import type { ConversationIdentity } from '../records/identity.js';
+import type { KnownSecrets } from '../platform/known-secrets.js';
 import type { ConversationKey, Store } from '../stores/store.js';
 import type { ServerTools } from '../tools/mcp/server-tools.js';
 import type { ToolRegistry } from '../tools/registry.js';
@@ -45,6 +47,10 @@ export interface ActivityDependencies {
   readonly statusOf?: StatusOf;
   /** Sends a notification that a person is waited for. Without it none is sent. */
   readonly notify?: Notify;
+  /** Which models cannot answer now, as this worker has seen. Without it each is asked every time. */
+  readonly circuits?: Pick<Circuits, 'refusal' | 'note'>;
+  /** Values that no title shows. */
+  readonly secrets?: Pick<KnownSecrets, 'text' | 'isIn'>;
   /** Milliseconds; tests shorten them. */
   readonly modelTimeouts?: { readonly idleMs?: number; readonly totalMs?: number };
 }

@@ -66,6 +66,8 @@ interface WrittenBatch {
   readonly applied: Applied;
   /** By how many bytes processors have changed what the workflow counted. */
   readonly bytesMore: number;
+  /** What the messages say, after the processors. */
+  readonly texts: readonly string[];
 }
 
 /** `reserve`: an effect that begins with these writes. All of it may be done again. */
@@ -114,7 +116,8 @@ export async function writePending(
     ...(committed.length > 0 && { committed }),
     ...(startContext !== undefined && { startContext }),
   };
-  return { written, applied, bytesMore: messages.reduce((sum, { bytes, given }) => sum + bytes - given, 0) };
+  const bytesMore = messages.reduce((sum, { bytes, given }) => sum + bytes - given, 0);
+  return { written, applied, bytesMore, texts: messages.map(({ text }) => text) };
 }
 
 interface PreparedMessage {
@@ -124,6 +127,7 @@ interface PreparedMessage {
   /** As the workflow counted them. */
   readonly given: number;
   readonly preview: string;
+  readonly text: string;
   readonly refs: { readonly output?: string; readonly context?: string };
 }
 
@@ -148,6 +152,7 @@ async function prepareMessage(
     bytes: Buffer.byteLength(text) + mediaBytes(message),
     given: Buffer.byteLength(message.text) + mediaBytes(message),
     preview: beginningOf(message.text, 200),
+    text,
     refs: { ...(output === undefined ? {} : { output }), ...(context === undefined ? {} : { context }) },
   };
 }

@@ -20,6 +20,8 @@ const agentLimits = z.strictObject({
   /** What a conversation may use in all, sub-agents included; the start argument's budget wins. */
   maxCostUsd: z.number().min(0).optional(),
   maxTokens: z.int().min(0).optional(),
+  /** How often each of `models` is asked, a wait between, before the next is; the last is asked as long as one alone would be. */
+  modelTries: z.int().min(1).max(4).default(2),
   /** For one whole model call. */
   modelTimeoutMs: timeoutMs.optional(),
   /** When a run hands over to the next (continue-as-new), earlier than the product's own limits. */
@@ -113,12 +115,16 @@ const agentMemory = z
   });
 
 const pattern = z.string().min(1).max(500);
-const approvalRule = z.strictObject({
-  tool: z.string().min(1).max(100),
-  where: z.record(z.string().min(1).max(100), z.union([pattern, z.array(pattern).max(50)])).optional(),
-  policy: z.enum(['allow', 'ask', 'deny']),
-  why: z.string().max(500).optional(),
-});
+const approvalRule = z
+  .strictObject({
+    tool: z.string().min(1).max(100),
+    where: z.record(z.string().min(1).max(100), z.union([pattern, z.array(pattern).max(50)])).optional(),
+    /** All arguments of one call, without patterns: that call and no other. `perdura approve --always agent` writes such rules. */
+    exactly: z.record(z.string().max(100), z.json()).optional(),
+    policy: z.enum(['allow', 'ask', 'deny']),
+    why: z.string().max(500).optional(),
+  })
+  .refine(({ where, exactly }) => where === undefined || exactly === undefined, 'takes `where` or `exactly`, not both');
 
 /** Sub-agents, by the tool `delegate`. */
 const agentDelegation = z.strictObject({
@@ -132,42 +138,59 @@ const agentDelegation = z.strictObject({
   maxTotal: z.int().min(0).max(10_000).default(64),
 });
 
-export const agentConfigSchema = z.strictObject({
-  name: z.string().trim().min(1).max(200).optional(),
-  description: z.string().max(2_000).optional(),
-  /** Absent: the conversation's start or `PERDURA_MODEL` says. */
-  model: z
-    .string()
-    .max(200)
-    .regex(/^[a-z0-9][a-z0-9._-]*\/[^\s/][^\s]*$/i, 'expected `provider/model`, such as `anthropic/claude-sonnet-5-5`')
-    .optional(),
-  /** The most tokens of one answer. */
-  maxTokens: z.int().min(1).max(128_000).default(8_192),
-  /**
-   * Names of tools, in the order the model sees them; `mcp__<server>__*` stands for all of that MCP server. Absent: all built-in tools
-   * and all of the servers in `mcp.json`; `[]`: none.
-   */
-  tools: z
-    .array(z.string().regex(TOOL_NAMES_PATTERN, 'expected the name of a tool: 1 to 64 letters, digits, "_" or "-"; or mcp__<server>__*'))
-    .max(200)
-    .optional(),
-  /** Which calls run, ask a person, or never run; the first rule that fits counts, then the tool's own policy. */
-  approvals: z.array(approvalRule).max(200).default([]),
-  /** Milliseconds that a person is waited for. */
-  approvalExpiryMs: z
-    .int()
-    .min(1_000)
-    .max(365 * DAY_MS)
-    .default(7 * DAY_MS),
-  delegation: agentDelegation.prefault({}),
-  /** Calls are written in the model's text, in this format, or `off`: it has tools of its own. Absent: what is known of the model says. */
-  textTools: z.enum(['xml', 'json', 'off']).optional(),
-  limits: agentLimits.prefault({}),
-  context: agentContext.prefault({}),
-  memory: agentMemory.prefault({}),
-});
+const MODEL_NAME = /^[a-z0-9][a-z0-9._-]*\/[^\s/][^\s]*$/i;
+const EXPECTED_MODEL = 'expected `provider/model`, such as `anthropic/claude-sonnet-5-5`';
+
+export const agentConfigSchema = z
+  .strictObject({
+    name: z.string().trim().min(1).max(200).optional(),
+    description: z.string().max(2_000).optional(),
+    /** Absent: the conversation's start or `PERDURA_MODEL` says. */
+    model: z.string().max(200).regex(MODEL_NAME, EXPECTED_MODEL).optional(),
+    /** In place of `model`: where one cannot answer (a time-out, a limit, an overload, a fault of its server), the next does. */
+    models: z
+      .array(z.string().max(200).regex(MODEL_NAME, EXPECTED_MODEL))
+      .min(1)
+      .max(8)
+      .refine((models) => new Set(models).size === models.length, 'must name each model once')
+      .optional(),
+    /** The most tokens of one answer. */
+    maxTokens: z.int().min(1).max(128_000).default(8_192),
+    /**
+     * Names of tools, in the order the model sees them; `mcp__<server>__*` stands for all of that MCP server. Absent: all built-in tools
+     * and all of the servers in `mcp.json`; `[]`: none.
+     */
+    tools: z
+      .array(z.string().regex(TOOL_NAMES_PATTERN, 'expected the name of a tool: 1 to 64 letters, digits, "_" or "-"; or mcp__<server>__*'))
+      .max(200)
+      .optional(),
+    /** Which calls run, ask a person, or never run; the first rule that fits counts, then the tool's own policy. */
+    approvals: z.array(approvalRule).max(200).default([]),
+    /** Milliseconds that a person is waited for. */
+    approvalExpiryMs: z
+      .int()
+      .min(1_000)
+      .max(365 * DAY_MS)
+      .default(7 * DAY_MS),
+    delegation: agentDelegation.prefault({}),
+    /** Calls are written in the model's text, in this format, or `off`: it has tools of its own. Absent: what is known of the model says. */
+    textTools: z.enum(['xml', 'json', 'off']).optional(),
+    limits: agentLimits.prefault({}),
+    context: agentContext.prefault({}),
+    memory: agentMemory.prefault({}),
+  })
+  .refine(({ model, models }) => model === undefined || models === undefined, {
+    path: ['models'],
+    message: 'takes the place of `model`: give one of them',
+  });
 
 export type AgentConfig = Readonly<z.output<typeof agentConfigSchema>>;
+
+/** The first of a list is the agent's own model, for everything that asks for one. */
+export function withOwnModel(config: AgentConfig): AgentConfig {
+  const [first] = config.models ?? [];
+  return first === undefined ? config : { ...config, model: first };
+}
 
 /**
  * The same without what lets an agent do more than one of `{}` may, which is what a person is asked about (cli/trust/folder-contents.ts).

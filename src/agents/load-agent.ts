@@ -12,7 +12,7 @@ import { ID_PATTERN } from '../conversation/protocol/contract.js';
 import { mcpConfigSchema, toServers, type McpServer } from '../tools/mcp/server-config.js';
 import { listIssues } from '../tools/result-text.js';
 import { enterWorkspace, PathRefused, type Workspace } from '../tools/workspace.js';
-import { agentConfigSchema, withoutGrants, type AgentConfig } from './agent-config.js';
+import { agentConfigSchema, withOwnModel, withoutGrants, type AgentConfig } from './agent-config.js';
 import { buildSystemPrompt, IDENTITY_FILES, type IdentityFiles } from './system-prompt.js';
 
 export interface LoadedAgent {
@@ -139,7 +139,7 @@ export async function loadAgent(
   const place = await enterAgents(agentsDir);
   const configText = await readOwn(place, agentsDir, id, CONFIG_FILE, CONFIG_BYTES);
   if (configText === undefined) throw await unknownAgent(agentsDir, id);
-  const written = parse(agentConfigSchema, join(agentsDir, id, CONFIG_FILE), configText);
+  const written = withOwnModel(parse(agentConfigSchema, join(agentsDir, id, CONFIG_FILE), configText));
   const config = (await usable.mayGrant(configText)) ? written : withoutGrants(written);
   const read = async (name: string): Promise<string | null> => (await readOwn(place, agentsDir, id, name, IDENTITY_BYTES)) ?? null;
   const [serversText, soul, identity, user, agents, tools] = await Promise.all([

@@ -29,6 +29,7 @@ import { requestTruncation } from './context/truncation.js';
 import { beginTurn, endIfStopped, passTime, sendStop, stopTurn } from './turn/turn.js';
 import { acceptConsolidation, advanceConsolidation, endsWithNothing } from './context/consolidation.js';
 import { withoutRetry } from './state/retry.js';
+import { noteTitled, rename } from './views/title.js';
 
 export function apply(before: ConversationState, event: ConversationEvent): ConversationState {
   const now = { ...before, now: Math.max(before.now, event.at) };
@@ -82,7 +83,9 @@ function change(state: ConversationState, event: ConversationEvent): Conversatio
     case 'rewind-requested':
       return requestRewind(state, event);
     case 'renamed':
-      return { ...state, title: event.title };
+      return rename(state, event);
+    case 'title-upserted':
+      return noteTitled(state);
     case 'input-rejected':
       return rejectInput(state, event);
     case 'turn-begun':

@@ -14,6 +14,7 @@ import { startNotifying } from './turn/approvals.js';
 import { acceptStoreStep, failStoreStep } from './outbox/pending-writes.js';
 import { acceptRewound, failRewind, startRewind } from './lineage/rewinding.js';
 import type { ConversationState } from './state.js';
+import type { CallSettings, ConfigureRequest } from './activity-io/settings.js';
 import type { ToolPlan } from './activity-io/tool-effects.js';
 import { acceptLooked, acceptTool, endRoundIfDone, failTool } from './turn/tool-round.js';
 import { acceptTruncated, failTruncation, startTruncation } from './context/truncation.js';
@@ -68,8 +69,8 @@ export const EFFECTS: { readonly [N in EffectName]: EffectKind<N> } = {
     lane: 'call',
     waitsFor: EVERYTHING,
     policy: { startToClose: 11 * MINUTES, beats: true, firstRetry: 1_000, lastRetry: 5_000, attempts: 4, isStoppable: true },
-    summary: ({ settings, turn, call, numbers, tools }) =>
-      `${settings?.model ?? 'first call'} · ${nameOfTurn(turn)} step ${call.id.replace(/^.*\/m/, '')} · ~${thousands(numbers.contextTokens)}k in` +
+    summary: ({ configure, settings, turn, call, numbers, tools }) =>
+      `${modelAsked(configure, settings) ?? 'first call'} · ${nameOfTurn(turn)} step ${call.id.replace(/^.*\/m/, '')} · ~${thousands(numbers.contextTokens)}k in` +
       (tools.length === 0 ? '' : ` · after ${tools.map(({ name, target }) => named(name, target)).join(', ')}`),
     completed: acceptModelStep,
     failed: failModelStep,
@@ -247,6 +248,12 @@ function noteReported(state: ConversationState): ConversationState {
 /** One more than the tool itself is given, so that a worker's death does not cost it one. */
 function attemptsOf({ repeatable, verifiable, attempts = 1 }: ToolPlan): number {
   return repeatable || verifiable ? 3 + attempts : 1;
+}
+
+/** A step that reads the settings again may find another model in them: it begins with the first of the agent's list. */
+function modelAsked(configure: ConfigureRequest | null, settings: CallSettings | null): string | undefined {
+  if (configure === null) return settings?.model;
+  return configure.fallback ?? configure.model ?? settings?.fallback?.first ?? settings?.model;
 }
 
 function nameOfTurn(turn: string): string {

@@ -73,6 +73,7 @@ export type ConversationEvent =
       readonly model?: string;
       readonly at: number;
     }
+  | { readonly kind: 'title-upserted'; readonly at: number }
   // What other workflows say.
   | { readonly kind: 'child-asks'; readonly callId: string; readonly asks: readonly Approval[]; readonly at: number }
   | { readonly kind: 'child-stepped'; readonly callId: string; readonly control: ChildControl; readonly at: number }

@@ -8,6 +8,7 @@
  */
 import { eventToReduce } from './inbox/app-events.js';
 import { attributesDue, type SearchAttributes } from './views/attributes.js';
+import { titleDue } from './views/title.js';
 import { compactInput, compactionCause, isChangingContext, truncationDue, uncompactInput } from './context/compaction.js';
 import type { ConversationOutcome } from './protocol/contract.js';
 import { isHeld, queuedId } from './stepping/control.js';
@@ -40,6 +41,7 @@ export type Step =
   /** Tell the model step and the tools in flight to stop. */
   | { readonly kind: 'stop'; readonly children: readonly string[] }
   | { readonly kind: 'upsert-attributes'; readonly attributes: SearchAttributes }
+  | { readonly kind: 'upsert-title'; readonly title: string }
   | { readonly kind: 'notify-children'; readonly decisions: NonNullable<ConversationState['childDecisions']> }
   | { readonly kind: 'order-children'; readonly orders: readonly DueOrder[] }
   | { readonly kind: 'notify-parent'; readonly parent: ParentLink; readonly news: ChildNews }
@@ -61,6 +63,7 @@ export function nextStep(state: ConversationState): Step {
     handOverStep(state) ??
     rewindStep(state) ??
     attributesStep(state) ??
+    titleStep(state) ??
     evictStep(state) ??
     queueStep(state) ??
     askMemoryStep(state) ??
@@ -122,6 +125,11 @@ function rewindStep(state: ConversationState): Step | undefined {
 function attributesStep(state: ConversationState): Step | undefined {
   const attributes = attributesDue(state);
   return attributes ? { kind: 'upsert-attributes', attributes } : undefined;
+}
+
+function titleStep(state: ConversationState): Step | undefined {
+  const title = titleDue(state);
+  return title === undefined ? undefined : { kind: 'upsert-title', title };
 }
 
 /** At a turn boundary, before the next turn begins. */

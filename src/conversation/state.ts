@@ -10,6 +10,7 @@ import { NO_COMPACTION, type CompactionState } from './state/compaction-state.js
 import { type JsonObject, type ToolOutcome, type Usage, NO_USAGE } from '../records/message.js';
 import { type QueueItem, EMPTY_OUTBOX, type Outbox } from './state/queue-state.js';
 import type { SlotRange } from '../records/slots.js';
+import type { AllowedCall } from './turn/standing-approvals.js';
 import type { AppContextRef } from './activity-io/tool-effects.js';
 import type { EndedTurn, Retry, Turn } from './state/turn-state.js';
 import { openConsolidation, type ConsolidationState } from './state/consolidation-state.js';
@@ -53,6 +54,8 @@ export interface ConversationState {
   readonly appContext?: AppContextRef;
   /** Values for tools that a start has brought, until they are recorded. */
   readonly startContext?: JsonObject;
+  /** What a person has allowed for good (standing-approvals.ts). Absent: nothing. */
+  readonly allowedCalls?: readonly AllowedCall[];
   /** Decisions to be sent to sub-agents. */
   readonly childDecisions?: readonly { readonly child: string; readonly decision: Decision }[];
   /** Of the application's own (app-events.ts). */
@@ -62,6 +65,8 @@ export interface ConversationState {
   /** Absent: it runs by itself, and nothing stops it (control.ts). */
   readonly control?: Control;
   readonly title: string | null;
+  /** `wanted`: what is said first gives it one; `due`: it has one that lists do not know yet. Absent: neither. */
+  readonly autoTitle?: 'wanted' | 'due';
   /** Of the start, or chosen since; null: the agent's own. */
   readonly modelOverride: string | null;
   /** It was given back to the agent, and no step has read yet which one that is. */
@@ -125,6 +130,7 @@ export interface ConversationState {
 export function openConversation(start: {
   readonly identity: ConversationIdentity;
   readonly title: string | null;
+  readonly autoTitle?: boolean;
   readonly model: string | null;
   readonly rules: number;
   readonly at: number;
@@ -152,6 +158,7 @@ export function openConversation(start: {
     ...(delegation?.capability !== undefined && { capability: delegation.capability }),
     ...(delegation?.appContext && { appContext: delegation.appContext }),
     title: start.title,
+    ...(start.title === null && start.autoTitle !== false && !delegation && { autoTitle: 'wanted' as const }),
     modelOverride: start.model,
     now: start.at,
     settings: null,

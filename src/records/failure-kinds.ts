@@ -15,6 +15,13 @@ export function isTransient(type: string): boolean {
   return TRANSIENT.includes(type);
 }
 
+/** Of a model that cannot answer now, whatever it is asked: another one may. A request that was refused would be refused again. */
+const AWAY: readonly string[] = ['rate-limit', 'overloaded', 'server', 'connection', 'timeout', 'broken-stream'];
+
+export function isModelAway(type: string): boolean {
+  return AWAY.includes(type);
+}
+
 /**
  * The longest wait that a provider may ask for and get inside an activity's own retries, where no person sees it.
  * A longer one goes back to the workflow, which shows it and can be stopped.

@@ -40,6 +40,11 @@ export function countModelFailure(error: unknown, { attempt, retryPolicy }: Info
   count('perdura_model_failures_total', 'Model calls that failed, and what comes next', 1, { kind, next });
 }
 
+/** A call that was given up for the next model of the agent's list. */
+export function countFallback(labels: { readonly from: string; readonly to: string; readonly reason: string }): void {
+  count('perdura_model_fallbacks_total', 'Model calls that were left for the next model of the list', 1, labels);
+}
+
 /** `tool` is a name that this worker knows; what a model made up counts as `unknown`. */
 export function countTool(tool: string | undefined, outcome: ToolOutcome): void {
   count('perdura_tool_calls_total', 'Tool calls by how they ended', 1, { tool: tool ?? 'unknown', outcome });

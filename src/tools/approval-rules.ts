@@ -8,7 +8,8 @@
  * A2  A rule that allows some arguments does not allow what it does not speak of and what would make another call of it: another `cwd`
  *     than the workspace, or a `stdin`.
  */
-import type { JsonValue } from '../records/message.js';
+import type { JsonObject, JsonValue } from '../records/message.js';
+import { canonicalCall } from './call-identity.js';
 import { canonicalForms, canonicalPattern } from './canonical-forms.js';
 import type { Examined, Tool, ApprovalPolicy } from './tool.js';
 
@@ -17,6 +18,8 @@ export interface ApprovalRule {
   readonly tool: string;
   /** Every named argument must match. A list is matched element by element; `**` as its last matches all that follow. */
   readonly where?: Readonly<Record<string, string | readonly string[]>>;
+  /** In place of `where`: all arguments of one call. It fits that call and no other (call-identity.ts). */
+  readonly exactly?: JsonObject;
   readonly policy: ApprovalPolicy;
   /** For the person who is asked, or the model that is refused. */
   readonly why?: string;
@@ -35,7 +38,7 @@ export function approvalFor(
   agent: string,
   { asks, real }: Examined = {},
 ): Approval {
-  const rule = rules.find((one) => matches(one.tool, name) && fitsCall(one, input, real));
+  const rule = rules.find((one) => fitsRule(one, name, input, real));
   const given = rule?.policy ?? policy.approval ?? 'allow';
   if (given === 'allow' && asks && (rule === undefined || asks.overRules === true)) return { policy: 'ask', why: asks.why };
   const why =
@@ -62,6 +65,11 @@ export function matches(pattern: string, text: string): boolean {
     at = found + part.length;
   }
   return true;
+}
+
+function fitsRule(rule: ApprovalRule, name: string, input: JsonValue, real: Examined['real']): boolean {
+  if (rule.exactly !== undefined) return rule.tool === name && canonicalCall(name, rule.exactly) === canonicalCall(name, input, real);
+  return matches(rule.tool, name) && fitsCall(rule, input, real);
 }
 
 function fitsCall({ where = {}, policy }: ApprovalRule, input: JsonValue, real: Examined['real']): boolean {

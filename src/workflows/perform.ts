@@ -1,6 +1,7 @@
 /** Starts steps and turns what comes of them into events. Nothing here decides. */
 import {
   CancellationScope,
+  upsertMemo,
   upsertSearchAttributes,
   getExternalWorkflowHandle,
   ParentClosePolicy,
@@ -92,6 +93,9 @@ export function createPerformer(
           upsertSearchAttributes(toPairs(step.attributes));
           return dispatch({ kind: 'attributes-upserted', status, turns, ...(model !== undefined && { model }), at });
         }
+        case 'upsert-title':
+          upsertMemo({ title: step.title });
+          return dispatch({ kind: 'title-upserted', at });
         case 'notify-children':
           for (const { child, decision } of step.decisions) void send(child, decideSignal, decision);
           return dispatch({ kind: 'children-notified', at });

@@ -67,7 +67,7 @@ describe('an agent', () => {
         approvals: [],
         approvalExpiryMs: 604_800_000,
         delegation: { agents: [], maxDepth: 2, maxChildren: 16, maxTotal: 64 },
-        limits: { maxToolRounds: 50, handOver: {} },
+        limits: { maxToolRounds: 50, handOver: {}, modelTries: 2 },
         context: CONTEXT,
         memory: MEMORY,
       },
@@ -120,7 +120,7 @@ describe('an agent', () => {
       approvals: [],
       approvalExpiryMs: 604_800_000,
       delegation: { agents: [], maxDepth: 2, maxChildren: 16, maxTotal: 64 },
-      limits: { maxToolRounds: 50, handOver: {} },
+      limits: { maxToolRounds: 50, handOver: {}, modelTries: 2 },
       context: CONTEXT,
       memory: MEMORY,
     });

@@ -28,6 +28,7 @@ import type { ConversationState } from '../../src/conversation/state.js';
 import { readCarriedState } from '../../src/conversation/state/carried-state.js';
 import type { ToolFinished, ToolPlan } from '../../src/conversation/activity-io/tool-effects.js';
 import { approvalsOf } from '../../src/conversation/turn/approvals.js';
+import type { AgentSettings, ConfigureRequest } from '../../src/conversation/activity-io/settings.js';
 import { answer, askingFor, evicted, finished, open, ORDINARY, QUICK, SETTINGS, STORE_AWAY, stored, USAGE, written } from './drive.js';
 
 type Plain = 'reset' | 'interrupt' | 'close' | 'rewind' | 'model' | 'due' | 'news' | 'app' | 'clear' | 'step';
@@ -41,7 +42,7 @@ export type Choice =
   | { readonly kind: 'mode'; readonly mode: 'auto' | 'stepping' }
   | { readonly kind: 'break'; readonly at: number }
   | { readonly kind: 'budget'; readonly maxTokens: number }
-  | { readonly kind: 'decide'; readonly which: number; readonly decision: 'approve' | 'deny' }
+  | { readonly kind: 'decide'; readonly which: number; readonly decision: 'approve' | 'deny' | 'always' }
   | { readonly kind: 'child'; readonly which: number }
   | { readonly kind: 'holds'; readonly which: number; readonly isPaused: boolean }
   | { readonly kind: 'time'; readonly ms: number }
@@ -90,7 +91,7 @@ export const choices = (maxLength: number): fc.Arbitrary<Choice[]> =>
         arbitrary: fc.record({
           kind: fc.constant('decide' as const),
           which: fc.nat(3),
-          decision: fc.constantFrom('approve' as const, 'deny' as const),
+          decision: fc.constantFrom('approve' as const, 'deny' as const, 'always' as const),
         }),
       },
       { weight: 4, arbitrary: fc.record({ kind: fc.constant('child' as const), which: fc.nat(3) }) },
@@ -173,6 +174,15 @@ const SMALL = {
   notifies: true,
 };
 
+/** The agent's list, as a worker finds it from the model that a step asks for. */
+const MODELS = ['anthropic/first', 'openai/second', 'gemini/third'];
+
+function settingsFor({ fallback, model }: ConfigureRequest): AgentSettings {
+  const name = fallback ?? model ?? MODELS[0] ?? '';
+  const next = MODELS.slice(MODELS.indexOf(name) + 1);
+  return { ...SMALL, hash: `of ${name}`, model: name, ...(model === null && { fallback: { first: MODELS[0] ?? '', next, tries: 2 } }) };
+}
+
 const PASSING: StepFailure = { type: 'overloaded', message: 'no', transient: true };
 const LASTING: StepFailure = { type: 'auth', message: 'no', transient: false };
 const TOO_MUCH: StepFailure = { type: 'too-large', message: 'no', transient: false };
@@ -183,7 +193,7 @@ function plansOf(how: number, tools: number): ToolPlan[] {
     QUICK,
     ORDINARY,
     { ...ORDINARY, repeatable: false },
-    { ...QUICK, approval: { policy: 'ask', expiresMs: 20_000 } },
+    { ...QUICK, approval: { policy: 'ask', expiresMs: 20_000, same: `call ${tools % 3}` } },
     { ...QUICK, workflowAction: { kind: 'ask-person', expiresMs: 20_000 } },
     { ...QUICK, workflowAction: { kind: 'wait-until', until: 8_000 } },
     { ...QUICK, workflowAction: { kind: 'wait-for', ms: 3_000 } },
@@ -236,6 +246,9 @@ function start(world: World, step: Step): boolean {
       return true;
     case 'upsert-attributes':
       tell(world, { kind: 'attributes-upserted', status: step.attributes.AgentStatus, turns: step.attributes.AgentTurns, at });
+      return true;
+    case 'upsert-title':
+      tell(world, { kind: 'title-upserted', at });
       return true;
     case 'notify-children':
       tell(world, { kind: 'children-notified', at });
@@ -434,10 +447,12 @@ function performModelStep(world: World, input: ModelStepInput, how: number, tool
   if (how === 9 && tools % 2 === 0) return STORE_AWAY;
   const { session, turn, call, configure } = input;
   const receipt = performWrites(world, input.write);
-  const isNew = configure !== null && configure.knownHash !== SMALL.hash;
+  const found = configure && settingsFor(configure);
+  const isNew = found !== null && configure?.knownHash !== found.hash;
   const result = {
     written: { ...receipt, ...(input.asksAttributes && { attributes: tools % 2 === 0 ? ('registered' as const) : ('missing' as const) }) },
-    ...(isNew && { configured: { kind: 'settings', settings: SMALL } as const }),
+    ...(isNew && { configured: { kind: 'settings', settings: found } as const }),
+    ...(input.wantsTitle && tools % 2 === 0 && { title: 'first words' }),
   };
   const deferred = (reason: DeferReason, done: readonly ToolFinished[] = []): ModelStepResult => ({
     ...{ ...result, tools: done, kind: 'deferred', reason },
@@ -685,7 +700,8 @@ export function eventOf(world: World, choice: Exclude<Choice, { kind: 'end' | 't
     case 'decide': {
       const waiting = approvalsOf(state);
       const one = waiting[choice.which % Math.max(1, waiting.length)];
-      return one && { kind: 'decided', decision: { callId: one.callId, decision: choice.decision }, at };
+      const said = choice.decision === 'always' ? ({ decision: 'approve', always: true } as const) : { decision: choice.decision };
+      return one && { kind: 'decided', decision: { callId: one.callId, ...said }, at };
     }
     case 'child': {
       const [callId] = world.children.splice(choice.which % Math.max(1, world.children.length), 1);

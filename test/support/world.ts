@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { Client } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
 import { bundleWorkflowCode, DefaultLogger, NativeConnection, Runtime, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
+import type { ActivityDependencies } from '../../src/activities/dependencies.js';
 import { createActivities } from '../../src/activities/index.js';
 import { createAgentLoader } from '../../src/agents/load-agent.js';
 import { openConnection } from '../../src/client/connection.js';
@@ -51,6 +52,9 @@ export interface WorldOptions extends MessagesApiOptions {
   readonly worker?: boolean;
   /** Where a server of Ollama is, for models named `ollama/…`. */
   readonly ollama?: string;
+  /** Where a server that speaks as OpenAI does is, for models named `openai/…`. */
+  readonly openai?: string;
+  readonly circuits?: ActivityDependencies['circuits'];
   readonly processors?: Processors;
   readonly hooks?: readonly ModelHook[];
   readonly compactionPlugins?: CompactionPlugins;
@@ -149,6 +153,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       statusOf: createStatusOf(native, 'default'),
       askMemory: createAskMemory({ connection: native, namespace: 'default', taskQueue }),
       heal: (key, run) => heal({ service: native.workflowService, store, processors: options.processors?.input, rememberedBy }, key, run),
+      ...(options.circuits && { circuits: options.circuits }),
       processors: options.processors,
       hooks: options.hooks,
       compactionPlugins: options.compactionPlugins,
@@ -156,6 +161,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       store,
       models: createModels({
         anthropic: { ...(options.withoutKey ? {} : { apiKey: 'test-key' }), baseURL: api.url },
+        ...(options.openai !== undefined && { openai: { apiKey: 'test-key', baseURL: `${options.openai}/v1` } }),
         ...(options.ollama !== undefined && { ollama: { host: options.ollama } }),
       }),
       agents: createAgentLoader(join(dir, 'agents')),

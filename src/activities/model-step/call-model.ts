@@ -100,7 +100,7 @@ interface Attempt {
 }
 
 async function ask(
-  { store, key, identity, models, modelTimeouts, workspace, hooks = [] }: ConversationDependencies,
+  { store, key, identity, models, modelTimeouts, workspace, circuits, hooks = [] }: ConversationDependencies,
   { input, activity, feed, attempt, onFailed }: Attempt,
   { request, config, offered, prefix, schema, sent }: PreparedRequest,
 ): Promise<Done<ModelAnswer>> {
@@ -125,11 +125,13 @@ async function ask(
       ...(config.limits.modelTimeoutMs === undefined ? {} : { totalMs: config.limits.modelTimeoutMs }),
     })
     .catch(async (error: unknown) => {
+      circuits?.note(model, error);
       countModelFailure(error, activity.info);
       const cost = error instanceof ModelFailure ? error.options.usage : undefined;
       if (cost) await noteFailed(cost);
       return keptOf(error, activity, noteFailed);
     });
+  if (reported.stop !== 'interrupted') circuits?.note(model);
   const response = await withCountedInput(reported, request, model);
 
   await runHooks(all, (hook) => hook.afterInvoke?.(request.messages, response, hooked), warnOfHook);
@@ -213,6 +215,7 @@ function endOf({ turn, soFar }: CallToMake, answer: ModelAnswer): JsonValue {
     stopReason: 'end',
     usage: addUsage(soFar.usage, answer.usage),
     toolCalls: soFar.toolCalls,
+    ...(soFar.fallback && { fallback: soFar.fallback }),
   };
   const event: FeedEvent = { kind: 'turn-finished', turn, result };
   return event as unknown as JsonValue;

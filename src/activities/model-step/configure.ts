@@ -13,7 +13,7 @@ import { splitModel } from '../../models/known-models.js';
 import { tokenCounterFor } from '../../models/token-counter.js';
 import { DocumentRefused } from '../../stores/store.js';
 import { UnknownTools } from '../../tools/registry.js';
-import { compactionRatio, contextWindowOf, inputBudget, thresholdsOf, fixedTokens } from './prompt-budget.js';
+import { compactionRatio, contextWindowOf, inputBudget, limitedTo, thresholdsOf, fixedTokens } from './prompt-budget.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { toolsOf } from '../tools/tools-of.js';
 import { IDENTITY_FILES, systemPrompt } from '../../agents/system-prompt.js';
@@ -61,9 +61,14 @@ async function settingsOf(
     currentMemory(dependencies, request.knownMemory),
     store.documents.forgotten(key),
   ]);
-  const { config, hash } = agent;
-  const model = request.model ?? config.model ?? defaultModel;
+  const { hash } = agent;
+  const { models: list = [] } = agent.config;
+  const inPlace = request.fallback !== undefined && list.includes(request.fallback) ? request.fallback : undefined;
+  const model = inPlace ?? request.model ?? agent.config.model ?? defaultModel;
+  const config = limitedTo(agent.config, model);
   splitModel(model);
+  // One that there is not would show on the day on which it is needed.
+  if (request.model === null) for (const name of list) models(name);
   checkCompactor(compactors, config.context.compactor);
   // A server is not waited for here; the model call waits, once.
   const [{ offered }, { by, count }, window] = await Promise.all([
@@ -79,6 +84,7 @@ async function settingsOf(
   const settings = {
     agentHash: hash.slice(0, 16),
     model,
+    ...(request.model === null && fallbackIn(agent.config, model)),
     maxTokens: config.maxTokens,
     maxToolRounds: config.limits.maxToolRounds,
     contextBudget: budget,
@@ -125,6 +131,13 @@ function noRoomLeft(
     `agent "${id}" leaves no room for a message: its system prompt and tools take about ${fixed} tokens, and a prompt may have ${budget}. ` +
     `Shorten ${largest.join(', ') || 'its list of tools'}, or set context.maxTokens in its agent.json to what the model takes.`
   );
+}
+
+/** Nothing where the list has no other model. */
+function fallbackIn({ models = [], limits }: AgentConfig, model: string): Pick<AgentSettings, 'fallback'> {
+  const [first, ...others] = models;
+  if (first === undefined || others.length === 0) return {};
+  return { fallback: { first, next: models.slice(models.indexOf(model) + 1), tries: limits.modelTries } };
 }
 
 function budgetOf({ limits: { maxCostUsd, maxTokens } }: AgentConfig): Pick<AgentSettings, 'budget'> {

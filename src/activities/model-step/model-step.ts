@@ -16,7 +16,8 @@ import { withResultCounted } from '../../conversation/context/citing.js';
 import type { TurnError } from '../../conversation/protocol/contract.js';
 import type { DeferReason, ModelStepInput, ModelStepResult, RidingTool, StepFailure } from '../../conversation/activity-io/effects.js';
 import { toolEntry } from '../../conversation/activity-io/entries.js';
-import { isTransient } from '../../records/failure-kinds.js';
+import { isModelAway, isTransient } from '../../records/failure-kinds.js';
+import { countFallback } from '../../telemetry/metrics.js';
 import { addUsage } from '../../records/message.js';
 import { estimateTokens } from '../../records/token-usage.js';
 import type { RunToolInput, ToolFinished } from '../../conversation/activity-io/tool-effects.js';
@@ -26,6 +27,7 @@ import { callModel, type CommittedCall } from './call-model.js';
 import { configure } from './configure.js';
 import { sharedBudgets, type TakenRoom } from './shared-budgets.js';
 import { StoreUnavailable } from '../../stores/store.js';
+import { titleOf } from './title-of.js';
 import { toApplicationFailure, type WaitDetails } from '../failures.js';
 import { wasStopped } from '../heartbeat.js';
 import type { ConversationDependencies } from '../dependencies.js';
@@ -64,14 +66,15 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
   if (isStopped()) throwOnShutdown(activity);
 
   // Write.
-  const [{ written, applied, bytesMore }, configured, base, attributes] = await Promise.all([
+  const [{ written, applied, bytesMore, texts }, configured, base, attributes] = await Promise.all([
     writePending(dependencies, input.write, { processors: processors?.input, reserve: { claim, attempt } }),
     input.configure ? configure(dependencies, input.configure) : ({ kind: 'unchanged' } as const),
     input.opensSession ? openingBase(dependencies) : undefined,
     input.asksAttributes ? knownAttributes(dependencies) : undefined,
   ]);
   const found = { ...(configured.kind !== 'unchanged' && { configured }), ...(base && { base }) };
-  const result = { written: { ...written, ...(attributes && { attributes }) } };
+  const title = input.wantsTitle ? titleOf(texts[0] ?? '', dependencies.secrets) : undefined;
+  const result = { written: { ...written, ...(attributes && { attributes }) }, ...(title !== undefined && { title }) };
   const { reservation } = applied;
   if (reservation?.status === 'committed') {
     // M1. The tools that rode had committed before it.
@@ -99,9 +102,18 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
   const obstacle = obstacleTo(numbers, settings);
   if (obstacle && !input.deferred?.includes(obstacle)) return deferred(obstacle, tools);
 
+  const { agentHash, model, memory, contextBudget, fallback } = settings;
+  const next = fallback?.next[0];
+  const failed = (failure: StepFailure): ModelStepResult => {
+    if (next !== undefined && isModelAway(failure.type)) countFallback({ from: model, to: next, reason: failure.type });
+    return { ...result, ...found, tools, kind: 'failed', failure };
+  };
+  const known = next === undefined ? undefined : dependencies.circuits?.refusal(model);
+  if (known) return failed(known);
+
   // Take room.
   const shared = sharedBudgets(dependencies, input.shares, call.id);
-  const estimate = { model: settings.model, promptTokens: numbers.contextTokens + fixedTokensOf(input, configured) };
+  const estimate = { model, promptTokens: numbers.contextTokens + fixedTokensOf(input, configured) };
   const room = await shared.reserve(estimate, activity.cancellationSignal).catch((error: unknown): TakenRoom => {
     if (error instanceof StoreUnavailable)
       return { kind: 'failed', failure: { ...NO_ROOM_KNOWN, message: `${NO_ROOM_KNOWN.message}: ${error.message}` } };
@@ -112,7 +124,6 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
   if (room.kind === 'stopped') return deferred('stopped', tools);
 
   // Call.
-  const { agentHash, model, memory, contextBudget } = settings;
   try {
     const done = await callModel(dependencies, {
       input: {
@@ -131,7 +142,7 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
     return { ...result, ...found, ...foundThen, tools, kind: 'answered', answer };
   } catch (error) {
     await shared.release();
-    return { ...result, ...found, tools, kind: 'failed', failure: failureOf(error, activity) };
+    return failed(failureOf(error, activity, next === undefined ? ATTEMPTS : fallback?.tries));
   }
 }
 
@@ -142,11 +153,12 @@ function throwOnShutdown(activity: Context): void {
 }
 
 /** M2. Thrown where Temporal will try again soon, which costs no history; data where it would not. */
-function failureOf(error: unknown, activity: Context): StepFailure {
+function failureOf(error: unknown, activity: Context, tries = ATTEMPTS): StepFailure {
   const failure = toApplicationFailure(error);
   if (!(failure instanceof ApplicationFailure)) throw failure;
   const { type = 'internal', message, nonRetryable, details } = failure;
-  if (!nonRetryable && activity.info.attempt < ATTEMPTS) throw failure;
+  const attempts = isModelAway(type ?? '') ? Math.min(tries, ATTEMPTS) : ATTEMPTS;
+  if (!nonRetryable && activity.info.attempt < attempts) throw failure;
   log.warn('model failed', { type, message });
   const [wait] = (details ?? []) as readonly Partial<WaitDetails>[];
   const retryAfterMs = wait?.retryAfterMs;

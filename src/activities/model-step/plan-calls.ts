@@ -6,6 +6,7 @@ import type { ToolPlan, WorkflowAction } from '../../conversation/activity-io/to
 import { callFingerprint } from '../../memory/call-fingerprint.js';
 import type { AssistantBlock } from '../../records/message.js';
 import { approvalFor } from '../../tools/approval-rules.js';
+import { callIdentity } from '../../tools/call-identity.js';
 import type { Tool, ToolPolicy } from '../../tools/tool.js';
 
 /** A tool that is not there still gets a plan: its run answers that it is not there. */
@@ -47,7 +48,14 @@ async function planCall(
     ...plan,
     ...(attempts > 1 && { attempts }),
     ...(tool.verify && { verifiable: true }),
-    ...(policy === 'ask' && { approval: { policy, expiresMs: config.approvalExpiryMs, ...(why === undefined ? {} : { why }) } }),
+    ...(policy === 'ask' && {
+      approval: {
+        policy,
+        expiresMs: config.approvalExpiryMs,
+        ...(why === undefined ? {} : { why }),
+        ...(examined?.asks?.overRules !== true && { same: callIdentity(name, input, examined?.real) }),
+      },
+    }),
     ...(policy === 'deny' && {
       approval: { policy, why: why ?? `agent "${agent}" does not allow ${name} with these arguments (approvals in its agent.json).` },
     }),

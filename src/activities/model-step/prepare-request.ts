@@ -1,14 +1,15 @@
 /** The one place where a request is assembled (seed 000, section 18: `prepareRequest`). What it reads is stable within a turn. */
 import type { AgentConfig } from '../../agents/agent-config.js';
 import type { LoadedAgent } from '../../agents/load-agent.js';
-import type { ConversationMessage, JsonObject, Usage } from '../../records/message.js';
+import type { CallInput } from '../../conversation/activity-io/effects.js';
+import type { ConversationMessage, JsonObject } from '../../records/message.js';
 import { tokensOf } from '../../memory/tokens.js';
 import type { ModelRequest } from '../../models/model.js';
 import { normalize } from '../../models/normalize.js';
 import { splitModel } from '../../models/known-models.js';
 import { tokenCounterFor, type TokenCounter } from '../../models/token-counter.js';
 import type { Tool } from '../../tools/tool.js';
-import { contextWindowOf, fixedTokens } from './prompt-budget.js';
+import { contextWindowOf, fixedTokens, limitedTo } from './prompt-budget.js';
 import { citingFor, type MadeCitation } from './citing-for.js';
 import { fitting, loadBase, loadContext, loadMemory, type ContextMessage } from '../context/context.js';
 import type { MemorySettings } from '../../conversation/activity-io/settings.js';
@@ -37,7 +38,7 @@ export interface CallToMake {
   readonly contextBudget: number;
   readonly firstToolCall: number;
   readonly output?: string;
-  readonly soFar: { readonly usage: Usage; readonly toolCalls: number };
+  readonly soFar: CallInput['soFar'];
 }
 
 export interface PreparedRequest {
@@ -72,12 +73,13 @@ export async function prepareRequest(dependencies: ConversationDependencies, inp
     input.output === undefined ? undefined : store.bodies.get(key, input.output),
     tokenCounterFor(input.model),
   ]);
+  const config = limitedTo(agent.config, input.model);
   const [{ offered }, window] = await Promise.all([
     toolsOf(dependencies, agent, { patienceMs: SERVER_PATIENCE_MS, turn: input.turn }),
-    contextWindowOf(dependencies.models, agent.config, { model: input.model }),
+    contextWindowOf(dependencies.models, config, { model: input.model }),
   ]);
   const assembled = assemble(
-    { config: agent.config, system: systemPrompt(agent, memory, input.since) },
+    { config, system: systemPrompt(agent, memory, input.since) },
     offered,
     before,
     messages,

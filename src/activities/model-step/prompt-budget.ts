@@ -44,6 +44,18 @@ export function inputBudget({ context, maxTokens }: AgentConfig, model: string, 
   return Math.max(SMALLEST, most - maxTokens - margin);
 }
 
+/** What an agent says of sizes is said of the first model of its list; another one may take or give less. */
+export function limitedTo(config: AgentConfig, model: string): AgentConfig {
+  if ((config.models?.indexOf(model) ?? 0) < 1) return config;
+  const { contextTokens, maxOutputTokens } = modelLimits(model);
+  const { context } = config;
+  return {
+    ...config,
+    maxTokens: Math.min(config.maxTokens, maxOutputTokens),
+    context: { ...context, ...(context.maxTokens !== undefined && { maxTokens: Math.min(context.maxTokens, contextTokens) }) },
+  };
+}
+
 /** Of a question beside the conversation. */
 export function besideBudget(
   config: AgentConfig,

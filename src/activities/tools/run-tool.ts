@@ -5,6 +5,7 @@ import type { LoadedAgent } from '../../agents/load-agent.js';
 import type { FeedEvent } from '../../conversation/protocol/contract.js';
 import type { RunToolInput, ToolFinished } from '../../conversation/activity-io/tool-effects.js';
 import { toolEntry } from '../../conversation/activity-io/entries.js';
+import { callIdentity } from '../../tools/call-identity.js';
 import { callFingerprint } from '../../memory/call-fingerprint.js';
 import { shownText, type JsonValue, type ToolOutcome } from '../../records/message.js';
 import { beginningOf } from '../../records/text.js';
@@ -164,22 +165,30 @@ async function run(dependencies: ConversationDependencies, { input, agent, memor
   return { outcome: harmless ? 'error' : 'unknown', text: 'Interrupted: the person stopped this turn while the tool ran.' };
 }
 
+const AGAIN = 'Call it again, and a person is asked.';
+
 /** Planned when no person had to be asked; what a path leads to may be another place since. */
 async function whyNotUnasked(
   { workspace }: Pick<ConversationDependencies, 'workspace'>,
-  { plan }: RunToolInput,
+  { plan, person }: RunToolInput,
   { id, config }: LoadedAgent,
   tool: Tool,
   argument: JsonValue,
 ): Promise<string | undefined> {
-  if (plan.approval?.policy === 'ask' || !tool.examine) return undefined;
+  const { approval } = plan;
+  if (approval?.policy === 'ask' && person?.standing === true) {
+    const { real, asks } = (await tool.examine?.(argument, { workspace })) ?? {};
+    const isSame = asks?.overRules !== true && callIdentity(tool.name, argument, real) === approval.same;
+    return isSame ? undefined : `${tool.name} did not run: its arguments mean something else now than what a person allowed. ${AGAIN}`;
+  }
+  if (approval?.policy === 'ask' || !tool.examine) return undefined;
   const examined = await tool.examine(argument, { workspace });
   const { policy, why = 'its arguments mean something else now' } = approvalFor(config.approvals, tool, argument, id, examined);
   switch (policy) {
     case 'allow':
       return undefined;
     case 'ask':
-      return `${tool.name} did not run, because no person was asked about it: ${why}. Call it again, and a person is asked.`;
+      return `${tool.name} did not run, because no person was asked about it: ${why}. ${AGAIN}`;
     case 'deny':
       return `${tool.name} did not run: ${why}`;
   }

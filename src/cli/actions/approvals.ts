@@ -4,11 +4,20 @@ import type { CliContext } from '../session/context.js';
 import { EXIT, CliError } from '../terminal/exit.js';
 import { findRunning, CALL_PATTERN, pickApproval, type Verb } from '../args/find-conversation.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
-import { renderApproval, renderApprovals, askedLines, shownArguments, shownName } from '../views/approvals.js';
+import {
+  renderApproval,
+  renderApprovals,
+  askedLines,
+  shownArguments,
+  shownName,
+  standingLines,
+  standingRefusal,
+} from '../views/approvals.js';
 import { loadMeasure } from '../views/table.js';
 import { withClient, type CommandSession, temporalCommand } from '../session/with-client.js';
 import type { Decision } from '../../conversation/protocol/human-input.js';
 import { readJsonObject } from '../args/values.js';
+import type { JsonObject } from '../../records/message.js';
 import { readStandardInput } from '../terminal/standard-input.js';
 
 export interface ApprovalsOptions {
@@ -57,12 +66,20 @@ async function lookFor({ client }: CommandSession, id: string | undefined): Prom
 export interface ApproveOptions {
   readonly note?: string;
   readonly input?: string;
+  readonly always?: Reach;
+  readonly yes?: boolean;
 }
 
+/** How far a call is allowed for good. */
+export type Reach = 'conversation' | 'agent';
+
 export async function approve(context: CliContext, given: string, call: string | undefined, options: ApproveOptions): Promise<number> {
-  const { note, input } = options;
+  const { note, input, always, yes = false } = options;
+  if (always !== undefined && input !== undefined)
+    throw new CliError('--always is for the arguments as they were asked; leave out --input', EXIT.usage);
   const edited = input === undefined ? {} : { input: await readJsonObject('--input', input) };
-  return decide(context, { given, call, verb: 'approve' }, { decision: 'approve', ...(note === undefined ? {} : { note }), ...edited });
+  const asked: Asked = { given, call, verb: 'approve', ...(always && { always: { reach: always, yes } }) };
+  return decide(context, asked, { decision: 'approve', ...(note === undefined ? {} : { note }), ...edited });
 }
 
 export function deny(context: CliContext, given: string, call: string | undefined, { note }: { readonly note?: string }): Promise<number> {
@@ -83,10 +100,11 @@ interface Asked {
   readonly given: string;
   readonly call: string | undefined;
   readonly verb: Verb;
+  readonly always?: { readonly reach: Reach; readonly yes: boolean };
 }
 
 /** It counts for the arguments that stood there when we looked, and for no others. */
-function decide(context: CliContext, { given, call, verb }: Asked, word: Omit<Decision, 'callId'>): Promise<number> {
+function decide(context: CliContext, { given, call, verb, always }: Asked, word: Omit<Decision, 'callId'>): Promise<number> {
   return withClient(context, { needsWorker: true }, async (desk) => {
     const id = await findRunning(desk, given);
     if (call !== undefined && !CALL_PATTERN.test(call)) {
@@ -98,10 +116,40 @@ function decide(context: CliContext, { given, call, verb }: Asked, word: Omit<De
     const waiting = await desk.withSlowNotice(`asking what waits in ${id}`, desk.client.approvals(id));
     const asked = pickApproval(waiting, call, verb, id);
     const { callId, conversation, hash } = asked;
-    const decision: Decision = { ...word, callId, hash, ...(conversation === id ? {} : { conversation }) };
+    if (always) await allowForGood(desk, asked, always);
+    const decision: Decision = {
+      ...word,
+      ...(always && { always: true }),
+      callId,
+      hash,
+      ...(conversation === id ? {} : { conversation }),
+    };
     await desk.withSlowNotice(`telling ${id}`, desk.client.decide(id, decision));
     return done(desk, id, asked, decision, verb);
   });
+}
+
+/** Shown before it is saved. Of the agent too it counts in this conversation at once: a running turn goes by the rules of its beginning. */
+async function allowForGood(desk: CommandSession, asked: Pending, { reach, yes }: NonNullable<Asked['always']>): Promise<void> {
+  const { output, client, config } = desk;
+  const { conversation, tool, arguments: given } = asked;
+  const refusal = standingRefusal(asked);
+  if (refusal !== undefined) throw new CliError(refusal, EXIT.usage);
+  const agent = reach === 'agent' ? (await desk.withSlowNotice(`asking ${conversation}`, client.status(conversation))).agent : undefined;
+  const where = agent === undefined ? `in ${conversation}, until /new` : `wherever agent ${agent} works (its agent.json)`;
+  for (const line of standingLines(asked, where)) output.note(line);
+  if (!yes) {
+    if (!process.stdin.isTTY || !process.stderr.isTTY)
+      throw new CliError('nobody can be asked here; --yes saves what is shown', EXIT.usage);
+    const { confirm, isCancel } = await import('@clack/prompts');
+    const answer = await confirm({ message: 'Save this, and let the call run?', initialValue: false, output: process.stderr });
+    if (isCancel(answer) || !answer) throw new CliError('nothing was saved; the call still waits', EXIT.failed);
+  }
+  if (agent !== undefined) {
+    const { allowInAgent } = await import('../trust/agent-rule.js');
+    const file = await allowInAgent(config, agent, { tool, exactly: given as JsonObject, policy: 'allow' });
+    output.note(`written into ${file}`);
+  }
 }
 
 function done({ output, globals, temporal }: CommandSession, id: string, asked: Pending, decision: Decision, verb: Verb): number {

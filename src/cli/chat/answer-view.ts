@@ -57,6 +57,9 @@ export function createAnswerView(drawing: Drawing, options: ViewOptions): Answer
         return note(`→ ${event.name} ${event.input}`);
       case 'tool-finished':
         return note(`${event.outcome === 'ok' ? '←' : `← ${event.outcome}:`} ${event.name} ${event.preview}`);
+      case 'fallback':
+        if (drawn.call === event.call) startAgain(drawn.attempt ?? '');
+        return note(`${event.model} is asked in place of ${event.insteadOf}: ${event.for}`);
       case 'waiting':
         return note(`waiting: ${event.for}; going on at ${new Date(event.until).toLocaleTimeString()}`);
       case 'asked':

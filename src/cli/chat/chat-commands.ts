@@ -17,7 +17,7 @@ export interface ChatControls {
   /** The turns whose end this chat has seen. */
   readonly seen: readonly TurnResult[];
   /** What waits for the person; absent where a line is taken only when the answer before it is there, and nothing waits by then. */
-  readonly people?: Pick<ChatPeople, 'decide' | 'showAll'>;
+  readonly people?: Pick<ChatPeople, 'decide' | 'offerAlways' | 'showAll'>;
   /** Shows what a command was asked for. */
   answer(text: string): void;
   send(text: string): void | Promise<void>;
@@ -58,6 +58,12 @@ export const CHAT_COMMANDS: readonly ChatCommand[] = [
     argument: '[NOTE]',
     meaning: 'do not let it run, or give no answer; the agent reads the note',
     run: async (chat, argument) => chat.session.output.note(await peopleOf(chat, '/deny').decide('deny', argument)),
+  },
+  {
+    name: '/always',
+    argument: '[CALL]',
+    meaning: 'let the call run that waits, and the same call from now on; shown before it is saved. The line `a` does it too',
+    run: (chat, argument) => peopleOf(chat, '/always').offerAlways(argument),
   },
   { name: '/approvals', meaning: 'what waits for you, again', run: (chat) => peopleOf(chat, '/approvals').showAll() },
   {

@@ -3,15 +3,17 @@
  *
  * 1. What waits is shown once, whole, before anything can be said to it; what has not been shown cannot be decided here.
  * 2. A decision names the hash of the arguments that were shown: it counts for these alone.
- * 3. A line is the answer to a question only when a question is the oldest that waits and the line says so.
+ * 3. What is allowed for good is shown as it would be saved, and the next line says whether it is.
+ * 4. A line is the answer to a question only when a question is the oldest that waits and the line says so.
  */
 import type { Pending } from '../../client.js';
+import type { JsonObject } from '../../records/message.js';
 import type { Decision } from '../../conversation/protocol/human-input.js';
 import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { CALL_PATTERN, pickApproval, type Verb } from '../args/find-conversation.js';
 import { toTerminalLine } from '../terminal/terminal-text.js';
-import { askedLines, questionIn, shownName } from '../views/approvals.js';
+import { askedLines, questionIn, shownName, standingLines, standingRefusal } from '../views/approvals.js';
 import { formatTime } from '../views/quantities.js';
 
 export interface ChatPeople {
@@ -26,13 +28,18 @@ export interface ChatPeople {
   /** `/approve [CALL] [note]` and `/deny [CALL] [note]`. Answers what is said of it. */
   decide(verb: 'approve' | 'deny', argument: string): Promise<string>;
   answer(question: Pending, text: string): Promise<string>;
+  /** `/always [CALL]`: shows what would be saved; the next line says yes to it. */
+  offerAlways(argument: string): Promise<void>;
+  /** What a line that is no command means to what was offered, or `a` to the call that waits; undefined where it means nothing to them. */
+  take(text: string): Promise<string> | undefined;
   /** `/approvals`: shows all that wait, again. */
   showAll(): Promise<void>;
 }
 
-export function createChatPeople({ client, id, output }: Pick<ChatSession, 'client' | 'id' | 'output'>): ChatPeople {
+export function createChatPeople({ client, id, output, config }: Pick<ChatSession, 'client' | 'id' | 'output' | 'config'>): ChatPeople {
   let shown: readonly Pending[] = [];
   let looking: Promise<void> | undefined;
+  let offered: Pending | undefined;
 
   const show = (one: Pending): void => {
     const [head, ...rest] = card(one, id);
@@ -49,7 +56,7 @@ export function createChatPeople({ client, id, output }: Pick<ChatSession, 'clie
   /** One at a time, so that nothing is shown twice. */
   const look = (): Promise<void> => (looking ??= lookOnce().finally(() => (looking = undefined)));
 
-  const tell = async (one: Pending, verb: Verb, note: string): Promise<string> => {
+  const tell = async (one: Pending, verb: Verb, note: string, always = false): Promise<string> => {
     const { callId, conversation, hash, tool, kind } = one;
     const decision: Decision = {
       callId,
@@ -57,6 +64,7 @@ export function createChatPeople({ client, id, output }: Pick<ChatSession, 'clie
       decision: verb === 'deny' ? 'deny' : 'approve',
       ...(conversation === id ? {} : { conversation }),
       ...(note === '' ? {} : { note }),
+      ...(always && { always }),
     };
     shown = shown.filter((other) => !isSame(other, one));
     try {
@@ -67,11 +75,50 @@ export function createChatPeople({ client, id, output }: Pick<ChatSession, 'clie
     }
     if (verb === 'answer') return '(answered)';
     if (kind === 'question') return '(no answer: the agent goes on without)';
+    if (always) return `(allowed, now and from now on: ${shownName(tool)})`;
     return verb === 'approve' ? `(allowed: ${shownName(tool)})` : `(not run: ${shownName(tool)})`;
+  };
+
+  const picked = (argument: string): Pending | undefined => {
+    const waiting = shown.filter(({ kind }) => kind === 'approval');
+    return argument === '' ? waiting[0] : pickApproval(shown, argument, 'approve', id);
+  };
+  const offer = (one: Pending): void => {
+    const refusal = standingRefusal(one);
+    if (refusal !== undefined) throw new CliError(refusal, EXIT.usage);
+    for (const line of standingLines(one, 'in this conversation, until /new')) output.say(line);
+    output.say('  y saves it; agent saves it for all conversations of this agent, in its agent.json; any other line saves nothing');
+    offered = one;
+  };
+  const saveForAgent = async ({ conversation, tool, arguments: given }: Pending): Promise<void> => {
+    const { agent } = await client.status(conversation);
+    const { allowInAgent } = await import('../trust/agent-rule.js');
+    const file = await allowInAgent(config, agent, { tool, exactly: given as JsonObject, policy: 'allow' });
+    output.note(`(written into ${file})`);
+  };
+  const answerOffer = async (one: Pending, text: string): Promise<string> => {
+    const word = text.trim().toLowerCase();
+    if (word === 'agent') await saveForAgent(one);
+    else if (word !== 'y' && word !== 'yes') return '(nothing was saved; the call still waits)';
+    return tell(one, 'approve', '', true);
   };
 
   return {
     look,
+    async offerAlways(argument) {
+      if (shown.length === 0) await look();
+      const one = picked(argument);
+      if (one === undefined) throw new CliError('no call waits for you', EXIT.notFound);
+      offer(one);
+    },
+    take(text) {
+      const one = offered;
+      offered = undefined;
+      if (one !== undefined) return answerOffer(one, text);
+      if (text.trim() !== 'a' || shown[0]?.kind !== 'approval') return undefined;
+      const [first] = shown;
+      return Promise.resolve().then(() => (offer(first), ''));
+    },
     forget(callId) {
       shown = shown.filter((one) => one.callId !== callId || one.conversation !== id);
     },
@@ -115,7 +162,7 @@ function card(one: Pending, id: string): string[] {
   const how =
     kind === 'question'
       ? `write the answer${hasOptions(one) ? ', or the number or the beginning of one,' : ''} on the line below, or /deny`
-      : `/approve ${short} [note] or /deny ${short} [note]; other lines wait until then`;
+      : `/approve ${short} [note] or /deny ${short} [note]${one.mayAlways ? ', or a to allow it from now on' : ''}; other lines wait until then`;
   return [
     head,
     ...askedLines(one).map((line) => `    ${line}`),

@@ -158,6 +158,14 @@ export async function chatInTerminal(
       case 'nothing':
         return showFoot();
       case 'message': {
+        const taken = people.take(line.text);
+        if (taken !== undefined) {
+          taken.then(
+            (said) => said !== '' && output.note(said),
+            (error: unknown) => output.problem(messageOf(error)),
+          );
+          return showFoot();
+        }
         const question = people.question();
         if (question === undefined) return send(line.text);
         people.answer(question, line.text).then(output.note, (error: unknown) => output.problem(messageOf(error)));
@@ -167,6 +175,8 @@ export async function chatInTerminal(
       case 'stray-words':
         return output.problem(refusalOf(line));
       case 'command':
+        // What was offered for good is not saved by a line that comes after another one.
+        void people.take('')?.then(output.note, () => undefined);
         obey(line).catch((error: unknown) => output.problem(messageOf(error)));
         return showFoot();
     }

@@ -29,6 +29,7 @@ export function waitingAfter(event: FeedEvent, before: Waiting | undefined, now:
     case 'message':
     case 'tool-finished':
     case 'reset':
+    case 'fallback':
     case 'decided':
       return { text: THINKING, since: now };
     case 'thinking':

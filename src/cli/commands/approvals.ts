@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import { onConversation, runs } from './command.js';
 import type { CliContext } from '../session/context.js';
 
@@ -16,6 +16,12 @@ export function approveCommand(program: Command, context: CliContext): void {
     .argument('[call]', 'which call, as `perdura approvals` shows it; may be left out when only one waits')
     .option('--note <text>', 'for the model, which reads it with the result')
     .option('--input <json>', "other arguments in place of the model's: JSON, @FILE or - for stdin")
+    .addOption(
+      new Option('--always [where]', 'let this very call run without asking from now on: in this conversation, or wherever its agent works')
+        .choices(['conversation', 'agent'])
+        .preset('conversation'),
+    )
+    .option('--yes', 'save what --always shows without being asked')
     .action(runs(context, async () => (await import('../actions/approvals.js')).approve));
 }
 

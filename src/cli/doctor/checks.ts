@@ -10,6 +10,7 @@ import { expandServer } from '../../tools/mcp/server-config.js';
 import { checkRedis as warningsOf } from '../../stores/redis/check.js';
 import { withoutSecrets } from '../../stores/redis/errors.js';
 import { openRedisLink } from '../../stores/redis/link.js';
+import { readCircuits } from '../../models/circuit-file.js';
 import { createModels } from '../../models/providers.js';
 import { splitModel } from '../../models/known-models.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';
@@ -143,6 +144,18 @@ function toFinding(text: string): Finding {
   return text.includes('replica') || text.includes('is needed') || text.includes('failed')
     ? broken('Store', found, mend || 'see the text')
     : warning('Store', found, mend || 'redis-cli CONFIG GET appendonly; redis-cli CONFIG GET maxmemory-policy');
+}
+
+/** What the workers of this folder do not ask now; nothing where all is asked. */
+export function checkCircuits(cwd: string, now: number): Finding[] {
+  return readCircuits(cwd).map(({ of, reason, message, until, pid }) => {
+    const when = until > now ? `for ${Math.ceil((until - now) / 1_000)} s more` : 'until its next call has ended';
+    return warning(
+      'Fallback',
+      `worker ${pid} does not ask ${of} ${when}, where an agent names another model (${reason}: ${message})`,
+      'it is asked again by itself; look at the status page of that provider if this stays',
+    );
+  });
 }
 
 /** Whether the provider takes the key: by asking for a few tokens, since nothing else tells. */

@@ -1,7 +1,7 @@
 /** `perdura doctor`: whether everything that is needed is there, and what mends what is not. Changes nothing that stays. */
 import { describeSettings, loadVariables, secretsOf, type Config } from '../../config.js';
 import { isBroken, pasteable, renderReport, type Report } from './finding.js';
-import { checkDisk, checkFolder, checkNode, checkAgents, checkStore, checkProvider } from './checks.js';
+import { checkCircuits, checkDisk, checkFolder, checkNode, checkAgents, checkStore, checkProvider } from './checks.js';
 import { checkServer } from './temporal.js';
 import { EXIT } from '../terminal/exit.js';
 import type { Output } from '../terminal/output.js';
@@ -24,7 +24,16 @@ export async function doctor(config: Config, options: DoctorOptions, output: Out
     checkDisk(config),
   ]);
   const found: Report = {
-    findings: [checkNode(process.versions.node), ...server, ...store, provider, ...agents, workspace, disk],
+    findings: [
+      checkNode(process.versions.node),
+      ...server,
+      ...store,
+      provider,
+      ...checkCircuits(config.cwd, Date.now()),
+      ...agents,
+      workspace,
+      disk,
+    ],
     settings: describeSettings(),
   };
   // No form of the output shows a secret; a report that is shown to others does not name the home either.

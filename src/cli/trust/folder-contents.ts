@@ -207,7 +207,11 @@ export function grantedIn(text: string): { readonly says: string; readonly conte
   const { trustedTools, reviewWhenToolsSpoke } = fieldsOf(memory);
   const rules = (Array.isArray(approvals) ? (approvals as unknown[]) : []).map(fieldsOf).filter(({ policy }) => policy === 'allow');
   const says = [
-    ...(rules.length > 0 ? [`runs without asking: ${rules.map(({ tool, where }) => JSON.stringify([tool, where])).join(', ')}`] : []),
+    ...(rules.length > 0
+      ? [
+          `runs without asking: ${rules.map(({ tool, where, exactly }) => JSON.stringify([tool, exactly === undefined ? where : { exactly }])).join(', ')}`,
+        ]
+      : []),
     ...(trustedTools === undefined ? [] : [`believes without review what these tools say: ${JSON.stringify(trustedTools)}`]),
     ...(reviewWhenToolsSpoke === false ? ['remembers without review what a model makes of what tools say'] : []),
   ];

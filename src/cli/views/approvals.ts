@@ -49,12 +49,35 @@ export function renderApproval(one: Pending, { timeFormat, now }: ApprovalsLook)
   ];
 }
 
+/** What would be saved, whole, before it is. `where`: how far it reaches, in words. */
+export function standingLines({ tool, arguments: given = null }: Pick<Pending, 'tool' | 'arguments'>, where: string): string[] {
+  return [
+    `From now on ${where}, ${shownName(tool)} runs without asking with exactly these arguments and no others:`,
+    ...shownArguments(given, 2)
+      .split('\n')
+      .map((line) => `    ${line}`),
+  ];
+}
+
+/** Why a call cannot be allowed for good; undefined where it can. */
+export function standingRefusal({ kind, mayAlways, arguments: given, callId }: Pending): string | undefined {
+  if (kind === 'question') return `${callId} is a question: it cannot be answered for good`;
+  if (!mayAlways) return `${callId} is asked about each time: it cannot be allowed for good`;
+  return given === undefined ? `the arguments of ${callId} cannot be shown, so they cannot be allowed for good` : undefined;
+}
+
 /** What a person types elsewhere. */
-export function howToDecide({ via, conversation, callId, kind }: Pick<Pending, 'via' | 'conversation' | 'callId' | 'kind'>): string[] {
+export function howToDecide({
+  via,
+  conversation,
+  callId,
+  kind,
+  mayAlways,
+}: Pick<Pending, 'via' | 'conversation' | 'callId' | 'kind' | 'mayAlways'>): string[] {
   const whose = conversation === via ? via : conversation;
   return kind === 'question'
     ? [`perdura answer ${whose} ${callId} YOUR ANSWER`]
-    : [`perdura approve ${whose} ${callId}`, `perdura deny ${whose} ${callId} --note WHY`];
+    : [`perdura approve ${whose} ${callId}${mayAlways ? ' [--always]' : ''}`, `perdura deny ${whose} ${callId} --note WHY`];
 }
 
 /** A question as it is asked, with its choices; of anything else the arguments, whole. */

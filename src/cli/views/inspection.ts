@@ -89,6 +89,8 @@ export function renderInspection(
     ...(status === null ? [] : steppingFacts(status, look)),
     ...(agent === null ? [] : fact('agent', agent)),
     ...(status?.model ? fact('model', status.model) : []),
+    ...(status?.fallback ? fact('fallback', fallbackInWords(status.fallback), 'yellow') : []),
+    ...(status?.allowedCalls ? fact('allowed', allowedInWords(status.allowedCalls)) : []),
     ...(status === null ? [] : contextFacts(status, look)),
     ...(status === null ? [] : fact('usage', formatUsage(status.usage))),
     ...(status?.budget ? fact('budget', budgetInWords(status.budget)) : []),
@@ -153,6 +155,16 @@ function steppingFacts({ mode, stepLock, pausedBy, nextStep }: Status, look: Ins
     ...(pausedBy ? drawFact('paused by', toTerminalLine(pausedBy, 200), 'yellow', look) : []),
     ...(nextStep ? drawFact('next', toTerminalLine(nextStep, 200), undefined, look) : []),
   ];
+}
+
+function allowedInWords(allowed: NonNullable<Status['allowedCalls']>): string {
+  const named = allowed.slice(-3).map(({ tool, target, callId }) => `${shownName(tool)} ${toTerminalLine(target, 60)} (${callId})`);
+  const more = allowed.length > 3 ? ` and ${allowed.length - 3} more` : '';
+  return `${named.join(', ')}${more} without asking, until /new`;
+}
+
+export function fallbackInWords({ turn, model, insteadOf, reason }: NonNullable<Status['fallback']>): string {
+  return `${turn} by ${model} in place of ${insteadOf} (${reason})`;
 }
 
 /** What long-term memory does not have yet. A worker of an earlier version does not tell. */

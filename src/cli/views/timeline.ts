@@ -119,6 +119,11 @@ export function createTimeline({ width, measure }: TimelineLook): Timeline {
         turn.anchor = at;
         return line(turn, at, `← ${event.name}`, `${took}${event.outcome}  ${event.preview}`, event.outcome === 'ok' ? 'green' : 'red');
       }
+      case 'fallback': {
+        endModel(turn, at);
+        turn.anchor = at;
+        return line(turn, at, 'model', `${event.model} is asked in place of ${event.insteadOf}: ${event.for}`, 'yellow');
+      }
       case 'waiting': {
         endModel(turn, at);
         turn.spans.push({ label: 'waiting', kind: 'wait', from: at, to: Math.max(at, event.until), attempts: 1 });

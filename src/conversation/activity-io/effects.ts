@@ -1,5 +1,5 @@
 /** What steps ask of activities and what activities answer: plain JSON, small, without what history has already. */
-import type { FeedEvent, TurnError } from '../protocol/contract.js';
+import type { Fallback, FeedEvent, TurnError } from '../protocol/contract.js';
 import type { AssistantBlock, Entry, JsonObject, JsonValue, Media, ModelStop, Usage, Answer } from '../../records/message.js';
 import type { SlotRange } from '../../records/slots.js';
 import type { CallNumbers } from './call-gate.js';
@@ -124,6 +124,8 @@ export interface ModelStepInput {
   /** The first step of a turn: are the agent's settings still the same? */
   readonly configure: ConfigureRequest | null;
   readonly asksAttributes?: true;
+  /** The conversation has no title yet: its first message gives it one. */
+  readonly wantsTitle?: true;
   /** A session begins: what the scope knows is to stand before it. */
   readonly opensSession?: true;
   /** What decides whether the model is called, before the step has found anything. */
@@ -157,7 +159,7 @@ export interface CallInput {
   /** Schema that the turn's answer must fit: reference to its JSON text. */
   readonly output?: string;
   /** Of this turn before this step, for the announcement of its end. */
-  readonly soFar: { readonly usage: Usage; readonly toolCalls: number };
+  readonly soFar: { readonly usage: Usage; readonly toolCalls: number; readonly fallback?: Fallback };
 }
 
 /** Why a step came back without having called the model: what it found changes the decision. */
@@ -180,6 +182,8 @@ export type ModelStepResult = {
   readonly tools: readonly ToolFinished[];
   /** Absent: the settings are as they were. */
   readonly configured?: Exclude<Configured, { kind: 'unchanged' }>;
+  /** Made of the first message that this step has written; absent where that has no words. */
+  readonly title?: string;
   /** What the scope knows, for a session that begins; absent when it knows nothing. */
   readonly base?: { readonly ref: string; readonly text: string };
   /** What a model has made to be shown for long results, by the item of each. */

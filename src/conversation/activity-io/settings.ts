@@ -22,9 +22,21 @@ export interface AgentSettings {
   readonly thresholds: Thresholds;
   /** Of a conversation whose start names none. */
   readonly budget?: Budget;
+  /** Of an agent that names several models. */
+  readonly fallback?: FallbackSettings;
   /** True: a notification is sent when a person is waited for. */
   readonly notifies?: boolean;
   readonly memory: MemorySettings;
+}
+
+/** The agent's list of models, as seen from the one that these settings are of. */
+export interface FallbackSettings {
+  /** The list's first: each turn begins with it. */
+  readonly first: string;
+  /** Those after this one, in their order. */
+  readonly next: readonly string[];
+  /** How often each of them is asked before the next is. */
+  readonly tries: number;
 }
 
 /** Seed 001, Configuration; and the scope's MEMORY.md as of the start of the turn. */
@@ -79,6 +91,8 @@ type SizedSettings = Pick<AgentSettings, 'model' | 'contextBudget' | 'thresholds
 export interface ConfigureRequest {
   /** The start argument's model; it wins over agent.json and PERDURA_MODEL. */
   readonly model: string | null;
+  /** Of the agent's list: the one that is asked in place of the first, which has failed. */
+  readonly fallback?: string;
   readonly knownHash: string | null;
   /** Version of MEMORY.md at the turn before; absent where there was none. */
   readonly knownMemory?: string;
@@ -90,7 +104,10 @@ export type Configured =
   | { readonly kind: 'unusable'; readonly type: string; readonly message: string };
 
 /** What of the settings a call needs. */
-export type CallSettings = Pick<AgentSettings, 'agentHash' | 'model' | 'contextBudget' | 'compactionRatio' | 'thresholds' | 'budget'> & {
+export type CallSettings = Pick<
+  AgentSettings,
+  'agentHash' | 'model' | 'contextBudget' | 'compactionRatio' | 'thresholds' | 'budget' | 'fallback'
+> & {
   readonly memory: Pick<MemorySettings, 'version' | 'forgotten'>;
 };
 

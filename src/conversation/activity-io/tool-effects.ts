@@ -30,7 +30,14 @@ export interface ToolPlan {
   readonly fingerprint?: string;
   /** Absent: it runs without anybody being asked. */
   readonly approval?:
-    { readonly policy: 'ask'; readonly expiresMs: number; readonly why?: string } | { readonly policy: 'deny'; readonly why: string };
+    | {
+        readonly policy: 'ask';
+        readonly expiresMs: number;
+        readonly why?: string;
+        /** Of this call and those that are the same (tools/call-identity.ts). Absent: a person is asked each time. */
+        readonly same?: string;
+      }
+    | { readonly policy: 'deny'; readonly why: string };
   /** What the conversation does itself, in place of a run. */
   readonly workflowAction?: WorkflowAction;
 }
@@ -65,6 +72,8 @@ export type WorkflowAction =
 export interface ApprovedWith {
   readonly note?: string;
   readonly input?: JsonValue;
+  /** It was allowed for good before, and nobody was asked this time. */
+  readonly standing?: true;
 }
 
 /** JSON in the store, maybe of the conversation that began it. */

@@ -5,6 +5,7 @@ import type { Consolidation } from '../protocol/contract.js';
 import type { Completed } from '../effect.js';
 import { announce } from '../outbox/settlement.js';
 import type { ConversationState } from '../state.js';
+import { forgetAllowed } from '../turn/standing-approvals.js';
 import { endTurn } from '../turn/turn.js';
 import { turnId } from '../../records/identity.js';
 import type { EventOf } from '../event.js';
@@ -34,7 +35,12 @@ export function endSession(state: ConversationState, consolidation: Consolidatio
   const [head, ...rest] = state.queue;
   if (head?.kind !== 'reset') return state.closing === 'running-out' ? { ...freshConsolidation(state), closing: 'consolidated' } : state;
   const session = state.session + 1;
-  const fresh: ConversationState = { ...freshConsolidation(forgetContext(state)), queue: rest, session, epoch: state.epoch + 1 };
+  const fresh: ConversationState = {
+    ...freshConsolidation(forgetContext(forgetAllowed(state))),
+    queue: rest,
+    session,
+    epoch: state.epoch + 1,
+  };
   return announce(answerResets(fresh, head.resetIds, consolidation), { kind: 'session', session });
 }
 

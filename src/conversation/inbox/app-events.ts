@@ -22,7 +22,7 @@ import { settle } from '../outbox/settlement.js';
 import { slotsOf, toRanges } from '../../records/slots.js';
 import { utf8Length } from '../../records/text.js';
 import { nextAppEvent, type QueuedAppEvent } from '../state/queue-state.js';
-import { isRunning } from '../lifecycle.js';
+import { isRunning } from '../effect.js';
 import type { ConversationState } from '../state.js';
 import { estimateTokens } from '../../records/token-usage.js';
 import { turnId } from '../../records/identity.js';

@@ -55,7 +55,19 @@ export interface TurnResult {
   readonly payload?: JsonValue;
   /** How many tools were called. */
   readonly toolCalls: number;
+  /** Present where another model than the first of the agent's list has answered. */
+  readonly fallback?: Fallback;
   readonly error?: TurnError;
+}
+
+/** One model in place of another, which could not answer. */
+export interface Fallback {
+  /** That answers, as `provider/name`. */
+  readonly model: string;
+  /** The first of the agent's list. */
+  readonly insteadOf: string;
+  /** Stable type of the failure: `overloaded`, `rate-limit`, `timeout`, … */
+  readonly reason: string;
 }
 
 export type Phase =
@@ -145,6 +157,10 @@ export interface Status {
   readonly model: string | null;
   /** Of the start, or set since; null: the agent's own answers. Absent from a worker of an older version. */
   readonly chosenModel?: string | null;
+  /** Calls that a person has allowed for good, until the session is cleared. Absent: none. */
+  readonly allowedCalls?: readonly { readonly tool: string; readonly target: string; readonly callId: string }[];
+  /** Another model than the first of the agent's list answers the running turn, or has answered the latest. */
+  readonly fallback?: Fallback & { readonly turn: string };
   readonly title: string | null;
   readonly life: string;
   /** Where it comes from; absent for a conversation of its own. */
@@ -260,6 +276,8 @@ export interface StartOptions {
   readonly agent?: string;
   readonly scope?: string;
   readonly title?: string;
+  /** False: one without a title gets none from what is said first. */
+  readonly autoTitle?: boolean;
   readonly model?: string;
   readonly mode?: ControlMode;
   readonly budget?: Budget;
@@ -330,6 +348,8 @@ export type FeedEvent =
     }
   /** `reason` is the stable type of the failure that `for` words; a worker of an older version does not say it. */
   | { readonly kind: 'waiting'; readonly turn: string; readonly reason?: string; readonly for: string; readonly until: number }
+  /** A model could not answer: what was drawn of this call is void, and another model is asked in a call of its own. */
+  | ({ readonly kind: 'fallback'; readonly turn: string; readonly call: string; readonly for: string } & Fallback)
   /** A person is waited for; then what was decided: `approve`, `deny`, `answer` or `expired`. */
   | {
       readonly kind: 'asked';

@@ -53,6 +53,8 @@ export interface Approval {
   readonly hash: string;
   readonly askedIn: number;
   readonly why?: string;
+  /** A decision may say `always`. */
+  readonly mayAlways?: true;
   /** Epoch milliseconds. */
   readonly askedAt: number;
   readonly expiresAt: number;
@@ -69,6 +71,8 @@ export interface Decision {
   /** In place of the model's arguments. */
   readonly input?: JsonValue;
   readonly hash?: string;
+  /** With `approve`: this very call runs without asking from now on, in this conversation until its session is cleared. */
+  readonly always?: true;
 }
 
 export interface Decided {
@@ -85,12 +89,12 @@ const MAX_ERROR = 4_000;
 /** Levels of sub-agents, far more than `delegation.maxDepth` lets there be; changes of the shared values in one turn. */
 const MAX_DEPTH = 100;
 const MAX_CHANGES = 10_000;
-const DECISION_FIELDS = ['callId', 'decision', 'conversation', 'note', 'input', 'hash'];
+const DECISION_FIELDS = ['callId', 'decision', 'conversation', 'note', 'input', 'hash', 'always'];
 
 export function readDecision(payload: unknown): Checked<Decision> {
   const fields = readFields(payload, 'decide', DECISION_FIELDS);
   if (!fields.ok) return fields;
-  const { callId, decision, conversation, note, input, hash } = fields.value;
+  const { callId, decision, conversation, note, input, hash, always } = fields.value;
   if (!isCallId(callId)) return refuse('decide.callId must look like "turn_0001/c1"');
   if (decision !== 'approve' && decision !== 'deny') return refuse('decide.decision must be "approve" or "deny"');
   if (conversation !== undefined && !isConversation(conversation)) return refuse('decide.conversation must be the id of a conversation');
@@ -99,6 +103,10 @@ export function readDecision(payload: unknown): Checked<Decision> {
   }
   if (hash !== undefined && !isShortText(hash, 100)) return refuse('decide.hash must be the one that was asked with');
   if (input !== undefined && !isObject(input)) return refuse('decide.input must be an object: the arguments to run with');
+  if (always !== undefined && always !== true) return refuse('decide.always must be true, or left out');
+  if (always === true && (decision !== 'approve' || input !== undefined)) {
+    return refuse('decide.always goes with "approve" alone, for the arguments as they were asked');
+  }
   const edited = input === undefined ? 0 : bytesOf(input);
   if (edited > LIMITS.editedBytes) return refuse(`decide.input is ${edited} bytes, the limit is ${LIMITS.editedBytes}`);
   return {
@@ -110,6 +118,7 @@ export function readDecision(payload: unknown): Checked<Decision> {
       ...(note === undefined ? {} : { note: note.toWellFormed() }),
       ...(input === undefined ? {} : { input: input as JsonValue }),
       ...(hash === undefined ? {} : { hash }),
+      ...(always === true && { always }),
     },
   };
 }
@@ -246,7 +255,10 @@ export function readChildNews(payload: unknown): Checked<ChildNews> {
 
 function readApproval(value: unknown): Approval | undefined {
   if (!isObject(value)) return undefined;
-  const { conversation, callId, turnId, kind, tool, target, hash, why, askedIn, askedAt, expiresAt } = value as Record<string, unknown>;
+  const { conversation, callId, turnId, kind, tool, target, hash, why, mayAlways, askedIn, askedAt, expiresAt } = value as Record<
+    string,
+    unknown
+  >;
   if (!isConversation(conversation) || !isCallId(callId) || (kind !== 'approval' && kind !== 'question')) return undefined;
   if (!isText(turnId) || !isText(tool) || !isText(target) || !isText(hash) || (why !== undefined && !isText(why))) return undefined;
   if (!isCount(askedIn) || !isTime(askedAt) || !isTime(expiresAt)) return undefined;
@@ -260,6 +272,7 @@ function readApproval(value: unknown): Approval | undefined {
     hash,
     askedIn,
     ...(why === undefined ? {} : { why }),
+    ...(mayAlways === true && { mayAlways }),
     askedAt,
     expiresAt,
   };

@@ -26,6 +26,7 @@ export type ParsedMessage =
 export interface ReadStart
   extends Required<Pick<StartOptions, 'agent' | 'scope'>>, Pick<StartOptions, 'mode' | 'budget' | 'context' | 'delegation'> {
   readonly title: string | null;
+  readonly autoTitle: boolean;
   readonly model: string | null;
   readonly origin: Origin | null;
 }
@@ -155,10 +156,11 @@ export function readTurnRequest(payload: unknown): Checked<string> {
 export function readStart(payload: unknown): Checked<ReadStart> {
   const fields = readFields(payload ?? {}, 'start', null);
   if (!fields.ok) return fields;
-  const { agent = 'default', scope = agent, title = null, model = null } = fields.value;
+  const { agent = 'default', scope = agent, title = null, autoTitle = true, model = null } = fields.value;
   if (typeof agent !== 'string' || !ID_PATTERN.test(agent)) return refuse(`start.agent must match ${ID_PATTERN.source}`);
   if (typeof scope !== 'string' || !ID_PATTERN.test(scope)) return refuse(`start.scope must match ${ID_PATTERN.source}`);
   if (title !== null && typeof title !== 'string') return refuse(`start.title must be a string, got ${nameOf(title)}`);
+  if (typeof autoTitle !== 'boolean') return refuse(`start.autoTitle must be true or false, got ${nameOf(autoTitle)}`);
   if (model !== null && !isModelName(model)) {
     return refuse('start.model must look like "provider/model"');
   }
@@ -180,6 +182,7 @@ export function readStart(payload: unknown): Checked<ReadStart> {
       origin: origin.value,
       scope,
       title: title === null ? null : beginningOf(title.toWellFormed(), 200),
+      autoTitle,
       model,
       ...(mode && { mode: mode.value }),
       ...(budget && { budget: budget.value }),

@@ -79,7 +79,7 @@ const plan = fields({
   timeoutMs: number,
   attempts: maybe(number),
   fingerprint: maybe(text),
-  approval: maybe(fields({ policy: oneOf('ask', 'deny'), expiresMs: maybe(number), why: maybe(text) })),
+  approval: maybe(fields({ policy: oneOf('ask', 'deny'), expiresMs: maybe(number), why: maybe(text), same: maybe(text) })),
   workflowAction: maybe(action),
 });
 const call = fields({
@@ -123,8 +123,10 @@ const turn = fields({
   }),
   stopping: orNull(fields({ reason: orNull(text), at: time, sentAt: orNull(time) })),
   delegations: maybe(number),
+  fallback: maybe(fields({ model: orNull(text), insteadOf: text, reason: text, rounds: number, until: maybe(time) })),
   repeats: maybe(list(pair(text, number))),
 });
+const fallback = fields({ model: text, insteadOf: text, reason: text });
 const awaited = fields({ requestId: text, slots, until: time, outcome: orNull(text) });
 const limits = fields({ events: number, bytes: number, updates: number });
 const windowTurn = fields({ turn: number, messages: number, slots });
@@ -146,6 +148,7 @@ const state = fields({
   budget: maybe(budget),
   appContext: maybe(fields({ ref: text, changes: maybe(list(object)) })),
   startContext: maybe(object),
+  allowedCalls: maybe(list(fields({ same: text, tool: text, target: text, callId: text }))),
   childDecisions: maybe(list(fields({ child: conversation, decision: object }))),
   appEvents: maybe(
     fields({
@@ -180,6 +183,7 @@ const state = fields({
     }),
   ),
   title: orNull(text),
+  autoTitle: maybe(oneOf('wanted', 'due')),
   modelOverride: orNull(text),
   isModelOpen: maybe(bool),
   now: time,
@@ -196,6 +200,7 @@ const state = fields({
       handOver: limits,
       thresholds,
       budget: maybe(budget),
+      fallback: maybe(fields({ first: text, next: list(text), tries: number })),
       memory: fields({ window: number, keep: number, timeoutMs: number, trim: oneOf('when-needed', 'at-window'), version: text }),
     }),
   ),
@@ -255,7 +260,15 @@ const state = fields({
   latestTurn: number,
   seen: list(pair(text, number)),
   ended: list(
-    fields({ number, stopReason: oneOf(...STOP_REASONS), usage, toolCalls: number, answerSlot: orNull(number), error: maybe(error) }),
+    fields({
+      number,
+      stopReason: oneOf(...STOP_REASONS),
+      usage,
+      toolCalls: number,
+      answerSlot: orNull(number),
+      fallback: maybe(fallback),
+      error: maybe(error),
+    }),
   ),
   resets: list(fields({ resetId: text, result: orNull(object) })),
   outbox: fields({

@@ -1,5 +1,5 @@
 /** A turn that runs, what is left of one that has ended, as state. */
-import type { StopReason, TurnError } from '../protocol/contract.js';
+import type { Fallback, StopReason, TurnError } from '../protocol/contract.js';
 import type { DeferReason, StepFailure } from '../activity-io/effects.js';
 import type { Usage } from '../../records/message.js';
 import type { ApprovedWith, ToolPlan } from '../activity-io/tool-effects.js';
@@ -39,6 +39,17 @@ export interface Turn {
   /** Calls of the last round, and how many rounds in a row each was in. */
   readonly repeats?: readonly (readonly [fingerprint: string, rounds: number])[];
   readonly delegations?: number;
+  /** Absent: no model of the agent's list has failed in this turn (fallback.ts). */
+  readonly fallback?: TurnFallback;
+}
+
+export interface TurnFallback extends Omit<Fallback, 'model'> {
+  /** Is asked now; null: the first again, after all of them had failed. */
+  readonly model: string | null;
+  /** How often all of them have failed. */
+  readonly rounds: number;
+  /** Epoch milliseconds: the earliest time at which one of those that failed in this round may be asked again. Absent: none has. */
+  readonly until?: number;
 }
 
 export interface ModelCall {
@@ -105,6 +116,7 @@ export interface EndedTurn {
   readonly usage: Usage;
   readonly toolCalls: number;
   readonly answerSlot: number | null;
+  readonly fallback?: Fallback;
   readonly error?: TurnError;
   /** True: the answer is data that fits what was asked for. */
   readonly fits?: boolean;

@@ -15,6 +15,7 @@ import type { ConversationEvent, EventOf } from '../event.js';
 import { isRunning } from '../effect.js';
 import { stayingTokens } from '../context/citing.js';
 import { announce } from '../outbox/settlement.js';
+import { modelOf } from '../turn/chosen-model.js';
 import { isRunningTool, openToolCalls } from '../turn/turn-access.js';
 import { slotsOf } from '../../records/slots.js';
 import { queuedCount } from '../inbox/spill.js';
@@ -154,7 +155,7 @@ export function planned(state: ConversationState): Planned | undefined {
     return {
       did: 'model-call',
       target: call.id,
-      words: `${ridingInWords(riding)}call ${state.settings?.model ?? 'the model'} (${call.id})`,
+      words: `${ridingInWords(riding)}call ${modelOf(state) ?? 'the model'} (${call.id})`,
     };
   }
   const waiting = turn.phase.calls.find(({ id, status }) => status === 'waiting' && !isRunningTool(state, id));

@@ -6,6 +6,7 @@
  * P3  The same call in `MAX_REPEATS` rounds in a row is not run again; one more round of it ends the turn.
  */
 import { chosenOption } from './chosen-option.js';
+import { allowAlways, isAllowed, sameOf } from './standing-approvals.js';
 import { delegationLimits } from './budget.js';
 import type { Approval, Decision } from '../protocol/human-input.js';
 import type { EventOf } from '../event.js';
@@ -37,7 +38,7 @@ export function admit(state: ConversationState): ConversationState {
     const refusal = refusalOf(now, call);
     if (refusal) return reply(now, call, refusal);
     const { approval } = call.plan;
-    if (approval?.policy === 'ask') return ask(now, call, 'approval', approval.expiresMs);
+    if (approval?.policy === 'ask') return isAllowed(now, call) ? beginStanding(now, call) : ask(now, call, 'approval', approval.expiresMs);
     return begin(now, call);
   }, counted);
 }
@@ -69,7 +70,22 @@ export function decide(state: ConversationState, { decision, at }: EventOf<'deci
   const { input } = decision;
   const person = { ...(note === '' ? {} : { note }), ...(input === undefined ? {} : { input }) };
   const allowed = change(announced, call, ({ asked: _, ...rest }) => ({ ...rest, ...(Object.keys(person).length > 0 && { person }) }));
-  return begin({ ...allowed, now: Math.max(allowed.now, at) }, call);
+  const begun = begin({ ...allowed, now: Math.max(allowed.now, at) }, call);
+  return decision.always === true ? beginSame(allowAlways(begun, call)) : begun;
+}
+
+/** Those that wait although they are allowed by now. */
+function beginSame(state: ConversationState): ConversationState {
+  if (state.turn?.phase.kind !== 'tools') return state;
+  const asking = state.turn.phase.calls.filter((call) => call.status === 'asking' && call.asked?.kind === 'approval');
+  return asking.filter((call) => isAllowed(state, call)).reduce(beginStanding, state);
+}
+
+function beginStanding(state: ConversationState, call: ToolCall): ConversationState {
+  return begin(
+    change(state, call, ({ asked: _, ...rest }) => ({ ...rest, person: { standing: true } })),
+    call,
+  );
 }
 
 function answerOf({ plan: { workflowAction } }: ToolCall, note: string): string {
@@ -89,6 +105,7 @@ export function decisionRefusal(state: ConversationState, decision: Decision): s
   const call = askingCall(state, decision);
   if (decision.input !== undefined && (waiting.kind === 'question' || call?.plan.workflowAction))
     return `the arguments of ${callId} cannot be edited; deny it with a note`;
+  if (decision.always && !waiting.mayAlways) return `${callId} cannot be allowed for good: a person is asked about it each time`;
   return undefined;
 }
 
@@ -112,6 +129,7 @@ export function approvalsOf(state: ConversationState): Approval[] {
         hash: plan.fingerprint ?? '',
         askedIn,
         ...(why === undefined ? {} : { why }),
+        ...(asked.kind === 'approval' && sameOf(call) !== undefined && { mayAlways: true }),
         askedAt: asked.at,
         expiresAt: asked.until,
       },

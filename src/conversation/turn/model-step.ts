@@ -22,9 +22,11 @@ import type { ConversationState } from '../state.js';
 import { estimateTokens } from '../../records/token-usage.js';
 import { acceptToolResult, startRound } from './tool-round.js';
 import { isAsWanted } from './chosen-model.js';
+import { askNextModel } from './fallback.js';
 import { endTurn, endWithOpenCalls, nextModelCall } from './turn.js';
-import { currentModelCall, openToolCalls, spend, withModelCall, withTurn } from './turn-access.js';
+import { currentModelCall, fallbackModel, fallbackOf, openToolCalls, spend, withModelCall, withTurn } from './turn-access.js';
 import { turnId } from '../../records/identity.js';
+import { acceptTitle } from '../views/title.js';
 import type { ModelCall, ToolCall } from '../state/turn-state.js';
 import { withLearnedBudget, type CallSettings } from '../activity-io/settings.js';
 
@@ -46,6 +48,8 @@ export function modelStepInput(state: ConversationState, write: Writes): ModelSt
   const { call, riding } = turn.phase;
   const isFirst = !turn.isConfigured;
   const shares = sharesOf(state);
+  const inPlace = fallbackModel(state);
+  const fallback = fallbackOf(turn);
   return {
     identity,
     session,
@@ -57,11 +61,13 @@ export function modelStepInput(state: ConversationState, write: Writes): ModelSt
     configure: isFirst
       ? {
           model: state.modelOverride,
+          ...(inPlace !== undefined && { fallback: inPlace }),
           knownHash: settings?.hash ?? null,
           ...(settings && { knownMemory: settings.memory.version }),
         }
       : null,
     ...(asksAttributes(state) && { asksAttributes: true }),
+    ...(state.autoTitle === 'wanted' && { wantsTitle: true }),
     ...(isFirst && compaction.base === null && state.context[0]?.[0] === turn.firstSlot && { opensSession: true }),
     numbers: numbersOf(state),
     settings: settings && callSettings(settings),
@@ -78,15 +84,16 @@ export function modelStepInput(state: ConversationState, write: Writes): ModelSt
       ...(compaction.cited && { cited: compaction.cited }),
       ...(turn.outputRef === undefined ? {} : { output: turn.outputRef }),
       firstToolCall: turn.toolCalls + 1,
-      soFar: { usage: turn.usage, toolCalls: turn.toolCalls },
+      soFar: { usage: turn.usage, toolCalls: turn.toolCalls, ...(fallback && { fallback }) },
     },
   };
 }
 
 function callSettings(settings: NonNullable<ConversationState['settings']>): CallSettings {
-  const { agentHash, model, contextBudget, compactionRatio, thresholds, budget, memory } = settings;
+  const { agentHash, model, contextBudget, compactionRatio, thresholds, budget, fallback, memory } = settings;
   const { version, forgotten } = memory;
-  return { agentHash, model, contextBudget, compactionRatio, thresholds, ...(budget && { budget }), memory: { version, forgotten } };
+  const limits = { contextBudget, compactionRatio, thresholds, ...(budget && { budget }) };
+  return { agentHash, model, ...limits, ...(fallback && { fallback }), memory: { version, forgotten } };
 }
 
 function toRidingTool({ id: callId, name, target, slot, seq, askedIn, plan }: ToolCall): RidingTool {
@@ -95,14 +102,14 @@ function toRidingTool({ id: callId, name, target, slot, seq, askedIn, plan }: To
 
 export function acceptModelStep(before: ConversationState, { input, output }: Completed<'model-step'>): ConversationState {
   const written = acceptWritten(withoutRetry(before, 'store'), input.write, output.written);
-  const found = acceptFound(written, input, output);
+  const found = acceptTitle(acceptFound(written, input, output), output.title);
   const state = output.tools.reduce(acceptToolResult, found);
   if (!state.turn) return state;
   switch (output.kind) {
     case 'answered':
       return acceptAnswer(state, output.answer);
     case 'failed':
-      return failCall(state, input.call.id, output.failure);
+      return failCall(state, input.call.id, output.failure, 'the model');
     case 'deferred':
       return acceptDeferral(state, output);
   }
@@ -112,7 +119,7 @@ export function failModelStep(state: ConversationState, { input, failure, at }: 
   const call = currentModelCall(state);
   if (!state.turn || call?.id !== input.call.id) return state; // T2
   if (state.turn.stopping) return endWithOpenCalls(countFailure(state, call), 'interrupted');
-  if (!BEFORE_THE_CALL.includes(failure.type)) return failCall(state, call.id, failure);
+  if (!BEFORE_THE_CALL.includes(failure.type)) return failCall(state, call.id, failure, 'Temporal');
   // The message is safe in history, and the model was not asked: there is no end to trying.
   const retry = storeRetryAfter(failure, (state.retries[call.id]?.attempts ?? 0) + 1, at);
   return withRetry(withRetry(state, call.id, retry), 'store', retry);
@@ -140,7 +147,13 @@ function acceptFound(
   const based: ConversationState = base
     ? { ...settled, compaction: { ...settled.compaction, base: base.ref, baseTokens: estimateTokens(base.text.length) } }
     : settled;
-  return configure === null ? based : withTurn(based, (turn) => ({ ...turn, isConfigured: isRead }));
+  if (configure === null) return based;
+  return withTurn(based, ({ fallback, ...turn }) => ({
+    ...turn,
+    // One that the agent's list has no longer was not asked.
+    ...(fallback && (!isRead || fallback.model === null || based.settings?.model === fallback.model) && { fallback }),
+    isConfigured: isRead,
+  }));
 }
 
 /** T6. */
@@ -224,8 +237,8 @@ function cutInWords(
   };
 }
 
-/** The model failed, or its step did not come back. */
-function failCall(state: ConversationState, id: string, failure: StepFailure): ConversationState {
+/** The model failed, or its step did not come back, which says nothing of the model. */
+function failCall(state: ConversationState, id: string, failure: StepFailure, says: 'the model' | 'Temporal'): ConversationState {
   const call = currentModelCall(state);
   const { turn } = state;
   if (!turn || call?.id !== id) return state; // T2
@@ -237,6 +250,8 @@ function failCall(state: ConversationState, id: string, failure: StepFailure): C
     const sized = failure.type === 'context-full' ? learnSize(failed) : failed;
     return recoverFromOverflow(settle(sized, [{ effect: id, entry: null }]), { type: failure.type, message: failure.message });
   }
+  const moved = says === 'the model' ? askNextModel(failed, call, failure, MAX_MODEL_FAILURES) : undefined;
+  if (moved) return moved;
   if (failure.transient && failures < MAX_MODEL_FAILURES) {
     const retry = retryAfter(failure, failures, state.now);
     return announce(withRetry(failed, id, retry), {

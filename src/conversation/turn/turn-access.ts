@@ -1,4 +1,5 @@
 /** The parts of a running turn: how they are found, and changed. */
+import type { Fallback } from '../protocol/contract.js';
 import { running } from '../effect.js';
 import type { ConversationState } from '../state.js';
 import type { ModelCall, ToolCall, Turn } from '../state/turn-state.js';
@@ -20,6 +21,18 @@ export function spend(state: ConversationState, usage: Turn['usage']): Conversat
 
 export function currentModelCall({ turn }: ConversationState): ModelCall | undefined {
   return turn?.phase.kind === 'model' ? turn.phase.call : undefined;
+}
+
+/** The model that this turn's calls go to in place of the first; undefined: they go to the first, or to the one that a person has chosen. */
+export function fallbackModel({ turn, modelOverride }: Pick<ConversationState, 'turn' | 'modelOverride'>): string | undefined {
+  return modelOverride === null ? (turn?.fallback?.model ?? undefined) : undefined;
+}
+
+/** Undefined where the first of the list answers. */
+export function fallbackOf({ fallback }: Pick<Turn, 'fallback'>): Fallback | undefined {
+  if (!fallback || fallback.model === null) return undefined;
+  const { model, insteadOf, reason } = fallback;
+  return { model, insteadOf, reason };
 }
 
 /** An attempt at the model call has begun: it may have run what rides on it, or committed, and been lost after that. */

@@ -15,7 +15,16 @@ import type { ConversationState } from '../state.js';
 import { joinSteering, steeringBecomesNext } from '../inbox/steering.js';
 import { NO_USAGE } from '../../records/message.js';
 import { estimateTokens } from '../../records/token-usage.js';
-import { callsInFlight, closeRound, currentModelCall, openToolCalls, wasTried, withToolCalls, withTurn } from './turn-access.js';
+import {
+  callsInFlight,
+  closeRound,
+  currentModelCall,
+  fallbackOf,
+  openToolCalls,
+  wasTried,
+  withToolCalls,
+  withTurn,
+} from './turn-access.js';
 import { turnId } from '../../records/identity.js';
 import type { ToolCall } from '../state/turn-state.js';
 import { noteTurn } from '../context/consolidation.js';
@@ -63,12 +72,14 @@ export function beginTurn(state: ConversationState): ConversationState {
 export function endTurn(state: ConversationState, stopReason: StopReason, error?: TurnError): ConversationState {
   const { turn } = state;
   if (!turn) return state;
+  const fallback = fallbackOf(turn);
   const ended = {
     number: turn.number,
     stopReason,
     usage: turn.usage,
     toolCalls: turn.toolCalls,
     answerSlot: turn.answerSlot,
+    ...(fallback && { fallback }),
     ...(turn.outputRef !== undefined && stopReason === 'end' && !error ? { fits: true } : {}),
     ...(error ? { error } : {}),
   };
@@ -87,7 +98,7 @@ export function endTurn(state: ConversationState, stopReason: StopReason, error?
   return announce(after, {
     kind: 'turn-finished',
     turn: id,
-    result: { turnId: id, text: '', stopReason, usage, toolCalls, ...(error ? { error } : {}) },
+    result: { turnId: id, text: '', stopReason, usage, toolCalls, ...(fallback && { fallback }), ...(error ? { error } : {}) },
   });
 }
 

@@ -7,6 +7,7 @@ import { planned } from '../stepping/control.js';
 import type { EventOf } from '../event.js';
 import { parentOf } from '../lineage/lineage.js';
 import type { ConversationState } from '../state.js';
+import { ownModel } from '../turn/chosen-model.js';
 import { approvalsOf } from '../turn/approvals.js';
 import type { AgentStatus } from '../protocol/contract.js';
 
@@ -29,7 +30,8 @@ export function attributesDue(state: ConversationState): SearchAttributes | unde
   const parent = parentOf(state);
   // A fork says at once whose it is; what its first turn knows comes with that.
   if (known !== 'registered' || (!state.settings && parent === undefined)) return undefined;
-  const model = state.settings?.model;
+  // Not the one that answers in its place for a while: each change would be an event.
+  const model = ownModel(state.settings) ?? undefined;
   const now: SearchAttributes = {
     AgentName: state.identity.agent,
     AgentStatus: agentStatus(state),

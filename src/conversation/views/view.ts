@@ -14,7 +14,7 @@ import { queuedCount } from '../inbox/spill.js';
 import { countMessages } from '../context/consolidation.js';
 import { type QueueItem, isStoreUpToDate } from '../state/queue-state.js';
 import type { ConversationState } from '../state.js';
-import { isRunningTool } from '../turn/turn-access.js';
+import { fallbackOf, isRunningTool } from '../turn/turn-access.js';
 import { turnId, turnNumber } from '../../records/identity.js';
 import type { EndedTurn } from '../state/turn-state.js';
 import type { ControlStatus, ControlView } from '../protocol/stepping.js';
@@ -72,6 +72,8 @@ export function statusOf(state: ConversationState, historyEvents: number): Statu
     scope: state.identity.scope,
     model: modelOf(state),
     chosenModel: state.modelOverride,
+    ...fallbackNow(state),
+    ...(state.allowedCalls && { allowedCalls: state.allowedCalls.map(({ tool, target, callId }) => ({ tool, target, callId })) }),
     title,
     life: state.identity.life,
     ...(origin
@@ -84,6 +86,12 @@ export function statusOf(state: ConversationState, historyEvents: number): Statu
 function withSubAgents(state: ConversationState): Pick<Status, 'subAgents'> {
   const subAgents = subAgentsOf(state);
   return subAgents.length > 0 ? { subAgents } : {};
+}
+
+function fallbackNow({ turn, ended }: ConversationState): Pick<Status, 'fallback'> {
+  const last = ended[ended.length - 1];
+  const fallback = turn ? fallbackOf(turn) : last?.fallback;
+  return fallback ? { fallback: { ...fallback, turn: turnId(turn?.number ?? last?.number ?? 0) } } : {};
 }
 
 /** Answer of `setMode` and `setBreakpoints`. */
@@ -194,7 +202,7 @@ export function isTurnOpen(state: ConversationState, id: string): boolean {
 }
 
 export function resultOf(ended: EndedTurn, text: string, textRef?: TurnResult['textRef']): TurnResult {
-  const { stopReason, usage, toolCalls, error, fits } = ended;
+  const { stopReason, usage, toolCalls, fallback, error, fits } = ended;
   const payload = fits && !textRef ? dataIn(text) : undefined;
   return {
     turnId: turnId(ended.number),
@@ -204,6 +212,7 @@ export function resultOf(ended: EndedTurn, text: string, textRef?: TurnResult['t
     usage,
     ...(payload === undefined ? {} : { payload }),
     toolCalls,
+    ...(fallback && { fallback }),
     ...(error ? { error } : {}),
   };
 }
@@ -268,12 +277,16 @@ export function detailsOf(state: ConversationState): string {
     `**turn ${status.turn}** · ${status.phase} · session ${status.session}${status.queued > 0 ? ` · ${status.queued} queued` : ''}`,
     status.waitingFor === undefined ? undefined : `**waiting for** ${asCode(status.waitingFor)}`,
     `**context** ${context.tokens} tokens${used} · **used** ${usage.inputTokens} in, ${usage.outputTokens} out · ${costOf(usage.costUsd)}`,
-    `**model** ${asCode(status.model ?? 'not known yet')}`,
+    `**model** ${asCode(status.model ?? 'not known yet')}${fallbackInWords(status)}`,
     lastTool,
     status.lastError && `**last turn** ${asCode(`${status.lastError.type}: ${status.lastError.message}`)}`,
   ]
     .filter((line) => line !== undefined)
     .join('\n\n');
+}
+
+function fallbackInWords({ fallback }: Status): string {
+  return fallback ? ` · ${fallback.turn} by ${asCode(fallback.model)} in place of ${asCode(fallback.insteadOf)} (${fallback.reason})` : '';
 }
 
 function toolInWords({ name, target, outcome }: NonNullable<ConversationState['lastTool']>): string {

@@ -9,7 +9,7 @@ import { selectTruncation } from '../../../src/memory/compaction/truncation.js';
 import { entryTokens } from '../../../src/memory/tokens.js';
 import { conversation, answer, user } from '../../memory/builders.js';
 import type { ConversationEvent } from '../../../src/conversation/event.js';
-import type { Effect } from '../../../src/conversation/lifecycle.js';
+import type { Effect } from '../../../src/conversation/effect.js';
 import { nextStep } from '../../../src/conversation/next-step.js';
 import { outcomeOfEvent } from '../../../src/conversation/inbox/app-events.js';
 import { statusOf } from '../../../src/conversation/views/view.js';

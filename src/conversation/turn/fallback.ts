@@ -1,0 +1,77 @@
+/**
+ * An agent's list of models: where one of them cannot answer, the next is asked. Which one is asked is state, so it holds whichever worker
+ * takes the next step; that a model is known to be away, and is not asked at all, is a worker's own knowledge (circuit-breaker.ts) and only
+ * hastens.
+ *
+ * B1  A failure that another model would meet too (a refused request, a key, a prompt that is too long) changes no model.
+ * B2  The next model's call is an effect of its own: the call before it is fenced, and what it drew is taken back.
+ * B3  Within a turn the model that answered stays; the next turn begins with the first of the list again.
+ * B4  Once all have failed, the conversation waits as it does with one model, until the first of them may be asked again, and begins the
+ *     list anew; after as many rounds the turn fails.
+ * B5  A model that a person has chosen answers alone: the choice may be about where the words go.
+ */
+import type { FeedEvent } from '../protocol/contract.js';
+import type { StepFailure } from '../activity-io/effects.js';
+import { announce, settle } from '../outbox/settlement.js';
+import { isModelAway } from '../../records/failure-kinds.js';
+import { turnId } from '../../records/identity.js';
+import { beginningOf } from '../../records/text.js';
+import type { ConversationState } from '../state.js';
+import { retryAfter, withRetry } from '../state/retry.js';
+import type { ModelCall, Turn } from '../state/turn-state.js';
+import { abandon } from './budget.js';
+import { endWithOpenCalls, nextModelCall } from './turn.js';
+import { currentModelCall, openToolCalls, withTurn } from './turn-access.js';
+
+const MAX_WORDS = 500;
+
+/** Undefined where there is no list, or another model would fail alike: the failure is then this model's alone to wait for. */
+export function askNextModel(
+  state: ConversationState,
+  call: ModelCall,
+  failure: StepFailure,
+  maxRounds: number,
+): ConversationState | undefined {
+  const { turn, settings, now } = state;
+  const list = settings?.fallback;
+  // Settings that are not this turn's any more: a person has chosen a model meanwhile (B5).
+  if (!turn?.isConfigured || !list || !isModelAway(failure.type)) return undefined;
+  const rounds = turn.fallback?.rounds ?? 0;
+  const own = retryAfter(failure, rounds + 1, now);
+  const until = Math.min(turn.fallback?.until ?? own.until, own.until);
+  const reason = failure.type;
+  const [next] = list.next;
+  if (next !== undefined) {
+    const fallback = { model: next, insteadOf: list.first, reason };
+    return ask(
+      state,
+      call,
+      { ...fallback, rounds, until },
+      { kind: 'fallback', ...placeOf(turn, call), for: inWords(failure), ...fallback },
+    );
+  }
+  // B4
+  if (rounds + 1 >= maxRounds) return endWithOpenCalls(state, 'failed', { type: reason, message: failure.message });
+  const again = { model: null, insteadOf: list.first, reason, rounds: rounds + 1 };
+  const asked = ask(state, call, again, { kind: 'reset', ...placeOf(turn, call), attempt: `${call.id}/left` });
+  const { id } = currentModelCall(asked) ?? {};
+  // The first may be asked again already: the others took as long as it wanted to rest.
+  if (id === undefined || until <= now) return asked;
+  const told = announce(asked, { kind: 'waiting', turn: turnId(turn.number), reason, for: inWords(failure), until });
+  return withRetry(told, id, { until, attempts: rounds + 1, failure });
+}
+
+/** B2 */
+function ask(state: ConversationState, call: ModelCall, fallback: NonNullable<Turn['fallback']>, news: FeedEvent): ConversationState {
+  const left = abandon(settle(state, [{ effect: call.id, entry: null }]), [call.id]);
+  const moved = withTurn(announce(left, news), (turn) => ({ ...turn, isConfigured: false, deferred: [], fallback }));
+  return nextModelCall(moved, openToolCalls(moved));
+}
+
+function placeOf({ number }: Turn, { id }: ModelCall): { readonly turn: string; readonly call: string } {
+  return { turn: turnId(number), call: id };
+}
+
+function inWords({ type, message }: StepFailure): string {
+  return beginningOf(`${type}: ${message}`, MAX_WORDS);
+}

@@ -1,0 +1,113 @@
+/**
+ * Which models cannot answer now, as one worker has seen it: a conversation whose agent names another model need not wait for them. Only
+ * hastens: the last of a list is always asked, and so is the only one.
+ *
+ * R1  Failures that speak of a model (a limit, an overload) count for that model, others for its whole provider. What a request is
+ *     refused for says nothing of either.
+ * R2  After `FAILURES` in a row it is not asked for `REST_MS`, or for as long as it has said itself; then one call tries, and the others
+ *     wait for what that one finds.
+ */
+import { beginningOf } from '../records/text.js';
+import { isModelAway } from '../records/failure-kinds.js';
+import { ModelFailure } from './model.js';
+import { splitModel } from './known-models.js';
+
+const FAILURES = 3;
+const REST_MS = 30_000;
+const MAX_REST_MS = 10 * 60_000;
+const MAX_KNOWN = 200;
+const MAX_WORDS = 300;
+/** R1 */
+const OF_MODEL: readonly string[] = ['rate-limit', 'overloaded'];
+
+export interface OpenCircuit {
+  /** A provider, or a `provider/model`. */
+  readonly of: string;
+  readonly reason: string;
+  readonly message: string;
+  /** Epoch milliseconds. */
+  readonly until: number;
+}
+
+export interface Circuits {
+  /** Why this model, as `provider/model`, is not to be asked now. Where its rest is over the answer is for one caller only (R2). */
+  refusal(
+    name: string,
+  ): { readonly type: string; readonly message: string; readonly transient: true; readonly retryAfterMs: number } | undefined;
+  /** How a call ended: with an answer, or with what it threw. */
+  note(name: string, error?: unknown): void;
+  open(): readonly OpenCircuit[];
+}
+
+interface Circuit {
+  readonly failures: number;
+  readonly reason: string;
+  readonly message: string;
+  /** null: it is asked. */
+  readonly until: number | null;
+}
+
+/** `changed` is called with all that are open, after `of` has opened, has opened anew, or has closed. */
+export function createCircuits({
+  now = Date.now,
+  changed = () => undefined,
+}: { readonly now?: () => number; readonly changed?: (open: readonly OpenCircuit[], of: string) => void } = {}): Circuits {
+  const circuits = new Map<string, Circuit>();
+
+  const open = (): OpenCircuit[] =>
+    [...circuits].flatMap(([of, { reason, message, until }]) => (until === null ? [] : [{ of, reason, message, until }]));
+
+  const succeeded = (name: string): void => {
+    for (const key of keysOf(name)) {
+      const was = circuits.get(key);
+      circuits.delete(key);
+      if (was && was.until !== null) changed(open(), key);
+    }
+  };
+
+  const failed = (name: string, { kind, message, options }: ModelFailure): void => {
+    if (!isModelAway(kind)) return succeeded(name); // R1: it answers
+    const of = OF_MODEL.includes(kind) ? name : splitModel(name).provider;
+    const failures = (circuits.get(of)?.failures ?? 0) + 1;
+    const rest = Math.min(Math.max(REST_MS, options.retryAfterMs ?? 0), MAX_REST_MS);
+    const until = failures >= FAILURES ? now() + rest : null;
+    circuits.delete(of);
+    if (circuits.size >= MAX_KNOWN) circuits.delete(circuits.keys().next().value ?? '');
+    circuits.set(of, { failures, reason: kind, message: beginningOf(message, MAX_WORDS), until });
+    if (until !== null) changed(open(), of);
+  };
+
+  return {
+    open,
+
+    note(name, error) {
+      if (error === undefined) succeeded(name);
+      else if (error instanceof ModelFailure) failed(name, error);
+    },
+
+    refusal(name) {
+      for (const key of keysOf(name)) {
+        const circuit = circuits.get(key);
+        if (!circuit || circuit.until === null) continue;
+        const left = circuit.until - now();
+        if (left <= 0) {
+          // R2: whoever comes next finds it shut until this call has ended.
+          circuits.set(key, { ...circuit, until: now() + REST_MS });
+          continue;
+        }
+        const { reason, message } = circuit;
+        return {
+          type: reason,
+          message: `not asked: ${key} has failed ${circuit.failures} times in a row (${message})`,
+          transient: true,
+          retryAfterMs: left,
+        };
+      }
+      return undefined;
+    },
+  };
+}
+
+function keysOf(name: string): readonly string[] {
+  return [name, splitModel(name).provider];
+}
