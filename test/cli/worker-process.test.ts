@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isAlive } from '../../src/platform/processes.js';
-import { startWorkerProcess } from '../../src/cli/services/worker-process.js';
+import { startWorkerProcess, workerChangeInWords } from '../../src/cli/services/worker-process.js';
 import { timeoutSignal } from '../../src/platform/timeout-signal.js';
 
 const NOW = AbortSignal.abort();
@@ -25,7 +25,12 @@ afterEach(() => {
 function start(script: string): ReturnType<typeof startWorkerProcess> {
   const file = join(folder, 'worker.cjs');
   writeFileSync(file, script);
-  return startWorkerProcess({ command: [file], cwd: folder, logFile: join(folder, 'log'), say: (text) => said.push(text) });
+  return startWorkerProcess({
+    command: [file],
+    cwd: folder,
+    logFile: join(folder, 'log'),
+    changed: (change) => said.push(workerChangeInWords(change)),
+  });
 }
 
 const GOOD = `require('fs').appendFileSync('pids', process.pid + '\\n'); process.send({ kind: 'ready' }); setInterval(() => {}, 1000);`;
@@ -44,7 +49,7 @@ test('a worker that is killed is replaced at once, and that is said', async () =
   const worker = start(GOOD);
   await worker.ready;
   process.kill(pids()[0] ?? 0, 'SIGKILL');
-  await until(() => said.includes('the new worker has taken over'));
+  await until(() => said.some((text) => text.startsWith('the new worker has taken over')));
   expect(said[0]).toMatch(/^the worker was ended by SIGKILL: starting another/);
   expect(pids()).toHaveLength(2);
   await worker.stop(NOW);
@@ -56,7 +61,7 @@ test('a worker is told to begin, also one that takes the place of another, and a
   worker.begin('perdura');
   await worker.ready;
   process.kill(pids()[0] ?? 0, 'SIGKILL');
-  await until(() => said.includes('the new worker has taken over'));
+  await until(() => said.some((text) => text.startsWith('the new worker has taken over')));
   expect(readFileSync(join(folder, 'told'), 'utf8')).toBe('beginbegin');
   await worker.stop(NOW);
 });
@@ -70,12 +75,12 @@ test('the file that names the worker names the living one, and goes with the las
     cwd: folder,
     logFile: join(folder, 'log'),
     pidFile,
-    say: (text) => said.push(text),
+    changed: (change) => said.push(workerChangeInWords(change)),
   });
   await worker.ready;
   expect(Number(readFileSync(pidFile, 'utf8'))).toBe(pids()[0]);
   process.kill(pids()[0] ?? 0, 'SIGKILL');
-  await until(() => said.includes('the new worker has taken over'));
+  await until(() => said.some((text) => text.startsWith('the new worker has taken over')));
   expect(Number(readFileSync(pidFile, 'utf8'))).toBe(pids()[1]);
   await worker.stop(NOW);
   expect(existsSync(pidFile)).toBe(false);
@@ -117,7 +122,7 @@ test('a worker whose parent was killed ends by itself', async () => {
     process.execPath,
     [
       '-e',
-      `require(${JSON.stringify(cli)}).startWorkerProcess({ command: [${JSON.stringify(script)}], cwd: '.', logFile: 'log', say() {} })`,
+      `require(${JSON.stringify(cli)}).startWorkerProcess({ command: [${JSON.stringify(script)}], cwd: '.', logFile: 'log', changed() {} })`,
     ],
     { cwd: folder, stdio: 'ignore' },
   );

@@ -9,7 +9,7 @@ import { CliError, EXIT } from '../terminal/exit.js';
 import { toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
 import { originOf, renderProposals } from '../views/memory-document.js';
 import { drawText, type MemoryLook } from '../views/memory.js';
-import { formatCount } from '../views/quantities.js';
+import { countOf } from '../views/quantities.js';
 import { tell, withMemory, type MemoryDesk, type ScopeWanted } from '../session/with-memory.js';
 
 export interface ReviewWanted extends ScopeWanted {
@@ -186,8 +186,4 @@ async function confirmForgetting({ memory }: MemoryDesk, doomed: Doomed): Promis
   const message = isEmpty ? 'Keep it from being remembered?' : 'Forget this? It cannot be taken back.';
   const answer = await confirm({ message, initialValue: false, output: process.stderr });
   if (answer !== true) throw new CliError(`the memory of ${memory.scope} was left as it is`, EXIT.interrupted);
-}
-
-function countOf(count: number, what: string): string {
-  return `${formatCount(count)} ${what}${count === 1 ? '' : 's'}`;
 }

@@ -80,6 +80,7 @@ async function look({ client, output }: CommandSession, id: string, timeline: Ti
     const lines = timeline?.pending(description?.pendingActivities ?? [], Date.now()) ?? [];
     for (const line of lines) output.draw(line);
     const status = timeline && (await withTimeoutFallback(client.status(id), undefined, LOOK_MS).catch(() => undefined));
+    timeline?.waits(status?.waiting);
     if (status && timeline) for (const line of [...timeline.control(status), ...timeline.queued(status.queued)]) output.draw(line);
     await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
   }

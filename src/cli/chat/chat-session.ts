@@ -7,6 +7,7 @@ import { refuseUnusableAgent } from '../services/known-agent.js';
 import { rememberLastConversation } from './last-conversation.js';
 import type { Output } from '../terminal/output.js';
 import { toTerminalLine } from '../terminal/terminal-text.js';
+import type { Services } from '../services/services.js';
 import { answerText, reasonOf } from '../session/turn-end.js';
 import type { ControlMode } from '../../conversation/protocol/stepping.js';
 
@@ -17,6 +18,8 @@ export interface ChatSession {
   readonly id: string;
   /** Of the conversation's page, where it is known. */
   readonly link?: string;
+  /** Where this command has started the worker (services.ts). */
+  readonly watchWorker?: Services['watchWorker'];
   /** True when this command began the conversation. */
   readonly isNew: boolean;
   /** It waits for each step, as it was when we came. */
@@ -40,9 +43,10 @@ export async function openSession(
     /** US dollars. */
     readonly budget?: number;
     readonly linkOf?: (id: string) => string | undefined;
+    readonly watchWorker?: Services['watchWorker'];
   },
 ): Promise<ChatSession> {
-  const { resume, agent, model, mode, budget, linkOf } = options;
+  const { resume, agent, model, mode, budget, linkOf, watchWorker } = options;
   let openTurns: readonly string[] = [];
   let isStepped = mode === 'stepping';
   let id: string;
@@ -65,6 +69,7 @@ export async function openSession(
     output,
     id,
     link: linkOf?.(id),
+    ...(watchWorker && { watchWorker }),
     isNew: resume === undefined,
     openTurns,
     isStepped,

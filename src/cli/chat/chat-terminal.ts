@@ -17,13 +17,17 @@ import { completeChatLine, readChatLine, refusalOf, type ChatControls, type Chat
 import { createFoot } from './chat-foot.js';
 import { openLineEditor } from './chat-line-editor.js';
 import { createChatPeople } from './chat-people.js';
+import type { WorkerChange } from '../services/worker-process.js';
 import type { ChatSession } from './chat-session.js';
 import { messageOf } from '../terminal/exit.js';
-import { toWords, trouble, waitingAfter, waitingOfStatus, type Waiting } from './what-it-waits-for.js';
+import { toWords, trouble, waitingAfter, waitingForWorker, waitingOfStatus, type Waiting } from './what-it-waits-for.js';
 import { untilEnd, wholeAnswer } from '../session/turn-end.js';
 
 /** How long the feed is waited for once the result is there. */
 const FEED_PATIENCE = 500;
+
+/** The feed brings what was said before so soon. */
+const QUIET_MS = 300;
 
 /** A conversation that says nothing for so long is asked what it does. */
 const SILENCE = 3000;
@@ -44,6 +48,8 @@ export async function chatInTerminal(
   const seen: TurnResult[] = [];
   let waiting: Waiting | undefined;
   let heardAt = 0;
+  /** Its line goes away as soon as another worker is there. */
+  let away: Waiting | undefined;
 
   const isColored = output.isColoredTerminal();
   const { default: widthOf } = await import('string-width');
@@ -81,7 +87,7 @@ export async function chatInTerminal(
   const count = (change: 1 | -1): void => {
     waitingFor += change;
     if (waitingFor === 1 && change === 1) waiting = { text: 'sending {s}', since: Date.now() };
-    foot.setWaiting(waitingFor > 0);
+    foot.setWaiting(waitingFor > 0 || away !== undefined);
   };
 
   /** Waits for a result, draws it, and gives the line back. */
@@ -200,11 +206,24 @@ export async function chatInTerminal(
   const foot = createFoot({
     screen: options.screen,
     editor,
-    words: () => toWords(waiting ?? { text: 'waiting {s}', since: Date.now() }, Date.now()),
+    words: () => toWords(away ?? waiting ?? { text: 'waiting {s}', since: Date.now() }, Date.now()),
     widthOf,
     moves: isColored,
     dim: pc.dim,
   });
+  const onWorker = (change: WorkerChange): void => {
+    away = change.kind === 'away' ? waitingForWorker(change) : undefined;
+    if (change.kind === 'back' && waitingFor > clearing) waiting = waitingForWorker(change);
+    foot.setWaiting(waitingFor > 0 || away !== undefined);
+    showOnceQuiet();
+  };
+  /** What the dead worker had said is drawn first; it is said anew, so that its last line may end anywhere. */
+  const showOnceQuiet = (): void => {
+    if (stop.aborted) return;
+    if (Date.now() - heardAt < QUIET_MS) setTimeout(showOnceQuiet, QUIET_MS);
+    else output.endText();
+  };
+  const unwatchWorker = isColored ? session.watchWorker?.(onWorker) : undefined;
   const unshare = output.shareScreen({ hide: foot.hide, show: showFoot });
   const hear = (event: FeedEvent): void => {
     heardAt = Date.now();
@@ -231,6 +250,7 @@ export async function chatInTerminal(
     if (waitingFor > 0) output.note('(the answer is not lost: it is there when you come back)');
   } finally {
     left.abort();
+    unwatchWorker?.();
     unshare();
     foot.close();
     editor.close();

@@ -6,6 +6,7 @@ import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import type { ChatSession } from './chat-session.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { onInterrupt, onTermination } from '../terminal/interrupts.js';
+import { startCommands } from '../terminal/start-commands.js';
 import { readLastConversation } from './last-conversation.js';
 import type { Output } from '../terminal/output.js';
 import type { Services } from '../services/services.js';
@@ -68,7 +69,7 @@ export async function chat(
     }
     const linkOf = await linkTo(config, services);
     const { openSession } = await import('./chat-session.js');
-    const wanted = { agent: options.agent, mode: options.mode, budget: options.budget, linkOf };
+    const wanted = { agent: options.agent, mode: options.mode, budget: options.budget, linkOf, watchWorker: services?.watchWorker };
     const session = await openSession(client, config, output, { ...wanted, resume, model: options.model });
     introduce(session);
     stopGivingUp();
@@ -148,7 +149,7 @@ async function tidyUp(session: ChatSession): Promise<void> {
 }
 
 function comeBack(options: ChatOptions): string {
-  return options.startServices === true ? 'npm start -- -c' : 'perdura chat -c';
+  return options.startServices === true ? `${startCommands().chat}${startCommands().isClone ? ' --' : ''} -c` : 'perdura chat -c';
 }
 
 function exitCodeOfLeaving(signal: AbortSignal): number | undefined {

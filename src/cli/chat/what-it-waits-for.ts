@@ -2,6 +2,7 @@
  * In a few words what a conversation waits for: from its live events, and from its status where those are silent. A worker of an
  * older version, or of a newer one, says it in words alone: these are shown as they are.
  */
+import type { WorkerChange } from '../services/worker-process.js';
 import type { FeedEvent, Status } from '../../conversation/protocol/contract.js';
 
 export interface Waiting {
@@ -73,6 +74,12 @@ export function waitingOfStatus(status: Status, before: Waiting | undefined, now
 /** Something does not answer. It is waited for, and goes on where it stood. */
 export function trouble(what: string, before: Waiting | undefined, now: number): Waiting {
   return { ...sinceBefore(`${what}, trying again {s}`, before, now), isTrouble: true };
+}
+
+/** The worker of this chat has ended, or another is there: what happens, since when, and what will be. */
+export function waitingForWorker(change: WorkerChange): Waiting {
+  if (change.kind === 'away') return { text: `worker ended ${change.how} {s} ago; another starts and goes on`, since: change.at };
+  return { text: 'new worker there for {s}; what was cut off begins again within 10 s', since: change.at, isTrouble: true };
 }
 
 export function toWords({ text, since, until }: Waiting, now: number): string {

@@ -164,7 +164,10 @@ const PATIENCE = 20_000;
 
 export async function checkProvider(config: Config): Promise<Finding> {
   if (needsStandIn(config)) {
-    return skipped('Model', 'ANTHROPIC_API_KEY is not set: a scripted stand-in answers, which is not a model');
+    return skipped(
+      'Model',
+      'ANTHROPIC_API_KEY is not set here: a worker that starts here answers by a scripted stand-in; one that runs goes by its own environment',
+    );
   }
   const { model } = config;
   const begin = Date.now();

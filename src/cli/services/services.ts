@@ -6,7 +6,7 @@ import { checkMemoryFolder, asSentence } from './memory-folder.js';
 import { queueOf } from './own-queue.js';
 import { uiLink } from './temporal-connection.js';
 import { useTemporalServer, type ServerPlace } from './temporal-server.js';
-import { startWorkerProcess } from './worker-process.js';
+import { startWorkerProcess, workerChangeInWords, type WorkerChange } from './worker-process.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';
 
@@ -16,6 +16,8 @@ export interface Services {
   readonly address: string;
   /** Of the worker, and so of conversations that are started beside it. */
   readonly taskQueue: string;
+  /** Shows deaths of the worker in another way than as lines; returns the way to end that. */
+  watchWorker(show: (change: WorkerChange) => void): () => void;
   readonly uiPort?: number;
   /** Where the server writes, if this folder started it. */
   readonly serverLog?: string;
@@ -34,6 +36,11 @@ export async function startServices(config: Config, output: Output, signal: Abor
     await reportStore(config, output);
     reportModel(config, output);
 
+    const inLines = (change: WorkerChange): void => {
+      if (change.kind === 'away') output.problem(workerChangeInWords(change));
+      else output.report('Worker', workerChangeInWords(change));
+    };
+    let showChange = inLines;
     const worker = startWorkerProcess({
       command: [join(__dirname, '..', 'main.js'), 'worker', '--when-told'],
       cwd: config.cwd,
@@ -44,7 +51,7 @@ export async function startServices(config: Config, output: Output, signal: Abor
       },
       logFile: join(config.cwd, '.perdura', 'worker.log'),
       pidFile: join(config.cwd, '.perdura', 'worker.pid'),
-      say: (text) => output.report('Worker', text),
+      changed: (change) => showChange(change),
     });
     started.push(worker.stop);
     const server = await useTemporalServer(config, temporal, (text) => output.report('Temporal', text), signal, place);
@@ -61,6 +68,10 @@ export async function startServices(config: Config, output: Output, signal: Abor
       uiLink: (conversation) => uiLink(temporal, server.uiPort, conversation),
       address: temporal.connectionOptions.address,
       taskQueue,
+      watchWorker(show) {
+        showChange = show;
+        return () => (showChange = inLines);
+      },
       uiPort: server.uiPort,
       serverLog: server.log,
       stop,

@@ -2,6 +2,7 @@
 import { connect } from 'node:net';
 import type { Connection } from '@temporalio/client';
 import type { TemporalConnection } from '../../config.js';
+import { startCommands } from '../terminal/start-commands.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 
 export type Answer = 'temporal' | 'nothing' | 'something-else';
@@ -49,7 +50,7 @@ export async function openNamespace(temporal: TemporalConnection): Promise<Conne
     throw new CliError(
       (await isListening(address))
         ? `${what}: a program that is not Temporal, or hangs, has that port; stop it, or set TEMPORAL_ADDRESS`
-        : `${what}: nothing listens there; \`npm start\` starts one, or set TEMPORAL_ADDRESS`,
+        : `${what}: nothing listens there; \`${startCommands().dev}\` starts one, or set TEMPORAL_ADDRESS`,
       EXIT.unreachable,
       { cause },
     );

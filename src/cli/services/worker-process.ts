@@ -24,7 +24,19 @@ export interface WorkerOptions {
   readonly logFile: string;
   /** Says which process it is, for who wants to look at it or to kill it; with several of them in a folder, the latest. */
   readonly pidFile?: string;
-  readonly say: (text: string) => void;
+  readonly changed: (change: WorkerChange) => void;
+}
+
+/** `at`: epoch milliseconds. */
+export type WorkerChange =
+  /** `how` ends "the worker was ended …"; another one starts after `pauseMs`. */
+  | { readonly kind: 'away'; readonly at: number; readonly how: string; readonly pauseMs: number; readonly logFile: string }
+  | { readonly kind: 'back'; readonly at: number; readonly afterMs: number };
+
+export function workerChangeInWords(change: WorkerChange): string {
+  if (change.kind === 'back') return `the new worker has taken over after ${(change.afterMs / 1000).toFixed(1)} s`;
+  const when = change.pauseMs === 0 ? '' : ` in ${Math.round(change.pauseMs / 1000)} s`;
+  return `the worker was ended ${change.how}: starting another${when} (${change.logFile})`;
 }
 
 /** What a worker says to its parent, over IPC. */
@@ -51,6 +63,7 @@ export function startWorkerProcess(options: WorkerOptions): WorkerProcess {
   let wasReady = false;
   let shortLives = 0;
   let pause: NodeJS.Timeout | undefined;
+  let awaySince: number | undefined;
   let settle!: { resolve: () => void; reject: (error: Error) => void };
   const ready = new Promise<void>((resolve, reject) => (settle = { resolve, reject }));
 
@@ -63,7 +76,9 @@ export function startWorkerProcess(options: WorkerOptions): WorkerProcess {
     if (queue !== undefined) tellToBegin(child, queue);
     child.on('message', (message: WorkerReady) => {
       if (message.kind !== 'ready') return;
-      if (wasReady) options.say('the new worker has taken over');
+      const now = Date.now();
+      if (wasReady) options.changed({ kind: 'back', at: now, afterMs: now - (awaySince ?? now) });
+      awaySince = undefined;
       wasReady = true;
       settle.resolve();
     });
@@ -75,9 +90,11 @@ export function startWorkerProcess(options: WorkerOptions): WorkerProcess {
       if (!wasReady && (code === EXIT.unreachable || code === EXIT.usage || shortLives >= 3)) {
         return settle.reject(new CliError(`the worker ended ${how} before it was ready. ${tail(options.logFile)}`, code || EXIT.failed));
       }
-      options.say(`the worker was ended ${how}: starting another (${options.logFile})`);
-      if (shortLives < 2) return start();
-      pause = setTimeout(start, Math.min(1000 * 2 ** (shortLives - 2), MAX_PAUSE));
+      const pauseMs = shortLives < 2 ? 0 : Math.min(1000 * 2 ** (shortLives - 2), MAX_PAUSE);
+      awaySince ??= Date.now();
+      options.changed({ kind: 'away', at: awaySince, how, pauseMs, logFile: options.logFile });
+      if (pauseMs === 0) return start();
+      pause = setTimeout(start, pauseMs);
     });
   };
   start();

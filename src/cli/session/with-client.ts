@@ -2,6 +2,7 @@
 import type { PerduraClient } from '../../client.js';
 import { DEFAULT_TEMPORAL_ADDRESS, temporalConnection, type Config, type TemporalConnection } from '../../config.js';
 import type { CliContext } from './context.js';
+import { startCommands } from '../terminal/start-commands.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import type { GlobalOptions } from '../args/global-options.js';
 import { onInterrupt } from '../terminal/interrupts.js';
@@ -95,7 +96,7 @@ export async function connectClient(config: Config, output: Output, options: { r
   try {
     if (options.needsWorker && !(await hasWorker(connection, temporal.namespace, config.taskQueue))) {
       output.problem(
-        `no worker takes work from task queue ${config.taskQueue}: messages wait until \`perdura worker\` or \`npm start\` runs`,
+        `no worker takes work from task queue ${config.taskQueue}: messages wait until \`${startCommands().worker}\` or \`${startCommands().chat}\` runs`,
       );
     }
     const { createClientOn } = await import('../../client.js');

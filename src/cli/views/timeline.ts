@@ -4,7 +4,8 @@
  * T1. One event is at most one line, told when it comes; at the end of a turn its spans are drawn on one scale.
  * T2. The feed does not tell when a model call begins: it is where the thing before it ended.
  * T3. A quick tool rides on the step that calls the model, and may be told late: how long it ran it says itself.
- * T4. Nothing is known of what was before we came: a turn that was running counts from its first event that we saw.
+ * T4. That a person decided is told with the next step, after the tool has begun: the wait ends where the tool begins.
+ * T5. Nothing is known of what was before we came: a turn that was running counts from its first event that we saw.
  */
 import type { PendingActivity } from '../../client.js';
 import type { FeedEvent, Status, TurnResult } from '../../conversation/protocol/contract.js';
@@ -20,6 +21,8 @@ export interface Timeline {
   control(status: Pick<Status, 'mode' | 'stepLock' | 'pausedBy' | 'nextStep'>): StyledLine[];
   /** How many messages and events wait, when these have become more: the feed tells of a message when its turn takes it. */
   queued(count: number): StyledLine[];
+  /** What its status says that it waits for: the feed told those who were there when it began. */
+  waits(waiting: Status['waiting']): void;
   /** What goes on now, for the foot of the screen. */
   doing(at: number): string | undefined;
 }
@@ -56,6 +59,7 @@ export function createTimeline({ width, measure }: TimelineLook): Timeline {
   const attempts = new Map<string, number>();
   let control = AUTO;
   let waiting = 0;
+  let forPerson: string | undefined;
 
   const turnOf = (turn: string, at: number, isWhole: boolean): WatchedTurn => {
     const known = turns.get(turn);
@@ -104,12 +108,14 @@ export function createTimeline({ width, measure }: TimelineLook): Timeline {
         return line(turn, at, 'model', 'starts again: the attempt before was cut off', 'yellow');
       }
       case 'tool-started': {
+        const wait = turn.spans.find(({ callId, kind, to }) => callId === event.callId && kind === 'wait' && to === undefined);
         endModel(turn, at);
+        if (wait !== undefined) wait.to = at; // T4
         turn.spans.push({ label: event.name, kind: 'tool', from: at, callId: event.callId, attempts: 1 });
         return line(turn, at, `→ ${event.name}`, event.input, 'cyan');
       }
       case 'tool-finished': {
-        const span = turn.spans.find(({ callId }) => callId === event.callId);
+        const span = turn.spans.find(({ callId, kind }) => callId === event.callId && kind === 'tool');
         const ms = ranFor(event) ?? (span && at - span.from);
         const took = ms === undefined ? '' : `${formatDuration(ms)}  `;
         if (span !== undefined) {
@@ -137,10 +143,10 @@ export function createTimeline({ width, measure }: TimelineLook): Timeline {
         return line(turn, at, what, `${event.name}  ${event.target}; until ${new Date(event.until).toISOString()}`, 'yellow');
       }
       case 'decided': {
-        const span = turn.spans.find(({ callId, kind, to }) => callId === event.callId && kind === 'wait' && to === undefined);
-        if (span !== undefined) span.to = at;
-        turn.anchor = at;
-        const waited = span === undefined ? '' : ` after ${formatDuration(at - span.from)}`;
+        const span = turn.spans.findLast(({ callId, kind }) => callId === event.callId && kind === 'wait');
+        if (span?.to === undefined) turn.anchor = at;
+        if (span !== undefined) span.to ??= at;
+        const waited = span === undefined ? '' : ` after ${formatDuration((span.to ?? at) - span.from)}`;
         const isGood = event.decision === 'approve' || event.decision === 'answer';
         return line(turn, at, DECIDED[event.decision] ?? event.decision, `${event.name}${waited}`, isGood ? 'green' : 'red');
       }
@@ -221,13 +227,17 @@ export function createTimeline({ width, measure }: TimelineLook): Timeline {
       waiting = count;
       return isMore ? [[{ text: fit(`queue · ${formatCount(count)} waiting`, width ?? Infinity, measure), style: 'dim' }]] : [];
     },
+    waits(on) {
+      forPerson = on?.kind === 'approval' || on?.kind === 'question' ? on.tool : undefined;
+    },
     doing(at) {
       const turn = [...turns.values()][0];
-      if (turn === undefined) return undefined;
+      if (turn === undefined) return forPerson === undefined ? undefined : `waits for a person: ${forPerson}`;
       const open = turn.spans.filter(({ kind, to }) => kind === 'tool' && to === undefined);
       const asking = turn.spans.find(({ kind, to, callId }) => kind === 'wait' && to === undefined && callId !== undefined);
       if (asking !== undefined && open.length === 0)
         return `${turn.turn}  waits for a person: ${asking.label} ${formatDuration(at - asking.from)}`;
+      if (asking === undefined && open.length === 0 && forPerson !== undefined) return `${turn.turn}  waits for a person: ${forPerson}`;
       const tools = open.map(({ label, from }) => `${label} ${formatDuration(at - from)}`).join(', ');
       const model = `${turn.spans.some((span) => span.kind === 'model' && span.to === undefined) ? 'model writes' : 'model'} ${formatDuration(Math.max(0, at - turn.anchor))}`;
       return `${turn.turn}  ${tools === '' ? model : tools}`;
@@ -250,9 +260,10 @@ function controlInWords({ mode, stepLock, pausedBy, nextStep }: Parameters<Timel
 function endModel(turn: WatchedTurn, at: number): void {
   const open = turn.spans.find(({ kind, to }) => kind === 'model' && to === undefined);
   if (open !== undefined) open.to = at;
-  const isToolRunning = turn.spans.some(({ kind, to }) => kind === 'tool' && to === undefined);
+  // A tool that runs, or a person who is waited for.
+  const isOther = turn.spans.some(({ kind, to }) => kind !== 'model' && to === undefined);
   // A call that only asked for tools streams no words.
-  if (open === undefined && !isToolRunning && at > turn.anchor && turn.isWhole) {
+  if (open === undefined && !isOther && at > turn.anchor && turn.isWhole) {
     turn.spans.push({ label: 'model', kind: 'model', from: turn.anchor, to: at, attempts: 1 });
   }
   turn.anchor = at;

@@ -60,7 +60,10 @@ export function readMessage(payload: unknown, limitBytes: number = LIMITS.messag
   }
   if (clean.trim() === '' && textAlone) return refuse('message.text is empty; say something');
   const bytes = utf8Length(clean) + mediaBytes(media.value);
-  if (bytes > limitBytes) return refuse(`message is ${bytes} bytes, the limit is ${limitBytes}; attach long content by reference`);
+  if (bytes > limitBytes)
+    return refuse(
+      `message is ${bytes} bytes, the limit is ${limitBytes}; send it in parts, or put it into a file of the agent's workspace and name that`,
+    );
   return {
     ok: true,
     value: {

@@ -1,5 +1,12 @@
 import { footRow } from '../../../src/cli/chat/chat-foot.js';
-import { toWords, trouble, waitingAfter, waitingOfStatus, type Waiting } from '../../../src/cli/chat/what-it-waits-for.js';
+import {
+  toWords,
+  trouble,
+  waitingAfter,
+  waitingForWorker,
+  waitingOfStatus,
+  type Waiting,
+} from '../../../src/cli/chat/what-it-waits-for.js';
 import type { FeedEvent, Status } from '../../../src/conversation/protocol/contract.js';
 import { waitingInWords } from '../../../src/conversation/views/waiting.js';
 
@@ -82,4 +89,13 @@ test.each([79, 19])('the row that moves fits into %d columns, whatever is typed'
   const row = footRow('⠋ read_file a/very/long/path/to/some/file.ts 12 s', 'a long question\nof several rows', columns, widthOf);
   expect(row.length).toBeLessThanOrEqual(columns);
   expect(row).toContain('rows');
+});
+
+test('a worker that died: what is happening, since when, and what will be', () => {
+  const away = waitingForWorker({ kind: 'away', at: 1000, how: 'by SIGKILL', pauseMs: 0, logFile: 'log' });
+  expect(toWords(away, 4000)).toBe('worker ended by SIGKILL 3 s ago; another starts and goes on');
+  const back = waitingForWorker({ kind: 'back', at: 5000, afterMs: 4000 });
+  expect(toWords(back, 7000)).toBe('new worker there for 2 s; what was cut off begins again within 10 s');
+  const told = waitingAfter({ kind: 'text', turn, call: 'c', attempt: 'b', text: 'x' }, back, 8000);
+  expect(words(told, 8000)).toBe('model writing 0 s');
 });

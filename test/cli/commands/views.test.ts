@@ -484,6 +484,46 @@ describe('a timeline', () => {
     ]);
   });
 
+  test('the time that a person takes is not the model’s, although the feed tells late that they decided', () => {
+    const asked = {
+      kind: 'asked',
+      turn: 'turn_0001',
+      callId: 'x',
+      name: 'bash',
+      what: 'approval',
+      target: 'git push',
+      until: NOW,
+    } as const;
+    const decided = { kind: 'decided', turn: 'turn_0001', callId: 'x', name: 'bash', decision: 'approve' } as const;
+    const lines = draw(80, [
+      [0, { kind: 'message', turn: 'turn_0001', messageId: 'm', preview: 'push it', ts: NOW }],
+      [1000, asked],
+      [61_000, { kind: 'tool-started', turn: 'turn_0001', callId: 'x', name: 'bash', input: '{}' }],
+      [63_000, { kind: 'tool-finished', turn: 'turn_0001', callId: 'x', name: 'bash', outcome: 'ok', preview: '' }],
+      [63_100, decided],
+      [64_000, { kind: 'turn-finished', turn: 'turn_0001', result: RESULT }],
+    ]);
+    const spans = lines.map(textOfDrawn).filter((line) => line.includes('▕'));
+    expect(spans.map((line) => line.replace(/▕.*▏/, '').trim().replace(/ +/g, ' '))).toEqual([
+      'model 1.0 s',
+      'bash 60 s',
+      'bash 2.0 s',
+      'model 1.0 s',
+    ]);
+    expect(drawn(lines)).toContain('allowed  bash after 60 s');
+  });
+
+  test('who comes while a person is waited for sees that, and not a model that thinks', () => {
+    const timeline = createTimeline({ width: 80, measure });
+    const waiting = { kind: 'approval', conversation: 'c', callId: 'x', tool: 'bash', target: 'git push', others: 0, until: '' } as const;
+    timeline.waits(waiting);
+    expect(timeline.doing(NOW)).toBe('waits for a person: bash');
+    timeline.event({ kind: 'text', ...call, call: 'c0', text: 'Let me' }, NOW);
+    expect(timeline.doing(NOW)).toBe('turn_0001  waits for a person: bash');
+    timeline.waits(undefined);
+    expect(timeline.doing(NOW + 2000)).toBe('turn_0001  model writes 2.0 s');
+  });
+
   test('how it is stepped is told when that changes', () => {
     const timeline = createTimeline({ width: 60, measure });
     const stepping = { mode: 'stepping', stepLock: null, pausedBy: null, nextStep: null } as const;

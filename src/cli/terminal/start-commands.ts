@@ -1,0 +1,19 @@
+/** What a person types to start what is missing: in a clone, and in a project that has installed the package. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+
+export interface StartCommands {
+  readonly isClone: boolean;
+  /** All of it, with a chat. */
+  readonly chat: string;
+  /** A Temporal server and a worker. */
+  readonly dev: string;
+  readonly worker: string;
+}
+
+/** The package has no `scripts`. */
+export function startCommands(packageRoot: string = join(__dirname, '..', '..', '..')): StartCommands {
+  const isClone = existsSync(join(packageRoot, 'scripts', 'start.mjs'));
+  const program = isClone ? 'bin/perdura' : 'npx perdura';
+  return { isClone, chat: isClone ? 'npm start' : `${program} chat --start-services`, dev: `${program} dev`, worker: `${program} worker` };
+}

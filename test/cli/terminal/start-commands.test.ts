@@ -1,0 +1,16 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startCommands } from '../../../src/cli/terminal/start-commands.js';
+
+test('a clone and an installed package name commands that there are', () => {
+  expect(startCommands()).toMatchObject({ isClone: true, chat: 'npm start', dev: 'bin/perdura dev' });
+  const installed = mkdtempSync(join(tmpdir(), 'perdura-installed-'));
+  expect(startCommands(installed)).toEqual({
+    isClone: false,
+    chat: 'npx perdura chat --start-services',
+    dev: 'npx perdura dev',
+    worker: 'npx perdura worker',
+  });
+  rmSync(installed, { recursive: true });
+});
