@@ -6,7 +6,7 @@ import type { StartOptions, Status } from '../conversation/protocol/contract.js'
 import { readStart } from '../conversation/protocol/input.js';
 import { leftOf } from '../conversation/turn/budget.js';
 import type { Budget } from '../records/identity.js';
-import type { ConversationKey, DeletedLife, Store } from '../stores/store.js';
+import type { ConversationKey, DeletedLife } from '../stores/store.js';
 import { openedUpdate, rewindUpdate, WORKFLOW_TYPE } from '../workflows/messages.js';
 import { deletedInWords } from '../memory/deleted.js';
 import { isImportedLife } from '../memory/imported-life.js';

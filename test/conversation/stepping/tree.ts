@@ -82,6 +82,9 @@ function start(tree: Tree, id: string, step: Step): boolean {
     case 'upsert-attributes':
       dispatch(tree, id, { kind: 'attributes-upserted', status: 'running', turns: 0, at });
       return true;
+    case 'upsert-title':
+      dispatch(tree, id, { kind: 'title-upserted', at });
+      return true;
     case 'notify-children':
       for (const { child, decision } of step.decisions) tree.signals.push({ to: child, event: { kind: 'decided', decision, at } });
       dispatch(tree, id, { kind: 'children-notified', at });
