@@ -32,8 +32,11 @@ export function boundedBundle(parts: BoundedParts, line: number, count: CountTok
       earlier = { text: '', episodes: [oldest, ...(earlier?.episodes ?? [])] };
       episodic = episodic.slice(0, -1);
     } else if (semantic.length > 0) semantic = [];
-    else if (newest && newest.summary.length > LEAST_SUMMARY)
-      episodic = [{ ...newest, summary: cut(newest.summary, Math.max(LEAST_SUMMARY, Math.floor(newest.summary.length / 2))) }];
-    else return text;
+    else {
+      const summary = cut(newest?.summary ?? '', Math.max(LEAST_SUMMARY, Math.floor((newest?.summary.length ?? 0) / 2)));
+      // What says that it was cut takes room too: there it ends.
+      if (!newest || summary.length >= newest.summary.length) return text;
+      episodic = [{ ...newest, summary }];
+    }
   }
 }
