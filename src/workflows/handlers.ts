@@ -28,7 +28,7 @@ import { heal, recall } from './activities.js';
 import type { Answers } from './answers.js';
 import { handleLineage } from './lineage-handlers.js';
 import { now } from './clock.js';
-import { type Handling, accepted, askAgain, refuseWhenClosing } from './handling.js';
+import { type Handling, accepted, askAgain, refuseUnopened, refuseWhenClosing } from './handling.js';
 import { handleStepping } from './stepping.js';
 import { handleHumanInput, messageReceived } from './human-input.js';
 import {
@@ -124,6 +124,7 @@ export function handleMessages(conversation: Conversation): Handled {
       accept(said, id);
       if (said.kind === 'reset') {
         await notifier.until(() => isHandingOver() || isResetOver(state(), id));
+        refuseUnopened(state());
         const done = resetResult(state(), id);
         return done ? pendingResult(null, 'reset', done.reply) : pendingResult(null, 'continues');
       }
@@ -139,6 +140,7 @@ export function handleMessages(conversation: Conversation): Handled {
       } finally {
         waitingSends -= 1;
       }
+      refuseUnopened(state());
       const turn = turnOf();
       if (turn === undefined || !isOver(state(), turn)) return pendingResult(turn ?? null, 'continues');
       const ended = endedTurn(state(), turn);
@@ -157,6 +159,7 @@ export function handleMessages(conversation: Conversation): Handled {
     counted(async (payload: unknown): Promise<TurnResult> => {
       const turn = accepted(readTurnRequest(payload));
       await notifier.until(() => isHandingOver() || endedTurn(state(), turn) !== undefined || !isTurnOpen(state(), turn));
+      refuseUnopened(state());
       const ended = endedTurn(state(), turn);
       const result = ended && (cachedResult(ended) ?? (await storedResult(ended)));
       if (result) return result;
@@ -177,6 +180,7 @@ export function handleMessages(conversation: Conversation): Handled {
       const id = accepted(readOptionalText(payload, 'reset', 'id')) ?? uuid4();
       dispatch({ kind: 'reset-requested', resetId: id, at: now() });
       await notifier.until(() => isHandingOver() || isResetOver(state(), id));
+      refuseUnopened(state());
       const done = resetResult(state(), id);
       if (done) return done;
       throw askAgain('the conversation hands over to its next run');
@@ -199,6 +203,7 @@ export function handleMessages(conversation: Conversation): Handled {
         const id = accepted(readOptionalText(payload, name, 'id')) ?? uuid4();
         if (!compactionOutcome(state(), id)) dispatch({ kind, requestId: id, at: now() });
         await notifier.until(() => isHandingOver() || compactionOutcome(state(), id) !== undefined);
+        refuseUnopened(state());
         const outcome = compactionOutcome(state(), id);
         if (outcome) return outcome;
         throw askAgain('the conversation hands over to its next run');

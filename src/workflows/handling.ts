@@ -32,6 +32,13 @@ export function refuseWhenClosing(state: ConversationState): void {
   throw ApplicationFailure.nonRetryable('the conversation is closing and takes no new messages; start another', FAILURES.closing);
 }
 
+/** Of one that cannot begin with the turns that it was to begin with: a waiting caller gets its reason, and is not sent to a next run. */
+export function refuseUnopened({ lineage }: ConversationState): void {
+  if (!lineage?.refused) return;
+  const { type, message } = lineage.refused;
+  throw ApplicationFailure.nonRetryable(message, type === 'unknown-turn' ? FAILURES.unknownTurn : type);
+}
+
 export function askAgain(why: string): ApplicationFailure {
   return ApplicationFailure.create({ message: `${why}; ask again with the same id`, type: FAILURES.continues });
 }

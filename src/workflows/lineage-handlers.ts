@@ -6,7 +6,7 @@ import { readRewind } from '../conversation/protocol/input.js';
 import { rewindOutcome } from '../conversation/lineage/rewinding.js';
 import type { ConversationState } from '../conversation/state.js';
 import { now } from './clock.js';
-import { type Handling, accepted, askAgain, refuseWhenClosing } from './handling.js';
+import { type Handling, accepted, askAgain, refuseUnopened, refuseWhenClosing } from './handling.js';
 import { FAILURES, openedUpdate, rewindUpdate } from './messages.js';
 
 export function handleLineage(handling: Omit<Handling, 'reject'>): void {
@@ -15,9 +15,8 @@ export function handleLineage(handling: Omit<Handling, 'reject'>): void {
     openedUpdate,
     counted(async (): Promise<Opened | null> => {
       await notifier.until(() => isHandingOver() || isOpen(state()) || isRefused(state()));
-      const { lineage } = state();
-      if (lineage?.refused) throw ApplicationFailure.nonRetryable(lineage.refused.message, typeOf(lineage.refused.type));
-      if (isOpen(state())) return lineage?.opened ?? null;
+      refuseUnopened(state());
+      if (isOpen(state())) return state().lineage?.opened ?? null;
       throw askAgain('the conversation hands over to its next run');
     }),
   );
@@ -33,6 +32,7 @@ export function handleLineage(handling: Omit<Handling, 'reject'>): void {
       // No turn begins before the rewind is done; a person waits for this one's answer, so it is the first.
       if (message && messageId !== undefined && !isAnswered) accept({ ...message, delivery: 'interrupt' }, messageId);
       await notifier.until(() => isHandingOver() || rewindOutcome(state(), id) !== undefined);
+      refuseUnopened(state());
       const outcome = rewindOutcome(state(), id);
       const turnId = messageId && turnOfMessage(state(), messageId);
       if (outcome?.kind === 'rewound') return { ...outcome.result, ...(turnId && { turnId }) };

@@ -17,7 +17,7 @@ import { editRefusal } from '../conversation/inbox/queue-editing.js';
 import { queuedCount } from '../conversation/inbox/spill.js';
 import { controlOf, controlViewOf, queueOf } from '../conversation/views/view.js';
 import { now } from './clock.js';
-import { type Handling, accepted, askAgain, refuseWhenClosing } from './handling.js';
+import { type Handling, accepted, askAgain, refuseUnopened, refuseWhenClosing } from './handling.js';
 import {
   controlQuery,
   dispatchUpdate,
@@ -92,6 +92,7 @@ export function handleStepping({ state, dispatch, notifier, isHandingOver, count
       if (!resultOf(id)) dispatch({ kind: 'step-requested', id, ...(scope !== undefined && { scope }), at: now() });
       // Taken out of stepping meanwhile, no event answers this step any more.
       await notifier.until(() => isHandingOver() || resultOf(id) !== undefined || state().control?.lock?.id !== id);
+      refuseUnopened(state());
       const result = resultOf(id);
       if (result) return result;
       if (!isHandingOver())

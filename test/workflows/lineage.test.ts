@@ -116,6 +116,22 @@ describe.each(['files', 'redis'] as const)('with %s', (kind) => {
     expect(saidIn(await world.client.history(fork))).toEqual(['answer 1', 'answer 2', 'first', 'second']);
   });
 
+  test('what waits for a conversation that cannot begin gets the reason, and is not sent to a next run that never comes', async () => {
+    const id = await talk(1);
+    const { life } = await world.client.describe(id);
+    const begin = async (): Promise<string> => {
+      const workflowId = world.id();
+      const origin = { kind: 'resume', conversation: id, life, turn: 'turn_0077' };
+      await world.temporal.workflow.start('conversation', { workflowId, taskQueue: world.taskQueue, args: [{ origin }] });
+      return workflowId;
+    };
+    await expect(world.client.send(await begin(), 'hello')).rejects.toThrow(/has no turn_0077/);
+    await expect(world.client.send(await begin(), '/new')).rejects.toThrow(/has no turn_0077/);
+    await expect(world.client.reset(await begin())).rejects.toThrow(/has no turn_0077/);
+    await expect(world.client.compact(await begin())).rejects.toThrow(/has no turn_0077/);
+    await expect(world.client.rewind(await begin(), 'turn_0001')).rejects.toThrow(/has no turn_0077/);
+  });
+
   test('a turn that there is not is refused in words, and so is one that runs', async () => {
     const id = await talk(2);
     await expect(world.client.fork(id, { at: 'turn_0009' })).rejects.toThrow(/has no turn_0009: its turns are turn_0001 to turn_0002/);

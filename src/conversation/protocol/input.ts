@@ -143,8 +143,9 @@ export function readModelChoice(payload: unknown): Checked<string | null> {
   return refuse('setModel.model must look like "provider/model", or be null for the agent\'s own');
 }
 
+/** Visible ASCII, since it is shown and sent in addresses; for the same reason no part of it is `..`. */
 function isModelName(value: unknown): value is string {
-  return typeof value === 'string' && /^[^/\s]{1,64}\/\S{1,128}$/.test(value);
+  return typeof value === 'string' && /^[!-.0-~]{1,64}\/[!-~]{1,128}$/.test(value) && !/\/\.{1,2}(\/|$)/.test(value);
 }
 
 export function readTurnRequest(payload: unknown): Checked<string> {

@@ -109,7 +109,7 @@ test('a key that a server was given does not come back in what is said about it'
 
 test('a server that answers over HTTP with what takes long to parse is not parsed', async () => {
   const brackets = `${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}`;
-  const deep = createHttpServer((_, response) => {
+  const deep = createHttpServer((_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' }).end(`{"jsonrpc":"2.0","id":0,"result":{"a":${brackets}}}`);
   });
   await new Promise<void>((resolve) => deep.listen(0, '127.0.0.1', resolve));
