@@ -14,7 +14,14 @@ import { ApplicationFailure } from '@temporalio/common';
 import { obstacleTo, type CallNumbers } from '../../conversation/activity-io/call-gate.js';
 import { withResultCounted } from '../../conversation/context/citing.js';
 import type { TurnError } from '../../conversation/protocol/contract.js';
-import type { DeferReason, ModelStepInput, ModelStepResult, RidingTool, StepFailure } from '../../conversation/activity-io/effects.js';
+import type {
+  DeferReason,
+  MadeCitation,
+  ModelStepInput,
+  ModelStepResult,
+  RidingTool,
+  StepFailure,
+} from '../../conversation/activity-io/effects.js';
 import { toolEntry } from '../../conversation/activity-io/entries.js';
 import { isTransient } from '../../records/failure-kinds.js';
 import { addUsage } from '../../records/message.js';
@@ -113,6 +120,7 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
 
   // Call.
   const { agentHash, model, memory, contextBudget } = settings;
+  const cited: MadeCitation[] = [];
   try {
     const done = await callModel(dependencies, {
       input: {
@@ -125,13 +133,22 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
       found,
       reserved: { claim, attempt, reservation },
       onFailed: (usage) => shared.settleFailed(attempt, usage),
+      cited,
     });
     const { answer, persisted: _, ...foundThen } = done;
     await shared.settle(answer.usage);
     return { ...result, ...found, ...foundThen, tools, kind: 'answered', answer };
   } catch (error) {
     await shared.release();
-    return { ...result, ...found, tools, kind: 'failed', failure: failureOf(error, activity) };
+    // Also without an answer: they were paid for, and are in the store.
+    return {
+      ...result,
+      ...found,
+      ...(cited.length > 0 && { citations: cited }),
+      tools,
+      kind: 'failed',
+      failure: failureOf(error, activity),
+    };
   }
 }
 
