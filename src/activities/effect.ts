@@ -51,14 +51,16 @@ export function spendingOf(
   return { spent: { at: Date.now(), kind, conversation, agent: identity.agent, scope, model, usage } };
 }
 
-/**
- * What an attempt has cost that brought no answer. A store that is away loses it: the failure itself matters more than its price.
- * `attempt`: an id that no other attempt has.
- */
-export async function noteFailedSpending({ store, key }: TraceStore, attempt: string, spent: Spending | undefined): Promise<void> {
+/** What an attempt has cost that brought no answer. `attempt`: an id that no other attempt has. */
+export function noteFailedSpending(where: TraceStore, attempt: string, spent: Spending | undefined): Promise<void> {
+  return noteSpending(where, attempt, spent && { ...spent, failed: true });
+}
+
+/** Of what has no commit of its own. A store that is away loses it: what it was paid for matters more than its price. */
+export async function noteSpending({ store, key }: TraceStore, id: string, spent: Spending | undefined): Promise<void> {
   if (!spent) return;
-  await store.effects.spend(key, attempt, { ...spent, failed: true }).catch((error: unknown) => {
-    log.warn('what a failed call has cost could not be written', { attempt, error: String(error) });
+  await store.effects.spend(key, id, spent).catch((error: unknown) => {
+    log.warn('what a call has cost could not be written', { id, error: String(error) });
   });
 }
 

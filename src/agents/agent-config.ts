@@ -102,7 +102,7 @@ const agentMemory = z
     enabled: z.boolean().default(true),
     /** Sub-agents have this memory, not a copy of it. */
     shareWithSubAgents: z.union([z.boolean(), z.literal('snapshot')]).default(true),
-    /** Citations are made by a model that knows what the conversation is for, instead of by the tool's plugin. */
+    /** Where no plugin says anything of a result, a model that knows what it was for makes its citation. */
     compactWithModel: z.boolean().default(false),
     /** What that model is told instead of the built-in words. */
     compactionPrompt: z.string().trim().min(1).max(8_000).optional(),

@@ -226,7 +226,7 @@ function ofCommitted(result: JsonValue, seq: number | undefined): Write[] {
 }
 
 function found({ base, citations = [] }: Pick<ModelStepResult, 'base' | 'citations'>): Write[] {
-  return [...(base ? [body(base.text)] : []), ...citations.map((made) => ({ kind: 'citation', ...made }) as const)];
+  return [...(base ? [body(base.text)] : []), ...citations.map(({ item, citation }) => ({ kind: 'citation', item, citation }) as const)];
 }
 
 /** F2, F3 */

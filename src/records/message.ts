@@ -73,6 +73,8 @@ export type ToolOutcome = 'ok' | 'error' | 'rejected' | 'cancelled' | 'unknown';
 export interface ItemRef {
   readonly id: string;
   readonly citation: string;
+  /** No plugin had anything to say: its beginning and end stand for it. */
+  readonly isPlain?: true;
 }
 
 export interface ToolResultMessage {

@@ -1,8 +1,8 @@
 /** What was paid for: one record for each answer, summary and consolidation, beside the effect that it belongs to. */
 import { addUsage, NO_USAGE, type Usage } from './message.js';
 
-/** `tool`: what a tool has asked a model beside its own work, a summary of its long result above all. */
-export type SpendingKind = 'answer' | 'tool' | 'compaction' | 'consolidation';
+/** `tool`: what a tool has asked a model beside its own work, a summary of its long result above all. `citation`: what is to stand for one. */
+export type SpendingKind = 'answer' | 'tool' | 'citation' | 'compaction' | 'consolidation';
 
 export interface Spending {
   /** Epoch milliseconds. */

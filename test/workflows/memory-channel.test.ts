@@ -7,6 +7,7 @@ import { callTool, callTools, text } from '../support/provider-apis/reply.js';
 import { defineTool } from '../../src/tools/define-tool.js';
 import { builtinTools } from '../../src/tools/builtin/index.js';
 import { cachedPrefix } from '../support/cached-prefix.js';
+import { sumOf, type Spent } from '../../src/records/spending.js';
 import { replayProblems } from '../support/replays.js';
 import { createStage, resultTexts, say } from '../support/stage.js';
 import { startWorld, type World } from '../support/world.js';
@@ -330,10 +331,10 @@ test('results that leave by themselves bring on no compaction', async () => {
   expect(bytesOf(stage.requests(id).at(-1))).toBeLessThan(51_000);
 }, 60_000);
 
-test('a model that knows the goal makes what stands for a result, once; where it fails the plugin’s stands', async () => {
+test('a model that knows the goal makes what stands for a result of which no plugin says anything, once; where it fails its ends stand', async () => {
   const id = await started({ memory: { compactWithModel: true } });
   compactor = () => '```json\n{"summary": "Plums, by the harbour."}\n```';
-  stage.play(id, callTools(fetch(2)), text('Read.'), text('Yes.'), callTools(search(2)), text('Found.'), text('So.'));
+  stage.play(id, callTools(fetch(2), search(2)), text('Read.'), text('Yes.'), callTools(fetch(3)), text('Found.'), text('So.'));
   await world.client.send(id, say(id, 'find the plum thief'));
   await world.client.send(id, say(id, 'sure?'));
   compactor = () => '';
@@ -341,12 +342,43 @@ test('a model that knows the goal makes what stands for a result, once; where it
   await world.client.send(id, say(id, 'and?'));
   expect(asides).toHaveLength(2);
   expect(asides[0]).toContain('You are compacting an action result for an agent working on: ');
-  expect(asides[0]).toContain('sure?');
+  // Of the turn that the result served, not of the one that it is made in.
+  expect(asides[0]).toContain('find the plum thief');
+  expect(asides[0]).not.toContain('sure?');
+  expect(asides[1]).toContain('search then');
   expect(asides[0]).toContain('Action: fetch_page\\nResult: # Page 2');
   expect(asides[0]).toContain('Extract ONLY information relevant to the goal.');
   const last = allResults(stage.requests(id).at(-1));
-  expect(last[0]).toMatch(/^Action results \(compacted\):\n\{"summary": "Plums, by the harbour."\}\n\n\(Full result in memory: mem_/);
+  expect(last[0]).toMatch(
+    /^Action results \(compacted\):\n\{\n {2}"summary": "Plums, by the harbour\.",\n {2}"memoryId": "mem_\w+"\n\}\n\n\(Full result in memory: mem_/,
+  );
   expect(last[1]).toMatch(/^Action results \(compacted\):\n\{\n {2}"searched": \{\n {4}"query": "plums/);
+  expect(last[2]).toMatch(/^Action results \(compacted\):\n\{\n {2}"actionName": "fetch_page",\n {2}"head": "# Page 3/);
+}, 60_000);
+
+test('what citations take counts: in the turn that made them, in the conversation, in its budget, and in the store by call', async () => {
+  const id = await started({ memory: { compactWithModel: true } });
+  compactor = () => '{"summary": "Plums.", "keyFacts": []}';
+  stage.play(id, callTools(fetch(2), fetch(3)), text('Read.'), text('Yes.'));
+  await world.client.send(id, say(id, 'find the plum thief'));
+  const before = (await world.client.status(id)).usage;
+  const turn = await world.client.send(id, say(id, 'sure?'));
+  const after = (await world.client.status(id)).usage;
+  const key = await world.client.key(id);
+  const spent: Spent[] = [];
+  for await (const one of world.store.spendings.all(key)) if (one.conversation === id) spent.push(one);
+  const citations = spent.filter(({ kind }) => kind === 'citation');
+  expect(citations.map((one) => one.id.replace(/mem_\w+/, 'mem')).sort()).toEqual(['turn_0002/m1/mem', 'turn_0002/m1/mem']);
+  expect(sumOf('all', spent).usage).toEqual(after);
+  const { usage } = sumOf(
+    'turn',
+    spent.filter((one) => one.id.startsWith('turn_0002')),
+  );
+  expect(usage.inputTokens).toBeGreaterThan(sumOf('citations', citations).usage.inputTokens);
+  expect(turn.usage).toMatchObject({ inputTokens: usage.inputTokens, outputTokens: usage.outputTokens });
+  expect(after.inputTokens - before.inputTokens).toBe(usage.inputTokens);
+  await world.client.raiseBudget(id, { maxTokens: after.inputTokens + after.outputTokens });
+  expect(await world.client.send(id, say(id, 'more'))).toMatchObject({ stopReason: 'budget' });
 }, 60_000);
 
 test('a store that has lost everything has the items again, as far as history tells their texts', async () => {

@@ -2,7 +2,8 @@
 import { Context, log } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { FeedEvent, TurnResult } from '../../conversation/protocol/contract.js';
-import type { ModelAnswer, ModelStepResult } from '../../conversation/activity-io/effects.js';
+import type { MadeCitation, ModelAnswer, ModelStepResult } from '../../conversation/activity-io/effects.js';
+import { citationsUsage } from '../../conversation/turn/budget.js';
 import { assistantEntry } from '../../conversation/activity-io/entries.js';
 import {
   type AssistantBlock,
@@ -12,6 +13,7 @@ import {
   type JsonObject,
   answerIn,
   addUsage,
+  NO_USAGE,
 } from '../../records/message.js';
 import {
   ModelFailure,
@@ -54,12 +56,15 @@ export async function callModel(
     found,
     reserved,
     onFailed,
+    cited,
   }: {
     readonly input: CallToMake;
     readonly found: Pick<CommittedCall, 'configured' | 'base'>;
     readonly reserved: Reserved;
     /** Given what a failed attempt has cost all the same. */
     readonly onFailed: (usage: Usage) => Promise<void>;
+    /** Given the citations that a model makes for the call. */
+    readonly cited: MadeCitation[];
   },
 ): Promise<CommittedCall> {
   const activity = Context.current();
@@ -69,22 +74,21 @@ export async function callModel(
     reserved,
     work: async ({ id, earlier }) => {
       if (earlier > 0) feed.publish({ kind: 'reset', turn: input.turn, call: input.call, attempt: id });
-      const prepared = await prepareRequest(dependencies, input);
+      const prepared = await prepareRequest(dependencies, input, (one) => cited.push(one));
       const { result: answer, ...rest } = await ask(dependencies, { input, activity, feed, attempt: id, onFailed }, prepared);
       // What was said comes before the news that it is all.
       const said = await feed.rest(`${input.call}/${id}`);
-      const end = endsTurn(answer, activity) ? [{ id: `${input.call}/end`, event: endOf(input, answer) }] : [];
-      const { citations } = prepared;
+      const end = endsTurn(answer, activity) ? [{ id: `${input.call}/end`, event: endOf(input, answer, citationsUsage(cited)) }] : [];
       return {
         ...rest,
-        result: { ...found, ...(citations.length > 0 && { citations }), answer, persisted: true },
+        result: { ...found, ...(cited.length > 0 && { citations: cited }), answer, persisted: true },
         publish: [...said, ...end],
       };
     },
     fenced: (finished) => ({
       ...found,
       persisted: true,
-      answer: { ...(finished?.result.answer ?? answerOf(dependencies, input, [], 'interrupted', NOTHING, 0)), fenced: true },
+      answer: { ...(finished?.result.answer ?? answerOf(dependencies, input, [], 'interrupted', NO_USAGE, 0)), fenced: true },
     }),
   });
   return { ...done, answer: { ...done.answer, persisted: done.persisted } };
@@ -208,20 +212,18 @@ function endsTurn({ stop, schemaViolation, promptCut: cut }: ModelAnswer, activi
   return stop === 'end' && schemaViolation === undefined && cut === undefined && !activity.cancellationSignal.aborted;
 }
 
-function endOf({ turn, soFar }: CallToMake, answer: ModelAnswer): JsonValue {
+function endOf({ turn, soFar }: CallToMake, answer: ModelAnswer, citing: Usage = NO_USAGE): JsonValue {
   const result: TurnResult = {
     turnId: turn,
     ...(answerIn(answer.blocks) ?? { text: '' }),
     stopReason: 'end',
-    usage: addUsage(soFar.usage, answer.usage),
+    usage: addUsage(addUsage(soFar.usage, citing), answer.usage),
     toolCalls: soFar.toolCalls,
     ...(soFar.fallback && { fallback: soFar.fallback }),
   };
   const event: FeedEvent = { kind: 'turn-finished', turn, result };
   return event as unknown as JsonValue;
 }
-
-const NOTHING: Usage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, costUsd: 0 };
 
 const MAX_CHARACTERS = 500;
 

@@ -1,6 +1,7 @@
 /**
- * How a model call shows long results. With `memory.compactWithModel` what stands for one is made by a model in the first call after
- * the one that showed it, once, and stored, so that it stays the same bytes.
+ * How a model call shows long results. With `memory.compactWithModel` what stands for one of which no plugin says anything is made by a
+ * model in the first call after the one that showed it, once, and stored, so that it stays the same bytes. What that costs is written as it
+ * is made, and travels with the citation.
  */
 import { contextWindowOf } from './prompt-budget.js';
 import { Context, log } from '@temporalio/activity';
@@ -11,8 +12,10 @@ import { isFromPerson, shownText, type ConversationMessage } from '../../records
 import { textOf } from '../../memory/bodies.js';
 import { MEMORY_TOOLS } from '../../records/memory/agent-memory.js';
 import { citeOld, frameNew } from '../../memory/channel/cite-results.js';
-import { compactByModel } from '../../memory/channel/compact-by-model.js';
+import { CITATION_SCHEMA, compactByModel } from '../../memory/channel/compact-by-model.js';
+import type { MadeCitation } from '../../conversation/activity-io/effects.js';
 import { createAsker } from '../ask-model.js';
+import { noteSpending, spendingOf } from '../effect.js';
 import type { Citing } from '../context/context.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { hasMemoryChannel } from '../tools/tools-of.js';
@@ -24,15 +27,9 @@ const AT_ONCE = 4;
 const PATIENCE_MS = 30_000;
 const NONE: ReadonlyMap<string, string> = new Map();
 
-export interface MadeCitation {
-  /** Id of the result's item. */
-  readonly item: string;
-  readonly citation: string;
-}
-
 export interface CitingWanted {
   /** The call that it is for. */
-  readonly input: { readonly model: string; readonly contextBudget: number };
+  readonly input: { readonly model: string; readonly contextBudget: number; readonly call: string };
   readonly config: AgentConfig;
   /** Told of each that a model has made. */
   readonly made: (citation: MadeCitation) => void;
@@ -61,38 +58,42 @@ async function madeByModel(
   const { store, key } = dependencies;
   const old = messages
     .slice(0, newFrom(messages))
-    .filter((message): message is KeptResult => isKept(message) && !MEMORY_TOOLS.includes(message.name));
+    .filter((message): message is KeptResult => isKept(message) && message.item.isPlain === true && !MEMORY_TOOLS.includes(message.name));
   if (old.length === 0) return NONE;
   const ids = old.map(({ item }) => item.id);
   const known = await store.items.citations(key, ids);
   const missing = old.filter((_, i) => known[i] === undefined);
   if (missing.length === 0) return toMap(ids, known);
-  const goal = goalIn(messages);
   const patience = timeoutSignal(PATIENCE_MS);
-  const ask = asker(dependencies, input, config, patience);
   const few = pLimit(AT_ONCE);
-  await Promise.all(missing.map((message) => few(() => make(dependencies, { message, goal, config, ask, onMade: made }))));
+  await Promise.all(
+    missing.map((message) =>
+      few(() => make(dependencies, { message, goal: goalOf(message, messages), config, input, patience, onMade: made })),
+    ),
+  );
   // The first that was stored counts, whichever attempt made it.
   return toMap(ids, await store.items.citations(key, ids));
 }
 
 async function make(
-  { store, key }: ConversationDependencies,
+  dependencies: ConversationDependencies,
   {
     message,
     goal,
     config,
-    ask,
+    input,
+    patience,
     onMade,
-  }: {
+  }: Pick<CitingWanted, 'config' | 'input'> & {
     readonly message: KeptResult;
     readonly goal: string;
-    readonly config: AgentConfig;
-    readonly ask: ReturnType<typeof asker>;
+    readonly patience: AbortSignal;
     readonly onMade: CitingWanted['made'];
   },
 ): Promise<void> {
+  const { store, key } = dependencies;
   const { name, item } = message;
+  const { ask, spent, model } = asker(dependencies, input, config, patience);
   const prompt = config.memory.compactionPrompt;
   const asked = {
     goal,
@@ -111,26 +112,30 @@ async function make(
   });
   // Also that it was of no use: a citation that came later would change what has been sent.
   await store.items.cite(key, item.id, made ?? '');
-  onMade({ item: item.id, citation: made ?? '' });
+  const usage = spent();
+  const { spent: paid } = spendingOf(dependencies, { kind: 'citation', model, usage });
+  await noteSpending(dependencies, `${input.call}/${item.id}`, paid);
+  onMade({ item: item.id, citation: made ?? '', ...(paid && { usage }) });
 }
 
 function asker({ models }: ConversationDependencies, { model }: CitingWanted['input'], config: AgentConfig, patience: AbortSignal) {
   const name = config.context.summaryModel ?? model;
   const activity = Context.current();
-  const { ask } = createAsker({
+  const asker = createAsker({
     model: () => models(name),
     name,
     activity,
     signal: patience,
     maxTokens: Math.min(CITATION_TOKENS, config.maxTokens),
+    answerSchema: CITATION_SCHEMA,
     contextWindow: async () => (await contextWindowOf(models, config, { model: name, own: model }))?.tokens,
   });
-  return ask;
+  return { ...asker, model: name };
 }
 
-/** The newest thing that a person has asked for. */
-function goalIn(messages: readonly ConversationMessage[]): string {
-  const asked = messages.findLast(isFromPerson);
+/** What a person had asked for when the result came. */
+function goalOf(result: KeptResult, messages: readonly ConversationMessage[]): string {
+  const asked = messages.slice(0, messages.indexOf(result)).findLast(isFromPerson);
   return asked ? shownText(asked.text) : '';
 }
 

@@ -14,7 +14,14 @@ import { ApplicationFailure } from '@temporalio/common';
 import { obstacleTo, type CallNumbers } from '../../conversation/activity-io/call-gate.js';
 import { withResultCounted } from '../../conversation/context/citing.js';
 import type { TurnError } from '../../conversation/protocol/contract.js';
-import type { DeferReason, ModelStepInput, ModelStepResult, RidingTool, StepFailure } from '../../conversation/activity-io/effects.js';
+import type {
+  DeferReason,
+  MadeCitation,
+  ModelStepInput,
+  ModelStepResult,
+  RidingTool,
+  StepFailure,
+} from '../../conversation/activity-io/effects.js';
 import { toolEntry } from '../../conversation/activity-io/entries.js';
 import { isModelAway, isTransient } from '../../records/failure-kinds.js';
 import { countFallback } from '../../telemetry/metrics.js';
@@ -104,9 +111,11 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
 
   const { agentHash, model, memory, contextBudget, fallback } = settings;
   const next = fallback?.next[0];
+  const cited: MadeCitation[] = [];
   const failed = (failure: StepFailure): ModelStepResult => {
     if (next !== undefined && isModelAway(failure.type)) countFallback({ from: model, to: next, reason: failure.type });
-    return { ...result, ...found, tools, kind: 'failed', failure };
+    // Citations also without an answer: they were paid for, and are in the store.
+    return { ...result, ...found, ...(cited.length > 0 && { citations: cited }), tools, kind: 'failed', failure };
   };
   const known = next === undefined ? undefined : dependencies.circuits?.refusal(model);
   if (known) return failed(known);
@@ -136,6 +145,7 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
       found,
       reserved: { claim, attempt, reservation },
       onFailed: (usage) => shared.settleFailed(attempt, usage),
+      cited,
     });
     const { answer, persisted: _, ...foundThen } = done;
     await shared.settle(answer.usage);

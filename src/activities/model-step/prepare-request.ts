@@ -10,7 +10,8 @@ import { splitModel } from '../../models/known-models.js';
 import { tokenCounterFor, type TokenCounter } from '../../models/token-counter.js';
 import type { Tool } from '../../tools/tool.js';
 import { contextWindowOf, fixedTokens, limitedTo } from './prompt-budget.js';
-import { citingFor, type MadeCitation } from './citing-for.js';
+import { citingFor } from './citing-for.js';
+import type { MadeCitation } from '../../conversation/activity-io/effects.js';
 import { fitting, loadBase, loadContext, loadMemory, type ContextMessage } from '../context/context.js';
 import type { MemorySettings } from '../../conversation/activity-io/settings.js';
 import type { SlotRange } from '../../records/slots.js';
@@ -50,18 +51,20 @@ export interface PreparedRequest {
   readonly prefix: string;
   /** Tokens of the prompt, by estimate; where the provider's server may cut it silently. */
   readonly sent?: number;
-  /** What stands for long results from now on, made by a model for this request: healing must have it again. */
-  readonly citations: readonly MadeCitation[];
   /** What the turn's answer must fit. */
   readonly schema?: JsonObject;
 }
 
-export async function prepareRequest(dependencies: ConversationDependencies, input: CallToMake): Promise<PreparedRequest> {
+/** `made`: given what stands for long results from now on, as a model has made it for this request: healing must have it again. */
+export async function prepareRequest(
+  dependencies: ConversationDependencies,
+  input: CallToMake,
+  made: (citation: MadeCitation) => void,
+): Promise<PreparedRequest> {
   const { store, key, identity, agents } = dependencies;
   const { base, agentHash } = input;
   const loadingAgent = agents(identity.agent, identity.scope, agentHash);
-  const citations: MadeCitation[] = [];
-  const citing = loadingAgent.then(({ config }) => citingFor(dependencies, { input, config, made: (one) => citations.push(one) }));
+  const citing = loadingAgent.then(({ config }) => citingFor(dependencies, { input, config, made }));
   // Both may fail before anybody waits for them.
   citing.catch(() => undefined);
   const loading = loadContext(dependencies, input, citing);
@@ -87,10 +90,10 @@ export async function prepareRequest(dependencies: ConversationDependencies, inp
     counter,
     output === undefined ? undefined : (JSON.parse(output) as JsonObject),
   );
-  if (!window) return { ...assembled, citations };
+  if (!window) return assembled;
   const { request } = assembled;
   const sent = fixedTokens(request.system, offered, counter.count) + tokensOf(request.messages, counter.count);
-  return { ...assembled, request: { ...request, contextWindow: window.tokens }, sent, citations };
+  return { ...assembled, request: { ...request, contextWindow: window.tokens }, sent };
 }
 
 function assemble(
@@ -101,7 +104,7 @@ function assemble(
   input: CallToMake,
   { count }: TokenCounter,
   schema: JsonObject | undefined,
-): Omit<PreparedRequest, 'citations'> {
+): PreparedRequest {
   const { provider, model } = splitModel(input.model);
   const described = offered.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
   const budget = input.contextBudget - fixedTokens(system, offered, count) - tokensOf(base, count);

@@ -51,8 +51,9 @@ export async function keepResult(
   const room = Math.max(0, Math.min(CITATION_BYTES, share - REFERENCE_BYTES));
   if (MEMORY_TOOLS.includes(name)) return { text, ...citedAgain(name, answered, room) };
   const id = itemId(key, callId);
-  const compacted = compact(compactionPlugins, name, answered, id);
-  const item = { id, citation: citationOf(compacted, { name, length: answered.text.length, id, room }) };
+  const { compacted, isPlain } = compact(compactionPlugins, name, answered, id);
+  const citation = citationOf(compacted, { name, length: answered.text.length, id, room });
+  const item = { id, citation, ...(isPlain && { isPlain }) } as const;
   const content = typeof text === 'string' ? await store.bodies.put(key, text).catch(() => undefined) : text;
   // The store did not take it: nothing may be cited that might not be there.
   if (!content) return { text };
@@ -86,12 +87,24 @@ function citedAgain(name: string, { argument, text, outcome }: Answered, room: n
   return { item: { id, citation: citationOf(compacted, { name, length: text.length, id, room }) } };
 }
 
-function compact(plugins: CompactionPlugins, name: string, { text, outcome, argument }: Answered, memoryId: string): CompactedResult {
-  const compactors = createCompactors(
-    { byTool: { ...BUILTIN_PLUGINS, ...plugins }, byShape: [rowsPlugin], otherwise: headAndTail },
-    (tool, reason) => log.warn('a compaction plugin failed: the result is cited by its beginning and end', { tool, reason }),
+function compact(
+  plugins: CompactionPlugins,
+  name: string,
+  { text, outcome, argument }: Answered,
+  memoryId: string,
+): { readonly compacted: CompactedResult; readonly isPlain: boolean } {
+  let isPlain = false;
+  const otherwise: typeof headAndTail = {
+    compact(...given) {
+      isPlain = true;
+      return headAndTail.compact(...given);
+    },
+  };
+  const compactors = createCompactors({ byTool: { ...BUILTIN_PLUGINS, ...plugins }, byShape: [rowsPlugin], otherwise }, (tool, reason) =>
+    log.warn('a compaction plugin failed: the result is cited by its beginning and end', { tool, reason }),
   );
-  return compactors.compact({ message: text, outcome }, { name, input: argument }, { memoryId });
+  const compacted = compactors.compact({ message: text, outcome }, { name, input: argument }, { memoryId });
+  return { compacted, isPlain };
 }
 
 /** As the seed writes it; where that is too much, the least that says what it was. */

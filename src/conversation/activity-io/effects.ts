@@ -175,6 +175,15 @@ export type DeferReason =
   /** A person stopped the turn before the call began. */
   | 'stopped';
 
+/** What stands for a long result from then on, as a model has made it: '' where its answer was of no use. */
+export interface MadeCitation {
+  /** Id of the result's item. */
+  readonly item: string;
+  readonly citation: string;
+  /** What that one took. */
+  readonly usage?: Usage;
+}
+
 /** Which turn and call it is of, its input says: history has them in one place. */
 export type ModelStepResult = {
   readonly written: Written;
@@ -187,7 +196,7 @@ export type ModelStepResult = {
   /** What the scope knows, for a session that begins; absent when it knows nothing. */
   readonly base?: { readonly ref: string; readonly text: string };
   /** What a model has made to be shown for long results, by the item of each. */
-  readonly citations?: readonly { readonly item: string; readonly citation: string }[];
+  readonly citations?: readonly MadeCitation[];
 } & (
   | { readonly kind: 'answered'; readonly answer: ModelAnswer }
   /** The model failed; what it had cost is unknown. */

@@ -3,7 +3,7 @@ import type { Budget } from '../../records/identity.js';
 import { amountOf, missingIn, type SharedBudget, type Shares } from '../../records/shared-budget.js';
 import { type Usage, type JsonValue, addUsage, NO_USAGE } from '../../records/message.js';
 import type { ConversationState } from '../state.js';
-import type { ModelAnswer } from '../activity-io/effects.js';
+import type { ModelAnswer, ModelStepResult } from '../activity-io/effects.js';
 
 export function budgetOf({ budget, settings }: ConversationState): Budget {
   return budget ?? settings?.budget ?? {};
@@ -61,10 +61,20 @@ export function abandon(state: ConversationState, ids: readonly string[]): Conve
 
 /** `result` is what the ledger has of the effect: of a model call or a tool. */
 export function payOnce(state: ConversationState, effect: string, result: JsonValue): ConversationState {
-  const { answer, usage } = (result ?? {}) as { readonly answer?: ModelAnswer; readonly usage?: Usage };
+  const { answer, usage, citations } = (result ?? {}) as Pick<ModelStepResult, 'citations'> & {
+    readonly answer?: ModelAnswer;
+    readonly usage?: Usage;
+  };
   const cost = answer?.usage ?? usage;
   if (!cost || !state.abandoned.includes(effect)) return state;
-  return { ...state, abandoned: state.abandoned.filter((id) => id !== effect), usage: addUsage(state.usage, cost) };
+  const whole = addUsage(cost, citationsUsage(citations) ?? NO_USAGE);
+  return { ...state, abandoned: state.abandoned.filter((id) => id !== effect), usage: addUsage(state.usage, whole) };
+}
+
+/** What the citations of a step have taken; undefined where none was made. */
+export function citationsUsage(citations: ModelStepResult['citations'] = []): Usage | undefined {
+  const paid = citations.flatMap(({ usage }) => usage ?? []);
+  return paid.length === 0 ? undefined : paid.reduce(addUsage, NO_USAGE);
 }
 
 /**

@@ -9,7 +9,7 @@ import { counted } from '../../records/text.js';
 import { withoutShown } from '../context/citing.js';
 import { learnSize, MAX_RECOVERIES, notePrompt, numbersOf, TOO_FULL } from '../context/compaction.js';
 import type { TurnError } from '../protocol/contract.js';
-import { payOnce, sharesOf } from './budget.js';
+import { citationsUsage, payOnce, sharesOf } from './budget.js';
 import type { ModelAnswer, ModelStepInput, RidingTool, StepFailure, Writes } from '../activity-io/effects.js';
 import { assistantEntry } from '../activity-io/entries.js';
 import type { Completed, Failed } from '../effect.js';
@@ -103,7 +103,7 @@ function toRidingTool({ id: callId, name, target, slot, seq, askedIn, plan }: To
 export function acceptModelStep(before: ConversationState, { input, output }: Completed<'model-step'>): ConversationState {
   const written = acceptWritten(withoutRetry(before, 'store'), input.write, output.written);
   const found = acceptTitle(acceptFound(written, input, output), output.title);
-  const state = output.tools.reduce(acceptToolResult, found);
+  const state = payCitations(output.tools.reduce(acceptToolResult, found), input, output);
   if (!state.turn) return state;
   switch (output.kind) {
     case 'answered':
@@ -113,6 +113,18 @@ export function acceptModelStep(before: ConversationState, { input, output }: Co
     case 'deferred':
       return acceptDeferral(state, output);
   }
+}
+
+/** Each was made once: a step that comes again finds them made, and brings none. */
+function payCitations(
+  state: ConversationState,
+  { turn }: Completed<'model-step'>['input'],
+  output: Completed<'model-step'>['output'],
+): ConversationState {
+  const usage = citationsUsage(output.citations);
+  if (!usage) return state;
+  const paid = { ...state, usage: addUsage(state.usage, usage) };
+  return state.turn && turnId(state.turn.number) === turn ? spend(paid, usage) : paid;
 }
 
 export function failModelStep(state: ConversationState, { input, failure, at }: Failed<'model-step'>): ConversationState {
@@ -129,7 +141,7 @@ export function failModelStep(state: ConversationState, { input, failure, at }: 
 export function payLateStep(state: ConversationState, output: Completed<'model-step'>['output']): ConversationState {
   const results: readonly (readonly [string, unknown])[] = [
     ...output.tools.map((tool) => [tool.callId, tool] as const),
-    ...(output.kind === 'answered' ? [[output.answer.call, { answer: output.answer }] as const] : []),
+    ...(output.kind === 'answered' ? [[output.answer.call, { answer: output.answer, citations: output.citations }] as const] : []),
   ];
   return results.reduce((now, [id, result]) => payOnce(now, id, result as JsonValue), state);
 }
