@@ -181,16 +181,21 @@ describe('seed 003’s table: 20 iterations of an 8 KB search and three 50 KB pa
 
   test('what one call has marked for the cache the next one sends again, byte for byte, and nothing that is shown once is in it', () => {
     const requests = runs.get(true) ?? [];
+    /** The calls after which the oldest citations were shortened, many at once. */
+    const shortened: number[] = [];
     for (const [k, request] of requests.entries()) {
       const { blocks, marked } = cachedPrefix(request);
       const next = requests[k + 1];
-      if (next) expect(cachedPrefix(next).blocks.slice(0, marked)).toEqual(blocks.slice(0, marked));
+      const again = next && cachedPrefix(next).blocks.slice(0, marked);
+      const differing = again?.filter((block, i) => block !== blocks[i]) ?? [];
+      if (differing.length > 0) shortened.push(k);
+      if (differing.length > 0) expect(differing.length).toBeGreaterThanOrEqual(6);
       for (const block of blocks.slice(0, marked)) expect(block).not.toContain('Action results:\\n');
       // What follows the mark is new: the results of one round.
       expect(blocks.length - marked).toBeLessThanOrEqual(5);
     }
-    const reread = requests.slice(0, -1).map((request) => cachedPrefix(request).bytes);
-    expect([...reread].sort((a, b) => a - b)).toEqual(reread);
+    expect(shortened.length).toBeLessThanOrEqual(7);
+    for (const [i, k] of shortened.slice(1).entries()) expect(k - (shortened[i] ?? 0)).toBeGreaterThanOrEqual(2);
   });
 
   test('no older turns became memory for it, and the count of the context is of what is cited', async () => {
