@@ -1,4 +1,5 @@
 /** The fourth channel (seed 003): long results are shown once, then cited, and every byte of them can be had again. */
+import { readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -8,6 +9,8 @@ import { defineTool } from '../../src/tools/define-tool.js';
 import { builtinTools } from '../../src/tools/builtin/index.js';
 import { cachedPrefix } from '../support/cached-prefix.js';
 import { replayProblems } from '../support/replays.js';
+import type { MemoryItem, MemoryItemHead } from '../../src/records/memory/agent-memory.js';
+import { fencedBlocks } from '../readme/commands.js';
 import { createStage, resultTexts, say } from '../support/stage.js';
 import { startWorld, type World } from '../support/world.js';
 
@@ -41,6 +44,19 @@ const tools = [
     input: z.object({ count: z.int(), letter: z.string() }),
     policy: { repeatable: true },
     run: ({ count, letter }) => letter.repeat(count),
+  }),
+  defineTool({
+    name: 'shelve',
+    description: 'Empties the memory, and tries to fill it again.',
+    input: z.object({}),
+    async run(_, { memory }) {
+      const count = async (): Promise<number> => (await memory.query()).length;
+      const [had, before] = [await count(), await memory.snapshot()];
+      await memory.clear();
+      const cleared = await count();
+      await memory.restore(before);
+      return `${had}, ${cleared}, ${await count()}`;
+    },
   }),
 ];
 
@@ -249,6 +265,33 @@ test('a fork has its origin’s items up to its turn, and each goes on with its 
   expect(sources(resultTexts(stage.requests(id).at(-1))[0])).toHaveLength(3);
   expect((await world.client.items(fork)).items).toHaveLength(3);
 });
+
+test('own code has a conversation’s memory as its tools do: what the document shows runs, and the agent finds it', async () => {
+  const [id, other] = [await started(), world.id()];
+  // Memories are shared within one scope.
+  await world.client.start(other, { agent: id });
+  stage.play(id, text('Hello.'));
+  await world.client.send(id, say(id, 'hello'));
+  const document = readFileSync(join(__dirname, '../../docs/memory-channel.md'), 'utf8');
+  const sample = fencedBlocks(document).find(({ text: code }) => code.includes('client.openMemory('))?.text ?? '';
+  const code = sample.replace('my-plan', id).replace('my-other-plan', other);
+  const run = new Function('client', `return (async () => { ${code}; return { id, found, item }; })()`) as (client: unknown) => Promise<{
+    readonly id: string;
+    readonly found: MemoryItemHead;
+    readonly item: MemoryItem;
+  }>;
+  const { id: itemId, found, item } = await run(world.client);
+  expect(found).toMatchObject({ id: itemId, type: 'custom', metadata: { source: 'harbour', tags: ['hours'] } });
+  expect(item.content).toMatch(/^The harbour/);
+  expect(await (await world.client.openMemory(id)).query()).toEqual([]);
+  stage.play(other, callTool('query_memory', { tags: 'hours' }), callTool('shelve', {}), text('At six.'));
+  expect(await world.client.send(other, say(other, 'when does it open?'))).toMatchObject({ text: 'At six.' });
+  const [listed, shelved] = allResults(stage.requests(other).at(-1));
+  expect(JSON.parse(listed ?? '[]')).toMatchObject([{ id: itemId, source: 'harbour' }]);
+  // What was cleared does not come back where it was cleared.
+  expect(shelved).toBe('1, 0, 0');
+  expect(await (await world.client.openMemory(other, { session: 2 })).query()).toEqual([]);
+}, 60_000);
 
 test('a tree of conversations that share has one memory, results of tools included; who has a snapshot sees what was there', async () => {
   const [id, child, grandchild, apart] = [await started(), world.id(), world.id(), world.id()];
