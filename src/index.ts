@@ -26,6 +26,8 @@ export type {
   MemoryTransform,
   NewMemoryItem,
 } from './records/memory/agent-memory.js';
+export { openMemory, type OpenMemory } from './memory/channel/open-memory.js';
+export type { ItemPlace, MemoryItemMetadata } from './records/memory/agent-memory.js';
 export type { Observed, Observer, Extensions } from './extensions/user-config.js';
 // What the documents define and we have, under their names (docs/conformance.md).
 export type { RawTrace as RawTraceItem } from './memory/traces.js';

@@ -1,4 +1,7 @@
 /** What the store has of a conversation: its live events, what was said in it, and what it remembers. */
+import { randomUUID } from 'node:crypto';
+import { openMemory } from '../memory/channel/open-memory.js';
+import type { AgentMemory } from '../records/memory/agent-memory.js';
 import type { FeedEvent } from '../conversation/protocol/contract.js';
 import type { Entry } from '../records/message.js';
 import type { SlotRange } from '../records/slots.js';
@@ -49,6 +52,11 @@ export interface ReadingClient {
   items(id: string): Promise<StoredItems>;
   /** One of them with its content as text, JSON where it is not one. Throws `not-found`. */
   item(id: string, itemId: string): Promise<StoredItem & { readonly text: string }>;
+  /**
+   * Its memory channel as its tools have it (seed 003, AgentMemory), also of one that has ended: `store`, `retrieve`, `query`, `clear`,
+   * `snapshot` and `restore`. Of its latest session, where none is named; without `summary`, which takes a model.
+   */
+  openMemory(id: string, options?: { readonly session?: number }): Promise<AgentMemory>;
 }
 
 /** An item of the memory channel: what a tool found, or an agent or an application stored. */
@@ -127,6 +135,13 @@ export function createReading({ store, keyOf }: Reading): ReadingClient {
       if (text === undefined)
         throw new ClientError('not-found', `the ${record.content.bytes} bytes of ${itemId} of ${id} are no longer in the store`);
       return { ...withoutVersion(record), text };
+    },
+
+    async openMemory(id, { session } = {}) {
+      const [own, key] = [await store(), await keyOf(id)];
+      const latest = session ?? (await readCurrent(own, key, 0)).at(-1)?.session ?? 1;
+      const nextId = (): string => `mem_${randomUUID().replaceAll('-', '')}`;
+      return openMemory({ store: own, place: { ...key, session: latest }, nextId, now: () => new Date() });
     },
   };
 }

@@ -32,7 +32,7 @@ export interface ToolContext {
   readonly idempotencyKey: string;
   readonly now: () => Date;
   /** What this conversation has stored in this session, and long results of its tools (seed 003). */
-  readonly memory: Pick<AgentMemory, 'store' | 'retrieve' | 'query'>;
+  readonly memory: AgentMemory;
   /** What the application shares with its tools and the model never sees (seed 003, Context). */
   readonly context: JsonObject;
   /** HISTORY of the conversation's scope, newest first: what earlier conversations were about. */

@@ -15,7 +15,11 @@ export function toolContext(given: Partial<ToolContext> = {}): ToolContext {
     idempotencyKey: 'chat/turn_0001/c1',
     context: {},
     now: () => new Date('2026-11-21T14:45:00.000Z'),
-    memory: { store: async () => 'mem_0', retrieve: async () => null, query: async () => [] },
+    memory: {
+      ...{ store: async () => 'mem_0', retrieve: async () => null, query: async () => [] },
+      ...{ clear: async () => {}, restore: async () => {} },
+      snapshot: () => Promise.reject(new Error('there is no store')),
+    },
     history: async function* () {},
     episodes: () => Promise.resolve([]),
     ...given,

@@ -41,7 +41,7 @@ export function citingFor(dependencies: ConversationDependencies, { input, confi
   const { contextBudget: budget } = input;
   return {
     citeOld: async (messages) =>
-      citeOld(messages, config.memory.compactWithModel ? await madeByModel(dependencies, { input, config, made, messages }) : NONE),
+      citeOld(messages, budget, config.memory.compactWithModel ? await madeByModel(dependencies, { input, config, made, messages }) : NONE),
     frameNew: (messages) => frameNew(messages, budget),
   };
 }

@@ -5,7 +5,8 @@
  * C1  A result is new as long as no assistant message stands after it. A new one is shown whole, an older one is cited.
  * C2  A new one that takes more than WHOLE_SHARE of the prompt's budget, or with the new ones before it more than TOGETHER_SHARE, is
  *     cited at once, with its beginning and its end.
- * C3  So what stands before the newest results does not change any more: each message is rewritten once, right after it was new.
+ * C3  So what stands before the newest results changes seldom: each message is rewritten right after it was new, and once more when
+ *     citations have become too much together: then many of the oldest are shortened to a line at once (memory/channel/cite-results.ts).
  */
 import type { CallNumbers } from '../activity-io/call-gate.js';
 import type { ToolFinished } from '../activity-io/tool-effects.js';

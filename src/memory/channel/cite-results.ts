@@ -1,15 +1,21 @@
 /**
  * Long results as a model call shows them (conversation/context/citing.ts has the rule): whole with a word on where they lie, or as their
- * citation. Citations are bounded together, too: the first ones of the context as their plugin made them, later ones in a line. Which
- * ones depends on what stands before them alone, so that none changes again.
+ * citation. Citations are bounded together, too, by a share of the prompt's budget: the newest stand as their plugin made them, older ones
+ * in a line. The oldest are shortened first and many at once, so that the beginning of the prompt changes once in a while and not with
+ * each result; which ones depends on the results before a place alone, so every attempt and every worker decides alike.
  */
 import { END_CHARACTERS, isKept, newFrom, shownWhole, type KeptResult } from '../../conversation/context/citing.js';
 import type { ConversationMessage } from '../../records/message.js';
 import { beginningOf } from '../../records/text.js';
 import { estimateStringTokens } from '../tokens.js';
+import { citationLine } from './citation-line.js';
 
-/** UTF-8 bytes of all citations that say more than a line. */
-export const CITED_BYTES = 4 * 1024;
+/** Of the prompt's budget: all citations that say more than a line. And their bounds in UTF-8 bytes: each call pays for all of it. */
+const CITED_SHARE = 0.03;
+const [MIN_CITED_BYTES, MAX_CITED_BYTES] = [4 * 1024, 8 * 1024];
+const BYTES_PER_TOKEN = 4;
+/** What stays of them once they are too much. Little, since each time the provider's cache has the beginning of the prompt no more. */
+const SHORTENED_TO = 0.2;
 
 export interface CitedMessage {
   readonly message: ConversationMessage;
@@ -17,22 +23,45 @@ export interface CitedMessage {
   readonly needsText: boolean;
 }
 
+/** `budget`: tokens of the whole prompt. */
+export function citedBytes(budget: number): number {
+  return Math.min(MAX_CITED_BYTES, Math.max(MIN_CITED_BYTES, Math.floor(budget * CITED_SHARE) * BYTES_PER_TOKEN));
+}
+
 /**
  * Old results as their citations, before anybody has read their texts. What it answers with is in the order of `messages`. `made`: by
  * item, what a model has made to stand for its result; that was paid for, and is always shown.
  */
-export function citeOld(messages: readonly ConversationMessage[], made: ReadonlyMap<string, string> = new Map()): CitedMessage[] {
+export function citeOld(
+  messages: readonly ConversationMessage[],
+  budget: number,
+  made: ReadonlyMap<string, string> = new Map(),
+): CitedMessage[] {
   const border = newFrom(messages);
-  let room = CITED_BYTES;
+  const old = messages.slice(0, border).filter((message): message is KeptResult => isKept(message) && !made.has(message.item.id));
+  const shortened = new Set<ConversationMessage>(shortenOldest(old, citedBytes(budget)));
   return messages.map((message, at) => {
     if (!isKept(message) || at >= border) return { message, needsText: true };
-    const goalAware = made.get(message.item.id);
-    if (goalAware !== undefined) return { message: { ...message, text: compacted(message, goalAware) }, needsText: false };
-    const bytes = Buffer.byteLength(message.item.citation);
-    const isLong = bytes <= room;
-    if (isLong) room -= bytes;
-    return { message: { ...message, text: compacted(message, isLong ? message.item.citation : briefly(message)) }, needsText: false };
+    const { citation, id } = message.item;
+    const text = made.get(id) ?? (shortened.has(message) ? citationLine(message) : citation);
+    return { message: { ...message, text: compacted(message, text) }, needsText: false };
   });
+}
+
+/** In batches: beyond `most` bytes the oldest go until a part is left. */
+function shortenOldest(old: readonly KeptResult[], most: number): readonly KeptResult[] {
+  let [first, bytes] = [0, 0];
+  for (const [at, message] of old.entries()) {
+    bytes += bytesOf(message);
+    if (bytes <= most) continue;
+    // The newest keeps its citation, however long.
+    for (; bytes > most * SHORTENED_TO && first < at; first++) bytes -= bytesOf(old[first]);
+  }
+  return old.slice(0, first);
+}
+
+function bytesOf(message: KeptResult | undefined): number {
+  return message ? Buffer.byteLength(message.item.citation) : 0;
 }
 
 /** New results, with their texts at hand. `budget`: tokens of the whole prompt. */
@@ -64,11 +93,6 @@ function inEnds(message: KeptResult): ConversationMessage {
 
 function compacted({ item }: KeptResult, said: string): string {
   return `Action results (compacted):\n${said}\n\n(Full result in memory: ${item.id})`;
-}
-
-function briefly({ name, text }: KeptResult): string {
-  const bytes = typeof text === 'string' ? Buffer.byteLength(text) : text.bytes;
-  return `${name}, ${bytes} bytes`;
 }
 
 function textOf({ text }: KeptResult): string {
