@@ -16,6 +16,8 @@ export interface ChatSession {
   readonly id: string;
   /** Of the conversation's page, where it is known. */
   readonly link?: string;
+  /** That answers next, as `provider/name`; absent where only the worker knows it, before the first turn. */
+  readonly model?: string;
   /** True when this command began the conversation. */
   readonly isNew: boolean;
   /** It waits for each step, as it was when we came. */
@@ -38,20 +40,32 @@ export async function openSession(
     readonly mode?: ControlMode;
     /** US dollars. */
     readonly budget?: number;
+    /** Of the agent, where the worker is of this very folder: a conversation that has none of its own goes by it. */
+    readonly ownModel?: string;
+    /** Its one message gives it no title. */
+    readonly isOneShot?: boolean;
     readonly linkOf?: (id: string) => string | undefined;
   },
 ): Promise<ChatSession> {
-  const { resume, agent, model, mode, budget, linkOf } = options;
+  const { resume, agent, model, mode, budget, isOneShot, ownModel, linkOf } = options;
   let openTurns: readonly string[] = [];
+  let answersNext = resume === undefined ? (model ?? ownModel) : undefined;
   let isStepped = mode === 'stepping';
   let id: string;
   if (resume === undefined) {
-    ({ id } = await client.start(undefined, { agent, model, mode, ...(budget === undefined ? {} : { budget: { maxCostUsd: budget } }) }));
+    ({ id } = await client.start(undefined, {
+      ...(isOneShot && { autoTitle: false }),
+      agent,
+      model,
+      mode,
+      ...(budget === undefined ? {} : { budget: { maxCostUsd: budget } }),
+    }));
   } else {
     id = resume;
     const status = await client.status(id);
     isStepped = status.mode === 'stepping';
     openTurns = openTurnsOf(status);
+    answersNext = status.model ?? undefined;
     if (mode !== undefined) output.problem(`--mode chooses for a new conversation; /mode ${mode} sets it in this one`);
     if (agent !== undefined || model !== undefined || budget !== undefined)
       output.problem('--agent, --model and --budget choose for a new conversation; this one keeps its own');
@@ -63,6 +77,7 @@ export async function openSession(
     output,
     id,
     link: linkOf?.(id),
+    ...(answersNext !== undefined && { model: answersNext }),
     isNew: resume === undefined,
     openTurns,
     isStepped,
