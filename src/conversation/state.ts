@@ -10,7 +10,6 @@ import { NO_COMPACTION, type CompactionState } from './state/compaction-state.js
 import { type JsonObject, type ToolOutcome, type Usage, NO_USAGE } from '../records/message.js';
 import { type QueueItem, EMPTY_OUTBOX, type Outbox } from './state/queue-state.js';
 import type { SlotRange } from '../records/slots.js';
-import type { AllowedCall } from './turn/standing-approvals.js';
 import type { AppContextRef } from './activity-io/tool-effects.js';
 import type { EndedTurn, Retry, Turn } from './state/turn-state.js';
 import { openConsolidation, type ConsolidationState } from './state/consolidation-state.js';
@@ -185,6 +184,15 @@ export function openConversation(start: {
     lastTool: null,
     attributes: { known: 'unknown', upserted: null },
   };
+}
+
+/** A call that a person has allowed for good. */
+export interface AllowedCall {
+  readonly same: string;
+  /** For people: what it was, and where they allowed it. */
+  readonly tool: string;
+  readonly target: string;
+  readonly callId: string;
 }
 
 /** Stepping (stepping/control.ts). */

@@ -2,9 +2,9 @@
  * Which models cannot answer now, as one worker has seen it: a conversation whose agent names another model need not wait for them. Only
  * hastens: the last of a list is always asked, and so is the only one.
  *
- * R1  Failures that speak of a model (a limit, an overload) count for that model, others for its whole provider. What a request is
+ * Q1  Failures that speak of a model (a limit, an overload) count for that model, others for its whole provider. What a request is
  *     refused for says nothing of either.
- * R2  After `FAILURES` in a row it is not asked for `REST_MS`, or for as long as it has said itself; then one call tries, and the others
+ * Q2  After `FAILURES` in a row it is not asked for `REST_MS`, or for as long as it has said itself; then one call tries, and the others
  *     wait for what that one finds.
  */
 import { beginningOf } from '../records/text.js';
@@ -17,7 +17,7 @@ const REST_MS = 30_000;
 const MAX_REST_MS = 10 * 60_000;
 const MAX_KNOWN = 200;
 const MAX_WORDS = 300;
-/** R1 */
+/** Q1 */
 const OF_MODEL: readonly string[] = ['rate-limit', 'overloaded'];
 
 export interface OpenCircuit {
@@ -30,7 +30,7 @@ export interface OpenCircuit {
 }
 
 export interface Circuits {
-  /** Why this model, as `provider/model`, is not to be asked now. Where its rest is over the answer is for one caller only (R2). */
+  /** Why this model, as `provider/model`, is not to be asked now. Where its rest is over the answer is for one caller only (Q2). */
   refusal(
     name: string,
   ): { readonly type: string; readonly message: string; readonly transient: true; readonly retryAfterMs: number } | undefined;
@@ -66,7 +66,7 @@ export function createCircuits({
   };
 
   const failed = (name: string, { kind, message, options }: ModelFailure): void => {
-    if (!isModelAway(kind)) return succeeded(name); // R1: it answers
+    if (!isModelAway(kind)) return succeeded(name); // Q1: it answers
     const of = OF_MODEL.includes(kind) ? name : splitModel(name).provider;
     const failures = (circuits.get(of)?.failures ?? 0) + 1;
     const rest = Math.min(Math.max(REST_MS, options.retryAfterMs ?? 0), MAX_REST_MS);
@@ -91,7 +91,7 @@ export function createCircuits({
         if (!circuit || circuit.until === null) continue;
         const left = circuit.until - now();
         if (left <= 0) {
-          // R2: whoever comes next finds it shut until this call has ended.
+          // Q2: whoever comes next finds it shut until this call has ended.
           circuits.set(key, { ...circuit, until: now() + REST_MS });
           continue;
         }

@@ -4,6 +4,7 @@ import type { Branch, TurnEnd } from '../../client.js';
 import type { QueuedEvent, Status } from '../../conversation/protocol/contract.js';
 import type { SubAgent } from '../../conversation/protocol/stepping.js';
 import type { Entry } from '../../records/message.js';
+import { turnNumber } from '../../records/identity.js';
 import { slotsOf } from '../../records/slots.js';
 import type { CliContext } from '../session/context.js';
 import type { StyledLine } from '../terminal/terminal-text.js';
@@ -156,5 +157,6 @@ async function follow(
 function cutInWords({ branch, after, turns }: Branch): string {
   const [first, last] = [turns[0], turns.at(-1)];
   const cut = first === undefined ? 'nothing' : first === last ? first : `${first} to ${last}`;
-  return `${cut} was cut after ${after}: --branch ${branch} shows it`;
+  const where = turnNumber(after) === 0 ? 'cut, with which it began' : `cut after ${after}`;
+  return `${cut} was ${where}: --branch ${branch} shows it`;
 }

@@ -20,6 +20,8 @@ export interface ChatSession {
   readonly link?: string;
   /** Where this command has started the worker (services.ts). */
   readonly watchWorker?: Services['watchWorker'];
+  /** That answers next, as `provider/name`; absent where only the worker knows it, before the first turn. */
+  readonly model?: string;
   /** True when this command began the conversation. */
   readonly isNew: boolean;
   /** It waits for each step, as it was when we came. */
@@ -42,22 +44,34 @@ export async function openSession(
     readonly mode?: ControlMode;
     /** US dollars. */
     readonly budget?: number;
+    /** Of the agent, where the worker is of this very folder: a conversation that has none of its own goes by it. */
+    readonly ownModel?: string;
+    /** Its one message gives it no title. */
+    readonly isOneShot?: boolean;
     readonly linkOf?: (id: string) => string | undefined;
     readonly watchWorker?: Services['watchWorker'];
   },
 ): Promise<ChatSession> {
-  const { resume, agent, model, mode, budget, linkOf, watchWorker } = options;
+  const { resume, agent, model, mode, budget, isOneShot, ownModel, linkOf, watchWorker } = options;
   let openTurns: readonly string[] = [];
+  let answersNext = resume === undefined ? (model ?? ownModel) : undefined;
   let isStepped = mode === 'stepping';
   let id: string;
   if (resume === undefined) {
     await refuseUnusableAgent({ ...config, taskQueue: client.taskQueue }, agent);
-    ({ id } = await client.start(undefined, { agent, model, mode, ...(budget === undefined ? {} : { budget: { maxCostUsd: budget } }) }));
+    ({ id } = await client.start(undefined, {
+      ...(isOneShot && { autoTitle: false }),
+      agent,
+      model,
+      mode,
+      ...(budget === undefined ? {} : { budget: { maxCostUsd: budget } }),
+    }));
   } else {
     id = resume;
     const status = await client.status(id);
     isStepped = status.mode === 'stepping';
     openTurns = openTurnsOf(status);
+    answersNext = status.model ?? undefined;
     if (mode !== undefined) output.problem(`--mode chooses for a new conversation; /mode ${mode} sets it in this one`);
     if (agent !== undefined || model !== undefined || budget !== undefined)
       output.problem('--agent, --model and --budget choose for a new conversation; this one keeps its own');
@@ -70,6 +84,7 @@ export async function openSession(
     id,
     link: linkOf?.(id),
     ...(watchWorker && { watchWorker }),
+    ...(answersNext !== undefined && { model: answersNext }),
     isNew: resume === undefined,
     openTurns,
     isStepped,

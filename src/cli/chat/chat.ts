@@ -69,7 +69,9 @@ export async function chat(
     }
     const linkOf = await linkTo(config, services);
     const { openSession } = await import('./chat-session.js');
-    const wanted = { agent: options.agent, mode: options.mode, budget: options.budget, linkOf, watchWorker: services?.watchWorker };
+    const ownModel = services === undefined ? undefined : await modelHere(config, options.agent);
+    const { agent, mode, budget } = options;
+    const wanted = { ownModel, isOneShot: text !== undefined, agent, mode, budget, linkOf, watchWorker: services?.watchWorker };
     const session = await openSession(client, config, output, { ...wanted, resume, model: options.model });
     introduce(session);
     stopGivingUp();
@@ -94,8 +96,23 @@ function loadAhead(isTerminal: boolean): void {
   Promise.all(needed).catch(() => undefined);
 }
 
-function introduce({ output, id, link }: ChatSession): void {
-  output.say(`\n  conversation ${id}${link === undefined ? '' : `  ·  ${link}`}`);
+function introduce({ output, id, link, model }: ChatSession): void {
+  const parts = [`conversation ${id}`, ...(model === undefined ? [] : [model]), ...(link === undefined ? [] : [link])];
+  output.say(`\n  ${parts.join('  ·  ')}`);
+}
+
+/** As the worker that was started from this folder reads it; undefined where it would say itself that the agent cannot be used. */
+async function modelHere(config: Config, agent = 'default'): Promise<string | undefined> {
+  const { loadAgent } = await import('../../agents/load-agent.js');
+  const { findUserConfig, needsStandIn } = await import('../../config.js');
+  // It may name another folder of agents, and other providers.
+  if (findUserConfig(config.cwd) !== undefined) return undefined;
+  const own = await loadAgent(config.agentsDir, agent).then(
+    (loaded) => loaded.config.model ?? null,
+    () => undefined,
+  );
+  if (own !== null) return own;
+  return needsStandIn(config) ? undefined : config.model;
 }
 
 async function linkTo(config: Config, services: Services | undefined): Promise<(id: string) => string | undefined> {

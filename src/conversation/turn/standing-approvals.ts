@@ -2,9 +2,9 @@
  * What a person has allowed for good, in this conversation: calls that are the same as one that the person has seen (the worker tells which
  * are, by `plan.approval.same`).
  *
- * A1  It counts for what was shown: a call that differs in any argument, or whose path leads elsewhere, is asked about.
- * A2  What the agent's rules deny is not run, and what is asked about each time (no `same`) cannot be allowed for good.
- * A3  It ends with the session, and no fork, resumed life or sub-agent inherits it.
+ * P4  It counts for what was shown: a call that differs in any argument, or whose path leads elsewhere, is asked about.
+ * P5  What the agent's rules deny is not run, and what is asked about each time (no `same`) cannot be allowed for good.
+ * P6  It ends with the session, and no fork, resumed life or sub-agent inherits it.
  */
 import type { ConversationState } from '../state.js';
 import type { ToolCall } from '../state/turn-state.js';
@@ -12,15 +12,7 @@ import type { ToolCall } from '../state/turn-state.js';
 /** As many as are remembered: beyond it the oldest is asked about again. */
 const MAX_ALLOWED = 100;
 
-export interface AllowedCall {
-  readonly same: string;
-  /** For people: what it was, and where they allowed it. */
-  readonly tool: string;
-  readonly target: string;
-  readonly callId: string;
-}
-
-/** A2 */
+/** P5 */
 export function sameOf({ plan: { approval } }: Pick<ToolCall, 'plan'>): string | undefined {
   return approval?.policy === 'ask' ? approval.same : undefined;
 }
@@ -37,7 +29,7 @@ export function allowAlways(state: ConversationState, call: ToolCall): Conversat
   return { ...state, allowedCalls: [...(state.allowedCalls ?? []), { same, tool, target, callId }].slice(-MAX_ALLOWED) };
 }
 
-/** A3 */
+/** P6 */
 export function forgetAllowed({ allowedCalls: _, ...state }: ConversationState): ConversationState {
   return state;
 }

@@ -104,6 +104,40 @@ test('an approval survives the kill of the worker, is told of once, and is decid
   expect((await readFile(join(world.dir, 'told'), 'utf8')).split(`"conversation":"${id}"`)).toHaveLength(2);
 });
 
+test('a call is allowed for good by a command, in the conversation or in the agent’s file, after a yes', async () => {
+  const id = world.id();
+  const read = callTool('read_file', { path: 'a.txt' });
+  stage.play(id, read, text('Read.'), read, text('Read again.'));
+  const sent = world.client.send(id, say(id, 'read a'), { start: {} });
+  await waitFor(
+    () => world.client.status(id).catch(() => undefined),
+    (status) => status?.phase === 'waiting-for-person',
+  );
+  expect(await perdura('approve', id, '--always')).toMatchObject({ code: 2, stderr: expect.stringContaining('--yes saves what is shown') });
+  expect(await perdura('approve', id, '--always', '--input', '{}')).toMatchObject({ code: 2 });
+  const done = await perdura('approve', id, '--always', 'agent', '--yes');
+  expect(done).toMatchObject({ code: 0, stderr: expect.stringContaining('"path": "a.txt"') });
+  expect(done.stderr).toContain('written into agents/default/agent.json');
+  expect(await sent).toMatchObject({ text: 'Read.' });
+  expect(JSON.parse(await readFile(join(world.dir, 'agents', 'default', 'agent.json'), 'utf8'))).toEqual({
+    approvals: [{ tool: 'read_file', exactly: { path: 'a.txt' }, policy: 'allow' }, ...AGENT.approvals],
+  });
+  expect(await world.client.send(id, say(id, 'again'))).toMatchObject({ text: 'Read again.' });
+  expect((await perdura('inspect', id)).stdout).toContain('read_file a.txt (turn_0001/c1) without asking');
+  // Another conversation of the agent is not asked either, and about another file it is.
+  const other = world.id();
+  stage.play(other, callTool('read_file', { path: './a.txt' }), text('Read.'), callTool('read_file', { path: 'b.txt' }), text('No.'));
+  expect(await world.client.send(other, say(other, 'read a'), { start: {} })).toMatchObject({ text: 'Read.' });
+  const asked = world.client.send(other, say(other, 'read b'));
+  await waitFor(
+    () => world.client.approvals(other),
+    (list) => list.length === 1,
+  );
+  expect(await perdura('deny', other)).toMatchObject({ code: 0 });
+  await asked;
+  await writeFile(join(world.dir, 'agents', 'default', 'agent.json'), JSON.stringify(AGENT));
+});
+
 test('a question is answered by a command, and a command that waits says what it waits for', async () => {
   const id = world.id();
   await world.client.start(id);
