@@ -108,6 +108,10 @@ function change(state: ConversationState, event: ConversationEvent): Conversatio
       return noteOrdered(state, event);
     case 'child-ended':
       return acceptChildEnd(state, event);
+    case 'late-children-stopped': {
+      const { lateChildren: _, ...rest } = state;
+      return rest;
+    }
     case 'children-notified':
       return { ...state, childDecisions: [] };
     case 'parent-notified':

@@ -5,7 +5,7 @@
 import { counted } from '../records/text.js';
 import { acceptCompacted, acceptUndone, failCompaction, failUndo, nextMove, startCompaction } from './context/compaction.js';
 import { payOnce } from './turn/budget.js';
-import { failChildStart, startChild, failLook } from './turn/delegation.js';
+import { failChildStart, noteChildStarted, startChild, failLook } from './turn/delegation.js';
 import type { Completed, Effect, EffectName, EffectOf, Effects, Failed, Started } from './effect.js';
 import { acceptOrigin, failOpening } from './lineage/lineage.js';
 import type { JsonValue } from '../records/message.js';
@@ -204,7 +204,7 @@ export const EFFECTS: { readonly [N in EffectName]: EffectKind<N> } = {
     waitsFor: [],
     summary: ({ options }) => options.title ?? '',
     started: startChild,
-    completed: (state) => state,
+    completed: noteChildStarted,
     failed: (state, failed) => endRoundIfDone(failChildStart(state, failed)),
   },
   report: {

@@ -63,6 +63,7 @@ export type ConversationEvent =
   | { readonly kind: 'app-event-reduced'; readonly id: string; readonly reduced: Reduced; readonly at: number }
   | { readonly kind: 'stop-sent'; readonly at: number }
   | { readonly kind: 'children-notified'; readonly at: number }
+  | { readonly kind: 'late-children-stopped'; readonly at: number }
   | { readonly kind: 'children-ordered'; readonly orders: readonly (SentOrder & { readonly callId: string })[]; readonly at: number }
   /** Which approvals wait, or how it is stepped. */
   | { readonly kind: 'parent-notified'; readonly asks?: string; readonly control?: ChildControl; readonly at: number }

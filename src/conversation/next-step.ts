@@ -42,6 +42,7 @@ export type Step =
   | { readonly kind: 'stop'; readonly children: readonly string[] }
   | { readonly kind: 'upsert-attributes'; readonly attributes: SearchAttributes }
   | { readonly kind: 'upsert-title'; readonly title: string }
+  | { readonly kind: 'stop-late'; readonly children: readonly string[] }
   | { readonly kind: 'notify-children'; readonly decisions: NonNullable<ConversationState['childDecisions']> }
   | { readonly kind: 'order-children'; readonly orders: readonly DueOrder[] }
   | { readonly kind: 'notify-parent'; readonly parent: ParentLink; readonly news: ChildNews }
@@ -166,7 +167,8 @@ function askMemoryStep(state: ConversationState): Step | undefined {
 function relativesStep(state: ConversationState): Step | undefined {
   const look = lookDue(state);
   if (look) return effect(state, 'look-after', look.callId, { child: look.child });
-  const { childDecisions = [], parent, capability } = state;
+  const { lateChildren = [], childDecisions = [], parent, capability } = state;
+  if (lateChildren.length > 0) return { kind: 'stop-late', children: lateChildren };
   if (childDecisions.length > 0) return { kind: 'notify-children', decisions: childDecisions };
   const orders = ordersDue(state);
   if (orders.length > 0) return { kind: 'order-children', orders };

@@ -56,6 +56,8 @@ export interface ConversationState {
   /** What a person has allowed for good (standing-approvals.ts). Absent: nothing. */
   readonly allowedCalls?: readonly AllowedCall[];
   /** Decisions to be sent to sub-agents. */
+  /** Sub-agents that began only after their turn was told to stop: they have not heard of it. */
+  readonly lateChildren?: readonly string[];
   readonly childDecisions?: readonly { readonly child: string; readonly decision: Decision }[];
   /** Of the application's own (app-events.ts). */
   readonly appEvents?: AppEvents;

@@ -49,6 +49,9 @@ export function createPerformer(
     await signalOther(...args);
     sending -= 1;
   };
+  const stopChildren = (children: readonly string[]): void => {
+    for (const child of children) void send(child, interruptSignal, { reason: 'its parent was stopped' });
+  };
   const work = (effect: Effect): Promise<unknown> => {
     switch (effect.effect) {
       case 'start-child':
@@ -86,8 +89,11 @@ export function createPerformer(
         case 'stop':
           scope.cancel();
           scope = new CancellationScope();
-          for (const child of step.children) void send(child, interruptSignal, { reason: 'its parent was stopped' });
+          stopChildren(step.children);
           return dispatch({ kind: 'stop-sent', at });
+        case 'stop-late':
+          stopChildren(step.children);
+          return dispatch({ kind: 'late-children-stopped', at });
         case 'upsert-attributes': {
           const { AgentStatus: status, AgentTurns: turns, AgentModel: model } = step.attributes;
           upsertSearchAttributes(toPairs(step.attributes));

@@ -93,7 +93,15 @@ export const ARROWS: readonly Row[] = [
   },
   {
     place: 'client/',
-    may: ['platform/', 'records/', 'conversation/', 'memory/', 'workflows/messages.ts', 'workflows/search-attributes.ts'],
+    may: [
+      'platform/',
+      'records/',
+      'conversation/',
+      'models/token-counter.ts',
+      'memory/',
+      'workflows/messages.ts',
+      'workflows/search-attributes.ts',
+    ],
     mayTypes: ['stores/store.ts'],
     never: ['@temporalio/worker'],
   },

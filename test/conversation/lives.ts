@@ -244,6 +244,9 @@ function start(world: World, step: Step): boolean {
     case 'stop':
       tell(world, { kind: 'stop-sent', at });
       return true;
+    case 'stop-late':
+      tell(world, { kind: 'late-children-stopped', at });
+      return true;
     case 'upsert-attributes':
       tell(world, { kind: 'attributes-upserted', status: step.attributes.AgentStatus, turns: step.attributes.AgentTurns, at });
       return true;

@@ -149,6 +149,7 @@ const state = fields({
   appContext: maybe(fields({ ref: text, changes: maybe(list(object)) })),
   startContext: maybe(object),
   allowedCalls: maybe(list(fields({ same: text, tool: text, target: text, callId: text }))),
+  lateChildren: maybe(list(conversation)),
   childDecisions: maybe(list(fields({ child: conversation, decision: object }))),
   appEvents: maybe(
     fields({

@@ -119,6 +119,14 @@ function isSame(a: string, b: string): boolean {
   return differences === 0;
 }
 
+/** D3: a stop that was sent while one was being started has reached no workflow. Its turn may have ended since, after the grace. */
+export function noteChildStarted(state: ConversationState, { input: { callId, child } }: Completed<'start-child'>): ConversationState {
+  const { turn, ended, lateChildren = [] } = state;
+  const isOf = ({ number }: { readonly number: number }): boolean => callId.startsWith(`${turnId(number)}/`);
+  const isStopped = turn && isOf(turn) ? turn.stopping !== null : ended.some((one) => isOf(one) && one.stopReason !== 'end');
+  return isStopped ? { ...state, lateChildren: [...lateChildren, child] } : state;
+}
+
 /** One that could not be started has ended. */
 export function failChildStart(state: ConversationState, { input: { callId }, failure, at }: Failed<'start-child'>): ConversationState {
   const { type, message } = failure;

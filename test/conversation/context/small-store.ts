@@ -103,6 +103,7 @@ export function createSmallStore(): SmallStore {
       beginning: async (key: ConversationKey) => lifeOf(key).beginning,
       cut: async (key: ConversationKey, cut: Cut) => void lifeOf(key).cuts.push(cut),
       cuts: async (key: ConversationKey) => lifeOf(key).cuts,
+      deleted: () => Promise.resolve([]),
     },
   };
   return {

@@ -254,6 +254,21 @@ test('a stop while a sub-agent holds ends the turn and the step into it', () => 
   expect([...tree.conversations.keys()]).toEqual([ROOT]);
 });
 
+test('a sub-agent that is still being started when its turn is stopped is stopped once it is there, also after the turn has ended', () => {
+  for (const passes of [false, true]) {
+    const tree = createTree();
+    tell(tree, ROOT, said('hello', { at: tree.at }));
+    end(tree, 0);
+    tell(tree, ROOT, { kind: 'interrupt-requested', reason: null, at: ++tree.at });
+    // They meet no workflow yet.
+    while (tree.signals.length > 0) deliver(tree, 0);
+    if (passes) tell(tree, ROOT, { kind: 'time-passed', at: (tree.at += 10_000) });
+    rest(tree);
+    expect(rootOf(tree).turn).toBeNull();
+    expect([...tree.conversations.keys()]).toEqual([ROOT]);
+  }
+});
+
 test('a conversation that nobody steps says nothing of stepping to anybody', () => {
   const tree = createTree();
   tell(tree, ROOT, said('hello', { at: tree.at }));

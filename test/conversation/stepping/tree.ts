@@ -79,6 +79,10 @@ function start(tree: Tree, id: string, step: Step): boolean {
       for (const child of step.children) tree.signals.push({ to: child, event: { kind: 'interrupt-requested', reason: null, at } });
       dispatch(tree, id, { kind: 'stop-sent', at });
       return true;
+    case 'stop-late':
+      for (const child of step.children) tree.signals.push({ to: child, event: { kind: 'interrupt-requested', reason: null, at } });
+      dispatch(tree, id, { kind: 'late-children-stopped', at });
+      return true;
     case 'upsert-attributes':
       dispatch(tree, id, { kind: 'attributes-upserted', status: 'running', turns: 0, at });
       return true;
