@@ -47,6 +47,7 @@ import {
   nextRequest,
   nextRetryAt,
   noteDone,
+  withUsage,
   noteWritten,
   postponeRequest,
   startRequest,
@@ -134,9 +135,15 @@ export async function memory(argument: MemoryArgument, measure: MeasureHistory =
       const { update } = found;
       await remember(activities, { scope, id, cause: 'care', history: null, update, proposed: [] });
     }
-    const { kind, bytesBefore, bytesAfter, facts } = found;
-    change(noteDone(queue, now(), kind === 'cared' ? `cared for: ${bytesBefore} to ${bytesAfter} bytes` : 'cared for: nothing to do'));
-    return { kind, bytesBefore, bytesAfter, facts };
+    const { kind, bytesBefore, bytesAfter, facts, usage } = found;
+    change(
+      noteDone(
+        withUsage(queue, usage),
+        now(),
+        kind === 'cared' ? `cared for: ${bytesBefore} to ${bytesAfter} bytes` : 'cared for: nothing to do',
+      ),
+    );
+    return { kind, bytesBefore, bytesAfter, facts, ...(usage && { usage }) };
   };
   /** Nobody hears how a signal ended; the details say it. */
   const unheard = (handle: (payload: unknown) => Promise<unknown>) => {
