@@ -19,6 +19,7 @@ import { createHumanInput, type HumanInputClient } from './client/human-input.js
 import { withRetries } from './client/with-retries.js';
 import { createReading, type ReadingClient } from './client/reading.js';
 import { createStepping, type SteppingClient } from './client/stepping.js';
+import { createUsage, type UsageClient } from './client/usage.js';
 import { temporalConnection, type Config } from './config.js';
 import {
   type CompactionOutcome,
@@ -62,6 +63,7 @@ export type { ScopeMemory } from './client/memory.js';
 export type { ReadingClient, Remembered, StoredItem, StoredItems, WatchEvent } from './client/reading.js';
 export type { TurnEnd } from './records/turn-end.js';
 export type { SteppingClient } from './client/stepping.js';
+export type { UsageClient, UsageOptions, UsageReport } from './client/usage.js';
 export type { Branch } from './memory/branches.js';
 export type { AllPending, HumanInputClient, Pending } from './client/human-input.js';
 export type { Description, Listed, PendingActivity, RunState } from './client/describe.js';
@@ -72,7 +74,7 @@ export interface Started {
   readonly attached: boolean;
 }
 
-export interface PerduraClient extends LineageClient, AnswerAgainClient, HumanInputClient, ReadingClient, SteppingClient {
+export interface PerduraClient extends LineageClient, AnswerAgainClient, HumanInputClient, ReadingClient, SteppingClient, UsageClient {
   readonly namespace: string;
   readonly taskQueue: string;
   /** Starts a conversation, or attaches to the running one of that id. Without an id one is made. */
@@ -251,6 +253,7 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
     namespace,
     taskQueue,
     ...createStepping({ handleOf, withSignal, entries: (id, slots) => reading.entries(id, slots) }),
+    ...createUsage({ store, namespace }),
     ...createLineageClient({ client, namespace, taskQueue, store, handleOf, describe, status, startOptions }),
     ...people,
     ...reading,

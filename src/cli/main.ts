@@ -17,7 +17,15 @@ import {
   queueCommand,
 } from './commands/control.js';
 import { chatCommand, newCommand, sendCommand, dispatchCommand, withdrawCommand } from './commands/conversation.js';
-import { listCommand, showCommand, inspectCommand, contextCommand, watchCommand, debugCommand } from './commands/inspection.js';
+import {
+  listCommand,
+  showCommand,
+  inspectCommand,
+  contextCommand,
+  usageCommand,
+  watchCommand,
+  debugCommand,
+} from './commands/inspection.js';
 import { retryCommand, editCommand, rewindCommand, forkCommand, resumeCommand, deleteCommand } from './commands/lineage.js';
 import { mcpCommand } from './commands/mcp.js';
 import { memoryCommand, historyCommand } from './commands/memory.js';
@@ -33,7 +41,7 @@ import { enterFolder } from './trust/folder-trust.js';
 const COMMANDS: readonly (readonly [heading: string, ...commands: ((program: Command, context: CliContext) => void)[]])[] = [
   ['Talk', chatCommand, sendCommand, newCommand, listCommand, showCommand, retryCommand, editCommand, renameCommand],
   ['Decide', approvalsCommand, approveCommand, denyCommand, answerCommand, budgetCommand, modelCommand],
-  ['Look inside', inspectCommand, watchCommand, contextCommand, memoryCommand, historyCommand],
+  ['Look inside', inspectCommand, watchCommand, contextCommand, usageCommand, memoryCommand, historyCommand],
   ['Stop and end', stopCommand, withdrawCommand, closeCommand, cancelCommand, terminateCommand, deleteCommand],
   ['Fork and go back', forkCommand, rewindCommand, resumeCommand],
   ['Step by step', debugCommand, modeCommand, stepCommand, breakCommand, queueCommand, dispatchCommand],

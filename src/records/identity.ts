@@ -1,5 +1,7 @@
 /** Whose work it is, who asked for it, and what it may use. */
-import type { SharedBudget } from './shared-budget.js';
+import type { Budget, SharedBudget } from './shared-budget.js';
+
+export type { Budget };
 
 /**
  * Who is asking, beyond what Temporal tells an activity anyway (namespace and workflow id). `life` is the first run id: a new
@@ -9,13 +11,6 @@ export interface ConversationIdentity {
   readonly life: string;
   readonly agent: string;
   readonly scope: string;
-}
-
-/** What a conversation may use in all. Absent: no limit of that kind. */
-export interface Budget {
-  readonly maxCostUsd?: number;
-  /** Of prompts and answers together. */
-  readonly maxTokens?: number;
 }
 
 /** The conversation that asked for this one, and the call that waits for it. */

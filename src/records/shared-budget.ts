@@ -8,8 +8,14 @@
  * U3  What a ledger has lost comes back by itself: with each call its conversation says how much it has used in all (`own`), and what of
  *     that is missing is added.
  */
-import type { Budget } from './identity.js';
 import type { Usage } from './message.js';
+
+/** What a conversation may use in all. Absent: no limit of that kind. */
+export interface Budget {
+  readonly maxCostUsd?: number;
+  /** Of prompts and answers together. */
+  readonly maxTokens?: number;
+}
 
 /** Whole numbers, so that any order of adding them up gives the same sum. */
 export interface Amount {

@@ -1,8 +1,8 @@
 /** What was paid for: one record for each answer, summary and consolidation, beside the effect that it belongs to. */
 import { addUsage, NO_USAGE, type Usage } from './message.js';
 
-/** `tool`: what a tool has asked a model beside its own work, a summary of its long result above all. `citation`: what is to stand for one. */
-export type SpendingKind = 'answer' | 'tool' | 'citation' | 'compaction' | 'consolidation';
+/** `tool`: what a tool has asked a model beside its own work, a summary of its long result above all. `citation`: what is to stand for one. `care`: of a scope's memory. */
+export type SpendingKind = 'answer' | 'tool' | 'citation' | 'compaction' | 'consolidation' | 'care';
 
 export interface Spending {
   /** Epoch milliseconds. */
@@ -25,7 +25,8 @@ export interface Spent extends Spending {
   readonly fenced: boolean;
 }
 
-export type SpendingGroup = 'agent' | 'scope' | 'model' | 'day' | 'conversation';
+export const SPENDING_GROUPS = ['agent', 'scope', 'model', 'day', 'conversation', 'kind'] as const;
+export type SpendingGroup = (typeof SPENDING_GROUPS)[number];
 
 export interface SpendingSum {
   /** What they have in common: a name, or a day as `2026-11-24`, in UTC. */
@@ -64,11 +65,6 @@ export function sumOf(of: string, spent: readonly Spent[]): SpendingSum {
     usage: { ...all, costUsd: spent.length > 0 && priced.length === 0 ? null : all.costUsd },
     unpriced: spent.length - priced.length,
   };
-}
-
-/** A sub-agent's conversation is named `<parent>:<call>`: it belongs to the one that began the tree. */
-export function isOfTree(conversation: string, root: string): boolean {
-  return conversation === root || conversation.startsWith(`${root}:`);
 }
 
 function nameIn(one: Spent, by: SpendingGroup): string {

@@ -53,6 +53,7 @@ import {
   nextRequest,
   nextRetryAt,
   noteDone,
+  withUsage,
   noteWritten,
   postponeRequest,
   startRequest,
@@ -145,9 +146,15 @@ export async function memory(argument: MemoryArgument, measure: MeasureHistory =
       const { update } = found;
       await remember(activities, { scope, id, cause: 'care', history: null, update, proposed: [] });
     }
-    const { kind, bytesBefore, bytesAfter, facts } = found;
-    change(noteDone(queue, now(), kind === 'cared' ? `cared for: ${bytesBefore} to ${bytesAfter} bytes` : 'cared for: nothing to do'));
-    return { kind, bytesBefore, bytesAfter, facts };
+    const { kind, bytesBefore, bytesAfter, facts, usage } = found;
+    change(
+      noteDone(
+        withUsage(queue, usage),
+        now(),
+        kind === 'cared' ? `cared for: ${bytesBefore} to ${bytesAfter} bytes` : 'cared for: nothing to do',
+      ),
+    );
+    return { kind, bytesBefore, bytesAfter, facts, ...(usage && { usage }) };
   };
   /** A signal has no answer; the details show how it ended. */
   const unheard = (handle: (payload: unknown) => Promise<unknown>) => {

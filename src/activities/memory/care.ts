@@ -8,6 +8,7 @@ import { careJsonSchema } from '../../memory/consolidation/prompt.js';
 import { withProvenance } from '../../memory/consolidation/provenance.js';
 import { withoutForgotten } from '../../memory/documents/forgetting.js';
 import { createAsker } from '../ask-model.js';
+import { noteSpending, spendingOf } from '../effect.js';
 import { contextWindowOf, memoryAnswerTokens } from '../model-step/prompt-budget.js';
 import { configOrDefaults } from '../usable-config.js';
 import type { ActivityDependencies } from '../dependencies.js';
@@ -37,7 +38,7 @@ export async function care(
   const window = await contextWindowOf(models, config, { model, own: config.model ?? defaultModel });
   const maxTokens = memoryAnswerTokens(config, model, window);
   const answerSchema = { name: 'memory', schema: careJsonSchema };
-  const { ask: run } = createAsker({
+  const { ask: run, spent } = createAsker({
     model: () => models(model),
     name: model,
     activity,
@@ -48,6 +49,12 @@ export async function care(
   const single = withoutDuplicateLines(memory.text);
   const tended =
     single.trim() === '' ? undefined : await tendMemory(run, { currentMemory: single, maxMemorySize: config.memory.maxMemorySize });
+  const usage = spent();
+  const { runId } = activity.info.workflowExecution ?? { runId: 'care' };
+  // Of no conversation: it stands with the workflow that does it.
+  const where = { store, key: { ...key, conversation: `memory:${scope}`, life: runId } };
+  const { spent: paid } = spendingOf({ key: where.key, identity: { agent } }, { kind: 'care', model, usage });
+  await noteSpending(where, `care/${activity.info.activityId}/${activity.info.attempt}`, paid);
   const better = (tended?.kind === 'done' ? tended.memoryUpdate : undefined) ?? single;
   const { text, added } = withProvenance({
     conversation: `memory:${scope}`,
@@ -64,6 +71,7 @@ export async function care(
     bytesBefore,
     bytesAfter,
     facts,
+    ...(paid && { usage }),
     update: changed ? { from: memory.version, text, added } : null,
   };
 }

@@ -15,7 +15,7 @@ import { plain, type StyledLine } from '../terminal/terminal-text.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { withTimeoutFallback } from '../session/with-progress.js';
 import { renderBlame, renderDiff, renderLog, shortVersion, type CountedChange } from '../views/memory-document.js';
-import { countOf, formatCount, formatTime } from '../views/quantities.js';
+import { countOf, formatCount, formatTime, formatUsage } from '../views/quantities.js';
 import { tell, withMemory, type MemoryDesk, type ScopeWanted } from '../session/with-memory.js';
 
 export function showMemory(context: CliContext, wanted: ScopeWanted): Promise<number> {
@@ -204,13 +204,14 @@ function statusInWords(scope: string, status: MemoryStatus | undefined | null): 
   const id = memoryWorkflowId(scope);
   if (status === undefined) return `${id} does not run: nothing was consolidated yet`;
   if (status === null) return `no worker answers for ${id}`;
-  const { phase, waitingFor, queued, consolidated, fallbacks } = status;
+  const { phase, waitingFor, queued, consolidated, fallbacks, usage } = status;
   const [first, ...others] = queued;
   const doing = first === undefined ? phase : `${phase}: ${countOf(first.messages, 'message')} of ${first.conversation} (${first.why})`;
   return [
     `${id} is ${doing}${others.length === 0 ? '' : `, ${others.length} more wait`}`,
     ...(waitingFor === undefined ? [] : [waitingFor]),
     `${formatCount(consolidated)} consolidated${fallbacks === 0 ? '' : `, ${formatCount(fallbacks)} of them without a model`}`,
+    ...(usage.inputTokens + usage.outputTokens === 0 ? [] : [formatUsage(usage)]),
   ].join(' · ');
 }
 

@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander';
 import { onConversation, runs } from './command.js';
 import type { CliContext } from '../session/context.js';
 import { parseCount } from '../args/values.js';
+import { SPENDING_GROUPS } from '../../records/spending.js';
 
 const STATUSES = ['running', 'waiting', 'failed', 'ended', 'canceled', 'terminated', 'timed-out'];
 
@@ -40,6 +41,20 @@ export function contextCommand(program: Command, context: CliContext): void {
     .option('--why <turn>', 'why it forgot this turn: what took it out of the prompt, and what stands for it')
     .action(runs(context, async () => (await import('../actions/context.js')).context));
 }
+
+export function usageCommand(program: Command, context: CliContext): void {
+  program
+    .command('usage')
+    .description('what all conversations have spent: calls that failed and those that came too late too')
+    .addOption(new Option('--by <what>', 'one line for each').choices(SPENDING_GROUPS).default('model'))
+    .option('--since <date>', 'calls of this ISO date or time (UTC) and later')
+    .addHelpText('after', SPENT)
+    .action(runs(context, async () => (await import('../actions/usage.js')).usage));
+}
+
+const SPENT = `
+From the store. A cost is by the prices of the day of the call; "not known", and "+ ?" beside a sum, is of models whose price we do not know.
+What a deleted conversation has spent goes with it.`;
 
 export function watchCommand(program: Command, context: CliContext): void {
   onConversation(program, 'watch', 'draw the turns of a conversation as they happen; -o jsonl prints the events')

@@ -119,7 +119,7 @@ export function finishRequest(
     done: [...queue.done, id].slice(-REMEMBERED_IDS),
     consolidated: queue.consolidated + 1,
     fallbacks: queue.fallbacks + fallback,
-    usage: how.usage ? addUsage(queue.usage, how.usage) : queue.usage,
+    usage: withUsage(queue, how.usage ?? undefined).usage,
   };
   return noteDone(done, how.at, `${conversation}: ${counted(messages, 'message')} (${why}), ${how.consolidation}`);
 }
@@ -153,6 +153,11 @@ export function dropRequest(queue: MemoryQueue, id: string, at: number, usage: U
 
 export function noteWritten(queue: MemoryQueue, { history }: RememberInput, { version }: Remembered): MemoryQueue {
   return { ...queue, written: { version, summary: queue.written?.summary === true || history?.kind === 'summary' } };
+}
+
+/** What was asked of a model for the scope itself. */
+export function withUsage(queue: MemoryQueue, usage: Usage | undefined): MemoryQueue {
+  return usage ? { ...queue, usage: addUsage(queue.usage, usage) } : queue;
 }
 
 /** For people who look: the latest things that were done. */

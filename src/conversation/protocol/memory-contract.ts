@@ -67,6 +67,8 @@ export interface Cared {
   readonly bytesAfter: number;
   /** Facts that another one says too, by id. */
   readonly facts: readonly string[];
+  /** Absent where no model was asked. */
+  readonly usage?: Usage;
 }
 
 /** Signal of the memory workflow to the conversation that asked. */

@@ -1,0 +1,33 @@
+/** What has been spent, from the store: one record for each call that cost something. */
+import { sumOf, sumSpendings, type SpendingGroup, type SpendingSum, type Spent } from '../records/spending.js';
+import type { Store } from '../stores/store.js';
+
+export interface UsageOptions {
+  /** Default: by model. */
+  readonly by?: SpendingGroup;
+  /** Of that moment and later. */
+  readonly since?: Date;
+}
+
+export interface UsageReport {
+  readonly by: SpendingGroup;
+  /** ISO 8601; null: all that the store has. */
+  readonly since: string | null;
+  readonly sums: readonly SpendingSum[];
+  readonly total: SpendingSum;
+}
+
+export interface UsageClient {
+  /** What all conversations of the namespace have spent, failed calls and those that came too late too; what was deleted is not in it. */
+  usage(options?: UsageOptions): Promise<UsageReport>;
+}
+
+export function createUsage({ store, namespace }: { readonly store: () => Promise<Store>; readonly namespace: string }): UsageClient {
+  return {
+    async usage({ by = 'model', since } = {}) {
+      const spent: Spent[] = [];
+      for await (const one of (await store()).spendings.all({ namespace })) if (!since || one.at >= since.getTime()) spent.push(one);
+      return { by, since: since?.toISOString() ?? null, sums: sumSpendings(spent, by), total: sumOf('total', spent) };
+    },
+  };
+}
