@@ -96,7 +96,6 @@ const QUIET = { log: { info: () => undefined, warn: () => undefined }, info: { w
 /** Temporal as it is after the retention: it knows nothing any more, so the store is the record. */
 const EMPTY_TEMPORAL = {
   workflow: {
-     
     async *list() {},
     getHandle: () => ({ describe: () => Promise.reject(new WorkflowNotFoundError('gone', 'x', undefined)) }),
   },
