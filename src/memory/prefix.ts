@@ -123,7 +123,7 @@ function toTurn(number: number, told: readonly Entry[]): PastTurn {
 }
 
 /** The rewind after which something began. */
-function cutBefore(cuts: readonly Cut[], begun: number): Cut | undefined {
+export function cutBefore(cuts: readonly Cut[], begun: number): Cut | undefined {
   return cuts.reduce<Cut | undefined>((latest, cut) => (cut.slot < begun && cut.slot >= (latest?.slot ?? -1) ? cut : latest), undefined);
 }
 

@@ -35,6 +35,8 @@ export interface SharedMemory {
   /** Null: it adds to them. Else it sees what was there then: epoch milliseconds, and for the parent's own the slot of its call. */
   readonly until: number | null;
   readonly before?: number;
+  /** Where it adds to them: the slot of the call there under which all of it happens, so that what a rewind cuts goes with that call. */
+  readonly at?: number;
 }
 
 /** `turn_0007` (seed 000, section 20). */

@@ -30,7 +30,7 @@ export async function openOrigin(dependencies: ConversationDependencies, { origi
   const shared = slotsIn(prefix.line);
   const inContext = new Set(slotsIn(prefix.context));
   const sources = await sourcesOf(store, parent, run, shared);
-  for (const surplus of sources.slice(MAX_SHARED)) await copy(store, parent, key, slotsOf(surplus.slots));
+  for (const surplus of sources.slice(MAX_SHARED)) await copy(store, parent, key, surplus);
   const resumed = await resume(dependencies, prefix, shows);
   const episodes = toRetold(prefix);
   for (const { episode, ...place } of episodes) await store.episodes.add(key, { ...episode, ...place, epoch: 0 });
@@ -78,13 +78,26 @@ async function sourcesOf(
   return left.size === 0 ? inherited : [own, ...inherited];
 }
 
-async function copy(store: Store, from: ConversationKey, to: ConversationKey, slots: readonly number[]): Promise<void> {
+/** Entries of a source that are shared, with their long texts, and the items that the parent reads there. */
+async function copy(store: Store, from: ConversationKey, to: ConversationKey, { slots: ranges, ...source }: SharedSlots): Promise<void> {
+  const slots = slotsOf(ranges);
   const entries = (await store.entries.read(from, slots)).flatMap((entry) => entry ?? []);
-  for (const ref of new Set(entries.flatMap(bodiesOf))) {
+  const [{ items }, own] = await Promise.all([store.items.list(from), store.items.list({ ...from, ...source })]);
+  const there = new Set(own.items.map(({ id }) => id));
+  const isHere = new Set(slots);
+  const copied = items.filter(({ id, slot }) => there.has(id) && (slot === undefined || isHere.has(slot)));
+  const refs = new Set([...entries.flatMap(bodiesOf), ...copied.map(({ content }) => content.ref)]);
+  for (const ref of refs) {
     const text = await store.bodies.get(from, ref);
     if (text !== undefined) await store.bodies.put(to, text);
   }
   await store.entries.append(to, entries);
+  await store.items.put(to, copied);
+  const ids = copied.map(({ id }) => id);
+  for (const [i, citation] of (await store.items.citations(from, ids)).entries()) {
+    const id = ids[i];
+    if (id !== undefined && citation !== undefined) await store.items.cite(to, id, citation);
+  }
 }
 
 function toRetold({ episodes, turn }: Prefix): RetoldEpisode[] {

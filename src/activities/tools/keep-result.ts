@@ -61,15 +61,20 @@ export async function keepResult(
   const size = sizeOf(answered.text);
   const record = resultRecord({ id, session, slot, name, ts: answered.ts, size, content: { ref, bytes, json: false } });
   const shared = parent?.memory?.until === null ? sharedPlace(key, parent) : undefined;
-  if (shared && !(await putShared(store, shared, record, answered.text))) return { text };
+  if (shared && !(await putShared(store, shared, { record, at: parent?.memory?.at }, answered.text))) return { text };
   return { text, item, record };
 }
 
 /** Where a tree of conversations has one memory, the others find the result there. By its id, so that another attempt changes nothing. */
-async function putShared(store: Store, { session, ...key }: ItemPlace, { slot: _, ...record }: ItemRecord, text: string): Promise<boolean> {
+async function putShared(
+  store: Store,
+  { session, ...key }: ItemPlace,
+  { record: { slot: _, ...record }, at }: { readonly record: ItemRecord; readonly at: number | undefined },
+  text: string,
+): Promise<boolean> {
   try {
     await store.bodies.put(key, text);
-    await store.items.put(key, [{ ...record, session }]);
+    await store.items.put(key, [{ ...record, ...(at !== undefined && { slot: at }), session }]);
     return true;
   } catch {
     return false;

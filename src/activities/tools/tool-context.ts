@@ -83,12 +83,12 @@ export function toolMemory(
 function withParents({ store, key }: ConversationDependencies, { parent, callId }: RunToolInput, own: AgentMemory): AgentMemory {
   const place = parent && sharedPlace(key, parent);
   if (!place || !parent?.memory) return own;
-  const { until, before } = parent.memory;
+  const { until, before, at } = parent.memory;
   let stored = 0;
   // Not the ids of its own place: what it stores there is another thing than its tools' results.
   const nextId = (): string => itemId(key, callId, (stored += 1));
   const asOf = until === null ? undefined : { at: until, slot: before };
-  const theirs = openMemory({ store, place, nextId, now: () => new Date(), ...(asOf && { asOf }) });
+  const theirs = openMemory({ store, place, slot: at, nextId, now: () => new Date(), ...(asOf && { asOf }) });
   return withOther(own, theirs, { stores: until === null ? 'there' : 'here' });
 }
 

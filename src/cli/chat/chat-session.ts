@@ -1,4 +1,5 @@
 /** What the chat is about: one conversation, and what the command was told about it. */
+import { ClientError } from '../../client/errors.js';
 import type { PerduraClient } from '../../client.js';
 import type { Config } from '../../config.js';
 import type { Status } from '../../conversation/protocol/contract.js';
@@ -8,6 +9,7 @@ import { rememberLastConversation } from './last-conversation.js';
 import type { Output } from '../terminal/output.js';
 import { toTerminalLine } from '../terminal/terminal-text.js';
 import type { Services } from '../services/services.js';
+import { withSlowNotice } from '../session/with-progress.js';
 import { answerText, reasonOf } from '../session/turn-end.js';
 import type { ControlMode } from '../../conversation/protocol/stepping.js';
 
@@ -24,6 +26,8 @@ export interface ChatSession {
   readonly model?: string;
   /** True when this command began the conversation. */
   readonly isNew: boolean;
+  /** True when it was running before this command. */
+  readonly wasOpen: boolean;
   /** It waits for each step, as it was when we came. */
   readonly isStepped: boolean;
   /** Turns that were running or queued when we came, oldest first. */
@@ -56,6 +60,7 @@ export async function openSession(
   let openTurns: readonly string[] = [];
   let answersNext = resume === undefined ? (model ?? ownModel) : undefined;
   let isStepped = mode === 'stepping';
+  let wasOpen = false;
   let id: string;
   if (resume === undefined) {
     await refuseUnusableAgent({ ...config, taskQueue: client.taskQueue }, agent);
@@ -68,6 +73,7 @@ export async function openSession(
     }));
   } else {
     id = resume;
+    wasOpen = await openAgain(client, output, id);
     const status = await client.status(id);
     isStepped = status.mode === 'stepping';
     openTurns = openTurnsOf(status);
@@ -86,6 +92,7 @@ export async function openSession(
     ...(watchWorker && { watchWorker }),
     ...(answersNext !== undefined && { model: answersNext }),
     isNew: resume === undefined,
+    wasOpen,
     openTurns,
     isStepped,
     noteSpoken() {
@@ -94,6 +101,21 @@ export async function openSession(
     },
     wasSpoken: () => spoken,
   };
+}
+
+/** One that has ended goes on as `perdura resume` has it. Answers whether it ran. */
+async function openAgain(client: PerduraClient, output: Output, id: string): Promise<boolean> {
+  const isRunning = await client.describe(id).then(
+    ({ state }) => state === 'running',
+    (error: unknown) => {
+      if (error instanceof ClientError && error.kind === 'not-found') return false;
+      throw error;
+    },
+  );
+  if (isRunning) return true;
+  const { turn } = await withSlowNotice(output, `going on from the end of ${id}`, client.resume(id));
+  output.note(`(${id} had ended; it goes on after ${turn})`);
+  return false;
 }
 
 /** `turns` have ended, `turn` is the latest: what lies between is running or queued. */

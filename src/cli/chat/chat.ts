@@ -23,6 +23,8 @@ export interface ChatOptions {
   readonly budget?: number;
   /** A message, or true when it comes from stdin. */
   readonly print?: string | true;
+  /** Of -p: the conversation stays open. */
+  readonly keep?: boolean;
   readonly outputFormat: 'text' | 'json' | 'stream-json';
   readonly startServices?: boolean;
 }
@@ -141,7 +143,9 @@ async function talk(
   const screen: WriteStream = process.stderr as WriteStream;
   if (text !== undefined) {
     const { printOneAnswer } = await import('./one-shot.js');
-    return printOneAnswer(session, { text, format: options.outputFormat, leave });
+    // One that was open before is somebody's, and stays so.
+    const keep = options.keep === true || session.wasOpen;
+    return printOneAnswer(session, { text, format: options.outputFormat, leave, keep });
   }
   if (input.isTTY && screen.isTTY) {
     const { chatInTerminal } = await import('./chat-terminal.js');
@@ -162,7 +166,16 @@ async function recapOf(session: ChatSession): Promise<void> {
 
 /** A conversation in which nothing was said leaves no trace. */
 async function tidyUp(session: ChatSession): Promise<void> {
-  if (session.isNew && !session.wasSpoken()) await session.client.closeConversation(session.id);
+  const { client, id } = session;
+  if (!session.isNew) return;
+  // What was refused was not said.
+  const isEmpty =
+    !session.wasSpoken() ||
+    (await client.status(id).then(
+      ({ turn, queued }) => turn === 0 && queued === 0,
+      () => false,
+    ));
+  if (isEmpty) await client.closeConversation(id, { memory: false }).catch(() => undefined);
 }
 
 function comeBack(options: ChatOptions): string {

@@ -12,7 +12,13 @@ import { answerExitCode, explainEnd, untilEnd, wholeAnswer } from '../session/tu
 
 export async function printOneAnswer(
   session: ChatSession,
-  options: { readonly text: string; readonly format: 'text' | 'json' | 'stream-json'; readonly leave: AbortController },
+  options: {
+    readonly text: string;
+    readonly format: 'text' | 'json' | 'stream-json';
+    readonly leave: AbortController;
+    /** The conversation is open afterwards, as it was before. */
+    readonly keep: boolean;
+  },
 ): Promise<number> {
   const { client, output, id } = session;
   const { text } = options;
@@ -43,7 +49,16 @@ export async function printOneAnswer(
   } finally {
     drawn.abort();
     stopListening();
+    // Also where the answer is not waited for any more: its queue is run out first.
+    if (!options.keep) await closeUnremembered(session);
   }
+}
+
+/** What was asked once is no session to be remembered, and nobody waits for its end. */
+async function closeUnremembered({ client, output, id }: ChatSession): Promise<void> {
+  await client.closeConversation(id, { memory: false }).catch((error: unknown) => {
+    output.note(`(${id} could not be closed: ${messageOf(error)}; \`perdura close ${id} --no-memory\` does that)`);
+  });
 }
 
 /** How long the feed is waited for once the result is there. */

@@ -17,6 +17,7 @@ export function chatCommand(program: Command, { output, config, closed, end }: C
     .addOption(new Option('--mode <mode>', 'of a new conversation; stepping: it waits for each /step').choices(['auto', 'stepping']))
     .option('--budget <usd>', 'what a new conversation may cost in all, in US dollars', parseAmount)
     .option('-p, --print [message]', 'print one answer and end; stdin is taken too')
+    .option('--keep', 'of -p: the conversation stays open; else it closes, and -c resumes it')
     .addOption(new Option('--output-format <format>', 'of -p').choices(['text', 'json', 'stream-json']).default('text'))
     .option('--start-services', 'find or start Temporal and a worker first, as npm start does')
     .action(async (words: string[], options: ChatOptions, command: Command) => {

@@ -207,9 +207,10 @@ function isUsed(value: unknown): value is Amount {
   return isCount(tokens, Number.MAX_SAFE_INTEGER) && isCount(nanoUsd, Number.MAX_SAFE_INTEGER);
 }
 
-function readSharedMemory({ of, session, until, before }: Record<string, unknown>): SharedMemory | undefined {
-  if (!isCount(session) || !(until === null || isTime(until)) || !(before === undefined || isCount(before))) return undefined;
-  const own = { session, until, ...(before === undefined ? {} : { before }) };
+function readSharedMemory({ of, session, until, before, at }: Record<string, unknown>): SharedMemory | undefined {
+  if (!isCount(session) || !(until === null || isTime(until))) return undefined;
+  if (!(before === undefined || isCount(before)) || !(at === undefined || isCount(at))) return undefined;
+  const own = { session, until, ...(before === undefined ? {} : { before }), ...(at === undefined ? {} : { at }) };
   if (of === undefined) return own;
   if (!isObject(of)) return undefined;
   const { conversation, life } = of as Record<string, unknown>;

@@ -66,12 +66,19 @@ export function childToStart(state: ConversationState): ChildStart | undefined {
 }
 
 /** A tree that shares has one memory: that of the first conversation in it. */
-function sharedWith({ session, now, parent }: ConversationState, { slot }: ToolCall, memory: 'shared' | 'snapshot'): SharedMemory {
+export function sharedWith(
+  { session, now, parent }: Pick<ConversationState, 'session' | 'now' | 'parent'>,
+  { slot }: Pick<ToolCall, 'slot'>,
+  memory: 'shared' | 'snapshot',
+): SharedMemory {
   const shares = parent?.memory?.until === null ? parent.memory : undefined;
   const { conversation, life } = parent ?? {};
   const of = shares && conversation !== undefined && life !== undefined ? (shares.of ?? { conversation, life }) : undefined;
   const place = of && shares ? { of, session: shares.session } : { session };
-  return memory === 'shared' ? { ...place, until: null } : { ...place, until: now, ...(of === undefined && { before: slot }) };
+  const at = shares ? shares.at : slot;
+  return memory === 'shared'
+    ? { ...place, until: null, ...(at !== undefined && { at }) }
+    : { ...place, until: now, ...(of === undefined && { before: slot }) };
 }
 
 /** As a sub-agent can read it: in the store of the conversation that wrote it. */

@@ -97,6 +97,24 @@ test('model says which answers and who has chosen it, and changes it', async () 
   expect(await perdura('model', id, 'claude')).toMatchObject({ code: 2, stderr: expect.stringContaining('provider/model') as unknown });
 });
 
+test('-p closes its conversation without consolidating, --keep leaves it open, and -c goes on with either', async () => {
+  const [one, kept] = [world.id(), world.id()];
+  const conversationOf = ({ stdout }: Ran): string => (JSON.parse(stdout) as { conversation: string }).conversation;
+  stage.play(one, text('answer 1'), text('answer 2'));
+  const id = conversationOf(await perdura('-p', say(one, 'hello'), '--output-format', 'json'));
+  expect(await world.client.outcome(id)).toMatchObject({ turns: 1 });
+  const again = await perdura('-c', '-p', say(one, 'and?'), '--output-format', 'json');
+  expect(JSON.parse(again.stdout)).toMatchObject({ conversation: id, turnId: 'turn_0002', text: 'answer 2' });
+  expect(again.stderr).toContain(`${id} had ended; it goes on after turn_0001`);
+  expect(await world.client.outcome(id)).toMatchObject({ turns: 1 });
+  const open = conversationOf(await perdura('-p', say(kept, 'hello'), '--keep', '--output-format', 'json'));
+  expect(await world.client.describe(open)).toMatchObject({ state: 'running' });
+  // One that was open stays so.
+  await perdura('-c', '-p', say(kept, 'and?'));
+  expect(await world.client.describe(open)).toMatchObject({ state: 'running' });
+  expect((await world.client.status(open)).turns).toBe(2);
+});
+
 test('-p without a message starts no conversation', async () => {
   /** Ids in the order of their start; what is started last is listed last. */
   const listedAfter = async (id: string): Promise<string[]> => {
