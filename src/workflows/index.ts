@@ -2,4 +2,13 @@
 export { conversation, createConversation } from './conversation.js';
 export { memory } from './memory.js';
 export { memoryCare } from './memory.js';
-export type { AppChunk, AppEvent, BuiltInChunk, ChunkOperation, NewChunk, Reducer, Reducers, ReducerView } from '../conversation/inbox/reducers.js';
+export type {
+  AppChunk,
+  AppEvent,
+  BuiltInChunk,
+  ChunkOperation,
+  NewChunk,
+  Reducer,
+  Reducers,
+  ReducerView,
+} from '../conversation/inbox/reducers.js';

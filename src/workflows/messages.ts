@@ -68,7 +68,9 @@ export const setModelUpdate = defineUpdate<{ readonly model: string | null }, [{
 
 /** An event of the application's own, for its reducer (seed 004). */
 export const eventSignal = defineSignal<[{ id?: string; type: string; payload?: JsonValue }]>('event');
-export const dispatchUpdate = defineUpdate<DispatchedEvent, [{ id?: string; type: string; payload?: JsonValue; wait?: boolean }]>('dispatch');
+export const dispatchUpdate = defineUpdate<DispatchedEvent, [{ id?: string; type: string; payload?: JsonValue; wait?: boolean }]>(
+  'dispatch',
+);
 export const setModeUpdate = defineUpdate<ControlStatus, [{ mode: ControlMode }]>('setMode');
 export const stepUpdate = defineUpdate<StepResult, [{ id?: string; scope?: StepScope }]>('step');
 export const setBreakpointsUpdate = defineUpdate<ControlStatus, [Breakpoints]>('setBreakpoints');
