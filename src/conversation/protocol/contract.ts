@@ -374,45 +374,7 @@ export type FeedEvent =
     }
   | { readonly kind: 'resync' };
 
-export const LIMITS = {
-  /** UTF-8 bytes of one message, images, audio and video included; longer ones travel by reference. */
-  messageBytes: 1024 * 1024,
-  /** Levels of nesting in anything that comes in. */
-  depth: 64,
-  /** Values (texts, numbers, lists, maps) in one of them: a megabyte of nothing but zeros takes a hundred times that to write out. */
-  values: 50_000,
-  /** The highest slot, session, turn or count of messages: beyond it something else is meant. */
-  number: 1e9,
-  /** Entries that one consolidation may be asked about: the longest window (10,000 messages) with 99 calls of tools after each. */
-  slots: 1_000_000,
-  /** Tokens and US dollars of one report: a sum of as many as come in stays exact. */
-  tokens: 1e12,
-  usd: 1e9,
-  /** Message ids remembered in state; older ones are known to the store. */
-  rememberedIds: 256,
-  /** Turns that `turn` answers at once. */
-  rememberedTurns: 50,
-  /** Waiting `send`s after which the next is answered `queued`; the server takes 10 updates in flight. */
-  waitingSends: 6,
-  idLength: 128,
-  /** UTF-8 bytes of a schema for answers, of values for tools, of a decision's note and of edited arguments. */
-  outputBytes: 16 * 1024,
-  contextBytes: 64 * 1024,
-  noteBytes: 16 * 1024,
-  editedBytes: 64 * 1024,
-  /** Of a sub-agent's task and of its report. */
-  taskBytes: 8 * 1024,
-  reportBytes: 64 * 1024,
-  /** Images, audio and video together. */
-  mediaPerMessage: 20,
-  /** UTF-16 units of an address of one, and of a reference to one. */
-  mediaUrl: 8 * 1024,
-  /** Events of the application's own that may wait at once, and the UTF-8 bytes of their payloads together: these lie in the state. */
-  queuedEvents: 500,
-  queuedEventBytes: 128 * 1024,
-  /** Ids of such events that are remembered once they are reduced. */
-  rememberedEvents: 256,
-} as const;
+export { LIMITS } from './limits.js';
 
 /** Conversations, agents and scopes alike. */
 export const ID_PATTERN = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
