@@ -17,24 +17,10 @@ import type { ItemRecord } from '../records/memory/agent-memory.js';
 import type { EpisodicItem, SemanticItem } from '../records/memory/items.js';
 import type { Amount, Limit, Room, RoomClaim } from '../records/shared-budget.js';
 import type { Spending, Spent } from '../records/spending.js';
+import type { AgentKey, ConversationKey, ConversationName, DeletedLife, ScopeKey } from './names.js';
 
-/** Names whose long-term memory it is. */
-export interface ScopeKey {
-  readonly namespace: string;
-  readonly scope: string;
-}
-
-/** Names one life of one conversation. `life` is Temporal's `firstExecutionRunId`, the same over continue-as-new. */
-export interface ConversationKey extends ScopeKey {
-  readonly conversation: string;
-  readonly life: string;
-}
-
-/** Names an agent, of which many scopes may have conversations. */
-export interface AgentKey {
-  readonly namespace: string;
-  readonly agent: string;
-}
+export type { AgentKey, ConversationKey, ConversationName, DeletedLife, ScopeKey };
+export { DocumentRefused, LifeDeleted, StoreUnavailable } from './errors.js';
 
 export interface Store {
   readonly kind: 'redis' | 'file';
@@ -155,17 +141,6 @@ export interface Lives {
   unmarkDeleted(of: ConversationName, lives: readonly string[]): Promise<void>;
   /** Tombstones of a conversation. */
   deleted(of: ConversationName): Promise<readonly DeletedLife[]>;
-}
-
-export interface ConversationName {
-  readonly namespace: string;
-  readonly conversation: string;
-}
-
-export interface DeletedLife {
-  readonly life: string;
-  /** When it was deleted first, in epoch seconds. */
-  readonly at: number;
 }
 
 /** How turns ended that have no whole answer, of one life of a conversation; the newest of very many. */
@@ -410,22 +385,4 @@ export interface Pins {
   pin(key: AgentKey, pins: readonly ToolPin[]): Promise<void>;
   /** In the place of what was pinned: a person's word. Of two the last one written counts. */
   accept(key: AgentKey, pins: readonly ToolPin[]): Promise<void>;
-}
-
-/** The store cannot be reached or does not take writes; trying again later may help. */
-export class StoreUnavailable extends Error {
-  override readonly name = 'StoreUnavailable';
-}
-
-/** MEMORY.md or HISTORY as it lies there cannot be used, and a person must see to it: the message says which and how. Trying again does not help. */
-export class DocumentRefused extends Error {
-  override readonly name = 'DocumentRefused';
-}
-
-/** The life was deleted: nothing is read or written for it any more. Trying again does not help. */
-export class LifeDeleted extends Error {
-  override readonly name = 'LifeDeleted';
-  constructor(attempt: string, { conversation, at }: { readonly conversation: string; readonly at: number }) {
-    super(`cannot ${attempt}: ${conversation} was deleted on ${new Date(at * 1000).toISOString()}; what it had cannot be brought back`);
-  }
 }
