@@ -98,7 +98,7 @@ function print(
 }
 
 /** Milliseconds: what was said is shown without a worker too. */
-const QUEUE_MS = 1_000;
+const QUEUE_MS = 2_000;
 
 interface UnderWay {
   readonly queue: readonly QueuedEvent[];
@@ -111,12 +111,12 @@ const NOTHING: UnderWay = { queue: [], subAgents: [] };
 async function waitingIn({ client }: CommandSession, id: string): Promise<UnderWay> {
   const { state } = await client.describe(id);
   if (state !== 'running') return NOTHING;
-  const ask = Promise.all([client.queue(id), client.status(id)]);
-  const [queue, { subAgents = [] }] = await withTimeoutFallback(ask, NO_ANSWER, QUEUE_MS).catch(() => NO_ANSWER);
+  const [queue, { subAgents = [] }] = await Promise.all([
+    withTimeoutFallback<readonly QueuedEvent[]>(client.queue(id), [], QUEUE_MS).catch(() => []),
+    withTimeoutFallback<Pick<Status, 'subAgents'>>(client.status(id), {}, QUEUE_MS).catch((): Pick<Status, 'subAgents'> => ({})),
+  ]);
   return { queue, subAgents: subAgents.some(({ next }) => next !== null) ? subAgents : [] };
 }
-
-const NO_ANSWER: [readonly QueuedEvent[], Pick<Status, 'subAgents'>] = [[], {}];
 
 function drawWaiting(queued: QueuedEvent, timeFormat: TimeFormat): StyledLine {
   const since = formatTime(queued.queuedAt, timeFormat, Date.now());

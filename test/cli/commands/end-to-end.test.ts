@@ -101,8 +101,8 @@ test('list knows titles and states, and takes a query', async () => {
   const found = await waitFor(ask, ({ stdout }) => stdout.includes(id));
   expect(parsed(found)).toEqual([expect.objectContaining({ id, running: true, agent: 'default', title: '週報 and\u202e more' })]);
   const table = await perdura('list', '-q', `WorkflowId = '${id}'`, '--status', 'running', '--time-format', 'iso', '--explain');
-  expect(table.stdout).toMatch(/^ID +STATUS +AGENT +STARTED +TITLE\n/);
-  expect(table.stdout).toMatch(/running +default +\d{4}-\d\d-\d\dT\S+ +週報 and more\n$/);
+  expect(table.stdout).toMatch(/^ID +STATUS +AGENT +TURNS +COST +STARTED +TITLE\n/);
+  expect(table.stdout).toMatch(/running +default +1 +\d{4}-\d\d-\d\dT\S+ +週報 and more\n$/);
   expect(table.stderr).toContain(`temporal workflow list -q "WorkflowType = 'conversation' AND`);
   const lines = (await perdura('list', '-o', 'jsonl', '--limit', '1')).stdout.trimEnd().split('\n');
   expect(lines.map((line) => Object.keys(JSON.parse(line) as object)[0])).toEqual(['id']);
