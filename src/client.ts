@@ -1,12 +1,6 @@
 /** The one door to conversations: start them, talk to them, watch them, read them. */
 import { randomUUID } from 'node:crypto';
-import {
-  Client,
-  type Connection,
-  WithStartWorkflowOperation,
-  WorkflowExecutionAlreadyStartedError,
-  type WorkflowHandle,
-} from '@temporalio/client';
+import { Client, type Connection, WorkflowExecutionAlreadyStartedError, type WorkflowHandle } from '@temporalio/client';
 import { createAnsweringAgain, type AnswerAgainClient } from './client/answer-again.js';
 import { createWithSignal } from './client/call-signal.js';
 import { openConnection } from './client/connection.js';
@@ -18,6 +12,7 @@ import { createScopeMemory, type ScopeMemory } from './client/memory.js';
 import { createHumanInput, type HumanInputClient } from './client/human-input.js';
 import { withRetries } from './client/with-retries.js';
 import { createReading, type ReadingClient } from './client/reading.js';
+import { createSending } from './client/sending.js';
 import { createStepping, type SteppingClient } from './client/stepping.js';
 import { createUsage, type UsageClient } from './client/usage.js';
 import { temporalConnection, type Config } from './config.js';
@@ -47,9 +42,7 @@ import {
   queueQuery,
   renameSignal,
   resetUpdate,
-  sendUpdate,
   statusQuery,
-  turnUpdate,
   undoCompactionUpdate,
   WORKFLOW_TYPE,
 } from './workflows/messages.js';
@@ -124,14 +117,22 @@ export interface ClientOptions {
   readonly client: Client;
   readonly namespace: string;
   readonly taskQueue: string;
+  /** Milliseconds after which `send` and `turn` give up where no worker is; default: never (`createClient`: 30 s). */
+  readonly workerPatienceMs?: number;
   /** Opened only when something is watched or read. */
   readonly store: () => Store | Promise<Store>;
   readonly close?: () => Promise<void>;
 }
 
-/** Connects by the settings: `TEMPORAL_*` by Temporal's own rules, and the store that the workers use. */
-export async function createClient(config: Config): Promise<PerduraClient> {
-  return createClientOn(config, await connectTemporal(config));
+/**
+ * Connects by the settings: `TEMPORAL_*` by Temporal's own rules, and the store that the workers use. Where no worker takes work for
+ * `workerPatienceMs` (30,000; `Infinity`: for ever), `send` and `turn` throw `no-worker`; the message is kept and answered later.
+ */
+export async function createClient(
+  config: Config,
+  { workerPatienceMs = 30_000 }: Pick<ClientOptions, 'workerPatienceMs'> = {},
+): Promise<PerduraClient> {
+  return createClientOn(config, await connectTemporal(config), { workerPatienceMs });
 }
 
 export interface Connected {
@@ -140,8 +141,13 @@ export interface Connected {
 }
 
 /** The same on a connection that there is, and that the client closes. */
-export function createClientOn(config: Config, { connection, namespace }: Connected): PerduraClient {
+export function createClientOn(
+  config: Config,
+  { connection, namespace }: Connected,
+  options: Pick<ClientOptions, 'workerPatienceMs'> = {},
+): PerduraClient {
   return createClientWith({
+    ...options,
     client: new Client({ connection, namespace }),
     namespace,
     taskQueue: config.taskQueue,
@@ -158,7 +164,14 @@ export async function connectTemporal(config: Config): Promise<Connected> {
   return { connection, namespace };
 }
 
-export function createClientWith({ client, namespace, taskQueue, store: openTheStore, close }: ClientOptions): PerduraClient {
+export function createClientWith({
+  client,
+  namespace,
+  taskQueue,
+  workerPatienceMs: patienceMs = Infinity,
+  store: openTheStore,
+  close,
+}: ClientOptions): PerduraClient {
   let opened: Promise<Store> | undefined;
   const store = (): Promise<Store> => (opened ??= Promise.resolve(openTheStore()));
   const handleOf = (id: string): WorkflowHandle => client.workflow.getHandle(checkedId(id));
@@ -177,18 +190,6 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
     };
   };
   const withSignal = createWithSignal(client);
-
-  /** Goes on asking until the turn has ended, whatever run answers. */
-  const untilEnded = async (id: string, first: TurnResult, signal?: AbortSignal): Promise<TurnResult> => {
-    let result = first;
-    while ((result.stopReason === 'continues' || result.stopReason === 'queued') && result.turnId !== null) {
-      const { turnId } = result;
-      result = await withRetries({ attempt: `cannot wait for ${turnId} of ${id}`, signal }, () =>
-        withSignal(signal, () => handleOf(id).executeUpdate(turnUpdate, { args: [{ turnId }] })),
-      );
-    }
-    return result;
-  };
 
   const describe = async (id: string): Promise<Description> => {
     const description = await handleOf(id)
@@ -248,6 +249,7 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
   });
 
   const reading = createReading({ store, keyOf });
+  const sending = createSending({ client, namespace, taskQueue, patienceMs, handleOf, withSignal, startOptions, describe, withId });
 
   return {
     namespace,
@@ -257,7 +259,9 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
     ...createLineageClient({ client, namespace, taskQueue, store, handleOf, describe, status, startOptions }),
     ...people,
     ...reading,
-    ...createAnsweringAgain({ handleOf, status, reading, untilEnded }),
+    send: sending.send,
+    turn: sending.turn,
+    ...createAnsweringAgain({ handleOf, status, reading, untilEnded: sending.untilEnded }),
 
     async start(id = `conv-${randomUUID()}`, options = {}) {
       const own = startOptions(id, options);
@@ -269,41 +273,6 @@ export function createClientWith({ client, namespace, taskQueue, store: openTheS
         throw toClientError(error, `cannot start ${id}`);
       }
     },
-
-    async send(id, message, { start, signal } = {}) {
-      const own = withId(message);
-      const attempt = `cannot send to ${id}`;
-      for (;;) {
-        const result = await withRetries({ attempt, signal }, () =>
-          withSignal(signal, () => {
-            const options = { args: [own] as [Message], updateId: `send-${own.id}` };
-            if (!start) return handleOf(id).executeUpdate(sendUpdate, options);
-            const startWorkflowOperation = new WithStartWorkflowOperation(WORKFLOW_TYPE, {
-              ...startOptions(id, start),
-              workflowIdConflictPolicy: 'USE_EXISTING',
-            });
-            // Its own failure is the update's too; unobserved it would be an unhandled rejection.
-            startWorkflowOperation.workflowHandle().catch(() => undefined);
-            return client.workflow.executeUpdateWithStart(sendUpdate, { ...options, startWorkflowOperation });
-          }),
-        );
-        // A reset that met a hand-over has no turn to ask for: it is said again, to the next run.
-        if (result.stopReason !== 'continues' || result.turnId !== null) return untilEnded(id, result, signal);
-      }
-    },
-
-    turn: (id, turnId, { signal } = {}) =>
-      untilEnded(
-        id,
-        {
-          turnId,
-          text: '',
-          stopReason: 'continues',
-          usage: { inputTokens: 0, cachedTokens: 0, outputTokens: 0, costUsd: 0 },
-          toolCalls: 0,
-        },
-        signal,
-      ),
 
     async message(id, message) {
       const own = withId(message);

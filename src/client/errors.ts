@@ -15,6 +15,8 @@ export type ClientErrorKind =
   | 'queue-full'
   /** Nothing of that name waits for a decision, or not with these arguments. */
   | 'not-waiting'
+  /** No worker takes work where the conversation is. The message is kept: it is answered once one does. */
+  | 'no-worker'
   /** Temporal or the store does not answer. */
   | 'unreachable'
   /** The caller's signal. What was sent stays sent. */

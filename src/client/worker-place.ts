@@ -63,6 +63,19 @@ export async function findOthers(
   });
 }
 
+/** Whether a worker of the task queue has asked for work lately, and lives as far as this machine knows. */
+export async function hasLiveWorker(
+  { workflowService }: Pick<ConnectionLike, 'workflowService'>,
+  { namespace, taskQueue }: { readonly namespace: string; readonly taskQueue: string },
+): Promise<boolean> {
+  const { pollers } = await workflowService.describeTaskQueue({ namespace, taskQueue: { name: taskQueue }, taskQueueType: 1 });
+  return (pollers ?? []).some(({ identity, lastAccessTime }) => {
+    if (Date.now() - Number(lastAccessTime?.seconds ?? 0) * 1000 >= GONE_MS) return false;
+    const known = readIdentity(identity ?? '');
+    return known?.host !== hostname() || isAlive(known.pid);
+  });
+}
+
 /** Whether a worker of the task queue may have other agents than this folder of this machine: then only that worker knows which. */
 export async function mayHaveOtherAgents(
   { workflowService }: Pick<ConnectionLike, 'workflowService'>,

@@ -1,0 +1,113 @@
+/** A message that is waited for until its turn has ended: over hand-overs, worker deaths and lost connections. */
+import { WithStartWorkflowOperation, type Client, type WorkflowHandle, type WorkflowStartOptions } from '@temporalio/client';
+import type { Message, StartOptions, TurnResult } from '../conversation/protocol/contract.js';
+import { NO_USAGE } from '../records/message.js';
+import { messageSignal, sendUpdate, turnUpdate, WORKFLOW_TYPE } from '../workflows/messages.js';
+import type { WithSignal } from './call-signal.js';
+import type { Description } from './describe.js';
+import { ClientError } from './errors.js';
+import { withRetries } from './with-retries.js';
+import { unlessNoWorker, type WorkerPatience } from './worker-patience.js';
+import { hasLiveWorker } from './worker-place.js';
+
+export interface Sending {
+  readonly client: Client;
+  readonly namespace: string;
+  readonly taskQueue: string;
+  /** Milliseconds after which it is given up where no worker is. */
+  readonly patienceMs: number;
+  readonly handleOf: (id: string) => WorkflowHandle;
+  readonly withSignal: WithSignal;
+  readonly startOptions: (
+    id: string,
+    options: StartOptions,
+  ) => WorkflowStartOptions & { readonly args: StartOptions[]; readonly workflowId: string };
+  readonly describe: (id: string) => Promise<Description>;
+  readonly withId: (message: string | Message) => Message & { readonly id: string };
+}
+
+export interface SendingClient {
+  send(id: string, message: string | Message, options?: { start?: StartOptions; signal?: AbortSignal }): Promise<TurnResult>;
+  turn(id: string, turnId: string, options?: { signal?: AbortSignal }): Promise<TurnResult>;
+  untilEnded(id: string, first: TurnResult, signal?: AbortSignal): Promise<TurnResult>;
+}
+
+export function createSending(parts: Sending): SendingClient {
+  const { client, namespace, taskQueue, patienceMs, handleOf, withSignal, startOptions, describe, withId } = parts;
+
+  /** Goes on asking until the turn has ended, whatever run answers. */
+  const untilEnded = async (id: string, first: TurnResult, signal?: AbortSignal): Promise<TurnResult> => {
+    let result = first;
+    while ((result.stopReason === 'continues' || result.stopReason === 'queued') && result.turnId !== null) {
+      const { turnId } = result;
+      result = await withRetries({ attempt: `cannot wait for ${turnId} of ${id}`, signal }, () =>
+        withSignal(signal, () => handleOf(id).executeUpdate(turnUpdate, { args: [{ turnId }] })),
+      );
+    }
+    return result;
+  };
+
+  /** `keep` puts what was to be sent where it is safe, and says so. */
+  const patience = (
+    id: string,
+    signal: AbortSignal | undefined,
+    attempt: string,
+    keep?: () => Promise<string>,
+    queue?: string,
+  ): WorkerPatience => {
+    const where = async (): Promise<string> => queue ?? (await describe(id)).taskQueue;
+    return {
+      attempt,
+      signal,
+      patienceMs,
+      hasWorker: async () => hasLiveWorker(client.connection, { namespace, taskQueue: await where() }),
+      async giveUp() {
+        const queueName = await where();
+        const kept = await keep?.().catch((error: unknown) => `the message could not be kept either (${String(error)})`);
+        const what = `no worker takes work from task queue ${queueName}: start one (\`perdura worker\`)`;
+        return new ClientError('no-worker', `${attempt}: ${what}${kept === undefined ? '' : `; ${kept}`}`);
+      },
+    };
+  };
+
+  return {
+    untilEnded,
+
+    async send(id, message, { start, signal: given } = {}) {
+      const own = withId(message);
+      const attempt = `cannot send to ${id}`;
+      /** A signal lies in the history at once, worker or not; an update that no worker takes is nowhere. */
+      const keep = async (): Promise<string> => {
+        const signalled = { signal: messageSignal, signalArgs: [own] as [Message] };
+        if (start) await client.workflow.signalWithStart(WORKFLOW_TYPE, { ...startOptions(id, start), ...signalled });
+        else await handleOf(id).signal(messageSignal, own);
+        return `message ${own.id} is kept and answered once one does; \`send\` with the same id then has its answer`;
+      };
+      const converse = async (signal: AbortSignal | undefined): Promise<TurnResult> => {
+        for (;;) {
+          const result = await withRetries({ attempt, signal }, () =>
+            withSignal(signal, () => {
+              const options = { args: [own] as [Message], updateId: `send-${own.id}` };
+              if (!start) return handleOf(id).executeUpdate(sendUpdate, options);
+              const startWorkflowOperation = new WithStartWorkflowOperation(WORKFLOW_TYPE, {
+                ...startOptions(id, start),
+                workflowIdConflictPolicy: 'USE_EXISTING',
+              });
+              // Its own failure is the update's too; unobserved it would be an unhandled rejection.
+              startWorkflowOperation.workflowHandle().catch(() => undefined);
+              return client.workflow.executeUpdateWithStart(sendUpdate, { ...options, startWorkflowOperation });
+            }),
+          );
+          // A reset that met a hand-over has no turn to ask for: it is said again, to the next run.
+          if (result.stopReason !== 'continues' || result.turnId !== null) return untilEnded(id, result, signal);
+        }
+      };
+      return unlessNoWorker(patience(id, given, attempt, keep, start && taskQueue), converse);
+    },
+
+    turn: (id, turnId, { signal } = {}) =>
+      unlessNoWorker(patience(id, signal, `cannot wait for ${turnId} of ${id}`), (own) =>
+        untilEnded(id, { turnId, text: '', stopReason: 'continues', usage: NO_USAGE, toolCalls: 0 }, own),
+      ),
+  };
+}
