@@ -133,7 +133,8 @@ class Forest {
   private dependenciesOf({ key }: Life): ConversationDependencies {
     const agents = () => Promise.resolve({ config: agentConfigSchema.parse({}) });
     const identity = { life: key.life, agent: 'default', scope: key.scope };
-    const given = { store: this.store, agents, tools: createToolRegistry([]), key, identity };
+    const defaultModel = 'anthropic/claude-sonnet-5-5';
+    const given = { store: this.store, agents, tools: createToolRegistry([]), defaultModel, key, identity };
     return given as unknown as ConversationDependencies;
   }
 

@@ -412,7 +412,8 @@ function createWorld(settings: AgentSettings, window: number) {
   };
 }
 
-const RUNS = process.env['PERDURA_LONG'] === '1' ? 3_000 : 30;
+const LONG = process.env['PERDURA_LONG'] === '1';
+const RUNS = LONG ? 3_000 : 30;
 
 test.each([
   ['when-needed', true, Infinity],
@@ -438,8 +439,10 @@ test.each([
     if (process.env['SHOW_COUNTS'] === '1') process.stderr.write(`${JSON.stringify(all)}\n`);
     // What was to be tried was tried.
     expect(Math.min(...['rewinds', 'forks', 'tooLarge'].map((name) => all[name] ?? 0))).toBeGreaterThan(10);
-    if (autoCompact) expect(Math.min(...['trims', 'compactions', 'cited'].map((name) => all[name] ?? 0))).toBeGreaterThan(5);
-    else expect(all['truncations']).toBeGreaterThan(20);
+    if (!autoCompact) expect(all['truncations']).toBeGreaterThan(20);
+    // Thirty lives may have few of these by chance.
+    else if (LONG) expect(Math.min(...['trims', 'compactions', 'cited'].map((name) => all[name] ?? 0))).toBeGreaterThan(5);
+    else expect(all['compactions']).toBeGreaterThan(0);
   },
   600_000,
 );
