@@ -358,7 +358,7 @@ function createWorld(settings: AgentSettings, window: number) {
       op = next;
       at += 10;
       const id = `x${at}`;
-      const calls = counts.calls;
+      const paid = counts.calls - counts.full;
       if (op.kind === 'turn') tell(said(id, { at, text: `message at ${at} ${'m'.repeat(4 * op.message)}` }));
       else if (op.kind === 'news') {
         const requestId = news.shift();
@@ -395,8 +395,8 @@ function createWorld(settings: AgentSettings, window: number) {
       if (state.turn) problems.push('the turn has not ended');
       if (last.stopReason === 'end') return;
       if (last.stopReason !== 'failed' || !last.error?.message) problems.push(`a turn ended with ${last.stopReason}, without words`);
-      // Of a turn that fails for its size nothing was paid but what brought it there.
-      if (last.error?.type === 'too-large' && op.rounds.length === 0 && op.sets === 'nothing' && counts.calls > calls)
+      // Of a turn that fails for its size nothing was paid but what brought it there; a model that refuses it for its size is how that is known.
+      if (last.error?.type === 'too-large' && op.rounds.length === 0 && op.sets === 'nothing' && counts.calls - counts.full > paid)
         problems.push('a message that was too large was paid for');
     },
     /** Q3. */
