@@ -257,7 +257,7 @@ function otelOf(all: Environment): Config['otel'] {
 /** OpenTelemetry's SDK reads the environment and knows no `.env`. */
 export function offerOtelSettings({ otel }: Config): void {
   for (const [name, value] of Object.entries(otel?.env ?? {})) process.env[name] ??= value;
-  // Anthropic's SDK would tell each call a second time, and send our trace ids along; who wants that says so.
+  // Anthropic's SDK would report each call a second time, and send our trace ids along; a setting turns that on.
   for (const name of ['ANTHROPIC_OPEN_TELEMETRY', 'ANTHROPIC_OPEN_TELEMETRY_PROPAGATION']) process.env[name] ??= 'false';
 }
 

@@ -104,7 +104,7 @@ const agentMemory = z
     shareWithSubAgents: z.union([z.boolean(), z.literal('snapshot')]).default(true),
     /** Where no plugin says anything of a result, a model that knows what it was for makes its citation. */
     compactWithModel: z.boolean().default(false),
-    /** What that model is told instead of the built-in words. */
+    /** The prompt of that model, instead of the built-in one. */
     compactionPrompt: z.string().trim().min(1).max(8_000).optional(),
     /** UTF-8 bytes of a result beyond which it is stored and cited. */
     inlineLimit: z.int().min(256).max(262_144).default(4_096),

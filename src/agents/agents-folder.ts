@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
-/** A folder without agents has the one that we ship, as long as nobody named another place; `own` is that of a `perdura.config`. */
+/** A folder without agents has the one that we ship, unless a setting names another place; `own` is that of a `perdura.config`. */
 export function agentsFolder({ cwd, agentsDir }: { readonly cwd: string; readonly agentsDir: string }, own?: string): string {
   if (own !== undefined) return resolve(cwd, own);
   const shipped = join(__dirname, '..', '..', 'agents');

@@ -1,4 +1,4 @@
-/** `perdura worker`: takes work until it is told to end. */
+/** `perdura worker`: takes work until it is stopped. */
 import { temporalConnection, type Config } from '../config.js';
 import { createAgentTrust } from './trust/agent-trust.js';
 import { loadUserConfig } from '../extensions/user-config.js';

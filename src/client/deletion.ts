@@ -16,7 +16,7 @@ import { ClientError, toClientError } from './errors.js';
 import { findMemory } from './memory-workflow.js';
 
 export interface Deleted {
-  /** Lives that the store had of it and of its sub-agents, and runs that Temporal is told to delete: it does so in the background. */
+  /** Lives that the store had of it and of its sub-agents, and runs that Temporal is asked to delete: it does so in the background. */
   readonly lives: number;
   readonly runs: number;
   readonly subAgents: number;

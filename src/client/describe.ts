@@ -43,7 +43,7 @@ export interface Description {
   readonly pendingActivities: readonly PendingActivity[];
 }
 
-/** A conversation in a list; what only search attributes tell is null where they are not registered. */
+/** A conversation in a list; what only search attributes have is null where they are not registered. */
 export interface Listed {
   readonly id: string;
   readonly taskQueue: string;

@@ -86,7 +86,7 @@ export interface PeopleAccess {
   readonly within: <T>(ms: number, call: () => Promise<T>) => Promise<T>;
 }
 
-/** Told by its search attributes, or not told of yet. */
+/** As its search attributes say, or not listed yet. */
 const WAITING = `AgentStatus = 'waiting' OR AgentStatus IS NULL`;
 const MAX_CONVERSATIONS = 1_000;
 const AT_ONCE = 8;
@@ -239,7 +239,7 @@ export function createHumanInput({ handleOf, withId, argumentsOf, running, withi
 const NOT_WAITING = 'it does not wait: it was decided, has expired, or was never asked; `perdura approvals` lists what waits';
 const OTHER_ARGUMENTS = 'it was asked with other arguments than those that were looked at; look again';
 
-/** A sub-agent's wait is told by itself and by its parents: the one nearest to the person is kept. */
+/** A sub-agent's wait is reported by itself and by its parents: the one nearest to the person is kept. */
 function once(found: readonly Pending[]): Pending[] {
   const kept = new Map<string, Pending>();
   for (const one of found) {

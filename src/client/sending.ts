@@ -76,7 +76,7 @@ export function createSending(parts: Sending): SendingClient {
     async send(id, message, { start, signal: given } = {}) {
       const own = withId(message);
       const attempt = `cannot send to ${id}`;
-      /** A signal lies in the history at once, worker or not; an update that no worker takes is nowhere. */
+      /** A signal is in the history at once, worker or not; an update that no worker takes is nowhere. */
       const keep = async (): Promise<string> => {
         const signalled = { signal: messageSignal, signalArgs: [own] as [Message] };
         if (start) await client.workflow.signalWithStart(WORKFLOW_TYPE, { ...startOptions(id, start), ...signalled });

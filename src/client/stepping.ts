@@ -116,7 +116,7 @@ export function createStepping({ handleOf, withSignal, entries }: SteppingAccess
   };
 }
 
-/** As the workflow checks it, so that a slip is told at once. */
+/** As the workflow checks it, so that a slip is reported at once. */
 function checked<T>(attempt: string, read: Checked<T>): T {
   if (read.ok) return read.value;
   throw new ClientError('invalid', `${attempt}: ${read.reason}`);

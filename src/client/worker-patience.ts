@@ -7,7 +7,7 @@ export interface WorkerPatience {
   /** Milliseconds between two looks for a worker; `Infinity` never looks. */
   readonly patienceMs: number;
   readonly hasWorker: () => Promise<boolean>;
-  /** Keeps what was to be sent, where that is possible, and says what the caller is told. */
+  /** Keeps what was to be sent, where that is possible, and makes the error for the caller. */
   readonly giveUp: () => Promise<ClientError>;
 }
 

@@ -107,7 +107,7 @@ function differenceTo(identity: string, own: WorkerPlace): OtherWorker['differs'
   return isHere && other.place.agents !== own.agents ? 'agents' : undefined;
 }
 
-/** For people: the process, and on this machine its folder where the system tells. */
+/** For people: the process, and on this machine its folder where the system says. */
 export function inWords(identity: string): string {
   const known = readIdentity(identity);
   if (known === undefined) return identity;

@@ -199,7 +199,7 @@ function idleMemoryStep(state: ConversationState): Step | undefined {
 function beginStep(state: ConversationState): Step | undefined {
   const [head] = state.queue;
   if (state.turn || head?.kind !== 'message') return undefined;
-  // A sub-agent that was stopped before it began has only to say so: nobody steps it any more.
+  // A sub-agent that was stopped before it began has only to say so: no step reaches it any more.
   if (isHeld(state, 'event', queuedId(head)) && !(head.stopped && state.parent)) return undefined;
   return isRewinding(state) || isRunning(state, 'evict') ? undefined : { kind: 'begin-turn' };
 }

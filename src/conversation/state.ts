@@ -56,7 +56,7 @@ export interface ConversationState {
   /** What a person has allowed for good (standing-approvals.ts). Absent: nothing. */
   readonly allowedCalls?: readonly AllowedCall[];
   /** Decisions to be sent to sub-agents. */
-  /** Sub-agents that began only after their turn was told to stop: they have not heard of it. */
+  /** Sub-agents that began only after their turn was to stop: the stop has not reached them. */
   readonly lateChildren?: readonly string[];
   readonly childDecisions?: readonly { readonly child: string; readonly decision: Decision }[];
   /** Of the application's own (app-events.ts). */

@@ -1,6 +1,6 @@
 /**
  * Custom workflows (seed 004, reducers of the application): an entry that exports what `createConversation` makes, bundled when the
- * worker starts. Every fault is told before anything runs by it: a conversation must not find out half-way.
+ * worker starts. Every fault is reported before anything runs by it: a conversation must not find out half-way.
  */
 import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
@@ -17,7 +17,7 @@ const REASON_CHARACTERS = 2_000;
 
 export interface CustomWorkflows {
   readonly code: string;
-  /** Of the code: two workers with different reducers are told apart in every history. */
+  /** Of the code: two workers with different reducers differ in every history. */
   readonly hash: string;
 }
 

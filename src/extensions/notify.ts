@@ -1,7 +1,7 @@
 /**
  * Notifies the receivers in the settings that a person is waited for: a program of the worker's machine, an address, or both.
  *
- * What is told holds words of a model. The program gets them on stdin, never as arguments and never through a shell, and of our
+ * A notice holds words of a model. The program gets them on stdin, never as arguments and never through a shell, and of our
  * environment only what is listed here. Failures name the setting, not its value: an address may be a secret.
  */
 import { spawn } from 'node:child_process';
@@ -97,7 +97,7 @@ function toProgram(command: string, { environment = {}, commandMs = COMMAND_MS }
         if (code === 0) resolve();
         else reject(new Error(code === null ? `the program was ended by ${killed ?? 'a signal'}` : `the program ended with code ${code}`));
       });
-      // Who does not read what is told need not.
+      // A program need not read its input.
       child.stdin.on('error', () => undefined);
       child.stdin.end(body);
       if (signal.aborted) onAbort();

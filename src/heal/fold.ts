@@ -5,7 +5,7 @@
  * F2  What did not count does not come back: a message that had been sent before, and the result of an effect that was fenced.
  * F3  A result that the store did not take is brought by the step that wrote it later, never by itself.
  * F4  A step that did not succeed has written nothing that is known; what it carried, a later one carried again.
- * F5  An effect that had committed before it could be settled keeps its own entry: the step that came too late tells its result.
+ * F5  An effect that had committed before it could be settled keeps its own entry: the step that came too late has its result.
  * F6  Of moves in and out of the archive the one with the highest number counts, slot by slot.
  */
 import type { Fact, Replacement } from '../records/episodes.js';
@@ -208,7 +208,7 @@ function isWriting(name: string): name is WritingEffect {
   return (WRITING as readonly string[]).includes(name);
 }
 
-/** Where a result would stand in its turn: told when the effect starts, in case only a fence tells its result. */
+/** Where a result would stand in its turn: known when the effect starts, in case only a fence has its result. */
 function seqsOf(name: WritingEffect, input: unknown): (readonly [effect: string, seq: number])[] {
   if (name === 'run-tool') {
     const { callId, seq } = input as Effects['run-tool']['input'];

@@ -1,6 +1,6 @@
 /**
  * What happened in each run, by replaying its history with the workflow's own code: nothing else is as exact. The
- * workflow tells every event through its sinks; on a replay this listens.
+ * workflow reports every event through its sinks; on a replay this listens.
  */
 import { Worker, type InjectedSinks, type ReplayWorkerOptions } from '@temporalio/worker';
 import type { ConversationEvent } from '../conversation/event.js';

@@ -129,7 +129,7 @@ function tellResult({ callId, name, outcome, text }: ToolResultMessage): Told {
     correlation_id: callId,
     ...(outcome === 'ok' ? { tool_result: shownText(text) } : { tool_error: shownText(text) }),
     ...refOf(text),
-    // The seed knows results and errors; the three other ends are told apart by their tag.
+    // The seed knows results and errors; the three other ends differ by their tag.
     ...(outcome !== 'ok' && outcome !== 'error' && { tags: [outcome] }),
   };
 }

@@ -91,7 +91,7 @@ export function createCircuits({
         if (!circuit || circuit.until === null) continue;
         const left = circuit.until - now();
         if (left <= 0) {
-          // Q2: whoever comes next finds it shut until this call has ended.
+          // Q2: the next call finds it shut until this call has ended.
           circuits.set(key, { ...circuit, until: now() + REST_MS });
           continue;
         }

@@ -23,7 +23,7 @@ export interface ModelHook {
   afterInvoke?(messages: readonly ConversationMessage[], response: ModelResponse, call: HookedCall): void | Promise<void>;
 }
 
-/** Runs one side of all hooks, each to its end; what one throws is told to `onFailure` and stops nothing. */
+/** Runs one side of all hooks, each to its end; what one throws goes to `onFailure` and stops nothing. */
 export async function runHooks(
   hooks: readonly ModelHook[],
   run: (hook: ModelHook) => void | Promise<void>,

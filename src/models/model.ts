@@ -31,7 +31,7 @@ export interface ModelRequest {
   readonly answerSchema?: AnswerSchema;
 }
 
-/** A piece of an answer, as it arrives. A new attempt starts over: readers are told by the feed, not here. */
+/** A piece of an answer, as it arrives. A new attempt starts over: readers learn that from the feed, not here. */
 export type ModelDelta =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'thinking'; readonly text: string }

@@ -4,7 +4,7 @@ import type { Budget, SharedBudget } from './shared-budget.js';
 export type { Budget };
 
 /**
- * Who is asking, beyond what Temporal tells an activity anyway (namespace and workflow id). `life` is the first run id: a new
+ * Who is asking, beyond what an activity has from Temporal anyway (namespace and workflow id). `life` is the first run id: a new
  * start under a used id is a new life.
  */
 export interface ConversationIdentity {

@@ -64,7 +64,7 @@ export interface AssistantMessage {
 }
 
 /**
- * How a tool call ended. The model is told which: `rejected` never ran, `cancelled` was stopped before it started,
+ * How a tool call ended. The model learns which: `rejected` never ran, `cancelled` was stopped before it started,
  * `unknown` was interrupted and may or may not have had its effect.
  */
 export type ToolOutcome = 'ok' | 'error' | 'rejected' | 'cancelled' | 'unknown';

@@ -74,7 +74,7 @@ function nameIn(one: Spent, by: SpendingGroup): string {
 const costOf = ({ usage }: SpendingSum): number => usage.costUsd ?? 0;
 const tokensOf = ({ usage }: SpendingSum): number => usage.inputTokens + usage.outputTokens;
 
-/** What lies in a store may be another's (S5). */
+/** What a store has may be from another program (S5). */
 export function isSpending(value: unknown): value is Spending {
   const { at, kind, conversation, agent, scope, model, usage } = (value ?? {}) as { readonly [field: string]: unknown };
   const texts = [kind, conversation, agent, scope, model];

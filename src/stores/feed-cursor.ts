@@ -71,7 +71,7 @@ function follows(before: string, cursor: string): boolean {
   return cursorBefore(cursor) === before;
 }
 
-/** What is no cursor of ours lies beyond everything. */
+/** What is no cursor of this store is beyond everything. */
 function compare(a: string, b: string): number {
   const [left, right] = [parseCursor(a), parseCursor(b)];
   if (left === undefined) return 1;

@@ -1,4 +1,4 @@
-/** A store's own name, made once: what tells two stores apart that are reached by the same words, and knows one by two. */
+/** A store's own name, made once: it distinguishes two stores that are reached by the same address, and identifies one that is reached by two. */
 import { randomInt } from 'node:crypto';
 
 const DIGITS = '0123456789abcdefghijklmnopqrstuvwxyz';

@@ -130,7 +130,7 @@ export interface Lives {
     readonly scope?: string;
     readonly tree?: boolean;
   }): Promise<ConversationKey[]>;
-  /** Everything of one life, and nothing else: what it shared stays. What is not there is no error. That nobody shares it is its caller's to see to. */
+  /** Everything of one life, and nothing else: what it shared stays. What is not there is no error. The caller checks that no other life shares it. */
   delete(key: ConversationKey): Promise<void>;
   /**
    * Tombstones, once per life. From then on nothing begins with what that life has, and what a late worker writes to it is removed
@@ -210,7 +210,7 @@ export interface Spendings {
 export interface Budgets {
   /** Room for one call: once per `claim.id`, however often it is asked for. */
   reserve(key: ConversationKey, claim: RoomClaim): Promise<Room>;
-  /** What a call has cost, once per id, and its reservation is gone. Without `member` nobody says it again (U3). */
+  /** What a call has cost, once per id, and its reservation is gone. Without `member` no conversation reports it again (U3). */
   settle(key: ConversationKey, id: string, amount: Amount, member?: string): Promise<void>;
   /** Of a call that was not made, or failed. What is not there is no error. */
   release(key: ConversationKey, id: string): Promise<void>;
@@ -306,7 +306,7 @@ export interface Facts {
   /**
    * Gives each new fact its number and answers with the items of this batch, ascending by number, each once. A batch that was added
    * before adds nothing and answers with those of its items that are still there. A fact whose words are known (spaces folded) stays
-   * as it is, but for salience and confidence, which rise to the higher; its `batch` tells that it was there before. Of what is
+   * as it is, but for salience and confidence, which rise to the higher; its `batch` shows that it was there before. Of what is
    * `replaced` the facts that were there before the batch count no longer; learned again they are new facts.
    */
   add(

@@ -68,12 +68,12 @@ export function runtimeLog(): Logger {
   return Runtime.instance().logger;
 }
 
-/** What tells observers, and what they are around: closed when the worker has ended. */
+/** What notifies observers, and what wraps calls: closed when the worker has ended. */
 export interface Observation {
   readonly sinks: InjectedSinks<{ conversation: ConversationListener }>;
   readonly activityInterceptors: readonly ActivityInterceptorsFactory[];
   readonly hooks: readonly ModelHook[];
-  /** Tells what is left, and says what could not be told. */
+  /** Delivers what is left, and says what could not be delivered. */
   close(): Promise<void>;
 }
 
@@ -112,8 +112,8 @@ async function startOtel(config: Config): Promise<StartedTracing> {
 }
 
 /**
- * Conversations tell what happens to them (workflows/conversation.ts), not on replay. Each of `own` has a queue, so that one that hangs holds
- * nobody up; `quick` are ours, which take what they are told and return.
+ * Conversations report what happens to them (workflows/conversation.ts), not on replay. Each of `own` has a queue, so that one that hangs holds
+ * up no other; `quick` are the built-in ones, which take an event and return.
  */
 export function createObservation(
   own: readonly Observer[],
@@ -170,14 +170,14 @@ function countLost(observer: string): (count: number) => void {
       .add(count, { observer });
 }
 
-/** What was told of late, so that a workflow task that is done again on this worker tells nothing twice. */
+/** What was reported lately, so that a workflow task that is done again on this worker reports nothing twice. */
 
 interface Told {
-  /** False for a mark that this run has told already. */
+  /** False for a mark that this run has reported already. */
   isNew(runId: string, mark: string): boolean;
 }
 
-/** Of one run: more than a workflow task tells. */
+/** Of one run: more than a workflow task reports. */
 const MARKS = 256;
 const RUNS = 1_000;
 
@@ -186,7 +186,7 @@ export function createTold(): Told {
   return {
     isNew(runId, mark) {
       const marks = runs.get(runId) ?? new Set<string>();
-      // Last in the map: told of latest.
+      // Last in the map: reported last.
       runs.delete(runId);
       runs.set(runId, marks);
       if (runs.size > RUNS) dropFirst(runs);

@@ -1,4 +1,4 @@
-/** Who is told what happens in the conversations of a worker. */
+/** Observers: they get what happens in the conversations of a worker. */
 import type { ConversationEvent } from '../conversation/event.js';
 import type { Notification, StateChange } from '../conversation/views/observation.js';
 
@@ -14,7 +14,7 @@ export interface Observed {
 
 /**
  * Told what happens in the conversations that this worker runs, as it happens, one after the other. Nothing waits for it, what it
- * throws is logged, and one that hangs loses the oldest of what it has not taken. When a worker dies an event may be told twice or
+ * throws is logged, and one that hangs loses the oldest of what it has not taken. When a worker dies an event may come twice or
  * not at all: the record is the history, this is news.
  */
 export type Observer = (event: ConversationEvent, of: Observed) => void | Promise<void>;

@@ -146,7 +146,7 @@ function toResult(value: unknown): ToolResult {
   return { ok: true, content: toText(value) };
 }
 
-/** What is told besides the text and cannot be used is left out, and said: the tool itself has done its work. */
+/** What comes besides the text and cannot be used is left out, with a word: the tool itself has done its work. */
 function withBeside(
   content: string,
   told: { readonly content: unknown; readonly task?: unknown; readonly files?: unknown; readonly context?: unknown },
@@ -172,7 +172,7 @@ function withBeside(
   };
 }
 
-/** What a tool's result may tell besides its text. Checked, since it goes into a conversation's state and into its memory. */
+/** What a tool's result may have besides its text. Checked, since it goes into a conversation's state and into its memory. */
 
 /** Half characters would be refused by stores and providers. */
 const words = z.string().overwrite((text) => text.toWellFormed());

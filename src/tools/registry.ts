@@ -6,7 +6,7 @@ export interface ToolRegistry {
   readonly find: (name: string) => Tool | undefined;
   /** The named tools in the order given, each once. Throws UnknownTools for names that are not here. */
   readonly select: (names: readonly string[]) => readonly Tool[];
-  /** What a model is told: the named tools in the order given, or all, sorted by name, so that the prompt stays byte-stable. */
+  /** What a model is offered: the named tools in the order given, or all, sorted by name, so that the prompt stays byte-stable. */
   readonly describe: (names?: readonly string[]) => readonly ToolDescription[];
   /** Sorted. */
   readonly names: readonly string[];

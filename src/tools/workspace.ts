@@ -6,11 +6,11 @@
  *     lies, and nothing is read before it has answered. Linux can answer; elsewhere (macOS) the path is looked at again,
  *     which leaves a program that swaps folders in a tight loop a small chance.
  * W3  Only regular files are read. A FIFO, a socket or a device is never waited for, and never opened where that can be helped.
- * W4  A refusal tells nothing about the outside: not whether a file is there, not where a link leads.
+ * W4  A refusal reveals nothing about the outside: not whether a file is there, not where a link leads.
  * W5  A file is written beside and renamed, through the handle of its folder: there is the old file or the new one, never a
  *     part, and no link is written through. What runs by itself later is not written at all (protected-paths.ts).
  *
- * A hard link cannot be told from a file of the workspace, and is read as one; writing parts it from what it was linked to.
+ * A hard link cannot be distinguished from a file of the workspace, and is read as one; writing parts it from what it was linked to.
  */
 import { constants } from 'node:fs';
 import { lstat, readdir, realpath, type FileHandle } from 'node:fs/promises';

@@ -13,7 +13,7 @@ import type { ConversationKey } from '../../stores/store.js';
 import type { TraceStore } from '../dependencies.js';
 import { insist } from '../effect.js';
 
-/** Tokens of an answer that nobody has seen. */
+/** Tokens of an answer before it is there. */
 const EXPECTED_ANSWER = 1_000;
 /** Milliseconds that a call waits for others to settle; after that it goes as far as the limit itself lets it (U1). */
 const WAITS_MS = 20_000;

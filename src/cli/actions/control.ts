@@ -1,4 +1,4 @@
-/** The short commands: they tell a conversation one thing. */
+/** The short commands: each sends a conversation one thing. */
 import type { CliContext } from '../session/context.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { findRunning } from '../args/find-conversation.js';

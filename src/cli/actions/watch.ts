@@ -72,7 +72,7 @@ async function read({ client, output }: CommandSession, id: string, first: strin
   }
 }
 
-/** What the feed does not tell: retries of activities, what waits, how it is stepped, and that the conversation has ended. */
+/** What the feed does not have: retries of activities, what waits, how it is stepped, and that the conversation has ended. */
 async function look({ client, output }: CommandSession, id: string, timeline: Timeline | undefined, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     const description = await client.describe(id).catch(() => undefined);

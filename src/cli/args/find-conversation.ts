@@ -22,7 +22,7 @@ export async function findConversation(
 /** Of a conversation's id or of a sub-agent's: `conv-3f2a:turn_0001:1`. */
 const BEGINNING = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}(?::[a-z0-9_]{0,24}){0,16}$/;
 
-/** What has ended cannot be told anything; better said here than as "no such conversation". */
+/** What has ended takes nothing; better said here than as "no such conversation". */
 export async function findRunning(desk: Pick<CommandSession, 'client' | 'output' | 'withSlowNotice'>, given: string): Promise<string> {
   const id = await findConversation(desk, given);
   const { state } = await desk.client.describe(id);

@@ -2,7 +2,7 @@
  * Draws turns as they happen, from two sources that may each be late or silent: the feed's events and the turn's result.
  *
  * 1. One turn is drawn at a time; events of a later one wait until the earlier has ended.
- * 2. A turn ends once, by its `turn-finished` event or by its result, whichever is told first.
+ * 2. A turn ends once, by its `turn-finished` event or by its result, whichever comes first.
  * 3. The answer is never doubled and never cut: what was streamed is compared with the result's text.
  */
 import type { FeedEvent, TurnResult } from '../../conversation/protocol/contract.js';
@@ -41,7 +41,7 @@ export function createAnswerView(drawing: Drawing, options: ViewOptions): Answer
   let current: string | undefined;
   let drawn = emptyTurn();
   let held = false;
-  /** The current turn has a message and no more: it may have been withdrawn, and then nothing tells its end. */
+  /** The current turn has a message and no more: it may have been withdrawn, and then nothing reports its end. */
   let isOnlyAnnounced = false;
 
   const note = (text: string): void => drawing.note(`  ${toTerminalLine(text, options.width - 2)}`);
@@ -166,7 +166,7 @@ export function createAnswerView(drawing: Drawing, options: ViewOptions): Answer
     finish(result, wholeText) {
       const turn = result.turnId ?? 'reset';
       if (finished.has(turn)) return;
-      // The sender of a later turn may be answered before the feed told the end of the one before.
+      // The sender of a later turn may be answered before the feed has the end of the one before.
       if (current !== undefined && current !== turn) {
         finished.add(current);
         drawn = emptyTurn();
@@ -210,5 +210,5 @@ function byTurn(a: string, b: string): number {
   return a.length - b.length || (a < b ? -1 : a > b ? 1 : 0);
 }
 
-/** A worker of a later version may tell of things that this one does not know. */
+/** A worker of a later version may report things that this one does not know. */
 function ignoreNewer(_value: never): void {}

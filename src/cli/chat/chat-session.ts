@@ -1,4 +1,4 @@
-/** What the chat is about: one conversation, and what the command was told about it. */
+/** What the chat is about: one conversation, and what the command knows of it. */
 import { ClientError } from '../../client/errors.js';
 import type { PerduraClient } from '../../client.js';
 import type { Config } from '../../config.js';

@@ -258,7 +258,7 @@ export async function chatInTerminal(
   }
 }
 
-/** The feed may be silent for good reason or bad: the status tells which. */
+/** The feed may be silent for good reason or bad: the status says which. */
 async function askWhenSilent(
   { client, id }: ChatSession,
   stop: AbortSignal,
@@ -281,7 +281,7 @@ async function askWhenSilent(
   }
 }
 
-/** Draws what the feed tells. Without the feed answers still come, whole. */
+/** Draws what the feed brings. Without the feed answers still come, whole. */
 async function watch(session: ChatSession, hear: (event: FeedEvent) => void, stop: AbortSignal, onTrouble: () => void): Promise<void> {
   const { client, id, output, openTurns } = session;
   // From its oldest event when a turn was running before we came: its answer is shown from the beginning.

@@ -54,7 +54,7 @@ export async function printOneAnswer(
   }
 }
 
-/** What was asked once is no session to be remembered, and nobody waits for its end. */
+/** What was asked once is no session to be remembered, and no person waits for its end. */
 async function closeUnremembered({ client, output, id }: ChatSession): Promise<void> {
   await client.closeConversation(id, { memory: false }).catch((error: unknown) => {
     output.note(`(${id} could not be closed: ${messageOf(error)}; \`perdura close ${id} --no-memory\` does that)`);

@@ -105,7 +105,7 @@ function reasonInWords(reason: string, whole: string): string {
   return /^[a-z-]+$/.test(reason) ? reason.replaceAll('-', ' ') : whole;
 }
 
-/** The one thing in a tool's input that tells this call from another. */
+/** The one thing in a tool's input that distinguishes this call from another. */
 function targetOf(input: string): string {
   try {
     const value: unknown = JSON.parse(input);

@@ -1,6 +1,6 @@
 /**
  * The debugger on a conversation that runs. It asks the workflow when the feed says that something happened, and every few seconds for
- * what the feed does not tell; what it does to the conversation are the client's own updates. Leaving changes nothing.
+ * what the feed does not have; what it does to the conversation are the client's own updates. Leaving changes nothing.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ReadStream, WriteStream } from 'node:tty';

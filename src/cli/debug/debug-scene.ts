@@ -19,7 +19,7 @@ export interface DebugScene {
   readonly status: Status;
   readonly queue: readonly QueuedEvent[];
   readonly index: ContextIndex;
-  /** null where a worker of an earlier version does not tell. */
+  /** null from a worker of an earlier version. */
   readonly control: ControlView | null;
   readonly approvals: readonly Approval[];
   readonly chunks: readonly DebugChunk[];

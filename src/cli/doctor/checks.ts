@@ -158,7 +158,7 @@ export function checkCircuits(cwd: string, now: number): Finding[] {
   });
 }
 
-/** Whether the provider takes the key: by asking for a few tokens, since nothing else tells. */
+/** Whether the provider takes the key: by asking for a few tokens, since nothing else shows it. */
 
 const PATIENCE = 20_000;
 

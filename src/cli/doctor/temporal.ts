@@ -137,7 +137,7 @@ interface HopSpeed {
   readonly isEager: boolean;
 }
 
-/** The first ones live on the burst credit that an idle server has saved: only the last ones tell its pace. */
+/** The first ones live on the burst credit that an idle server has saved: only the last ones show its pace. */
 const ROUNDS = 40;
 const COUNTED = 40;
 const PATIENCE = 10_000;

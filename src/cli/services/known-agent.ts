@@ -7,7 +7,7 @@ import { findUserConfig, temporalConnection, type Config } from '../../config.js
 import { CliError, EXIT } from '../terminal/exit.js';
 import { openNamespace } from './temporal-connection.js';
 
-/** Where the worker has another agents folder, or the folder's own code names one, only the worker can tell: then nothing is refused. */
+/** Where the worker has another agents folder, or the folder's own code names one, only the worker knows: then nothing is refused. */
 export async function refuseUnusableAgent(config: Config, agent: string | undefined): Promise<void> {
   if (agent === undefined) return;
   const folder = agentsFolder(config);

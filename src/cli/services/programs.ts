@@ -69,7 +69,7 @@ export async function endProcess(pid: number, patience: number, hurry?: AbortSig
   for (const deadline = Date.now() + 2000; isAlive(pid) && Date.now() < deadline;) await sleep(20);
 }
 
-/** The end of a log, for a person who is told that a program failed. */
+/** The end of a log, for a person, with the news that a program failed. */
 export function lastLines(file: string, count: number): string {
   try {
     return readFileSync(file, 'utf8').trimEnd().split('\n').slice(-count).join('\n');

@@ -129,7 +129,7 @@ async function checkRedis(url: string): Promise<string> {
   const address = `${protocol}//${host}${pathname}`;
   const redis = new Redis(url, { lazyConnect: true, connectTimeout: 3000, commandTimeout: 3000, retryStrategy: () => null });
   let reason: unknown;
-  // ioredis tells the reason of a failed connection here, and to the caller only that it is closed.
+  // ioredis gives the reason of a failed connection here, and the caller only learns that it is closed.
   redis.on('error', (error) => (reason = error));
   try {
     await redis.connect();

@@ -89,7 +89,7 @@ export async function setRetention(temporal: TemporalConnection, days: number): 
   }
 }
 
-/** The page of a dev server on this machine is a thousand ports above it, unless that was told otherwise. */
+/** The page of a dev server on this machine is a thousand ports above it, unless it was started with another. */
 export async function findUiPort(temporal: TemporalConnection): Promise<number | undefined> {
   const [, host = '', port = ''] = /^(.*):(\d+)$/.exec(temporal.connectionOptions.address) ?? [];
   if (!['127.0.0.1', 'localhost', '[::1]', '0.0.0.0'].includes(host)) return undefined;
@@ -97,7 +97,7 @@ export async function findUiPort(temporal: TemporalConnection): Promise<number |
   return (await isListening(`127.0.0.1:${uiPort}`)) ? uiPort : undefined;
 }
 
-/** Where a person sees a conversation in Temporal's own page, if we can tell. */
+/** Where a person sees a conversation in Temporal's own page, where that is known. */
 export function uiLink(temporal: TemporalConnection, uiPort: number | undefined, id: string): string | undefined {
   const { address } = temporal.connectionOptions;
   const path = `/namespaces/${temporal.namespace}/workflows/${id}`;

@@ -44,7 +44,7 @@ export interface WorkerReady {
   readonly kind: 'ready';
 }
 
-/** What its parent says to a worker that was started with `--when-told`. */
+/** What its parent sends to a worker that was started with `--when-told`. */
 export interface WorkerBegin {
   readonly kind: 'begin';
   readonly taskQueue: string;
@@ -131,7 +131,7 @@ function spawnWorker(options: WorkerOptions): ChildProcess {
 }
 
 function tellToBegin(child: ChildProcess, taskQueue: string): void {
-  // One that has just ended cannot be told, and the next one is.
+  // One that has just ended cannot be reached, and the next one can.
   child.send({ kind: 'begin', taskQueue } satisfies WorkerBegin, () => undefined);
 }
 

@@ -5,7 +5,7 @@ import { askedLines, howToDecide, shownArguments, shownName } from '../views/app
 import { trouble, waitingOfStatus } from '../chat/what-it-waits-for.js';
 
 const LOOK_EVERY = 5000;
-/** A person is told soon that nothing goes on without them. */
+/** A person soon sees that nothing goes on without them. */
 const FIRST_LOOK = 1500;
 
 interface Awaited {

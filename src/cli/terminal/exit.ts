@@ -13,7 +13,7 @@ export class CliError extends Error {
   }
 }
 
-/** Errors come from several libraries: told apart by name and code, since two copies of a class are never `instanceof`. */
+/** Errors come from several libraries: distinguished by name and code, since two copies of a class are never `instanceof`. */
 export function exitCodeOf(error: unknown): number {
   const { name, code, kind, exitCode, cause } = fieldsOf(error);
   if (typeof exitCode === 'number') return exitCode;

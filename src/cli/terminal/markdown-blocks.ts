@@ -20,10 +20,10 @@ export interface BlockSplitter {
 
 /** Nothing but marks so far, or what may become a tag: a rule, an item, a heading, the second line of a table. */
 const UNDECIDED = /^\s*(?:[\s`~#*+=_:|-]*|\d{1,9}[.)]?|<[^\s>]*)$/;
-/** Whether it opens a fence is told by its last character. */
+/** Its last character decides whether it opens a fence. */
 const FENCE = /^\s*(?:`{3}|~{3})/;
 const MAX_UNDECIDED = 200;
-/** Of a line, what tells its kind. */
+/** The part of a line that decides its kind. */
 const MAX_JUDGED = 1_000;
 /** A longer block of HTML is cut. */
 const MAX_CONTEXT = 4_096;

@@ -53,7 +53,7 @@ const LEAST_WIDTH = 20;
 
 const PLAIN_STYLE: OutputStyle = { color: () => 'auto', isQuiet: () => false };
 
-/** `onClosed` is told when the reader of a stream is gone (`| head -1`). */
+/** `onClosed` is called when the reader of a stream is gone (`| head -1`). */
 export function createOutput(
   stdout: TerminalStream,
   stderr: TerminalStream,

@@ -73,7 +73,7 @@ function withRule(text: string, rule: ApprovalRule, attempt: string): string {
   return `${JSON.stringify(all, null, 2)}\n`;
 }
 
-/** Undefined where nobody asks about this file. */
+/** Undefined where this file is not asked about. */
 async function trustOf(
   cwd: string,
   name: string,

@@ -67,7 +67,7 @@ export function renderProblems(conversations: readonly Standing[], { width, meas
   return [[], ...lines, ...(more > 0 ? [[{ text: `… and ${more} more: \`perdura show ID\` says why`, style: 'dim' as const }]] : [])];
 }
 
-/** What runs says how it is, where search attributes tell. */
+/** What runs says how it is, where search attributes say so. */
 export function shownStatus({ running, state, status }: Standing): string {
   return running ? (status ?? 'running') : state;
 }

@@ -147,7 +147,7 @@ function contextFacts({ context }: Status, look: InspectionLook): StyledLine[] {
   return drawFact('context', text, color, look);
 }
 
-/** Only where it does not go on by itself. A worker of an earlier version does not tell. */
+/** Only where it does not go on by itself. A worker of an earlier version does not say. */
 function steppingFacts({ mode, stepLock, pausedBy, nextStep }: Status, look: InspectionLook): StyledLine[] {
   if (mode !== 'stepping') return [];
   return [
@@ -167,7 +167,7 @@ export function fallbackInWords({ turn, model, insteadOf, reason }: NonNullable<
   return `${turn} by ${model} in place of ${insteadOf} (${reason})`;
 }
 
-/** What long-term memory does not have yet. A worker of an earlier version does not tell. */
+/** What long-term memory does not have yet. A worker of an earlier version does not say. */
 function windowFacts({ window }: Status, look: InspectionLook): StyledLine[] {
   if ((window as Status['window'] | undefined) === undefined) return [];
   const { since, messages, consolidated, limit, consolidating, owed } = window;

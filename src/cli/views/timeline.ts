@@ -1,10 +1,10 @@
 /**
  * `perdura watch`: turns on a line of time, from the feed's events and the moments at which they came.
  *
- * T1. One event is at most one line, told when it comes; at the end of a turn its spans are drawn on one scale.
- * T2. The feed does not tell when a model call begins: it is where the thing before it ended.
- * T3. A quick tool rides on the step that calls the model, and may be told late: how long it ran it says itself.
- * T4. That a person decided is told with the next step, after the tool has begun: the wait ends where the tool begins.
+ * T1. One event is at most one line, printed when it comes; at the end of a turn its spans are drawn on one scale.
+ * T2. The feed does not say when a model call begins: it is where the thing before it ended.
+ * T3. A quick tool rides on the step that calls the model, and may be reported late: how long it ran it says itself.
+ * T4. A person's decision is reported with the next step, after the tool has begun: the wait ends where the tool begins.
  * T5. Nothing is known of what was before we came: a turn that was running counts from its first event that we saw.
  */
 import type { PendingActivity } from '../../client.js';
@@ -15,13 +15,13 @@ import { formatCount, formatDuration, formatUsage } from './quantities.js';
 
 export interface Timeline {
   event(event: FeedEvent, at: number): StyledLine[];
-  /** What Temporal says is under way: tells of attempts beyond the first, each once. */
+  /** What Temporal says is under way: prints attempts beyond the first, each once. */
   pending(activities: readonly PendingActivity[], at: number): StyledLine[];
-  /** How it is stepped, when that has changed since it was told last; nothing of one that runs by itself. */
+  /** How it is stepped, when that has changed since it was printed last; nothing of one that runs by itself. */
   control(status: Pick<Status, 'mode' | 'stepLock' | 'pausedBy' | 'nextStep'>): StyledLine[];
-  /** How many messages and events wait, when these have become more: the feed tells of a message when its turn takes it. */
+  /** How many messages and events wait, when these have become more: the feed has a message when its turn takes it. */
   queued(count: number): StyledLine[];
-  /** What its status says that it waits for: the feed told those who were there when it began. */
+  /** What its status says that it waits for: the feed had it for those who were there when it began. */
   waits(waiting: Status['waiting']): void;
   /** What goes on now, for the foot of the screen. */
   doing(at: number): string | undefined;
@@ -296,7 +296,7 @@ function lookOf({ stopReason }: TurnResult): StyledSpan['style'] {
   return stopReason === 'end' ? 'green' : stopReason === 'failed' ? 'red' : 'yellow';
 }
 
-/** A worker of a later version may tell of things that this one does not know. */
+/** A worker of a later version may report things that this one does not know. */
 function ignoreNewer(_value: never): StyledLine[] {
   return [];
 }

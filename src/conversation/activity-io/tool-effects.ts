@@ -72,7 +72,7 @@ export type WorkflowAction =
 export interface ApprovedWith {
   readonly note?: string;
   readonly input?: JsonValue;
-  /** It was allowed for good before, and nobody was asked this time. */
+  /** It was allowed for good before, and no person was asked this time. */
   readonly standing?: true;
 }
 

@@ -295,7 +295,7 @@ export interface Delegation {
   readonly appContext?: AppContextRef;
   /** Only its parent and itself know it, and who reads their histories: its reports show it. */
   readonly capability?: string;
-  /** Mode and breakpoints of its parent; absent: nobody has ever stepped through that one. */
+  /** Mode and breakpoints of its parent; absent: that one was never stepped through. */
   readonly control?: ControlOrder;
 }
 

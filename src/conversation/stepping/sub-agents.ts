@@ -30,7 +30,7 @@ export function delegatedCalls({ turn }: ConversationState): Delegated[] {
   return turn.phase.calls.filter((call): call is Delegated => call.status === 'delegated' && call.child !== undefined);
 }
 
-/** What a sub-agent is to do now; undefined where nobody has ever stepped. */
+/** What a sub-agent is to do now; undefined where it was never stepped through. */
 export function orderFor({ control, usage }: ConversationState, callId: string, number = 0): ControlOrder | undefined {
   if (!control) return undefined;
   const { mode, breakpoints, changes = 0, lock } = control;

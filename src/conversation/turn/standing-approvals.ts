@@ -1,5 +1,5 @@
 /**
- * What a person has allowed for good, in this conversation: calls that are the same as one that the person has seen (the worker tells which
+ * What a person has allowed for good, in this conversation: calls that are the same as one that the person has seen (the worker says which
  * are, by `plan.approval.same`).
  *
  * P4  It counts for what was shown: a call that differs in any argument, or whose path leads elsewhere, is asked about.

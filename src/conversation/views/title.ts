@@ -1,5 +1,5 @@
 /**
- * Titles that nobody has given: made of what is said first, once in a life. A worker makes them (activities/model-step/title-of.ts), after
+ * Titles that no person has given: made of what is said first, once in a life. A worker makes them (activities/model-step/title-of.ts), after
  * input processors and without secrets. A person's own title stays, whenever it comes.
  */
 import type { EventOf } from '../event.js';
@@ -9,7 +9,7 @@ export function acceptTitle(state: ConversationState, title: string | undefined)
   return title === undefined || state.autoTitle !== 'wanted' ? state : { ...state, title, autoTitle: 'due' };
 }
 
-/** A person's own. Whoever renames tells lists too. */
+/** A person's own. A rename reaches lists too. */
 export function rename({ autoTitle: _, ...state }: ConversationState, { title }: EventOf<'renamed'>): ConversationState {
   return { ...state, title };
 }

@@ -27,7 +27,7 @@ export const webPage: CompactionPlugin = {
   },
 };
 
-/** The end tells how it ended. */
+/** Its last lines say how it ended. */
 export const commandOutput: CompactionPlugin = {
   compact({ message, outcome }, { name, input }, context) {
     const command = asObject(input)?.['command'];

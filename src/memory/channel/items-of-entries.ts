@@ -1,7 +1,7 @@
 /**
  * Items from the entries that speak of them: written again when the store was away, and when it has lost them. The text of a result
  * that is long enough to be an item of its own travels by reference; where that body is lost the item is there, and says so when it is
- * asked for. What nothing in the conversation tells (an item that was restored from a snapshot, or cleared) is not known here.
+ * asked for. What nothing in the conversation names (an item that was restored from a snapshot, or cleared) is not known here.
  */
 import type { ConversationMessage, Entry, JsonObject, JsonValue } from '../../records/message.js';
 import type { ConversationKey, Store } from '../../stores/store.js';

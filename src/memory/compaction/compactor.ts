@@ -29,7 +29,7 @@ export interface CompactorInput {
   /** What the conversation is for, and what is still open of it. */
   readonly goal: string;
   readonly openTasks: readonly string[];
-  /** What earlier compactions of the session have told; '' at the first one. */
+  /** What earlier compactions of the session say; '' at the first one. */
   readonly progress: string;
   /** What the scope knows already. */
   readonly knownFacts: readonly string[];

@@ -12,7 +12,7 @@ export interface SummaryRequest {
   /** The window: whole turns, with every text at hand. */
   readonly entries: readonly Entry[];
   readonly goal?: string;
-  /** What is still open of it, and what earlier compactions of the session have told. */
+  /** What is still open of it, and what earlier compactions of the session say. */
   readonly openTasks?: readonly string[];
   readonly progress?: string;
   /** What the scope knows already, most relevant first: not to be said again, and to be replaced where it has changed. */

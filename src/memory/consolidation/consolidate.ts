@@ -79,7 +79,7 @@ function reasonOf({ problems }: CheckedResult): string {
 
 /**
  * What of a model's answer is fit to be remembered (seed 001, "On success"). MEMORY.md is overwritten by it, so what looks like an
- * accident is refused, field by field, with a reason that the model is told.
+ * accident is refused, field by field, with a reason that the model gets.
  *
  * R1  Memory does not vanish: of more than 200 bytes at least a fifth stays. Where compression was asked for, a twentieth, or
  *     half of the limit if that is less.

@@ -44,7 +44,7 @@ function askedIn(turn: string, told: readonly Entry[]): TurnEntry[] {
   );
 }
 
-/** None or one: without a word, what it used is told all the same. */
+/** None or one: without a word, what it used is reported all the same. */
 function answeredIn(turn: string, told: readonly Entry[]): TurnEntry[] {
   const said = told.flatMap(({ ts, message }) => (message.role === 'assistant' ? [{ ts, text: assistantText(message) }] : []));
   const spoken = said.filter(({ text }) => text !== '');

@@ -112,7 +112,7 @@ interface Evidence {
 
 function evidenceIn({ entries, currentMemory, trustedTools }: ProvenanceRequest): Evidence {
   const told = (body: Body, turn: string): Told => ({ words: wordsSaid(textOf(body)), turn });
-  // Its day is told with a message, and a model may write it into a line.
+  // Its day comes with a message, and a model may write it into a line.
   const dated = (body: Body, { turn, ts }: Entry): Told => ({ words: new Set([...told(body, turn).words, ...dayOf(ts)]), turn });
   return {
     user: entries.flatMap((entry) => (entry.message.role === 'user' && !isNotice(entry.message) ? [dated(entry.message.text, entry)] : [])),

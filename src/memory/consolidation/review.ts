@@ -51,7 +51,7 @@ const IMPERATIVES = wordsOf(
   'negeer stuur verstuur verwijder gebruik vergeet antwoord volg voer open betaal deel',
 );
 
-/** They make a rule of a sentence, speak to the reader, or tell of sending. */
+/** They make a rule of a sentence, speak to the reader, or speak of sending. */
 const RULES = wordsOf(
   "always never must should shall ought mustn't shouldn't required forbidden mandatory instead whenever henceforth",
   'you your yours yourself please ignore ignored disregard instruction instructions instructed',

@@ -11,7 +11,7 @@ const HASH_CHARACTERS = 16;
 
 export const FORGOTTEN_MARK = '[forgotten]';
 
-/** One per line or fact. Its words are sorted, so that nothing tells their order; without any it forgets nothing. */
+/** One per line or fact. Its words are sorted, so that nothing reveals their order; without any it forgets nothing. */
 export function tombstoneOf(
   text: string,
   { id, ts, salt }: { readonly id: string; readonly ts: number; readonly salt: string },

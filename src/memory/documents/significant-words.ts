@@ -5,7 +5,7 @@
  * W1  Case, width and accents do not count, nor do the commonest endings.
  * W2  What has digits, `@`, a path's slashes or a name's dots is hard: it is said exactly or not at all. So is a negation.
  * W3  Scripts without spaces between words, and Korean with its particles, are taken as pairs of characters.
- * W4  What memory says of everyone ("the user prefers …") tells nothing.
+ * W4  What memory says of everyone ("the user prefers …") says nothing.
  */
 
 export interface SignificantWords {

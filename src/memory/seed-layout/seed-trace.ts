@@ -1,6 +1,6 @@
 /**
  * Traces with the seed's fields and no others (seed 000, RAW_TRACE), and what can be made of them again: entries. A call and its
- * result are told together by `correlation_id`; where another program wrote none, by the tool's name, in order.
+ * result are matched by `correlation_id`; where another program wrote none, by the tool's name, in order.
  */
 import { z } from 'zod';
 import {
@@ -62,7 +62,7 @@ export function toSeedLines(entry: Entry): string[] {
   );
 }
 
-/** `ts` is a float for readers that tell the two apart: 1738100000 is written 1738100000.0. */
+/** `ts` is a float for readers that distinguish the two: 1738100000 is written 1738100000.0. */
 export function seedLine(item: { readonly id: string; readonly ts: number }): string {
   return JSON.stringify(item).replace(/^(\{"id":"[^"\\]*","ts":\d+)([,}])/, '$1.0$2');
 }

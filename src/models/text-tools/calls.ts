@@ -11,7 +11,7 @@
  *   json    {"tool": "read_file", "input": {"path": "notes/plan.md", "limit": 10}}
  *           At the beginning of a line, "tool" first, no third key.
  *
- * P1  A call is taken when it is wholly right, or not at all: what is wrong is told in words for the model, and stays in the text.
+ * P1  A call is taken when it is wholly right, or not at all: what is wrong becomes words for the model, and stays in the text.
  *     After a call whose end cannot be found nothing is read, since what looks like a call there may be an argument.
  * P2  Bounded: in the length of the text, the number of calls and problems, the depth of JSON. Linear in the text.
  * P3  The same call twice in one answer is made once.

@@ -13,7 +13,7 @@ import {
 import { decodeJson } from './entry-codec.js';
 import type { EpisodeRecord, FactSource } from '../store.js';
 
-/** A fact as it is kept: with all batches that told it, oldest first. */
+/** A fact as it is kept: with all batches that brought it, oldest first. */
 export interface KeptFact extends SemanticItem {
   /** null: of whichever namespace reads it. */
   readonly namespace: string | null;

@@ -34,7 +34,7 @@ type Decision<Item> = readonly Item[] | undefined;
 
 /** `attempt` ends the sentence "cannot …" of a StoreUnavailable. */
 export interface Collection<Item> {
-  /** `refuse`: throws where something else lies in the collection's place, for what must not be taken for empty. */
+  /** `refuse`: throws where something else is in the collection's place, for what must not be taken for empty. */
   read(attempt: string, foreign?: 'skip' | 'refuse'): Promise<Records<Item>>;
   change(attempt: string, decide: Decide<Item>): Promise<void>;
 }

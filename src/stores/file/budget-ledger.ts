@@ -90,7 +90,7 @@ function isNothing({ tokens, nanoUsd }: Amount): boolean {
   return tokens === 0 && nanoUsd === 0;
 }
 
-/** The one place where a line of the journal becomes one of ours. */
+/** Checked here and nowhere else: whether a line of the journal is of a budget. */
 export function isBudgetLine(line: { readonly [field: string]: unknown }): boolean {
   const { limit, used = [], more, reserved, settled, released } = line as { readonly [field: string]: unknown };
   return (

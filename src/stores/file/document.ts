@@ -1,5 +1,5 @@
 /**
- * A Markdown file that people edit too: what lies in its place is looked at before it is believed. No link is followed, no pipe
+ * A Markdown file that people edit too: what is in its place is looked at before it is believed. No link is followed, no pipe
  * waited for, and nothing that is not text is written over.
  */
 import { constants } from 'node:fs';

@@ -41,7 +41,7 @@ export function isAbsent(error: unknown): boolean {
   return codeOf(error) === 'ENOENT';
 }
 
-/** Something else lies where a file of ours belongs. */
+/** Something else is where a file of the store belongs. */
 export function isForeign(error: unknown): boolean {
   return ['EISDIR', 'ENOTDIR', 'ELOOP'].includes(codeOf(error) ?? '');
 }

@@ -192,7 +192,7 @@ function decodeEvent(line: string): FeedEvent | undefined {
 
 /** Waiting for news in a folder. */
 
-/** Waiting never lasts longer, as not every file system tells of changes, and a folder that is not there yet cannot. */
+/** Waiting never lasts longer, as not every file system reports changes, and a folder that is not there yet cannot. */
 const POLL_MS = 15;
 
 interface FolderWatch {

@@ -46,7 +46,7 @@ function subAgentIn(name: string, conversation: string): string | undefined {
   return decodeURIComponent(name);
 }
 
-/** What lies in a folder; nothing where it is none. */
+/** The names in a folder; none where there is no folder. */
 export async function namesIn(folder: string): Promise<string[]> {
   try {
     return (await readdir(folder)).sort();

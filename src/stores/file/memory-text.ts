@@ -1,7 +1,7 @@
 /**
  * MEMORY.md and its changes, in files.
  *
- * M1  A change is begun in the journal, then MEMORY.md is replaced in one step, then the change is done. Whoever finds it begun
+ * M1  A change is begun in the journal, then MEMORY.md is replaced in one step, then the change is done. A process that finds it begun
  *     and MEMORY.md at its version writes that it is done; with MEMORY.md anywhere else it never happened.
  * M2  A MEMORY.md that no change has made was made by hand, and becomes a change before anything else is written.
  * M3  The text of a version is kept before anything names the version.
@@ -107,7 +107,7 @@ async function readMemory(folder: DocumentFolder): Promise<MemoryText> {
   return memory;
 }
 
-/** Under the lock: MEMORY.md as it is, after the journal tells how it came to be so (M1, M2). */
+/** Under the lock: MEMORY.md as it is, after the journal has said how it came to be so (M1, M2). */
 export async function seeHand(folder: DocumentFolder): Promise<MemoryText> {
   const { text, version, changedAt } = await readText(folder);
   const { state } = await folder.changes.read();

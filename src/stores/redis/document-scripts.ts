@@ -2,7 +2,7 @@
 
 /**
  * KEYS[1] memory, KEYS[2] changes. ARGV: id, version that it is made from, version, text, change. `edited` when the text is not the
- * one that was written last: a person was there, and that is to be told first.
+ * one that was written last: a person was there, and that is reported first.
  */
 const WRITE_MEMORY = `
 local id, from, version, text = ARGV[1], ARGV[2], ARGV[3], ARGV[4]

@@ -172,7 +172,7 @@ export function createStdioTransport({ command, args, env, cwd }: StdioServer, s
       if (!running || isClosed) return ended();
       isClosed = true;
       parts = [];
-      // As the protocol says: first its stdin is closed, then it is told, then it is ended.
+      // As the protocol says: first its stdin is closed, then it is asked to end, then it is ended.
       running.stdin.end();
       running.stdout.removeAllListeners('data').resume();
       if (!(await hasEnded(running, GRACE_MS / 4))) {

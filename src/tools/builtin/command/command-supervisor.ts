@@ -87,7 +87,7 @@ function supervise(request: CommandRequest): void {
   try {
     child = start(request);
   } catch (error) {
-    // Some failures of a start are thrown and not told.
+    // Some failures of a start are thrown and not emitted.
     const { code = 'unknown', message } = error as NodeJS.ErrnoException;
     return report({ kind: 'not-started', code, message });
   }

@@ -19,7 +19,7 @@ export interface CommandSettings {
 
 const DEFAULT_MS = 120_000;
 const MAX_MS = 600_000;
-/** So that a command's own limit comes first, and what it wrote until then is told. */
+/** So that a command's own limit comes first, and what it wrote until then is returned. */
 const END_MS = 15_000;
 const MAX_AT_ONCE = 16;
 /** Linux takes no longer argument. */
