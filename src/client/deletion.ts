@@ -90,9 +90,9 @@ export async function deleteConversation(access: DeletionAccess, id: string): Pr
   for (const scope of scopes) await redactFallbacks(store, { namespace, scope }, marks);
   for (const key of lives) await store.lives.delete(key);
   try {
-    // A sub-agent goes on when its parent was terminated.
+    // A sub-agent goes on when its parent was terminated. Lists are a moment late: one of them may have ended.
     for (const run of runs.filter(({ isRunning }) => isRunning))
-      await access.client.workflow.getHandle(run.id, run.runId).terminate('deleted');
+      await unlessGone(access.client.workflow.getHandle(run.id, run.runId).terminate('deleted'));
     for (const scope of scopes) await notifyMemory(access, scope, marks);
     for (const run of runs) await deleteRun(access, run);
   } catch (error) {
@@ -195,7 +195,11 @@ async function notifyMemory({ client, taskQueue }: DeletionAccess, scope: string
 }
 
 async function deleteRun({ client, namespace }: DeletionAccess, { id: workflowId, runId }: Run): Promise<void> {
-  await client.workflowService.deleteWorkflowExecution({ namespace, workflowExecution: { workflowId, runId } }).catch((error: unknown) => {
+  await unlessGone(client.workflowService.deleteWorkflowExecution({ namespace, workflowExecution: { workflowId, runId } }));
+}
+
+async function unlessGone(done: Promise<unknown>): Promise<void> {
+  await done.catch((error: unknown) => {
     if (toClientError(error, '').kind !== 'not-found') throw error;
   });
 }
