@@ -17,22 +17,17 @@ export function goalIn(messages: readonly ConversationMessage[]): string {
 
 /** As the tool `set_task` has pinned it; its goal is '' where none was ever said: then it is the session's first message. */
 export function taskIn(messages: readonly ConversationMessage[]): Task | null {
-  return pinnedIn(messages)?.task ?? null;
-}
-
-function pinnedIn(messages: readonly ConversationMessage[]): { readonly task: Task; readonly at: number } | undefined {
   const done = new Set(messages.flatMap((message) => (message.role === 'tool' && message.outcome === 'ok' ? [message.callId] : [])));
-  let pinned: { readonly task: Task; readonly at: number } | undefined;
-  for (const [at, message] of messages.entries()) {
+  let pinned: Task | null = null;
+  for (const message of messages) {
     if (message.role !== 'assistant') continue;
     for (const block of message.blocks) {
       if (block.kind !== 'tool-call' || block.name !== 'set_task' || !done.has(block.callId)) continue;
       const { goal, openTasks } = (block.input ?? {}) as { readonly goal?: unknown; readonly openTasks?: unknown };
-      const task = {
+      pinned = pinnedAgain(pinned, {
         goal: typeof goal === 'string' ? goal.trim() : '',
         openTasks: Array.isArray(openTasks) ? openTasks.filter((one): one is string => typeof one === 'string') : [],
-      };
-      pinned = { task: pinnedAgain(pinned?.task ?? null, task), at };
+      });
     }
   }
   return pinned;
@@ -45,17 +40,18 @@ export function namesGoal(base: string): boolean {
 
 /**
  * Of messages that leave a prompt and for which no summary stands: what they have pinned, as the end of the notice that says so; '' where
- * that is nothing. An earlier notice may be among them. `isBeginning`: the session's first message is the first of these.
+ * that is nothing. An earlier notice may be among them: wherever it stands, it has what left before all others of these, since the oldest
+ * leave first. `isBeginning`: the session's first message is the first of these.
  */
 export function pinsOf(leaving: readonly ConversationMessage[], isBeginning: boolean): string {
   const noticed = leaving.map((message) =>
     message.role === 'user' && isNotice(message) ? PINNED.exec(shownText(message.text))?.[1] : undefined,
   );
   const notice = noticed.findLast((text) => text !== undefined);
-  const pinned = pinnedIn(leaving);
+  const pinned = taskIn(leaving);
+  if (notice !== undefined && pinned === null) return `\n\n${notice}`;
   const first = isBeginning ? goalIn(leaving) : '';
-  if (notice !== undefined && (pinned?.at ?? -1) < noticed.lastIndexOf(notice)) return `\n\n${notice}`;
-  const goal = pinned?.task.goal || (PINNED_GOAL.exec(notice ?? '')?.[1]?.replace(/\n {2}/g, '\n') ?? first);
-  const text = memoryBundle({ goal, openTasks: pinned?.task.openTasks ?? [] });
+  const goal = pinned?.goal || (PINNED_GOAL.exec(notice ?? '')?.[1]?.replace(/\n {2}/g, '\n') ?? first);
+  const text = memoryBundle({ goal, openTasks: pinned?.openTasks ?? [] });
   return text === '' ? '' : `\n\n${text}`;
 }

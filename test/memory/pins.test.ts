@@ -35,6 +35,10 @@ test('what leaves a prompt without a summary leaves its pins behind, once more w
   expect(pinsOf([notice(first), ...pinned('c2', { openTasks: ['saw'] })], true)).toBe(
     '\n\n[TASK]\nGoal: Mend it.\n  Soon.\nOpen tasks:\n- saw',
   );
+  // A notice stands where it was made, after what was not left out by it.
+  expect(pinsOf([...pinned('c2', { openTasks: ['saw'] }), notice('\n\n[TASK]\nGoal: Mend it.')], true)).toBe(
+    '\n\n[TASK]\nGoal: Mend it.\nOpen tasks:\n- saw',
+  );
   expect(pinsOf([...pinned('c2', { openTasks: ['saw'] })], false)).toBe('\n\n[TASK]\nOpen tasks:\n- saw');
 });
 
