@@ -169,7 +169,7 @@ async function refuseForked({ lives }: Store, tree: readonly ConversationKey[], 
   );
 }
 
-/** What no model has summarized stands in HISTORY word for word. */
+/** What no model has summarized is in HISTORY word for word. */
 async function redactFallbacks({ documents }: Store, key: { readonly namespace: string; readonly scope: string }, marks: readonly Marks[]) {
   const lines = await rawFallbackLines(documents.history(key), marks);
   if (lines.size > 0) await documents.redact(key, (line) => (lines.has(line) ? DELETED_LINE : line));

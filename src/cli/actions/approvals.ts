@@ -140,7 +140,7 @@ async function allowForGood(desk: CommandSession, asked: Pending, { reach, yes }
   for (const line of standingLines(asked, where)) output.note(line);
   if (!yes) {
     if (!process.stdin.isTTY || !process.stderr.isTTY)
-      throw new CliError('nobody can be asked here; --yes saves what is shown', EXIT.usage);
+      throw new CliError('no person can be asked here; --yes saves what is shown', EXIT.usage);
     const { confirm, isCancel } = await import('@clack/prompts');
     const answer = await confirm({ message: 'Save this, and let the call run?', initialValue: false, output: process.stderr });
     if (isCancel(answer) || !answer) throw new CliError('nothing was saved; the call still waits', EXIT.failed);

@@ -121,7 +121,7 @@ export function acceptServerTools(context: CliContext, { agent, what, yes = fals
       output.line(toTerminalJson(data, format === 'json' ? 2 : undefined));
     }
     if (accepted.length === wanted.length) return EXIT.ok;
-    if (!yes && !isAsked) throw new CliError('nothing was accepted: nobody can be asked here; --yes accepts what is shown', EXIT.usage);
+    if (!yes && !isAsked) throw new CliError('nothing was accepted: no person can be asked here; --yes accepts what is shown', EXIT.usage);
     return EXIT.failed;
   });
 }

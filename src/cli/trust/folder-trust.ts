@@ -73,7 +73,7 @@ export async function trust(context: CliContext, { show = false, revoke = false,
   if (format === 'text') for (const line of linesOf(looked, output.width() ?? SHOWN)) output.draw(line);
   const isOpen = looked.items.some(({ state }) => state !== 'trusted');
   if (isOpen && !show) {
-    if (!yes && !canAsk()) throw new CliError('nobody can be asked here; --yes says yes to what is shown', EXIT.usage);
+    if (!yes && !canAsk()) throw new CliError('no person can be asked here; --yes says yes to what is shown', EXIT.usage);
     if (!yes && !(await confirmed())) throw new CliError('the folder is not trusted', EXIT.failed);
     // What was shown, whatever lies there by now.
     await rememberTrust(trustFile(), folder, looked.items);

@@ -90,7 +90,7 @@ function turnsOf(slots: readonly number[], turnOf: (slot: number) => string | un
 export interface WhyAnswer {
   readonly id: string;
   readonly turn: string;
-  /** `/new` has ended its session: what stood for it there stands in no prompt any more. */
+  /** `/new` has ended its session: its summaries are in no prompt any more. */
   readonly hasEnded: boolean;
   /** It was cut out by a rewind, and is in this branch. */
   readonly branch?: number;

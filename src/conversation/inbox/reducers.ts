@@ -19,7 +19,7 @@ export interface AppChunk {
   readonly text?: string;
 }
 
-/** What stands in the context beside chunks of the application's own. */
+/** What is in the context beside chunks of the application's own. */
 export interface BuiltInChunk {
   readonly type: 'SYSTEM' | 'SUMMARY' | 'TASK' | 'WORKING_FLOW';
   /** About as many as it takes. */

@@ -204,7 +204,7 @@ function isRefusal(text: string): boolean {
   return text.length <= REFUSAL_CHARACTERS && REFUSALS.some((pattern) => pattern.test(beginning));
 }
 
-/** R2. What stands in memory already is no echo, whatever its source. */
+/** R2. What memory has already is no echo, whatever its source. */
 function echoIn(text: string, known: string): string | undefined {
   const seen = flat(text);
   if (ECHOES.some((echo) => seen.includes(echo) && !known.includes(echo))) return 'the headings or the instructions of the question';

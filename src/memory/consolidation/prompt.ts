@@ -132,7 +132,7 @@ function compression(bytes: number, maxMemorySize: number): string {
   return `The long-term memory has ${bytes} bytes, more than its limit of ${maxMemorySize}: compress it. Prune stale and low-value facts and merge what belongs together, until it fits; what the user asked to remember stays.`;
 }
 
-/** One of the prompt's own lines that stands in memory is moved off the margin (P2). */
+/** One of the prompt's own lines that is in memory is moved off the margin (P2). */
 function shownMemory(memory: string): string {
   const text = cleanText(memory).trim();
   return text === '' ? EMPTY_MEMORY : text.replace(OWN_LINES, '  ');

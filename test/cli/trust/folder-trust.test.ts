@@ -87,7 +87,7 @@ test.each([['worker'], ['chat', '--start-services'], ['dev'], ['heal', 'x'], ['d
 
 test('a yes holds for exactly what was shown, is kept outside of the folder, and can be taken back', async () => {
   write({ 'perdura.config.cjs': "module.exports = require('./parts.cjs');", 'parts.cjs': 'module.exports = {};' });
-  expect(await perdura(['trust'])).toMatchObject({ code: 2, stderr: expect.stringContaining('nobody can be asked here') as string });
+  expect(await perdura(['trust'])).toMatchObject({ code: 2, stderr: expect.stringContaining('no person can be asked here') as string });
   expect(await perdura(QUICK)).toMatchObject(STOPPED);
 
   expect(await perdura(['trust', '--yes'])).toMatchObject({
