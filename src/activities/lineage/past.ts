@@ -18,6 +18,7 @@ import { goalIn, taskIn } from '../../memory/pins.js';
 import { refuseDeleted } from '../../memory/deleted.js';
 import { readPages } from '../../memory/past-life.js';
 import {
+  currentLine,
   prefixBefore,
   prefixOf,
   rangesOf,
@@ -53,7 +54,7 @@ export interface Wanted {
   readonly life: ConversationKey;
   /** From which its history is found; 'latest' for the life that runs. Undefined: there is none any more. */
   readonly run: string | undefined;
-  /** Undefined: the last one. */
+  /** Undefined: the last one that no rewind has cut. */
   readonly turn: string | undefined;
 }
 
@@ -75,7 +76,7 @@ export interface Read<P> {
 export function readPrefix(dependencies: ConversationDependencies, wanted: Wanted): Promise<Read<Prefix>> {
   const { turn } = wanted;
   const find = (past: Past): Prefix | undefined =>
-    prefixOf(past, turn === undefined ? lastTurn(past.entries) : turnNumber(turn), { atEnd: turn === undefined });
+    prefixOf(past, turn === undefined ? lastTurn(past) : turnNumber(turn), { atEnd: turn === undefined });
   return readHealed(dependencies, wanted, find);
 }
 
@@ -106,13 +107,16 @@ async function readHealed<P extends Beforehand>(
     const canRead = canReadEpisodes(config, dependencies.tools);
     return { past, prefix, shows: { ...config.context, canRead, line: await lineOf(dependencies, config) } };
   }
-  const numbers = turnsOf(past.entries).map(({ number }) => number);
-  const known =
-    numbers.length === 0
-      ? 'the store has no turn of it'
-      : `its turns are ${turnId(Math.min(...numbers))} to ${turnId(Math.max(...numbers))}`;
   const attempted = turn === undefined ? `cannot go on from ${key.conversation}` : `${key.conversation} has no ${turn}`;
-  throw ApplicationFailure.nonRetryable(`${attempted}: ${known}; \`perdura show ${key.conversation}\` shows them`, 'unknown-turn');
+  throw ApplicationFailure.nonRetryable(`${attempted}: ${whatThereIs(key.conversation, past, turn)}`, 'unknown-turn');
+}
+
+function whatThereIs(conversation: string, { entries }: Past, turn: string | undefined): string {
+  const numbers = turnsOf(entries).map(({ number }) => number);
+  if (numbers.length === 0) return 'the store has no turn of it';
+  const range = `${turnId(Math.min(...numbers))} to ${turnId(Math.max(...numbers))}`;
+  if (turn === undefined) return `a rewind has cut all of its turns, ${range}; \`perdura fork ${conversation}\` with one of them goes on from it`;
+  return `its turns are ${range}; \`perdura show ${conversation}\` shows them`;
 }
 
 /** Of the agent's own model. One that cannot be had is for its first turn to say. */
@@ -177,6 +181,6 @@ function isWhole({ entries }: PastTurn): boolean {
   );
 }
 
-function lastTurn(entries: readonly Entry[]): number {
-  return turnsOf(entries).at(-1)?.number ?? 0;
+function lastTurn({ entries, cuts }: Past): number {
+  return currentLine(entries, cuts).at(-1)?.number ?? 0;
 }
