@@ -6,7 +6,7 @@
  * P2  The context is of the turn's session alone, as after a compaction: where a summary that there was by then stands for turns, or
  *     for a part of one, whether a compaction or a trim made it, these are not in it.
  */
-import type { Cut } from '../records/lives.js';
+import type { Cut, JoinedSessions } from '../records/lives.js';
 import type { Entry } from '../records/message.js';
 import { slotsOf, toRanges, withSlot, type SlotRange } from '../records/slots.js';
 import { turnNumber } from '../records/identity.js';
@@ -99,6 +99,27 @@ export function currentLine(entries: readonly Entry[], cuts: readonly Cut[]): Pa
 /** The summaries that count now: not those of what was cut, nor those that were made of it, nor those that a later one stands for. */
 export function episodesInSight(episodes: readonly EpisodeRecord[], cuts: readonly Cut[]): EpisodeRecord[] {
   return withoutSuperseded(episodesTo(episodes, cuts, { begun: Infinity, until: Infinity }));
+}
+
+/** Sessions of a line that go by several numbers. `known`: those that the life began with. */
+export function joinedSessions(past: Past, line: readonly PastTurn[], known: readonly JoinedSessions[] = []): JoinedSessions[] {
+  const turns = turnsOf(past.entries);
+  const found: JoinedSessions[] = [];
+  let left = line;
+  for (let last = left.at(-1); last; last = left.at(-1)) {
+    const { session } = last;
+    const numbers = new Set(sessionTo(turns, past.cuts, last).map((turn) => turn.session));
+    const of = [...numbers, ...known.flatMap((one) => (numbers.has(one.session) ? one.of : []))].filter((number) => number !== session);
+    if (of.length > 0) found.unshift({ session, of });
+    left = left.filter((turn) => !numbers.has(turn.session));
+  }
+  return found;
+}
+
+/** Entries with the number that stands for their session. */
+export function inJoined(entries: readonly Entry[], joined: readonly JoinedSessions[] = []): readonly Entry[] {
+  const numbers = new Map(joined.flatMap(({ session, of }) => of.map((number) => [number, session] as const)));
+  return entries.map((entry) => ({ ...entry, session: numbers.get(entry.session) ?? entry.session }));
 }
 
 export function rangesOf(turns: readonly PastTurn[]): readonly SlotRange[] {

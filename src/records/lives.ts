@@ -30,6 +30,14 @@ export interface Beginning {
   readonly shared: readonly SharedSlots[];
   /** Of the shared ones those that are not in the context that it begins with. */
   readonly archived: readonly SlotRange[];
+  /** Absent where each shared entry is of the session that it names. The cuts that joined them are another life's. */
+  readonly joined?: readonly JoinedSessions[];
+}
+
+/** A session that rewinds have gone on with under other numbers: the last one stands for all. Numbers never fall along a line of turns. */
+export interface JoinedSessions {
+  readonly session: number;
+  readonly of: readonly number[];
 }
 
 /** What a rewind has cut out of a life. */

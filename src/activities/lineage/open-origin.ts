@@ -4,13 +4,13 @@
  */
 import { log } from '@temporalio/activity';
 import type { OpenedOrigin, OpenOriginInput, RetoldEpisode } from '../../conversation/activity-io/lineage-effects.js';
-import type { SharedSlots } from '../../records/lives.js';
+import type { Beginning, SharedSlots } from '../../records/lives.js';
 import { slotsOf } from '../../records/slots.js';
 import { turnId } from '../../records/identity.js';
 import { bodiesOf } from '../../memory/bodies.js';
 import { itemNumber } from '../../records/memory/items.js';
 import { countMessages } from '../../memory/consolidation/conversation-entries.js';
-import { rangesOf, slotsIn, sortedRanges, type Past, type Prefix } from '../../memory/prefix.js';
+import { joinedSessions, rangesOf, slotsIn, sortedRanges, type Past, type Prefix } from '../../memory/prefix.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { consolidatedSlots } from '../memory/summaries.js';
@@ -29,11 +29,13 @@ export async function openOrigin(dependencies: ConversationDependencies, { origi
 
   const shared = slotsIn(prefix.line);
   const inContext = new Set(slotsIn(prefix.context));
-  const sources = await sourcesOf(store, parent, run, shared);
+  const before = await store.lives.beginning(parent);
+  const sources = sourcesOf(parent, before, run, shared);
   for (const surplus of sources.slice(MAX_SHARED)) await copy(store, parent, key, surplus);
   const resumed = await resume(dependencies, prefix, shows);
   const episodes = toRetold(prefix);
   for (const { episode, ...place } of episodes) await store.episodes.add(key, { ...episode, ...place, epoch: 0 });
+  const joined = joinedSessions(past, prefix.line, before?.joined);
   // Last: with it the life has a past, and that is whole.
   const beginning = {
     v: 1,
@@ -42,6 +44,7 @@ export async function openOrigin(dependencies: ConversationDependencies, { origi
     turn: prefix.turn.number,
     shared: sources.slice(0, MAX_SHARED),
     archived: sortedRanges(shared.filter((slot) => !inContext.has(slot))),
+    ...(joined.length > 0 && { joined }),
   } as const;
   await store.lives.begin(key, beginning);
   log.info('began with turns of another life', { of: conversation, turn: turnId(prefix.turn.number), turns: prefix.line.length });
@@ -62,14 +65,14 @@ export async function openOrigin(dependencies: ConversationDependencies, { origi
 }
 
 /** Where the shared entries lie: the parent's own, and those that it shares itself. The parent comes first. */
-async function sourcesOf(
-  store: Store,
+function sourcesOf(
   parent: ConversationKey,
+  beginning: Beginning | undefined,
   run: string | undefined,
   shared: readonly number[],
-): Promise<readonly SharedSlots[]> {
+): readonly SharedSlots[] {
   const left = new Set(shared);
-  const inherited = ((await store.lives.beginning(parent))?.shared ?? []).flatMap((source): SharedSlots[] => {
+  const inherited = (beginning?.shared ?? []).flatMap((source): SharedSlots[] => {
     const slots = slotsOf(source.slots).filter((slot) => left.delete(slot));
     return slots.length === 0 ? [] : [{ ...source, slots: sortedRanges(slots) }];
   });

@@ -19,6 +19,7 @@ import { refuseDeleted } from '../../memory/deleted.js';
 import { readPages } from '../../memory/past-life.js';
 import {
   currentLine,
+  inJoined,
   prefixBefore,
   prefixOf,
   rangesOf,
@@ -41,13 +42,14 @@ import { canReadEpisodes } from '../tools/tools-of.js';
 export const MAX_RETOLD = 20;
 
 export async function readPast(store: Store, key: ConversationKey): Promise<Past> {
-  const [{ entries }, cuts, { episodes }, archived] = await Promise.all([
+  const [{ entries }, beginning, cuts, { episodes }, archived] = await Promise.all([
     readPages(store, key),
+    store.lives.beginning(key),
     store.lives.cuts(key),
     store.episodes.list(key),
     store.entries.archived(key),
   ]);
-  return { entries, cuts, episodes, archived };
+  return { entries: inJoined(entries, beginning?.joined), cuts, episodes, archived };
 }
 
 export interface Wanted {

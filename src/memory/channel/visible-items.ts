@@ -8,17 +8,17 @@ import { cutBefore } from '../prefix.js';
 export type IsSeen = (one: { readonly session: number; readonly slot?: number }) => boolean;
 
 export async function seenBy(store: Pick<Store, 'lives' | 'entries'>, key: ConversationKey, session: number): Promise<IsSeen> {
-  const [own, beginning] = await Promise.all([store.lives.cuts(key), store.lives.beginning(key)]);
-  const origins = (beginning?.shared ?? []).map(({ conversation, life, scope }) => ({ ...key, conversation, life, scope }));
-  const cuts = [...own, ...(await Promise.all(origins.map((origin) => store.lives.cuts(origin)))).flat()];
+  const [cuts, beginning] = await Promise.all([store.lives.cuts(key), store.lives.beginning(key)]);
+  const groups = (beginning?.joined ?? []).map((one) => [one.session, ...one.of]);
   const sessions = new Set([session]);
   for (const at of sessions) {
+    for (const number of groups.find((group) => group.includes(at)) ?? []) sessions.add(number);
     const kept = cuts.filter((cut) => cut.session === at).map(({ begun }) => begun);
     for (const entry of await store.entries.read(key, kept)) if (entry && entry.session < at) sessions.add(entry.session);
   }
   // What an origin has cut since is still here.
-  const here = await slotsInLine(store, key, own);
-  const isCut = (slot: number): boolean => own.some(({ slots }) => slots.some(holds(slot))) && !here.some(holds(slot));
+  const here = await slotsInLine(store, key, cuts);
+  const isCut = (slot: number): boolean => cuts.some(({ slots }) => slots.some(holds(slot))) && !here.some(holds(slot));
   return ({ session: of, slot }) => sessions.has(of) && (slot === undefined || !isCut(slot));
 }
 

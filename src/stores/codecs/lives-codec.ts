@@ -16,6 +16,10 @@ const beginningSchema = z.object({
   turn: z.number().int(),
   shared: z.array(z.object({ conversation: name, life: name, scope: name, run: name.optional(), slots: ranges })).max(1_000),
   archived: ranges,
+  joined: z
+    .array(z.object({ session: z.number().int(), of: z.array(z.number().int()).max(MAX_RANGES) }))
+    .max(MAX_RANGES)
+    .optional(),
 });
 
 const cutSchema = z.object({
