@@ -11,7 +11,7 @@ import type { WorkerBegin, WorkerReady } from './services/worker-process.js';
 /** A worker that does not end in this time after its parent's death is not waited for. */
 const ORPHAN_PATIENCE = 15_000;
 
-export async function worker(settings: Config, output: Output, { whenTold = false }: { readonly whenTold?: boolean }): Promise<number> {
+export async function worker(settings: Config, output: Output, { awaitBegin = false }: { readonly awaitBegin?: boolean }): Promise<number> {
   // Started by a chat: when that ends, however it ended, so do we, the way SIGTERM ends us.
   const endWithParent = (): void => {
     process.kill(process.pid, 'SIGTERM');
@@ -26,7 +26,7 @@ export async function worker(settings: Config, output: Output, { whenTold = fals
     });
   }
   const { runWorker } = await import('../worker.js');
-  if (whenTold) config = { ...config, taskQueue: (await told()).taskQueue };
+  if (awaitBegin) config = { ...config, taskQueue: (await begin()).taskQueue };
   const running = runWorker(config, {
     ...own,
     trust: createAgentTrust(config.cwd, (line) => output.report('Trust', line)),
@@ -47,6 +47,6 @@ export async function worker(settings: Config, output: Output, { whenTold = fals
 }
 
 /** By `WorkerBegin`, the only thing that is ever said to a worker. */
-function told(): Promise<WorkerBegin> {
+function begin(): Promise<WorkerBegin> {
   return new Promise((resolve) => process.once('message', (message) => resolve(message as WorkerBegin)));
 }

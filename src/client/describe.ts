@@ -79,21 +79,21 @@ export function toDescription(description: WorkflowExecutionDescription): Descri
 }
 
 export function toListed({ workflowId, taskQueue, status, memo, startTime, closeTime, searchAttributes }: WorkflowExecutionInfo): Listed {
-  const told = (name: string): unknown => searchAttributes[name]?.[0];
+  const attribute = (name: string): unknown => searchAttributes[name]?.[0];
   const numberOrNull = (value: unknown): number | null => (typeof value === 'number' ? value : null);
   return {
     id: workflowId,
     taskQueue,
     running: status.name === 'RUNNING',
     state: toRunState(status.name),
-    agent: textOrNull(memo?.['agent']) ?? textOrNull(told('AgentName')),
+    agent: textOrNull(memo?.['agent']) ?? textOrNull(attribute('AgentName')),
     title: textOrNull(memo?.['title']),
     startedAt: startTime,
     closedAt: closeTime ?? null,
-    status: textOrNull(told('AgentStatus')),
-    model: textOrNull(told('AgentModel')),
-    turns: numberOrNull(told('AgentTurns')),
-    costUsd: numberOrNull(told('AgentCostUsd')),
+    status: textOrNull(attribute('AgentStatus')),
+    model: textOrNull(attribute('AgentModel')),
+    turns: numberOrNull(attribute('AgentTurns')),
+    costUsd: numberOrNull(attribute('AgentCostUsd')),
   };
 }
 

@@ -152,7 +152,7 @@ export function createHumanInput({ handleOf, withId, argumentsOf, running, withi
       if (Date.now() > until) {
         throw new ClientError(
           'unreachable',
-          `${attempt}: it was told, and has not taken it within ${TAKEN_WITHIN_MS / 1000} s; look again`,
+          `${attempt}: it got the signal and has not taken it within ${TAKEN_WITHIN_MS / 1000} s; look again`,
         );
       }
     }
@@ -218,20 +218,20 @@ export function createHumanInput({ handleOf, withId, argumentsOf, running, withi
       const checked = readBudget(budget, 'budget');
       if (!checked.ok) throw new ClientError('invalid', checked.reason);
       const updateId = `raise-budget-${randomUUID()}`;
-      const told = await withRetries({ attempt: `cannot change the budget of ${id}` }, () =>
+      const answer = await withRetries({ attempt: `cannot change the budget of ${id}` }, () =>
         handleOf(id).executeUpdate(raiseBudgetUpdate, { args: [checked.value], updateId }),
       );
-      return told.budget;
+      return answer.budget;
     },
 
     async setModel(id, model) {
       const checked = readModelChoice({ model });
       if (!checked.ok) throw new ClientError('invalid', checked.reason);
       const updateId = `set-model-${randomUUID()}`;
-      const told = await withRetries({ attempt: `cannot change the model of ${id}` }, () =>
+      const answer = await withRetries({ attempt: `cannot change the model of ${id}` }, () =>
         handleOf(id).executeUpdate(setModelUpdate, { args: [{ model: checked.value }], updateId }),
       );
-      return told.model;
+      return answer.model;
     },
   };
 }

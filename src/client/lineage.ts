@@ -95,9 +95,9 @@ export function createLineageClient(access: LineageAccess): LineageClient {
     const deleted = await deletedLives(id);
     // Temporal deletes in the background.
     const described = deleted.some(({ life }) => life === known?.life) ? undefined : known;
-    const told = described && (await withLatest(await startOf(access, id, described), status, id));
+    const started = described && (await withLatest(await startOf(access, id, described), status, id));
     const isRunning = described?.state === 'running';
-    const own = { life: described?.life ?? '', ...(described ? { run: described.runId } : {}), isRunning, start: told ?? {} };
+    const own = { life: described?.life ?? '', ...(described ? { run: described.runId } : {}), isRunning, start: started ?? {} };
     if (isRunning) return own;
     const lives = await livesOf(id);
     const last = await Promise.all(lives.map((key) => lastSaid(access, key)));
@@ -105,7 +105,7 @@ export function createLineageClient(access: LineageAccess): LineageClient {
     const found = lives[latest];
     const ownAt = lives.findIndex(({ life }) => life === described?.life);
     if (described && (!found || (last[latest] ?? 0) === 0 || (last[ownAt] ?? 0) > 0)) return own;
-    if (found) return { life: found.life, isRunning: false, start: { scope: found.scope, ...told } };
+    if (found) return { life: found.life, isRunning: false, start: { scope: found.scope, ...started } };
     const [latestDeleted] = [...deleted].sort((a, b) => b.at - a.at);
     if (latestDeleted) throw new ClientError('not-found', deletedInWords(`go on from ${id}`, { conversation: id, at: latestDeleted.at }));
     throw new ClientError('not-found', `cannot find ${id}: neither Temporal nor the store has a conversation of that id`);

@@ -96,9 +96,9 @@ export function createScopeMemory({ client, namespace, taskQueue, store }: Memor
         const { id, isRunning } = await findMemory(client, scope, taskQueue);
         return isRunning ? await client.workflow.getHandle(id).query(memoryStatusQuery) : undefined;
       } catch (error) {
-        const told = toClientError(error, `cannot read the status of ${of}`);
-        if (told.kind === 'not-found') return undefined;
-        throw told;
+        const failure = toClientError(error, `cannot read the status of ${of}`);
+        if (failure.kind === 'not-found') return undefined;
+        throw failure;
       }
     },
 

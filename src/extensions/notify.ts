@@ -27,37 +27,37 @@ const REMEMBERED = 1_000;
 
 interface Channel {
   readonly name: 'PERDURA_NOTIFY_COMMAND' | 'PERDURA_NOTIFY_URL';
-  readonly tell: (body: string, signal: AbortSignal) => Promise<void>;
+  readonly deliver: (body: string, signal: AbortSignal) => Promise<void>;
 }
 
 /** Undefined where no receiver is set. */
 export function createNotify(settings: NotifySettings): Notify | undefined {
   const { command, url } = settings;
   const channels: Channel[] = [
-    ...(command === undefined ? [] : [{ name: 'PERDURA_NOTIFY_COMMAND', tell: toProgram(command, settings) } as const]),
-    ...(url === undefined ? [] : [{ name: 'PERDURA_NOTIFY_URL', tell: toAddress(url, settings) } as const]),
+    ...(command === undefined ? [] : [{ name: 'PERDURA_NOTIFY_COMMAND', deliver: toProgram(command, settings) } as const]),
+    ...(url === undefined ? [] : [{ name: 'PERDURA_NOTIFY_URL', deliver: toAddress(url, settings) } as const]),
   ];
   if (channels.length === 0) return undefined;
   // Where one of two fails all is tried again: the other does not hear it twice.
-  const told = new Set<string>();
+  const notified = new Set<string>();
   return async (notices, signal) => {
     const body = JSON.stringify({ notices });
     const failures = await Promise.all(
-      channels.map(async ({ name, tell }): Promise<string[]> => {
+      channels.map(async ({ name, deliver }): Promise<string[]> => {
         const key = `${name} ${notices.map(keyOf).join(' ')}`;
-        if (told.has(key)) return [];
+        if (notified.has(key)) return [];
         try {
-          await tell(body, signal);
+          await deliver(body, signal);
         } catch (error) {
           return [`${name}: ${error instanceof Error ? error.message : String(error)}`];
         }
-        told.add(key);
-        for (const oldest of told) if (told.size > REMEMBERED) told.delete(oldest);
+        notified.add(key);
+        for (const oldest of notified) if (notified.size > REMEMBERED) notified.delete(oldest);
         return [];
       }),
     );
     const failed = failures.flat();
-    if (failed.length > 0) throw new Error(`cannot tell that a person is waited for by ${failed.join('; ')}`);
+    if (failed.length > 0) throw new Error(`cannot notify that a person is waited for: ${failed.join('; ')}`);
   };
 }
 
@@ -66,7 +66,7 @@ function keyOf({ conversation, callId, expiresAt }: Notice): string {
 }
 
 /** In a process group of its own: at the limit its children go with it. */
-function toProgram(command: string, { environment = {}, commandMs = COMMAND_MS }: NotifySettings): Channel['tell'] {
+function toProgram(command: string, { environment = {}, commandMs = COMMAND_MS }: NotifySettings): Channel['deliver'] {
   return (body, signal) =>
     new Promise((resolve, reject) => {
       const child = spawn(command, [], { env: { ...environment }, stdio: ['pipe', 'ignore', 'ignore'], detached: true, shell: false });
@@ -104,7 +104,7 @@ function toProgram(command: string, { environment = {}, commandMs = COMMAND_MS }
     });
 }
 
-function toAddress(url: string, { urlMs = URL_MS, redact = (text) => text }: NotifySettings): Channel['tell'] {
+function toAddress(url: string, { urlMs = URL_MS, redact = (text) => text }: NotifySettings): Channel['deliver'] {
   return async (body, signal) => {
     const limit = timeoutSignal(urlMs);
     let status: number;

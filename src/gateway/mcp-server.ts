@@ -164,7 +164,7 @@ interface Sending {
 
 async function send(client: PerduraClient, { id, text, messageId, waitSeconds }: Sending, calling: Calling): Promise<object> {
   const patience = timeoutSignal(Math.max(1, waitSeconds * 1000));
-  const stopProgress = tellProgress(calling);
+  const stopProgress = reportProgress(calling);
   try {
     if (waitSeconds === 0) await client.message(id, { id: messageId, text });
     else {
@@ -184,7 +184,7 @@ async function send(client: PerduraClient, { id, text, messageId, waitSeconds }:
 }
 
 /** Clients give a call up that is silent. */
-function tellProgress({ _meta, sendNotification }: Calling): () => void {
+function reportProgress({ _meta, sendNotification }: Calling): () => void {
   const progressToken = _meta?.progressToken;
   if (progressToken === undefined) return () => undefined;
   let progress = 0;

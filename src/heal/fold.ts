@@ -131,8 +131,8 @@ export function createFold(): Fold {
     if (!episodes.has(episode.id)) episodes.set(episode.id, episode);
   };
 
-  const resumed = ({ base, episodes: retold }: Resumption): Write[] => {
-    for (const { episode, ...place } of retold) addEpisode({ ...episode, ...place, epoch: 0 });
+  const resumed = ({ base, episodes: carried }: Resumption): Write[] => {
+    for (const { episode, ...place } of carried) addEpisode({ ...episode, ...place, epoch: 0 });
     return base ? [body(base.text)] : [];
   };
 

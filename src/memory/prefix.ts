@@ -52,11 +52,11 @@ export function turnsOf(entries: readonly Entry[]): PastTurn[] {
   const byTurn = new Map<number, Entry[]>();
   for (const entry of entries) {
     const number = turnNumber(entry.turn);
-    const told = byTurn.get(number);
-    if (told) told.push(entry);
+    const ofTurn = byTurn.get(number);
+    if (ofTurn) ofTurn.push(entry);
     else byTurn.set(number, [entry]);
   }
-  return [...byTurn].map(([number, told]) => toTurn(number, told)).sort((a, b) => a.begun - b.begun);
+  return [...byTurn].map(([number, ofTurn]) => toTurn(number, ofTurn)).sort((a, b) => a.begun - b.begun);
 }
 
 /** Undefined when there is no such turn. `atEnd`: with the summaries too that were made after it. */
@@ -135,8 +135,8 @@ export function sortedRanges(slots: Iterable<number>): readonly SlotRange[] {
   return toRanges([...new Set(slots)].sort((a, b) => a - b));
 }
 
-function toTurn(number: number, told: readonly Entry[]): PastTurn {
-  const entries = [...told].sort((a, b) => a.seq - b.seq || a.slot - b.slot);
+function toTurn(number: number, ofTurn: readonly Entry[]): PastTurn {
+  const entries = [...ofTurn].sort((a, b) => a.seq - b.seq || a.slot - b.slot);
   // A message that waited was given its slot and its session when it came; its answer when its turn began.
   const first = entries.find(({ message }) => message.role !== 'user') ?? entries[0];
   const ended = entries.reduce((latest, { ts }) => Math.max(latest, ts), 0);

@@ -43,10 +43,10 @@ export interface RawTrace {
 }
 
 /** What differs from trace to trace of one entry. */
-type Told = Omit<RawTrace, 'id' | 'ts' | 'turn_id' | 'seq' | 'conversation_id' | 'slot'>;
+type TraceBody = Omit<RawTrace, 'id' | 'ts' | 'turn_id' | 'seq' | 'conversation_id' | 'slot'>;
 
 export function toTraces(entry: Entry, conversationId: string): RawTrace[] {
-  return tell(entry).map(({ trace_type, content, source_event, ...more }, i) => ({
+  return bodiesOf(entry).map(({ trace_type, content, source_event, ...more }, i) => ({
     id: traceId(entry.slot, i),
     ts: entry.ts,
     turn_id: entry.turn,
@@ -65,20 +65,20 @@ function traceId(slot: number, i: number): string {
   return i === 0 ? id : `${id}_${i}`;
 }
 
-function tell({ message }: Entry): Told[] {
+function bodiesOf({ message }: Entry): TraceBody[] {
   switch (message.role) {
     case 'user':
-      return [tellUser(message)];
+      return [traceOfUser(message)];
     case 'assistant':
-      return tellAssistant(message);
+      return tracesOfAssistant(message);
     case 'tool':
-      return [tellResult(message)];
+      return [traceOfResult(message)];
     default:
       return message satisfies never;
   }
 }
 
-function tellUser(message: UserMessage): Told {
+function traceOfUser(message: UserMessage): TraceBody {
   return {
     trace_type: 'user',
     content: shownText(message.text),
@@ -89,10 +89,10 @@ function tellUser(message: UserMessage): Told {
   };
 }
 
-function tellAssistant({ blocks, stop }: AssistantMessage): Told[] {
+function tracesOfAssistant({ blocks, stop }: AssistantMessage): TraceBody[] {
   const texts = blocks.flatMap((block) => (block.kind === 'text' ? [block.text] : []));
   const text = texts.map(shownText).join('');
-  const calls = blocks.flatMap((block): Told[] =>
+  const calls = blocks.flatMap((block): TraceBody[] =>
     block.kind === 'tool-call'
       ? [
           {
@@ -109,7 +109,7 @@ function tellAssistant({ blocks, stop }: AssistantMessage): Told[] {
   );
   if (text === '' && calls.length > 0) return calls;
   const tags = stop === 'interrupted' ? ['interrupted'] : calls.length === 0 ? ['final'] : [];
-  const said: Told = {
+  const said: TraceBody = {
     trace_type: 'assistant',
     content: text,
     ...contentRefOf(texts),
@@ -119,7 +119,7 @@ function tellAssistant({ blocks, stop }: AssistantMessage): Told[] {
   return [said, ...calls];
 }
 
-function tellResult({ callId, name, outcome, text }: ToolResultMessage): Told {
+function traceOfResult({ callId, name, outcome, text }: ToolResultMessage): TraceBody {
   return {
     trace_type: 'tool_result',
     content: '',

@@ -35,10 +35,10 @@ type Item =
 
 export function createDraft(provider: string, onDelta: (delta: ModelDelta) => void): Draft {
   const items: Item[] = [];
-  const tell = createTeller(onDelta);
+  const emit = createDeltaEmitter(onDelta);
 
   const begin = <New extends Item>(item: New): New => {
-    tell.flush();
+    emit.flush();
     items.push(item);
     return item;
   };
@@ -64,7 +64,7 @@ export function createDraft(provider: string, onDelta: (delta: ModelDelta) => vo
       const last = items.at(-1);
       const open = last?.kind === kind ? last : begin({ kind, text: '' });
       open.text += piece;
-      tell(kind, piece);
+      emit(kind, piece);
     },
     call({ callId, name, input = {}, before }) {
       const wellNamed = toWellFormed(name);
@@ -86,21 +86,21 @@ export function createDraft(provider: string, onDelta: (delta: ModelDelta) => vo
 }
 
 /** Passes pieces of an answer on. They may end between the halves of a surrogate pair: the first half waits for the second. */
-interface Teller {
+interface DeltaEmitter {
   (kind: 'text' | 'thinking', piece: string): void;
   /** The block has ended: a half that still waits will never be whole. */
   flush(): void;
 }
 
-export function createTeller(onDelta: (delta: ModelDelta) => void): Teller {
+export function createDeltaEmitter(onDelta: (delta: ModelDelta) => void): DeltaEmitter {
   let held = '';
-  const tell = (kind: 'text' | 'thinking', piece: string): void => {
+  const emit = (kind: 'text' | 'thinking', piece: string): void => {
     const text = held + piece;
     held = /[\uD800-\uDBFF]$/.exec(text)?.[0] ?? '';
     const ready = toWellFormed(text.slice(0, text.length - held.length));
     if (ready !== '') onDelta({ kind, text: ready });
   };
-  return Object.assign(tell, {
+  return Object.assign(emit, {
     flush: () => {
       held = '';
     },

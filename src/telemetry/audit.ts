@@ -70,7 +70,7 @@ export function createAudit({ file, redactor, log, onLost }: AuditOptions): {
 }
 
 export function toLine(event: ConversationEvent, { namespace, conversation, runId, notifications }: Observed): AuditLine {
-  const told = notifications.map((one) => notification(one));
+  const listed = notifications.map((one) => notification(one));
   return {
     ts: new Date(event.at).toISOString(),
     namespace,
@@ -78,28 +78,28 @@ export function toLine(event: ConversationEvent, { namespace, conversation, runI
     runId,
     kind: event.kind,
     event: 'effect' in event ? effectFields(event) : fields(event as unknown as Readonly<Record<string, unknown>>, 0),
-    ...(told.length > 0 && { notifications: told }),
+    ...(listed.length > 0 && { notifications: listed }),
   };
 }
 
 /** An effect's input and output are ours, and so is the reason for which a model step did not ask the model. */
 function effectFields(event: EffectEvent): Record<string, unknown> {
   const { input, output, ...rest }: Readonly<Record<string, unknown>> = { ...event };
-  const { kind, reason, ...told } = isObject(output) ? output : {};
+  const { kind, reason, ...values } = isObject(output) ? output : {};
   return {
     ...fields(rest, 0),
     ...(isObject(input) && { input: fields(input, 1) }),
     ...(isObject(output) && {
-      output: { ...(kind !== undefined && { kind }), ...(kind === 'deferred' && { reason }), ...fields(told, 1) },
+      output: { ...(kind !== undefined && { kind }), ...(kind === 'deferred' && { reason }), ...fields(values, 1) },
     }),
     ...(typeof output === 'string' && { output }),
   };
 }
 
-function notification(told: Notification): Readonly<Record<string, unknown>> {
+function notification(one: Notification): Readonly<Record<string, unknown>> {
   const summary = ({ epoch, chunks, contextTokens, queued }: StateSummary) => ({ epoch, chunks, contextTokens, queued });
-  if (told.kind === 'state-changed') return { kind: told.kind, before: summary(told.before), after: summary(told.after) };
-  return { kind: told.kind, ...fields(told as unknown as Readonly<Record<string, unknown>>, 1) };
+  if (one.kind === 'state-changed') return { kind: one.kind, before: summary(one.before), after: summary(one.after) };
+  return { kind: one.kind, ...fields(one as unknown as Readonly<Record<string, unknown>>, 1) };
 }
 
 function fields(of: Readonly<Record<string, unknown>>, depth: number): Record<string, unknown> {

@@ -71,7 +71,7 @@ export function createDelivery<T>(options: DeliveryOptions<T>): Delivery<T> {
         await inTime(async () => deliver(taken.map(({ item }) => item)), patienceMs);
         hasFailed = false;
       } catch (error) {
-        if (!hasFailed) log().warn(`${to} failed; it is told on, and further failures in a row are not logged`, { error });
+        if (!hasFailed) log().warn(`${to} failed; it still gets events, and further failures in a row are not logged`, { error });
         hasFailed = true;
         if (batch > 1 || error instanceof Hung) lose(taken.length);
       }

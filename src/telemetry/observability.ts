@@ -126,13 +126,13 @@ export function createObservation(
       sizeOf: ([event]) => JSON.stringify(event).length,
       sizeLimit: WAITING_CHARACTERS,
       onLost: countLost(`observers[${i}]`),
-      deliver: async (told) => {
+      deliver: async (batch) => {
         // A copy each, so that what one does to its event is not seen by the next.
-        for (const one of told) await observer(...(structuredClone(one) as [ConversationEvent, Observed]));
+        for (const one of batch) await observer(...(structuredClone(one) as [ConversationEvent, Observed]));
       },
     }),
   );
-  const told = createTold();
+  const delivered = createDelivered();
   const isWatched = deliveries.length + quick.length > 0;
   return {
     activityInterceptors: [],
@@ -142,10 +142,10 @@ export function createObservation(
         opened: { fn: () => undefined, callDuringReplay: false },
         event: {
           fn({ namespace, workflowId: conversation, runId }, event, change, mark) {
-            if (!isWatched || !told.isNew(runId, mark)) return;
+            if (!isWatched || !delivered.isNew(runId, mark)) return;
             const of: Observed = { namespace, conversation, runId, change, notifications: notificationsOf(event, change ?? undefined) };
             for (const delivery of deliveries) delivery.take([event, of]);
-            for (const tell of quick) tellQuickly(tell, event, of);
+            for (const observe of quick) notifyQuickly(observe, event, of);
           },
           callDuringReplay: false,
         },
@@ -155,9 +155,9 @@ export function createObservation(
   };
 }
 
-function tellQuickly(tell: (event: ConversationEvent, of: Observed) => void, event: ConversationEvent, of: Observed): void {
+function notifyQuickly(observe: (event: ConversationEvent, of: Observed) => void, event: ConversationEvent, of: Observed): void {
   try {
-    tell(event, of);
+    observe(event, of);
   } catch (error) {
     runtimeLog().warn('an event could not be noted', { conversation: of.conversation, kind: event.kind, error });
   }
@@ -172,7 +172,7 @@ function countLost(observer: string): (count: number) => void {
 
 /** What was reported lately, so that a workflow task that is done again on this worker reports nothing twice. */
 
-interface Told {
+interface Delivered {
   /** False for a mark that this run has reported already. */
   isNew(runId: string, mark: string): boolean;
 }
@@ -181,7 +181,7 @@ interface Told {
 const MARKS = 256;
 const RUNS = 1_000;
 
-export function createTold(): Told {
+export function createDelivered(): Delivered {
   const runs = new Map<string, Set<string>>();
   return {
     isNew(runId, mark) {

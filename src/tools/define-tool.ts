@@ -149,11 +149,11 @@ function toResult(value: unknown): ToolResult {
 /** What comes besides the text and cannot be used is left out, with a word: the tool itself has done its work. */
 function withBeside(
   content: string,
-  told: { readonly content: unknown; readonly task?: unknown; readonly files?: unknown; readonly context?: unknown },
+  given: { readonly content: unknown; readonly task?: unknown; readonly files?: unknown; readonly context?: unknown },
 ): ToolResult {
-  const task = taskSchema.optional().safeParse(told.task);
-  const files = filesSchema.optional().safeParse(told.files);
-  const context = contextSchema.optional().safeParse(told.context);
+  const task = taskSchema.optional().safeParse(given.task);
+  const files = filesSchema.optional().safeParse(given.files);
+  const context = contextSchema.optional().safeParse(given.context);
   const problems = [
     ...(task.success ? [] : listIssues(task.error.issues).map((issue) => `task: ${issue}`)),
     ...(context.success ? [] : listIssues(context.error.issues).map((issue) => `context: ${issue}`)),
@@ -164,7 +164,7 @@ function withBeside(
     content:
       problems.length === 0
         ? content
-        : boundText(`${content}\n[What the tool told besides this text was left out: ${problems.join('; ')}]`),
+        : boundText(`${content}\n[What the tool returned besides this text was left out: ${problems.join('; ')}]`),
     ...(task.data && { task: task.data }),
     ...(context.data && { context: context.data as JsonObject }),
     // Once through JSON: a path list that is undefined is not there.

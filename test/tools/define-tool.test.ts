@@ -223,7 +223,7 @@ describe('what a result tells besides its text', () => {
   ])('is left out and said, where it cannot be used: %s', async (_, beside) => {
     const result = await returning(() => ({ ok: true, content: 'done', ...beside }));
     expect(Object.keys(result)).toEqual(['ok', 'content']);
-    expect(text(result)).toMatch(/^done\n\[What the tool told besides this text was left out: (task|files): /);
+    expect(text(result)).toMatch(/^done\n\[What the tool returned besides this text was left out: (task|files): /);
   });
 });
 

@@ -3,7 +3,7 @@
  * are read where they lie. Every write counts once, so a second attempt changes nothing.
  */
 import { log } from '@temporalio/activity';
-import type { OpenedOrigin, OpenOriginInput, RetoldEpisode } from '../../conversation/activity-io/lineage-effects.js';
+import type { OpenedOrigin, OpenOriginInput, CarriedEpisode } from '../../conversation/activity-io/lineage-effects.js';
 import type { Beginning, SharedSlots } from '../../records/lives.js';
 import { slotsOf } from '../../records/slots.js';
 import { turnId } from '../../records/identity.js';
@@ -14,7 +14,7 @@ import { joinedSessions, rangesOf, slotsIn, sortedRanges, type Past, type Prefix
 import type { ConversationKey, Store } from '../../stores/store.js';
 import type { ConversationDependencies } from '../dependencies.js';
 import { consolidatedSlots } from '../memory/summaries.js';
-import { MAX_RETOLD, readPrefix, resume } from './past.js';
+import { MAX_CARRIED, readPrefix, resume } from './past.js';
 
 /** Lives that one life reads from: of a longer line the oldest are copied after all. */
 const MAX_SHARED = 16;
@@ -33,7 +33,7 @@ export async function openOrigin(dependencies: ConversationDependencies, { origi
   const sources = sourcesOf(parent, before, run, shared);
   for (const surplus of sources.slice(MAX_SHARED)) await copy(store, parent, key, surplus);
   const resumed = await resume(dependencies, prefix, shows);
-  const episodes = toRetold(prefix);
+  const episodes = toCarried(prefix);
   for (const { episode, ...place } of episodes) await store.episodes.add(key, { ...episode, ...place, epoch: 0 });
   const joined = joinedSessions(past, prefix.line, before?.joined);
   // Last: with it the life has a past, and that is whole.
@@ -103,8 +103,8 @@ async function copy(store: Store, from: ConversationKey, to: ConversationKey, { 
   }
 }
 
-function toRetold({ episodes, turn }: Prefix): RetoldEpisode[] {
-  return episodes.slice(0, MAX_RETOLD).map(({ session: _session, epoch: _epoch, supersedes: _supersedes, slots, ...episode }) => ({
+function toCarried({ episodes, turn }: Prefix): CarriedEpisode[] {
+  return episodes.slice(0, MAX_CARRIED).map(({ session: _session, epoch: _epoch, supersedes: _supersedes, slots, ...episode }) => ({
     episode,
     session: turn.session,
     slots,

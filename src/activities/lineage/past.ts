@@ -39,7 +39,7 @@ import { compactionRatio, contextWindowOf, inputBudget, thresholdsOf } from '../
 import { canReadEpisodes } from '../tools/tools-of.js';
 
 /** Episodes that a fork or a new session begins with; what stands for older ones goes on in the newest. */
-export const MAX_RETOLD = 20;
+export const MAX_CARRIED = 20;
 
 export async function readPast(store: Store, key: ConversationKey): Promise<Past> {
   const [{ entries }, beginning, cuts, { episodes }, archived] = await Promise.all([
@@ -117,7 +117,8 @@ function whatThereIs(conversation: string, { entries }: Past, turn: string | und
   const numbers = turnsOf(entries).map(({ number }) => number);
   if (numbers.length === 0) return 'the store has no turn of it';
   const range = `${turnId(Math.min(...numbers))} to ${turnId(Math.max(...numbers))}`;
-  if (turn === undefined) return `a rewind has cut all of its turns, ${range}; \`perdura fork ${conversation}\` with one of them goes on from it`;
+  if (turn === undefined)
+    return `a rewind has cut all of its turns, ${range}; \`perdura fork ${conversation}\` with one of them goes on from it`;
   return `its turns are ${range}; \`perdura show ${conversation}\` shows them`;
 }
 

@@ -3,7 +3,7 @@
  * conversation sees changes only with the result.
  */
 import { log } from '@temporalio/activity';
-import type { RetoldEpisode, RewindInput, Rewound } from '../../conversation/activity-io/lineage-effects.js';
+import type { CarriedEpisode, RewindInput, Rewound } from '../../conversation/activity-io/lineage-effects.js';
 import type { Cut } from '../../records/lives.js';
 import { turnNumber } from '../../records/identity.js';
 import { slotsOf } from '../../records/slots.js';
@@ -11,7 +11,7 @@ import { episodicId } from '../../records/memory/items.js';
 import { currentLine, slotsIn, sortedRanges, turnsOf, type Beforehand } from '../../memory/prefix.js';
 import { refolded } from '../../memory/compaction/fold.js';
 import type { ConversationDependencies } from '../dependencies.js';
-import { MAX_RETOLD, readBefore, readPrefix, resume } from './past.js';
+import { MAX_CARRIED, readBefore, readPrefix, resume } from './past.js';
 
 export async function rewind(dependencies: ConversationDependencies, input: RewindInput): Promise<Rewound> {
   const { store, key } = dependencies;
@@ -55,7 +55,7 @@ export async function rewind(dependencies: ConversationDependencies, input: Rewi
     await store.entries.archive(key, cut.slots, move);
   }
   await store.entries.restore(key, resumed.context, move);
-  const episodes = session === input.session ? [] : toRetold(prefix, input.compactions, session);
+  const episodes = session === input.session ? [] : toCarried(prefix, input.compactions, session);
   for (const { episode, ...place } of episodes) await store.episodes.add(key, { ...episode, ...place, epoch: 0 });
   log.info('rewound', { to, ...(input.before && { before: true }), turns: gone.length });
   return {
@@ -70,8 +70,8 @@ export async function rewind(dependencies: ConversationDependencies, input: Rewi
 }
 
 /** For the session that begins, under numbers of their own. */
-function toRetold({ episodes }: Beforehand, compactions: number, session: number): RetoldEpisode[] {
-  const shown = episodes.slice(0, MAX_RETOLD).reverse();
+function toCarried({ episodes }: Beforehand, compactions: number, session: number): CarriedEpisode[] {
+  const shown = episodes.slice(0, MAX_CARRIED).reverse();
   const newIds = new Map(shown.map(({ id }, i) => [id, episodicId(compactions + 1 + i)]));
   return shown.map(({ session: _session, epoch: _epoch, supersedes: _supersedes, slots, ...episode }, i) => ({
     episode: { ...episode, id: episodicId(compactions + 1 + i), ...(episode.fold && { fold: refolded(episode.fold, newIds) }) },

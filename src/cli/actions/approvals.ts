@@ -124,7 +124,7 @@ function decide(context: CliContext, { given, call, verb, always }: Asked, word:
       hash,
       ...(conversation === id ? {} : { conversation }),
     };
-    await desk.withSlowNotice(`telling ${id}`, desk.client.decide(id, decision));
+    await desk.withSlowNotice(`asking ${id}`, desk.client.decide(id, decision));
     return done(desk, id, asked, decision, verb);
   });
 }

@@ -23,7 +23,7 @@ export function rename(context: CliContext, given: string, title: string): Promi
 export function model(context: CliContext, given: string, name: string | undefined): Promise<number> {
   return withClient(context, { needsWorker: true }, async (desk) => {
     const id = await findRunning(desk, given);
-    if (name !== undefined) await desk.withSlowNotice(`telling ${id}`, desk.client.setModel(id, name === 'default' ? null : name));
+    if (name !== undefined) await desk.withSlowNotice(`asking ${id}`, desk.client.setModel(id, name === 'default' ? null : name));
     const status = await desk.withSlowNotice(`asking ${id}`, desk.client.status(id));
     const { model: now, chosenModel: chosen = null } = status;
     if (desk.globals.output !== 'text') {
@@ -50,7 +50,7 @@ export function stop(context: CliContext, given: string, { reason }: { readonly 
     const id = await findRunning(desk, given);
     await desk.withSlowNotice(`stopping the turn of ${id}`, desk.client.interrupt(id, reason));
     const words = ['workflow', 'signal', '--name', 'interrupt', '-w', id];
-    return done(desk, { id, stopped: true }, `${id} was told to stop its turn; the conversation goes on`, words);
+    return done(desk, { id, stopped: true }, `${id} stops its turn; the conversation goes on`, words);
   });
 }
 
@@ -71,8 +71,8 @@ export function close(context: CliContext, given: string, { wait, memory }: Clos
     const { scope } = await desk.client.describe(id);
     const ended = withEndingProgress({ ...desk, id, scope }, desk.client.outcome(id, { signal: desk.signal }));
     const outcome = await desk.withSlowNotice(`waiting for the end of ${id}`, ended);
-    const told = `${id} has ended after ${countOf(outcome.turns, 'turn')}: ${formatUsage(outcome.usage)}`;
-    return done(desk, { id, outcome }, told, words);
+    const text = `${id} has ended after ${countOf(outcome.turns, 'turn')}: ${formatUsage(outcome.usage)}`;
+    return done(desk, { id, outcome }, text, words);
   });
 }
 
@@ -114,9 +114,9 @@ async function confirmTermination(id: string): Promise<void> {
   if (answer !== true) throw new CliError(`${id} was left as it is`, EXIT.interrupted);
 }
 
-function done({ output, globals, temporal }: CommandSession, data: object, told: string, words: readonly string[]): number {
+function done({ output, globals, temporal }: CommandSession, data: object, text: string, words: readonly string[]): number {
   if (globals.output === 'text') {
-    output.say(told);
+    output.say(text);
     output.explain(temporalCommand(temporal, words));
   } else {
     output.line(toTerminalJson(data));
@@ -143,8 +143,8 @@ export function budget(context: CliContext, given: string, { maxCost, maxTokens,
       ...(maxCost === undefined ? {} : { maxCostUsd: maxCost }),
       ...(maxTokens === undefined ? {} : { maxTokens }),
     };
-    const told = none === true ? {} : wanted;
-    if (none === true || isChanged) await withSlowNotice(`telling ${id}`, client.raiseBudget(id, told));
+    const budget = none === true ? {} : wanted;
+    if (none === true || isChanged) await withSlowNotice(`asking ${id}`, client.raiseBudget(id, budget));
     desk.signal.throwIfAborted();
     const now: Status = none === true || isChanged ? await client.status(id) : before;
     if (globals.output !== 'text') {
@@ -154,7 +154,7 @@ export function budget(context: CliContext, given: string, { maxCost, maxTokens,
     output.line(`${budgetInWords(now.budget)}; ${usedInWords(now)}`);
     output.explain(
       none === true || isChanged
-        ? temporalCommand(temporal, ['workflow', 'update', 'execute', '--name', 'raiseBudget', '-w', id, '--input', JSON.stringify(told)])
+        ? temporalCommand(temporal, ['workflow', 'update', 'execute', '--name', 'raiseBudget', '-w', id, '--input', JSON.stringify(budget)])
         : temporalCommand(temporal, ['workflow', 'query', '--name', 'status', '-w', id]),
     );
     return EXIT.ok;

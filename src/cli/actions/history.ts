@@ -6,7 +6,7 @@ import { MAX_QUERY, MAX_MATCHES, searchHistory, wordsOf } from '../../memory/doc
 import type { CliContext } from '../session/context.js';
 import { CliError, EXIT } from '../terminal/exit.js';
 import { renderHistory, renderMatches } from '../views/memory-document.js';
-import { tell, withMemory, type ScopeWanted } from '../session/with-memory.js';
+import { print, withMemory, type ScopeWanted } from '../session/with-memory.js';
 
 export interface HistoryWanted extends ScopeWanted {
   readonly limit: number;
@@ -20,7 +20,7 @@ export function showHistory(context: CliContext, wanted: HistoryWanted): Promise
     const found = await withSlowNotice(`reading the HISTORY of ${scope}`, firstOf(memory.history(), wanted.limit + 1));
     const entries = found.slice(0, wanted.limit);
     const more = found.length > entries.length;
-    tell(desk, {
+    print(desk, {
       data: { scope, entries, more },
       records: entries,
       lines: renderHistory(entries, look),
@@ -52,7 +52,7 @@ export function grepHistory(context: CliContext, query: string, wanted: GrepWant
     const { scope } = memory;
     const search = async () => searchHistory(await memory.history(), { query, limit: wanted.limit, after, signal });
     const { matches, more } = await withSlowNotice(`searching the HISTORY of ${scope}`, search());
-    tell(desk, {
+    print(desk, {
       data: { scope, matches, more },
       records: matches,
       lines: renderMatches(matches, words, look),

@@ -36,7 +36,7 @@ export function fork(
       `forking ${from} at ${at}`,
       desk.client.fork(from, { at, id: wanted, ...more, ...startBudget({ budget, budgetTokens }) }),
     );
-    return tellBegun(desk, begun, `begins with ${turnsOf(begun)} of ${from}, up to ${begun.turn}; ${from} goes on as before`);
+    return reportBegun(desk, begun, `begins with ${turnsOf(begun)} of ${from}, up to ${begun.turn}; ${from} goes on as before`);
   });
 }
 
@@ -47,7 +47,7 @@ export function resume(context: CliContext, given: string, { budget, budgetToken
       `going on from the end of ${id}`,
       desk.client.resume(id, { ...more, ...startBudget({ budget, budgetTokens }) }),
     );
-    return tellBegun(desk, begun, `goes on after ${begun.turn} with its ${turnsOf(begun)}`);
+    return reportBegun(desk, begun, `goes on after ${begun.turn} with its ${turnsOf(begun)}`);
   });
 }
 
@@ -62,11 +62,11 @@ export function rewind(context: CliContext, given: string, { to: turn }: { reado
       branch === null || cut === 0
         ? []
         : [`they are kept: \`perdura show ${id} --branch ${branch}\`, and \`perdura fork ${id} --at\` one of them`];
-    const told =
+    const said =
       cut === 0
         ? `${id} stands at the end of ${to}: nothing was cut`
         : `${id} stands at the end of ${to} again: ${formatCount(cut)} ${cut === 1 ? 'turn is' : 'turns are'} cut`;
-    return tell(desk, { id, ...done }, [told], [...kept, ...(cut > 0 ? [FACTS_STAY] : [])], words);
+    return report(desk, { id, ...done }, [said], [...kept, ...(cut > 0 ? [FACTS_STAY] : [])], words);
   });
 }
 
@@ -77,8 +77,8 @@ export function remove(context: CliContext, given: string, { yes }: { readonly y
     const done = await desk.withSlowNotice(`deleting ${id}`, desk.client.deleteConversation(id));
     const { lives, runs, subAgents } = done;
     const withThem = subAgents === 0 ? '' : ` with ${countOf(subAgents, 'sub-agent')}`;
-    const told = [`${id} is deleted${withThem}: ${countOf(lives, 'life', 'lives')} from the store, ${countOf(runs, 'run')} from Temporal`];
-    return tell(desk, { id, ...done }, told, [TEMPORAL_LATER, MEMORY_STAYS, ...keptOf(done)], ['workflow', 'delete', '-w', id]);
+    const said = [`${id} is deleted${withThem}: ${countOf(lives, 'life', 'lives')} from the store, ${countOf(runs, 'run')} from Temporal`];
+    return report(desk, { id, ...done }, said, [TEMPORAL_LATER, MEMORY_STAYS, ...keptOf(done)], ['workflow', 'delete', '-w', id]);
   });
 }
 
@@ -92,7 +92,7 @@ function keptOf({ scopes, retentionDays }: Deleted): string[] {
   const writers = scopes.map((scope) => `memory:${scope}`).join(', ');
   const until = retentionDays === null ? 'until its retention' : `for ${countOf(retentionDays, 'day')} after each run`;
   return [
-    `what ${writers} was told by a model about it is in ${scopes.length === 1 ? 'its' : 'their'} own history too, which Temporal keeps ${until}`,
+    `what ${writers} got from a model about it is in ${scopes.length === 1 ? 'its' : 'their'} own history too, which Temporal keeps ${until}`,
   ];
 }
 
@@ -119,27 +119,27 @@ function turnsOf({ turns, inContext }: Begun): string {
   return inContext === turns ? all : `${all} (${formatCount(inContext)} of them word for word, for the others a summary)`;
 }
 
-function tellBegun(desk: CommandSession, begun: Begun, told: string): number {
+function reportBegun(desk: CommandSession, begun: Begun, said: string): number {
   const { output, globals, temporal } = desk;
   if (globals.output !== 'text') output.line(toTerminalJson(begun));
   else {
     output.line(begun.id);
-    output.say(`${begun.id} ${told}`);
+    output.say(`${begun.id} ${said}`);
     output.explain(temporalCommand(temporal, ['workflow', 'describe', '-w', begun.id]));
   }
   return EXIT.ok;
 }
 
-function tell(
+function report(
   { output, globals, temporal }: CommandSession,
   data: object,
-  told: readonly string[],
+  said: readonly string[],
   notes: readonly string[],
   words: readonly string[],
 ): number {
   if (globals.output !== 'text') output.line(toTerminalJson(data));
   else {
-    for (const line of told) output.say(line);
+    for (const line of said) output.say(line);
     for (const note of notes) output.note(note);
     output.explain(temporalCommand(temporal, words));
   }

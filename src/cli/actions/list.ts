@@ -42,7 +42,7 @@ export function list(context: CliContext, { query, limit, status }: ListOptions)
         else output.note(own === undefined ? 'there are no conversations yet; `perdura new` starts one' : 'no conversation fits');
         for (const line of renderProblems(shown, look)) output.draw(line);
         if (shown.some(({ isCurrent, turns }) => !isCurrent && turns !== null))
-          output.note('+: as of the last tenth turn, since no worker told in time how it stands');
+          output.note('+: as of the last tenth turn, since no worker answered in time');
         if (found.length > limit) output.note(`the first ${limit} of more; --limit shows more`);
         const asked = [`WorkflowType = 'conversation'`, ...wanted].join(' AND ');
         output.explain(temporalCommand(temporal, ['workflow', 'list', '-q', asked, '--limit', String(limit)]));

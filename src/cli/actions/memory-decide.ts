@@ -10,7 +10,7 @@ import { toTerminalLine, type StyledLine } from '../terminal/terminal-text.js';
 import { originOf, renderProposals } from '../views/memory-document.js';
 import { drawText, type MemoryLook } from '../views/memory.js';
 import { countOf } from '../views/quantities.js';
-import { tell, withMemory, type MemoryDesk, type ScopeWanted } from '../session/with-memory.js';
+import { print, withMemory, type MemoryDesk, type ScopeWanted } from '../session/with-memory.js';
 
 export interface ReviewWanted extends ScopeWanted {
   readonly accept?: readonly string[];
@@ -33,7 +33,7 @@ export function reviewMemory(context: CliContext, wanted: ReviewWanted): Promise
     }
     if (said.length === 0) {
       const first = open[0]?.id;
-      tell(desk, {
+      print(desk, {
         data: { scope, open },
         records: open,
         lines: renderProposals(open, look),
@@ -46,10 +46,10 @@ export function reviewMemory(context: CliContext, wanted: ReviewWanted): Promise
     const decisions = said.length > 0 ? said : await pickDecisions(open);
     const reviewed: Reviewed[] = [];
     for (const [id, decision] of decisions) {
-      reviewed.push(await withSlowNotice(`telling ${memoryWorkflowId(scope)}`, memory.review(id, decision)));
+      reviewed.push(await withSlowNotice(`asking ${memoryWorkflowId(scope)}`, memory.review(id, decision)));
     }
     const late = decisions.filter(([id, decision]) => reviewed.find((one) => one.id === id)?.state !== `${decision}ed`);
-    tell(desk, {
+    print(desk, {
       data: { scope, reviewed },
       records: reviewed,
       lines: reviewed.flatMap(({ id, state, line }) => [
@@ -122,7 +122,7 @@ export function forgetInMemory(context: CliContext, text: string, wanted: Forget
     const doomed = await withSlowNotice(`looking for it in the memory of ${scope}`, findDoomed(memory, text));
     if (globals.output === 'text') for (const line of renderDoomed(doomed, look)) output.draw(line);
     if (wanted.yes !== true) await confirmForgetting(desk, doomed);
-    const gone = await withSlowNotice(`telling ${memoryWorkflowId(scope)}`, memory.forget(text));
+    const gone = await withSlowNotice(`asking ${memoryWorkflowId(scope)}`, memory.forget(text));
     const counts = [
       countOf(gone.lines.length, 'line'),
       countOf(gone.facts.length, 'fact'),
@@ -131,7 +131,7 @@ export function forgetInMemory(context: CliContext, text: string, wanted: Forget
     ];
     if (globals.output === 'text')
       output.say(`gone from the memory of ${scope}: ${counts.join(', ')}; earlier versions were rewritten too`);
-    tell(desk, {
+    print(desk, {
       data: { scope, ...gone, historyLines: doomed.historyLines, remains: REMAINS },
       lines: [],
       notes: ['What still has it:', ...REMAINS.map((where) => `  - ${where}`), SAID_AGAIN],

@@ -16,7 +16,7 @@ import { CliError, EXIT } from '../terminal/exit.js';
 import { withTimeoutFallback } from '../session/with-progress.js';
 import { renderBlame, renderDiff, renderLog, shortVersion, type CountedChange } from '../views/memory-document.js';
 import { countOf, formatCount, formatTime, formatUsage } from '../views/quantities.js';
-import { tell, withMemory, type MemoryDesk, type ScopeWanted } from '../session/with-memory.js';
+import { print, withMemory, type MemoryDesk, type ScopeWanted } from '../session/with-memory.js';
 
 export function showMemory(context: CliContext, wanted: ScopeWanted): Promise<number> {
   return withMemory(context, wanted, {}, async (desk) => {
@@ -35,7 +35,7 @@ export function showMemory(context: CliContext, wanted: ScopeWanted): Promise<nu
     const last = changes.at(-1);
     const when = last === undefined ? '' : ` · ${last.cause} ${formatTime(Math.round(last.ts * 1000), look.timeFormat, look.now)}`;
     const size = `${formatCount(bytes)} of ${formatCount(limit)} bytes${bytes > limit ? ', to be compressed' : ''}`;
-    tell(desk, {
+    print(desk, {
       data: { scope, version, text, bytes, limit, status: status ?? null, openProposals: open },
       lines: linesOf(text),
       notes: [
@@ -54,7 +54,7 @@ export function blameMemory(context: CliContext, wanted: ScopeWanted): Promise<n
     const { scope } = desk.memory;
     const { text, version, changes } = await readWhole(desk);
     const lines = blameLines(text, changes);
-    tell(desk, {
+    print(desk, {
       data: { scope, version, lines },
       records: lines,
       lines: renderBlame(lines, desk.look),
@@ -79,7 +79,7 @@ export function diffOfMemory(context: CliContext, wanted: DiffWanted): Promise<n
     const [before, after] = await withSlowNotice('reading both versions', Promise.all([textOf(memory, from), textOf(memory, to)]));
     const lines = diffMemory(before, after);
     const isSame = lines.every(({ kind }) => kind === 'kept');
-    tell(desk, {
+    print(desk, {
       data: { scope, from, to, lines },
       records: lines,
       lines: isSame ? [] : renderDiff(lines, desk.look),
@@ -99,7 +99,7 @@ export function memoryAt(context: CliContext, date: string, wanted: ScopeWanted)
     const version = versionAt(changes, ts);
     const text = await textOf(desk.memory, version);
     const since = changes.findLast((change) => change.ts <= ts);
-    tell(desk, {
+    print(desk, {
       data: { scope, at: isoTime(ts), version, text },
       lines: linesOf(text),
       notes: [
@@ -123,7 +123,7 @@ export function logOfMemory(context: CliContext, wanted: ScopeWanted, { limit }:
       `counting the lines of ${countOf(newest.length, 'change')}`,
       Promise.all(newest.map((one) => countLines(memory, one))),
     );
-    tell(desk, {
+    print(desk, {
       data: { scope, changes: counted },
       records: counted,
       lines: counted.length === 0 ? [] : renderLog(counted, desk.look),

@@ -9,7 +9,7 @@ import { renderEpisodes, renderFacts, renderItems } from '../views/memory.js';
 import { countOf, formatCount, formatDuration, formatTime } from '../views/quantities.js';
 import { withClient, temporalCommand } from '../session/with-client.js';
 import { memoryCareId, memoryWorkflowId } from '../../conversation/protocol/memory-contract.js';
-import { tell, withMemory, type ScopeWanted } from '../session/with-memory.js';
+import { print, withMemory, type ScopeWanted } from '../session/with-memory.js';
 
 export interface MemoryListOptions {
   readonly episodic?: boolean;
@@ -104,7 +104,7 @@ export function careForMemory(context: CliContext, wanted: CareWanted): Promise<
     const merged = facts.length === 0 ? '' : `; gone, since another says the same: ${countOf(facts.length, 'fact')}`;
     const done = `the memory of ${scope} is in order: ${formatCount(bytesBefore)} → ${formatCount(bytesAfter)} bytes${merged}`;
     const input = wanted.agent === undefined ? {} : { agent: wanted.agent };
-    tell(desk, {
+    print(desk, {
       data: { scope, ...cared },
       lines: [[{ text: kind === 'cared' ? done : `there is nothing to do in the memory of ${scope}` }]],
       temporal: ['workflow', 'update', 'execute', '--name', 'care', '-w', memoryWorkflowId(scope), '--input', JSON.stringify(input)],
@@ -128,13 +128,13 @@ export function scheduleCare(context: CliContext, wanted: ScheduleWanted): Promi
     else if (every !== undefined) await withSlowNotice(`making a schedule for ${scope}`, memory.schedule(`${every}ms`, agent));
     const next = await withSlowNotice(`asking for the schedule of ${scope}`, memory.nextCare());
     const often = every === undefined ? '' : ` every ${formatDuration(every)}`;
-    const told =
+    const text =
       next === undefined
         ? `no care of the memory of ${scope} is scheduled${off === true ? ' any more' : '; --every 24h does that'}`
         : `the memory of ${scope} is taken care of${often}, next ${formatTime(next.getTime(), look.timeFormat, look.now)}`;
-    tell(desk, {
+    print(desk, {
       data: { scope, next: next ?? null, ...(every === undefined ? {} : { everyMs: every }) },
-      lines: [[{ text: told }]],
+      lines: [[{ text }]],
       temporal: next === undefined ? ['schedule', 'list'] : ['schedule', 'describe', '-s', memoryCareId(scope)],
     });
     return EXIT.ok;

@@ -144,7 +144,7 @@ export async function dispatch(context: CliContext, given: string, { type, json,
     } else {
       output.line(own);
       output.say(
-        `${type} waits in the queue of ${id}${position === 0 ? '' : `, behind ${position} others`}; \`perdura inspect ${id}\` tells of one that nobody reduces`,
+        `${type} waits in the queue of ${id}${position === 0 ? '' : `, behind ${position} others`}; \`perdura inspect ${id}\` shows one that nobody reduces`,
       );
       const input = JSON.stringify({ ...event, id: own });
       const words = ['workflow', 'update', 'execute', '--name', 'dispatch', '-w', id, '--input', input.length > 200 ? '…' : input];
@@ -169,7 +169,7 @@ async function readPayload(json: string | undefined): Promise<JsonValue | undefi
 export function withdraw(context: CliContext, given: string, messageId: string): Promise<number> {
   return withClient(context, { needsWorker: true }, async ({ client, output, globals, temporal, withSlowNotice }) => {
     const id = await findRunning({ client, output, withSlowNotice }, given);
-    const outcome = await withSlowNotice(`telling ${id}`, client.withdraw(id, messageId));
+    const outcome = await withSlowNotice(`asking ${id}`, client.withdraw(id, messageId));
     if (globals.output !== 'text') output.line(toTerminalJson({ id, ...outcome }));
     if (!outcome.withdrawn) throw new CliError(`not withdrawn: ${outcome.reason ?? 'no reason was given'}`, EXIT.failed);
     if (globals.output === 'text') {

@@ -87,9 +87,9 @@ async function exportLayout({ client, output, globals, withSlowNotice }: Command
   const life: PastLife = { entries, archived, episodes: all, skipped };
   const { scope } = await client.key(id);
   await writeLayout(dir, toLayout({ conversation: id, scope, agent, title }, life, facts));
-  const told = { entries: life.entries.length, episodes: life.episodes.length, facts: facts.length, skipped: life.skipped };
-  if (globals.output !== 'text') output.line(toTerminalJson({ id, dir, ...told }));
-  else output.line(`${dir}: ${heldInWords(told)}`);
+  const counts = { entries: life.entries.length, episodes: life.episodes.length, facts: facts.length, skipped: life.skipped };
+  if (globals.output !== 'text') output.line(toTerminalJson({ id, dir, ...counts }));
+  else output.line(`${dir}: ${heldInWords(counts)}`);
   if (life.skipped > 0) output.problem(`not read and left out: ${countOf(life.skipped, 'record')} of the store`);
 }
 
@@ -156,11 +156,11 @@ export function importConversation(context: CliContext, given: string, options: 
       await store.close();
     }
 
-    const told = { entries: life.entries.length, episodes: life.episodes.length, facts: facts.length, leftOut: problems.length };
-    if (globals.output !== 'text') output.line(toTerminalJson({ id, scope: start.scope, ...told }));
+    const counts = { entries: life.entries.length, episodes: life.episodes.length, facts: facts.length, leftOut: problems.length };
+    if (globals.output !== 'text') output.line(toTerminalJson({ id, scope: start.scope, ...counts }));
     else {
       output.line(id);
-      output.say(`${heldInWords(told)}; \`perdura show ${id}\` tells them`);
+      output.say(`${heldInWords(counts)}; \`perdura show ${id}\` shows them`);
       output.explain(temporalCommand(temporal, ['workflow', 'describe', '-w', id]));
     }
     return EXIT.ok;

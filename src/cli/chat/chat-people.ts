@@ -56,7 +56,7 @@ export function createChatPeople({ client, id, output, config }: Pick<ChatSessio
   /** One at a time, so that nothing is shown twice. */
   const look = (): Promise<void> => (looking ??= lookOnce().finally(() => (looking = undefined)));
 
-  const tell = async (one: Pending, verb: Verb, note: string, always = false): Promise<string> => {
+  const submit = async (one: Pending, verb: Verb, note: string, always = false): Promise<string> => {
     const { callId, conversation, hash, tool, kind } = one;
     const decision: Decision = {
       callId,
@@ -100,7 +100,7 @@ export function createChatPeople({ client, id, output, config }: Pick<ChatSessio
     const word = text.trim().toLowerCase();
     if (word === 'agent') await saveForAgent(one);
     else if (word !== 'y' && word !== 'yes') return '(nothing was saved; the call still waits)';
-    return tell(one, 'approve', '', true);
+    return submit(one, 'approve', '', true);
   };
 
   return {
@@ -133,9 +133,9 @@ export function createChatPeople({ client, id, output, config }: Pick<ChatSessio
       const fitting = shown.filter(({ kind }) => verb === 'deny' || kind === 'approval');
       // The oldest is the one that a person has before their eyes.
       const one = isCall || fitting[0] === undefined ? pickApproval(shown, isCall ? first : undefined, verb, id) : fitting[0];
-      return tell(one, verb, note);
+      return submit(one, verb, note);
     },
-    answer: (question, text) => tell(question, 'answer', text),
+    answer: (question, text) => submit(question, 'answer', text),
     async showAll() {
       const before = shown;
       await look();

@@ -262,7 +262,7 @@ export async function chatInTerminal(
 async function askWhenSilent(
   { client, id }: ChatSession,
   stop: AbortSignal,
-  told: {
+  watcher: {
     readonly isSilent: () => boolean;
     readonly onStatus: (status: Status) => void;
     readonly onTrouble: (what: string) => void;
@@ -271,10 +271,10 @@ async function askWhenSilent(
   const left = aborted(stop);
   while (!stop.aborted) {
     await sleep(1000, undefined, { signal: stop }).catch(() => {});
-    if (stop.aborted || !told.isSilent()) continue;
+    if (stop.aborted || !watcher.isSilent()) continue;
     const asked = client.status(id).then(
-      (status) => told.onStatus(status),
-      () => told.onTrouble('Temporal or its worker does not answer'),
+      (status) => watcher.onStatus(status),
+      () => watcher.onTrouble('Temporal or its worker does not answer'),
     );
     // An answer that does not come is no reason to stay when the person leaves.
     await Promise.race([asked, left]);

@@ -29,8 +29,8 @@ export function workerCommand(program: Command, { output, config, end }: CliCont
   program
     .command('worker')
     .description('take work from the task queue until Ctrl+C')
-    .addOption(new Option('--when-told', 'only once the parent process says so').hideHelp())
-    .action(async (options: { readonly whenTold?: boolean }) => {
+    .addOption(new Option('--await-begin', 'only once the parent process says so').hideHelp())
+    .action(async (options: { readonly awaitBegin?: boolean }) => {
       const { worker } = await import('../worker.js');
       end(await worker(config(), output, options));
     });

@@ -119,15 +119,15 @@ export async function debugLive(
     const [first] = scene.approvals;
     if (!first) return void (cursor.notice = 'nothing waits for a person');
     const { callId, conversation, hash, kind } = first;
-    const tell = (note?: string): void =>
+    const submit = (note?: string): void =>
       act(`${decision} ${callId}`, async () => {
         const where = conversation === id ? {} : { conversation };
         await client.decide(id, { callId, decision, hash, ...where, ...(note && { note }) });
         return `${decision} ${callId}: taken`;
       });
     if (kind === 'question' && decision === 'approve')
-      ask(cursor, `answer to ${first.target || first.tool}:`, (text) => text !== '' && tell(text));
-    else tell();
+      ask(cursor, `answer to ${first.target || first.tool}:`, (text) => text !== '' && submit(text));
+    else submit();
   };
 
   const onKey = (key: Key): void => {

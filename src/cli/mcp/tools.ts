@@ -12,25 +12,25 @@ const WIDTH = 100;
 export function listServerTools(context: CliContext, agent: string): Promise<number> {
   return withServers(context, agent, async ({ reports }) => {
     const { output } = context;
-    const told = reports.map(toTold);
+    const rows = reports.map(toRow);
     switch (context.globals().output) {
       case 'json':
-        output.line(toTerminalJson({ agent, servers: told }, 2));
+        output.line(toTerminalJson({ agent, servers: rows }, 2));
         break;
       case 'jsonl':
-        for (const one of told) output.line(toTerminalJson(one));
+        for (const one of rows) output.line(toTerminalJson(one));
         break;
       case 'text':
         for (const line of reports.flatMap((report) => renderServer(report, output.width() ?? WIDTH))) output.draw(line);
         if (reports.length === 0) output.note(`agent ${agent} has no MCP servers: they stand in mcp.json beside its agent.json`);
-        if (told.some(({ tools }) => tools.some(({ state }) => state === 'changed')))
+        if (rows.some(({ tools }) => tools.some(({ state }) => state === 'changed')))
           output.note(`what has changed does not run; perdura mcp accept ${agent} shows how, and accepts it`);
     }
     return Promise.resolve(reports.every(({ state }) => state.kind === 'up') ? EXIT.ok : EXIT.failed);
   });
 }
 
-function toTold({ server, state, tools, leftOut }: ServerReport) {
+function toRow({ server, state, tools, leftOut }: ServerReport) {
   return {
     server: server.name,
     type: server.type,

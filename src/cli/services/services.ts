@@ -42,7 +42,7 @@ export async function startServices(config: Config, output: Output, signal: Abor
     };
     let showChange = inLines;
     const worker = startWorkerProcess({
-      command: [join(__dirname, '..', 'main.js'), 'worker', '--when-told'],
+      command: [join(__dirname, '..', 'main.js'), 'worker', '--await-begin'],
       cwd: config.cwd,
       // A server that a flag named is the worker's server too.
       env: {

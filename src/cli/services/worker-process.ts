@@ -44,7 +44,7 @@ export interface WorkerReady {
   readonly kind: 'ready';
 }
 
-/** What its parent sends to a worker that was started with `--when-told`. */
+/** What its parent sends to a worker that was started with `--await-begin`. */
 export interface WorkerBegin {
   readonly kind: 'begin';
   readonly taskQueue: string;
@@ -73,7 +73,7 @@ export function startWorkerProcess(options: WorkerOptions): WorkerProcess {
   const start = (): void => {
     const begin = Date.now();
     child = spawnWorker(options);
-    if (queue !== undefined) tellToBegin(child, queue);
+    if (queue !== undefined) sendBegin(child, queue);
     child.on('message', (message: WorkerReady) => {
       if (message.kind !== 'ready') return;
       const now = Date.now();
@@ -103,7 +103,7 @@ export function startWorkerProcess(options: WorkerOptions): WorkerProcess {
     ready,
     begin(taskQueue) {
       queue = taskQueue;
-      if (child !== undefined) tellToBegin(child, taskQueue);
+      if (child !== undefined) sendBegin(child, taskQueue);
     },
     async stop(hurry) {
       stopping = true;
@@ -130,7 +130,7 @@ function spawnWorker(options: WorkerOptions): ChildProcess {
   return child;
 }
 
-function tellToBegin(child: ChildProcess, taskQueue: string): void {
+function sendBegin(child: ChildProcess, taskQueue: string): void {
   // One that has just ended cannot be reached, and the next one can.
   child.send({ kind: 'begin', taskQueue } satisfies WorkerBegin, () => undefined);
 }

@@ -46,7 +46,7 @@ async function scopeOf(desk: CommandSession, given: string): Promise<string> {
   return scope;
 }
 
-export interface Told {
+export interface Printout {
   /** `-o json`, and a line of `-o jsonl` where there are no records. */
   readonly data: object;
   /** `-o jsonl`: each on a line. */
@@ -59,16 +59,16 @@ export interface Told {
   readonly temporal: readonly string[] | undefined;
 }
 
-export function tell({ output, globals, temporal }: CommandSession, told: Told): void {
+export function print({ output, globals, temporal }: CommandSession, printout: Printout): void {
   switch (globals.output) {
     case 'json':
-      return output.line(toTerminalJson(told.data, 2));
+      return output.line(toTerminalJson(printout.data, 2));
     case 'jsonl':
-      for (const record of told.records ?? [told.data]) output.line(toTerminalJson(record));
+      for (const record of printout.records ?? [printout.data]) output.line(toTerminalJson(record));
       return;
     case 'text':
-      for (const line of told.lines) output.draw(line);
-      for (const note of told.notes ?? []) output.note(note);
-      if (told.temporal !== undefined) output.explain(temporalCommand(temporal, told.temporal));
+      for (const line of printout.lines) output.draw(line);
+      for (const note of printout.notes ?? []) output.note(note);
+      if (printout.temporal !== undefined) output.explain(temporalCommand(temporal, printout.temporal));
   }
 }

@@ -17,7 +17,7 @@ interface Awaited {
 /** Says what an answer waits for when it does not come, where no live screen shows it: each reason once. */
 export async function withProgress<T>({ client, id, output }: Awaited, answer: Promise<T>): Promise<T> {
   const shown = new Set<string>();
-  return looking({ output }, answer, async (tell, isOver) => {
+  return looking({ output }, answer, async (report, isOver) => {
     const status = await client.status(id);
     if (isOver()) return;
     if (status.pendingApprovals > 0) {
@@ -28,7 +28,7 @@ export async function withProgress<T>({ client, id, output }: Awaited, answer: P
       }
       return;
     }
-    if (status.waitingFor !== undefined) tell(waitingOfStatus(status, undefined, Date.now())?.text ?? '');
+    if (status.waitingFor !== undefined) report(waitingOfStatus(status, undefined, Date.now())?.text ?? '');
   });
 }
 
@@ -41,27 +41,27 @@ interface Ending {
 
 /** Says what the end of a conversation waits for, and where that is long-term memory, what that waits for itself. */
 export async function withEndingProgress<T>({ client, id, scope, output }: Ending, end: Promise<T>): Promise<T> {
-  return looking({ output }, end, async (tell, isOver) => {
+  return looking({ output }, end, async (report, isOver) => {
     const { waiting, waitingFor } = await client.status(id);
     if (isOver() || waitingFor === undefined) return;
     const memory = waiting?.kind === 'memory' && scope !== null ? await client.scope(scope).status() : undefined;
     if (isOver()) return;
-    tell(`waiting for ${waitingFor}${memory?.waitingFor === undefined ? '' : `; it waits for its model: ${memory.waitingFor}`}`);
+    report(`waiting for ${waitingFor}${memory?.waitingFor === undefined ? '' : `; it waits for its model: ${memory.waitingFor}`}`);
   });
 }
 
-type Look = (tell: (why: string) => void, isOver: () => boolean) => Promise<void>;
+type Look = (report: (why: string) => void, isOver: () => boolean) => Promise<void>;
 
 async function looking<T>({ output }: Pick<Awaited, 'output'>, work: Promise<T>, look: Look): Promise<T> {
-  let told: string | undefined;
+  let last: string | undefined;
   let isOver = false;
-  const tell = (why: string): void => {
-    if (why !== told) output.note(`(${toTerminalLine(why.replace(' {s}', ''), 400)})`);
-    told = why;
+  const report = (why: string): void => {
+    if (why !== last) output.note(`(${toTerminalLine(why.replace(' {s}', ''), 400)})`);
+    last = why;
   };
   const lookOnce = (): void => {
-    look(tell, () => isOver).catch(() => {
-      if (!isOver) tell(trouble('Temporal or its worker does not answer', undefined, Date.now()).text);
+    look(report, () => isOver).catch(() => {
+      if (!isOver) report(trouble('Temporal or its worker does not answer', undefined, Date.now()).text);
     });
   };
   const first = setTimeout(lookOnce, FIRST_LOOK);

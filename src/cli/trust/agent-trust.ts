@@ -18,7 +18,7 @@ export function createAgentTrust(cwd: string, warn: (line: string) => void): Age
   if (isTrustedByEnvironment()) return undefined;
   const folder = realpathSync(cwd);
   const atStart = new Set(folderContents(folder).map(keyOf));
-  const told = new Set<string>();
+  const reported = new Set<string>();
 
   /** Those that wait for a yes. */
   const waiting = async (items: readonly Pick<FolderItem, 'name' | 'sha256'>[]): Promise<string[]> => {
@@ -42,9 +42,9 @@ export function createAgentTrust(cwd: string, warn: (line: string) => void): Age
       const until = isAgent
         ? 'its rules that allow, and the tools and words that it believes, do not count until then; all else in it does'
         : 'the MCP servers that were trusted stay, and no others';
-      if (!told.has(sha256) && told.size < MAX_TOLD)
+      if (!reported.has(sha256) && reported.size < MAX_REPORTED)
         warn(`${toTerminalLine(name, 200)} has changed and is not trusted: ${until}. Run \`perdura trust\` in ${folder}`);
-      told.add(sha256);
+      reported.add(sha256);
       return false;
     },
 
@@ -58,7 +58,7 @@ export function createAgentTrust(cwd: string, warn: (line: string) => void): Age
   };
 }
 
-const MAX_TOLD = 1_000;
+const MAX_REPORTED = 1_000;
 
 function keyOf({ name, sha256 }: Pick<FolderItem, 'name' | 'sha256'>): string {
   return `${name} ${sha256}`;

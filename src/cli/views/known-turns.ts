@@ -39,9 +39,9 @@ export function knownTurns(
 ): KnownTurns {
   const inPrompt = new Set(chunks.flatMap(({ slots = [] }) => slotsOf(slots)));
   const out = new Set(slotsOf(leftOut));
-  const told = entries.filter(({ message }) => !isNotice(message));
-  const turns = [...new Set(told.map(({ turn }) => turn))];
-  const of = (turn: string): Entry[] => told.filter((entry) => entry.turn === turn);
+  const spoken = entries.filter(({ message }) => !isNotice(message));
+  const turns = [...new Set(spoken.map(({ turn }) => turn))];
+  const of = (turn: string): Entry[] => spoken.filter((entry) => entry.turn === turn);
   const there = turns.filter((turn) => of(turn).some(({ slot }) => inPrompt.has(slot)));
   const counting = withoutSuperseded(episodes.filter((episode) => episode.session === session));
   const summarized = counting

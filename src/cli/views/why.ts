@@ -38,7 +38,7 @@ export function whyOf(
   episodes: readonly EpisodeRecord[],
   turnOf: (slot: number) => string | undefined,
 ): Why[] {
-  const told = leavings.map((leaving): Why => {
+  const explained = leavings.map((leaving): Why => {
     const { kind, at, epoch, session, slots, allSlots, tokens, compaction, consolidation } = leaving;
     const episode = compaction && episodes.find((one) => one.id === compaction.episode && one.epoch === epoch);
     const made = episode?.made;
@@ -55,7 +55,7 @@ export function whyOf(
       from: 'history',
     };
   });
-  const known = new Set(told.map(({ episode }) => episode));
+  const known = new Set(explained.map(({ episode }) => episode));
   const older = episodes
     .filter(({ id, turn_ids }) => turn_ids.includes(turn) && !known.has(id))
     .map((episode): Why => {
@@ -80,7 +80,7 @@ export function whyOf(
         episode: id,
       };
     });
-  return [...older, ...told].sort((a, b) => a.at - b.at);
+  return [...older, ...explained].sort((a, b) => a.at - b.at);
 }
 
 function turnsOf(slots: readonly number[], turnOf: (slot: number) => string | undefined): string[] {
@@ -136,7 +136,7 @@ export function renderWhy(
     ...(complete
       ? []
       : [
-          [{ text: '  earlier runs have passed their retention: what happened in them, only the store tells', style: 'dim' }] as StyledLine,
+          [{ text: '  earlier runs have passed their retention: what happened in them, only the store knows', style: 'dim' }] as StyledLine,
         ]),
     ...problems.map((problem): StyledLine => [
       { text: `  a run cannot be replayed with this version: ${toTerminalLine(problem, 300)}`, style: 'yellow' },

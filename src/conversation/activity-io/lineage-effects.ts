@@ -14,14 +14,14 @@ export interface Resumption {
   /** As a tool has set it. */
   readonly task: Task | null;
   /** Written for it, because those that there are belong to another life or session. */
-  readonly episodes: readonly RetoldEpisode[];
+  readonly episodes: readonly CarriedEpisode[];
   /** Highest number of an episode. */
   readonly compactions: number;
   /** Estimate of the context and the base. */
   readonly tokens: number;
 }
 
-export interface RetoldEpisode {
+export interface CarriedEpisode {
   readonly episode: Episode & EpisodeLinks;
   readonly session: number;
   readonly slots: readonly SlotRange[];

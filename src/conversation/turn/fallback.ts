@@ -57,8 +57,8 @@ export function askNextModel(
   const { id } = currentModelCall(asked) ?? {};
   // The first may be asked again already: the others took as long as it wanted to rest.
   if (id === undefined || until <= now) return asked;
-  const told = announce(asked, { kind: 'waiting', turn: turnId(turn.number), reason, for: inWords(failure), until });
-  return withRetry(told, id, { until, attempts: rounds + 1, failure });
+  const announced = announce(asked, { kind: 'waiting', turn: turnId(turn.number), reason, for: inWords(failure), until });
+  return withRetry(announced, id, { until, attempts: rounds + 1, failure });
 }
 
 /** B2 */

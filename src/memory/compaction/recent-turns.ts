@@ -34,9 +34,9 @@ export function messagesByTurn(entries: readonly Entry[]): string[] {
 function linesByTurn(entries: readonly Entry[], characters: number): ReadonlyMap<string, readonly string[]> {
   const lines = new Map<string, string[]>();
   for (const entry of entries) {
-    const told = lines.get(entry.turn) ?? [];
-    told.push(...linesOf(entry, characters));
-    lines.set(entry.turn, told);
+    const ofTurn = lines.get(entry.turn) ?? [];
+    ofTurn.push(...linesOf(entry, characters));
+    lines.set(entry.turn, ofTurn);
   }
   return lines;
 }

@@ -121,7 +121,7 @@ export function outlineOf(entries: readonly Entry[], maxCharacters: number): str
   return fitting(turnsOf(entries).map(turnLine), maxCharacters).join('\n');
 }
 
-interface ToldTurn {
+interface SummarizedTurn {
   readonly number: number;
   /** All that the person said in it. */
   readonly asked: string;
@@ -130,7 +130,7 @@ interface ToldTurn {
   readonly tools: number;
 }
 
-function turnsOf(entries: readonly Entry[]): ToldTurn[] {
+function turnsOf(entries: readonly Entry[]): SummarizedTurn[] {
   return [...new Set(entries.map(({ turn }) => turn))].map((turn) => {
     const messages = entries.filter((entry) => entry.turn === turn).map(({ message }) => message);
     const asked = messages.flatMap((message) => (message.role === 'user' && !isNotice(message) ? [shownText(message.text)] : []));
@@ -146,7 +146,7 @@ function turnsOf(entries: readonly Entry[]): ToldTurn[] {
   });
 }
 
-function turnLine({ number, asked, answered, tools }: ToldTurn): string {
+function turnLine({ number, asked, answered, tools }: SummarizedTurn): string {
   const used = tools === 0 ? '' : ` (${tools} tool ${tools === 1 ? 'call' : 'calls'})`;
   const reply = answered === '' ? 'no answer' : cut(oneLine(answered), ANSWERED_CHARACTERS);
   return `Turn ${number}: asked: ${cut(oneLine(asked), ASKED_CHARACTERS)} | answered${used}: ${reply}`;
@@ -173,7 +173,7 @@ function fitting(lines: readonly string[], room: number): string[] {
 /** Only what the person asked to be remembered, in so many (English) words. */
 const ASKS_TO_REMEMBER = /\b(remember|don['’]t forget|do not forget|keep in mind|from now on)\b/i;
 
-function rememberedIn(turns: readonly ToldTurn[]): Summary['semantic'] {
+function rememberedIn(turns: readonly SummarizedTurn[]): Summary['semantic'] {
   const facts = turns.flatMap(({ asked }) =>
     asked
       .split(/(?<=[.!?])\s+|\n/)

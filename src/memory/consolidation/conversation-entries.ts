@@ -26,11 +26,11 @@ export interface TurnEntry extends ConversationEntry {
 export function toConversationEntries(entries: readonly Entry[]): TurnEntry[] {
   const turns = new Map<string, Entry[]>();
   for (const entry of entries) {
-    const told = turns.get(entry.turn) ?? [];
-    told.push(entry);
-    turns.set(entry.turn, told);
+    const ofTurn = turns.get(entry.turn) ?? [];
+    ofTurn.push(entry);
+    turns.set(entry.turn, ofTurn);
   }
-  return [...turns].flatMap(([turn, told]) => [...askedIn(turn, told), ...answeredIn(turn, told)]);
+  return [...turns].flatMap(([turn, ofTurn]) => [...askedIn(turn, ofTurn), ...answeredIn(turn, ofTurn)]);
 }
 
 /** What `memoryWindow` counts (seed 001, Configuration). */
@@ -38,18 +38,18 @@ export function countMessages(entries: readonly Entry[]): number {
   return toConversationEntries(entries).length;
 }
 
-function askedIn(turn: string, told: readonly Entry[]): TurnEntry[] {
-  return told.flatMap(({ ts, message }) =>
+function askedIn(turn: string, ofTurn: readonly Entry[]): TurnEntry[] {
+  return ofTurn.flatMap(({ ts, message }) =>
     message.role === 'user' && !isNotice(message) ? [{ role: 'user' as const, content: userText(message), ...timestampOf(ts), turn }] : [],
   );
 }
 
 /** None or one: without a word, what it used is reported all the same. */
-function answeredIn(turn: string, told: readonly Entry[]): TurnEntry[] {
-  const said = told.flatMap(({ ts, message }) => (message.role === 'assistant' ? [{ ts, text: assistantText(message) }] : []));
+function answeredIn(turn: string, ofTurn: readonly Entry[]): TurnEntry[] {
+  const said = ofTurn.flatMap(({ ts, message }) => (message.role === 'assistant' ? [{ ts, text: assistantText(message) }] : []));
   const spoken = said.filter(({ text }) => text !== '');
-  const tools = toolsIn(told);
-  const last = spoken.at(-1) ?? said.at(-1) ?? told.findLast(({ message }) => message.role === 'tool');
+  const tools = toolsIn(ofTurn);
+  const last = spoken.at(-1) ?? said.at(-1) ?? ofTurn.findLast(({ message }) => message.role === 'tool');
   if (last === undefined || (spoken.length === 0 && tools.length === 0)) return [];
   return [
     {
@@ -77,8 +77,8 @@ function assistantText({ blocks, stop }: AssistantMessage): string {
 }
 
 /** A result names its tool as well: its call may lie before the range. */
-function toolsIn(told: readonly Entry[]): string[] {
-  const names = told.flatMap(({ message }) => {
+function toolsIn(ofTurn: readonly Entry[]): string[] {
+  const names = ofTurn.flatMap(({ message }) => {
     if (message.role === 'tool') return [message.name];
     return message.role === 'assistant' ? message.blocks.flatMap((block) => (block.kind === 'tool-call' ? [block.name] : [])) : [];
   });

@@ -91,12 +91,12 @@ function toolOf(trust: Trust, trusted: ReadonlySet<string>): boolean {
   return trust.startsWith('tool:') && !trusted.has(trust.slice('tool:'.length));
 }
 
-interface Told {
+interface Statement {
   readonly words: ReadonlySet<string>;
   readonly turn: string;
 }
 
-interface ToldByTool extends Told {
+interface ToolStatement extends Statement {
   readonly name: string;
   readonly isTrusted: boolean;
   /** Sentence by sentence, of tools that are not trusted. */
@@ -104,28 +104,28 @@ interface ToldByTool extends Told {
 }
 
 interface Evidence {
-  readonly user: readonly Told[];
-  readonly assistant: readonly Told[];
-  readonly tools: readonly ToldByTool[];
-  readonly memory: readonly Told[];
+  readonly user: readonly Statement[];
+  readonly assistant: readonly Statement[];
+  readonly tools: readonly ToolStatement[];
+  readonly memory: readonly Statement[];
 }
 
 function evidenceIn({ entries, currentMemory, trustedTools }: ProvenanceRequest): Evidence {
-  const told = (body: Body, turn: string): Told => ({ words: wordsSaid(textOf(body)), turn });
+  const statement = (body: Body, turn: string): Statement => ({ words: wordsSaid(textOf(body)), turn });
   // Its day comes with a message, and a model may write it into a line.
-  const dated = (body: Body, { turn, ts }: Entry): Told => ({ words: new Set([...told(body, turn).words, ...dayOf(ts)]), turn });
+  const dated = (body: Body, { turn, ts }: Entry): Statement => ({ words: new Set([...statement(body, turn).words, ...dayOf(ts)]), turn });
   return {
     user: entries.flatMap((entry) => (entry.message.role === 'user' && !isNotice(entry.message) ? [dated(entry.message.text, entry)] : [])),
     assistant: entries.flatMap(({ turn, message }) =>
-      message.role === 'assistant' ? message.blocks.flatMap((block) => (block.kind === 'text' ? [told(block.text, turn)] : [])) : [],
+      message.role === 'assistant' ? message.blocks.flatMap((block) => (block.kind === 'text' ? [statement(block.text, turn)] : [])) : [],
     ),
     tools: entries.flatMap(({ turn, message }) => {
       if (message.role !== 'tool') return [];
       const isTrusted = trustedTools.has(message.name);
       const passages = isTrusted ? [] : textOf(message.text).split(SENTENCE_END).map(wordsSaid);
-      return [{ ...told(message.text, turn), name: message.name, isTrusted, passages }];
+      return [{ ...statement(message.text, turn), name: message.name, isTrusted, passages }];
     }),
-    memory: linesOf(currentMemory).map((line) => told(line, '')),
+    memory: linesOf(currentMemory).map((line) => statement(line, '')),
   };
 }
 
@@ -159,13 +159,13 @@ interface Support {
 }
 
 /** V2: what the few that say most of it have together. All of a long conversation has every common word. */
-function bestOf(words: ReadonlySet<string>, told: readonly Told[]): Support {
+function bestOf(words: ReadonlySet<string>, statements: readonly Statement[]): Support {
   const found = new Set<string>();
   const turns: string[] = [];
   for (let taken = 0; taken < USER_MESSAGES; taken++) {
     let best: readonly string[] = [];
     let turn = '';
-    for (const candidate of told) {
+    for (const candidate of statements) {
       const more = [...words].filter((word) => !found.has(word) && candidate.words.has(word));
       if (more.length > best.length) [best, turn] = [more, candidate.turn];
     }
@@ -183,7 +183,7 @@ function shareOf(words: ReadonlySet<string>, said: ReadonlySet<string>): number 
 
 /** An address weighs as two words: "mail me at ada@x.org" is all of "Email: ada@x.org". */
 function weightOf(words: ReadonlySet<string>): number {
-  return words.size + [...words].filter(isTelling).length;
+  return words.size + [...words].filter(isSignificant).length;
 }
 
 function isWhole({ share, found }: Support, hard: ReadonlySet<string>): boolean {
@@ -191,7 +191,7 @@ function isWhole({ share, found }: Support, hard: ReadonlySet<string>): boolean 
 }
 
 /** V2 */
-function passageBeyond(words: ReadonlySet<string>, user: Support, { tools }: Evidence): ToldByTool | undefined {
+function passageBeyond(words: ReadonlySet<string>, user: Support, { tools }: Evidence): ToolStatement | undefined {
   const unsaid = without(words, user.found);
   if (unsaid.size === 0) return undefined;
   return tools.find(({ passages }) => passages.some((said) => shareIn(unsaid, said) === 1 && shareOf(words, said) >= user.share));
@@ -203,8 +203,8 @@ function toolBehind(
   hard: ReadonlySet<string>,
   user: Support,
   { tools, assistant }: Evidence,
-): ToldByTool | undefined {
-  const unsaid = [...hard].filter((word) => isTelling(word) && !user.found.has(word));
+): ToolStatement | undefined {
+  const unsaid = [...hard].filter((word) => isSignificant(word) && !user.found.has(word));
   const candidates = tools.flatMap((tool) => {
     const own = shareOf(words, tool.words);
     const passedOn =
@@ -218,7 +218,7 @@ function toolBehind(
 }
 
 /** An address, a path, a name with dots or a long number: it does not stand in a page by chance. */
-function isTelling(word: string): boolean {
+function isSignificant(word: string): boolean {
   return /[@./\\]/.test(word) || /\d.*\d.*\d.*\d/.test(word);
 }
 

@@ -114,8 +114,8 @@ function pairsOf(run: string): string[] {
   const characters = [...run];
   if (characters.length === 1) return characters;
   const pairs = characters.slice(1).map((character, at) => `${characters[at]}${character}`);
-  const telling = pairs.filter((pair) => !ONLY_HIRAGANA.test(pair));
-  return telling.length > 0 ? telling : pairs;
+  const significant = pairs.filter((pair) => !ONLY_HIRAGANA.test(pair));
+  return significant.length > 0 ? significant : pairs;
 }
 
 function addToken(raw: string, soft: Set<string>, hard: Set<string>): void {

@@ -9,7 +9,7 @@ import type { AssistantBlock, JsonObject, JsonValue, ModelStop } from '../../rec
 import { type Answer, hasText, settledStop } from '../answer.js';
 import type { ModelDelta, ModelUsage } from '../model.js';
 import { asCount, asObject, asText } from '../read-json.js';
-import { createTeller } from '../draft.js';
+import { createDeltaEmitter } from '../draft.js';
 import { isDeeperThan, MAX_DEPTH, brokenStream, readCall, type UnreadCall } from '../tool-input.js';
 import { isWellFormed, toWellFormed } from '../well-formed.js';
 
@@ -45,7 +45,7 @@ const IN_MESSAGE = ['content_block_start', 'content_block_delta', 'content_block
 export function createAnswer(provider: string, onDelta: (delta: ModelDelta) => void): Answer<StreamEvent> {
   const open = new Map<number, OpenBlock>();
   const blocks = new Map<number, WholeBlock>();
-  const tell = createTeller(onDelta);
+  const emit = createDeltaEmitter(onDelta);
   let usage: WireUsage | undefined;
   let stopReason: string | undefined;
   let explanation: string | undefined;
@@ -61,10 +61,10 @@ export function createAnswer(provider: string, onDelta: (delta: ModelDelta) => v
     switch (asText(delta.type)) {
       case 'text_delta':
         block.text += asText(delta.text);
-        return tell('text', asText(delta.text));
+        return emit('text', asText(delta.text));
       case 'thinking_delta':
         block.text += asText(delta.thinking);
-        return tell('thinking', asText(delta.thinking));
+        return emit('thinking', asText(delta.thinking));
       case 'signature_delta':
         block.signature += asText(delta.signature);
         return;
@@ -101,7 +101,7 @@ export function createAnswer(provider: string, onDelta: (delta: ModelDelta) => v
         case 'content_block_stop':
           closeBlock(openBlock(event), provider).forEach((block) => blocks.set(indexOf(event), block));
           open.delete(indexOf(event));
-          tell.flush();
+          emit.flush();
           return;
         case 'message_delta': {
           const delta = asObject(event.delta);

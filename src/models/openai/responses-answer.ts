@@ -10,7 +10,7 @@ import { type Answer, NO_USAGE, settledStop } from '../answer.js';
 import type { ModelDelta, ModelUsage } from '../model.js';
 import { asCount, asList, asObject, asText } from '../read-json.js';
 import { toRefusal } from '../refusal.js';
-import { createTeller } from '../draft.js';
+import { createDeltaEmitter } from '../draft.js';
 import { isDeeperThan, MAX_DEPTH, brokenStream, readCall, type UnreadCall } from '../tool-input.js';
 import { toWellFormed } from '../well-formed.js';
 
@@ -24,7 +24,7 @@ const STOPS: ReadonlyMap<string, ModelStop> = new Map([
 
 export function createResponsesAnswer(provider: string, onDelta: (delta: ModelDelta) => void): Answer<unknown> {
   const items = new Map<number, JsonObject>();
-  const tell = createTeller(onDelta);
+  const emit = createDeltaEmitter(onDelta);
   let last: JsonObject | undefined;
 
   const wholeBlocks = (): WholeBlock[] => [...items.entries()].sort(([a], [b]) => a - b).flatMap(([, item]) => toBlocks(item, provider));
@@ -40,16 +40,16 @@ export function createResponsesAnswer(provider: string, onDelta: (delta: ModelDe
         }
         case 'response.output_text.delta':
         case 'response.refusal.delta':
-          return tell('text', asText(said.delta));
+          return emit('text', asText(said.delta));
         case 'response.reasoning_summary_part.added':
-          if (asCount(said.summary_index) > 0) tell('thinking', '\n\n');
+          if (asCount(said.summary_index) > 0) emit('thinking', '\n\n');
           return;
         case 'response.reasoning_summary_text.delta':
         case 'response.reasoning_text.delta':
-          return tell('thinking', asText(said.delta));
+          return emit('thinking', asText(said.delta));
         case 'response.output_item.done':
           items.set(asCount(said.output_index, items.size), asObject(said.item));
-          return tell.flush();
+          return emit.flush();
         case 'response.completed':
         case 'response.incomplete':
           last = asObject(said.response);

@@ -10,7 +10,7 @@ export async function checkRedis(link: RedisLink): Promise<string[]> {
     info = parseInfo(await link.redis.info());
   } catch (error) {
     if (!isReply(error)) throw link.unavailable('read the settings of the store', error);
-    return [`redis does not tell its settings (${messageOf(error)}): make sure of appendonly yes and maxmemory-policy noeviction`];
+    return [`redis does not show its settings (${messageOf(error)}): make sure of appendonly yes and maxmemory-policy noeviction`];
   }
   return [...warnings(info)];
 }

@@ -277,7 +277,7 @@ function createEffects(link: RedisLink, writes: Writes, feed: RedisFeed, cache: 
 
     async commit(key, claim, result, entries, { spent, items = [], publish = [] } = {}): Promise<Commitment> {
       const attempted = `commit effect ${claim.id} of ${key.conversation}`;
-      const told = toArguments(entries);
+      const values = toArguments(entries);
       const [status, first, added, all] = await link.ask(attempted, (redis) =>
         redis.perduraCommit(
           keyOf(key, 'entries'),
@@ -295,12 +295,12 @@ function createEffects(link: RedisLink, writes: Writes, feed: RedisFeed, cache: 
           String(entries.length),
           ...feed.settings(publish),
           ...toItemArguments(items),
-          ...told,
+          ...values,
           ...toEventArguments(publish),
         ),
       );
       if (status !== 'committed') return { status };
-      remember(cache, keyOf(key, 'entries'), told, { added, all });
+      remember(cache, keyOf(key, 'entries'), values, { added, all });
       return { status, result: first === '' ? result : decodeResult(link, attempted, claim.id, first) };
     },
 
@@ -361,14 +361,14 @@ function toArguments(entries: readonly Entry[]): string[] {
 function remember(
   cache: EntryCache,
   where: string,
-  told: readonly string[],
+  values: readonly string[],
   count: { readonly added: number; readonly all: number },
 ): void {
   if (count.all < 0) return;
   cache.counted(where, count);
-  if (4 * count.added !== told.length) return;
-  for (let i = 0; i < told.length; i += 4) {
-    const text = told[i + 1];
+  if (4 * count.added !== values.length) return;
+  for (let i = 0; i < values.length; i += 4) {
+    const text = values[i + 1];
     const entry = decodeEntry(text);
     if (text !== undefined && entry) cache.add(where, entry.slot, entry, text.length);
   }

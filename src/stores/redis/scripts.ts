@@ -201,7 +201,7 @@ local entries, messages, effects, items = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local id, hash, result, spent = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local firstEntry = 11 + 2 * tonumber(ARGV[5])
 local firstEvent = firstEntry + 4 * tonumber(ARGV[6])
-local function tell()
+local function announce()
   publishBeside(KEYS[5], KEYS[6], KEYS[7], ARGV[7], ARGV[8], ARGV[9], ARGV[10], firstEvent, #ARGV)
 end
 
@@ -217,7 +217,7 @@ if known[1] then
 end
 if known[2] and known[2] ~= hash then return {'conflict', '', 0, -1} end
 if known[3] then
-  tell()
+  announce()
   return {'committed', known[3], 0, -1}
 end
 if firstEntry > 11 then redis.call('HLEN', items) end
@@ -229,7 +229,7 @@ local added = put(entries, messages, firstEntry, firstEvent - 1)
 putItems(items, 11, firstEntry - 1)
 redis.call('HSET', effects, 'hash:' .. id, hash, 'result:' .. id, result)
 note()
-tell()
+announce()
 return {'committed', '', added, firstEvent > firstEntry and redis.call('HLEN', entries) or -1}
 `;
 

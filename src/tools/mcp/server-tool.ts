@@ -36,7 +36,7 @@ const TOO_MUCH = `the tools of this server have more than ${MAX_LIST} characters
 /** As Anthropic wants them; others take more. */
 const PROPERTY_NAME = /^[a-zA-Z0-9_.-]{1,64}$/;
 
-const told = z.object({
+const answerSchema = z.object({
   name: z.string().min(1).max(MAX_NAME),
   description: z.string().optional(),
   inputSchema: z.looseObject({ type: z.literal('object').optional() }).optional(),
@@ -76,7 +76,7 @@ export function promptSize({ tool, description, inputSchema }: ServerTool): numb
 }
 
 function readServerTool(server: string, given: unknown, check: SchemaCheck): ServerTool | LeftOut {
-  const checked = told.safeParse(given);
+  const checked = answerSchema.safeParse(given);
   if (!checked.success) return { tool: nameIn(given), reason: listIssues(checked.error.issues).join('; ') };
   const { name, description = '', annotations = {} } = checked.data;
   // Of what was given, not of what zod made of it: that has lost a `__proto__`.

@@ -47,16 +47,16 @@ export interface ToolReport {
 /** Characters of all tools of all servers of an agent. */
 const MAX_OFFERED = 512 * 1024;
 const MAX_TURNS = 1_000;
-const MAX_TOLD = 1_000;
+const MAX_REPORTED = 1_000;
 
 export function createServerTools({ pins, now = Date.now, ...given }: ServerToolsOptions): ServerTools {
   const pool = createServerPool({ ...given, now });
   const turns = new Map<string, readonly Tool[]>();
-  const told = new Set<string>();
+  const reported = new Set<string>();
 
-  const tellOnce = (line: string): void => {
-    if (told.has(line) || told.size >= MAX_TOLD) return;
-    told.add(line);
+  const reportOnce = (line: string): void => {
+    if (reported.has(line) || reported.size >= MAX_REPORTED) return;
+    reported.add(line);
     given.log(line);
   };
 
@@ -74,7 +74,7 @@ export function createServerTools({ pins, now = Date.now, ...given }: ServerTool
       ...listings.flatMap((listing, i) => (listing?.leftOut ?? []).map((one) => ({ ...one, server: links[i]?.server.name }))),
     ];
     for (const { server, tool, reason } of leftOut)
-      tellOnce(`MCP server ${server}: its tool ${withoutHidden(tool)} is left out: ${reason}`);
+      reportOnce(`MCP server ${server}: its tool ${withoutHidden(tool)} is left out: ${reason}`);
     const linkOf = new Map(links.map((link) => [link.server.name, link]));
     let size = 0;
     const offered = [...byName].flatMap(([name, { server, tool }]) => {
@@ -84,7 +84,7 @@ export function createServerTools({ pins, now = Date.now, ...given }: ServerTool
       if (!link || !pin || !accepted) return [];
       size += promptSize(accepted);
       if (size <= MAX_OFFERED) return [toTool({ name, agent: agent.agent, link, accepted, pin })];
-      tellOnce(
+      reportOnce(
         `the tools of all MCP servers of agent ${agent.agent} have more than ${MAX_OFFERED} characters together: ${name} is left out`,
       );
       return [];

@@ -83,7 +83,7 @@ export function createStdioTransport({ command, args, env, cwd }: StdioServer, s
 
   const takeLine = (line: string): void => {
     if (line.trim() === '') return;
-    if (!gate.pass(line.length)) return fail(gate.told);
+    if (!gate.pass(line.length)) return fail(gate.reason);
     let message: JSONRPCMessage;
     try {
       message = sdk.deserializeMessage(line);
@@ -228,7 +228,7 @@ const WINDOW_MS = 10_000;
 
 interface FloodGate {
   /** What is wrong with a server that does not pass. */
-  readonly told: string;
+  readonly reason: string;
   /** False once there were more messages in a window, or more bytes, than anybody needs. */
   pass(bytes: number): boolean;
 }
@@ -238,7 +238,7 @@ export function createFloodGate(now: () => number = Date.now): FloodGate {
   let count = 0;
   let sum = 0;
   return {
-    told: `it sent more than ${MAX_MESSAGES} messages or ${MAX_WINDOW_BYTES} bytes in ${WINDOW_MS / 1000} s`,
+    reason: `it sent more than ${MAX_MESSAGES} messages or ${MAX_WINDOW_BYTES} bytes in ${WINDOW_MS / 1000} s`,
     pass(bytes) {
       const at = now();
       if (at - began >= WINDOW_MS) {
