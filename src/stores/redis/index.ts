@@ -161,6 +161,12 @@ function toReservation(
 }
 
 function createEntries(link: RedisLink, writes: Writes, cache: EntryCache): Entries {
+  const mark = async (archived: '1' | '0', key: ConversationKey, slots: readonly SlotRange[], move: number): Promise<void> => {
+    const [entries, archive, gone] = [keyOf(key, 'entries'), keyOf(key, 'archived'), deletedKeyOf(key)];
+    await link.ask(`${archived === '1' ? 'archive' : 'restore'} ${countSlots(slots)} entries of ${key.conversation}`, (redis) =>
+      redis.perduraMove(archive, entries, gone, archived, String(move), ...slotsOf(slots).map(String)),
+    );
+  };
   return {
     record: async (key, entries) => (entries.length === 0 ? [] : (await writes.apply(key, { record: entries })).recorded),
 
@@ -215,31 +221,9 @@ function createEntries(link: RedisLink, writes: Writes, cache: EntryCache): Entr
       return { entries, last: highest, skipped };
     },
 
-    async archive(key, slots, move) {
-      await link.ask(`archive ${countSlots(slots)} entries of ${key.conversation}`, (redis) =>
-        redis.perduraMove(
-          keyOf(key, 'archived'),
-          keyOf(key, 'entries'),
-          deletedKeyOf(key),
-          '1',
-          String(move),
-          ...slotsOf(slots).map(String),
-        ),
-      );
-    },
+    archive: (key, slots, move) => mark('1', key, slots, move),
 
-    async restore(key, slots, move) {
-      await link.ask(`restore ${countSlots(slots)} entries of ${key.conversation}`, (redis) =>
-        redis.perduraMove(
-          keyOf(key, 'archived'),
-          keyOf(key, 'entries'),
-          deletedKeyOf(key),
-          '0',
-          String(move),
-          ...slotsOf(slots).map(String),
-        ),
-      );
-    },
+    restore: (key, slots, move) => mark('0', key, slots, move),
 
     async archived(key) {
       const members = await link.askUnlessForeign(`read what is archived of ${key.conversation}`, (redis) =>
