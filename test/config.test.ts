@@ -201,7 +201,7 @@ test('the cache follows XDG_CACHE_HOME', () => {
   expect(loadMachine({ HOME: '/home/ada' }).cacheDir).toBe('/home/ada/.cache/perdura');
 });
 
-test('whom to tell that a person is waited for: a program that can be run, by its path, and an address that is a secret', () => {
+test('whom to notify that a person is waited for: a program that can be run, by its path, and an address that is a secret', () => {
   const program = join(cwd, 'tell');
   writeFileSync(program, '#!/bin/sh\n', { mode: 0o755 });
   const address = 'https://hooks.example/T0/secret';

@@ -64,7 +64,7 @@ test('a bug is not tried again, and shows its message but no paths', () => {
   expect(failure.cause).toBeUndefined();
 });
 
-test('what was thrown without being an error is told in its words', () => {
+test('what was thrown without being an error is reported in its words', () => {
   expect(toApplicationFailure('nope')).toMatchObject({ type: 'internal', message: 'nope', nonRetryable: true });
 });
 

@@ -194,7 +194,7 @@ describe('a wrong agent.json', () => {
 });
 
 describe('an agent that is not there', () => {
-  it('is told with those that are', async () => {
+  it('is reported with those that are', async () => {
     write('default', {});
     write('ada', {});
     mkdirSync(join(agents, 'unfinished'));
@@ -206,7 +206,7 @@ describe('an agent that is not there', () => {
     expect((await failure('unfinished')).kind).toBe('unknown-agent');
   });
 
-  it('is told where there is none at all, or not even the folder', async () => {
+  it('is reported where there is none at all, or not even the folder', async () => {
     expect(await failure('ada')).toEqual({
       kind: 'unknown-agent',
       message: expect.stringContaining('has none; an agent.json of {} makes one'),
@@ -281,7 +281,7 @@ describe('a loader', () => {
     expect((await load('ada')).system).toBe('bbb');
   });
 
-  it('tells of an agent that became wrong or went away, and takes it back when it is mended', async () => {
+  it('reports an agent that became wrong or went away, and takes it back when it is mended', async () => {
     write('ada', {});
     const load = createAgentLoader(agents, later);
     await load('ada');

@@ -1,7 +1,7 @@
 import { activitiesOf, countedInWords } from '../../bench/activities-of.js';
 import type { HistoryEvent } from '../../bench/history.js';
 
-test('a turn’s activities are told by their types, and a model step that did not call by its reason', () => {
+test('a turn’s activities are known by their types, and a model step that did not call by its reason', () => {
   const events = [
     scheduled(5, 'model-step'),
     completed(5, { kind: 'deferred', deferred: 'settings' }),

@@ -105,7 +105,7 @@ test('a changed tool is shown, accepted by a person, and runs again', async () =
   expect(await perdura('mcp', 'accept', 'default')).toMatchObject({ code: 0, stderr: expect.stringContaining('nothing has changed') });
 });
 
-test('a server that is down, and one whose variable is not set, are told as such', async () => {
+test('a server that is down, and one whose variable is not set, are reported as such', async () => {
   await world.writeAgent('down', {});
   const mcpServers = { gone: { command: '/nowhere/server' }, secret: { url: 'http://127.0.0.1:9/${TOKEN_NOT_SET}' } };
   await writeFile(join(world.dir, 'agents', 'down', 'mcp.json'), JSON.stringify({ mcpServers }));

@@ -101,7 +101,7 @@ test('a worker that is deaf to SIGTERM is killed when there is no time', async (
   expect(pids().map(isAlive)).toEqual([false]);
 });
 
-test('a worker that says that something is unreachable is not tried again: its exit code and the end of its log are told', async () => {
+test('a worker that says that something is unreachable is not tried again: its exit code and the end of its log are reported', async () => {
   const worker = start(`console.error('redis is down'); process.exitCode = 3;`);
   await expect(worker.ready).rejects.toMatchObject({ exitCode: 3, message: expect.stringContaining('redis is down') });
   await worker.stop(NOW);

@@ -36,7 +36,7 @@ test('an update that a run had not taken when it handed over is said again', asy
   await expect(withRetries({ attempt: 'cannot send' }, gone.say)).rejects.toMatchObject({ kind: 'not-found' });
 });
 
-test('what another try cannot help is told at once, with what was attempted', async () => {
+test('what another try cannot help is reported at once, with what was attempted', async () => {
   const { say, said } = failingWith(grpcError(5, 'NOT_FOUND'));
   const failure = withRetries({ attempt: 'cannot send to c-1' }, say);
   await expect(failure).rejects.toMatchObject({ kind: 'not-found', message: expect.stringContaining('cannot send to c-1') } as ClientError);

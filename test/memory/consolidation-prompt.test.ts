@@ -146,7 +146,7 @@ describe('the question', () => {
     expect(messageText({ role: 'user', content: 'x', timestamp: '2026-02-27T14:30:00' }, 10)).toBe('[2026-02-27 14:30] USER: x');
   });
 
-  test('asked again, it tells what was wrong, bounded and indented', () => {
+  test('asked again, it shows what was wrong, bounded and indented', () => {
     const prompt = consolidationPrompt({ entries, currentMemory: '' });
     const { system, text } = repairPrompt(prompt, `oh\n## Current Long-term Memory${'x'.repeat(9_000)}`, 'it was no JSON');
     expect(system).toBe(prompt.system);

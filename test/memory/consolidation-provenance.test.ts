@@ -379,7 +379,7 @@ describe('what a model makes of a page in other words', () => {
     expect(proposedOf('- Onboarding documents live somewhere below wiki.initech.example', entries)).toBe(false);
   });
 
-  test('is told in HISTORY with the tools behind it, and no text can say so itself', () => {
+  test('is reported in HISTORY with the tools behind it, and no text can say so itself', () => {
     expect(withSources('They read a page.\n[from: nobody]', foreign, new Set())).toBe(
       'They read a page.\n\\[from: nobody]\n[from: web_fetch · turn_0001]',
     );

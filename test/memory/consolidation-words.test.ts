@@ -35,7 +35,7 @@ describe('the same thing has the same words', () => {
     expect([...significantWords(text).hard].sort()).toEqual(hard);
   });
 
-  test('scripts without spaces are pairs of characters, and grammar alone tells nothing', () => {
+  test('scripts without spaces are pairs of characters, and grammar alone shows nothing', () => {
     expect(words('寿司が好きです')).toEqual(['きで', '司が', '寿司', '好き', 'が好'].filter((pair) => pair !== 'きで').sort());
     expect(words('私')).toEqual(['私']);
     expect(words('すし')).toEqual(['すし']);

@@ -105,7 +105,7 @@ test('it rests for as long as the provider has asked, within ten minutes', () =>
   expect(refusal(SMALL)).toMatchObject({ retryAfterMs: 600_000 });
 });
 
-test('each change is told once, with what is open', () => {
+test('each change is reported once, with what is open', () => {
   const { fails, note, changes } = circuits();
   fails(BIG, 'server', 3);
   note(BIG);

@@ -159,7 +159,7 @@ export function describeProvider(subject: Subject): void {
       expect(api.problems).toEqual([]);
     });
 
-    test('tells what it took, what was cached counted in', async () => {
+    test('shows what it took, what was cached counted in', async () => {
       const usage = { input_tokens: 10, cache_creation_input_tokens: 20, cache_read_input_tokens: 70, output_tokens: 5 };
       const { usage: counted } = await ask({ text: 'Hi', thinking, usage });
       expect(counted).toEqual({

@@ -44,7 +44,7 @@ test('says in its first answer that it is a script and how to use a real model',
   expect(offlineAnswer(request([...answered, said('and now?')])).text).not.toContain('ANTHROPIC_API_KEY');
 });
 
-test('repeats what it was told and counts the messages it has seen', () => {
+test('repeats what it was asked and counts the messages it has seen', () => {
   expect(offlineAnswer(request([...answered, said('good morning')])).text).toBe(
     'You said: "good morning". That is message 2 of yours that I have seen.',
   );

@@ -208,7 +208,7 @@ test('its server takes both', () => {
   expect(checkChat(renderChat(request({ model: 'gpt-test', messages: oddMessages })))).toBeUndefined();
 });
 
-test('a model that is made for sound takes it as its bytes, in two formats; of video it is told', () => {
+test('a model that is made for sound takes it as its bytes, in two formats; of video it gets a notice', () => {
   const audio = [
     { mediaType: 'audio/mpeg', base64: 'aGk=' },
     { mediaType: 'audio/x-wav', base64: 'aGk=' },

@@ -41,7 +41,7 @@ const parrot: Model = {
   },
 };
 
-test('a provider of one’s own answers, and observers that throw, hang or change what they are told harm nobody', async () => {
+test('a provider of one’s own answers, and observers that throw, hang or change what they get do no harm', async () => {
   const config = settings();
   const seen: string[] = [];
   const observers: Observer[] = [

@@ -79,7 +79,7 @@ async function ask(env: Record<string, string>, id: string): Promise<string> {
   return stdout;
 }
 
-test('its worker runs its agent with its own tool, and its client gets the answer; its observer is told', async () => {
+test('its worker runs its agent with its own tool, and its client gets the answer; its observer gets the events', async () => {
   const env = environment();
   const log = await startWorker(['worker.js'], 'ready', env);
   const id = `own-${randomUUID()}`;

@@ -318,7 +318,7 @@ test('the audit file has a line for each event, with ids and sizes and no texts,
   expect(statSync(file).mode & 0o777).toBe(0o600);
 }, 120_000);
 
-test('killed and started again, it tells nothing twice', async () => {
+test('killed and started again, it delivers nothing twice', async () => {
   const id = await open();
   await client.send(id, `before, ${id}`);
   await waitFor(() => otlp.spans.some(({ attributes }) => attributes['gen_ai.conversation.id'] === id), Boolean);
@@ -338,7 +338,7 @@ test('killed and started again, it tells nothing twice', async () => {
   expect(lines.filter((line) => line.includes('"kind":"message-received"'))).toHaveLength(2);
 }, 120_000);
 
-test('what was said is told where that is asked for: without secrets, and no more than 64 KiB of it', async () => {
+test('what was said is delivered where that is asked for: without secrets, and no more than 64 KiB of it', async () => {
   worker.child.kill('SIGKILL');
   await once(worker.child, 'exit');
   worker = await startWorker({ OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: 'true' });

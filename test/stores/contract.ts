@@ -171,7 +171,7 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
         expect(last).toBe(12);
       });
 
-      test('a page begins after its slot, ends at its limit, and tells the highest slot of all', async () => {
+      test('a page begins after its slot, ends at its limit, and shows the highest slot of all', async () => {
         const key = aConversation();
         await store.entries.append(
           key,
@@ -236,7 +236,7 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
         expect((await fresh.entries.page(key, 0, 1_000_000)).entries).toHaveLength(10_000);
       });
 
-      test('archived entries are read as before, and told as ranges, ascending; the same again changes nothing', async () => {
+      test('archived entries are read as before, and reported as ranges, ascending; the same again changes nothing', async () => {
         const key = aConversation();
         await store.entries.append(
           key,
@@ -465,7 +465,7 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
         expect(first).toEqual(record(1, npm.fact, 'b1', { replaced: { by: 'sem_0004', ts: 9 } }));
       });
 
-      test('that were replaced and are told again are new facts, which replace in their turn', async () => {
+      test('that were replaced and are learned again are new facts, which replace in their turn', async () => {
         const key = aScope();
         await store.facts.add(key, 'b1', [npm], source);
         await store.facts.add(key, 'b2', [pnpm], source, switched);
@@ -613,7 +613,7 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
     describe('effects', () => {
       const claim = { id: 'turn_0001/c1', hash: 'h1' };
 
-      test('a reservation tells how many attempts came before, the same attempt always the same', async () => {
+      test('a reservation shows how many attempts came before, the same attempt always the same', async () => {
         const key = aConversation();
         expect(await store.effects.reserve(key, claim, 'attempt a')).toEqual({ status: 'reserved', earlier: 0 });
         expect(await store.effects.reserve(key, claim, 'attempt a')).toEqual({ status: 'reserved', earlier: 0 });
@@ -790,7 +790,7 @@ export function storeContract(name: string, make: () => Promise<Subject>): void 
         expect(eventsOf(await readCount(small.feed, key, read[0]?.cursor ?? '', kept.length))).toEqual(kept);
       });
 
-      test('a reader that falls behind the trimming is told by a resync between the events', async () => {
+      test('a reader that falls behind the trimming learns it by a resync between the events', async () => {
         const key = aConversation();
         const small = open({ feedMaxLength: 100 });
         const stop = new AbortController();

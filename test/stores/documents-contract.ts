@@ -62,7 +62,7 @@ export function documentsContract(name: string, make: () => Promise<DocumentsSub
         },
       );
 
-      test('changes are told in their order, with where each line comes from, and every version stays readable', async () => {
+      test('changes are reported in their order, with where each line comes from, and every version stays readable', async () => {
         const lines: SourcedLine[] = [
           { line: '- two', source: { trust: 'tool:read_file', conversation: 'conv_8', turn_ids: ['turn_0001'] } },
         ];

@@ -113,7 +113,7 @@ export function livesContract(open: () => Store, bytes: () => Promise<string>): 
       expect(await store.lives.beginning(origin)).toBeUndefined();
     });
 
-    test('thousands of slots that are archived from the beginning are told, and can be joined by others', async () => {
+    test('thousands of slots that are archived from the beginning are reported, and can be joined by others', async () => {
       const origin = await anOrigin();
       const fork = aConversation({ conversation: 'fork' });
       await store.lives.begin(fork, beginningWith(origin, [[1, 4_000]], { archived: [[1, 3_000], [3_500, 3_500]] })); // prettier-ignore

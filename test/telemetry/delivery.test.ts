@@ -9,7 +9,7 @@ function open<T>(options: Pick<DeliveryOptions<T>, 'deliver'> & Partial<Delivery
   return createDelivery<T>({ to: 'observers[0]', log: () => ({ warn: (message, meta) => void said.push({ message, meta }) }), ...options });
 }
 
-test('takes without waiting, and tells in order, one after the other', async () => {
+test('takes without waiting, and delivers in order, one after the other', async () => {
   const heard: number[] = [];
   let running = 0;
   const delivery = open<number>({
@@ -27,7 +27,7 @@ test('takes without waiting, and tells in order, one after the other', async () 
   expect(delivery.lost()).toBe(0);
 });
 
-test('one that throws, at once or later, is told on; the failure is said once in a row', async () => {
+test('one that throws, at once or later, still gets events; the failure is logged once in a row', async () => {
   const heard: number[] = [];
   const delivery = open<number>({
     deliver: ([n = 0]) => {
@@ -42,7 +42,7 @@ test('one that throws, at once or later, is told on; the failure is said once in
   expect(said.map(({ message }) => message)).toEqual([expect.stringMatching(/^observers\[0\] failed/)]);
 });
 
-test('one that hangs is given up after a while, and the next is told', async () => {
+test('one that hangs is given up after a while, and gets the next event', async () => {
   const heard: number[] = [];
   const delivery = open<number>({
     patienceMs: 20,

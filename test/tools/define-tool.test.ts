@@ -65,7 +65,7 @@ describe('an input', () => {
     expect(await weather.run({ city: 'Köln' }, toolContext())).toEqual({ ok: true, content: 'Köln for 1' });
   });
 
-  it('that does not fit is told field by field, with what was sent', async () => {
+  it('that does not fit is reported field by field, with what was sent', async () => {
     const result = await weather.run({ days: 0, where: { lat: 'north', lon: 1 }, town: 'Köln' }, toolContext());
 
     expect(result).toEqual({
@@ -204,7 +204,7 @@ describe('a strange result', () => {
   });
 });
 
-describe('what a result tells besides its text', () => {
+describe('what a result has besides its text', () => {
   it('is a task and files', async () => {
     const told = { ok: true, content: 'done', task: { goal: 'g', openTasks: ['t'] }, files: { written: ['a.txt'] } };
     expect(await returning(() => told)).toEqual(told);

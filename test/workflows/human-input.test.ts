@@ -116,7 +116,7 @@ async function expectHealthy(id: string): Promise<void> {
   expect(await workflowTaskFailures(world, id)).toEqual([]);
 }
 
-test('what waits is told with its whole arguments, and runs once it is allowed', async () => {
+test('what waits is reported with its whole arguments, and runs once it is allowed', async () => {
   const id = world.id();
   const input = { to: `Ada ${'x'.repeat(30_000)}`, euros: 5 };
   const { sent, one } = await asked(id, callTool('pay', input), text('Paid.'));
@@ -221,7 +221,7 @@ test('a call that is denied does not run, and the model reads why', async () => 
   ]);
 });
 
-test('the first decision counts, and whoever comes later, or looked at other arguments, is told', async () => {
+test('the first decision counts, and whoever comes later, or looked at other arguments, hears so', async () => {
   const id = world.id();
   const { sent, one } = await asked(id, callTool('pay', { to: 'Ada', euros: 1 }), text('Done.'));
   const { callId } = one;

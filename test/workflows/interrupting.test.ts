@@ -107,7 +107,7 @@ test('while a tool runs that never listens, and the model is told that its outco
   expect(told.match(/tool_result/g)).toHaveLength(2);
 });
 
-test('while a retry waits for an hour, which the status tells with its time', async () => {
+test('while a retry waits for an hour, which the status shows with its time', async () => {
   const id = await started();
   stage.play(id, rateLimited({ retryAfter: 3600 }));
   const sent = program.update(id, 'send', say(id, 'hi'));

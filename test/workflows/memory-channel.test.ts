@@ -429,7 +429,7 @@ test('what citations take counts: in the turn that made them, in the conversatio
   expect(await world.client.send(id, say(id, 'more'))).toMatchObject({ stopReason: 'budget' });
 }, 60_000);
 
-test('a store that has lost everything has the items again, as far as history tells their texts', async () => {
+test('a store that has lost everything has the items again, as far as history has their texts', async () => {
   const id = await started({ memory: { inlineLimit: 1_000 } });
   stage.play(
     id,

@@ -78,7 +78,7 @@ test('a pause is no end: the model is asked to go on in the same turn', async ()
   await expectUsable(id);
 });
 
-test('a refusal is told as one, with the reason where there is one', async () => {
+test('a refusal is reported as one, with the reason where there is one', async () => {
   const { id, result } = await said(refusal('I will not.'));
   expect(result).toMatchObject({ text: 'I will not.', stopReason: 'refused', error: { type: 'refusal' } });
   await expectUsable(id);

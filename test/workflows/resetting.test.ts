@@ -42,7 +42,7 @@ test('a typed /new is answered as a reset and reaches no model', async () => {
   expect(JSON.stringify(stage.requests(id)[1]?.messages)).not.toContain('melon');
 });
 
-test('a reset tells the session that begins, and counters and usage go on', async () => {
+test('a reset names the session that begins, and counters and usage go on', async () => {
   const id = await started();
   expect(await program.update(id, 'reset', {})).toEqual({
     reply: 'Session cleared.',

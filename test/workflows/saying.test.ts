@@ -76,7 +76,7 @@ test('a turn that is no longer among the last 50 is unknown', async () => {
   expect(await failureOf(program.update(id, 'turn', { turnId: 'turn_0001' }))).toMatchObject({ type: 'UnknownTurn' });
 });
 
-test('the seventh send that would wait is told its turn at once', async () => {
+test('the seventh send that would wait gets its turn at once', async () => {
   const id = await started();
   const hold = gate();
   stage.play(id, { text: 'Answer 1.', hold }, ...[2, 3, 4, 5, 6, 7].map((n) => text(`Answer ${n}.`)));
@@ -95,7 +95,7 @@ test('the seventh send that would wait is told its turn at once', async () => {
   expect(await program.update(id, 'turn', { turnId: 'turn_0007' })).toMatchObject({ text: 'Answer 7.', stopReason: 'end' });
 });
 
-test('a steering message that waits beside six others is told the turn which it joined, with its answer', async () => {
+test('a steering message that waits beside six others gets the turn which it joined, with its answer', async () => {
   const id = await started();
   const hold = gate({ events: 1 });
   stage.play(id, { ...callTool('get_time'), holdAfter: hold }, text('As you like.'));
@@ -116,7 +116,7 @@ test('a steering message that waits beside six others is told the turn which it 
   expect(await Promise.all(waiting)).toHaveLength(6);
 });
 
-test('status and queue tell what runs and what waits, in order', async () => {
+test('status and queue show what runs and what waits, in order', async () => {
   const id = await started();
   const hold = gate();
   stage.play(id, { text: 'One.', hold });
@@ -143,7 +143,7 @@ test('status and queue tell what runs and what waits, in order', async () => {
   expect(await program.query(id, 'queue')).toEqual([]);
 });
 
-test('a signal of an unknown name is told in the status, and nothing breaks', async () => {
+test('a signal of an unknown name is reported in the status, and nothing breaks', async () => {
   const id = await started();
   await program.signal(id, 'frobnicate', 1, 2, 3);
   const rejected = await waitFor(

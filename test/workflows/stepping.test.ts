@@ -170,7 +170,7 @@ test('a breakpoint stops before its tool, says so, and is passed by the next ste
   expect(await answer).toMatchObject({ text: 'Blue, both.', stopReason: 'end' });
 });
 
-test('set to auto in the middle of a step, the step is told so and its work is not lost', async () => {
+test('set to auto in the middle of a step, the step hears of it and its work is not lost', async () => {
   const id = await started();
   const hold = gate();
   stage.play(id, { ...text('Whole.'), hold });

@@ -85,7 +85,7 @@ test('frozen while the model asks for a tool, redis is waited for: no second cal
   expect(await rolesOf(id)).toEqual(['user', 'assistant', 'tool', 'assistant']);
 }, 120_000);
 
-test('with redis down a message waits, which the status tells, and is answered when it is back', async () => {
+test('with redis down a message waits, which the status shows, and is answered when it is back', async () => {
   const id = await started();
   await world.client.send(id, say(id, 'before'));
   await redis.kill();

@@ -120,7 +120,7 @@ test('events of the next turn wait until this one has ended', () => {
   expect(shown()).toBe('One.\nTwo.\n');
 });
 
-test('a turn ends once, whether the feed or its sender tells it first', () => {
+test('a turn ends once, whether the feed or its sender reports it first', () => {
   const { view, shown } = screen();
   view.event(text('One.'));
   view.event({ kind: 'turn-finished', turn: 'turn_0001', result: result('One.') });

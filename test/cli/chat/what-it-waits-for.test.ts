@@ -29,13 +29,13 @@ test.each([
   expect(words(waitingAfter(event, undefined, 0), 2000)).toBe(expected);
 });
 
-test('a wait is told with its reason and the time when it ends', () => {
+test('a wait is reported with its reason and the time when it ends', () => {
   const until = Date.UTC(2026, 10, 21, 12, 0, 5);
   const event: FeedEvent = { kind: 'waiting', turn, reason: 'rate-limit', for: 'rate-limit: 429 too many', until };
   expect(words(waitingAfter(event, undefined, 0), 0)).toBe(`waiting: rate limited until ${localTime(until)}`);
 });
 
-test('a status tells it where the feed is silent', () => {
+test('a status shows it where the feed is silent', () => {
   const waits = { kind: 'retry', reason: 'overloaded', message: '529', until: '2026-11-21T12:00:05.000Z' } as const;
   const status = { phase: 'waiting-to-retry', waiting: waits, waitingFor: waitingInWords(waits) } as Status;
   expect(words(waitingOfStatus(status, undefined, 0), 0)).toBe(
@@ -45,7 +45,7 @@ test('a status tells it where the feed is silent', () => {
   expect(waitingOfStatus({ phase: 'running-tools' } as Status, before, 5)).toBe(before);
 });
 
-test('the end of a session tells whose memory it waits for, with the seconds since it began', () => {
+test('the end of a session shows whose memory it waits for, with the seconds since it began', () => {
   const status = {
     phase: 'resetting',
     waiting: { kind: 'memory', scope: 'my-notes', until: '2026-11-21T12:00:30.000Z' },
@@ -78,7 +78,7 @@ test('a worker of another version is shown in its own words', () => {
   );
 });
 
-test('trouble is told until an answer comes', () => {
+test('trouble is reported until an answer comes', () => {
   const waiting = trouble('store unreachable', undefined, 0);
   expect(words(trouble('store unreachable', waiting, 4000), 5000)).toBe('store unreachable, trying again 5 s');
   expect(words(waitingOfStatus({ phase: 'thinking' } as Status, waiting, 6000), 6000)).toBe('model thinking 0 s');

@@ -191,7 +191,7 @@ test('context draws the meter, compacts now and takes it back; each says how `te
   expect(await perdura('context', id, '--compact')).toMatchObject({ code: 4, stderr: expect.stringContaining('not running any more') });
 });
 
-test('memory list tells what was remembered and where from; show --raw leaves out what is archived, until asked', async () => {
+test('memory list shows what was remembered and where from; show --raw leaves out what is archived, until asked', async () => {
   const id = world.id();
   await world.client.start(id, { scope: `scope-${id.slice(2, 10)}` });
   for (let n = 1; n <= 6; n++) {
@@ -379,7 +379,7 @@ test('Ctrl+C ends a watch with 130 and nothing else', async () => {
   expect(await world.client.status(id)).toMatchObject({ phase: 'idle' });
 });
 
-test('rename, stop and close --wait reach the conversation; what has ended cannot be told anything', async () => {
+test('rename, stop and close --wait reach the conversation; what has ended takes nothing any more', async () => {
   const id = world.id();
   await world.client.start(id);
   expect(parsed(await perdura('rename', id, 'Another', '-o', 'json'))).toEqual({ id, title: 'Another' });
@@ -457,7 +457,7 @@ async function healWithEmptyStore(id: string): Promise<unknown> {
   return answer;
 }
 
-test('exit codes tell what went wrong', async () => {
+test('exit codes show what went wrong', async () => {
   const cases: readonly (readonly [number, readonly string[], RegExp])[] = [
     [4, ['inspect', 'nobody-knows'], /cannot find conversation nobody-knows: .*`perdura list`/],
     [4, ['send', 'nobody-knows', 'hi'], /cannot send to nobody-knows/],

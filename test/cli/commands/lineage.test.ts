@@ -41,7 +41,7 @@ test('a fork prints its id, says what it begins with, and its whole text is show
   expect(JSON.parse(json.stdout)).toMatchObject({ conversation: id, turn: 'turn_0001', turns: 1, inContext: 1 });
 });
 
-test('a rewind says what was cut and where it is, and show tells it', async () => {
+test('a rewind says what was cut and where it is, and show prints it', async () => {
   const id = await talk(3);
   const { code, stdout, stderr } = await perdura('rewind', id, '--to', '1');
   expect(code).toBe(0);

@@ -290,7 +290,7 @@ test('history show and grep print entries newest first, for people and as data',
   });
 });
 
-test('what has been consolidated is seen in the status of the memory, and inspect tells what a conversation is not asked for yet', async () => {
+test('what has been consolidated is seen in the status of the memory, and inspect shows what a conversation is not asked for yet', async () => {
   const scope = `cli-scope-${process.pid}-${++scopes}`;
   const id = world.id();
   await world.client.start(id, { scope });
@@ -302,7 +302,7 @@ test('what has been consolidated is seen in the status of the memory, and inspec
   expect((await perdura('history', 'show', '--of', id)).stdout).toMatch(/^\d{4}-\S+Z · /);
 });
 
-test('exit codes tell what went wrong', async () => {
+test('exit codes show what went wrong', async () => {
   const cases: readonly (readonly [number, readonly string[], RegExp])[] = [
     [2, ['memory', 'show', 'a b'], /cannot be a memory's scope/],
     [4, ['memory', 'show', '--of', 'nobody-knows'], /cannot find conversation nobody-knows/],

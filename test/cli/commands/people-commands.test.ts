@@ -62,7 +62,7 @@ function environment() {
 
 const perdura = (...args: readonly string[]): Promise<Ran> => runPerdura(world, args);
 
-test('an approval survives the kill of the worker, is told of once, and is decided by a command', async () => {
+test('an approval survives the kill of the worker, is reported once, and is decided by a command', async () => {
   const id = world.id();
   stage.play(id, callTool('read_file', { path: 'a.txt' }), text('It says content of b.'));
   const sent = world.client.send(id, say(id, 'read a'), { start: {} });

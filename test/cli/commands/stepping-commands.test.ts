@@ -67,7 +67,7 @@ test('a conversation is stepped through from the command line, and says each tim
   expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('set its mode to stepping first') });
 });
 
-test('breakpoints are added by name and taken away, and a slip is told', async () => {
+test('breakpoints are added by name and taken away, and a slip is reported', async () => {
   const id = world.id();
   await world.client.start(id);
   expect(await json('break', id, '--tool', 'read_file', '--tool', 'pay', '--cost', '0.5')).toMatchObject({

@@ -407,7 +407,7 @@ describe('a timeline', () => {
     expect(widest(lines)).toBeLessThanOrEqual(80);
   });
 
-  test('a quick tool that rode is drawn where it ran, though it is told when it is over', () => {
+  test('a quick tool that rode is drawn where it ran, though it is reported when it is over', () => {
     const turn = 'turn_0001';
     const rode = (name: string, callId: string, outcome: string, ms: number): FeedEvent[] => [
       { kind: 'tool-started', turn, callId, name, input: '{}' },
@@ -465,14 +465,14 @@ describe('a timeline', () => {
     `);
   });
 
-  test('an attempt beyond the first is told once', () => {
+  test('an attempt beyond the first is reported once', () => {
     const timeline = createTimeline({ width: 80, measure });
     timeline.event(EVENTS[0]?.[1] as FeedEvent, NOW);
     const told = [0, 1000, 2000].flatMap((ms) => timeline.pending(DESCRIPTION.pendingActivities, NOW + ms));
     expect(drawn(told)).toBe('|   +0 ms  attempt 3  model-step is tried again: activity Heartbeat timeout|');
   });
 
-  test('what waits is told when it has become more', () => {
+  test('what waits is reported when it has become more', () => {
     const timeline = createTimeline({ width: 80, measure });
     expect([0, 2, 2, 1, 3, 0].map((count) => drawn(timeline.queued(count)))).toEqual([
       '',
@@ -484,7 +484,7 @@ describe('a timeline', () => {
     ]);
   });
 
-  test('the time that a person takes is not the model’s, although the feed tells late that they decided', () => {
+  test('the time that a person takes is not the model’s, although the feed reports late that they decided', () => {
     const asked = {
       kind: 'asked',
       turn: 'turn_0001',
@@ -524,7 +524,7 @@ describe('a timeline', () => {
     expect(timeline.doing(NOW + 2000)).toBe('turn_0001  model writes 2.0 s');
   });
 
-  test('how it is stepped is told when that changes', () => {
+  test('how it is stepped is reported when that changes', () => {
     const timeline = createTimeline({ width: 60, measure });
     const stepping = { mode: 'stepping', stepLock: null, pausedBy: null, nextStep: null } as const;
     const states = [
@@ -584,7 +584,7 @@ describe('a transcript', () => {
   });
 });
 
-test('healing is told in words', () => {
+test('healing is reported in words', () => {
   const healed = { runs: 2, events: 30, known: 12, missing: 0, restored: 0, lostBodies: [], complete: true, problems: [] };
   expect(inWords('c', healed)).toEqual(['c: history has 12 entries in 2 runs; the store has them all']);
   expect(inWords('c', { ...healed, missing: 3, restored: 3 })[0]).toContain('3 were missing in the store and are back');

@@ -79,7 +79,7 @@ test('without colours there are none, and with them they are', async () => {
   for (const { screen } of [plain, colored]) screen.close();
 });
 
-test('a resize is told, and so is the end of the terminal', async () => {
+test('a resize is reported, and so is the end of the terminal', async () => {
   const { screen, input, output, told } = open();
   output.emit('resize');
   input.emit('error', new Error('EIO'));

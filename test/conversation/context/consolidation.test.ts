@@ -199,7 +199,7 @@ describe('/new', () => {
     expect(state.turnsEnded).toBe(3);
   });
 
-  test('what the memory workflow could not be told stays owed, and is told later', () => {
+  test('what the memory workflow could not be sent stays owed, and is sent later', () => {
     let state = reset(talked(2));
     const failure = { type: 'connection', message: 'no', transient: true };
     for (const _ of [1, 2]) {

@@ -81,7 +81,7 @@ test('a fork that cannot begin says why, and is no conversation', () => {
   expect(nextStep(apply(state, failed(failure)))).toEqual({ kind: 'refuse', type: 'unknown-turn', message: 'c1 has no turn_0007' });
 });
 
-test('a fork tells its parent before anything was said in it, and its model with the first turn', () => {
+test('a fork names its parent before anything was said in it, and its model with the first turn', () => {
   const { state: opening, done } = take(forked(), 'open-origin');
   const opened = apply(opening, done({ ...OPENED, attributes: 'registered' }));
   const first = attributesDue(opened);

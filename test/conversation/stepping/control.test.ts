@@ -342,7 +342,7 @@ describe('an event of the application’s own', () => {
     expect(types(apply(state, event))).toEqual(['NOTICE']);
   });
 
-  test('ten thousand of them fit into half a megabyte of state: what is too much is told, not dropped silently', () => {
+  test('ten thousand of them fit into half a megabyte of state: what is too much is reported, not dropped silently', () => {
     let state = apply(stepping(open()), said('a'));
     for (let i = 0; i < 10_000; i++)
       state = apply(state, { kind: 'app-event-received', id: `event-${i}`, type: 'note', payload: 'x'.repeat(200), at: AT });

@@ -45,7 +45,7 @@ test('a call that waits for a model that fails does not wait for the one that wa
   expect(input).toMatchObject({ configure: { model: OTHER }, call: { id: calling.input.call.id } });
 });
 
-test('lists are told of the other model once it has answered', () => {
+test('lists show the other model once it has answered', () => {
   const registered: ConversationState = {
     ...idle(),
     attributes: { known: 'registered', upserted: { status: 'running', turns: 1, model: 'x/y' } },

@@ -193,7 +193,7 @@ test('a model that the list has lost meanwhile is not said to have answered', ()
   expect(state.ended.at(-1)).not.toHaveProperty('fallback');
 });
 
-test('what a call that was left had cost is counted once, when its fence tells it', () => {
+test('what a call that was left had cost is counted once, when its fence reports it', () => {
   const first = asked();
   const second = take(fail(first), 'model-step');
   const usage = { inputTokens: 7, cachedTokens: 0, outputTokens: 3, costUsd: 0.5 };

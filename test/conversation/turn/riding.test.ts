@@ -163,7 +163,7 @@ describe('what a step costs is counted once', () => {
   };
   const spent = { ...USAGE, inputTokens: 7 };
 
-  test('by its late result or by its fence, whichever tells first', () => {
+  test('by its late result or by its fence, whichever comes first', () => {
     const step = take(round([QUICK, QUICK]), 'model-step');
     const gone = applyAll(step.state, ...interrupted(2000), { kind: 'time-passed', at: 4000 });
     const late = step.done(answered(step.input, {}, { tools: rode(step.input, { usage: spent }) }), 5000);
@@ -176,7 +176,7 @@ describe('what a step costs is counted once', () => {
     expect(paid(fencing(apply(gone, late), results))).toBe(34);
   });
 
-  test('when it had committed and was lost: its fence tells', () => {
+  test('when it had committed and was lost: its fence reports it', () => {
     const step = take(apply(open(), said('a')), 'model-step');
     const lost = apply(step.state, step.failed({ type: 'lost', message: 'the worker died', transient: false }));
     expect(lost.turn).toBeNull();

@@ -110,7 +110,7 @@ test.each([
   expect(readDecision(payload)).toMatchObject({ ok: false, reason: expect.stringContaining('always') as unknown }),
 );
 
-test('a decision that says it is read whole, and a sub-agent’s wait tells that it may', () => {
+test('a decision that says it is read whole, and a sub-agent’s wait shows that it may', () => {
   expect(readDecision(ALWAYS)).toEqual({ ok: true, value: ALWAYS });
   const ask = { ...approvalsOf(round(open(), 'a', asks('s1')))[0], conversation: 'chat:turn_0001:1' };
   const news = readChildNews({ callId: 'turn_0001/c1', kind: 'asks', asks: [ask] });

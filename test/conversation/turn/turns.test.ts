@@ -127,7 +127,7 @@ test('what does not stop within the grace is fenced, and its late answer is drop
   expect(late.outbox).toEqual(gone.outbox);
 });
 
-test('an interrupt among tools tells the model which were cancelled before they started and which were interrupted', () => {
+test('an interrupt among tools shows the model which were cancelled before they started and which were interrupted', () => {
   const { state, input, done } = thinking();
   let now = apply(state, done(answered(input, asking(input, 20, { ...ORDINARY, repeatable: false }))));
   const tools = Array.from({ length: 16 }, () => {

@@ -66,7 +66,7 @@ test.each([
   ]);
 });
 
-test('a turn that begins is told once, and a step with its answer', () => {
+test('a turn that begins is reported once, and a step with its answer', () => {
   const stepping = tell(open(), { kind: 'mode-set', mode: 'stepping', at: AT }).next;
   const step = tell(stepping, { kind: 'step-requested', id: 's1', at: AT });
   expect(step.notifications).toEqual([{ kind: 'step', result: expect.objectContaining({ stepId: 's1', did: 'nothing' }) }]);

@@ -26,7 +26,7 @@ function answeredWith(title: string, before = open(), id = 'a'): ConversationSta
   return apply(state, done({ ...answered(input), ...(input.wantsTitle && { title }) }));
 }
 
-test('the first message gives it, lists are told once, and the next turn asks for none', () => {
+test('the first message gives it, lists are reported once, and the next turn asks for none', () => {
   const state = answeredWith('Trip');
   expect(statusOf(state, 0).title).toBe('Trip');
   expect(detailsOf(state)).toContain('`Trip`');

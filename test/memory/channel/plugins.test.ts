@@ -46,7 +46,7 @@ test.each(['#', '##', '###', '####', '##   '])('the first heading gives the titl
   expect(compact('fetch_url', page, { url: 'https://example.org/plums' })).toMatchObject({ title: 'Plums of the harbour' });
 });
 
-test('a command is cited by its end too, which tells how it went', () => {
+test('a command is cited by its end too, which shows how it went', () => {
   const cited = compact('run_command', `first line\n${BODY}\nexit code 3`, { command: 'make all' });
   expect(cited).toMatchObject({ actionName: 'run_command', command: 'make all', outcome: 'ok', lines: 3, ...reference });
   expect(cited['head']).toMatch(/^first line/);

@@ -70,7 +70,7 @@ test('an answer without calls, or one that was cut, is left as it is', async () 
   expect(cut.response).toMatchObject({ stop: 'max-tokens', blocks: [{ kind: 'text' }] });
 });
 
-test('a call that cannot be run is told, not run', async () => {
+test('a call that cannot be run is reported, not run', async () => {
   const { response } = await run(said('{"tool": "rm", "input": {}}'), 'json');
   expect(response.stop).toBe('end');
   expect(JSON.stringify(response.blocks)).toContain('rm');

@@ -37,7 +37,7 @@ describe('the difference of two texts', () => {
   const marks = { added: '+', removed: '-', kept: ' ' };
   const shown = (before: string, after: string) => diffMemory(before, after).map(({ kind, line }) => `${marks[kind]}${line}`);
 
-  test('is told in the order of reading', () => {
+  test('is reported in the order of reading', () => {
     expect(shown('a\nb\nc\n', 'a\nB\nc\nd\n')).toEqual([' a', '-b', '+B', ' c', '+d']);
     expect(shown('', 'a\n')).toEqual(['+a']);
     expect(shown('a', '')).toEqual(['-a']);

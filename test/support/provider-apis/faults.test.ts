@@ -269,7 +269,7 @@ describe('an answer that is not the usual one', () => {
     }
   });
 
-  test('of a refusal tells why', async () => {
+  test('of a refusal shows why', async () => {
     const { stop_details: details } = await finalMessage(refusal('Not this.'));
     expect(details).toEqual({ type: 'refusal', category: null, explanation: 'Not this.' });
   });

@@ -192,7 +192,7 @@ describe('the script', () => {
 });
 
 describe('a hit', () => {
-  test('tells what came and how it ended', async () => {
+  test('shows what came and how it ended', async () => {
     const { api, client } = await connect({ script: [{ reply: text('a') }] });
     await client.messages.create(hello);
     const hit = await api.waitForHit(1);

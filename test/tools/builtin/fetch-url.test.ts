@@ -188,7 +188,7 @@ describe('what is not fetched', () => {
 });
 
 describe('redirects', () => {
-  it('are followed and counted, and the last address is told', async () => {
+  it('are followed and counted, and the last address is reported', async () => {
     const { get, url } = await site((request, response) => {
       const at = Number(request.url?.slice(1) || 0);
       if (at < 5) response.writeHead([301, 302, 303, 307, 308][at] ?? 302, { location: `/${at + 1}` }).end();
@@ -315,7 +315,7 @@ describe('names', () => {
     expect(await run(tool, { url: `http://wiki.example:${port + 1}/` })).toMatch(/not on the public internet/);
   });
 
-  it('that are not there are told as such', async () => {
+  it('that are not there are reported as such', async () => {
     const lookup = (): Promise<never> => Promise.reject(Object.assign(new Error('x'), { code: 'ENOTFOUND' }));
 
     expect(await run(createFetchUrl({ lookup }), { url: 'http://no.example/' })).toBe(

@@ -38,7 +38,7 @@ const text = (result: ToolResult): string => (result.ok ? result.content : resul
 const inside = (path: string): string => readFileSync(join(place.workspace, path), 'utf8');
 
 describe('write_file', () => {
-  it('writes a new file with the folders above it, and tells what it wrote', async () => {
+  it('writes a new file with the folders above it, and shows what it wrote', async () => {
     expect(await run(writeFile, { path: 'a/b/c.txt', content: 'one\ntwo\n' })).toEqual({
       ok: true,
       content: 'wrote a/b/c.txt, a new file: 8 bytes, 2 lines',
@@ -290,7 +290,7 @@ describe('edit_file', () => {
   const edit = async (oldText: string, newText: string, more: JsonObject = {}): Promise<string> =>
     text(await run(editFile, { path: 'a.txt', oldText, newText, ...more }));
 
-  it('changes the one place that fits, and tells where', async () => {
+  it('changes the one place that fits, and shows where', async () => {
     place.write('a.txt', '\ufeffone\ntwo\nthree $& $1\n');
 
     expect(await run(editFile, { path: 'a.txt', oldText: 'two\n', newText: '$& 2\n' })).toEqual({

@@ -148,7 +148,7 @@ describe.each(modes)('processes, %s', (_, wrappers) => {
   const limits: Partial<CommandLimits> = { graceMs: 300 };
   const tool = createRunCommand({ supervisor: createSupervisor(wrappers), limits });
 
-  it('F43 that never end are killed at their limit, even those that ignore TERM, and what they wrote is told', async () => {
+  it('F43 that never end are killed at their limit, even those that ignore TERM, and what they wrote is reported', async () => {
     const seconds = unique();
     const begin = Date.now();
 

@@ -245,7 +245,7 @@ describe('a server that lies', () => {
     }
   });
 
-  test('has its strange tools cut, encoded or left out, and told', async () => {
+  test('has its strange tools cut, encoded or left out, and named', async () => {
     await begin({
       tools: [
         aTool('long', { description: `x${'y'.repeat(200 * 1024)}` }),
