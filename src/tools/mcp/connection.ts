@@ -67,11 +67,16 @@ const anything = z.looseObject({});
 /** `server` is expanded. Rejects with a ConnectionFault when it is not there, or not in time. */
 export async function connect(server: McpServer, options: ConnectOptions): Promise<Connection> {
   const sdk = await loadSdk();
-  const { transport, complaint, leave, silent } = transportOf(server, options.variables, sdk);
-  const client = new sdk.Client({ name: 'perdura', version: options.version }, { capabilities: {} });
   let fault = '';
+  // The SDK only reports a stream of events that breaks, and a call would wait for it until its own limit.
+  const onRefused = (reason: string): void => {
+    fault = reason;
+    void client.close().catch(() => undefined);
+  };
+  const { transport, complaint, leave, silent } = transportOf(server, options.variables, sdk, onRefused);
+  const client = new sdk.Client({ name: 'perdura', version: options.version }, { capabilities: {} });
   let isOurs = false;
-  client.onerror = (error) => (fault = error.message);
+  client.onerror = (error) => (fault ||= error.message);
   client.onclose = () => {
     if (!isOurs) options.onLost(new ConnectionFault(fault || 'it closed the connection', complaint()));
   };
@@ -131,6 +136,7 @@ function transportOf(
   server: McpServer,
   variables: Variables,
   sdk: Sdk,
+  onRefused: Refuse,
 ): {
   readonly transport: Transport;
   readonly complaint: () => string;
@@ -140,7 +146,7 @@ function transportOf(
   if (server.type === 'http') {
     const requestInit = { headers: server.headers };
     // Followed to another place, a redirect would carry the headers, and with them a key, there.
-    const own = { requestInit, fetch: boundedFetch(), redirectPolicy: 'same-origin' } as const;
+    const own = { requestInit, fetch: boundedFetch(onRefused), redirectPolicy: 'same-origin' } as const;
     const http = new sdk.StreamableHTTPClientTransport(urlOf(server), own);
     return { transport: http, complaint: () => '', leave: () => http.terminateSession(), silent: () => Promise.resolve() };
   }
@@ -183,48 +189,51 @@ async function within<T>(timeoutMs: number, work: Promise<T>): Promise<T> {
 /** `fetch` for Streamable HTTP whose answers have an end: a server may stream for ever, but not one message of any length. */
 
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
+type Refuse = (reason: string) => void;
 
 const NEWLINE = 0x0a;
 
-function boundedFetch(inner: Fetch = fetch): Fetch {
+function boundedFetch(onRefused: Refuse): Fetch {
   const gate = createFloodGate();
   return async (url, init) => {
-    const response = await inner(url, init);
+    const response = await fetch(url, init);
     if (response.body === null) return response;
     const isStream = response.headers.get('content-type')?.includes('text/event-stream') === true;
-    const bounded = response.body.pipeThrough(isStream ? boundedEvents(gate.pass) : boundedWhole());
+    const bounded = response.body.pipeThrough(isStream ? boundedEvents(gate.pass, onRefused) : boundedWhole(onRefused));
     const { status, statusText, headers } = response;
     return new Response(bounded, { status, statusText, headers });
   };
 }
 
-function boundedWhole(): TransformStream<Uint8Array, Uint8Array> {
+function boundedWhole(onRefused: Refuse): TransformStream<Uint8Array, Uint8Array> {
   const shape = createShapeMeter();
   let bytes = 0;
   return new TransformStream({
     transform(chunk, controller) {
+      const refuse = refuser(controller, onRefused);
       bytes += chunk.length;
-      if (bytes > MAX_BYTES) controller.error(new Error(`the server's answer has more than ${MAX_BYTES} bytes`));
-      else if (!shape.pass(chunk)) controller.error(new Error(SHAPE_REFUSAL));
+      if (bytes > MAX_BYTES) refuse(`the server's answer has more than ${MAX_BYTES} bytes`);
+      else if (!shape.pass(chunk)) refuse(SHAPE_REFUSAL);
       else controller.enqueue(chunk);
     },
   });
 }
 
 /** Events end in an empty line. */
-function boundedEvents(pass: (bytes: number) => boolean): TransformStream<Uint8Array, Uint8Array> {
+function boundedEvents(pass: (bytes: number) => boolean, onRefused: Refuse): TransformStream<Uint8Array, Uint8Array> {
   const shape = createShapeMeter();
   let bytes = 0;
   let isLineEmpty = true;
   return new TransformStream({
     transform(chunk, controller) {
+      const refuse = refuser(controller, onRefused);
       let event = 0;
       for (const [at, byte] of chunk.entries()) {
         bytes += 1;
         if (byte === NEWLINE) {
           if (isLineEmpty) {
-            if (!pass(bytes)) return controller.error(new Error('the server sends events without end'));
-            if (!shape.pass(chunk.subarray(event, at))) return controller.error(new Error(SHAPE_REFUSAL));
+            if (!pass(bytes)) return refuse('the server sends events without end');
+            if (!shape.pass(chunk.subarray(event, at))) return refuse(SHAPE_REFUSAL);
             shape.next();
             event = at;
             bytes = 0;
@@ -232,9 +241,16 @@ function boundedEvents(pass: (bytes: number) => boolean): TransformStream<Uint8A
           isLineEmpty = true;
         } else if (byte !== 0x0d) isLineEmpty = false;
       }
-      if (!shape.pass(chunk.subarray(event))) return controller.error(new Error(SHAPE_REFUSAL));
-      if (bytes > MAX_BYTES) controller.error(new Error(`an event of the server has more than ${MAX_BYTES} bytes`));
+      if (!shape.pass(chunk.subarray(event))) return refuse(SHAPE_REFUSAL);
+      if (bytes > MAX_BYTES) refuse(`an event of the server has more than ${MAX_BYTES} bytes`);
       else controller.enqueue(chunk);
     },
   });
+}
+
+function refuser(controller: TransformStreamDefaultController<Uint8Array>, onRefused: Refuse): Refuse {
+  return (reason) => {
+    controller.error(new Error(reason));
+    onRefused(reason);
+  };
 }

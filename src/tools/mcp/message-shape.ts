@@ -31,7 +31,10 @@ export function createShapeMeter(): ShapeMeter {
         else if (byte === OPENS_LIST || byte === OPENS_OBJECT) {
           depth++;
           values++;
-        } else if (byte === CLOSES_LIST || byte === CLOSES_OBJECT) depth--;
+        } else if (byte === CLOSES_LIST || byte === CLOSES_OBJECT) {
+          // What a comment between events closes has never been open.
+          depth = Math.max(0, depth - 1);
+        }
         if (depth > MAX_DEPTH || values > MAX_VALUES) return false;
       }
       return true;
