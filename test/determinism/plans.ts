@@ -48,7 +48,7 @@ function call(random: Random, depth: number): ToolCall {
     { name: 'get_time', input: {} },
     { name: 'note', input: { item, ms } },
     { name: 'note', input: { item, ms } },
-    // Waits for leave.
+    // Waits for approval.
     { name: 'pay', input: { item, ms } },
   ];
   if (depth === 0 || random() < 0.6) return pick(random, calls);

@@ -5,14 +5,14 @@ import type { CliContext } from '../session/context.js';
 export function approvalsCommand(program: Command, context: CliContext): void {
   program
     .command('approvals')
-    .description('list what waits for a person: calls that need leave, and questions; of sub-agents too')
+    .description('list what waits for a person: approvals and questions, those of sub-agents too')
     .argument('[id]', 'only of this conversation, or the beginning of its id; shown whole')
     .option('--full', 'with all of their arguments, and how to decide')
     .action(runs(context, async () => (await import('../actions/approvals.js')).approvals));
 }
 
 export function approveCommand(program: Command, context: CliContext): void {
-  onConversation(program, 'approve', 'let a call run that waits for leave')
+  onConversation(program, 'approve', 'approve a call, which then runs')
     .argument('[call]', 'which call, as `perdura approvals` shows it; may be left out when only one waits')
     .option('--note <text>', 'for the model, which reads it with the result')
     .option('--input <json>', "other arguments in place of the model's: JSON, @FILE or - for stdin")
@@ -26,7 +26,7 @@ export function approveCommand(program: Command, context: CliContext): void {
 }
 
 export function denyCommand(program: Command, context: CliContext): void {
-  onConversation(program, 'deny', 'refuse a call that waits for leave, or leave a question without an answer')
+  onConversation(program, 'deny', 'deny a call, or leave a question without an answer')
     .argument('[call]', 'which call, as `perdura approvals` shows it; may be left out when only one waits')
     .option('--note <text>', 'why, for the model, which reads it in place of a result')
     .action(runs(context, async () => (await import('../actions/approvals.js')).deny));

@@ -80,7 +80,7 @@ function waitInLines(one: Pending): string[] {
   const { kind, tool, expiresAt } = one;
   const asked =
     kind === 'question' ? askedLines(one) : [`${shownName(tool)} ${one.arguments === undefined ? '' : shownArguments(one.arguments)}`];
-  const what = kind === 'question' ? 'waiting for an answer to a question' : 'waiting for leave to run';
+  const what = kind === 'question' ? 'waiting for an answer to a question' : 'waiting for approval';
   return [
     `(${what}, until ${new Date(expiresAt).toISOString()}; decide in another terminal)`,
     ...asked.map((line) => `    ${line}`),

@@ -1,4 +1,4 @@
-/** Calls that wait: for leave, for an answer, for a time, for a sub-agent. */
+/** Calls that wait: for approval, for an answer, for a time, for a sub-agent. */
 import { childToStart, newsRefusal, startChild, runningChildren } from '../../../src/conversation/turn/delegation.js';
 import { apply } from '../../../src/conversation/apply.js';
 import type { ToolPlan } from '../../../src/conversation/activity-io/tool-effects.js';
