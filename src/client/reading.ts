@@ -12,6 +12,7 @@ import { isImportedLife } from '../memory/imported-life.js';
 import type { ConversationKey, EpisodeRecord, FactRecord, Store } from '../stores/store.js';
 import type { ItemRecord } from '../records/memory/agent-memory.js';
 import { ClientError } from './errors.js';
+import { beginningOf } from '../records/text.js';
 
 export interface WatchEvent {
   /** Hand it to the next `watch` to go on where this one ended. */
@@ -130,7 +131,7 @@ export function createReading({ store, keyOf }: Reading): ReadingClient {
     async item(id, itemId) {
       const [own, key] = [await store(), await keyOf(id)];
       const record = await own.items.get(key, itemId);
-      if (!record) throw new ClientError('not-found', `${id} has no item ${itemId}: \`perdura memory items ${id}\` lists what there is`);
+      if (!record) throw new ClientError('not-found', `${id} has no item ${beginningOf(itemId, 80)}: \`perdura memory items ${id}\` lists what there is`);
       const text = await own.bodies.get(key, record.content.ref);
       if (text === undefined)
         throw new ClientError('not-found', `the ${record.content.bytes} bytes of ${itemId} of ${id} are no longer in the store`);

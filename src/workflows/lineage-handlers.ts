@@ -1,4 +1,4 @@
-/** What a client may say about other lives and turns taken back: `opened` and `rewind`. */
+/** What a client may say about other lives and rewinds: `opened` and `rewind`. */
 import { ApplicationFailure, setHandler, uuid4 } from '@temporalio/workflow';
 import type { Opened, RewindResult } from '../conversation/protocol/lineage.js';
 import { turnOfMessage } from '../conversation/inbox/arrivals.js';

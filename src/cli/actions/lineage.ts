@@ -1,4 +1,4 @@
-/** `perdura fork`, `resume`, `rewind` and `delete`: lives that go on from others, turns taken back, and the end of it all. */
+/** `perdura fork`, `resume`, `rewind` and `delete`: lives that go on from others, rewinds, and deletion. */
 import type { Begun, Deleted } from '../../client.js';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import type { CliContext } from '../session/context.js';

@@ -4,7 +4,7 @@ import { parseAmount, parseDuration, parseTokens } from '../args/values.js';
 import type { CliContext } from '../session/context.js';
 
 export function rewindCommand(program: Command, context: CliContext): void {
-  onConversation(program, 'rewind', 'take turns of a conversation back: it goes on from the end of an earlier one')
+  onConversation(program, 'rewind', 'rewind a conversation: it goes on from the end of an earlier turn')
     .requiredOption('--to <turn>', 'the last turn that stays: its number')
     .addHelpText('after', KEPT)
     .action(runs(context, async () => (await import('../actions/lineage.js')).rewind));
