@@ -60,9 +60,10 @@ describe('the same thing has the same words', () => {
     ['digits and commas', '1,'.repeat(1 << 19)],
     ['kanji', '東'.repeat(1 << 19)],
   ])('%s take no long time', (_, text) => {
-    const begun = performance.now();
+    // The processor's time: others may have it meanwhile.
+    const begun = process.cpuUsage();
     wordsSaid(text);
-    expect(performance.now() - begun).toBeLessThan(3_000);
+    expect(process.cpuUsage(begun).user / 1000).toBeLessThan(3_000);
   });
 });
 
