@@ -159,7 +159,8 @@ export function createClientOn(
 export async function connectTemporal(config: Config): Promise<Connected> {
   const { connectionOptions, namespace } = await temporalConnection(config);
   const connection = await openConnection(connectionOptions).catch((error: unknown) => {
-    throw toClientError(error, `cannot connect to Temporal at ${connectionOptions.address}`);
+    const what = `cannot connect to Temporal at ${connectionOptions.address}: ${error instanceof Error ? error.message : String(error)}`;
+    throw new ClientError('unreachable', `${what}; \`perdura dev\` starts one, TEMPORAL_ADDRESS names another`, { cause: error });
   });
   return { connection, namespace };
 }

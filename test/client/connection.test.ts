@@ -1,5 +1,6 @@
 import { Client, defaultGrpcRetryOptions } from '@temporalio/client';
-import { createClientWith } from '../../src/client.js';
+import { createClient, createClientWith } from '../../src/client.js';
+import { loadConfig } from '../../src/config.js';
 import { openConnection } from '../../src/client/connection.js';
 import { startCuttingProxy } from '../support/cutting-proxy.js';
 import { portOf } from '../support/scene.js';
@@ -30,4 +31,12 @@ test('a call that waits to be said again when its connection is closed ends ther
   );
   await client.close();
   expect(await asked).toMatchObject({ kind: 'unreachable', message: expect.stringContaining('the connection was closed') });
+});
+
+test('where no Temporal server answers, creating a client says where it looked and what starts one', async () => {
+  const proxy = await startCuttingProxy(1);
+  await proxy.close();
+  const error = await createClient(loadConfig({ TEMPORAL_ADDRESS: `127.0.0.1:${proxy.port}` })).catch((reason: unknown) => reason);
+  expect(error).toMatchObject({ kind: 'unreachable', message: expect.stringContaining(`127.0.0.1:${proxy.port}: `) });
+  expect(error).toMatchObject({ message: expect.stringContaining('`perdura dev` starts one') });
 });
