@@ -53,7 +53,7 @@ export interface Cut {
   /** The highest slot given out by then, and when that was (epoch seconds). */
   readonly slot: number;
   readonly at: number;
-  /** Of what comes after it. */
+  /** That goes on after it; 0 where what comes after begins one. */
   readonly session: number;
   /** Entries that were cut. */
   readonly slots: readonly SlotRange[];

@@ -427,6 +427,20 @@ describe.each(['files', 'redis'] as const)('with %s', (kind) => {
     );
   });
 
+  test('back into a session that a rewind before another one had left, it sees no item of an earlier one', async () => {
+    await asyncLocalStorage.run(QUIET, async () => {
+      const forest = new Forest(store, `f${(forests += 1)}`, bytes);
+      for (let n = 0; n < 3; n++) {
+        await forest.do({ kind: 'say', which: 0, stores: true });
+        await forest.do({ kind: 'reset', which: 0 });
+      }
+      await forest.do({ kind: 'say', which: 0, stores: true });
+      await forest.do({ kind: 'rewind', which: 0, turn: 1, before: true });
+      await forest.do({ kind: 'rewind', which: 0, turn: 3, before: false });
+      await forest.check();
+    });
+  });
+
   test('resumed more often than a life can name its sources, it still has every turn and every item', async () => {
     await asyncLocalStorage.run(QUIET, async () => {
       const forest = new Forest(store, `f${(forests += 1)}`, bytes);

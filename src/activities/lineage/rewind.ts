@@ -45,8 +45,8 @@ export async function rewind(dependencies: ConversationDependencies, input: Rewi
         since: turn?.ended ?? 0,
         slot,
         at,
-        // Of a lower number it is no session that what comes after belongs to.
-        session: isSessionKept ? session : session - 1,
+        // None: what comes after is of a session that begins anew.
+        session: isSessionKept ? session : 0,
         slots: sortedRanges(slots),
       }
     : null;
