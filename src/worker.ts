@@ -1,3 +1,4 @@
+/// <reference path="../types/ms.d.ts" preserve="true" />
 /**
  * Composition root of the worker: settings -> store, models, tools, agents -> activities -> Temporal worker. Closed in
  * reverse order.
