@@ -9,13 +9,14 @@ export function devCommand(program: Command, { output, config, closed, end }: Cl
   program
     .command('dev')
     .description('run a Temporal server and a worker until Ctrl+C')
+    .option('--no-worker', 'the server alone, for a project that runs a worker of its own (createWorker)')
     .option('--port <port>', 'of the server (default: 7233)', readPort)
     .option('--ui-port <port>', 'of its page (default: port + 1000)', readPort)
     .option('--db-filename <path>', 'its database (default: .perdura/temporal.db)')
     .action(async (options: DevOptions) => {
       const { dev } = await import('../dev.js');
-      const { port, uiPort, dbFilename } = options;
-      end(await dev(config(), { port, uiPort, dbFilename }, output, closed));
+      const { port, uiPort, dbFilename, worker } = options;
+      end(await dev(config(), { port, uiPort, dbFilename, worker }, output, closed));
     });
 }
 
