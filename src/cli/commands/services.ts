@@ -71,10 +71,19 @@ export function trustCommand(program: Command, context: CliContext): void {
 export function completionCommand(program: Command, { output, end }: CliContext): void {
   program
     .command('completion')
-    .description('print a script that completes commands and options in a shell')
+    .description('print a script that completes commands, options, conversations, agents and models in a shell')
     .addArgument(new Argument('<shell>', 'which').choices(SHELLS))
     .action((shell: Shell) => {
       output.line(completionScript(program, shell));
       end(EXIT.ok);
     });
+}
+
+/** For the scripts that `completion` prints. */
+export function completeCommand(program: Command, context: CliContext): void {
+  program
+    .command('complete', { hidden: true })
+    .description('print what a shell completes')
+    .addArgument(new Argument('<kind>', 'of what').choices(['conversations', 'agents', 'models']))
+    .action(runs(context, async () => (await import('../actions/complete.js')).complete));
 }
