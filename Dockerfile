@@ -6,6 +6,7 @@ RUN npm ci
 COPY tsconfig.json tsconfig.build.json ./
 COPY scripts scripts
 COPY src src
+COPY types types
 RUN node scripts/prepare.mjs && npm prune --omit=dev
 
 FROM node:22-slim

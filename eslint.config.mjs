@@ -64,7 +64,19 @@ function pure(files, regex, message) {
 }
 
 export default tseslint.config(
-  { ignores: ['dist/', 'node_modules/', 'coverage/', '.perdura/', 'memory/', 'workspace/', 'test/replay/histories/', 'examples/**/*.ts'] },
+  {
+    ignores: [
+      'dist/',
+      'dist.new/',
+      'node_modules/',
+      'coverage/',
+      '.perdura/',
+      'memory/',
+      'workspace/',
+      'test/replay/histories/',
+      'examples/**/*.ts',
+    ],
+  },
   {
     files: ['**/*.ts'],
     plugins: { '@typescript-eslint': tseslint.plugin },

@@ -96,7 +96,8 @@ async function buildSources({ quiet }) {
   const begin = Date.now();
   report('Build', `compiling, since ${existsSync(dist) ? 'the sources have changed' : 'dist is missing'} …`);
   // Built beside and then exchanged: a build that fails leaves the old one, and nobody sees half of one.
-  const fresh = join(root, '.perdura', 'build');
+  // Beside `dist` itself: the types lead to `types/` by their place.
+  const fresh = join(root, 'dist.new');
   rmSync(fresh, { recursive: true, force: true });
   mkdirSync(fresh, { recursive: true });
   // Unused names are for `npm run check` to say; they stop nobody from running the program.

@@ -15,6 +15,7 @@ import { createReading, type ReadingClient } from './client/reading.js';
 import { createSending } from './client/sending.js';
 import { createStepping, type SteppingClient } from './client/stepping.js';
 import { createUsage, type UsageClient } from './client/usage.js';
+import { createAskWorker, createUnlessNoWorker } from './client/worker-patience.js';
 import { temporalConnection, type Config } from './config.js';
 import {
   type CompactionOutcome,
@@ -117,7 +118,7 @@ export interface ClientOptions {
   readonly client: Client;
   readonly namespace: string;
   readonly taskQueue: string;
-  /** Milliseconds after which `send` and `turn` give up where no worker is; default: never (`createClient`: 30 s). */
+  /** Milliseconds after which what only a worker answers is given up where none is; default: never (`createClient`: 30 s). */
   readonly workerPatienceMs?: number;
   /** Opened only when something is watched or read. */
   readonly store: () => Store | Promise<Store>;
@@ -126,7 +127,8 @@ export interface ClientOptions {
 
 /**
  * Connects by the settings: `TEMPORAL_*` by Temporal's own rules, and the store that the workers use. Where no worker takes work for
- * `workerPatienceMs` (30,000; `Infinity`: for ever), `send` and `turn` throw `no-worker`; the message is kept and answered later.
+ * `workerPatienceMs` (30,000; `Infinity`: for ever), what only a worker answers throws `no-worker`: `send` and `enqueue` have kept their
+ * message, which is answered later; of `reset`, `compact`, `step` and the other changes the error says what is known.
  */
 export async function createClient(
   config: Config,
@@ -217,7 +219,7 @@ export function createClientWith({
   const changeMemory = (attempt: string, id: string, update: typeof compactUpdate): Promise<CompactionOutcome> => {
     const requestId = randomUUID();
     const args: [{ id: string }] = [{ id: requestId }];
-    return withRetries({ attempt }, () => handleOf(id).executeUpdate(update, { args, updateId: `${update.name}-${requestId}` }));
+    return askWorker({ id, attempt }, () => handleOf(id).executeUpdate(update, { args, updateId: `${update.name}-${requestId}` }));
   };
 
   const list = async ({ limit = 50, query }: { limit?: number; query?: string } = {}): Promise<Listed[]> => {
@@ -236,8 +238,12 @@ export function createClientWith({
     return [...found.values()];
   };
 
+  const unlessAway = createUnlessNoWorker({ client, namespace, patienceMs, describe });
+  const askWorker = createAskWorker(unlessAway, withSignal);
+
   const people = createHumanInput({
     handleOf,
+    askWorker,
     withId,
     argumentsOf: async (approval) => askedArguments(await store(), await keyOf(approval.conversation), approval),
     async running(query, limit) {
@@ -250,19 +256,19 @@ export function createClientWith({
   });
 
   const reading = createReading({ store, keyOf });
-  const sending = createSending({ client, namespace, taskQueue, patienceMs, handleOf, withSignal, startOptions, describe, withId });
+  const sending = createSending({ client, taskQueue, unlessAway, handleOf, withSignal, startOptions, withId });
 
   return {
     namespace,
     taskQueue,
-    ...createStepping({ handleOf, withSignal, entries: (id, slots) => reading.entries(id, slots) }),
+    ...createStepping({ handleOf, askWorker, entries: (id, slots) => reading.entries(id, slots) }),
     ...createUsage({ store, namespace }),
-    ...createLineageClient({ client, namespace, taskQueue, store, handleOf, describe, status, startOptions }),
+    ...createLineageClient({ client, namespace, taskQueue, store, handleOf, askWorker, describe, status, startOptions }),
     ...people,
     ...reading,
     send: sending.send,
     turn: sending.turn,
-    ...createAnsweringAgain({ handleOf, status, reading, untilEnded: sending.untilEnded }),
+    ...createAnsweringAgain({ handleOf, askWorker, status, reading, untilEnded: sending.untilEnded }),
 
     async start(id = `conv-${randomUUID()}`, options = {}) {
       const own = startOptions(id, options);
@@ -286,14 +292,14 @@ export function createClientWith({
 
     reset(id) {
       const resetId = randomUUID();
-      return withRetries({ attempt: `cannot reset ${id}` }, () =>
+      return askWorker({ id, attempt: `cannot reset ${id}` }, () =>
         handleOf(id).executeUpdate(resetUpdate, { args: [{ id: resetId }], updateId: `reset-${resetId}` }),
       );
     },
 
     compact: (id) => changeMemory(`cannot compact ${id}`, id, compactUpdate),
 
-    dispatch: createDispatch({ handleOf, withSignal }),
+    dispatch: createDispatch({ handleOf, askWorker }),
 
     undoCompaction: (id) => changeMemory(`cannot undo the compaction of ${id}`, id, undoCompactionUpdate),
 

@@ -1,12 +1,50 @@
+/// <reference path="../types/ms.d.ts" preserve="true" />
 /** `import … from 'perdura'`: talking to conversations, and making tools. The worker is `perdura/worker`, settings are `perdura/config`. */
 export * from './client.js';
 export { defineTool } from './tools/define-tool.js';
 export { z } from 'zod';
 export type { Tool, ToolContext, ToolDefinition, ToolPolicy, ToolResult } from './tools/tool.js';
-export type { Model, ModelDelta, ModelFailureKind, ModelRequest, ModelResponse, ModelUsage, StreamOptions } from './models/model.js';
+export type {
+  AnswerSchema,
+  Model,
+  ModelDelta,
+  ModelFailureKind,
+  ModelRequest,
+  ModelResponse,
+  ModelUsage,
+  StreamOptions,
+  TextToolFormat,
+  ToolDescription,
+} from './models/model.js';
+export type { ContextWindow } from './models/context-window.js';
 export { ModelFailure, ModelInterrupted } from './models/model.js';
+export { createDraft, type Draft, type GrowingCall } from './models/draft.js';
+export type { HookedCall, ModelHook } from './models/hooks.js';
+export type {
+  InputProcessor,
+  Processor,
+  ProcessorContext,
+  Processors,
+  ToolResultContext,
+  ToolResultProcessor,
+} from './memory/processors.js';
 export type { FeedEvent, Message, ResetResult, StartOptions, Status, TurnResult } from './conversation/protocol/contract.js';
-export type { AssistantBlock, ConversationMessage, Entry, JsonObject, JsonValue, Usage } from './records/message.js';
+export type {
+  AssistantBlock,
+  AssistantMessage,
+  Body,
+  BodyRef,
+  ConversationMessage,
+  Entry,
+  JsonObject,
+  JsonValue,
+  MediaSource,
+  ModelStop,
+  ToolOutcome,
+  ToolResultMessage,
+  Usage,
+  UserMessage,
+} from './records/message.js';
 export type { ConversationEvent } from './conversation/event.js';
 export { finishedTools } from './conversation/views/observation.js';
 export type { ToolFinished } from './conversation/activity-io/tool-effects.js';

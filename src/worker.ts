@@ -1,3 +1,4 @@
+/// <reference path="../types/ms.d.ts" preserve="true" />
 /**
  * Composition root of the worker: settings -> store, models, tools, agents -> activities -> Temporal worker. Closed in
  * reverse order.
@@ -227,6 +228,7 @@ async function activitiesOf(
     tools: createToolRegistry([...builtinToolsWith(toolSettings(config, agentsDir)), ...(own.tools ?? [])]),
     workspace: await realpath(config.workspace),
     secrets: secretsOfProcess(),
+    showsWords: config.uiText === 'on',
     defaultModel: needsStandIn(config) ? OFFLINE_MODEL : config.model,
     processors: own.processors,
     hooks: own.hooks,

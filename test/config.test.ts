@@ -33,6 +33,7 @@ test('without any setting everything has its default', () => {
     geminiBaseUrl: undefined,
     ollamaHost: 'http://127.0.0.1:11434',
     taskQueue: 'perdura',
+    uiText: 'on',
     model: 'anthropic/claude-sonnet-5-5',
     agentsDir: join(cwd, 'agents'),
     memoryDir: join(cwd, 'memory'),

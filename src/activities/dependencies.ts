@@ -49,6 +49,8 @@ export interface ActivityDependencies {
   readonly notify?: Notify;
   /** Which models cannot answer now, as this worker has seen. Without it each is asked every time. */
   readonly circuits?: Pick<Circuits, 'refusal' | 'note'>;
+  /** Whether Temporal's own page may show the first words of what is said; false: no title is made of them either. Default: titles alone. */
+  readonly showsWords?: boolean;
   /** Values that no title shows. */
   readonly secrets?: Pick<KnownSecrets, 'text' | 'isIn'>;
   /** Milliseconds; tests shorten them. */

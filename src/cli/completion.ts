@@ -1,5 +1,9 @@
-/** Scripts that complete commands and options in a shell, generated from the program itself. */
-import type { Command, Option } from 'commander';
+/**
+ * Scripts that complete commands, options and values in a shell, generated from the program itself. Which conversations, agents and models
+ * there are, they ask the program when Tab is pressed (`perdura complete`, actions/complete.ts).
+ */
+import type { Argument, Command, Option } from 'commander';
+import type { Completable } from './actions/complete.js';
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];
@@ -12,6 +16,8 @@ interface Completed {
   readonly commands: readonly Completed[];
   /** Of a group: those of all its commands. */
   readonly options: readonly CompletedOption[];
+  /** What its arguments are, in their order; undefined: nothing that there is a list of. */
+  readonly values: readonly (Completable | undefined)[];
 }
 
 interface CompletedOption {
@@ -21,6 +27,7 @@ interface CompletedOption {
   readonly takesValue: boolean;
   /** The only ones it may have. */
   readonly choices: readonly string[];
+  readonly values?: Completable;
 }
 
 export function completionScript(program: Command, shell: Shell): string {
@@ -45,7 +52,21 @@ function toCompleted(command: Command): Completed {
     words: command.commands.map((own) => own.name()),
     commands: command.commands.map(toCompleted),
     options: [...options.values(), help],
+    values: command.registeredArguments.map(valuesOfArgument),
   };
+}
+
+/** By the names that arguments and options of all commands have. */
+const OF_ARGUMENT: Readonly<Record<string, Completable>> = { id: 'conversations', agent: 'agents', model: 'models' };
+const OF_OPTION: Readonly<Record<string, Completable>> = {
+  '--resume': 'conversations',
+  '--of': 'conversations',
+  '--agent': 'agents',
+  '--model': 'models',
+};
+
+function valuesOfArgument(argument: Argument): Completable | undefined {
+  return OF_ARGUMENT[argument.name()];
 }
 
 function toOption({ short, long, description, required, optional, argChoices }: Option): CompletedOption {
@@ -54,6 +75,7 @@ function toOption({ short, long, description, required, optional, argChoices }: 
     meaning: description,
     takesValue: required || optional,
     choices: argChoices ?? [],
+    values: OF_OPTION[long ?? ''],
   };
 }
 
@@ -65,12 +87,16 @@ function isHidden(command: Command): boolean {
 function bash(program: string, commands: readonly Completed[]): string {
   // `memory show`, and `memory` itself, which offers its commands.
   const cases = commands.flatMap((command) => [
-    ...command.commands.flatMap((own) => bashCase(`"${command.name} ${own.name}"`, [], own.options)),
+    // Two words of the line are looked at: of a command in a group its first argument is all that can be known.
+    ...command.commands.flatMap((own) => bashCase(program, `"${command.name} ${own.name}"`, { ...own, values: own.values.slice(0, 1) })),
     ...(command.words.length > 0
-      ? bashCase(`"${command.name}"|"${command.name} "*`, [...command.words, '-h', '--help'], [])
-      : bashCase(`"${command.name}"|"${command.name} "*`, [], command.options)),
+      ? bashCase(program, `"${command.name}"|"${command.name} "*`, { ...command, words: [...command.words, '-h', '--help'], options: [] })
+      : bashCase(program, `"${command.name}"|"${command.name} "*`, command)),
   ]);
   return `# ${program} completion bash: eval "$(${program} completion bash)"
+_${program}_values() {
+  COMPREPLY=($(compgen -W "$("\${COMP_WORDS[0]}" complete "$1" 2>/dev/null </dev/null)" -- "$word"))
+}
 _${program}() {
   local word="\${COMP_WORDS[COMP_CWORD]}" before="\${COMP_WORDS[COMP_CWORD-1]}" command="" each
   for each in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
@@ -84,33 +110,48 @@ ${cases.join('\n')}
 complete -o default -F _${program} ${program}`;
 }
 
-function bashCase(pattern: string, words: readonly string[], options: readonly CompletedOption[]): string[] {
-  const values = options
+function bashCase(program: string, pattern: string, { words, options, values }: Completed): string[] {
+  const takes = options
     .filter(({ takesValue }) => takesValue)
-    .map(
-      ({ flags, choices }) =>
-        `        ${flags.join('|')}) COMPREPLY=($(compgen ${choices.length > 0 ? `-W ${quoted(choices.join(' '))}` : '-f'} -- "$word")); return ;;`,
-    );
+    .map(({ flags, choices, values: kind }) => {
+      const offers = kind
+        ? `_${program}_values ${kind}`
+        : `COMPREPLY=($(compgen ${choices.length > 0 ? `-W ${quoted(choices.join(' '))}` : '-f'} -- "$word"))`;
+      return `        ${flags.join('|')}) ${offers}; return ;;`;
+    });
+  const [first, second] = values;
+  const named = `COMPREPLY=($(compgen -W ${quoted([...words, ...options.flatMap(({ flags }) => flags)].join(' '))} -- "$word"))`;
+  const offered = (kind: Completable | undefined): string => (kind ? `_${program}_values ${kind}` : named);
+  // Before an argument is written, what has been typed is the command alone.
+  const isFirst = pattern.includes('*')
+    ? `"$command" in *" "*) ${offered(second)} ;; *) ${offered(first)} ;;`
+    : `"" in *) ${offered(first)} ;;`;
   return [
     `    ${pattern})`,
     `      case "$before" in`,
-    ...values,
+    ...takes,
     '      esac',
-    `      COMPREPLY=($(compgen -W ${quoted([...words, ...options.flatMap(({ flags }) => flags)].join(' '))} -- "$word")) ;;`,
+    first || second ? `      case "$word" in -*) ${named} ;; *) case ${isFirst} esac ;; esac ;;` : `      ${named} ;;`,
   ];
 }
 
 function zsh(program: string, commands: readonly Completed[]): string {
   const described = commands.map(({ name, meaning }) => `    ${quoted(`${name}:${meaning.replaceAll(':', '\\:')}`)}`);
-  const cases = commands.flatMap(({ name, words, options }) => [
+  const cases = commands.flatMap(({ name, words, options, values }) => [
     `      ${name})`,
     '        _arguments \\',
     ...(words.length === 0 ? [] : [`          '1:command:(${words.join(' ')})' \\`]),
-    ...options.map((option) => `          ${zshOption(option)} \\`),
+    ...values.flatMap((kind, at) => (kind ? [`          '${at + 1}:${kind}:{_${program}_values ${kind}}' \\`] : [])),
+    ...options.map((option) => `          ${zshOption(program, option)} \\`),
     "          '*:file:_files' ;;",
   ]);
   return `#compdef ${program}
 # ${program} completion zsh: eval "$(${program} completion zsh)"
+_${program}_values() {
+  local -a found
+  found=(\${(f)"$(${program} complete $1 2>/dev/null </dev/null)"})
+  compadd -a found
+}
 _${program}() {
   local -a commands
   commands=(
@@ -128,9 +169,10 @@ ${cases.join('\n')}
 compdef _${program} ${program}`;
 }
 
-function zshOption({ flags, meaning, takesValue, choices }: CompletedOption): string {
+function zshOption(program: string, { flags, meaning, takesValue, choices, values }: CompletedOption): string {
   const text = meaning.replace(/[[\]:\\]/g, '\\$&');
-  const value = !takesValue ? '' : choices.length > 0 ? `:value:(${choices.join(' ')})` : ':value:_files';
+  const offers = values ? `{_${program}_values ${values}}` : choices.length > 0 ? `(${choices.join(' ')})` : '_files';
+  const value = takesValue ? `:value:${offers}` : '';
   const spec = quoted(`[${text}]${value}`);
   return flags.length > 1 ? `${quoted(`(${flags.join(' ')})`)}{${flags.join(',')}}${spec}` : `${flags[0] ?? ''}${spec}`;
 }
@@ -140,17 +182,25 @@ function fish(program: string, commands: readonly Completed[]): string {
     `# ${program} completion fish | source`,
     `complete -c ${program} -n __fish_use_subcommand -l help -s h`,
     `complete -c ${program} -n __fish_use_subcommand -l version -s V`,
-    ...commands.flatMap(({ name, meaning, words, options }) => [
+    ...commands.flatMap(({ name, meaning, words, options, values }) => [
       `complete -c ${program} -f -n __fish_use_subcommand -a ${name} -d ${quoted(meaning)}`,
       ...words.map((word) => `complete -c ${program} -f -n '__fish_seen_subcommand_from ${name}' -a ${word}`),
-      ...options.map((option) => `complete -c ${program} -n '__fish_seen_subcommand_from ${name}' ${fishOption(option)}`),
+      ...values.flatMap((kind) =>
+        kind ? [`complete -c ${program} -f -n '__fish_seen_subcommand_from ${name}' -a ${fishValues(program, kind)}`] : [],
+      ),
+      ...options.map((option) => `complete -c ${program} -n '__fish_seen_subcommand_from ${name}' ${fishOption(program, option)}`),
     ]),
   ].join('\n');
 }
 
-function fishOption({ flags, meaning, takesValue, choices }: CompletedOption): string {
+function fishValues(program: string, kind: Completable): string {
+  return quoted(`(${program} complete ${kind} 2>/dev/null </dev/null)`);
+}
+
+function fishOption(program: string, { flags, meaning, takesValue, choices, values }: CompletedOption): string {
   const names = flags.map((flag) => (flag.startsWith('--') ? `-l ${flag.slice(2)}` : `-s ${flag.slice(1)}`));
-  const value = !takesValue ? [] : choices.length > 0 ? ['-x', `-a ${quoted(choices.join(' '))}`] : ['-r'];
+  const offers = values ? fishValues(program, values) : choices.length > 0 ? quoted(choices.join(' ')) : undefined;
+  const value = !takesValue ? [] : offers ? ['-x', `-a ${offers}`] : ['-r'];
   return [...names, ...value, `-d ${quoted(meaning)}`].join(' ');
 }
 

@@ -1,4 +1,4 @@
-/** `perdura dev`: a Temporal server and a worker, kept running until Ctrl+C. */
+/** `perdura dev`: a Temporal server and a worker, or the server alone, kept running until Ctrl+C. */
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { temporalConnection, type Config } from '../config.js';
@@ -12,11 +12,14 @@ export interface DevOptions {
   readonly port?: number;
   readonly uiPort?: number;
   readonly dbFilename?: string;
+  /** False: without a worker. */
+  readonly worker?: boolean;
 }
 
 export async function dev(config: Config, options: DevOptions, output: Output, closed: AbortSignal): Promise<number> {
   const { named, connectionOptions } = await temporalConnection(config);
-  const isOurs = Object.values(options).some((value) => value !== undefined);
+  const { worker: hasWorker, ...ofServer } = options;
+  const isOurs = Object.values(ofServer).some((value) => value !== undefined);
   if (named && isOurs) {
     throw new CliError(
       `--port, --ui-port and --db-filename are for a server of our own, and TEMPORAL_* or its profile names ${connectionOptions.address}: unset them`,
@@ -29,7 +32,7 @@ export async function dev(config: Config, options: DevOptions, output: Output, c
   const stopListening = [onTermination(end), onInterrupt(() => end(EXIT.ok))];
   closed.addEventListener('abort', () => end(EXIT.ok), { once: true });
   try {
-    const services = await startServices(config, output, leave.signal, place);
+    const services = await startServices(config, output, leave.signal, { place, hasWorker });
     for (const line of banner(services)) output.line(line);
     await ended(leave.signal);
     output.note('ending what was started …');

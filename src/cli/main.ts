@@ -29,7 +29,15 @@ import {
 import { retryCommand, editCommand, rewindCommand, forkCommand, resumeCommand, deleteCommand } from './commands/lineage.js';
 import { mcpCommand } from './commands/mcp.js';
 import { memoryCommand, historyCommand } from './commands/memory.js';
-import { devCommand, workerCommand, setupCommand, doctorCommand, completionCommand, trustCommand } from './commands/services.js';
+import {
+  devCommand,
+  workerCommand,
+  setupCommand,
+  doctorCommand,
+  completionCommand,
+  completeCommand,
+  trustCommand,
+} from './commands/services.js';
 import { exportCommand, importCommand, healCommand } from './commands/transfer.js';
 import type { CliContext } from './session/context.js';
 import { EXIT, exitCodeOf, messageOf } from './terminal/exit.js';
@@ -46,7 +54,7 @@ const COMMANDS: readonly (readonly [heading: string, ...commands: ((program: Com
   ['Fork and go back', forkCommand, rewindCommand, resumeCommand],
   ['Step by step', debugCommand, modeCommand, stepCommand, breakCommand, queueCommand, dispatchCommand],
   ['Move and mend', exportCommand, importCommand, healCommand],
-  ['Run', devCommand, workerCommand, setupCommand, doctorCommand, trustCommand, mcpCommand, completionCommand],
+  ['Run', devCommand, workerCommand, setupCommand, doctorCommand, trustCommand, mcpCommand, completionCommand, completeCommand],
 ];
 
 /** They use nothing of the folder. */

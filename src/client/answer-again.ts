@@ -8,7 +8,7 @@ import { isFromPerson, MEDIA_KINDS, shownText, type Media, type UserMessage } fr
 import { rewindUpdate } from '../workflows/messages.js';
 import { ClientError } from './errors.js';
 import type { ReadingClient } from './reading.js';
-import { withRetries } from './with-retries.js';
+import type { AskWorker } from './worker-patience.js';
 
 /** The new answer, and what it is in place of. */
 export interface AnsweredAgain extends TurnResult {
@@ -40,12 +40,13 @@ interface Said {
 
 interface Access {
   readonly handleOf: (id: string) => WorkflowHandle;
+  readonly askWorker: AskWorker;
   readonly status: (id: string) => Promise<Status>;
   readonly reading: Pick<ReadingClient, 'history' | 'entries'>;
   readonly untilEnded: (id: string, first: TurnResult, signal?: AbortSignal) => Promise<TurnResult>;
 }
 
-export function createAnsweringAgain({ handleOf, status, reading, untilEnded }: Access): AnswerAgainClient {
+export function createAnsweringAgain({ handleOf, askWorker, status, reading, untilEnded }: Access): AnswerAgainClient {
   /** What people said in the turn. */
   const saidIn = async (id: string, attempt: string, turn: string | undefined): Promise<readonly Said[]> => {
     const [{ phase, turn: latest }, entries] = await Promise.all([status(id), reading.history(id)]);
@@ -72,7 +73,7 @@ export function createAnsweringAgain({ handleOf, status, reading, untilEnded }: 
   ): Promise<AnsweredAgain> => {
     const requestId = randomUUID();
     const args: [RewindRequest] = [{ before, id: requestId, message }];
-    const done = await withRetries({ attempt, signal }, () =>
+    const done = await askWorker({ id, attempt, signal }, () =>
       handleOf(id).executeUpdate(rewindUpdate, { args, updateId: `rewind-${requestId}` }),
     );
     const { cut, branch, turnId: turn } = done;

@@ -6,7 +6,6 @@ import { readAppEvent } from '../conversation/protocol/control-input.js';
 import type { JsonValue } from '../records/message.js';
 import { dispatchUpdate } from '../workflows/messages.js';
 import { ClientError } from './errors.js';
-import { withRetries } from './with-retries.js';
 
 export interface AppEventToDispatch {
   /** The same twice is one event; one is made where there is none. */
@@ -26,19 +25,20 @@ export interface DispatchOptions {
 }
 
 /** Resolves once it is queued, durably, or with `wait` once it is reduced: over hand-overs too, since the same id is one event. */
-export function createDispatch({ handleOf, withSignal }: SteppingAccess): Dispatch {
+export function createDispatch({ handleOf, askWorker }: SteppingAccess): Dispatch {
   return async (id, event, { wait, signal } = {}) => {
     const attempt = `cannot dispatch ${event.type} to ${id}`;
     const read = readAppEvent(event);
     if (!read.ok) throw new ClientError('invalid', `${attempt}: ${read.reason}`);
     const own = { ...event, id: event.id ?? randomUUID() };
+    const without = `dispatch it again with the same id (${own.id}) once one does: it is one event`;
     if (!wait)
-      return withRetries({ attempt }, () => handleOf(id).executeUpdate(dispatchUpdate, { args: [own], updateId: `dispatch-${own.id}` }));
+      return askWorker({ id, attempt, without }, () =>
+        handleOf(id).executeUpdate(dispatchUpdate, { args: [own], updateId: `dispatch-${own.id}` }),
+      );
     // An id of its own each time: a run that hands over answers so once.
-    return withRetries({ attempt, signal }, () =>
-      withSignal(signal, () =>
-        handleOf(id).executeUpdate(dispatchUpdate, { args: [{ ...own, wait }], updateId: `dispatch-${own.id}-${randomUUID()}` }),
-      ),
+    return askWorker({ id, attempt, signal, without }, () =>
+      handleOf(id).executeUpdate(dispatchUpdate, { args: [{ ...own, wait }], updateId: `dispatch-${own.id}-${randomUUID()}` }),
     );
   };
 }

@@ -15,6 +15,7 @@ import {
   decideSignal,
   decideUpdate,
   enqueueUpdate,
+  messageSignal,
   raiseBudgetUpdate,
   setModelUpdate,
   statusQuery,
@@ -24,6 +25,7 @@ import { readModelChoice } from '../conversation/protocol/input.js';
 import { callFingerprint } from '../memory/call-fingerprint.js';
 import { BETWEEN_RUNS_MS, ClientError, isBetweenRuns } from './errors.js';
 import { withRetries } from './with-retries.js';
+import { keptInWords, type AskWorker } from './worker-patience.js';
 import {
   readBudget,
   readDecision,
@@ -77,6 +79,7 @@ export interface HumanInputClient {
 
 export interface PeopleAccess {
   readonly handleOf: (id: string) => WorkflowHandle;
+  readonly askWorker: AskWorker;
   readonly withId: (message: string | Message) => Message & { readonly id: string };
   /** Undefined where the store does not have them; rejects where it does not answer. */
   readonly argumentsOf: (approval: Approval) => Promise<JsonValue | undefined>;
@@ -98,7 +101,7 @@ const ALL_MS = 60_000;
 const TAKEN_WITHIN_MS = 10_000;
 const LOOK_MS = 100;
 
-export function createHumanInput({ handleOf, withId, argumentsOf, running, within }: PeopleAccess): HumanInputClient {
+export function createHumanInput({ handleOf, askWorker, withId, argumentsOf, running, within }: PeopleAccess): HumanInputClient {
   const query = <T>(attempt: string, ask: () => Promise<T>): Promise<T> =>
     withRetries({ attempt, patienceMs: BETWEEN_RUNS_MS, isWorthAnother: isBetweenRuns }, ask);
 
@@ -193,14 +196,18 @@ export function createHumanInput({ handleOf, withId, argumentsOf, running, withi
       if (!checked.ok) throw new ClientError('invalid', checked.reason);
       if (!awaited) return decideBySignal(id, checked.value);
       const updateId = `decide-${randomUUID()}`;
-      return withRetries({ attempt: `cannot decide ${decision.callId} of ${id}` }, () =>
+      return askWorker({ id, attempt: `cannot decide ${decision.callId} of ${id}` }, () =>
         handleOf(id).executeUpdate(decideUpdate, { args: [checked.value], updateId }),
       );
     },
 
     enqueue(id, message) {
       const own = withId(message);
-      return withRetries({ attempt: `cannot send to ${id}` }, () =>
+      const without = async (): Promise<string> => {
+        await handleOf(id).signal(messageSignal, own);
+        return keptInWords(own.id);
+      };
+      return askWorker({ id, attempt: `cannot send to ${id}`, without }, () =>
         handleOf(id).executeUpdate(enqueueUpdate, { args: [own], updateId: `enqueue-${own.id}` }),
       );
     },
@@ -209,7 +216,7 @@ export function createHumanInput({ handleOf, withId, argumentsOf, running, withi
       const checked = readWithdrawal({ messageId });
       if (!checked.ok) throw new ClientError('invalid', checked.reason);
       const updateId = `withdraw-${randomUUID()}`;
-      return withRetries({ attempt: `cannot withdraw ${messageId} from ${id}` }, () =>
+      return askWorker({ id, attempt: `cannot withdraw ${messageId} from ${id}` }, () =>
         handleOf(id).executeUpdate(withdrawUpdate, { args: [{ messageId }], updateId }),
       );
     },
@@ -218,7 +225,7 @@ export function createHumanInput({ handleOf, withId, argumentsOf, running, withi
       const checked = readBudget(budget, 'budget');
       if (!checked.ok) throw new ClientError('invalid', checked.reason);
       const updateId = `raise-budget-${randomUUID()}`;
-      const answer = await withRetries({ attempt: `cannot change the budget of ${id}` }, () =>
+      const answer = await askWorker({ id, attempt: `cannot change the budget of ${id}` }, () =>
         handleOf(id).executeUpdate(raiseBudgetUpdate, { args: [checked.value], updateId }),
       );
       return answer.budget;
@@ -228,7 +235,7 @@ export function createHumanInput({ handleOf, withId, argumentsOf, running, withi
       const checked = readModelChoice({ model });
       if (!checked.ok) throw new ClientError('invalid', checked.reason);
       const updateId = `set-model-${randomUUID()}`;
-      const answer = await withRetries({ attempt: `cannot change the model of ${id}` }, () =>
+      const answer = await askWorker({ id, attempt: `cannot change the model of ${id}` }, () =>
         handleOf(id).executeUpdate(setModelUpdate, { args: [{ model: checked.value }], updateId }),
       );
       return answer.model;

@@ -17,6 +17,7 @@ import { deleteConversation, type Deleted, type DeletionAccess } from './deletio
 import type { Description } from './describe.js';
 import { ClientError, toClientError } from './errors.js';
 import { withRetries } from './with-retries.js';
+import type { AskWorker } from './worker-patience.js';
 import type { Opened, Origin, RewindResult } from '../conversation/protocol/lineage.js';
 
 export interface Begun extends Opened {
@@ -45,6 +46,7 @@ export interface LineageClient {
 /** What the rest of the client lends. */
 export interface LineageAccess extends DeletionAccess {
   readonly handleOf: (id: string) => WorkflowHandle;
+  readonly askWorker: AskWorker;
   readonly status: (id: string) => Promise<Status>;
   readonly startOptions: (id: string, options: StartOptions) => object & { readonly workflowId: string; readonly taskQueue: string };
 }
@@ -60,7 +62,7 @@ interface Known {
 const TURN = /^turn_\d{4,15}$/;
 
 export function createLineageClient(access: LineageAccess): LineageClient {
-  const { client, namespace, store, handleOf, describe, status, startOptions } = access;
+  const { client, namespace, store, handleOf, askWorker, describe, status, startOptions } = access;
 
   const begin = async (id: string, start: StartOptions): Promise<Begun> => {
     const attempt = `cannot start ${id}`;
@@ -174,7 +176,7 @@ export function createLineageClient(access: LineageAccess): LineageClient {
     rewind(id, to) {
       const requestId = randomUUID();
       const args: [{ to: string; id: string }] = [{ to, id: requestId }];
-      return withRetries({ attempt: `cannot rewind ${id} to ${to}` }, () =>
+      return askWorker({ id, attempt: `cannot rewind ${id} to ${to}` }, () =>
         handleOf(id).executeUpdate(rewindUpdate, { args, updateId: `rewind-${requestId}` }),
       );
     },

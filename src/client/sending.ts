@@ -4,25 +4,19 @@ import type { Message, StartOptions, TurnResult } from '../conversation/protocol
 import { NO_USAGE } from '../records/message.js';
 import { messageSignal, sendUpdate, turnUpdate, WORKFLOW_TYPE } from '../workflows/messages.js';
 import type { WithSignal } from './call-signal.js';
-import type { Description } from './describe.js';
-import { ClientError } from './errors.js';
 import { withRetries } from './with-retries.js';
-import { unlessNoWorker, type WorkerPatience } from './worker-patience.js';
-import { hasLiveWorker } from './worker-place.js';
+import { keptInWords, type UnlessNoWorker } from './worker-patience.js';
 
 export interface Sending {
   readonly client: Client;
-  readonly namespace: string;
   readonly taskQueue: string;
-  /** Milliseconds after which it is given up where no worker is. */
-  readonly patienceMs: number;
+  readonly unlessAway: UnlessNoWorker;
   readonly handleOf: (id: string) => WorkflowHandle;
   readonly withSignal: WithSignal;
   readonly startOptions: (
     id: string,
     options: StartOptions,
   ) => WorkflowStartOptions & { readonly args: StartOptions[]; readonly workflowId: string };
-  readonly describe: (id: string) => Promise<Description>;
   readonly withId: (message: string | Message) => Message & { readonly id: string };
 }
 
@@ -33,7 +27,7 @@ export interface SendingClient {
 }
 
 export function createSending(parts: Sending): SendingClient {
-  const { client, namespace, taskQueue, patienceMs, handleOf, withSignal, startOptions, describe, withId } = parts;
+  const { client, taskQueue, unlessAway, handleOf, withSignal, startOptions, withId } = parts;
 
   /** Goes on asking until the turn has ended, whatever run answers. */
   const untilEnded = async (id: string, first: TurnResult, signal?: AbortSignal): Promise<TurnResult> => {
@@ -47,29 +41,6 @@ export function createSending(parts: Sending): SendingClient {
     return result;
   };
 
-  /** `keep` puts what was to be sent where it is safe, and says so. */
-  const patience = (
-    id: string,
-    signal: AbortSignal | undefined,
-    attempt: string,
-    keep?: () => Promise<string>,
-    queue?: string,
-  ): WorkerPatience => {
-    const where = async (): Promise<string> => queue ?? (await describe(id)).taskQueue;
-    return {
-      attempt,
-      signal,
-      patienceMs,
-      hasWorker: async () => hasLiveWorker(client.connection, { namespace, taskQueue: await where() }),
-      async giveUp() {
-        const queueName = await where();
-        const kept = await keep?.().catch((error: unknown) => `the message could not be kept either (${String(error)})`);
-        const what = `no worker takes work from task queue ${queueName}: start one (\`perdura worker\`)`;
-        return new ClientError('no-worker', `${attempt}: ${what}${kept === undefined ? '' : `; ${kept}`}`);
-      },
-    };
-  };
-
   return {
     untilEnded,
 
@@ -81,7 +52,7 @@ export function createSending(parts: Sending): SendingClient {
         const signalled = { signal: messageSignal, signalArgs: [own] as [Message] };
         if (start) await client.workflow.signalWithStart(WORKFLOW_TYPE, { ...startOptions(id, start), ...signalled });
         else await handleOf(id).signal(messageSignal, own);
-        return `message ${own.id} is kept and answered once one does; \`send\` with the same id then has its answer`;
+        return keptInWords(own.id);
       };
       const converse = async (signal: AbortSignal | undefined): Promise<TurnResult> => {
         for (;;) {
@@ -102,11 +73,11 @@ export function createSending(parts: Sending): SendingClient {
           if (result.stopReason !== 'continues' || result.turnId !== null) return untilEnded(id, result, signal);
         }
       };
-      return unlessNoWorker(patience(id, given, attempt, keep, start && taskQueue), converse);
+      return unlessAway({ id, attempt, signal: given, without: keep, ...(start && { queue: taskQueue }) }, converse);
     },
 
     turn: (id, turnId, { signal } = {}) =>
-      unlessNoWorker(patience(id, signal, `cannot wait for ${turnId} of ${id}`), (own) =>
+      unlessAway({ id, attempt: `cannot wait for ${turnId} of ${id}`, signal, without: 'the turn goes on once one does' }, (own) =>
         untilEnded(id, { turnId, text: '', stopReason: 'continues', usage: NO_USAGE, toolCalls: 0 }, own),
       ),
   };

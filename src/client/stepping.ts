@@ -18,6 +18,7 @@ import { ClientError, isBetweenRuns } from './errors.js';
 import type { TokenUsage } from '../records/token-usage.js';
 import { readTokenUsage, type TokenUsageSource } from './token-usage.js';
 import { withRetries } from './with-retries.js';
+import type { AskWorker } from './worker-patience.js';
 import type { Breakpoints, ControlMode, ControlStatus, ControlView, StepResult, StepScope } from '../conversation/protocol/stepping.js';
 
 export interface SteppingClient {
@@ -48,10 +49,10 @@ export interface StepRequest {
 
 export interface SteppingAccess {
   readonly handleOf: (id: string) => WorkflowHandle;
-  readonly withSignal: <T>(signal: AbortSignal | undefined, call: () => Promise<T>) => Promise<T>;
+  readonly askWorker: AskWorker;
 }
 
-export function createStepping({ handleOf, withSignal, entries }: SteppingAccess & Pick<TokenUsageSource, 'entries'>): SteppingClient {
+export function createStepping({ handleOf, askWorker, entries }: SteppingAccess & Pick<TokenUsageSource, 'entries'>): SteppingClient {
   const query = <T>(attempt: string, ask: () => Promise<T>): Promise<T> =>
     withRetries({ attempt, patienceMs: 10_000, isWorthAnother: isBetweenRuns }, ask);
 
@@ -62,14 +63,15 @@ export function createStepping({ handleOf, withSignal, entries }: SteppingAccess
       const attempt = `cannot set the mode of ${id}`;
       const args: [{ mode: ControlMode }] = [{ mode: checked(attempt, readMode({ mode })) }];
       const updateId = `setMode-${randomUUID()}`;
-      return withRetries({ attempt }, () => handleOf(id).executeUpdate(setModeUpdate, { args, updateId }));
+      return askWorker({ id, attempt }, () => handleOf(id).executeUpdate(setModeUpdate, { args, updateId }));
     },
 
     step(id, { id: stepId = randomUUID(), scope, signal } = {}) {
       const args: [{ id: string; scope?: StepScope }] = [{ id: stepId, ...(scope !== undefined && { scope }) }];
       // An id of its own each time: a run answers an update once, and a step that it refused may be possible a moment later.
-      return withRetries({ attempt: `cannot step ${id}`, signal }, () =>
-        withSignal(signal, () => handleOf(id).executeUpdate(stepUpdate, { args, updateId: `step-${stepId}-${randomUUID()}` })),
+      const without = `a step with the same id (${stepId}) is this one, whether it was done by then or not`;
+      return askWorker({ id, attempt: `cannot step ${id}`, signal, without }, () =>
+        handleOf(id).executeUpdate(stepUpdate, { args, updateId: `step-${stepId}-${randomUUID()}` }),
       );
     },
 
@@ -77,7 +79,7 @@ export function createStepping({ handleOf, withSignal, entries }: SteppingAccess
       const attempt = `cannot set the breakpoints of ${id}`;
       const args: [Breakpoints] = [checked(attempt, readBreakpoints(breakpoints))];
       const updateId = `setBreakpoints-${randomUUID()}`;
-      return withRetries({ attempt }, () => handleOf(id).executeUpdate(setBreakpointsUpdate, { args, updateId }));
+      return askWorker({ id, attempt }, () => handleOf(id).executeUpdate(setBreakpointsUpdate, { args, updateId }));
     },
 
     async editQueue(id, edit) {
@@ -86,7 +88,7 @@ export function createStepping({ handleOf, withSignal, entries }: SteppingAccess
       const updateId = `editQueue-${randomUUID()}`;
       let tries = 0;
       try {
-        return await withRetries({ attempt }, async () => {
+        return await askWorker({ id, attempt }, async () => {
           tries += 1;
           return (await handleOf(id).executeUpdate(editQueueUpdate, { args, updateId })).queue;
         });
@@ -102,7 +104,7 @@ export function createStepping({ handleOf, withSignal, entries }: SteppingAccess
 
     truncate(id) {
       const requestId = randomUUID();
-      return withRetries({ attempt: `cannot truncate the context of ${id}` }, () =>
+      return askWorker({ id, attempt: `cannot truncate the context of ${id}` }, () =>
         handleOf(id).executeUpdate(truncateUpdate, { args: [{ id: requestId }], updateId: `truncate-${requestId}` }),
       );
     },

@@ -1,5 +1,10 @@
 /** A call that waits for a worker which is not there ends with an error, and not never. */
+import type { Client } from '@temporalio/client';
+import type { WithSignal } from './call-signal.js';
+import type { Description } from './describe.js';
 import { ClientError } from './errors.js';
+import { withRetries } from './with-retries.js';
+import { hasLiveWorker } from './worker-place.js';
 
 export interface WorkerPatience {
   readonly attempt: string;
@@ -47,4 +52,67 @@ export async function unlessNoWorker<T>(
     signal?.removeEventListener('abort', pass);
     own.abort();
   }
+}
+
+export interface Asked {
+  /** The conversation. */
+  readonly id: string;
+  readonly attempt: string;
+  readonly signal?: AbortSignal;
+  /** Its task queue, where the call itself may start it. */
+  readonly queue?: string;
+  /** What becomes of it where no worker is; a promise puts what was to be sent where it is safe first. */
+  readonly without: string | (() => Promise<string>);
+}
+
+export interface WorkerQuestions {
+  readonly client: Client;
+  readonly namespace: string;
+  /** Milliseconds after which it is given up where no worker is. */
+  readonly patienceMs: number;
+  readonly describe: (id: string) => Promise<Description>;
+}
+
+/** What only a worker answers. */
+export type UnlessNoWorker = <T>(asked: Asked, call: (signal: AbortSignal | undefined) => Promise<T>) => Promise<T>;
+
+export function createUnlessNoWorker({ client, namespace, patienceMs, describe }: WorkerQuestions): UnlessNoWorker {
+  return ({ id, attempt, signal, queue, without }, call) => {
+    const where = async (): Promise<string> => queue ?? (await describe(id)).taskQueue;
+    const patience: WorkerPatience = {
+      attempt,
+      signal,
+      patienceMs,
+      hasWorker: async () => hasLiveWorker(client.connection, { namespace, taskQueue: await where() }),
+      async giveUp() {
+        const queueName = await where();
+        const becomes =
+          typeof without === 'string'
+            ? without
+            : await without().catch((error: unknown) => `the message could not be kept either (${String(error)})`);
+        const what = `no worker takes work from task queue ${queueName}: start one (\`perdura worker\`)`;
+        return new ClientError('no-worker', `${attempt}: ${what}; ${becomes}`);
+      },
+    };
+    return unlessNoWorker(patience, call);
+  };
+}
+
+/** An update, tried again for as long as that can help and a worker is there. */
+export type AskWorker = <T>(
+  asked: Omit<Asked, 'queue' | 'without'> & Partial<Pick<Asked, 'without'>>,
+  update: () => Promise<T>,
+) => Promise<T>;
+
+export function createAskWorker(unlessAway: UnlessNoWorker, withSignal: WithSignal): AskWorker {
+  return ({ without = NOT_SURE, ...asked }, update) =>
+    unlessAway({ ...asked, without }, (signal) => withRetries({ attempt: asked.attempt, signal }, () => withSignal(signal, update)));
+}
+
+/** The server may hand over a call that nobody waits for any more, or drop it. */
+const NOT_SURE = 'a worker that comes may still do it, or never hear of it: look how the conversation stands before you ask again';
+
+/** Of a message that was sent by signal instead: it is in the history at once, worker or not. */
+export function keptInWords(messageId: string): string {
+  return `message ${messageId} is kept and answered once one does; \`send\` with the same id then has its answer`;
 }

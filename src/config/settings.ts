@@ -184,6 +184,14 @@ const TABLE = [
     meaning: 'where a worker serves Prometheus metrics, such as 127.0.0.1:9464; nowhere without it',
   },
   {
+    name: 'PERDURA_UI_TEXT',
+    key: 'uiText',
+    schema: z.enum(['on', 'off']),
+    default: 'on',
+    meaning: "whether first words of messages and answers are shown in Temporal's own page: on, off",
+    isHarmless: true,
+  },
+  {
     name: 'PERDURA_BLOCKED_MS',
     key: 'blockedMs',
     schema: z.coerce.number('a number of milliseconds, such as 1000').int().min(100, 'at least 100 ms').max(600_000, 'at most 600000 ms'),

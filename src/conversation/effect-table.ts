@@ -2,7 +2,8 @@
  * Every effect of a conversation: what it must not run beside, how Temporal is to run it, what people read of it, and what becomes of it.
  * A new effect is one entry here, one in `Effects` (effect.ts), a function that makes its input and one that takes its result.
  */
-import { counted } from '../records/text.js';
+import { firstWords } from '../records/first-words.js';
+import { asCode, counted } from '../records/text.js';
 import { acceptCompacted, acceptUndone, failCompaction, failUndo, nextMove, startCompaction } from './context/compaction.js';
 import { payOnce } from './turn/budget.js';
 import { failChildStart, noteChildStarted, startChild, failLook } from './turn/delegation.js';
@@ -69,9 +70,10 @@ export const EFFECTS: { readonly [N in EffectName]: EffectKind<N> } = {
     lane: 'call',
     waitsFor: EVERYTHING,
     policy: { startToClose: 11 * MINUTES, beats: true, firstRetry: 1_000, lastRetry: 5_000, attempts: 4, isStoppable: true },
-    summary: ({ configure, settings, turn, call, numbers, tools }) =>
+    summary: ({ configure, settings, turn, call, numbers, tools, write, showsWords }) =>
       `${modelAsked(configure, settings) ?? 'first call'} · ${nameOfTurn(turn)} step ${call.id.replace(/^.*\/m/, '')} · ~${thousands(numbers.contextTokens)}k in` +
-      (tools.length === 0 ? '' : ` · after ${tools.map(({ name, target }) => named(name, target)).join(', ')}`),
+      (tools.length === 0 ? '' : ` · after ${tools.map(({ name, target }) => named(name, target)).join(', ')}`) +
+      (showsWords ? wordsOf(write.messages.find((message) => message.turn === turn)?.text) : ''),
     completed: acceptModelStep,
     failed: failModelStep,
     late: (state, _id, output) => payLateStep(state, output),
@@ -254,6 +256,14 @@ function attemptsOf({ repeatable, verifiable, attempts = 1 }: ToolPlan): number 
 function modelAsked(configure: ConfigureRequest | null, settings: CallSettings | null): string | undefined {
   if (configure === null) return settings?.model;
   return configure.fallback ?? configure.model ?? settings?.fallback?.first ?? settings?.model;
+}
+
+/** A replay pays for it too: little of the text is read. */
+const WORDS = { longest: 60, read: 400 };
+
+function wordsOf(text = ''): string {
+  const words = firstWords(text, WORDS);
+  return words === undefined ? '' : ` · ${asCode(words)}`;
 }
 
 function nameOfTurn(turn: string): string {

@@ -4,6 +4,7 @@
  */
 import type { AppEvents } from './inbox/reducers.js';
 import type { Delegation, RejectedInput, ResetResult, AgentStatus, TurnError } from './protocol/contract.js';
+import type { ShownWords } from './activity-io/effects.js';
 import type { AgentSettings } from './activity-io/settings.js';
 import type { Effect } from './effect.js';
 import { NO_COMPACTION, type CompactionState } from './state/compaction-state.js';
@@ -68,6 +69,8 @@ export interface ConversationState {
   readonly title: string | null;
   /** `wanted`: what is said first gives it one; `due`: it has one that lists do not know yet. Absent: neither. */
   readonly autoTitle?: 'wanted' | 'due';
+  /** What was said last, for Temporal's page. Absent: nothing is shown. */
+  readonly words?: ShownWords;
   /** Of the start, or chosen since; null: the agent's own. */
   readonly modelOverride: string | null;
   /** It was given back to the agent, and no step has read yet which one that is. */

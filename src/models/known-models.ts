@@ -104,6 +104,11 @@ const MODELS: ReadonlyMap<string, ModelLimits> = new Map(
   }),
 );
 
+/** Those whose size and price are known here, as `provider/name`. */
+export function knownModels(): readonly string[] {
+  return [...MODELS.keys()];
+}
+
 /** `name` may carry a date (`…-20251001`, `…-2026-04-23`). An unknown model gets cautious limits and no price. */
 export function modelLimits(name: string): ModelLimits {
   if (name.startsWith('ollama/')) return localLimits(name);

@@ -1,3 +1,4 @@
+/// <reference path="../../types/ms.d.ts" preserve="true" />
 /** Entry of the workflow bundle, and what a custom entry is made of (`perdura/workflows`). */
 export { conversation, createConversation } from './conversation.js';
 export { memory } from './memory.js';

@@ -120,8 +120,24 @@ export const ARROWS: readonly Row[] = [
   {
     // What `import … from 'perdura'` gives: no worker, whose native part is large.
     place: 'index.ts',
-    may: ['client.ts', 'conversation/views/observation.ts', 'memory/channel/open-memory.ts', 'tools/define-tool.ts', 'models/model.ts'],
-    mayTypes: ['records/', 'conversation/', 'tools/', 'extensions/user-config.ts', 'memory/', 'agents/system-prompt.ts'],
+    may: [
+      'client.ts',
+      'conversation/views/observation.ts',
+      'memory/channel/open-memory.ts',
+      'tools/define-tool.ts',
+      'models/model.ts',
+      'models/draft.ts',
+    ],
+    mayTypes: [
+      'models/context-window.ts',
+      'models/hooks.ts',
+      'records/',
+      'conversation/',
+      'tools/',
+      'extensions/user-config.ts',
+      'memory/',
+      'agents/system-prompt.ts',
+    ],
     never: ['@temporalio/worker'],
   },
   {

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { PRODUCT } from '../support/worker-process.js';
 
-const EXAMPLES = join(__dirname, '..', '..', 'examples');
+export const EXAMPLES = join(__dirname, '..', '..', 'examples');
 
 export interface Project {
   readonly dir: string;
@@ -45,5 +45,8 @@ export function openProject(example = 'own-agent'): Project {
   const dir = mkdtempSync(join(tmpdir(), 'perdura-own-'));
   cpSync(join(EXAMPLES, example), dir, { recursive: true, filter: (path) => !path.includes('node_modules') });
   const perdura = installInto(dir, pack(dir));
+  // As npm does for `npx` and the scripts of package.json.
+  mkdirSync(join(dir, 'node_modules', '.bin'));
+  symlinkSync(join('..', 'perdura', 'bin', 'perdura'), join(dir, 'node_modules', '.bin', 'perdura'));
   return { dir, perdura, remove: () => rmSync(dir, { recursive: true, force: true }) };
 }

@@ -9,10 +9,13 @@ import { lastToolResults, systemText, textOf } from '../support/provider-apis/ap
 import { startMessagesApi, type MessagesApi } from '../support/provider-apis/messages-api.js';
 import { callTool, text } from '../support/provider-apis/reply.js';
 import { dieWithUs } from '../support/reaper.js';
-import { openProject, type Project } from './linked-package.js';
+import { EXAMPLES, openProject, type Project } from './linked-package.js';
 
 const run = promisify(execFile);
 const bin = (name: string): string => join(__dirname, '..', '..', 'node_modules', '.bin', name);
+
+/** The compiler itself: what stands in .bin is a shell script on some systems. */
+const TSC = join(__dirname, '..', '..', 'node_modules', 'typescript', 'bin', 'tsc');
 
 let project: Project;
 let api: MessagesApi;
@@ -95,6 +98,7 @@ test('its worker runs its agent with its own tool, and its client gets the answe
 
 test('the same tool in perdura.config.ts, with the installed program and its worker', async () => {
   const env = environment();
+  rmSync(join(project.dir, 'perdura.config.mjs'), { force: true });
   writeFileSync(
     join(project.dir, 'perdura.config.ts'),
     "import type { Extensions } from 'perdura/worker';\nimport { tools } from './tools.js';\nexport default { tools } satisfies Extensions;\n",
@@ -130,7 +134,10 @@ test('the package has the workflow bundle, types, the program and the agent, and
   const here = (...path: string[]): boolean => existsSync(join(project.perdura, ...path));
   const wanted = ['dist/workflow-bundle.js', 'dist/index.d.ts', 'dist/worker.d.ts', 'bin/perdura', 'agents/default/SOUL.md', 'workspace'];
   expect(wanted.filter((path) => !here(path))).toEqual([]);
-  expect(readdirSync(project.perdura).sort()).toEqual(['LICENSE', 'README.md', 'agents', 'bin', 'dist', 'package.json', 'workspace']);
+  const pages = ['CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md'];
+  const folders = ['agents', 'bench', 'bin', 'dist', 'docs', 'examples', 'types', 'workspace'];
+  expect(readdirSync(project.perdura).sort()).toEqual([...pages, 'package.json', ...folders].sort());
+  expect(readdirSync(join(project.perdura, 'examples', 'own-agent')).sort()).toEqual(readdirSync(join(EXAMPLES, 'own-agent')).sort());
 });
 
 test('publint and attw find nothing wrong with it', async () => {
@@ -142,12 +149,14 @@ test('publint and attw find nothing wrong with it', async () => {
   expect(types.stdout).not.toContain('❌');
 }, 60_000);
 
-test('its types say what a program in TypeScript needs', async () => {
+test('its types say what a program in TypeScript needs, and compile without skipLibCheck', async () => {
   writeFileSync(
     join(project.dir, 'typed.ts'),
     `import { createClient, defineTool, z, type TurnResult } from 'perdura';
 import { createWorker, type Observer, type PerduraWorker } from 'perdura/worker';
 import { loadConfig, type Config } from 'perdura/config';
+import { createConversation } from 'perdura/workflows';
+import { createDraft, type Body, type Model, type ModelHook, type ModelStop, type Processors, type TextToolFormat } from 'perdura';
 import type { EpisodicItem, RawTraceItem, SemanticItem, StepResult, TokenUsage, ToolInteraction } from 'perdura';
 export type Seed = [EpisodicItem['turn_ids'], RawTraceItem['trace_type'], SemanticItem['fact'], StepResult['eventProcessed'], TokenUsage['totalTokens'], ToolInteraction['status']];
 const config: Config = loadConfig();
@@ -155,6 +164,22 @@ const double = defineTool({ name: 'double', description: 'Doubles.', input: z.ob
 const observer: Observer = (event, { conversation }) => void (event.kind === 'renamed' && console.log(conversation, event.title));
 const worker: PerduraWorker = createWorker({ config, tools: [double], observers: [observer] });
 export const result: Promise<TurnResult> = createClient(config).then((perdura) => perdura.send('c', 'hi', { start: { agent: 'ledger' } }));
+const textTools: TextToolFormat = 'xml';
+const stop: ModelStop = 'end';
+const parrot: Model = {
+  provider: 'parrot',
+  textTools,
+  async stream({ messages }, { onDelta }) {
+    const draft = createDraft('parrot', onDelta);
+    const said: Body | undefined = messages.flatMap((one) => (one.role === 'user' ? [one.text] : [])).at(-1);
+    draft.say('text', typeof said === 'string' ? said : (said?.preview ?? ''));
+    return { blocks: draft.blocks({ withCalls: true }), stop, usage: { inputTokens: 1, cachedTokens: 0, outputTokens: 1 } };
+  },
+};
+const hook: ModelHook = { name: 'log', afterInvoke: (_messages, { usage }, { call }) => console.log(call, usage.outputTokens) };
+const processors: Processors = { input: [{ name: 'trim', order: 1, process: (text, { turn }) => (turn === '' ? text : text.trim()) }] };
+createWorker({ config, providers: { parrot }, hooks: [hook], processors });
+export const conversation = createConversation();
 // @ts-expect-error the tool's input is typed
 defineTool({ name: 'bad', description: 'Bad.', input: z.object({ n: z.number() }), run: ({ m }) => String(m) });
 // @ts-expect-error such an option there is not
@@ -162,11 +187,11 @@ createWorker({ tool: [double] });
 export default worker;
 `,
   );
-  const flags = ['--noEmit', '--strict', '--skipLibCheck', '--module', 'node16', '--target', 'es2022', '--types', 'node', '--ignoreConfig'];
+  const flags = ['--noEmit', '--strict', '--module', 'node16', '--target', 'es2022', '--types', 'node', '--ignoreConfig'];
   const roots = ['--typeRoots', join(__dirname, '..', '..', 'node_modules', '@types')];
-  await run(process.execPath, [bin('tsc'), ...flags, ...roots, 'typed.ts'], { cwd: project.dir }).catch(
-    ({ stdout }: { stdout: string }) => {
-      throw new Error(stdout);
+  await run(process.execPath, [TSC, ...flags, ...roots, 'typed.ts'], { cwd: project.dir }).catch(
+    ({ stdout, message }: { stdout: string; message: string }) => {
+      throw new Error(`${message}\n${stdout}`);
     },
   );
-}, 120_000);
+}, 240_000);

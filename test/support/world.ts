@@ -56,6 +56,8 @@ export interface WorldOptions extends MessagesApiOptions {
   readonly openai?: string;
   readonly circuits?: ActivityDependencies['circuits'];
   readonly processors?: Processors;
+  /** Temporal's page has first words of what is said. */
+  readonly showsWords?: boolean;
   readonly hooks?: readonly ModelHook[];
   readonly compactionPlugins?: CompactionPlugins;
   /** Who is told that a person is waited for. */
@@ -155,6 +157,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
       heal: (key, run) => heal({ service: native.workflowService, store, processors: options.processors?.input, rememberedBy }, key, run),
       ...(options.circuits && { circuits: options.circuits }),
       processors: options.processors,
+      showsWords: options.showsWords,
       hooks: options.hooks,
       compactionPlugins: options.compactionPlugins,
       notify: createNotify(options.notify ?? {}),

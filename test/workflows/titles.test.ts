@@ -2,6 +2,7 @@
 import { text } from '../support/provider-apis/reply.js';
 import { replayProblems } from '../support/replays.js';
 import { createStage, say } from '../support/stage.js';
+import { currentDetails, modelStepsOf } from '../support/steps.js';
 import { waitFor } from '../support/wait-for.js';
 import { startWorld, type World } from '../support/world.js';
 
@@ -56,3 +57,30 @@ test('one that was named, and one that wants none, cost no event', async () => {
     expect(await titled(id)).toBe(0);
   }
 });
+
+test('Temporal’s page shows the first words of question and answer, after the processors; off, it shows none', async () => {
+  const shows = await startWorld({ answer: stage.answer, showsWords: true });
+  try {
+    const id = shows.id();
+    stage.play(id, text('Good day to you.'), text('And to you.'));
+    await shows.client.start(id);
+    await shows.client.send(id, say(id, 'hello there'));
+    await shows.client.send(id, say(id, 'hello *again*'));
+    const [first, second] = await modelStepsOf(shows, id);
+    expect(first?.summary).not.toContain('hello');
+    expect(second?.summary).toContain(`\`${id} hello *again*\``);
+    const details = await currentDetails(shows, id);
+    expect(details).toContain(`**asked** \`${id} hello *again*\``);
+    expect(details).toContain('**answered** `And to you.`');
+    expect(await replayProblems(shows)).toEqual([]);
+  } finally {
+    await shows.close();
+  }
+  const id = world.id();
+  stage.play(id, text('Hush.'), text('Hush.'));
+  await world.client.start(id, { title: 'Mine' });
+  await world.client.send(id, say(id, 'hello there'));
+  await world.client.send(id, say(id, 'hello there'));
+  expect((await modelStepsOf(world, id)).map(({ summary }) => summary).join()).not.toContain('hello');
+  expect(await currentDetails(world, id)).not.toMatch(/hello|Hush/);
+}, 120_000);

@@ -8,10 +8,13 @@ let client: PerduraClient;
 
 beforeAll(async () => {
   world = await startWorld({ answer: () => text('Good day.'), worker: false });
-  const { temporal, taskQueue, store } = world;
-  client = createClientWith({ client: temporal, namespace: 'default', taskQueue, store: () => store, workerPatienceMs: 500 });
+  client = clientOf(world);
 });
 afterAll(() => world.close());
+
+function clientOf({ temporal, taskQueue, store }: World): PerduraClient {
+  return createClientWith({ client: temporal, namespace: 'default', taskQueue, store: () => store, workerPatienceMs: 500 });
+}
 
 test('a message to a new and to a running conversation is kept, and answered once a worker is there', async () => {
   const [fresh, running] = [world.id(), world.id()];
@@ -31,6 +34,45 @@ test('a message to a new and to a running conversation is kept, and answered onc
     expect([(await client.status(fresh)).turn, (await client.status(running)).turn]).toEqual([1, 1]);
   } finally {
     await stop();
+  }
+}, 120_000);
+
+test('what only a worker answers ends with no-worker, a queued message is kept, and asking again with a worker works', async () => {
+  // Of its own: a worker that has just been stopped still counts as one for a while.
+  const lonely = await startWorld({ answer: () => text('Good day.'), worker: false });
+  const client = clientOf(lonely);
+  // The server may still hand over a reset that nobody waits for any more, and it stops a turn: the message goes to another one.
+  const [id, other] = [lonely.id(), lonely.id()];
+  await client.start(id, { mode: 'stepping' });
+  await client.start(other);
+  const asked: readonly (readonly [string, () => Promise<unknown>])[] = [
+    ['reset', () => client.reset(id)],
+    ['compact', () => client.compact(id)],
+    ['step', () => client.step(id, { id: 's1' })],
+    ['mode', () => client.setMode(id, 'auto')],
+    ['dispatch', () => client.dispatch(id, { id: 'e1', type: 'ticket.opened' })],
+    ['enqueue', () => client.enqueue(other, { id: 'm3', text: 'hello' })],
+  ];
+  const began = Date.now();
+  const errors = await Promise.all(asked.map(([, ask]) => ask().then(String, (error: unknown) => error)));
+  expect(Date.now() - began).toBeLessThan(20_000);
+  expect(errors.map((error) => (error as { kind?: unknown }).kind)).toEqual(asked.map(() => 'no-worker'));
+  const texts = Object.fromEntries(asked.map(([name], at) => [name, String(errors[at])]));
+  expect(texts['reset']).toContain(`cannot reset ${id}: no worker takes work from task queue ${lonely.taskQueue}`);
+  expect(texts['compact']).toContain('look how the conversation stands before you ask again');
+  expect(texts['step']).toContain('a step with the same id (s1) is this one');
+  expect(texts['dispatch']).toContain('the same id (e1)');
+  expect(texts['enqueue']).toContain('message m3 is kept');
+
+  const stop = await lonely.startWorker();
+  try {
+    expect(await client.send(other, { id: 'm3', text: 'hello' })).toMatchObject({ text: 'Good day.', stopReason: 'end' });
+    expect((await client.status(other)).turn).toBe(1);
+    await client.setMode(id, 'auto');
+    expect(await client.reset(id)).toMatchObject({ reply: 'Session cleared.' });
+  } finally {
+    await stop();
+    await lonely.close();
   }
 }, 120_000);
 

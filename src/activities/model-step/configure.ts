@@ -94,6 +94,7 @@ async function settingsOf(
     handOver: { ...HAND_OVER, ...handOver },
     thresholds: thresholdsOf(config, budget, offered),
     ...budgetOf(config),
+    ...(dependencies.showsWords === true && !dependencies.processors?.input?.length && { showsWords: true as const }),
     ...(notifies && { notifies }),
     memory: {
       window: config.memory.memoryWindow,

@@ -21,6 +21,8 @@ import type {
   ModelStepResult,
   RidingTool,
   StepFailure,
+  ModelAnswer,
+  ShownWords,
 } from '../../conversation/activity-io/effects.js';
 import { toolEntry } from '../../conversation/activity-io/entries.js';
 import { isModelAway, isTransient } from '../../records/failure-kinds.js';
@@ -80,15 +82,20 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
     input.asksAttributes ? knownAttributes(dependencies) : undefined,
   ]);
   const found = { ...(configured.kind !== 'unchanged' && { configured }), ...(base && { base }) };
-  const title = input.wantsTitle ? titleOf(texts[0] ?? '', dependencies.secrets) : undefined;
-  const result = { written: { ...written, ...(attributes && { attributes }) }, ...(title !== undefined && { title }) };
+  const title = input.wantsTitle && dependencies.showsWords !== false ? titleOf(texts[0] ?? '', dependencies.secrets) : undefined;
+  const asked = dependencies.showsWords ? titleOf(texts[0] ?? '', dependencies.secrets) : undefined;
+  const result = {
+    written: { ...written, ...(attributes && { attributes }) },
+    ...(title !== undefined && { title }),
+    ...(asked !== undefined && { words: { asked } }),
+  };
   const { reservation } = applied;
   if (reservation?.status === 'committed') {
     // M1. The tools that rode had committed before it.
     const tools = await runTools(dependencies, input, activity);
     const { answer, persisted: _, ...foundThen } = reservation.result as unknown as CommittedCall;
     await sharedBudgets(dependencies, input.shares, call.id).settle(answer.usage);
-    return { ...result, ...found, ...foundThen, tools, kind: 'answered', answer };
+    return { ...result, ...withAnswer(dependencies, result.words, answer), ...found, ...foundThen, tools, kind: 'answered', answer };
   }
   const deferred = (reason: DeferReason, tools: readonly ToolFinished[] = [], usedUp?: TurnError): ModelStepResult => {
     if (reason === 'stopped') throwOnShutdown(activity);
@@ -149,11 +156,27 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
     });
     const { answer, persisted: _, ...foundThen } = done;
     await shared.settle(answer.usage);
-    return { ...result, ...found, ...foundThen, tools, kind: 'answered', answer };
+    return { ...result, ...withAnswer(dependencies, result.words, answer), ...found, ...foundThen, tools, kind: 'answered', answer };
   } catch (error) {
     await shared.release();
     return failed(failureOf(error, activity, next === undefined ? ATTEMPTS : fallback?.tries));
   }
+}
+
+const MAX_ANSWER_WORDS = 120;
+
+/** What a person reads beside the turn, in Temporal's page. */
+function withAnswer(
+  { showsWords, secrets }: ConversationDependencies,
+  words: ShownWords | undefined,
+  { blocks }: ModelAnswer,
+): { readonly words?: ShownWords } {
+  if (!showsWords) return {};
+  const said = blocks
+    .flatMap((block) => (block.kind === 'text' ? [typeof block.text === 'string' ? block.text : block.text.preview] : []))
+    .join(' ');
+  const answered = titleOf(said, secrets, MAX_ANSWER_WORDS);
+  return answered === undefined ? {} : { words: { ...words, answered } };
 }
 
 /** The worker's own end is another worker's chance, and no person's stop. */

@@ -1,5 +1,6 @@
 /** What a line that begins with `/` means in the chat: one table for the terminal, for piped lines, for `/help`, for Tab and for README. */
 import type { TurnResult } from '../../conversation/protocol/contract.js';
+import { knownModels } from '../../models/known-models.js';
 import { nearest } from '../args/nearest.js';
 import { turnName } from '../args/values.js';
 import { CliError, EXIT } from '../terminal/exit.js';
@@ -35,6 +36,8 @@ export interface ChatCommand {
   /** What may or must stand behind it; absent: nothing. */
   readonly argument?: string;
   readonly meaning: string;
+  /** What Tab offers behind it. */
+  readonly choices?: () => readonly string[];
   run(chat: ChatControls, argument: string): void | Promise<void>;
 }
 
@@ -85,6 +88,7 @@ export const CHAT_COMMANDS: readonly ChatCommand[] = [
     name: '/mode',
     argument: '[auto|stepping]',
     meaning: 'go on by itself, or wait for each /step',
+    choices: () => ['auto', 'stepping'],
     async run({ session, stepped }, argument) {
       draw(session.output, await setMode(session, argument));
       await stepped(argument);
@@ -94,6 +98,7 @@ export const CHAT_COMMANDS: readonly ChatCommand[] = [
     name: '/step',
     argument: '[into|over]',
     meaning: 'do one thing, in stepping mode, and say what it was; over: sub-agents go on until they have reported',
+    choices: () => ['into', 'over'],
     async run({ session, stepped }, argument) {
       if (argument !== '' && argument !== 'into' && argument !== 'over')
         throw new CliError(`there is no /step ${argument}: write /step, /step into or /step over`, EXIT.usage);
@@ -110,6 +115,7 @@ export const CHAT_COMMANDS: readonly ChatCommand[] = [
     name: '/model',
     argument: '[NAME]',
     meaning: 'which model answers, or another from the next call on: provider/name, or default',
+    choices: () => ['default', ...knownModels()],
     run: async ({ session, answer }, argument) => answer(await chooseModel(session, argument)),
   },
   {
@@ -174,8 +180,11 @@ function helpText(): string {
   ].join('\n');
 }
 
-/** What Tab makes of the beginning of a line, as `readline` asks: the commands that begin so; in a message it is a tab. */
+/** What Tab makes of the beginning of a line, as `readline` asks: what begins so of the commands, or of what one takes; in a message it is a tab. */
 export function completeChatLine(line: string): [completions: string[], replaced: string] {
+  const [, said, begun] = /^(\/[a-z?-]+)[ \t]+(\S*)$/i.exec(line) ?? [];
+  const choices = said && CHAT_COMMANDS.find(({ name }) => name === said.toLowerCase())?.choices?.();
+  if (choices && begun !== undefined) return [choices.filter((choice) => choice.startsWith(begun)), begun];
   if (!/^\/\S*$/.test(line)) return [['\t'], ''];
   const names = CHAT_COMMANDS.map(({ name, argument }) => (argument === undefined ? name : `${name} `));
   return [names.filter((name) => name.startsWith(line)), line];

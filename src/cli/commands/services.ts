@@ -9,13 +9,14 @@ export function devCommand(program: Command, { output, config, closed, end }: Cl
   program
     .command('dev')
     .description('run a Temporal server and a worker until Ctrl+C')
+    .option('--no-worker', 'the server alone, for a project that runs a worker of its own (createWorker)')
     .option('--port <port>', 'of the server (default: 7233)', readPort)
     .option('--ui-port <port>', 'of its page (default: port + 1000)', readPort)
     .option('--db-filename <path>', 'its database (default: .perdura/temporal.db)')
     .action(async (options: DevOptions) => {
       const { dev } = await import('../dev.js');
-      const { port, uiPort, dbFilename } = options;
-      end(await dev(config(), { port, uiPort, dbFilename }, output, closed));
+      const { port, uiPort, dbFilename, worker } = options;
+      end(await dev(config(), { port, uiPort, dbFilename, worker }, output, closed));
     });
 }
 
@@ -70,10 +71,19 @@ export function trustCommand(program: Command, context: CliContext): void {
 export function completionCommand(program: Command, { output, end }: CliContext): void {
   program
     .command('completion')
-    .description('print a script that completes commands and options in a shell')
+    .description('print a script that completes commands, options, conversations, agents and models in a shell')
     .addArgument(new Argument('<shell>', 'which').choices(SHELLS))
     .action((shell: Shell) => {
       output.line(completionScript(program, shell));
       end(EXIT.ok);
     });
+}
+
+/** For the scripts that `completion` prints. */
+export function completeCommand(program: Command, context: CliContext): void {
+  program
+    .command('complete', { hidden: true })
+    .description('print what a shell completes')
+    .addArgument(new Argument('<kind>', 'of what').choices(['conversations', 'agents', 'models']))
+    .action(runs(context, async () => (await import('../actions/complete.js')).complete));
 }

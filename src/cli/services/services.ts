@@ -6,7 +6,7 @@ import { checkMemoryFolder, asSentence } from './memory-folder.js';
 import { queueOf } from './own-queue.js';
 import { uiLink } from './temporal-connection.js';
 import { useTemporalServer, type ServerPlace } from './temporal-server.js';
-import { startWorkerProcess, workerChangeInWords, type WorkerChange } from './worker-process.js';
+import { startWorkerProcess, workerChangeInWords, type WorkerChange, type WorkerProcess } from './worker-process.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 import { timeoutSignal } from '../../platform/timeout-signal.js';
 
@@ -25,8 +25,19 @@ export interface Services {
   stop(hurry: AbortSignal): Promise<void>;
 }
 
+export interface ServiceOptions {
+  readonly place?: ServerPlace;
+  /** False: the server alone. A project with a worker of its own wants no second one, which would lack its tools. */
+  readonly hasWorker?: boolean;
+}
+
 /** `signal` gives up; nothing that was started stays behind then, nor after an error. */
-export async function startServices(config: Config, output: Output, signal: AbortSignal, place?: ServerPlace): Promise<Services> {
+export async function startServices(
+  config: Config,
+  output: Output,
+  signal: AbortSignal,
+  { place, hasWorker = true }: ServiceOptions = {},
+): Promise<Services> {
   const started: ((hurry: AbortSignal) => Promise<void>)[] = [];
   const stop = async (hurry: AbortSignal): Promise<void> => {
     for (const end of started.splice(0).reverse()) await end(hurry);
@@ -41,29 +52,38 @@ export async function startServices(config: Config, output: Output, signal: Abor
       else output.report('Worker', workerChangeInWords(change));
     };
     let showChange = inLines;
-    const worker = startWorkerProcess({
-      command: [join(__dirname, '..', 'main.js'), 'worker', '--await-begin'],
-      cwd: config.cwd,
-      // A server that a flag named is the worker's server too.
-      env: {
-        ...config.temporalEnv,
-        ...(place === undefined || temporal.named ? {} : { TEMPORAL_ADDRESS: temporal.connectionOptions.address }),
-      },
-      logFile: join(config.cwd, '.perdura', 'worker.log'),
-      pidFile: join(config.cwd, '.perdura', 'worker.pid'),
-      changed: (change) => showChange(change),
-    });
-    started.push(worker.stop);
+    const startWorker = (): WorkerProcess =>
+      startWorkerProcess({
+        command: [join(__dirname, '..', 'main.js'), 'worker', '--await-begin'],
+        cwd: config.cwd,
+        // A server that a flag named is the worker's server too.
+        env: {
+          ...config.temporalEnv,
+          ...(place === undefined || temporal.named ? {} : { TEMPORAL_ADDRESS: temporal.connectionOptions.address }),
+        },
+        logFile: join(config.cwd, '.perdura', 'worker.log'),
+        pidFile: join(config.cwd, '.perdura', 'worker.pid'),
+        changed: (change) => showChange(change),
+      });
+    const worker = hasWorker ? startWorker() : undefined;
+    if (worker) started.push(worker.stop);
     const server = await useTemporalServer(config, temporal, (text) => output.report('Temporal', text), signal, place);
     // To be stopped after the worker, which still talks to it.
     started.unshift(server.leave);
     signal.throwIfAborted();
 
-    const taskQueue = await queueOf(config, temporal, output);
-    const begin = Date.now();
-    worker.begin(taskQueue);
-    await abortable(worker.ready, signal);
-    output.report('Worker', `started in ${((Date.now() - begin) / 1000).toFixed(1)} s on task queue ${taskQueue}, ends with this command`);
+    const taskQueue = worker ? await queueOf(config, temporal, output) : config.taskQueue;
+    if (worker) {
+      const begin = Date.now();
+      worker.begin(taskQueue);
+      await abortable(worker.ready, signal);
+      output.report(
+        'Worker',
+        `started in ${((Date.now() - begin) / 1000).toFixed(1)} s on task queue ${taskQueue}, ends with this command`,
+      );
+    } else {
+      output.report('Worker', `none, since --no-worker says so; yours takes work from task queue ${taskQueue}`);
+    }
     return {
       uiLink: (conversation) => uiLink(temporal, server.uiPort, conversation),
       address: temporal.connectionOptions.address,

@@ -124,6 +124,8 @@ export interface ModelStepInput {
   /** The first step of a turn: are the agent's settings still the same? */
   readonly configure: ConfigureRequest | null;
   readonly asksAttributes?: true;
+  /** Its summary shows the first words of the message. */
+  readonly showsWords?: true;
   /** The conversation has no title yet: its first message gives it one. */
   readonly wantsTitle?: true;
   /** A session begins: what the scope knows is to stand before it. */
@@ -184,6 +186,12 @@ export interface MadeCitation {
   readonly usage?: Usage;
 }
 
+/** After input processors, without secrets, on one line. */
+export interface ShownWords {
+  readonly asked?: string;
+  readonly answered?: string;
+}
+
 /** Which turn and call it is of, its input says: history has them in one place. */
 export type ModelStepResult = {
   readonly written: Written;
@@ -193,6 +201,8 @@ export type ModelStepResult = {
   readonly configured?: Exclude<Configured, { kind: 'unchanged' }>;
   /** Made of the first message that this step has written; absent where that has no words. */
   readonly title?: string;
+  /** First words of the turn's message and of the answer, for Temporal's page; absent where they are not to be shown. */
+  readonly words?: ShownWords;
   /** What the scope knows, for a session that begins; absent when it knows nothing. */
   readonly base?: { readonly ref: string; readonly text: string };
   /** What a model has made to be shown for long results, by the item of each. */

@@ -24,6 +24,8 @@ export interface AgentSettings {
   readonly budget?: Budget;
   /** Of an agent that names several models. */
   readonly fallback?: FallbackSettings;
+  /** True: a step's summary may show a message before the step has taken it in: no input processor would have changed it. */
+  readonly showsWords?: true;
   /** True: a notification is sent when a person is waited for. */
   readonly notifies?: boolean;
   readonly memory: MemorySettings;

@@ -35,8 +35,9 @@ export function endSession(state: ConversationState, consolidation: Consolidatio
   const [head, ...rest] = state.queue;
   if (head?.kind !== 'reset') return state.closing === 'running-out' ? { ...freshConsolidation(state), closing: 'consolidated' } : state;
   const session = state.session + 1;
+  const { words: _, ...silent } = state;
   const fresh: ConversationState = {
-    ...freshConsolidation(forgetContext(forgetAllowed(state))),
+    ...freshConsolidation(forgetContext(forgetAllowed(silent))),
     queue: rest,
     session,
     epoch: state.epoch + 1,

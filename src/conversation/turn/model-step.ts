@@ -26,7 +26,7 @@ import { askNextModel } from './fallback.js';
 import { endTurn, endWithOpenCalls, nextModelCall } from './turn.js';
 import { currentModelCall, fallbackModel, fallbackOf, openToolCalls, spend, withModelCall, withTurn } from './turn-access.js';
 import { turnId } from '../../records/identity.js';
-import { acceptTitle } from '../views/title.js';
+import { acceptTitle, acceptWords } from '../views/title.js';
 import type { ModelCall, ToolCall } from '../state/turn-state.js';
 import { withLearnedBudget, type CallSettings } from '../activity-io/settings.js';
 
@@ -67,6 +67,7 @@ export function modelStepInput(state: ConversationState, write: Writes): ModelSt
         }
       : null,
     ...(asksAttributes(state) && { asksAttributes: true }),
+    ...(settings?.showsWords && write.messages.length > 0 && { showsWords: true as const }),
     ...(state.autoTitle === 'wanted' && { wantsTitle: true }),
     ...(isFirst && compaction.base === null && state.context[0]?.[0] === turn.firstSlot && { opensSession: true }),
     numbers: numbersOf(state),
@@ -102,7 +103,7 @@ function toRidingTool({ id: callId, name, target, slot, seq, askedIn, plan }: To
 
 export function acceptModelStep(before: ConversationState, { input, output }: Completed<'model-step'>): ConversationState {
   const written = acceptWritten(withoutRetry(before, 'store'), input.write, output.written);
-  const found = acceptTitle(acceptFound(written, input, output), output.title);
+  const found = acceptWords(acceptTitle(acceptFound(written, input, output), output.title), output.words);
   const state = payCitations(output.tools.reduce(acceptToolResult, found), input, output);
   if (!state.turn) return state;
   switch (output.kind) {

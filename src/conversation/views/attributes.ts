@@ -28,20 +28,23 @@ const EVERY_TURNS = 10;
 export function attributesDue(state: ConversationState): SearchAttributes | undefined {
   const { known, upserted } = state.attributes;
   const parent = parentOf(state);
-  // A fork says at once whose it is; what its first turn knows comes with that.
-  if (known !== 'registered' || (!state.settings && parent === undefined)) return undefined;
+  const status = agentStatus(state);
+  // A fork says at once whose it is, a turn that failed before its agent could be read that it did; the rest comes with the settings.
+  if (known !== 'registered' || (!state.settings && parent === undefined && status !== 'failed')) return undefined;
   // Not the one that answers in its place for a while: each change would be an event.
   const model = ownModel(state.settings) ?? undefined;
   const now: SearchAttributes = {
     AgentName: state.identity.agent,
-    AgentStatus: agentStatus(state),
+    AgentStatus: status,
     ...(model === undefined ? {} : { AgentModel: model }),
     ...(parent === undefined ? {} : { AgentParent: parent }),
     AgentTurns: state.turnsEnded,
     AgentCostUsd: state.usage.costUsd ?? 0,
   };
   const isOtherModel = upserted?.model !== undefined && model !== undefined && upserted.model !== model;
-  const due = !upserted || upserted.status !== now.AgentStatus || isOtherModel || now.AgentTurns >= upserted.turns + EVERY_TURNS;
+  // Without settings `turns` is set back so that they come with the first turn that has them (noteUpserted).
+  const isLate = upserted !== null && state.settings !== null && now.AgentTurns >= upserted.turns + EVERY_TURNS;
+  const due = !upserted || upserted.status !== now.AgentStatus || isOtherModel || isLate;
   return due ? now : undefined;
 }
 

@@ -2,11 +2,18 @@
  * Titles that no person has given: made of what is said first, once in a life. A worker makes them (activities/model-step/title-of.ts), after
  * input processors and without secrets. A person's own title stays, whenever it comes.
  */
+import type { ShownWords } from '../activity-io/effects.js';
 import type { EventOf } from '../event.js';
 import type { ConversationState } from '../state.js';
 
 export function acceptTitle(state: ConversationState, title: string | undefined): ConversationState {
   return title === undefined || state.autoTitle !== 'wanted' ? state : { ...state, title, autoTitle: 'due' };
+}
+
+/** A new question has no answer yet. */
+export function acceptWords(state: ConversationState, words: ShownWords | undefined): ConversationState {
+  if (words === undefined) return state;
+  return { ...state, words: words.asked === undefined ? { ...state.words, ...words } : words };
 }
 
 /** A person's own. A rename reaches lists too. */

@@ -266,23 +266,27 @@ function queuedEvent(item: QueueItem): QueuedEvent['event'] {
   return { kind: 'message', messageId, turnId: turnId(turn), bytes, delivery };
 }
 
-/** The conversation as a card in the Temporal UI: Markdown, small, never a word that anyone else wrote. */
+/**
+ * The conversation as a card in the Temporal UI: Markdown, small, and no word that anyone else wrote but as code. The page shows about seven
+ * lines of it and cuts off the rest, so it is one paragraph with line breaks, what matters most first.
+ */
 export function detailsOf(state: ConversationState): string {
   const status = statusOf(state, 0);
-  const { agent, title, usage, context } = status;
+  const { agent, title, usage, context, lastError } = status;
+  const { asked, answered } = state.words ?? {};
   const used = context.budget > 0 ? ` (${Math.round((context.tokens / context.budget) * 100)} %)` : '';
-  const lastTool = state.lastTool === null ? undefined : `**last tool** ${toolInWords(state.lastTool)}`;
+  const lastTool = state.lastTool === null ? '' : ` · **last tool** ${toolInWords(state.lastTool)}`;
   return [
-    `**${asCode(agent)}**${title === null ? '' : ` · ${asCode(title)}`}`,
-    `**turn ${status.turn}** · ${status.phase} · session ${status.session}${status.queued > 0 ? ` · ${status.queued} queued` : ''}`,
+    `**${asCode(agent)}**${title === null ? '' : ` · ${asCode(title)}`} · ${asCode(status.model ?? 'model not known yet')}${fallbackInWords(status)}`,
+    `**turn ${status.turn}** · ${status.phase} · session ${status.session}${status.queued > 0 ? ` · ${status.queued} queued` : ''}${lastTool}`,
     status.waitingFor === undefined ? undefined : `**waiting for** ${asCode(status.waitingFor)}`,
+    asked === undefined ? undefined : `**asked** ${asCode(asked)}`,
+    answered === undefined || lastError ? undefined : `**answered** ${asCode(answered)}`,
+    lastError && `**last turn** ${asCode(`${lastError.type}: ${lastError.message}`)}`,
     `**context** ${context.tokens} tokens${used} · **used** ${usage.inputTokens} in, ${usage.outputTokens} out · ${costOf(usage.costUsd)}`,
-    `**model** ${asCode(status.model ?? 'not known yet')}${fallbackInWords(status)}`,
-    lastTool,
-    status.lastError && `**last turn** ${asCode(`${status.lastError.type}: ${status.lastError.message}`)}`,
   ]
     .filter((line) => line !== undefined)
-    .join('\n\n');
+    .join('  \n');
 }
 
 function fallbackInWords({ fallback }: Status): string {

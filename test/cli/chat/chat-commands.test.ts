@@ -74,6 +74,11 @@ test.each([
   ['/re', ['/retry', '/rename ']],
   ['/rename', ['/rename ']],
   ['/rename a', ['\t']],
+  ['/mode s', ['stepping']],
+  ['/step ', ['into', 'over']],
+  ['/model anthropic/claude-sonnet-5', ['anthropic/claude-sonnet-5-5', 'anthropic/claude-sonnet-5']],
+  ['/model d', ['default']],
+  ['/model default ', ['\t']],
   ['if (x) {', ['\t']],
 ])('Tab behind %j gives %j', (line, expected) => {
   expect(completeChatLine(line)[0]).toEqual(expected);
