@@ -131,7 +131,11 @@ export function createReading({ store, keyOf }: Reading): ReadingClient {
     async item(id, itemId) {
       const [own, key] = [await store(), await keyOf(id)];
       const record = await own.items.get(key, itemId);
-      if (!record) throw new ClientError('not-found', `${id} has no item ${beginningOf(itemId, 80)}: \`perdura memory items ${id}\` lists what there is`);
+      if (!record)
+        throw new ClientError(
+          'not-found',
+          `${id} has no item ${beginningOf(itemId, 80)}: \`perdura memory items ${id}\` lists what there is`,
+        );
       const text = await own.bodies.get(key, record.content.ref);
       if (text === undefined)
         throw new ClientError('not-found', `the ${record.content.bytes} bytes of ${itemId} of ${id} are no longer in the store`);
