@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Client } from '@temporalio/client';
 import { bundleWorkflowCode, DefaultLogger, Worker, type NativeConnection, type WorkerOptions } from '@temporalio/worker';
 import { createActivities } from '../src/activities/index.js';
+import { createKnownSecrets } from '../src/platform/known-secrets.js';
 import { createAgentLoader } from '../src/agents/load-agent.js';
 import { createClientWith, type PerduraClient } from '../src/client.js';
 import { createAnthropicModel } from '../src/models/anthropic/client.js';
@@ -64,6 +65,9 @@ export async function startProduct({ dir, temporal, connection, modelUrl, taskQu
     tools: createToolRegistry([quick, ordinary]),
     workspace,
     defaultModel: 'anthropic/claude-sonnet-5-5',
+    // As a worker without settings.
+    showsWords: true,
+    secrets: createKnownSecrets(),
     hasSearchAttributes: createAttributeCheck(connection, 'default'),
   });
   const code = await bundleWorkflowCode({

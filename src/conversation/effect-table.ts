@@ -2,7 +2,6 @@
  * Every effect of a conversation: what it must not run beside, how Temporal is to run it, what people read of it, and what becomes of it.
  * A new effect is one entry here, one in `Effects` (effect.ts), a function that makes its input and one that takes its result.
  */
-import { firstWords } from '../records/first-words.js';
 import { asCode, counted } from '../records/text.js';
 import { acceptCompacted, acceptUndone, failCompaction, failUndo, nextMove, startCompaction } from './context/compaction.js';
 import { payOnce } from './turn/budget.js';
@@ -21,6 +20,7 @@ import { acceptLooked, acceptTool, endRoundIfDone, failTool } from './turn/tool-
 import { acceptTruncated, failTruncation, startTruncation } from './context/truncation.js';
 import { acceptEvicted, afterCompaction } from './context/session.js';
 import { acceptAsked, failAsking, failEviction, startEviction } from './context/consolidation.js';
+import { askedWords } from './views/title.js';
 
 /**
  * `call` sees the context, `context` changes it inside a session, `past` changes what is active of all that was; `store` makes pending
@@ -73,7 +73,7 @@ export const EFFECTS: { readonly [N in EffectName]: EffectKind<N> } = {
     summary: ({ configure, settings, turn, call, numbers, tools, write, showsWords }) =>
       `${modelAsked(configure, settings) ?? 'first call'} · ${nameOfTurn(turn)} step ${call.id.replace(/^.*\/m/, '')} · ~${thousands(numbers.contextTokens)}k in` +
       (tools.length === 0 ? '' : ` · after ${tools.map(({ name, target }) => named(name, target)).join(', ')}`) +
-      (showsWords ? wordsOf(write.messages.find((message) => message.turn === turn)?.text) : ''),
+      (showsWords ? quoted(askedWords(write.messages.find((message) => message.turn === turn)?.text)) : ''),
     completed: acceptModelStep,
     failed: failModelStep,
     late: (state, _id, output) => payLateStep(state, output),
@@ -258,11 +258,7 @@ function modelAsked(configure: ConfigureRequest | null, settings: CallSettings |
   return configure.fallback ?? configure.model ?? settings?.fallback?.first ?? settings?.model;
 }
 
-/** A replay pays for it too: little of the text is read. */
-const WORDS = { longest: 60, read: 400 };
-
-function wordsOf(text = ''): string {
-  const words = firstWords(text, WORDS);
+function quoted(words: string | undefined): string {
   return words === undefined ? '' : ` · ${asCode(words)}`;
 }
 

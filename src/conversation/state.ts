@@ -4,7 +4,6 @@
  */
 import type { AppEvents } from './inbox/reducers.js';
 import type { Delegation, RejectedInput, ResetResult, AgentStatus, TurnError } from './protocol/contract.js';
-import type { ShownWords } from './activity-io/effects.js';
 import type { AgentSettings } from './activity-io/settings.js';
 import type { Effect } from './effect.js';
 import { NO_COMPACTION, type CompactionState } from './state/compaction-state.js';
@@ -70,7 +69,7 @@ export interface ConversationState {
   /** `wanted`: what is said first gives it one; `due`: it has one that lists do not know yet. Absent: neither. */
   readonly autoTitle?: 'wanted' | 'due';
   /** What was said last, for Temporal's page. Absent: nothing is shown. */
-  readonly words?: ShownWords;
+  readonly words?: { readonly asked?: string; readonly answered?: string };
   /** Of the start, or chosen since; null: the agent's own. */
   readonly modelOverride: string | null;
   /** It was given back to the agent, and no step has read yet which one that is. */

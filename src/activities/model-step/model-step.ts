@@ -25,6 +25,7 @@ import type {
   ShownWords,
 } from '../../conversation/activity-io/effects.js';
 import { toolEntry } from '../../conversation/activity-io/entries.js';
+import { answeredWords, askedWords, MAX_ANSWER_WORDS, spokenIn } from '../../conversation/views/title.js';
 import { isModelAway, isTransient } from '../../records/failure-kinds.js';
 import { countFallback } from '../../telemetry/metrics.js';
 import { addUsage } from '../../records/message.js';
@@ -83,11 +84,11 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
   ]);
   const found = { ...(configured.kind !== 'unchanged' && { configured }), ...(base && { base }) };
   const title = input.wantsTitle && dependencies.showsWords !== false ? titleOf(texts[0] ?? '', dependencies.secrets) : undefined;
-  const asked = dependencies.showsWords ? titleOf(texts[0] ?? '', dependencies.secrets) : undefined;
+  const words = askedToShow(dependencies, input, texts[0]);
   const result = {
     written: { ...written, ...(attributes && { attributes }) },
     ...(title !== undefined && { title }),
-    ...(asked !== undefined && { words: { asked } }),
+    ...(words && { words }),
   };
   const { reservation } = applied;
   if (reservation?.status === 'committed') {
@@ -163,20 +164,24 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
   }
 }
 
-const MAX_ANSWER_WORDS = 120;
+/** What a person reads beside the turn, in Temporal's page, where it differs from what history shows by itself. */
+function askedToShow(dependencies: ConversationDependencies, { turn, write }: ModelStepInput, text = ''): ShownWords | undefined {
+  const { showsWords, secrets, processors } = dependencies;
+  if (!showsWords || text === '') return undefined;
+  const plain = processors?.input?.length ? undefined : askedWords(write.messages.find((message) => message.turn === turn)?.text);
+  const asked = titleOf(text, secrets);
+  return asked === plain ? undefined : { asked: asked ?? null };
+}
 
-/** What a person reads beside the turn, in Temporal's page. */
 function withAnswer(
-  { showsWords, secrets }: ConversationDependencies,
+  { showsWords, secrets, processors }: ConversationDependencies,
   words: ShownWords | undefined,
   { blocks }: ModelAnswer,
 ): { readonly words?: ShownWords } {
   if (!showsWords) return {};
-  const said = blocks
-    .flatMap((block) => (block.kind === 'text' ? [typeof block.text === 'string' ? block.text : block.text.preview] : []))
-    .join(' ');
-  const answered = titleOf(said, secrets, MAX_ANSWER_WORDS);
-  return answered === undefined ? {} : { words: { ...words, answered } };
+  const plain = processors?.input?.length ? undefined : answeredWords(blocks);
+  const answered = titleOf(spokenIn(blocks), secrets, MAX_ANSWER_WORDS);
+  return answered === plain ? {} : { words: { ...words, answered: answered ?? null } };
 }
 
 /** The worker's own end is another worker's chance, and no person's stop. */

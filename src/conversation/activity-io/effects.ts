@@ -186,10 +186,10 @@ export interface MadeCitation {
   readonly usage?: Usage;
 }
 
-/** After input processors, without secrets, on one line. */
+/** After input processors, without secrets, on one line; null: none. */
 export interface ShownWords {
-  readonly asked?: string;
-  readonly answered?: string;
+  readonly asked?: string | null;
+  readonly answered?: string | null;
 }
 
 /** Which turn and call it is of, its input says: history has them in one place. */
@@ -201,7 +201,7 @@ export type ModelStepResult = {
   readonly configured?: Exclude<Configured, { kind: 'unchanged' }>;
   /** Made of the first message that this step has written; absent where that has no words. */
   readonly title?: string;
-  /** First words of the turn's message and of the answer, for Temporal's page; absent where they are not to be shown. */
+  /** First words for Temporal's page that are not those of the message and the answer in history (views/title.ts). */
   readonly words?: ShownWords;
   /** What the scope knows, for a session that begins; absent when it knows nothing. */
   readonly base?: { readonly ref: string; readonly text: string };

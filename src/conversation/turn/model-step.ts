@@ -103,7 +103,7 @@ function toRidingTool({ id: callId, name, target, slot, seq, askedIn, plan }: To
 
 export function acceptModelStep(before: ConversationState, { input, output }: Completed<'model-step'>): ConversationState {
   const written = acceptWritten(withoutRetry(before, 'store'), input.write, output.written);
-  const found = acceptWords(acceptTitle(acceptFound(written, input, output), output.title), output.words);
+  const found = acceptWords(acceptTitle(acceptFound(written, input, output), output.title), input, output);
   const state = payCitations(output.tools.reduce(acceptToolResult, found), input, output);
   if (!state.turn) return state;
   switch (output.kind) {

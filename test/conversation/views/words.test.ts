@@ -39,7 +39,7 @@ test('the card has the last question and its answer, in at most seven lines, and
   const lines = detailsOf(after).split('  \n');
   expect(lines).toContain('**asked** `What is in README?`');
   expect(lines).toContain('**answered** `Three  commands .`');
-  const asking = apply(turn(after, 'b', { asked: 'And now?' }).after, said('c'));
+  const asking = apply(turn(after, 'b', { asked: 'And now?', answered: null }).after, said('c'));
   expect(detailsOf(asking)).toContain('**asked** `And now?`');
   expect(detailsOf(asking)).not.toContain('**answered**');
   const whole: ConversationState = {
@@ -61,4 +61,14 @@ test('a run hands the words to the next', () => {
     ok: true,
     value: { words: { asked: 'Q', answered: 'A' } },
   });
+});
+
+test('what history shows by itself is no part of a result, and a worker that hides it says so', () => {
+  const showing = turn(open(), 'first').after;
+  expect(detailsOf(turn(showing, 'What is *this*?').after)).toContain('**asked** `What is *this*?`');
+  const hidden = detailsOf(turn(showing, 'the key is hunter2', { asked: null }).after);
+  expect(hidden).not.toMatch(/hunter2|\*\*asked/);
+  const quiet: ConversationState = { ...showing, settings: SETTINGS };
+  const { input, done, state } = take(apply(quiet, said('x', { text: 'not for the page' })), 'model-step');
+  expect(detailsOf(settle(apply(state, done(answered(input)))).state)).not.toMatch(/page|asked|answered/);
 });
