@@ -2,7 +2,8 @@
 import type { Context } from '@temporalio/activity';
 import { shownText, type Usage, addUsage, NO_USAGE } from '../records/message.js';
 import type { Ask } from '../memory/long-record.js';
-import { ModelFailure, type AnswerSchema, type Model, type ModelRequest, type ModelUsage } from '../models/model.js';
+import { ModelFailure, type AnswerSchema, type ModelRequest, type ModelUsage } from '../models/model.js';
+import type { Models } from '../models/providers.js';
 import { costUsd, splitModel } from '../models/known-models.js';
 
 /** Fewer than the usual four: not every language is that thrifty. */
@@ -36,7 +37,7 @@ export interface Asker {
 }
 
 export function createAsker({
-  model,
+  models,
   name,
   activity,
   maxTokens,
@@ -44,9 +45,8 @@ export function createAsker({
   answerSchema,
   signal,
 }: {
-  /** Asked for when there is a question: one that cannot be had fails the question. */
-  readonly model: () => Model;
-  /** `provider/model`, for its price. */
+  readonly models: Models;
+  /** `provider/model`; one that cannot be had fails the question. */
   readonly name: string;
   readonly activity: Context;
   /** Beside the activity's own: questions end with it. */
@@ -59,7 +59,7 @@ export function createAsker({
 }): Asker {
   let usage: Usage = NO_USAGE;
   const count = (cost: ModelUsage): void => {
-    usage = addUsage(usage, { ...cost, costUsd: costUsd(name, cost) });
+    usage = addUsage(usage, { ...cost, costUsd: costUsd(models.limits(name), cost) });
   };
   const options = {
     signal: signal ? AbortSignal.any([activity.cancellationSignal, signal]) : activity.cancellationSignal,
@@ -77,7 +77,7 @@ export function createAsker({
         tools: [],
         messages: [{ role: 'user', text }],
       };
-      const asked = model();
+      const asked = models(name);
       const answer = await asked
         .stream({ ...request, ...(answerSchema && { answerSchema }) }, options)
         .catch((error: unknown) => {

@@ -55,13 +55,15 @@ test('a provider of one’s own answers, and observers that throw, hang or chang
   ];
   let ready = (): void => undefined;
   const isReady = new Promise<void>((resolve) => (ready = resolve));
-  const worker = createWorker({ config, providers: { parrot }, observers, agentsDir: 'people', onReady: ready });
+  const models = { 'parrot/*': { prices: { input: 1, output: 3 } } };
+  const worker = createWorker({ config, providers: { parrot }, models, observers, agentsDir: 'people', onReady: ready });
   const running = worker.run();
   await Promise.race([isReady, running]);
   const perdura = await createClient(config);
   const id = `own-${randomUUID()}`;
   const result = await perdura.send(id, 'hello', { start: {} });
-  expect(result).toMatchObject({ text: 'grey says hello', stopReason: 'end' });
+  expect(result).toMatchObject({ text: 'grey says hello', stopReason: 'end', usage: { costUsd: 4e-6 } });
+  expect((await perdura.status(id)).usage.costUsd).toBe(4e-6);
   await waitFor(
     () => seen,
     () => seen.includes(`${id} model-step-completed`),

@@ -316,9 +316,9 @@ async function createSummarizer(
   const maxTokens = Math.min(SUMMARY_TOKENS, config.maxTokens);
   const answerSchema = { name: 'summary', schema: summaryJsonSchema() };
   const window = await contextWindowOf(models, config, { model: name, own: model });
-  const asking = { model: () => models(name), name, activity, maxTokens, contextWindow: () => Promise.resolve(window?.tokens) };
+  const asking = { models, name, activity, maxTokens, contextWindow: () => Promise.resolve(window?.tokens) };
   const [plain, bySchema] = [createAsker(asking), createAsker({ ...asking, answerSchema })];
-  const budget = besideBudget(config, { model: name, own: model, maxTokens, window });
+  const budget = besideBudget(config, { model: name, own: model, maxTokens, limits: models.limits(name), window });
   // Notes on pieces are kept; a summary that was of no use is asked for again.
   const [ask, askForSummary] = [paid.counted(plain, { keeps: true }), paid.counted(bySchema)];
   return { config, model: name, ask, askForSummary, budget };

@@ -36,10 +36,10 @@ export async function care(
   await store.facts.remove(key, facts);
   const model = config.memory.consolidationModel ?? config.model ?? defaultModel;
   const window = await contextWindowOf(models, config, { model, own: config.model ?? defaultModel });
-  const maxTokens = memoryAnswerTokens(config, model, window);
+  const maxTokens = memoryAnswerTokens(config, models.limits(model), window);
   const answerSchema = { name: 'memory', schema: careJsonSchema };
   const { ask: run, spent } = createAsker({
-    model: () => models(model),
+    models,
     name: model,
     activity,
     maxTokens,

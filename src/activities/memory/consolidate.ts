@@ -73,13 +73,14 @@ async function askForMemory(
   const redact = redactor(tombstones, key.scope);
   const model = config.memory.consolidationModel ?? (request.model === '' ? (config.model ?? defaultModel) : request.model);
   const answerSchema = { name: 'memory', schema: consolidationJsonSchema };
+  const limits = models.limits(model);
   const window = await contextWindowOf(models, config, { model, own: request.model });
-  const maxTokens = memoryAnswerTokens(config, model, window);
-  const asking = { model: () => models(model), name: model, activity, maxTokens, contextWindow: () => Promise.resolve(window?.tokens) };
+  const maxTokens = memoryAnswerTokens(config, limits, window);
+  const asking = { models, name: model, activity, maxTokens, contextWindow: () => Promise.resolve(window?.tokens) };
   const [run, notes] = [createAsker({ ...asking, answerSchema }), createAsker(asking)];
   const entries = messages.map((message) => ({ ...message, content: redact(message.content) }));
   const about = { entries, currentMemory: memory.text, maxMemorySize: config.memory.maxMemorySize };
-  const answered = await askWithLess(besideBudget(config, { model, own: request.model, maxTokens, window }), (maxCharacters) =>
+  const answered = await askWithLess(besideBudget(config, { model, own: request.model, maxTokens, limits, window }), (maxCharacters) =>
     ask(run.ask, { ...about, maxCharacters }, notes.ask),
   ).catch((error: unknown) => {
     if (!isTooMuch(error)) throw error;

@@ -122,7 +122,7 @@ function asker({ models }: ConversationDependencies, { model }: CitingWanted['in
   const name = config.context.summaryModel ?? model;
   const activity = Context.current();
   const asker = createAsker({
-    model: () => models(name),
+    models,
     name,
     activity,
     signal: patience,

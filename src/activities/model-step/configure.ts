@@ -65,7 +65,7 @@ async function settingsOf(
   const { models: list = [] } = agent.config;
   const inPlace = request.fallback !== undefined && list.includes(request.fallback) ? request.fallback : undefined;
   const model = inPlace ?? request.model ?? agent.config.model ?? defaultModel;
-  const config = limitedTo(agent.config, model);
+  const config = limitedTo(agent.config, model, models.limits(model));
   splitModel(model);
   // One that there is not would show on the day on which it is needed.
   if (request.model === null) for (const name of list) models(name);
@@ -76,7 +76,7 @@ async function settingsOf(
     tokenCounterFor(model),
     contextWindowOf(models, config, { model }),
   ]);
-  const budget = inputBudget(config, model, window);
+  const budget = inputBudget(config, models.limits(model), window);
   const fixed = fixedTokens(systemPrompt(agent, text, ANY_TIME), offered, count);
   if (fixed >= budget) throw new AgentConfigError('bad-config', noRoomLeft(agent, text, { fixed, budget }));
   const { handOver } = config.limits;
@@ -88,7 +88,7 @@ async function settingsOf(
     maxTokens: config.maxTokens,
     maxToolRounds: config.limits.maxToolRounds,
     contextBudget: budget,
-    compactionRatio: compactionRatio(config, model),
+    compactionRatio: compactionRatio(config, models.limits(model)),
     fixedTokens: fixed,
     ...(by !== 'estimate' && { tokenizer: by }),
     handOver: { ...HAND_OVER, ...handOver },

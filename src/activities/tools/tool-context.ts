@@ -64,7 +64,7 @@ export function toolMemory(
   const maxTokens = Math.min(SUMMARY_TOKENS, config.maxTokens);
   const contextWindow = async (): Promise<number | undefined> =>
     (await contextWindowOf(models, config, { model: name, own: model }))?.tokens;
-  const { ask, spent } = createAsker({ model: () => models(name), name, activity, maxTokens, contextWindow });
+  const { ask, spent } = createAsker({ models, name, activity, maxTokens, contextWindow });
   // 0 is the tool's own result.
   let stored = 0;
   const memory = openMemory({
