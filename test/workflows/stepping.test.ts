@@ -257,6 +257,10 @@ test('an event of the application’s own that nobody reduces is kept, counted a
   expect((await world.client.status(id)).appEvents).toMatchObject({ unreduced: { types: ['deployed'] }, parkedCount: 0 });
   await world.client.dispatch(id, { type: 'deployed', id: 'e1' });
   expect((await world.client.status(id)).appEvents?.unreduced.count).toBe(1);
+  expect(await world.client.dispatch(id, { type: 'deployed', id: 'e2' }, { wait: true })).toEqual({
+    ...{ id: 'e2', position: 0 },
+    result: { kind: 'unreduced' },
+  });
 
   await world.client.setMode(id, 'stepping');
   const handle = world.temporal.workflow.getHandle(id);

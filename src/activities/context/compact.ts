@@ -13,6 +13,7 @@ import { withBodies } from '../../memory/bodies.js';
 import { compactWith, createCompactorRegistry, WORKING_FLOW_COMPACTOR, type Compactor } from '../../memory/compaction/compactor.js';
 import { boundedBundle } from '../../memory/compaction/bounded-bundle.js';
 import { summaryJsonSchema } from '../../memory/compaction/summary-answer.js';
+import { withWholeCalls } from '../../memory/compaction/truncation.js';
 import { planCompaction, type CompactionPlan } from '../../memory/compaction/plan.js';
 import type { CompactionWindow } from '../../memory/compaction/window.js';
 import { toolsThatSpoke, withProvenance } from '../../memory/consolidation/provenance.js';
@@ -71,8 +72,8 @@ export async function compact(dependencies: ConversationDependencies, input: Com
   }
 }
 
-function inputsHash({ session, leftOut, context, currentTurn, enough, free }: CompactInput): string {
-  return hashOf([session, leftOut, context, currentTurn, enough, free]);
+function inputsHash({ session, leftOut, context, currentTurn, enough, free, chosen }: CompactInput): string {
+  return hashOf([session, leftOut, context, currentTurn, enough, free, ...(chosen ? [chosen.slots] : [])]);
 }
 
 interface Attempt {
@@ -242,7 +243,7 @@ async function makeMemory(
 /** Undefined where there is nothing to take, or too little to be worth it. */
 function planOf(
   entries: readonly Entry[],
-  { currentTurn, leftOut, cited, line, enough, free, atLeast }: CompactInput,
+  { currentTurn, leftOut, cited, line, enough, free, atLeast, chosen }: CompactInput,
   {
     tokensOf,
     tailTurns,
@@ -254,6 +255,7 @@ function planOf(
     ...(currentTurn !== null && { currentTurn }),
     leftOut: new Set(slotsOf(leftOut)),
     tailTurns,
+    ...(chosen && { chosen: withWholeCalls(entries, new Set(slotsOf(chosen.slots))) }),
     cited: isReadable ? new Set(slotsOf(cited)) : null,
     enough: enough === 0 ? 0 : enough + summary,
     free: free + summary,

@@ -221,6 +221,7 @@ const state = fields({
     compactions: number,
     truncationRest: maybe(fields({ turn: number, tokens: number })),
     truncationAsked: maybe(list(text)),
+    chosen: maybe(list(fields({ requestId: text, what: oneOf('truncate', 'compact'), slots }))),
     leftOut: maybe(slots),
     attempts: number,
     asked: list(text),
