@@ -227,6 +227,7 @@ async function activitiesOf(
     tools: createToolRegistry([...builtinToolsWith(toolSettings(config, agentsDir)), ...(own.tools ?? [])]),
     workspace: await realpath(config.workspace),
     secrets: secretsOfProcess(),
+    defaultExecutionMode: config.defaultExecutionMode,
     defaultModel: needsStandIn(config) ? OFFLINE_MODEL : config.model,
     processors: own.processors,
     hooks: own.hooks,

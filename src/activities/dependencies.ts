@@ -22,6 +22,8 @@ export interface ActivityDependencies {
   readonly tools: ToolRegistry;
   /** Those of agents' MCP servers. Without it agents have none. */
   readonly serverTools?: ServerTools;
+  /** Of conversations that neither their start nor their agent gives one. Without it they go on by themselves. */
+  readonly defaultExecutionMode?: 'auto' | 'stepping';
   /** Real path that file tools stay inside. */
   readonly workspace: string;
   /** For conversations and agents that name none. */

@@ -124,6 +124,8 @@ export interface ModelStepInput {
   /** The first step of a turn: are the agent's settings still the same? */
   readonly configure: ConfigureRequest | null;
   readonly asksAttributes?: true;
+  /** Its mode is still the agent's or the worker's to say: where that is stepping, the model is not called yet. */
+  readonly wantsMode?: true;
   /** The conversation has no title yet: its first message gives it one. */
   readonly wantsTitle?: true;
   /** A session begins: what the scope knows is to stand before it. */
@@ -172,6 +174,8 @@ export type DeferReason =
   | 'budget'
   | 'truncation'
   | 'compaction'
+  /** By the agent or the worker it goes on step by step, and this would be the first. */
+  | 'stepping'
   /** A person stopped the turn before the call began. */
   | 'stopped';
 

@@ -187,6 +187,7 @@ const state = fields({
   autoTitle: maybe(oneOf('wanted', 'due')),
   modelOverride: orNull(text),
   isModelOpen: maybe(bool),
+  isModeOpen: maybe(bool),
   now: time,
   settings: orNull(
     fields({
