@@ -3,8 +3,7 @@ import type { Context } from '@temporalio/activity';
 import { shownText, type Usage, addUsage, NO_USAGE } from '../records/message.js';
 import type { Ask } from '../memory/long-record.js';
 import { ModelFailure, type AnswerSchema, type ModelRequest, type ModelUsage } from '../models/model.js';
-import type { Models } from '../models/providers.js';
-import { costUsd, splitModel } from '../models/known-models.js';
+import { costUsd, splitModel, type Models } from '../models/known-models.js';
 
 /** Fewer than the usual four: not every language is that thrifty. */
 const CHARACTERS_PER_TOKEN = 3;

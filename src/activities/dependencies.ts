@@ -5,7 +5,7 @@ import type { CompactorRegistry } from '../memory/compaction/compactor.js';
 import type { Processors } from '../memory/processors.js';
 import type { ModelHook } from '../models/hooks.js';
 import type { Circuits } from '../models/circuit-breaker.js';
-import type { Models } from '../models/providers.js';
+import type { Models } from '../models/known-models.js';
 import type { Healed } from '../heal/heal.js';
 import type { ConversationIdentity } from '../records/identity.js';
 import type { KnownSecrets } from '../platform/known-secrets.js';

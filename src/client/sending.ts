@@ -18,6 +18,8 @@ export interface Sending {
   readonly patienceMs: number;
   readonly handleOf: (id: string) => WorkflowHandle;
   readonly withSignal: WithSignal;
+  /** Rejects for an agent that there is not. */
+  readonly checkAgent: (id: string, start: StartOptions) => Promise<void>;
   readonly startOptions: (
     id: string,
     options: StartOptions,
@@ -33,7 +35,7 @@ export interface SendingClient {
 }
 
 export function createSending(parts: Sending): SendingClient {
-  const { client, namespace, taskQueue, patienceMs, handleOf, withSignal, startOptions, describe, withId } = parts;
+  const { client, namespace, taskQueue, patienceMs, handleOf, withSignal, startOptions, checkAgent, describe, withId } = parts;
 
   /** Goes on asking until the turn has ended, whatever run answers. */
   const untilEnded = async (id: string, first: TurnResult, signal?: AbortSignal): Promise<TurnResult> => {
@@ -75,6 +77,7 @@ export function createSending(parts: Sending): SendingClient {
 
     async send(id, message, { start, signal: given } = {}) {
       const own = withId(message);
+      if (start) await checkAgent(id, start);
       const attempt = `cannot send to ${id}`;
       /** A signal is in the history at once, worker or not; an update that no worker takes is nowhere. */
       const keep = async (): Promise<string> => {

@@ -1,5 +1,5 @@
 /** What is known of models: how much they take and what they cost. Names are `provider/model`; prices as published in November 2026. */
-import { ModelFailure, type ModelUsage, type TextToolFormat } from './model.js';
+import { ModelFailure, type Model, type ModelUsage, type TextToolFormat } from './model.js';
 
 /** US dollars per million tokens. */
 export interface Price {
@@ -37,6 +37,13 @@ export interface DeclaredModel {
   /** Tokens of prompt and answer together. */
   readonly contextWindow?: number;
   readonly maxOutputTokens?: number;
+}
+
+export interface Models {
+  /** By `provider/model`. Throws ModelFailure. */
+  (name: string): Model;
+  /** What is known of it, declared or by the registry; of any name. */
+  readonly limits: (name: string) => ModelLimits;
 }
 
 /** By `provider/model`, or `provider/*` for all others of a provider. */

@@ -5,7 +5,7 @@ import { type Model, ModelFailure } from './model.js';
 import { createOllamaModel, type OllamaOptions } from './ollama/client.js';
 import type { KeyedOptions } from './guarded-call.js';
 import { createOpenAIModel, createOpenAIResponsesModel } from './openai/client.js';
-import { createModelLimits, splitModel, type DeclaredModels, type ModelLimits } from './known-models.js';
+import { createModelLimits, splitModel, type DeclaredModels, type Models } from './known-models.js';
 
 export interface ProviderOptions {
   readonly anthropic?: KeyedOptions;
@@ -17,13 +17,6 @@ export interface ProviderOptions {
   readonly own?: Readonly<Record<string, Model>>;
   /** What the user says that models cost and take. */
   readonly declared?: DeclaredModels;
-}
-
-export interface Models {
-  /** By `provider/model`. Throws ModelFailure. */
-  (name: string): Model;
-  /** What is known of it, declared or by the registry; of any name. */
-  readonly limits: (name: string) => ModelLimits;
 }
 
 /** Finds the provider of a `provider/model`. Each has one client, and with it one pool of connections. */

@@ -71,6 +71,16 @@ test('a provider of one’s own answers, and observers that throw, hang or chang
   expect(seen.filter((line) => line.includes('spoilt'))).toEqual([]);
   expect(seen[0]).toBe(`${id} message-received`);
 
+  // One that knows the worker's agents starts nothing for another.
+  const near = await createClient({ ...config, agentsDir: join(dir, 'people') });
+  const ghost = `own-${randomUUID()}`;
+  const unknown = { kind: 'not-found', message: expect.stringMatching(/cannot start .*ghost/) };
+  await expect(near.start(ghost, { agent: 'ghost' })).rejects.toMatchObject(unknown);
+  await expect(near.send(ghost, 'hello', { start: { agent: 'ghost' } })).rejects.toMatchObject(unknown);
+  await expect(near.describe(ghost)).rejects.toMatchObject({ kind: 'not-found' });
+  expect(await near.start(id, { agent: 'ghost' })).toEqual({ id, attached: true });
+  await near.close();
+
   worker.shutdown();
   worker.shutdown();
   await running;

@@ -1,8 +1,7 @@
 /** How long a prompt may be (seed 000, section 10): `input_budget = max_context_tokens - max_output_tokens - safety_margin`. */
 import { answerTokens, type ContextWindow } from '../../models/context-window.js';
 import type { Model } from '../../models/model.js';
-import type { Models } from '../../models/providers.js';
-import { safetyMarginOf, splitModel, type ModelLimits } from '../../models/known-models.js';
+import { safetyMarginOf, splitModel, type ModelLimits, type Models } from '../../models/known-models.js';
 import type { Thresholds } from '../../conversation/activity-io/settings.js';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import type { CountTokens } from '../../memory/tokens.js';
