@@ -25,6 +25,11 @@ export async function contextWindowOf(
   return modelOf(models, model)?.contextWindow?.(splitModel(model).model, wanted);
 }
 
+/** The same for whichever model is asked. */
+export function windowsOf(models: Models, config: AgentConfig, own: string): (name: string) => Promise<number | undefined> {
+  return async (name) => (await contextWindowOf(models, config, { model: name, own }))?.tokens;
+}
+
 /** A name that no provider has is for the call to refuse. */
 function modelOf(models: Models, name: string): Model | undefined {
   try {

@@ -38,6 +38,8 @@ export interface CompactInput {
   readonly chosen?: Chosen;
   readonly task: Task | null;
   readonly model: string;
+  /** The models of the agent's list after it. Absent: it is asked alone. */
+  readonly fallback?: readonly string[];
   readonly agentHash: string;
 }
 

@@ -150,6 +150,7 @@ export function compactInput(state: ConversationState, cause: CompactionCause): 
     currentTurn: turn ? turnId(turn.number) : null,
     task: compaction.task,
     model: settings.model,
+    ...(settings.fallback?.next.length && { fallback: settings.fallback.next }),
     agentHash: settings.agentHash,
   };
 }
