@@ -1,12 +1,14 @@
 /** The one door to conversations: start them, talk to them, watch them, read them. */
 import { randomUUID } from 'node:crypto';
 import { Client, type Connection, WorkflowExecutionAlreadyStartedError, type WorkflowHandle } from '@temporalio/client';
+import { agentsFolder } from './agents/agents-folder.js';
 import { createAnsweringAgain, type AnswerAgainClient } from './client/answer-again.js';
 import { createWithSignal } from './client/call-signal.js';
 import { openConnection } from './client/connection.js';
 import { toDescription, toListed, type Description, type Listed } from './client/describe.js';
 import { createDispatch, type Dispatch } from './client/dispatch.js';
 import { BETWEEN_RUNS_MS, ClientError, isBetweenRuns, toClientError } from './client/errors.js';
+import { agentRefusal } from './client/known-agent.js';
 import { createLineageClient, type LineageClient } from './client/lineage.js';
 import { createScopeMemory, type ScopeMemory } from './client/memory.js';
 import { createHumanInput, type HumanInputClient } from './client/human-input.js';
@@ -16,7 +18,7 @@ import { createSending } from './client/sending.js';
 import { createStepping, type SteppingClient } from './client/stepping.js';
 import { createUsage, type UsageClient } from './client/usage.js';
 import { createAskWorker, createUnlessNoWorker } from './client/worker-patience.js';
-import { temporalConnection, type Config } from './config.js';
+import { findUserConfig, temporalConnection, type Config } from './config.js';
 import {
   type CompactionOutcome,
   type ContextIndex,
@@ -120,6 +122,8 @@ export interface ClientOptions {
   readonly taskQueue: string;
   /** Milliseconds after which what only a worker answers is given up where none is; default: never (`createClient`: 30 s). */
   readonly workerPatienceMs?: number;
+  /** Why an agent cannot be used, where that is known here; undefined where only the worker knows. Default: it does. */
+  readonly agentRefusal?: (agent: string) => Promise<string | undefined>;
   /** Opened only when something is watched or read. */
   readonly store: () => Store | Promise<Store>;
   readonly close?: () => Promise<void>;
@@ -153,6 +157,11 @@ export function createClientOn(
     client: new Client({ connection, namespace }),
     namespace,
     taskQueue: config.taskQueue,
+    // The folder's own code may name another place.
+    ...(findUserConfig(config.cwd) === undefined && {
+      agentRefusal: (agent: string) =>
+        agentRefusal(connection, { namespace, taskQueue: config.taskQueue, folder: agentsFolder(config) }, agent),
+    }),
     store: async () => (await import('./stores/open.js')).openStore(config),
     close: () => connection.close(),
   });
@@ -172,6 +181,7 @@ export function createClientWith({
   namespace,
   taskQueue,
   workerPatienceMs: patienceMs = Infinity,
+  agentRefusal: refusalOf,
   store: openTheStore,
   close,
 }: ClientOptions): PerduraClient {
@@ -201,6 +211,17 @@ export function createClientWith({
         throw toClientError(error, `cannot look up ${id}`);
       });
     return toDescription(description);
+  };
+
+  /** What runs already is not started: its agent is as it is. */
+  const checkAgent = async (id: string, { agent }: StartOptions): Promise<void> => {
+    const why = agent === undefined ? undefined : await refusalOf?.(agent);
+    if (why === undefined) return;
+    const isRunning = await describe(id).then(
+      ({ state }) => state === 'running',
+      () => false,
+    );
+    if (!isRunning) throw new ClientError('not-found', `cannot start ${id}: ${why}`);
   };
 
   const keyOf = async (id: string): Promise<ConversationKey> => {
@@ -256,14 +277,14 @@ export function createClientWith({
   });
 
   const reading = createReading({ store, keyOf });
-  const sending = createSending({ client, taskQueue, unlessAway, handleOf, withSignal, startOptions, withId });
+  const sending = createSending({ client, taskQueue, unlessAway, handleOf, withSignal, startOptions, checkAgent, withId });
 
   return {
     namespace,
     taskQueue,
     ...createStepping({ handleOf, askWorker, entries: (id, slots) => reading.entries(id, slots) }),
     ...createUsage({ store, namespace }),
-    ...createLineageClient({ client, namespace, taskQueue, store, handleOf, askWorker, describe, status, startOptions }),
+    ...createLineageClient({ client, namespace, taskQueue, store, handleOf, askWorker, describe, status, startOptions, checkAgent }),
     ...people,
     ...reading,
     send: sending.send,
@@ -272,6 +293,7 @@ export function createClientWith({
 
     async start(id = `conv-${randomUUID()}`, options = {}) {
       const own = startOptions(id, options);
+      await checkAgent(id, options);
       try {
         await client.workflow.start(WORKFLOW_TYPE, own);
         return { id, attached: false };

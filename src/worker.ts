@@ -223,12 +223,13 @@ async function activitiesOf(
   const agentsDir = agentsFolder(config, own.agentsDir);
   return createActivities({
     store,
-    models: createModels({ ...providerSettings(config), own: { offline: createOfflineModel(), ...own.providers } }),
+    models: createModels({ ...providerSettings(config), own: { offline: createOfflineModel(), ...own.providers }, declared: own.models }),
     agents: createAgentLoader(agentsDir, Date.now, sharedServers(own, config.cwd), trust?.mayUse),
     tools: createToolRegistry([...builtinToolsWith(toolSettings(config, agentsDir)), ...(own.tools ?? [])]),
     workspace: await realpath(config.workspace),
     secrets: secretsOfProcess(),
     showsWords: config.uiText === 'on',
+    defaultExecutionMode: config.defaultExecutionMode,
     defaultModel: needsStandIn(config) ? OFFLINE_MODEL : config.model,
     processors: own.processors,
     hooks: own.hooks,

@@ -1,9 +1,12 @@
 /** One question to a model beside any conversation, with a schema for its answer where the provider has that. */
-import type { Context } from '@temporalio/activity';
+import { log, type Context } from '@temporalio/activity';
 import { shownText, type Usage, addUsage, NO_USAGE } from '../records/message.js';
 import type { Ask } from '../memory/long-record.js';
-import { ModelFailure, type AnswerSchema, type Model, type ModelRequest, type ModelUsage } from '../models/model.js';
-import { costUsd, splitModel } from '../models/known-models.js';
+import { ModelFailure, type AnswerSchema, type ModelRequest, type ModelUsage } from '../models/model.js';
+import { costUsd, splitModel, type Models } from '../models/known-models.js';
+import { isModelAway } from '../records/failure-kinds.js';
+import { countFallback } from '../telemetry/metrics.js';
+import type { ConversationDependencies } from './dependencies.js';
 
 /** Fewer than the usual four: not every language is that thrifty. */
 const CHARACTERS_PER_TOKEN = 3;
@@ -33,65 +36,92 @@ export interface Asker {
   readonly ask: Ask;
   /** What all questions so far have taken. */
   readonly spent: () => Usage;
+  /** Which model has answered last; before that the first. */
+  readonly model: () => string;
 }
 
 export function createAsker({
-  model,
+  models,
   name,
+  others = [],
+  circuits,
   activity,
   maxTokens,
   contextWindow,
   answerSchema,
   signal,
 }: {
-  /** Asked for when there is a question: one that cannot be had fails the question. */
-  readonly model: () => Model;
-  /** `provider/model`, for its price. */
+  readonly models: Models;
+  /** `provider/model`; one that cannot be had fails the question. */
   readonly name: string;
+  /** Asked in its place, in their order, where it cannot answer now (fallback.ts). */
+  readonly others?: readonly string[];
+  readonly circuits?: ConversationDependencies['circuits'];
   readonly activity: Context;
   /** Beside the activity's own: questions end with it. */
   readonly signal?: AbortSignal;
   readonly maxTokens: number;
-  /** Asked for when there is a question. */
-  readonly contextWindow: () => Promise<number | undefined>;
+  /** Of a model; asked for when there is a question. */
+  readonly contextWindow: (name: string) => Promise<number | undefined>;
   /** Absent: the answer is prose. */
   readonly answerSchema?: AnswerSchema;
 }): Asker {
   let usage: Usage = NO_USAGE;
-  const count = (cost: ModelUsage): void => {
-    usage = addUsage(usage, { ...cost, costUsd: costUsd(name, cost) });
-  };
+  let answeredBy = name;
+  const candidates = [name, ...others.filter((other) => other !== name)];
   const options = {
     signal: signal ? AbortSignal.any([activity.cancellationSignal, signal]) : activity.cancellationSignal,
     onDelta: () => undefined,
   };
+  const askOne = async (candidate: string, system: string, text: string): Promise<string> => {
+    const count = (cost: ModelUsage): void => {
+      usage = addUsage(usage, { ...cost, costUsd: costUsd(models.limits(candidate), cost) });
+    };
+    const room = await contextWindow(candidate);
+    const request: ModelRequest = {
+      model: splitModel(candidate).model,
+      maxTokens,
+      ...(room !== undefined && { contextWindow: room }),
+      system,
+      tools: [],
+      messages: [{ role: 'user', text }],
+    };
+    const asked = models(candidate);
+    const answer = await asked
+      .stream({ ...request, ...(answerSchema && { answerSchema }) }, options)
+      .catch((error: unknown) => {
+        if (error instanceof ModelFailure && error.options.usage) count(error.options.usage);
+        // What answers by this name may be another server, which knows no schemas.
+        if (answerSchema && error instanceof ModelFailure && error.kind === 'invalid-request') return asked.stream(request, options);
+        throw error;
+      })
+      .catch((error: unknown) => {
+        if (error instanceof ModelFailure && error.options.usage) count(error.options.usage);
+        throw error;
+      });
+    count(answer.usage);
+    return answer.blocks.flatMap((block) => (block.kind === 'text' ? [shownText(block.text)] : [])).join('');
+  };
   return {
     spent: () => usage,
+    model: () => answeredBy,
     ask: async (system, text) => {
-      const room = await contextWindow();
-      const request: ModelRequest = {
-        model: splitModel(name).model,
-        maxTokens,
-        ...(room !== undefined && { contextWindow: room }),
-        system,
-        tools: [],
-        messages: [{ role: 'user', text }],
-      };
-      const asked = model();
-      const answer = await asked
-        .stream({ ...request, ...(answerSchema && { answerSchema }) }, options)
-        .catch((error: unknown) => {
-          if (error instanceof ModelFailure && error.options.usage) count(error.options.usage);
-          // What answers by this name may be another server, which knows no schemas.
-          if (answerSchema && error instanceof ModelFailure && error.kind === 'invalid-request') return asked.stream(request, options);
-          throw error;
-        })
-        .catch((error: unknown) => {
-          if (error instanceof ModelFailure && error.options.usage) count(error.options.usage);
-          throw error;
-        });
-      count(answer.usage);
-      return answer.blocks.flatMap((block) => (block.kind === 'text' ? [shownText(block.text)] : [])).join('');
+      for (const [at, candidate] of candidates.entries()) {
+        const next = candidates[at + 1];
+        if (next !== undefined && circuits?.refusal(candidate)) continue;
+        try {
+          const answer = await askOne(candidate, system, text);
+          circuits?.note(candidate);
+          answeredBy = candidate;
+          return answer;
+        } catch (error) {
+          circuits?.note(candidate, error);
+          if (next === undefined || !(error instanceof ModelFailure) || !isModelAway(error.kind)) throw error;
+          countFallback({ from: candidate, to: next, reason: error.kind });
+          log.warn('the next model of the list is asked', { from: candidate, to: next, reason: error.kind });
+        }
+      }
+      throw new Error('the last model of a list is always asked');
     },
   };
 }

@@ -5,7 +5,7 @@ import type { CompactorRegistry } from '../memory/compaction/compactor.js';
 import type { Processors } from '../memory/processors.js';
 import type { ModelHook } from '../models/hooks.js';
 import type { Circuits } from '../models/circuit-breaker.js';
-import type { Model } from '../models/model.js';
+import type { Models } from '../models/known-models.js';
 import type { Healed } from '../heal/heal.js';
 import type { ConversationIdentity } from '../records/identity.js';
 import type { KnownSecrets } from '../platform/known-secrets.js';
@@ -17,11 +17,13 @@ import type { AskedConsolidation } from '../conversation/memory-workflow/memory-
 
 export interface ActivityDependencies {
   readonly store: Store;
-  readonly models: (name: string) => Model;
+  readonly models: Models;
   readonly agents: AgentLoader;
   readonly tools: ToolRegistry;
   /** Those of agents' MCP servers. Without it agents have none. */
   readonly serverTools?: ServerTools;
+  /** Of conversations that neither their start nor their agent gives one. Without it they go on by themselves. */
+  readonly defaultExecutionMode?: 'auto' | 'stepping';
   /** Real path that file tools stay inside. */
   readonly workspace: string;
   /** For conversations and agents that name none. */

@@ -154,6 +154,8 @@ export const agentConfigSchema = z
       .max(8)
       .refine((models) => new Set(models).size === models.length, 'must name each model once')
       .optional(),
+    /** Of its conversations whose start names no mode (seed 004); absent: `PERDURA_DEFAULT_EXECUTION_MODE` says. */
+    defaultExecutionMode: z.enum(['auto', 'stepping']).optional(),
     /** The most tokens of one answer. */
     maxTokens: z.int().min(1).max(128_000).default(8_192),
     /**

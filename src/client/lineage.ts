@@ -11,7 +11,7 @@ import { openedUpdate, rewindUpdate, WORKFLOW_TYPE } from '../workflows/messages
 import { deletedInWords } from '../memory/deleted.js';
 import { isImportedLife } from '../memory/imported-life.js';
 import { readPages } from '../memory/past-life.js';
-import { turnsOf } from '../memory/prefix.js';
+import { currentLine, turnsOf } from '../memory/prefix.js';
 import { turnId, turnNumber } from '../records/identity.js';
 import { deleteConversation, type Deleted, type DeletionAccess } from './deletion.js';
 import type { Description } from './describe.js';
@@ -45,6 +45,8 @@ export interface LineageClient {
 
 /** What the rest of the client lends. */
 export interface LineageAccess extends DeletionAccess {
+  /** Rejects for an agent that there is not. */
+  readonly checkAgent: (id: string, start: StartOptions) => Promise<void>;
   readonly handleOf: (id: string) => WorkflowHandle;
   readonly askWorker: AskWorker;
   readonly status: (id: string) => Promise<Status>;
@@ -62,10 +64,11 @@ interface Known {
 const TURN = /^turn_\d{4,15}$/;
 
 export function createLineageClient(access: LineageAccess): LineageClient {
-  const { client, namespace, store, handleOf, askWorker, describe, status, startOptions } = access;
+  const { client, namespace, store, handleOf, askWorker, describe, status, startOptions, checkAgent } = access;
 
   const begin = async (id: string, start: StartOptions): Promise<Begun> => {
     const attempt = `cannot start ${id}`;
+    await checkAgent(id, start);
     try {
       await client.workflow.start(WORKFLOW_TYPE, { ...startOptions(id, start), args: [start] });
     } catch (error) {
@@ -113,8 +116,8 @@ export function createLineageClient(access: LineageAccess): LineageClient {
     throw new ClientError('not-found', `cannot find ${id}: neither Temporal nor the store has a conversation of that id`);
   };
 
-  /** Nothing is started for a turn that there is not. Where the store has lost all turns, the worker looks in the history first. */
-  const refuseUnknownTurn = async ({ life, start }: Known, id: string, at: string): Promise<void> => {
+  /** What the store has of it that no rewind has cut, and all that it has. */
+  const turnsIn = async ({ life, start }: Known, id: string): Promise<{ readonly last: number; readonly turns: readonly string[] }> => {
     const lives = await livesOf(id);
     const key = lives.find((one) => one.life === life) ?? {
       namespace,
@@ -122,9 +125,38 @@ export function createLineageClient(access: LineageAccess): LineageClient {
       conversation: id,
       life,
     };
-    const { entries } = await readPages(await store(), key);
-    const turns = turnsOf(entries).map(({ number }) => turnId(number));
-    if (turns.length === 0 || turns.includes(at)) return;
+    const [{ entries }, cuts] = await Promise.all([readPages(await store(), key), (await store()).lives.cuts(key)]);
+    return { last: currentLine(entries, cuts).at(-1)?.number ?? 0, turns: turnsOf(entries).map(({ number }) => turnId(number)) };
+  };
+
+  /**
+   * Nothing is started where there is nothing to go on from. Where the store has lost all turns and Temporal still has the history, the
+   * worker makes them again first.
+   */
+  const refuseNothingSaid = async (known: Known, id: string, attempt: string): Promise<void> => {
+    const { last, turns } = await turnsIn(known, id);
+    if (last > 0) return;
+    const latest = known.run === undefined ? undefined : await status(id).catch(() => undefined);
+    const highest = Math.max(0, ...turns.map(turnNumber));
+    // The history may have what the store has not.
+    if (latest && latest.life === known.life && latest.turn > highest) return;
+    const [first] = turns;
+    if (first !== undefined) {
+      const why = `a rewind has cut all of its turns, ${first} to ${turnId(highest)}`;
+      throw new ClientError('not-found', `${attempt}: ${why}; \`perdura fork ${id}\` with one of them goes on from it`);
+    }
+    if (known.run === undefined) {
+      const why = 'the store has no turn of it, and Temporal no longer has its history';
+      throw new ClientError('not-found', `${attempt}: ${why}; where there is an export of it, \`perdura import\` begins with that`);
+    }
+    if (latest?.life !== known.life) return;
+    throw new ClientError('not-found', `${attempt}: nothing was said in it; \`perdura new\` starts another`);
+  };
+
+  const refuseUnknownTurn = async (known: Known, id: string, at: string): Promise<void> => {
+    const { turns } = await turnsIn(known, id);
+    if (turns.length === 0) return refuseNothingSaid(known, id, `cannot fork ${id}`);
+    if (turns.includes(at)) return;
     const [first, last] = [
       turns.reduce((a, b) => (turnNumber(b) < turnNumber(a) ? b : a)),
       turns.reduce((a, b) => (turnNumber(b) > turnNumber(a) ? b : a)),
@@ -162,6 +194,7 @@ export function createLineageClient(access: LineageAccess): LineageClient {
           `conversation ${id} is running: talk to it with \`perdura send ${id} …\` or \`perdura chat -r ${id}\``,
         );
       }
+      await refuseNothingSaid(known, id, `cannot go on from ${id}`);
       return begin(id, startFrom(known, { kind: 'resume', conversation: id, life: known.life, ...runOf(known) }, options));
     },
 

@@ -13,6 +13,8 @@ export interface Sending {
   readonly unlessAway: UnlessNoWorker;
   readonly handleOf: (id: string) => WorkflowHandle;
   readonly withSignal: WithSignal;
+  /** Rejects for an agent that there is not. */
+  readonly checkAgent: (id: string, start: StartOptions) => Promise<void>;
   readonly startOptions: (
     id: string,
     options: StartOptions,
@@ -27,7 +29,7 @@ export interface SendingClient {
 }
 
 export function createSending(parts: Sending): SendingClient {
-  const { client, taskQueue, unlessAway, handleOf, withSignal, startOptions, withId } = parts;
+  const { client, taskQueue, unlessAway, handleOf, withSignal, startOptions, checkAgent, withId } = parts;
 
   /** Goes on asking until the turn has ended, whatever run answers. */
   const untilEnded = async (id: string, first: TurnResult, signal?: AbortSignal): Promise<TurnResult> => {
@@ -46,6 +48,7 @@ export function createSending(parts: Sending): SendingClient {
 
     async send(id, message, { start, signal: given } = {}) {
       const own = withId(message);
+      if (start) await checkAgent(id, start);
       const attempt = `cannot send to ${id}`;
       /** A signal is in the history at once, worker or not; an update that no worker takes is nowhere. */
       const keep = async (): Promise<string> => {

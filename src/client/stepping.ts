@@ -2,16 +2,18 @@
 import { randomUUID } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
 import type { CompactionOutcome, ContextIndex, QueuedEvent, QueueEdit } from '../conversation/protocol/contract.js';
-import { readBreakpoints, readMode, readQueueEdit } from '../conversation/protocol/control-input.js';
+import { readBreakpoints, readChosenChunks, readMode, readQueueEdit } from '../conversation/protocol/control-input.js';
 import type { Checked } from '../conversation/protocol/fields.js';
 import {
   contextQuery,
   controlQuery,
   editQueueUpdate,
+  executeTruncationUpdate,
   queueQuery,
   setBreakpointsUpdate,
   setModeUpdate,
   stepUpdate,
+  triggerCompactionUpdate,
   truncateUpdate,
 } from '../workflows/messages.js';
 import { ClientError, isBetweenRuns } from './errors.js';
@@ -35,6 +37,13 @@ export interface SteppingClient {
   editQueue(id: string, edit: QueueEdit): Promise<QueuedEvent[]>;
   /** Leaves the oldest of the working flow out of the prompt, down to the hard threshold (seed 004, executeTruncation). */
   truncate(id: string): Promise<CompactionOutcome>;
+  /**
+   * These chunks leave the prompt, whatever the thresholds say (seed 004, executeTruncation). Calls go with their results; the running
+   * turn's message and last answer stay. Fails with kind `invalid` for one that is not in the context, or not of type WORKING_FLOW.
+   */
+  executeTruncation(id: string, chunks: readonly string[]): Promise<CompactionOutcome>;
+  /** These chunks become memory, and nothing else does (seed 004, triggerCompaction); the same holds for them. */
+  triggerCompaction(id: string, chunks: readonly string[]): Promise<CompactionOutcome>;
   /** How full the context is, and what would be compacted and truncated, chunk by chunk (seed 004). */
   checkTokenUsage(id: string): Promise<TokenUsage>;
   /** What a debugger shows beside `status`, `queue` and `context`. */
@@ -109,6 +118,16 @@ export function createStepping({ handleOf, askWorker, entries }: SteppingAccess 
       );
     },
 
+    async executeTruncation(id, chunks) {
+      const request = chosen(`cannot truncate the context of ${id}`, 'executeTruncation', chunks);
+      return withRetries({ attempt: request.attempt }, () => handleOf(id).executeUpdate(executeTruncationUpdate, request.call));
+    },
+
+    async triggerCompaction(id, chunks) {
+      const request = chosen(`cannot compact the context of ${id}`, 'triggerCompaction', chunks);
+      return withRetries({ attempt: request.attempt }, () => handleOf(id).executeUpdate(triggerCompactionUpdate, request.call));
+    },
+
     checkTokenUsage(id) {
       const context = (): Promise<ContextIndex> => query(`cannot read the context of ${id}`, () => handleOf(id).query(contextQuery));
       return readTokenUsage({ context, control, entries }, id);
@@ -116,6 +135,13 @@ export function createStepping({ handleOf, askWorker, entries }: SteppingAccess 
 
     control,
   };
+}
+
+function chosen(attempt: string, name: 'executeTruncation' | 'triggerCompaction', chunks: readonly string[]) {
+  const id = randomUUID();
+  checked(attempt, readChosenChunks({ chunks }, name));
+  const args: [{ id: string; chunks: readonly string[] }] = [{ id, chunks }];
+  return { attempt, call: { args, updateId: `${name}-${id}` } };
 }
 
 /** As the workflow checks it, so that a slip is reported at once. */

@@ -89,6 +89,14 @@ export async function mayHaveOtherAgents(
   });
 }
 
+/** Whether all workers of the task queue have the agents of this folder of this machine, and there is one. */
+export async function hasTheseAgents(
+  connection: Pick<ConnectionLike, 'workflowService'>,
+  place: { readonly namespace: string; readonly taskQueue: string; readonly agents: string },
+): Promise<boolean> {
+  return (await hasLiveWorker(connection, place)) && !(await mayHaveOtherAgents(connection, place));
+}
+
 export function takenInWords(taskQueue: string, { differs, words }: OtherWorker): string {
   const what = differs === 'store' ? 'another store' : 'another agents folder';
   return (

@@ -150,6 +150,15 @@ const TABLE = [
     isHarmless: true,
   },
   {
+    name: 'PERDURA_DEFAULT_EXECUTION_MODE',
+    key: 'defaultExecutionMode',
+    schema: z.enum(['auto', 'stepping'], 'auto or stepping'),
+    default: 'auto',
+    isHarmless: true,
+    meaning:
+      'stepping: conversations whose start and agent name no mode wait for `perdura step` before each thing, from the first model call on',
+  },
+  {
     name: 'PERDURA_MODEL',
     key: 'model',
     schema: z.string().regex(/^[a-z0-9-]+\/\S+$/, 'provider/name, such as anthropic/claude-sonnet-5-5'),

@@ -25,6 +25,7 @@ import { endSession, requestClose } from './context/session.js';
 import type { ConversationState } from './state.js';
 import { setModel } from './turn/chosen-model.js';
 import { acceptChildEnd, acceptDecision, passWaits } from './turn/tool-round.js';
+import { chooseChunks } from './context/requests.js';
 import { requestTruncation } from './context/truncation.js';
 import { beginTurn, endIfStopped, passTime, sendStop, stopTurn } from './turn/turn.js';
 import { acceptConsolidation, advanceConsolidation, endsWithNothing } from './context/consolidation.js';
@@ -78,6 +79,8 @@ function change(state: ConversationState, event: ConversationEvent): Conversatio
       return requestCompaction(state, event);
     case 'truncation-requested':
       return requestTruncation(state, event);
+    case 'chunks-chosen':
+      return chooseChunks(state, event);
     case 'undo-requested':
       return requestUndo(state, event);
     case 'rewind-requested':

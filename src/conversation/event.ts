@@ -5,6 +5,8 @@ import type { EffectEvent } from './effect.js';
 import type { JsonObject, JsonValue, MediaSource, Usage } from '../records/message.js';
 import type { Reduced } from './inbox/reducers.js';
 import type { Breakpoints, ChildControl, ControlMode, ControlOrder, StepScope } from './protocol/stepping.js';
+import type { SlotRange } from '../records/slots.js';
+import type { ChosenChunks } from './state/compaction-state.js';
 import type { SentOrder } from './state/turn-state.js';
 import type { Approval, ChildReport, Decision } from './protocol/human-input.js';
 
@@ -42,6 +44,13 @@ export type ConversationEvent =
   | { readonly kind: 'reset-requested'; readonly resetId: string; readonly at: number }
   | { readonly kind: 'compaction-requested'; readonly requestId: string; readonly at: number }
   | { readonly kind: 'truncation-requested'; readonly requestId: string; readonly at: number }
+  | {
+      readonly kind: 'chunks-chosen';
+      readonly requestId: string;
+      readonly what: ChosenChunks['what'];
+      readonly slots: readonly SlotRange[];
+      readonly at: number;
+    }
   | { readonly kind: 'undo-requested'; readonly requestId: string; readonly at: number }
   | {
       readonly kind: 'rewind-requested';

@@ -63,6 +63,8 @@ export interface ConversationState {
   readonly appEvents?: AppEvents;
   /** Ids of the last such events, also of those that are reduced by now. */
   readonly seenEvents?: readonly string[];
+  /** Its start named no mode: what the agent or the worker says counts, once the first step has read it. */
+  readonly isModeOpen?: true;
   /** Absent: it runs by itself, and nothing stops it (control.ts). */
   readonly control?: Control;
   readonly title: string | null;
@@ -153,6 +155,7 @@ export function openConversation(start: {
     inFlight: [],
     retries: {},
     abandoned: [],
+    ...(mode === undefined && !delegation && { isModeOpen: true as const }),
     ...(mode === 'stepping' && { control: { ...AUTO, mode } }),
     ...(order && { control: { ...AUTO, mode: order.mode, breakpoints: breakpointsLeft(order), order } }),
     ...(budget && { budget }),

@@ -6,12 +6,13 @@ import { existsSync, readFileSync } from 'node:fs';
 import Module, { createRequire } from 'node:module';
 import { dirname, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { ConfigError, findUserConfig } from '../config.js';
 import type { CompactionPlugins } from '../memory/channel/compaction-plugin.js';
 import { COMPACTOR_NAME, WORKING_FLOW_COMPACTOR, type Compactor } from '../memory/compaction/compactor.js';
 import { checkProcessors, type Processor, type Processors } from '../memory/processors.js';
 import type { ModelHook } from '../models/hooks.js';
+import type { DeclaredModels } from '../models/known-models.js';
 import type { Model } from '../models/model.js';
 import type { Observer } from '../telemetry/observer.js';
 import { builtinTools } from '../tools/builtin/index.js';
@@ -26,6 +27,8 @@ export interface Extensions {
   readonly tools?: readonly Tool[];
   /** By the name that stands before the slash in `provider/model`. */
   readonly providers?: Readonly<Record<string, Model>>;
+  /** What models cost and take, by `provider/model` or `provider/*`: of providers of your own, and of models that Perdura does not know. */
+  readonly models?: DeclaredModels;
   readonly observers?: readonly Observer[];
   /** What is done to texts before they are remembered and before a model sees them. */
   readonly processors?: Processors;
@@ -49,6 +52,7 @@ const TEXT_TOOLS: readonly unknown[] = [undefined, 'xml', 'json'];
 const KNOWN = [
   'tools',
   'providers',
+  'models',
   'observers',
   'processors',
   'hooks',
@@ -58,6 +62,18 @@ const KNOWN = [
   'compactors',
   'workflows',
 ];
+const dollars = z.number().min(0).max(1_000_000);
+const declaredModels = z
+  .record(
+    z.string(),
+    z.strictObject({
+      prices: z.strictObject({ input: dollars, output: dollars, cached: dollars.optional(), cacheWrite: dollars.optional() }).optional(),
+      contextWindow: z.int().min(4_000).max(10_000_000).optional(),
+      maxOutputTokens: z.int().min(1).max(128_000).optional(),
+    }),
+  )
+  .optional();
+const declaredModelsSchema = z.object({ models: declaredModels });
 const BUILTIN_PROVIDERS = ['anthropic', 'openai', 'openai-responses', 'gemini', 'ollama', 'offline'];
 
 /** What the folder's `perdura.config.*` exports as default; nothing where there is no such file. Throws `ConfigError`. */
@@ -118,6 +134,12 @@ export function checkExtensions(own: unknown, from: string): Extensions {
   }
   const servers = mcpConfigSchema.safeParse({ mcpServers });
   if (!servers.success) refuse(listIssues(servers.error.issues).join('; '));
+  const declared = declaredModelsSchema.safeParse({ models: own['models'] });
+  if (!declared.success) refuse(listIssues(declared.error.issues).join('; '));
+  for (const name of Object.keys(declared.data?.models ?? {})) {
+    if (!/^[a-z0-9][a-z0-9-]*\/\S+$/.test(name))
+      refuse(`models: ${JSON.stringify(name)} must be provider/model, or provider/* for all others of a provider`);
+  }
   checkCompactionPlugins(compactionPlugins, refuse);
   if (agentsDir !== undefined && (typeof agentsDir !== 'string' || agentsDir === ''))
     refuse(`"agentsDir" must be a path, and is ${kindOf(agentsDir)}`);

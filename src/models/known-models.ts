@@ -1,5 +1,5 @@
 /** What is known of models: how much they take and what they cost. Names are `provider/model`; prices as published in November 2026. */
-import { ModelFailure, type ModelUsage, type TextToolFormat } from './model.js';
+import { ModelFailure, type Model, type ModelUsage, type TextToolFormat } from './model.js';
 
 /** US dollars per million tokens. */
 export interface Price {
@@ -26,7 +26,28 @@ export interface ModelLimits {
   readonly answerSchema: boolean;
   /** How calls are written in the text of a model that has no tools of its own. Absent: it has them. */
   readonly textTools?: TextToolFormat;
+  /** `contextTokens` is what a user has written, of a model that may be small. */
+  readonly isDeclared?: true;
 }
+
+/** What a user says of a model: of a provider of their own, or of one that stands behind another address. */
+export interface DeclaredModel {
+  /** US dollars per million tokens. `cached` and `cacheWrite` cost as `input` does where they are absent. */
+  readonly prices?: { readonly input: number; readonly output: number; readonly cached?: number; readonly cacheWrite?: number };
+  /** Tokens of prompt and answer together. */
+  readonly contextWindow?: number;
+  readonly maxOutputTokens?: number;
+}
+
+export interface Models {
+  /** By `provider/model`. Throws ModelFailure. */
+  (name: string): Model;
+  /** What is known of it, declared or by the registry; of any name. */
+  readonly limits: (name: string) => ModelLimits;
+}
+
+/** By `provider/model`, or `provider/*` for all others of a provider. */
+export type DeclaredModels = Readonly<Record<string, DeclaredModel>>;
 
 /** What estimates miss grows with what is estimated. */
 export function safetyMarginOf(contextTokens: number): number {
@@ -116,9 +137,16 @@ export function modelLimits(name: string): ModelLimits {
   return MODELS.get(known) ?? MODELS.get(known.replace(/-(\d{8}|\d{4}-\d{2}-\d{2})$/, '')) ?? UNKNOWN;
 }
 
+/** `modelLimits`, with what a user has declared before it. */
+export function createModelLimits(declared: DeclaredModels = {}): (name: string) => ModelLimits {
+  return (name) => {
+    const found = ownValue(declared, name) ?? ownValue(declared, name.replace(/\/.*$/, '/*'));
+    return found ? declaredLimits(modelLimits(name), found) : modelLimits(name);
+  };
+}
+
 /** null where the model's price is not known. */
-export function costUsd(name: string, usage: ModelUsage): number | null {
-  const { price: usual, longPrompt } = modelLimits(name);
+export function costUsd({ price: usual, longPrompt }: ModelLimits, usage: ModelUsage): number | null {
   const rate = longPrompt && usage.inputTokens > longPrompt.overTokens ? longPrompt.price : usual;
   if (!rate) return null;
   const written = usage.cacheWriteTokens ?? 0;
@@ -152,6 +180,24 @@ function limits(contextTokens: number, maxOutputTokens: number, price: Price | n
 function localLimits(name: string): ModelLimits {
   const [, base = ''] = /^ollama\/([^:]*)/.exec(name) ?? [];
   return LOCAL_WITHOUT_TOOLS.has(base) ? { ...LOCAL, textTools: 'xml' } : LOCAL;
+}
+
+function declaredLimits(known: ModelLimits, { prices, contextWindow, maxOutputTokens }: DeclaredModel): ModelLimits {
+  const { longPrompt, ...always } = known;
+  return {
+    ...always,
+    ...(prices ? { price: { cached: prices.input, cacheWrite: prices.input, ...prices } } : longPrompt && { longPrompt }),
+    ...(contextWindow !== undefined && {
+      contextTokens: contextWindow,
+      safetyMargin: Math.min(safetyMarginOf(contextWindow), Math.floor(contextWindow / 16)),
+      isDeclared: true,
+    }),
+    ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+  };
+}
+
+function ownValue(declared: DeclaredModels, name: string): DeclaredModel | undefined {
+  return Object.hasOwn(declared, name) ? declared[name] : undefined;
 }
 
 function withSchema(known: ModelLimits): ModelLimits {

@@ -5,7 +5,7 @@ import { type Model, ModelFailure } from './model.js';
 import { createOllamaModel, type OllamaOptions } from './ollama/client.js';
 import type { KeyedOptions } from './guarded-call.js';
 import { createOpenAIModel, createOpenAIResponsesModel } from './openai/client.js';
-import { splitModel } from './known-models.js';
+import { createModelLimits, splitModel, type DeclaredModels, type Models } from './known-models.js';
 
 export interface ProviderOptions {
   readonly anthropic?: KeyedOptions;
@@ -15,10 +15,12 @@ export interface ProviderOptions {
   readonly ollama?: OllamaOptions;
   /** Custom providers, by the name before the slash. */
   readonly own?: Readonly<Record<string, Model>>;
+  /** What the user says that models cost and take. */
+  readonly declared?: DeclaredModels;
 }
 
 /** Finds the provider of a `provider/model`. Each has one client, and with it one pool of connections. */
-export function createModels(options: ProviderOptions): (name: string) => Model {
+export function createModels(options: ProviderOptions): Models {
   const builtin = [
     createAnthropicModel(options.anthropic ?? {}),
     createOpenAIModel(options.openai ?? {}),
@@ -28,7 +30,7 @@ export function createModels(options: ProviderOptions): (name: string) => Model 
   ];
   const providers = new Map<string, Model>(builtin.map((model) => [model.provider, model]));
   for (const [name, model] of Object.entries(options.own ?? {})) providers.set(name, model);
-  return (name) => {
+  const choose = (name: string): Model => {
     const { provider } = splitModel(name);
     const model = providers.get(provider);
     if (model) return model;
@@ -37,4 +39,5 @@ export function createModels(options: ProviderOptions): (name: string) => Model 
       `cannot use the model ${JSON.stringify(name)}: there is no provider ${JSON.stringify(provider)}. Known ones: ${[...providers.keys()].join(', ')}.`,
     );
   };
+  return Object.assign(choose, { limits: createModelLimits(options.declared) });
 }

@@ -30,6 +30,16 @@ export interface TokenUsage {
   readonly chunksToTruncate: readonly string[];
 }
 
+/** Answer of the query `checkTokenUsage`: what the workflow knows without the texts. */
+export interface TokenUsageTotals extends Pick<
+  TokenUsage,
+  'totalTokens' | 'compressibleTokens' | 'suggestCompaction' | 'forceCompaction' | 'needsTruncation'
+> {
+  readonly thresholds: TokenThresholds;
+  /** First and last of each range of the working flow, oldest first: `chunk_<slot>` is the id of each. */
+  readonly chunksToCompact: readonly (readonly [number, number])[];
+}
+
 /** Of a total alone: what is due, by the one rule that the conversation and its views go by. */
 export function checkThresholds(
   total: number,

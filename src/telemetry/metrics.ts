@@ -10,7 +10,7 @@ import type { Usage, ToolOutcome } from '../records/message.js';
 import { isTransient, LONG_WAIT_MS } from '../records/failure-kinds.js';
 import { ModelFailure } from '../models/model.js';
 import type { ModelHook } from '../models/hooks.js';
-import { costUsd } from '../models/known-models.js';
+import { costUsd, type ModelLimits } from '../models/known-models.js';
 
 function count(name: string, description: string, value: number, labels: Readonly<Record<string, string>> = {}): void {
   if (value > 0) metricMeter.createCounter(name, undefined, description).add(value, labels);
@@ -56,7 +56,9 @@ export function countHeal({ restored, complete }: { readonly restored: number; r
 }
 
 /** Token usage tracking, a hook as any other (seed 000, phase D): the provider's own numbers, counted per model. */
-export const usageTracking: ModelHook = {
-  name: 'token-usage-tracking',
-  afterInvoke: (_messages, { usage }, { model }) => countAnswer(model, { ...usage, costUsd: costUsd(model, usage) }),
-};
+export function usageTracking(limits: (model: string) => ModelLimits): ModelHook {
+  return {
+    name: 'token-usage-tracking',
+    afterInvoke: (_messages, { usage }, { model }) => countAnswer(model, { ...usage, costUsd: costUsd(limits(model), usage) }),
+  };
+}

@@ -27,6 +27,7 @@ import { contextOf, endedTurn, isTurnOpen, pendingResult, queueOf, resultOf, sta
 import { heal, recall } from './activities.js';
 import type { Answers } from './answers.js';
 import { handleLineage } from './lineage-handlers.js';
+import { compactionOutcome } from '../conversation/context/requests.js';
 import { now } from './clock.js';
 import { type Handling, accepted, askAgain, refuseUnopened, refuseWhenClosing } from './handling.js';
 import { handleStepping } from './stepping.js';
@@ -270,10 +271,6 @@ function resetResult(state: ConversationState, id: string): ResetResult | undefi
   const known = state.resets.find((reset) => reset.resetId === id);
   if (known?.result !== null) return known?.result;
   throw ApplicationFailure.nonRetryable('the reset was taken out of the queue; the session goes on', FAILURES.withdrawn);
-}
-
-function compactionOutcome(state: ConversationState, id: string): CompactionOutcome | undefined {
-  return state.compaction.outcomes.find(({ requestId }) => requestId === id)?.outcome;
 }
 
 function unknownTurn(turn: string): ApplicationFailure {

@@ -26,6 +26,7 @@ import type {
   Withdrawn,
 } from '../conversation/protocol/contract.js';
 import type { JsonValue } from '../records/message.js';
+import type { TokenUsageTotals } from '../records/token-usage.js';
 import type { Budget } from '../records/identity.js';
 import type {
   Breakpoints,
@@ -75,6 +76,9 @@ export const setModeUpdate = defineUpdate<ControlStatus, [{ mode: ControlMode }]
 export const stepUpdate = defineUpdate<StepResult, [{ id?: string; scope?: StepScope }]>('step');
 export const setBreakpointsUpdate = defineUpdate<ControlStatus, [Breakpoints]>('setBreakpoints');
 export const editQueueUpdate = defineUpdate<{ readonly queue: QueuedEvent[] }, [QueueEdit]>('editQueue');
+/** Seed 004: of chunks that a program names. */
+export const executeTruncationUpdate = defineUpdate<CompactionOutcome, [{ id?: string; chunks: readonly string[] }]>('executeTruncation');
+export const triggerCompactionUpdate = defineUpdate<CompactionOutcome, [{ id?: string; chunks: readonly string[] }]>('triggerCompaction');
 export const truncateUpdate = defineUpdate<CompactionOutcome, [{ id?: string }]>('truncate');
 
 export const compactUpdate = defineUpdate<CompactionOutcome, [{ id?: string }]>('compact');
@@ -88,6 +92,7 @@ export const statusQuery = defineQuery<Status>('status');
 export const queueQuery = defineQuery<QueuedEvent[]>('queue');
 export const approvalsQuery = defineQuery<Approval[]>('approvals');
 export const controlQuery = defineQuery<ControlView>('control');
+export const checkTokenUsageQuery = defineQuery<TokenUsageTotals>('checkTokenUsage');
 export const contextQuery = defineQuery<ContextIndex>('context');
 
 /** From the memory workflow to the conversation that asked it. */

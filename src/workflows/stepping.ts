@@ -1,13 +1,16 @@
 /** The step engine's messages (seed 004): mode, step, breakpoints, the queue by hand, and events of the application's own. */
 import { ApplicationFailure, setHandler, uuid4 } from '@temporalio/workflow';
 import type { ConversationEvent } from '../conversation/event.js';
-import type { QueuedEvent } from '../conversation/protocol/contract.js';
+import type { CompactionOutcome, QueuedEvent } from '../conversation/protocol/contract.js';
+import { choiceRefusal, compactionOutcome, isChoiceKnown, tokenUsageOf } from '../conversation/context/requests.js';
+import { toRanges } from '../records/slots.js';
 import { appEventRefusal, isKnownEvent, outcomeOfEvent } from '../conversation/inbox/app-events.js';
 import { readParentOrder } from '../conversation/protocol/child-control.js';
 import {
   type ReadAppEvent,
   readAppEvent,
   readBreakpoints,
+  readChosenChunks,
   readMode,
   readQueueEdit,
   readStepRequest,
@@ -19,15 +22,18 @@ import { controlOf, controlViewOf, queueOf } from '../conversation/views/view.js
 import { now } from './clock.js';
 import { type Handling, accepted, askAgain, refuseUnopened, refuseWhenClosing } from './handling.js';
 import {
+  checkTokenUsageQuery,
   controlQuery,
   dispatchUpdate,
   editQueueUpdate,
   eventSignal,
+  executeTruncationUpdate,
   FAILURES,
   parentSignal,
   setBreakpointsUpdate,
   setModeUpdate,
   stepUpdate,
+  triggerCompactionUpdate,
 } from './messages.js';
 import type { ControlStatus, DispatchedEvent, StepResult } from '../conversation/protocol/stepping.js';
 
@@ -107,6 +113,34 @@ export function handleStepping({ state, dispatch, notifier, isHandingOver, count
       },
     },
   );
+  for (const [update, name, what] of [
+    [executeTruncationUpdate, 'executeTruncation', 'truncate'],
+    [triggerCompactionUpdate, 'triggerCompaction', 'compact'],
+  ] as const) {
+    setHandler(
+      update,
+      counted(async (payload: unknown): Promise<CompactionOutcome> => {
+        const { id = uuid4(), slots } = accepted(readChosenChunks(payload, name));
+        if (!compactionOutcome(state(), id)) dispatch({ kind: 'chunks-chosen', requestId: id, what, slots: toRanges(slots), at: now() });
+        await notifier.until(() => isHandingOver() || compactionOutcome(state(), id) !== undefined);
+        refuseUnopened(state());
+        const outcome = compactionOutcome(state(), id);
+        if (outcome) return outcome;
+        throw askAgain('the conversation hands over to its next run');
+      }),
+      {
+        validator: (payload: unknown) => {
+          const { id, slots } = accepted(readChosenChunks(payload, name));
+          refuseWhenClosing(state());
+          // Asked again, in a later run, it is known.
+          if (id !== undefined && (isChoiceKnown(state(), id) || compactionOutcome(state(), id))) return;
+          const refused = choiceRefusal(state(), slots);
+          if (refused !== undefined) throw ApplicationFailure.nonRetryable(`${name} is refused: ${refused}`, FAILURES.invalidMessage);
+        },
+      },
+    );
+  }
+  setHandler(checkTokenUsageQuery, () => tokenUsageOf(state()));
   setHandler(
     editQueueUpdate,
     counted((payload: unknown): Promise<{ readonly queue: QueuedEvent[] }> => {

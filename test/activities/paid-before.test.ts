@@ -6,7 +6,7 @@ import type { Usage } from '../../src/records/message.js';
 function countingAsker(): Asker & { readonly asked: string[] } {
   const asked: string[] = [];
   const spent = (): Usage => ({ inputTokens: 10 * asked.length, cachedTokens: 0, outputTokens: 0, costUsd: 0 });
-  return { asked, spent, ask: (_, text) => (asked.push(text), Promise.resolve(`of ${text}`)) };
+  return { asked, spent, model: () => 'own/model', ask: (_, text) => (asked.push(text), Promise.resolve(`of ${text}`)) };
 }
 
 /** As Temporal does it: the last beat of an attempt, as JSON, is what the next one finds. */

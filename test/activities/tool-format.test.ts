@@ -1,4 +1,5 @@
 import { withToolsOf } from '../../src/activities/model-step/call-model.js';
+import { modelLimits } from '../../src/models/known-models.js';
 import type { Model, ModelRequest } from '../../src/models/model.js';
 
 const tools = [{ name: 'look', description: 'Looks.', inputSchema: { type: 'object', properties: {} } }];
@@ -15,7 +16,7 @@ async function toldToCall(name: string, textTools?: 'xml' | 'json' | 'off', own?
     },
   };
   const request = { model: name, maxTokens: 10, system: '', tools, messages: [] };
-  await withToolsOf(model, name, { textTools }).stream(request, { signal: new AbortController().signal, onDelta: () => {} });
+  await withToolsOf(model, modelLimits(name), { textTools }).stream(request, { signal: new AbortController().signal, onDelta: () => {} });
   if (asked?.tools.length === 1 && asked.system === '') return 'by itself';
   return asked?.system.includes('<tool name=') ? 'xml' : 'json';
 }

@@ -77,7 +77,15 @@ export const ARROWS: readonly Row[] = [
     // What a user's own code may bring, checked; it names no worker.
     place: 'extensions/user-config.ts',
     may: ['config.ts', 'tools/', 'memory/processors.ts', 'memory/compaction/compactor.ts'],
-    mayTypes: ['records/', 'conversation/', 'models/model.ts', 'models/hooks.ts', 'memory/channel/', 'telemetry/observer.ts'],
+    mayTypes: [
+      'records/',
+      'conversation/',
+      'models/model.ts',
+      'models/known-models.ts',
+      'models/hooks.ts',
+      'memory/channel/',
+      'telemetry/observer.ts',
+    ],
     never: ['@temporalio/'],
   },
   // Bundles the user's workflows; it names the product's by path, never by import.
@@ -95,15 +103,25 @@ export const ARROWS: readonly Row[] = [
     place: 'client/',
     may: [
       ...['platform/', 'records/', 'conversation/', 'memory/', 'workflows/messages.ts', 'workflows/search-attributes.ts'],
-      // Counts as the worker does.
-      'models/token-counter.ts',
+      // Counts as the worker does, and reads agents as it does.
+      ...['models/token-counter.ts', 'agents/load-agent.ts'],
     ],
     mayTypes: ['stores/store.ts'],
     never: ['@temporalio/worker'],
   },
   {
     place: 'client.ts',
-    may: ['records/', 'conversation/', 'config.ts', 'stores/', 'memory/', 'heal/fetch-runs.ts', 'workflows/messages.ts', 'client/'],
+    may: [
+      'records/',
+      'conversation/',
+      'config.ts',
+      'stores/',
+      'memory/',
+      'heal/fetch-runs.ts',
+      'workflows/messages.ts',
+      'client/',
+      'agents/agents-folder.ts',
+    ],
     never: ['@temporalio/worker'],
   },
   // Other programs' ways to conversations.

@@ -1,6 +1,7 @@
 /** How deep a compaction goes: the turns of the tail, and the oldest tool rounds of the running turn. */
 import fc from 'fast-check';
 import { compactionWindow } from '../../src/memory/compaction/window.js';
+import { chosenTruncation, withWholeCalls } from '../../src/memory/compaction/truncation.js';
 import { planCompaction } from '../../src/memory/compaction/plan.js';
 import { CITED_FROM, citedMessageTokens } from '../../src/conversation/context/citing.js';
 import { slotsOf } from '../../src/records/slots.js';
@@ -30,6 +31,16 @@ test('where the older turns free enough, the tail stays', () => {
 test('where they do not, as many turns of the tail go as are needed, oldest first', () => {
   const window = compactionWindow(chat(10), { currentTurn: turnId(10), enough: 101, free: 121, tokensOf: TEN });
   expect(turnsIn(window.entries)).toEqual([1, 2, 3, 4, 5, 6, 7]);
+});
+
+test('what was chosen is taken however new it is, with the results of its calls, but nothing that the running turn needs', () => {
+  const entries = conversation([1, user('a'), answer('a')], [2, user('b'), calls(['c']), result('c'), answer('b')], rounds(3, 2));
+  const chosen = withWholeCalls(entries, new Set([2, 5, 7, 10]));
+  expect([...chosen]).toEqual([2, 4, 5, 7, 10, 11]);
+  const window = compactionWindow(entries, { currentTurn: turnId(3), chosen, tokensOf: TEN });
+  expect(slotsOf(window.slots)).toEqual([2, 4, 5]);
+  expect(window).toMatchObject({ freed: 30, inPart: ['turn_0001', 'turn_0002'] });
+  expect(chosenTruncation(entries, new Set([5, 7, 10]), turnId(3), TEN).dropped.map(({ slot }) => slot)).toEqual([4, 5]);
 });
 
 test('after the tail the oldest rounds of the running turn go, its question and its last round stay', () => {

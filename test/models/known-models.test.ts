@@ -1,5 +1,5 @@
 import { createModels } from '../../src/models/providers.js';
-import { costUsd, modelLimits, splitModel } from '../../src/models/known-models.js';
+import { costUsd, createModelLimits, modelLimits, splitModel } from '../../src/models/known-models.js';
 
 const failure = (kind: string, message: RegExp | string): unknown =>
   expect.objectContaining({ name: 'ModelFailure', kind, message: expect.stringMatching(message) });
@@ -42,12 +42,18 @@ test('each provider goes by the name before the slash', () => {
 test('what a call costs: plain, cached, written to the cache, and output', () => {
   const usage = { inputTokens: 1_000_000, cachedTokens: 600_000, cacheWriteTokens: 300_000, outputTokens: 100_000 };
   // 100k at 2, 600k at 0.1, 300k at 2.5, 100k at 10 dollars a million
-  expect(costUsd('anthropic/claude-sonnet-5-5', usage)).toBeCloseTo(0.2 + 0.06 + 0.75 + 1, 10);
+  expect(costUsd(modelLimits('anthropic/claude-sonnet-5-5'), usage)).toBeCloseTo(0.2 + 0.06 + 0.75 + 1, 10);
 });
 
 test('a long prompt costs more on every token where the model has such a price', () => {
-  expect(costUsd('anthropic/claude-haiku-5-5', { inputTokens: 100_000, cachedTokens: 0, outputTokens: 1_000 })).toBeCloseTo(0.0105, 10);
-  expect(costUsd('anthropic/claude-haiku-5-5', { inputTokens: 100_001, cachedTokens: 0, outputTokens: 1_000 })).toBeCloseTo(0.0525005, 10);
+  expect(costUsd(modelLimits('anthropic/claude-haiku-5-5'), { inputTokens: 100_000, cachedTokens: 0, outputTokens: 1_000 })).toBeCloseTo(
+    0.0105,
+    10,
+  );
+  expect(costUsd(modelLimits('anthropic/claude-haiku-5-5'), { inputTokens: 100_001, cachedTokens: 0, outputTokens: 1_000 })).toBeCloseTo(
+    0.0525005,
+    10,
+  );
 });
 
 test('an unknown model has cautious limits, and a cost that is unknown rather than zero', () => {
@@ -59,7 +65,7 @@ test('an unknown model has cautious limits, and a cost that is unknown rather th
     safetyMargin: 2_000,
     answerSchema: false,
   });
-  expect(costUsd('anthropic/claude-next', { inputTokens: 1, cachedTokens: 0, outputTokens: 1 })).toBeNull();
+  expect(costUsd(modelLimits('anthropic/claude-next'), { inputTokens: 1, cachedTokens: 0, outputTokens: 1 })).toBeNull();
 });
 
 test('what estimates miss grows with the window, and so does the margin for it', () => {
@@ -87,10 +93,28 @@ test('both of OpenAI’s APIs have the same models, dated as it dates them', () 
 
 test('a long prompt costs more with OpenAI and Gemini too', () => {
   const usage = { inputTokens: 300_000, cachedTokens: 0, outputTokens: 1_000 };
-  expect(costUsd('openai/gpt-5.4', usage)).toBeCloseTo(1.5 + 0.0225, 10);
-  expect(costUsd('gemini/gemini-3.1-pro-preview', usage)).toBeCloseTo(1.2 + 0.018, 10);
+  expect(costUsd(modelLimits('openai/gpt-5.4'), usage)).toBeCloseTo(1.5 + 0.0225, 10);
+  expect(costUsd(modelLimits('gemini/gemini-3.1-pro-preview'), usage)).toBeCloseTo(1.2 + 0.018, 10);
 });
 
 test('what runs in Ollama costs nothing', () => {
-  expect(costUsd('ollama/llama4:scout', { inputTokens: 1_000_000, cachedTokens: 0, outputTokens: 1_000 })).toBe(0);
+  expect(costUsd(modelLimits('ollama/llama4:scout'), { inputTokens: 1_000_000, cachedTokens: 0, outputTokens: 1_000 })).toBe(0);
+});
+
+test('what a user declares of a model stands before what is known: the exact name, then all of a provider', () => {
+  const limits = createModelLimits({
+    'acme/fast': { prices: { input: 2, output: 10, cached: 0.2 }, contextWindow: 16_000, maxOutputTokens: 2_000 },
+    'acme/*': { prices: { input: 1, output: 1 } },
+    'openai/gpt-5.4': { prices: { input: 1, output: 2 } },
+  });
+  const usage = { inputTokens: 1_000_000, cachedTokens: 600_000, cacheWriteTokens: 300_000, outputTokens: 100_000 };
+  // 100k and 300k at 2, 600k at 0.2, 100k at 10 dollars a million
+  expect(costUsd(limits('acme/fast'), usage)).toBeCloseTo(0.8 + 0.12 + 1, 10);
+  expect(limits('acme/fast')).toMatchObject({ contextTokens: 16_000, maxOutputTokens: 2_000, safetyMargin: 1_000 });
+  expect(costUsd(limits('acme/slow/er'), usage)).toBeCloseTo(1.1, 10);
+  expect(limits('acme/slow')).toMatchObject({ contextTokens: 200_000, maxOutputTokens: 32_000 });
+  // It has a higher price for long prompts, which a declared one replaces.
+  expect(costUsd(limits('openai/gpt-5.4'), usage)).toBeCloseTo(1.2, 10);
+  expect(limits('constructor').price).toBeNull();
+  expect(limits('openai/gpt-5.5')).toBe(modelLimits('openai/gpt-5.5'));
 });

@@ -55,19 +55,31 @@ test('a provider of one’s own answers, and observers that throw, hang or chang
   ];
   let ready = (): void => undefined;
   const isReady = new Promise<void>((resolve) => (ready = resolve));
-  const worker = createWorker({ config, providers: { parrot }, observers, agentsDir: 'people', onReady: ready });
+  const models = { 'parrot/*': { prices: { input: 1, output: 3 } } };
+  const worker = createWorker({ config, providers: { parrot }, models, observers, agentsDir: 'people', onReady: ready });
   const running = worker.run();
   await Promise.race([isReady, running]);
   const perdura = await createClient(config);
   const id = `own-${randomUUID()}`;
   const result = await perdura.send(id, 'hello', { start: {} });
-  expect(result).toMatchObject({ text: 'grey says hello', stopReason: 'end' });
+  expect(result).toMatchObject({ text: 'grey says hello', stopReason: 'end', usage: { costUsd: 4e-6 } });
+  expect((await perdura.status(id)).usage.costUsd).toBe(4e-6);
   await waitFor(
     () => seen,
     () => seen.includes(`${id} model-step-completed`),
   );
   expect(seen.filter((line) => line.includes('spoilt'))).toEqual([]);
   expect(seen[0]).toBe(`${id} message-received`);
+
+  // One that knows the worker's agents starts nothing for another.
+  const near = await createClient({ ...config, agentsDir: join(dir, 'people') });
+  const ghost = `own-${randomUUID()}`;
+  const unknown = { kind: 'not-found', message: expect.stringMatching(/cannot start .*ghost/) };
+  await expect(near.start(ghost, { agent: 'ghost' })).rejects.toMatchObject(unknown);
+  await expect(near.send(ghost, 'hello', { start: { agent: 'ghost' } })).rejects.toMatchObject(unknown);
+  await expect(near.describe(ghost)).rejects.toMatchObject({ kind: 'not-found' });
+  expect(await near.start(id, { agent: 'ghost' })).toEqual({ id, attached: true });
+  await near.close();
 
   worker.shutdown();
   worker.shutdown();

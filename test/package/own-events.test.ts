@@ -132,7 +132,9 @@ test('ADD, UPDATE, DELETE and BATCH_REPLACE show in what the model is sent', asy
   expect(await shown(id)).toHaveLength(2);
   await client.dispatch(id, { type: 'ticket.closed' });
   expect(await shown(id)).toEqual(['[TICKET] Ticket 1: no paper (open)']);
-  await client.dispatch(id, { type: 'tickets.summed-up', payload: 'two were there' });
+  // Who waits is answered with what the reducer made of it.
+  const { result } = await client.dispatch(id, { type: 'tickets.summed-up', payload: 'two were there' }, { wait: true });
+  expect(result).toMatchObject({ kind: 'reduced', addedChunks: [expect.any(String)], removedChunkIds: [expect.any(String)] });
   expect(await shown(id)).toEqual(['[TICKET_SUMMARY] two were there']);
   // A new epoch, as a compaction begins one.
   expect((await client.status(id)).epoch).toBe(before.epoch + 1);

@@ -72,7 +72,7 @@ test.each<[what: string, files: Record<string, string>, message: RegExp]>([
   [
     'a slip',
     { 'perdura.config.mjs': 'export default { tool: [] };' },
-    /there is no option "tool"; there are: tools, providers, observers, processors, hooks, mcpServers, compactionPlugins, agentsDir/,
+    /there is no option "tool"; there are: tools, providers, models, observers, processors, hooks, mcpServers, compactionPlugins, agentsDir/,
   ],
   [
     'reducers',
@@ -118,6 +118,16 @@ test.each<[what: string, files: Record<string, string>, message: RegExp]>([
     'no model',
     { 'perdura.config.mjs': 'export default { providers: { mine: {} } };' },
     /providers\.mine is no model: it needs a function "stream"/,
+  ],
+  [
+    'no price',
+    { 'perdura.config.mjs': 'export default { models: { "mine/fast": { prices: { input: 1, output: -1 } } } };' },
+    /models\["?mine\/fast"?\]\.prices\.output: |models\.mine\/fast\.prices\.output: /,
+  ],
+  [
+    'a price without a provider',
+    { 'perdura.config.mjs': 'export default { models: { fast: { contextWindow: 8000 } } };' },
+    /models: "fast" must be provider\/model, or provider\/\*/,
   ],
   [
     'no format of calls',

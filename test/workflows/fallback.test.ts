@@ -20,12 +20,15 @@ beforeAll(async () => {
   second = await startChatApi({ answer: (request) => scripted(request) });
   world = await startWorld({
     answer: stage.answer,
+    // Consolidations too are the stage's.
+    aside: () => undefined,
     idleMs: 700,
     openai: second.url,
     circuits: { refusal: (name) => circuits?.refusal(name), note: (name, error) => circuits?.note(name, error) },
   });
   await world.writeAgent('pair', { models: [FIRST, SECOND], limits: { modelTries: 1 } });
   await world.writeAgent('patient', { models: [FIRST, SECOND] });
+  await world.writeAgent('forgetful', { models: [FIRST, SECOND], limits: { modelTries: 1 }, context: { keepTurns: 0 } });
   await world.writeAgent('typo', { models: [FIRST, 'nobody/x'] });
 });
 beforeEach(() => void (circuits = undefined));
@@ -173,6 +176,30 @@ test.concurrent('a provider that there is not is found before it is needed', asy
   await world.client.start(id, { agent: 'typo' });
   expect(await world.client.send(id, say(id, 'hi'))).toMatchObject({ stopReason: 'failed', error: { type: 'not-found' } });
 });
+
+test('a summary is asked of the second where the first is away, and it is named', async () => {
+  const id = await started('forgetful', [text('One.'), text('Two.'), overloaded()]);
+  for (const words of ['one', 'two']) await world.client.send(id, say(id, words));
+  const summary = { episodic: { summary: 'They counted.', tags: [], salience: 0.5 }, semantic: [] };
+  atSecond.set(id, [text(JSON.stringify(summary))]);
+  expect(await world.client.compact(id)).toMatchObject({ kind: 'compacted', method: 'model' });
+  expect((await world.client.memory(id)).episodes).toMatchObject([{ summary: 'They counted.', made: { model: SECOND } }]);
+  expect(asked(id)).toHaveLength(1);
+}, 60_000);
+
+test('so is a consolidation', async () => {
+  const id = await started('forgetful', [text('One.'), text('Two.'), overloaded()]);
+  for (const words of ['one', 'two']) await world.client.send(id, say(id, words));
+  atSecond.set(id, [text(JSON.stringify({ history_entry: '[2026-11-24] They counted.', memory_update: '' }))]);
+  await world.client.reset(id);
+  const history = async (): Promise<string> => {
+    const entries: unknown[] = [];
+    for await (const entry of await world.client.scope('forgetful').history()) entries.push(entry);
+    return JSON.stringify(entries);
+  };
+  await waitFor(history, (entries) => entries.includes('They counted.'), 20_000);
+  expect(asked(id)).toHaveLength(1);
+}, 60_000);
 
 test('what was drawn of the first is void for whoever watches', async () => {
   const id = await started('pair', [errorEvent(4, 'overloaded_error', text('Half of an answer that never'))]);

@@ -411,6 +411,29 @@ describe.each(['files', 'redis'] as const)('with %s', (kind) => {
     expect(shown(after.id)).not.toContain('heron');
   });
 
+  test('where nothing was said, or nothing is left, nothing is started: the sentence says what to do', async () => {
+    const [id, other] = [world.id(), world.id()];
+    await world.client.start(id);
+    const empty = { kind: 'not-found', message: expect.stringContaining('nothing was said in it; `perdura new` starts another') };
+    await expect(world.client.fork(id, { at: 'turn_0001', id: other })).rejects.toMatchObject(empty);
+    await world.client.closeConversation(id, { memory: false });
+    await world.client.outcome(id);
+    const { runId } = await world.client.describe(id);
+    await expect(world.client.resume(id)).rejects.toMatchObject(empty);
+    expect(await world.client.describe(id)).toMatchObject({ state: 'ended', runId });
+    await expect(world.client.describe(other)).rejects.toMatchObject({ kind: 'not-found' });
+
+    const cut = await talk(2);
+    await world.temporal.workflow.getHandle(cut).executeUpdate('rewind', { args: [{ before: 'turn_0001' }] });
+    await world.client.closeConversation(cut, { memory: false });
+    await world.client.outcome(cut);
+    await expect(world.client.resume(cut)).rejects.toMatchObject({
+      kind: 'not-found',
+      message: expect.stringContaining('a rewind has cut all of its turns, turn_0001 to turn_0002'),
+    });
+    expect(await world.client.fork(cut, { at: 'turn_0001', id: other })).toMatchObject({ turn: 'turn_0001' });
+  });
+
   test('what Temporal has forgotten the store has not: it can be forked, and resumed', async () => {
     const id = await talk(2);
     await world.client.terminate(id);

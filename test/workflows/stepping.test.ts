@@ -26,6 +26,7 @@ let stopWorker: () => Promise<void>;
 beforeAll(async () => {
   world = await startWorld({ answer: stage.answer, tools: [...builtinTools, look], worker: false });
   await world.writeAgent('brief', { limits: { handOver: { events: 20 } } });
+  await world.writeAgent('careful', { defaultExecutionMode: 'stepping' });
   await world.writeAgent('disorderly', { context: { thresholds: { soft: 50_000, hard: 40_000, truncation: 100_000 } } });
   stopWorker = await world.startWorker();
 });
@@ -257,6 +258,10 @@ test('an event of the application’s own that nobody reduces is kept, counted a
   expect((await world.client.status(id)).appEvents).toMatchObject({ unreduced: { types: ['deployed'] }, parkedCount: 0 });
   await world.client.dispatch(id, { type: 'deployed', id: 'e1' });
   expect((await world.client.status(id)).appEvents?.unreduced.count).toBe(1);
+  expect(await world.client.dispatch(id, { type: 'deployed', id: 'e2' }, { wait: true })).toEqual({
+    ...{ id: 'e2', position: 0 },
+    result: { kind: 'unreduced' },
+  });
 
   await world.client.setMode(id, 'stepping');
   const handle = world.temporal.workflow.getHandle(id);
@@ -271,6 +276,25 @@ test('an event of the application’s own that nobody reduces is kept, counted a
     kind: 'queue-full',
     message: expect.stringContaining('500'),
   });
+}, 60_000);
+
+test('an agent’s default mode holds its conversations before the first model call, where their start names none', async () => {
+  const [own, auto] = [await started({ agent: 'careful' }), await started({ agent: 'careful', mode: 'auto' })];
+  stage.play(own, text('First.'), text('Second.'));
+  stage.play(auto, text('At once.'));
+  expect(await world.client.send(auto, { id: 'm1', text: say(auto, 'hi') })).toMatchObject({ text: 'At once.' });
+  await world.client.message(own, { id: 'm1', text: say(own, 'hi') });
+  const held = await waitFor(
+    () => world.client.status(own),
+    ({ phase }) => phase === 'stepping',
+  );
+  expect(held).toMatchObject({ mode: 'stepping', turn: 1, turns: 0 });
+  expect(stage.requests(own)).toHaveLength(0);
+  expect((await stepOn(own)).map(({ did }) => did)).toEqual(['model-call']);
+  expect(await world.client.turn(own, 'turn_0001')).toMatchObject({ text: 'First.' });
+  // A person who has set it has the last word.
+  await world.client.setMode(own, 'auto');
+  expect(await world.client.send(own, { id: 'm2', text: say(own, 'on') })).toMatchObject({ text: 'Second.' });
 }, 60_000);
 
 test('thresholds that are out of order fail the turn with the rule', async () => {

@@ -1,4 +1,5 @@
 /** A context that fills (seed 004): a hint, a compaction that the model asks for, and truncation where nobody compacts. */
+import type { TokenUsageTotals } from '../../src/records/token-usage.js';
 import { textOf, type ApiRequest } from '../support/provider-apis/api-request.js';
 import { callTool, text } from '../support/provider-apis/reply.js';
 import { builtinTools } from '../../src/tools/builtin/index.js';
@@ -108,6 +109,29 @@ test('by hand the context is truncated down to the hard threshold, and below it 
   const outcome = await world.client.truncate(id);
   expect(outcome).toMatchObject({ kind: 'truncated' });
   expect((await world.client.status(id)).context.tokens).toBeLessThanOrEqual(3_050);
+}, 60_000);
+
+test('chunks that a program names are left out, or become memory, below every threshold; others are refused by name', async () => {
+  const id = world.id();
+  await world.client.start(id, { agent: 'uncompacted' });
+  await talk(id, 3);
+  const query = await world.temporal.workflow.getHandle(id).query<TokenUsageTotals>('checkTokenUsage');
+  expect(query).toMatchObject({ needsTruncation: false, chunksToCompact: [[1, 6]], thresholds: { hardThreshold: 3_000 } });
+  expect(query.compressibleTokens).toBeLessThan(query.totalTokens);
+  expect(await world.client.executeTruncation(id, ['chunk_4'])).toMatchObject({ kind: 'truncated', entries: 1 });
+  expect(await world.client.triggerCompaction(id, ['chunk_1', 'chunk_2'])).toMatchObject({ kind: 'compacted', method: 'model' });
+  await talk(id, 1, 4);
+  const words = said(stage.requests(id).at(-1));
+  expect(words).toContain('left out of this prompt, as the application asked');
+  expect(words).toContain('They spoke of the harbour.');
+  expect([1, 2, 3].map((n) => words.includes(`${n}: The harbour`))).toEqual([false, false, true]);
+  expect(said(summaries[0])).toContain('1: The harbour');
+  await expect(world.client.executeTruncation(id, ['chunk_99'])).rejects.toMatchObject({
+    kind: 'invalid',
+    message: expect.stringContaining('chunk_99 is not in the context'),
+  });
+  await expect(world.client.triggerCompaction(id, ['chunk'])).rejects.toMatchObject({ kind: 'invalid' });
+  expect(await workflowTaskFailures(world, id)).toEqual([]);
 }, 60_000);
 
 test('in stepping truncation and compaction are steps of their own, before the model', async () => {

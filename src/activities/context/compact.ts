@@ -13,6 +13,7 @@ import { withBodies } from '../../memory/bodies.js';
 import { compactWith, createCompactorRegistry, WORKING_FLOW_COMPACTOR, type Compactor } from '../../memory/compaction/compactor.js';
 import { boundedBundle } from '../../memory/compaction/bounded-bundle.js';
 import { summaryJsonSchema } from '../../memory/compaction/summary-answer.js';
+import { withWholeCalls } from '../../memory/compaction/truncation.js';
 import { planCompaction, type CompactionPlan } from '../../memory/compaction/plan.js';
 import type { CompactionWindow } from '../../memory/compaction/window.js';
 import { toolsThatSpoke, withProvenance } from '../../memory/consolidation/provenance.js';
@@ -30,7 +31,7 @@ import { tokenCounterFor } from '../../models/token-counter.js';
 import type { ConversationKey, EpisodeRecord, Store } from '../../stores/store.js';
 import { askWithLess, createAsker, isTooMuch } from '../ask-model.js';
 import { createPaidBefore, type PaidBefore } from '../paid-before.js';
-import { besideBudget, contextWindowOf } from '../model-step/prompt-budget.js';
+import { besideBudget, contextWindowOf, windowsOf } from '../model-step/prompt-budget.js';
 import { readHealed } from './context.js';
 import { performEffect, spendingOf, type Done, type Effect } from '../effect.js';
 import { isTransient, toApplicationFailure } from '../failures.js';
@@ -71,8 +72,8 @@ export async function compact(dependencies: ConversationDependencies, input: Com
   }
 }
 
-function inputsHash({ session, leftOut, context, currentTurn, enough, free }: CompactInput): string {
-  return hashOf([session, leftOut, context, currentTurn, enough, free]);
+function inputsHash({ session, leftOut, context, currentTurn, enough, free, chosen }: CompactInput): string {
+  return hashOf([session, leftOut, context, currentTurn, enough, free, ...(chosen ? [chosen.slots] : [])]);
 }
 
 interface Attempt {
@@ -204,7 +205,7 @@ async function makeMemory(
     inputsHash: hashOf([whole, given]),
     compactor,
     method,
-    model,
+    model: model(),
     ...(failure === undefined ? {} : { failure }),
     tokensBefore,
     tokensAfter: count(text) + keptTokens,
@@ -236,13 +237,13 @@ async function makeMemory(
     persisted: true,
   };
   log.info('older turns became memory', { turns: window.turnIds.length, method, compactor, ...usage });
-  return { result, ...spendingOf(dependencies, { kind: 'compaction', model, usage }) };
+  return { result, ...spendingOf(dependencies, { kind: 'compaction', model: model(), usage }) };
 }
 
 /** Undefined where there is nothing to take, or too little to be worth it. */
 function planOf(
   entries: readonly Entry[],
-  { currentTurn, leftOut, cited, line, enough, free, atLeast }: CompactInput,
+  { currentTurn, leftOut, cited, line, enough, free, atLeast, chosen }: CompactInput,
   {
     tokensOf,
     tailTurns,
@@ -254,6 +255,7 @@ function planOf(
     ...(currentTurn !== null && { currentTurn }),
     leftOut: new Set(slotsOf(leftOut)),
     tailTurns,
+    ...(chosen && { chosen: withWholeCalls(entries, new Set(slotsOf(chosen.slots))) }),
     cited: isReadable ? new Set(slotsOf(cited)) : null,
     enough: enough === 0 ? 0 : enough + summary,
     free: free + summary,
@@ -301,12 +303,12 @@ function isWorthARetry(error: unknown, { attempt, retryPolicy }: Context['info']
 
 /** The model that summarizes. One that cannot be had is no reason to fail: rules summarize then. */
 async function createSummarizer(
-  { models, agents, identity }: ConversationDependencies,
-  { model, agentHash }: CompactInput,
+  { models, agents, identity, circuits }: ConversationDependencies,
+  { model, agentHash, fallback }: CompactInput,
   { activity, paid }: Attempt,
 ): Promise<{
   readonly config: AgentConfig;
-  readonly model: string;
+  readonly model: () => string;
   readonly ask: Ask;
   readonly askForSummary: Ask;
   readonly budget: number;
@@ -316,12 +318,14 @@ async function createSummarizer(
   const maxTokens = Math.min(SUMMARY_TOKENS, config.maxTokens);
   const answerSchema = { name: 'summary', schema: summaryJsonSchema() };
   const window = await contextWindowOf(models, config, { model: name, own: model });
-  const asking = { model: () => models(name), name, activity, maxTokens, contextWindow: () => Promise.resolve(window?.tokens) };
+  // Without a list, or where a person has chosen the model, it is asked alone.
+  const fallingOver = fallback ? { others: [model, ...fallback], circuits } : {};
+  const asking = { models, name, activity, maxTokens, contextWindow: windowsOf(models, config, model), ...fallingOver };
   const [plain, bySchema] = [createAsker(asking), createAsker({ ...asking, answerSchema })];
-  const budget = besideBudget(config, { model: name, own: model, maxTokens, window });
+  const budget = besideBudget(config, { model: name, own: model, maxTokens, limits: models.limits(name), window });
   // Notes on pieces are kept; a summary that was of no use is asked for again.
   const [ask, askForSummary] = [paid.counted(plain, { keeps: true }), paid.counted(bySchema)];
-  return { config, model: name, ask, askForSummary, budget };
+  return { config, model: bySchema.model, ask, askForSummary, budget };
 }
 
 /** An agent that names one which is not here had no turn; its file may have changed since. */

@@ -9,7 +9,7 @@ import { slotsOf, toRanges } from '../../records/slots.js';
 import { withBodies } from '../../memory/bodies.js';
 import { selectCites } from '../../memory/compaction/plan.js';
 import { namesGoal, pinsOf } from '../../memory/pins.js';
-import { selectTruncation } from '../../memory/compaction/truncation.js';
+import { chosenTruncation, selectTruncation } from '../../memory/compaction/truncation.js';
 import { entryTokens } from '../../memory/tokens.js';
 import { tokenCounterBy } from '../../models/token-counter.js';
 import type { ConversationDependencies } from '../dependencies.js';
@@ -21,7 +21,7 @@ const WORTH_LOSING = 0.1;
 const NOTHING_CITED = { cites: [], saved: 0 } as const;
 
 export async function truncate(dependencies: ConversationDependencies, input: TruncateInput): Promise<Truncated> {
-  const { agentHash, epoch, context, cited, base, excess, currentTurn, notice, tokenizer } = input;
+  const { agentHash, epoch, context, cited, base, excess, currentTurn, chosen, notice, tokenizer } = input;
   const { store, key, identity } = dependencies;
   const [read, before = '', { count }, { config }] = await Promise.all([
     readHealed(dependencies, slotsOf(context)),
@@ -32,10 +32,12 @@ export async function truncate(dependencies: ConversationDependencies, input: Tr
   const entries = read.filter((entry) => entry !== undefined);
   const citing = { cited: new Set(slotsOf(cited)), currentTurn: currentTurn ?? undefined };
   const tokensOf = entryTokens(entries, { count, cited: citing.cited });
-  const isReadable = hasMemoryChannel(config, dependencies.tools);
+  const isReadable = !chosen && hasMemoryChannel(config, dependencies.tools);
   const { cites, saved } = isReadable ? selectCites(entries, excess, { ...citing, tokensOf }) : NOTHING_CITED;
   const shown = (entry: Entry): number => (cites.includes(entry) ? citedMessageTokens() : tokensOf(entry));
-  const found = selectTruncation(entries, excess - saved, currentTurn, shown);
+  const found = chosen
+    ? chosenTruncation(entries, new Set(slotsOf(chosen.slots)), currentTurn, shown)
+    : selectTruncation(entries, excess - saved, currentTurn, shown);
   const { dropped, tokens } = found.tokens + saved < excess * WORTH_LOSING ? { dropped: [], tokens: 0 } : found;
   const result = {
     ...{ life: key.life, epoch, dropped: toRanges(dropped.map(({ slot }) => slot)), tokens: tokens + saved, entries: dropped.length },
@@ -45,7 +47,7 @@ export async function truncate(dependencies: ConversationDependencies, input: Tr
   const leaving = await Promise.all(dropped.map((entry) => withBodies(store, key, entry)));
   const pins = pinsOf(leaving, !namesGoal(before));
   const text =
-    `[${dropped.length} earlier messages (about ${tokens} tokens) were left out of this prompt, because the context was full. ` +
+    `[${dropped.length} earlier messages (about ${tokens} tokens) were left out of this prompt, ${chosen ? 'as the application asked' : 'because the context was full'}. ` +
     `They are kept in the traces, and become part of the next summary.]${pins}`;
   // The time of what it stands for: another attempt writes the same.
   const said: Entry = { v: 1, ...notice, ts: dropped[0]?.ts ?? 0, message: { role: 'user', text, from: 'notice' } };

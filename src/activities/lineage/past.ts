@@ -35,7 +35,7 @@ import { estimateStringTokens, shownTokensOf } from '../../memory/tokens.js';
 import type { ConversationKey, Store } from '../../stores/store.js';
 import { countHeal } from '../../telemetry/metrics.js';
 import type { ConversationDependencies } from '../dependencies.js';
-import { compactionRatio, contextWindowOf, inputBudget, thresholdsOf } from '../model-step/prompt-budget.js';
+import { compactionRatio, contextWindowOf, inputBudget, limitedTo, thresholdsOf } from '../model-step/prompt-budget.js';
 import { canReadEpisodes } from '../tools/tools-of.js';
 
 /** Episodes that a fork or a new session begins with; what stands for older ones goes on in the newest. */
@@ -123,13 +123,15 @@ function whatThereIs(conversation: string, { entries }: Past, turn: string | und
 }
 
 /** Of the agent's own model. One that cannot be had is for its first turn to say. */
-async function lineOf({ models, defaultModel }: ConversationDependencies, config: AgentConfig): Promise<number> {
-  const model = config.model ?? defaultModel;
+async function lineOf({ models, defaultModel }: ConversationDependencies, agentConfig: AgentConfig): Promise<number> {
+  const model = agentConfig.model ?? defaultModel;
+  const limits = models.limits(model);
+  const config = limitedTo(agentConfig, model, limits);
   const window = await contextWindowOf(models, config, { model }).catch(() => undefined);
-  const contextBudget = inputBudget(config, model, window);
+  const contextBudget = inputBudget(config, limits, window);
   return compactsAt({
     contextBudget,
-    compactionRatio: compactionRatio(config, model),
+    compactionRatio: compactionRatio(config, limits),
     thresholds: thresholdsOf(config, contextBudget, []),
   });
 }

@@ -9,7 +9,7 @@ import { withProvenance } from '../../memory/consolidation/provenance.js';
 import { withoutForgotten } from '../../memory/documents/forgetting.js';
 import { createAsker } from '../ask-model.js';
 import { noteSpending, spendingOf } from '../effect.js';
-import { contextWindowOf, memoryAnswerTokens } from '../model-step/prompt-budget.js';
+import { contextWindowOf, memoryAnswerTokens, windowsOf } from '../model-step/prompt-budget.js';
 import { configOrDefaults } from '../usable-config.js';
 import type { ActivityDependencies } from '../dependencies.js';
 import { scopeKey } from '../key.js';
@@ -36,14 +36,19 @@ export async function care(
   await store.facts.remove(key, facts);
   const model = config.memory.consolidationModel ?? config.model ?? defaultModel;
   const window = await contextWindowOf(models, config, { model, own: config.model ?? defaultModel });
-  const maxTokens = memoryAnswerTokens(config, model, window);
+  const maxTokens = memoryAnswerTokens(config, models.limits(model), window);
   const answerSchema = { name: 'memory', schema: careJsonSchema };
-  const { ask: run, spent } = createAsker({
-    model: () => models(model),
+  const {
+    ask: run,
+    spent,
+    model: answeredBy,
+  } = createAsker({
+    models,
     name: model,
     activity,
     maxTokens,
-    contextWindow: () => Promise.resolve(window?.tokens),
+    ...(config.models && { others: config.models, circuits: dependencies.circuits }),
+    contextWindow: windowsOf(models, config, config.model ?? defaultModel),
     answerSchema,
   });
   const single = withoutDuplicateLines(memory.text);
@@ -53,7 +58,7 @@ export async function care(
   const { runId } = activity.info.workflowExecution ?? { runId: 'care' };
   // Of no conversation: it stands with the workflow that does it.
   const where = { store, key: { ...key, conversation: `memory:${scope}`, life: runId } };
-  const { spent: paid } = spendingOf({ key: where.key, identity: { agent } }, { kind: 'care', model, usage });
+  const { spent: paid } = spendingOf({ key: where.key, identity: { agent } }, { kind: 'care', model: answeredBy(), usage });
   await noteSpending(where, `care/${activity.info.activityId}/${activity.info.attempt}`, paid);
   const better = (tended?.kind === 'done' ? tended.memoryUpdate : undefined) ?? single;
   const { text, added } = withProvenance({

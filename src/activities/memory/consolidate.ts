@@ -17,7 +17,7 @@ import { withProvenance } from '../../memory/consolidation/provenance.js';
 import { rawFallback, withSources, withTask } from '../../memory/consolidation/message-lines.js';
 import type { ConversationKey } from '../../stores/store.js';
 import { askWithLess, createAsker, isTooMuch } from '../ask-model.js';
-import { besideBudget, contextWindowOf, memoryAnswerTokens } from '../model-step/prompt-budget.js';
+import { besideBudget, contextWindowOf, memoryAnswerTokens, windowsOf } from '../model-step/prompt-budget.js';
 import { readHealed } from '../context/context.js';
 import { configOrDefaults } from '../usable-config.js';
 import { performEffect, spendingOf, type Done } from '../effect.js';
@@ -52,7 +52,7 @@ async function askForMemory(
   { request, written }: Omit<ConsolidateInput, 'scope'>,
   activity: Context,
 ): Promise<Done<Persisted>> {
-  const { store, models, defaultModel } = dependencies;
+  const { store, models, defaultModel, circuits } = dependencies;
   const count = countSlots(request.slots);
   // The workflow refuses it; a history of an older version may have it.
   if (!(count <= LIMITS.slots)) throw ApplicationFailure.nonRetryable(`${count} entries are more than ${LIMITS.slots}`, 'invalid-request');
@@ -73,13 +73,16 @@ async function askForMemory(
   const redact = redactor(tombstones, key.scope);
   const model = config.memory.consolidationModel ?? (request.model === '' ? (config.model ?? defaultModel) : request.model);
   const answerSchema = { name: 'memory', schema: consolidationJsonSchema };
+  const limits = models.limits(model);
   const window = await contextWindowOf(models, config, { model, own: request.model });
-  const maxTokens = memoryAnswerTokens(config, model, window);
-  const asking = { model: () => models(model), name: model, activity, maxTokens, contextWindow: () => Promise.resolve(window?.tokens) };
+  const maxTokens = memoryAnswerTokens(config, limits, window);
+  const { fallback } = request;
+  const fallingOver = fallback ? { others: [request.model, ...fallback], circuits } : {};
+  const asking = { models, name: model, activity, maxTokens, contextWindow: windowsOf(models, config, request.model), ...fallingOver };
   const [run, notes] = [createAsker({ ...asking, answerSchema }), createAsker(asking)];
   const entries = messages.map((message) => ({ ...message, content: redact(message.content) }));
   const about = { entries, currentMemory: memory.text, maxMemorySize: config.memory.maxMemorySize };
-  const answered = await askWithLess(besideBudget(config, { model, own: request.model, maxTokens, window }), (maxCharacters) =>
+  const answered = await askWithLess(besideBudget(config, { model, own: request.model, maxTokens, limits, window }), (maxCharacters) =>
     ask(run.ask, { ...about, maxCharacters }, notes.ask),
   ).catch((error: unknown) => {
     if (!isTooMuch(error)) throw error;
@@ -88,7 +91,7 @@ async function askForMemory(
   const usage = addUsage(run.spent(), notes.spent());
   const done = (result: Consolidated): Done<Persisted> => ({
     result: { ...result, persisted: true },
-    ...spendingOf({ key, identity: request }, { kind: 'consolidation', model, usage }),
+    ...spendingOf({ key, identity: request }, { kind: 'consolidation', model: run.model(), usage }),
   });
   if (answered.kind === 'unusable') {
     log.warn('the model’s consolidation was of no use', { conversation: key.conversation, reason: answered.reason });

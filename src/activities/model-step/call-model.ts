@@ -25,7 +25,7 @@ import {
   type Model,
 } from '../../models/model.js';
 import { promptCut } from '../../models/context-window.js';
-import { costUsd, modelLimits } from '../../models/known-models.js';
+import { costUsd, type ModelLimits } from '../../models/known-models.js';
 import { tokenCounterFor } from '../../models/token-counter.js';
 import { tokensOf } from '../../memory/tokens.js';
 import { runHooks, type HookedCall } from '../../models/hooks.js';
@@ -110,9 +110,9 @@ async function ask(
 ): Promise<Done<ModelAnswer>> {
   const { turn, call, model } = input;
   const hooked: HookedCall = { conversation: key.conversation, turn, call, model };
-  const all = [usageTracking, ...hooks];
+  const all = [usageTracking(models.limits), ...hooks];
 
-  const priced = (cost: ModelUsage): Usage => ({ ...cost, costUsd: costUsd(model, cost) });
+  const priced = (cost: ModelUsage): Usage => ({ ...cost, costUsd: costUsd(models.limits(model), cost) });
   const noteFailed = async (cost: ModelUsage): Promise<void> => {
     const usage = priced(cost);
     const { spent } = spendingOf({ key, identity }, { kind: 'answer', model, usage });
@@ -121,7 +121,7 @@ async function ask(
 
   countRetry(activity.info);
   await runHooks(all, (hook) => hook.beforeInvoke?.(request.messages, request, hooked), warnOfHook);
-  const reported = await withToolsOf(models(model), model, config)
+  const reported = await withToolsOf(models(model), models.limits(model), config)
     .stream(request, {
       signal: activity.cancellationSignal,
       onDelta: (delta) => publishDelta(feed, delta, { turn, call, attempt }),
@@ -254,7 +254,7 @@ function validatorOf(schema: JsonObject): ValidateFunction | string {
 }
 
 /** How a model calls tools: by itself, or in its text. agent.json has the last word, then the provider, then what is known of the model of this name. */
-export function withToolsOf(native: Model, name: string, { textTools }: Pick<AgentConfig, 'textTools'>): Model {
-  const format = textTools ?? native.textTools ?? modelLimits(name).textTools ?? 'off';
+export function withToolsOf(native: Model, known: ModelLimits, { textTools }: Pick<AgentConfig, 'textTools'>): Model {
+  const format = textTools ?? native.textTools ?? known.textTools ?? 'off';
   return format === 'off' ? native : withTextTools(native, format);
 }

@@ -3,7 +3,7 @@
  * model in the first call after the one that showed it, once, and stored, so that it stays the same bytes. What that costs is written as it
  * is made, and travels with the citation.
  */
-import { contextWindowOf } from './prompt-budget.js';
+import { windowsOf } from './prompt-budget.js';
 import { Context, log } from '@temporalio/activity';
 import pLimit from 'p-limit';
 import type { AgentConfig } from '../../agents/agent-config.js';
@@ -122,13 +122,13 @@ function asker({ models }: ConversationDependencies, { model }: CitingWanted['in
   const name = config.context.summaryModel ?? model;
   const activity = Context.current();
   const asker = createAsker({
-    model: () => models(name),
+    models,
     name,
     activity,
     signal: patience,
     maxTokens: Math.min(CITATION_TOKENS, config.maxTokens),
     answerSchema: CITATION_SCHEMA,
-    contextWindow: async () => (await contextWindowOf(models, config, { model: name, own: model }))?.tokens,
+    contextWindow: windowsOf(models, config, model),
   });
   return { ...asker, model: name };
 }

@@ -4,6 +4,7 @@ import { log } from '@temporalio/activity';
 import { AgentConfigError, unreadInWords, type LoadedAgent } from '../../agents/load-agent.js';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import type { AgentSettings, Configured, ConfigureRequest } from '../../conversation/activity-io/settings.js';
+import type { ControlMode } from '../../conversation/protocol/stepping.js';
 import { HAND_OVER } from '../../conversation/hand-over.js';
 import { checkCompactor, createCompactorRegistry, UnknownCompactor } from '../../memory/compaction/compactor.js';
 import type { MemoryText } from '../../records/memory/documents.js';
@@ -25,7 +26,7 @@ const ANY_TIME = 0;
 export async function configure(dependencies: ConversationDependencies, request: ConfigureRequest): Promise<Configured> {
   const { agent } = dependencies.identity;
   try {
-    const { settings, unread, assumedWindow } = await settingsOf(dependencies, request);
+    const { settings, mode, unread, assumedWindow } = await settingsOf(dependencies, request);
     if (settings.hash === request.knownHash) return { kind: 'unchanged' };
     if (unread.length > 0) log.warn(unreadInWords(unread), { agent });
     if (assumedWindow !== undefined)
@@ -33,7 +34,7 @@ export async function configure(dependencies: ConversationDependencies, request:
         model: settings.model,
         tokens: assumedWindow,
       });
-    return { kind: 'settings', settings };
+    return { kind: 'settings', settings, ...(mode === 'stepping' && { mode }) };
   } catch (error) {
     if (error instanceof AgentConfigError) return { kind: 'unusable', type: error.kind, message: error.message };
     if (error instanceof UnknownTools || error instanceof UnknownCompactor)
@@ -54,7 +55,12 @@ async function currentMemory({ store, key, lostMemories }: ConversationDependenc
 async function settingsOf(
   dependencies: ConversationDependencies,
   request: ConfigureRequest,
-): Promise<{ readonly settings: AgentSettings; readonly unread: readonly string[]; readonly assumedWindow?: number }> {
+): Promise<{
+  readonly settings: AgentSettings;
+  readonly mode: ControlMode | undefined;
+  readonly unread: readonly string[];
+  readonly assumedWindow?: number;
+}> {
   const { identity, key, agents, models, defaultModel, store, notify, compactors = createCompactorRegistry() } = dependencies;
   const [agent, { version, text }, forgotten] = await Promise.all([
     agents(identity.agent, identity.scope),
@@ -65,7 +71,7 @@ async function settingsOf(
   const { models: list = [] } = agent.config;
   const inPlace = request.fallback !== undefined && list.includes(request.fallback) ? request.fallback : undefined;
   const model = inPlace ?? request.model ?? agent.config.model ?? defaultModel;
-  const config = limitedTo(agent.config, model);
+  const config = limitedTo(agent.config, model, models.limits(model));
   splitModel(model);
   // One that there is not would show on the day on which it is needed.
   if (request.model === null) for (const name of list) models(name);
@@ -76,7 +82,7 @@ async function settingsOf(
     tokenCounterFor(model),
     contextWindowOf(models, config, { model }),
   ]);
-  const budget = inputBudget(config, model, window);
+  const budget = inputBudget(config, models.limits(model), window);
   const fixed = fixedTokens(systemPrompt(agent, text, ANY_TIME), offered, count);
   if (fixed >= budget) throw new AgentConfigError('bad-config', noRoomLeft(agent, text, { fixed, budget }));
   const { handOver } = config.limits;
@@ -88,7 +94,7 @@ async function settingsOf(
     maxTokens: config.maxTokens,
     maxToolRounds: config.limits.maxToolRounds,
     contextBudget: budget,
-    compactionRatio: compactionRatio(config, model),
+    compactionRatio: compactionRatio(config, models.limits(model)),
     fixedTokens: fixed,
     ...(by !== 'estimate' && { tokenizer: by }),
     handOver: { ...HAND_OVER, ...handOver },
@@ -111,6 +117,7 @@ async function settingsOf(
   const ofAll = createHash('sha256').update(hash).update(JSON.stringify(settings)).update(changing).digest('hex').slice(0, 16);
   return {
     settings: { hash: ofAll, ...settings },
+    mode: config.defaultExecutionMode ?? dependencies.defaultExecutionMode,
     unread: agent.unread,
     ...(window && !window.isKnown && { assumedWindow: window.tokens }),
   };

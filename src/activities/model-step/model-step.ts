@@ -105,6 +105,7 @@ export async function modelStep(dependencies: ConversationDependencies, input: M
   if (written.messages.some(({ duplicate }) => duplicate !== undefined)) return deferred('duplicate');
   if (configured.kind === 'unusable') return deferred('unusable');
   const settings = settingsOf(input, configured);
+  if (input.wantsMode && configured.kind === 'settings' && configured.mode === 'stepping') return deferred('stepping');
 
   // Tools.
   if (isStopped()) return deferred('stopped');

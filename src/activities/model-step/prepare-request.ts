@@ -76,7 +76,7 @@ export async function prepareRequest(
     input.output === undefined ? undefined : store.bodies.get(key, input.output),
     tokenCounterFor(input.model),
   ]);
-  const config = limitedTo(agent.config, input.model);
+  const config = limitedTo(agent.config, input.model, dependencies.models.limits(input.model));
   const [{ offered }, window] = await Promise.all([
     toolsOf(dependencies, agent, { patienceMs: SERVER_PATIENCE_MS, turn: input.turn }),
     contextWindowOf(dependencies.models, config, { model: input.model }),

@@ -1,7 +1,7 @@
 /** How long a prompt may be (seed 000, section 10): `input_budget = max_context_tokens - max_output_tokens - safety_margin`. */
 import { answerTokens, type ContextWindow } from '../../models/context-window.js';
 import type { Model } from '../../models/model.js';
-import { modelLimits, safetyMarginOf, splitModel } from '../../models/known-models.js';
+import { safetyMarginOf, splitModel, type ModelLimits, type Models } from '../../models/known-models.js';
 import type { Thresholds } from '../../conversation/activity-io/settings.js';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import type { CountTokens } from '../../memory/tokens.js';
@@ -16,15 +16,22 @@ const MAX_MEMORY_ANSWER = 16_384;
  * no other one that it names for a question beside the conversation.
  */
 export async function contextWindowOf(
-  models: (name: string) => Model,
+  models: Models,
   { context }: AgentConfig,
   { model, own = model }: { readonly model: string; readonly own?: string },
 ): Promise<ContextWindow | undefined> {
-  return modelOf(models, model)?.contextWindow?.(splitModel(model).model, model === own ? context.maxTokens : undefined);
+  const { isDeclared, contextTokens } = models.limits(model);
+  const wanted = (model === own ? context.maxTokens : undefined) ?? (isDeclared ? contextTokens : undefined);
+  return modelOf(models, model)?.contextWindow?.(splitModel(model).model, wanted);
+}
+
+/** The same for whichever model is asked. */
+export function windowsOf(models: Models, config: AgentConfig, own: string): (name: string) => Promise<number | undefined> {
+  return async (name) => (await contextWindowOf(models, config, { model: name, own }))?.tokens;
 }
 
 /** A name that no provider has is for the call to refuse. */
-function modelOf(models: (name: string) => Model, name: string): Model | undefined {
+function modelOf(models: Models, name: string): Model | undefined {
   try {
     return models(name);
   } catch {
@@ -33,25 +40,27 @@ function modelOf(models: (name: string) => Model, name: string): Model | undefin
 }
 
 /** `window`: of `contextWindowOf`. */
-export function inputBudget({ context, maxTokens }: AgentConfig, model: string, window?: ContextWindow): number {
+export function inputBudget({ context, maxTokens }: AgentConfig, known: ModelLimits, window?: ContextWindow): number {
   if (window) {
     const margin = context.safetyMargin ?? Math.min(safetyMarginOf(window.tokens), Math.floor(window.tokens / 16));
     return Math.max(SMALLEST, window.tokens - answerTokens(maxTokens, window.tokens) - margin);
   }
-  const known = modelLimits(model);
   const most = context.maxTokens ?? known.contextTokens;
   const margin = context.safetyMargin ?? (context.maxTokens === undefined ? known.safetyMargin : safetyMarginOf(context.maxTokens));
   return Math.max(SMALLEST, most - maxTokens - margin);
 }
 
-/** What an agent says of sizes is said of the first model of its list; another one may take or give less. */
-export function limitedTo(config: AgentConfig, model: string): AgentConfig {
-  if ((config.models?.indexOf(model) ?? 0) < 1) return config;
-  const { contextTokens, maxOutputTokens } = modelLimits(model);
+/**
+ * What an agent says of sizes is said of the first model of its list; another one may take or give less, and so may one whose window a
+ * user has declared.
+ */
+export function limitedTo(config: AgentConfig, model: string, { contextTokens, maxOutputTokens, isDeclared }: ModelLimits): AgentConfig {
+  if ((config.models?.indexOf(model) ?? 0) < 1 && !isDeclared) return config;
   const { context } = config;
+  const most = Math.min(config.maxTokens, maxOutputTokens);
   return {
     ...config,
-    maxTokens: Math.min(config.maxTokens, maxOutputTokens),
+    maxTokens: isDeclared ? answerTokens(most, contextTokens) : most,
     context: { ...context, ...(context.maxTokens !== undefined && { maxTokens: Math.min(context.maxTokens, contextTokens) }) },
   };
 }
@@ -63,16 +72,22 @@ export function besideBudget(
     model,
     own,
     maxTokens,
+    limits,
     window,
-  }: { readonly model: string; readonly own: string; readonly maxTokens: number; readonly window?: ContextWindow | undefined },
+  }: {
+    readonly model: string;
+    readonly own: string;
+    readonly maxTokens: number;
+    readonly limits: ModelLimits;
+    readonly window?: ContextWindow | undefined;
+  },
 ): number {
   const { maxTokens: most, ...context } = config.context;
-  return inputBudget({ ...config, maxTokens, context: { ...context, ...(model === own && { maxTokens: most }) } }, model, window);
+  return inputBudget({ ...config, maxTokens, context: { ...context, ...(model === own && { maxTokens: most }) } }, limits, window);
 }
 
 /** Of a whole MEMORY.md and an entry of HISTORY: as much as that may be, as the model gives, and as leaves room for the question. */
-export function memoryAnswerTokens({ context }: AgentConfig, model: string, window?: ContextWindow): number {
-  const known = modelLimits(model);
+export function memoryAnswerTokens({ context }: AgentConfig, known: ModelLimits, window?: ContextWindow): number {
   const most = window?.tokens ?? context.maxTokens ?? known.contextTokens;
   return Math.max(SMALLEST, Math.min(MAX_MEMORY_ANSWER, known.maxOutputTokens, Math.floor(most / 4)));
 }
@@ -90,8 +105,8 @@ export function thresholdsOf(config: AgentConfig, budget: number, offered: reado
   };
 }
 
-export function compactionRatio({ context }: AgentConfig, model: string): number {
-  return context.compactionRatio ?? modelLimits(model).compactionRatio;
+export function compactionRatio({ context }: AgentConfig, known: ModelLimits): number {
+  return context.compactionRatio ?? known.compactionRatio;
 }
 
 /** What every prompt of an agent takes before a word is said. */

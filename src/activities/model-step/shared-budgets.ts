@@ -10,7 +10,7 @@ import { costUsd } from '../../models/known-models.js';
 import type { Usage } from '../../records/message.js';
 import { amountOf, type Amount, type Room, type SharedBudget, type Shares } from '../../records/shared-budget.js';
 import type { ConversationKey } from '../../stores/store.js';
-import type { TraceStore } from '../dependencies.js';
+import type { ConversationDependencies } from '../dependencies.js';
 import { insist } from '../effect.js';
 
 /** Tokens of an answer before it is there. */
@@ -37,7 +37,11 @@ export interface ReservedBudgets {
 }
 
 /** `call`: the effect's id. */
-export function sharedBudgets({ store, key }: TraceStore, shares: Shares | undefined, call: string): ReservedBudgets {
+export function sharedBudgets(
+  { store, key, models }: Pick<ConversationDependencies, 'store' | 'key' | 'models'>,
+  shares: Shares | undefined,
+  call: string,
+): ReservedBudgets {
   const id = `${key.life}/${call}`;
   const { budgets = [], own } = shares ?? {};
   const of = ({ conversation, life }: SharedBudget): ConversationKey => ({ ...key, conversation, life });
@@ -61,7 +65,7 @@ export function sharedBudgets({ store, key }: TraceStore, shares: Shares | undef
   return {
     async reserve({ model, promptTokens }, signal) {
       const usage = { inputTokens: promptTokens, cachedTokens: 0, outputTokens: EXPECTED_ANSWER };
-      const estimate = amountOf({ ...usage, costUsd: costUsd(model, usage) });
+      const estimate = amountOf({ ...usage, costUsd: costUsd(models.limits(model), usage) });
       const until = Date.now() + WAITS_MS;
       for (let pause = FIRST_PAUSE_MS; budgets.length > 0; pause = Math.min(LAST_PAUSE_MS, pause * 2)) {
         if (signal.aborted) return { kind: 'stopped' };

@@ -2,7 +2,7 @@
  * What a tool finds around it: its conversation's memory channel and episodes, the scope's HISTORY, and what its application shares with
  * its tools.
  */
-import { contextWindowOf } from '../model-step/prompt-budget.js';
+import { windowsOf } from '../model-step/prompt-budget.js';
 import type { Context } from '@temporalio/activity';
 import type { AgentConfig } from '../../agents/agent-config.js';
 import type { RunToolInput, AppContextRef, ToolFinished, ValuesRef } from '../../conversation/activity-io/tool-effects.js';
@@ -62,9 +62,8 @@ export function toolMemory(
   const { store, key, models } = dependencies;
   const name = config.context.summaryModel ?? model;
   const maxTokens = Math.min(SUMMARY_TOKENS, config.maxTokens);
-  const contextWindow = async (): Promise<number | undefined> =>
-    (await contextWindowOf(models, config, { model: name, own: model }))?.tokens;
-  const { ask, spent } = createAsker({ model: () => models(name), name, activity, maxTokens, contextWindow });
+  const contextWindow = windowsOf(models, config, model);
+  const { ask, spent } = createAsker({ models, name, activity, maxTokens, contextWindow });
   // 0 is the tool's own result.
   let stored = 0;
   const memory = openMemory({

@@ -3,6 +3,7 @@ import type { Begun, Deleted } from '../../client.js';
 import { ID_PATTERN } from '../../conversation/protocol/contract.js';
 import type { CliContext } from '../session/context.js';
 import { CliError, EXIT } from '../terminal/exit.js';
+import { refuseUnusableAgent } from '../services/known-agent.js';
 import { findConversation, findRunning } from '../args/find-conversation.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
 import { turnName } from '../args/values.js';
@@ -31,6 +32,7 @@ export function fork(
     throw new CliError(`${JSON.stringify(wanted)} cannot be an id: up to 64 letters, digits, - and _`, EXIT.usage);
   }
   return withClient(context, { needsWorker: true }, async (desk) => {
+    await refuseUnusableAgent(desk.config, more.agent);
     const from = await findRemembered(desk, given);
     const begun = await desk.withSlowNotice(
       `forking ${from} at ${at}`,
@@ -42,6 +44,7 @@ export function fork(
 
 export function resume(context: CliContext, given: string, { budget, budgetTokens, ...more }: LifeOptions): Promise<number> {
   return withClient(context, { needsWorker: true }, async (desk) => {
+    await refuseUnusableAgent(desk.config, more.agent);
     const id = await findRemembered(desk, given);
     const begun = await desk.withSlowNotice(
       `going on from the end of ${id}`,

@@ -8,6 +8,7 @@ import { ClientError, type PerduraClient } from '../../client.js';
 import { ID_PATTERN, type StartOptions } from '../../conversation/protocol/contract.js';
 import { readStart } from '../../conversation/protocol/input.js';
 import type { CliContext } from '../session/context.js';
+import { refuseUnusableAgent } from '../services/known-agent.js';
 import { CliError, EXIT, messageOf } from '../terminal/exit.js';
 import { findConversation } from '../args/find-conversation.js';
 import { toTerminalJson } from '../terminal/terminal-text.js';
@@ -128,6 +129,7 @@ export function importConversation(context: CliContext, given: string, options: 
     const start = { agent: options.agent, scope: options.scope ?? id, ...(origin?.title && { title: origin.title }) };
     const checked = readStart(start);
     if (!checked.ok) throw new CliError(`cannot start ${id}: ${checked.reason}`, EXIT.usage);
+    await refuseUnusableAgent(config, options.agent);
     const isRunning = await client.describe(id).then(
       ({ state }) => state === 'running',
       (error: unknown) => {

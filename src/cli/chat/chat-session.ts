@@ -68,7 +68,8 @@ export async function openSession(
       ...(isOneShot && { autoTitle: false }),
       agent,
       model,
-      mode,
+      // An agent's own default would leave it waiting for a step.
+      mode: isOneShot ? (mode ?? 'auto') : mode,
       ...(budget === undefined ? {} : { budget: { maxCostUsd: budget } }),
     }));
   } else {

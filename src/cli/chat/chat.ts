@@ -55,6 +55,7 @@ export async function chat(
   let client: PerduraClient | undefined;
   try {
     const text = options.print === undefined ? undefined : await oneMessage(options.print, words);
+    if (!process.stdin.isTTY && text === undefined && words.length === 0) await refuseSilence();
     if (options.startServices === true) {
       const { startServices } = await import('../services/services.js');
       loadAhead(isTerminal);
@@ -127,6 +128,13 @@ async function linkTo(config: Config, services: Services | undefined): Promise<(
 async function oneMessage(print: string | true, words: readonly string[]): Promise<string> {
   const { readOneMessage } = await import('./one-shot.js');
   return readOneMessage(print === true ? joined(words) : [print, ...words].join(' '));
+}
+
+/** Nothing is started for a pipe in which nothing is. */
+async function refuseSilence(): Promise<void> {
+  const { endsEmpty } = await import('../terminal/standard-input.js');
+  if (!(await endsEmpty(process.stdin))) return;
+  throw new CliError('nothing to say: stdin is empty. Pipe lines in, give a message as an argument, or run it in a terminal', EXIT.usage);
 }
 
 function joined(words: readonly string[]): string | undefined {

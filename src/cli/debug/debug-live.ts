@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ReadStream, WriteStream } from 'node:tty';
 import type { QueueEdit } from '../../conversation/protocol/contract.js';
 import { ask, clampCursor, createCursor, pressed, showWhole, viewOf } from './debug-cursor.js';
+import { showItems } from './debug-items.js';
 import { createEntryReader, liveScene, type DebugScene } from './debug-scene.js';
 import { messageOf } from '../terminal/exit.js';
 import { openFullScreen, type Key } from '../terminal/full-screen.js';
@@ -17,7 +18,7 @@ import type { CommandSession } from '../session/with-client.js';
 import type { Breakpoints } from '../../conversation/protocol/stepping.js';
 
 const KEYS =
-  's step  i into  o over  r run (auto)  p pause  b breakpoints  e queue  a/d approve/deny  ↑↓ PgUp PgDn chunks  ⏎ whole  q quit';
+  's step  i into  o over  r run (auto)  p pause  b breakpoints  e queue  a/d approve/deny  ↑↓ PgUp PgDn chunks  ⏎ whole  m memory items  q quit';
 const QUEUE_KEYS = '↑↓ select  u/n move up/down  d drop  c clear  esc back  q quit';
 const LOOK_MS = 3000;
 const STALE_MS = 8000;
@@ -171,6 +172,8 @@ export async function debugLive(
         if (scene.queue.length === 0) cursor.notice = 'the queue is empty';
         else cursor.focus = 'queue';
         return;
+      case 'm':
+        return showItems(client, id, cursor, draw);
       case 'a':
         return decide('approve');
       case 'd':

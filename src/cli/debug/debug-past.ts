@@ -4,6 +4,7 @@ import type { Entry } from '../../records/message.js';
 import type { Past } from '../../conversation/replay/past.js';
 import { tokenCounterBy } from '../../models/token-counter.js';
 import { ask, clampCursor, createCursor, pressed, showWhole, viewOf } from './debug-cursor.js';
+import { showItems } from './debug-items.js';
 import { pastScene, type DebugScene } from './debug-scene.js';
 import { openFullScreen, type Key } from '../terminal/full-screen.js';
 import { loadMeasure } from '../views/table.js';
@@ -12,11 +13,12 @@ import { eventInWords } from '../views/event-words.js';
 import { formatCount, formatTime } from '../views/quantities.js';
 import type { CommandSession } from '../session/with-client.js';
 
-const KEYS = '←/→ event  t/T next/previous turn  home/end  / find  n/N next/previous match  ↑↓ PgUp PgDn chunks  ⏎ whole  q quit';
+const KEYS =
+  '←/→ event  t/T next/previous turn  home/end  / find  n/N next/previous match  ↑↓ PgUp PgDn chunks  ⏎ whole  m memory items  q quit';
 
 /** Resolves when the person leaves. */
 export async function debugPast(
-  { output, signal, globals }: CommandSession,
+  { client, output, signal, globals }: CommandSession,
   id: string,
   past: Past,
   entries: ReadonlyMap<number, Entry>,
@@ -65,6 +67,8 @@ export async function debugPast(
           sought = text.toLowerCase().replaceAll(' ', '-');
           if (sought !== '') find(1);
         });
+      case 'm':
+        return showItems(client, id, cursor, draw);
       case 'n':
         return find(1);
       case 'N':

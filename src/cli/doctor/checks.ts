@@ -68,7 +68,7 @@ async function firstThatExists(dir: string): Promise<string> {
 }
 
 /** Every folder of the agents folder, read as a worker reads it. */
-export async function checkAgents(agentsDir: string, variables: Environment): Promise<Finding[]> {
+export async function checkAgents(agentsDir: string, variables: Environment, config?: Config): Promise<Finding[]> {
   let names: string[];
   try {
     const entries = await readdir(agentsDir, { withFileTypes: true });
@@ -84,6 +84,7 @@ export async function checkAgents(agentsDir: string, variables: Environment): Pr
       const agent = await loadAgent(agentsDir, name);
       good.push(agent.id);
       servers.push(...checkServers(agent, variables));
+      if (config) failed.push(...checkListedModels(agent, config));
       if (agent.unread.length > 0)
         failed.push(warning(`Agent ${name}`, unreadInWords(agent.unread), 'move what it says to USER.md or AGENTS.md'));
     } catch (error) {
@@ -100,6 +101,29 @@ export async function checkAgents(agentsDir: string, variables: Environment): Pr
     ? []
     : [warning('Agents', 'there is none called default', 'name one with --agent, or create it')];
   return [...found, ...noDefault, ...failed, ...servers];
+}
+
+/** By the provider's name; others need none, or are the user's own. */
+const KEYS = {
+  anthropic: ['ANTHROPIC_API_KEY', 'anthropicApiKey'],
+  openai: ['OPENAI_API_KEY', 'openaiApiKey'],
+  'openai-responses': ['OPENAI_API_KEY', 'openaiApiKey'],
+  gemini: ['GEMINI_API_KEY', 'geminiApiKey'],
+} as const;
+
+/** A model that falls over to one without a key falls into nothing, on the day on which it is needed. */
+export function checkListedModels({ id, config: { models = [] } }: Pick<LoadedAgent, 'id' | 'config'>, config: Config): Finding[] {
+  return models.flatMap((name) => {
+    const [setting, key] = Object.entries(KEYS).find(([provider]) => name.startsWith(`${provider}/`))?.[1] ?? [];
+    if (setting === undefined || key === undefined || config[key] !== undefined) return [];
+    return [
+      warning(
+        `Models of ${id}`,
+        `${name} cannot answer here: ${setting} is not set`,
+        `export ${setting}=…, or take it out of "models" in its agent.json`,
+      ),
+    ];
+  });
 }
 
 /** Not started from here: `perdura mcp tools` does that. */

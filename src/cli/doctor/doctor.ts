@@ -19,7 +19,7 @@ export async function doctor(config: Config, options: DoctorOptions, output: Out
   const [store, provider, agents, workspace, disk] = await Promise.all([
     checkStore(config),
     checkProvider(config),
-    checkAgents(config.agentsDir, loadVariables(config.cwd)),
+    checkAgents(config.agentsDir, loadVariables(config.cwd), config),
     checkFolder('Workspace', config.workspace, 'PERDURA_WORKSPACE'),
     checkDisk(config),
   ]);

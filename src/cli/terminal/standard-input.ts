@@ -1,5 +1,31 @@
+import type { Readable } from 'node:stream';
 import type { ReadStream } from 'node:tty';
 import { text } from 'node:stream/consumers';
+
+/** Milliseconds that a pipe has to end, or to say something, before a conversation is started for it. */
+const END_PATIENCE_MS = 500;
+
+/** Whether it ends with nothing but blanks in it. One that is open and silent after a while may still speak. Whatever it has said stays in it. */
+export async function endsEmpty(input: Readable, patienceMs = END_PATIENCE_MS): Promise<boolean> {
+  const read: Buffer[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  let look = (): void => undefined;
+  const isEmpty = await new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), patienceMs);
+    look = () => {
+      for (let chunk = input.read() as Buffer | null; chunk !== null; chunk = input.read() as Buffer | null) read.push(Buffer.from(chunk));
+      if (Buffer.concat(read).toString('utf8').trim() !== '') resolve(false);
+    };
+    input
+      .on('readable', look)
+      .once('end', () => resolve(true))
+      .once('error', () => resolve(true));
+  });
+  clearTimeout(timer);
+  input.off('readable', look);
+  if (!isEmpty && read.length > 0) input.unshift(Buffer.concat(read));
+  return isEmpty;
+}
 
 /** All of stdin. */
 export function readStandardInput(): Promise<string> {

@@ -35,6 +35,8 @@ function detailOf(event: ConversationEvent): string {
         : `${event.id}, ${event.reduced.kind}${event.reduced.kind === 'parked' ? `: ${event.reduced.error}` : ''}`;
     case 'decided':
       return `${event.decision.callId}: ${event.decision.decision}`;
+    case 'chunks-chosen':
+      return `${event.what}, ${countOf(countSlots(event.slots), 'chunk')}`;
     case 'mode-set':
       return event.mode;
     case 'breakpoints-set':

@@ -34,8 +34,12 @@ export interface CompactInput {
   readonly atLeast: number;
   /** Its messages and its last tool round stay. */
   readonly currentTurn: string | null;
+  /** A program has named what becomes memory, and nothing else does. Absent: the window decides. */
+  readonly chosen?: Chosen;
   readonly task: Task | null;
   readonly model: string;
+  /** The models of the agent's list after it. Absent: it is asked alone. */
+  readonly fallback?: readonly string[];
   readonly agentHash: string;
 }
 
@@ -72,6 +76,11 @@ export type Compacted =
       readonly cited?: readonly SlotRange[];
     };
 
+export interface Chosen {
+  readonly requestId: string;
+  readonly slots: readonly SlotRange[];
+}
+
 interface CitedMessages {
   readonly cited: readonly SlotRange[];
   /** Estimates of the messages before and after. */
@@ -95,6 +104,8 @@ export interface TruncateInput {
   readonly excess: number;
   /** Its first message stays, and so does its last round. */
   readonly currentTurn: string | null;
+  /** A program has named what leaves, and nothing else does. Absent: the oldest. */
+  readonly chosen?: Chosen;
   /** Of the notice that says it. */
   readonly notice: { readonly slot: number; readonly turn: string; readonly seq: number; readonly session: number };
 }

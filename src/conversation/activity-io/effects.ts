@@ -126,6 +126,8 @@ export interface ModelStepInput {
   readonly asksAttributes?: true;
   /** Its summary shows the first words of the message. */
   readonly showsWords?: true;
+  /** Its mode is still the agent's or the worker's to say: where that is stepping, the model is not called yet. */
+  readonly wantsMode?: true;
   /** The conversation has no title yet: its first message gives it one. */
   readonly wantsTitle?: true;
   /** A session begins: what the scope knows is to stand before it. */
@@ -174,6 +176,8 @@ export type DeferReason =
   | 'budget'
   | 'truncation'
   | 'compaction'
+  /** By the agent or the worker it goes on step by step, and this would be the first. */
+  | 'stepping'
   /** A person stopped the turn before the call began. */
   | 'stopped';
 

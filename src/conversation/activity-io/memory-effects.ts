@@ -21,6 +21,8 @@ export interface ConsolidationRequest {
   readonly agent: string;
   /** The conversation's own model, for agents that name no other for this. */
   readonly model: string;
+  /** The models of the agent's list after it. Absent: it is asked alone. */
+  readonly fallback?: readonly string[];
   readonly why: 'reset' | 'window' | 'close';
   /** Of a session that ends: what was pinned in it, for its entry in HISTORY. Absent: nothing was. */
   readonly task?: Task;

@@ -102,7 +102,8 @@ export interface ConfigureRequest {
 
 export type Configured =
   | { readonly kind: 'unchanged' }
-  | { readonly kind: 'settings'; readonly settings: AgentSettings }
+  /** `mode`: of conversations whose start names none. Absent: they go on by themselves. */
+  | { readonly kind: 'settings'; readonly settings: AgentSettings; readonly mode?: 'stepping' }
   | { readonly kind: 'unusable'; readonly type: string; readonly message: string };
 
 /** What of the settings a call needs. */

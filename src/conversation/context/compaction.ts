@@ -14,15 +14,16 @@
  * K6  A model that says that it was given too much has shown its size, which holds for the conversation from then on.
  */
 import { scaledTo, type AgentSettings } from '../activity-io/settings.js';
-import type { CompactInput, Compacted, UncompactInput } from '../activity-io/compaction-effects.js';
+import type { Chosen, CompactInput, Compacted, UncompactInput } from '../activity-io/compaction-effects.js';
 import { contextPressure, needsTruncation, usageOf, type CallNumbers } from '../activity-io/call-gate.js';
 import type { EventOf } from '../event.js';
 import { isRunning, type Completed, type Failed } from '../effect.js';
 import { countSlots, slotsOf, toRanges, withSlot, type SlotRange } from '../../records/slots.js';
-import { NO_COMPACTION, type CompactionState } from '../state/compaction-state.js';
+import { NO_COMPACTION, type ChosenChunks, type CompactionState } from '../state/compaction-state.js';
 import type { ConversationState } from '../state.js';
 import type { Turn } from '../state/turn-state.js';
 import { citedMessageTokens, stayingTokens } from './citing.js';
+import { answer, answerGone, nextChosen } from './requests.js';
 import { truncatesFrom } from './truncation.js';
 import { turnId } from '../../records/identity.js';
 import { addUsage } from '../../records/message.js';
@@ -31,7 +32,6 @@ import { addUsage } from '../../records/message.js';
 export const TOO_FULL: readonly string[] = ['context-full', 'too-large'];
 /** How often in one turn a model that says its context is full may be helped. */
 export const MAX_RECOVERIES = 2;
-const REMEMBERED_OUTCOMES = 16;
 /** Of the line at which a compaction is due (K5). */
 const FREES = 0.25;
 /** The same, where it goes deeper, so that it need not soon again; and where the model has said that it is full. */
@@ -72,6 +72,7 @@ export function isChangingContext(state: ConversationState): boolean {
 export function truncationDue(state: ConversationState): boolean {
   const { compaction, settings } = state;
   if (!settings || isChangingContext(state)) return false;
+  if (nextChosen(state, 'truncate')) return true;
   const numbers = numbersOf(state);
   if (compaction.truncationAsked) return usageOf(numbers, settings).forceCompaction;
   return needsTruncation(numbers, settings);
@@ -91,7 +92,7 @@ export function compactionCause(state: ConversationState): CompactionCause | und
   const { compaction, settings } = state;
   if (!settings || isChangingContext(state)) return undefined;
   if (compaction.forced) return 'context-full';
-  if (compaction.asked.length > 0) return 'asked';
+  if (compaction.asked.length > 0 || nextChosen(state, 'compact')) return 'asked';
   const numbers = numbersOf(state);
   return contextPressure(numbers, settings) ?? (isLosing(state, numbers.compactsFrom, settings) ? 'hard' : undefined);
 }
@@ -100,6 +101,15 @@ export function compactionCause(state: ConversationState): CompactionCause | und
 function isLosing(state: ConversationState, compactsFrom: number | null, { thresholds }: AgentSettings): boolean {
   const { leftOut = [] } = state.compaction;
   return leftOut.length > 0 && compactsFrom !== null && stayingTokens(state) >= compactsFrom && thresholds.autoCompact;
+}
+
+function chosenIn({ requestId, slots }: ChosenChunks): Chosen {
+  return { requestId, slots };
+}
+
+/** Who waits for it: the one request that has named what it takes, or all who asked for one. */
+function askersOf({ compaction }: ConversationState, { chosen }: CompactInput): readonly string[] {
+  return chosen ? [chosen.requestId] : compaction.asked;
 }
 
 /** How deep a compaction goes, in tokens (K5). What a person asks for below the line is the older turns alone. */
@@ -122,6 +132,8 @@ export function compactsAt(settings: Pick<AgentSettings, 'thresholds' | 'compact
 export function compactInput(state: ConversationState, cause: CompactionCause): CompactInput | undefined {
   const { settings, identity, session, context, compaction, turn } = state;
   if (!settings) return undefined;
+  const chosen = cause === 'asked' ? nextChosen(state, 'compact') : undefined;
+  const line = compactsAt(settings);
   return {
     identity,
     session,
@@ -134,10 +146,11 @@ export function compactInput(state: ConversationState, cause: CompactionCause): 
     context,
     cited: compaction.cited ?? [],
     contextTokens: state.contextTokens,
-    ...depthOf(state, settings, cause),
+    ...(chosen ? { line, enough: 0, free: 0, atLeast: 0, chosen: chosenIn(chosen) } : depthOf(state, settings, cause)),
     currentTurn: turn ? turnId(turn.number) : null,
     task: compaction.task,
     model: settings.model,
+    ...(settings.fallback?.next.length && { fallback: settings.fallback.next }),
     agentHash: settings.agentHash,
   };
 }
@@ -167,8 +180,8 @@ export function acceptCompacted(state: ConversationState, { input, output: resul
   const paid = result.kind === 'compacted' ? { ...state, usage: addUsage(state.usage, result.usage) } : state;
   if (input.session !== paid.session || paid.epoch >= result.epoch) return paid; // K3
   if (result.kind === 'nothing-to-compact')
-    return rested(answer(paid, paid.compaction.asked, { kind: 'nothing-to-compact' }), RESTS_IN_VAIN);
-  if (result.kind === 'cited') return acceptCited(paid, result);
+    return restedAfter(input, answer(paid, askersOf(paid, input), { kind: 'nothing-to-compact' }), RESTS_IN_VAIN);
+  if (result.kind === 'cited') return acceptCited(paid, input, result);
   const { base, episode, archived, method, turns, tokensBefore, tokensAfter } = result;
   const { context, contextTokens, compaction } = paid;
   const leftOut = slotsOf(compaction.leftOut ?? []);
@@ -177,7 +190,7 @@ export function acceptCompacted(state: ConversationState, { input, output: resul
   const kept = out.size === 0 ? result.kept : toRanges(slotsOf(result.kept).filter((slot) => !out.has(slot)));
   const taken = new Set(slotsOf(archived));
   const cited = [...slotsOf(compaction.cited ?? []), ...slotsOf(result.cited ?? [])].filter((slot) => !taken.has(slot));
-  const answered = answer(paid, compaction.asked, {
+  const answered = answer(paid, askersOf(paid, input), {
     kind: 'compacted',
     epoch: result.epoch,
     turns: turns.length,
@@ -213,17 +226,17 @@ export function acceptCompacted(state: ConversationState, { input, output: resul
       },
     }),
   );
-  return rested(compacted, RESTS);
+  return restedAfter(input, compacted, RESTS);
 }
 
 /** The epoch goes on, with less in it: there is nothing to take back. */
-function acceptCited(state: ConversationState, { cited, tokensBefore, tokensAfter }: Cited): ConversationState {
+function acceptCited(state: ConversationState, input: CompactInput, { cited, tokensBefore, tokensAfter }: Cited): ConversationState {
   const { compaction, contextTokens } = state;
   const messages = countSlots(cited);
-  const answered = answer(state, compaction.asked, { kind: 'cited', messages, tokensBefore, tokensAfter });
+  const answered = answer(state, askersOf(state, input), { kind: 'cited', messages, tokensBefore, tokensAfter });
   const shorter = { ...answered, contextTokens: Math.max(0, contextTokens - (tokensBefore - tokensAfter)) };
   const noted = withCompaction(shorter, () => ({ cited: [...(compaction.cited ?? []), ...cited], reported: null }));
-  return rested(noted, RESTS);
+  return restedAfter(input, noted, RESTS);
 }
 
 /** A turn that was too much: its messages are kept, and later prompts show their ends. */
@@ -238,8 +251,8 @@ export function citeTurn(state: ConversationState, { firstSlot, messageIds, mess
 
 export function failCompaction(state: ConversationState, { input, failure }: Failed<'compact'>): ConversationState {
   if (input.session !== state.session || state.epoch >= input.epoch) return state; // K3
-  const failed = answer(state, state.compaction.asked, { kind: 'failed', message: `${failure.type}: ${failure.message}` });
-  return rested(failed, RESTS_IN_VAIN);
+  const failed = answer(state, askersOf(state, input), { kind: 'failed', message: `${failure.type}: ${failure.message}` });
+  return restedAfter(input, failed, RESTS_IN_VAIN);
 }
 
 export function requestUndo(state: ConversationState, { requestId }: EventOf<'undo-requested'>): ConversationState {
@@ -292,17 +305,19 @@ export function failUndo(state: ConversationState, { failure }: Failed<'uncompac
 /** After every event: what somebody has asked for, and what has come since has made idle, is answered all the same. */
 export function answerInVain(state: ConversationState): ConversationState {
   const { compaction, settings } = state;
-  const { undoAsked, truncationAsked = [] } = compaction;
-  if (undoAsked.length + truncationAsked.length === 0 || isChangingContext(state)) return state;
-  const undone = compaction.before ? state : answer(state, undoAsked, { kind: 'nothing-to-undo' });
+  const { undoAsked, truncationAsked = [], chosen = [] } = compaction;
+  if (undoAsked.length + truncationAsked.length + chosen.length === 0 || isChangingContext(state)) return state;
+  const there = answerGone(state);
+  const undone = compaction.before ? there : answer(there, undoAsked, { kind: 'nothing-to-undo' });
   const isFull = settings !== null && usageOf(numbersOf(state), settings).forceCompaction;
   return isFull ? undone : answer(undone, truncationAsked, { kind: 'nothing-to-truncate' });
 }
 
 /** A new session begins with an empty context; nothing of the old one is undone into it, or becomes its memory. */
 export function forgetContext(state: ConversationState): ConversationState {
-  const { asked, undoAsked, truncationAsked = [] } = state.compaction;
-  const ended = answer(state, [...asked, ...undoAsked, ...truncationAsked], { kind: 'failed', message: 'the session ended first' });
+  const { asked, undoAsked, truncationAsked = [], chosen = [] } = state.compaction;
+  const waiting = [...asked, ...undoAsked, ...truncationAsked, ...chosen.map(({ requestId }) => requestId)];
+  const ended = answer(state, waiting, { kind: 'failed', message: 'the session ended first' });
   const { compactions, attempts, outcomes, prefix, learned, truncations } = ended.compaction;
   const compaction: CompactionState = {
     ...NO_COMPACTION,
@@ -352,6 +367,11 @@ export function learnSize(state: ConversationState): ConversationState {
   };
 }
 
+/** What a program has chosen says nothing of whether the next by itself is worth a try. */
+function restedAfter({ chosen }: CompactInput, state: ConversationState, share: number): ConversationState {
+  return chosen ? state : rested(state, share);
+}
+
 /** K2. Beyond what a prompt may have, what is left out of it would have no summary: there it rests for less. */
 function rested(state: ConversationState, share: number): ConversationState {
   const { settings, turn } = state;
@@ -360,27 +380,6 @@ function rested(state: ConversationState, share: number): ConversationState {
   const until = Math.min(tokens + line * share, Math.max(settings.contextBudget, tokens + line * RESTS_IN_VAIN));
   const rest = { tokens: Math.ceil(until), ...(turn && tokens > line && { turn: turn.number }) };
   return withCompaction(state, () => ({ forced: null, rest }));
-}
-
-/** All who wait for it get the same answer; they are no longer waited for. */
-function answer(
-  state: ConversationState,
-  requestIds: readonly string[],
-  outcome: CompactionState['outcomes'][number]['outcome'],
-): ConversationState {
-  const { truncationAsked = [], ...others } = state.compaction;
-  const isLeft = (id: string): boolean => !requestIds.includes(id);
-  const toTruncate = truncationAsked.filter(isLeft);
-  return {
-    ...state,
-    compaction: {
-      ...others,
-      asked: others.asked.filter(isLeft),
-      undoAsked: others.undoAsked.filter(isLeft),
-      ...(toTruncate.length > 0 && { truncationAsked: toTruncate }),
-      outcomes: [...others.outcomes, ...requestIds.map((requestId) => ({ requestId, outcome }))].slice(-REMEMBERED_OUTCOMES),
-    },
-  };
 }
 
 function addedSince(now: readonly SlotRange[], then: readonly SlotRange[]): number[] {

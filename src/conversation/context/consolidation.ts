@@ -122,6 +122,7 @@ function enqueueRequest(state: ConversationState, turns: readonly WindowTurn[], 
     messages: countMessages(turns),
     agent: state.identity.agent,
     model: state.settings?.model ?? state.modelOverride ?? '',
+    ...(state.settings?.fallback?.next.length && { fallback: state.settings.fallback.next }),
     why,
     ...(why !== 'window' && state.compaction.task && { task: state.compaction.task }),
   };

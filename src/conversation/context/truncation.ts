@@ -9,6 +9,7 @@
  *     would be nothing again. The next turn tries anew.
  */
 import { stayingTokens } from './citing.js';
+import { answer, nextChosen } from './requests.js';
 import type { TruncateInput } from '../activity-io/compaction-effects.js';
 import type { EventOf } from '../event.js';
 import type { Completed, Failed } from '../effect.js';
@@ -16,7 +17,6 @@ import { slotsOf, toRanges } from '../../records/slots.js';
 import type { ConversationState } from '../state.js';
 import { turnId } from '../../records/identity.js';
 
-const MAX_OUTCOMES = 16;
 /** Of the truncation line (U3). */
 const WORTH_ANOTHER = 0.05;
 /** Of a turn that has ended: after all that it can have. */
@@ -25,6 +25,7 @@ const MAX_SEQ = 1_000_000;
 export function truncateInput(state: ConversationState): TruncateInput | undefined {
   const { settings, turn, identity, epoch, context, counters, session } = state;
   if (!settings) return undefined;
+  const chosen = nextChosen(state, 'truncate');
   const inTurn = turn ? turnId(turn.number) : turnId(state.latestTurn);
   return {
     identity,
@@ -34,7 +35,8 @@ export function truncateInput(state: ConversationState): TruncateInput | undefin
     context,
     cited: state.compaction.cited ?? [],
     ...(state.compaction.base !== null && { base: state.compaction.base }),
-    excess: stayingTokens(state) - settings.thresholds.hard,
+    excess: chosen ? 0 : stayingTokens(state) - settings.thresholds.hard,
+    ...(chosen && { chosen: { requestId: chosen.requestId, slots: chosen.slots } }),
     ...(settings.tokenizer !== undefined && { tokenizer: settings.tokenizer }),
     currentTurn: turn ? inTurn : null,
     notice: { slot: counters.slot + 1, turn: inTurn, seq: (turn?.seq ?? MAX_SEQ) + 1, session },
@@ -51,10 +53,7 @@ export function truncatesFrom({ turn, settings, compaction }: ConversationState)
 /** By hand (seed 004, executeTruncation): down to the hard threshold before the next model call, whatever the truncation line says. */
 export function requestTruncation(state: ConversationState, { requestId }: EventOf<'truncation-requested'>): ConversationState {
   const { compaction, settings } = state;
-  if (!settings || stayingTokens(state) <= settings.thresholds.hard) {
-    const outcomes = [...compaction.outcomes, { requestId, outcome: { kind: 'nothing-to-truncate' } as const }].slice(-MAX_OUTCOMES);
-    return { ...state, compaction: { ...compaction, outcomes } };
-  }
+  if (!settings || stayingTokens(state) <= settings.thresholds.hard) return answer(state, [requestId], { kind: 'nothing-to-truncate' });
   return { ...state, compaction: { ...compaction, truncationAsked: [...(compaction.truncationAsked ?? []), requestId] } };
 }
 
@@ -72,49 +71,49 @@ export function startTruncation(state: ConversationState): ConversationState {
   };
 }
 
-export function acceptTruncated(state: ConversationState, { output: result }: Completed<'truncate'>): ConversationState {
+export function acceptTruncated(state: ConversationState, { input, output: result }: Completed<'truncate'>): ConversationState {
   const { compaction, context, contextTokens } = state;
   if (state.epoch !== result.epoch) return state;
   const gone = new Set(slotsOf(result.dropped));
   const { cited = [] } = result;
-  const outcome =
+  const tokensAfter = Math.max(0, contextTokens - result.tokens);
+  const done = answer(
+    { ...state, contextTokens: tokensAfter },
+    askersOf(state, input),
     gone.size + cited.length === 0
-      ? ({ kind: 'nothing-to-truncate' } as const)
-      : ({
-          kind: 'truncated',
-          tokensBefore: contextTokens,
-          tokensAfter: Math.max(0, contextTokens - result.tokens),
-          entries: result.entries,
-        } as const);
-  const { truncationAsked = [], ...others } = compaction;
+      ? { kind: 'nothing-to-truncate' }
+      : { kind: 'truncated', tokensBefore: contextTokens, tokensAfter, entries: result.entries },
+  );
   const answered = {
-    ...others,
+    ...done.compaction,
     truncations: (compaction.truncations ?? 0) + 1,
     ...(cited.length > 0 && { cited: [...(compaction.cited ?? []), ...cited], reported: null }),
-    outcomes: [...compaction.outcomes, ...truncationAsked.map((requestId) => ({ requestId, outcome }))].slice(-MAX_OUTCOMES),
   };
-  if (gone.size === 0 || !result.notice)
-    return rested({ ...state, contextTokens: Math.max(0, contextTokens - result.tokens), compaction: answered });
+  if (gone.size === 0 || !result.notice) return restedAfter(input, { ...done, compaction: answered });
   const left = slotsOf(context).filter((slot) => !gone.has(slot));
-  return rested({
-    ...state,
+  return restedAfter(input, {
+    ...done,
     // In the place of what is gone: the prompt's beginning has changed in any case.
     context: toRanges([result.notice.slot, ...left]),
-    contextTokens: Math.max(0, contextTokens - result.tokens),
     compaction: { ...answered, reported: null, leftOut: [...(compaction.leftOut ?? []), ...result.dropped] },
   });
 }
 
-function rested(state: ConversationState): ConversationState {
+/** Who waits for it: the one request that has named what leaves, or all who asked for one. */
+function askersOf({ compaction }: ConversationState, { chosen }: TruncateInput): readonly string[] {
+  return chosen ? [chosen.requestId] : (compaction.truncationAsked ?? []);
+}
+
+/** What a program has chosen says nothing of whether the next by itself is worth a try. */
+function restedAfter({ chosen }: TruncateInput, state: ConversationState): ConversationState {
+  if (chosen) return state;
   const { turn, compaction, latestTurn } = state;
   return { ...state, compaction: { ...compaction, truncationRest: { turn: turn?.number ?? latestTurn, tokens: stayingTokens(state) } } };
 }
 
-export function failTruncation(state: ConversationState, { failure }: Failed<'truncate'>): ConversationState {
-  const { truncationAsked = [], ...others } = state.compaction;
-  const { outcomes: before } = others;
-  const outcome = { kind: 'failed', message: `${failure.type}: ${failure.message}` } as const;
-  const outcomes = [...before, ...truncationAsked.map((requestId) => ({ requestId, outcome }))].slice(-MAX_OUTCOMES);
+export function failTruncation(state: ConversationState, { input, failure }: Failed<'truncate'>): ConversationState {
+  const failed = answer(state, askersOf(state, input), { kind: 'failed', message: `${failure.type}: ${failure.message}` });
+  const { compaction } = failed;
   // A step that waits for it is done.
-  return rested({ ...state, compaction: { ...others, truncations: (others.truncations ?? 0) + 1, outcomes } });
+  return restedAfter(input, { ...failed, compaction: { ...compaction, truncations: (compaction.truncations ?? 0) + 1 } });
 }

@@ -6,6 +6,8 @@ import { utf8Length } from '../../records/text.js';
 import type { Breakpoints, ControlMode, StepScope } from './stepping.js';
 
 const MAX_NAMES = 100;
+const CHUNK_ID = /^chunk_[1-9]\d{0,8}$/;
+const CHUNK_PREFIX = 'chunk_'.length;
 const EVENT_TYPE = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
 
 export interface ReadAppEvent {
@@ -30,6 +32,21 @@ export function readAppEvent(payload: unknown): Checked<ReadAppEvent> {
     ok: true,
     value: { ...(id === undefined ? {} : { id }), type, payload: data as JsonValue, ...(wait === true && { wait }) },
   };
+}
+
+/** Of `executeTruncation` and `triggerCompaction`: ids of chunks as the query `checkTokenUsage` has them. */
+export function readChosenChunks(payload: unknown, name: string): Checked<{ readonly id?: string; readonly slots: readonly number[] }> {
+  const fields = readFields(payload, name, ['id', 'chunks']);
+  if (!fields.ok) return fields;
+  const { id, chunks } = fields.value;
+  if (id !== undefined && !isShortText(id, LIMITS.idLength))
+    return refuse(`${name}.id must be a string of 1 to ${LIMITS.idLength} characters`);
+  if (!Array.isArray(chunks) || chunks.length === 0 || chunks.length > LIMITS.chosenChunks)
+    return refuse(`${name}.chunks must be a list of 1 to ${LIMITS.chosenChunks} ids`);
+  if (!chunks.every((chunk) => typeof chunk === 'string' && CHUNK_ID.test(chunk)))
+    return refuse(`${name}.chunks must have ids that look like "chunk_12"`);
+  const slots = [...new Set(chunks.map((chunk: string) => Number(chunk.slice(CHUNK_PREFIX))))].sort((a, b) => a - b);
+  return { ok: true, value: { ...(id !== undefined && { id }), slots } };
 }
 
 export function readMode(payload: unknown): Checked<ControlMode> {

@@ -37,4 +37,7 @@ export const LIMITS = {
   queuedEventBytes: 128 * 1024,
   /** Ids of such events that are remembered once they are reduced. */
   rememberedEvents: 256,
+  /** Chunks that one request may name, and such requests that may wait. */
+  chosenChunks: 1_000,
+  choices: 16,
 } as const;

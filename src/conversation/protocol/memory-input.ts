@@ -57,7 +57,7 @@ export function readMemoryCareStart(payload: unknown): Checked<MemoryStart & Car
 export function readConsolidationRequest(payload: unknown): Checked<AskedConsolidation> {
   const fields = readFields(payload, 'consolidate', null);
   if (!fields.ok) return fields;
-  const { id, requestId, conversation, life, agent, model, why, taskQueue, session, messages, slots, task } = fields.value;
+  const { id, requestId, conversation, life, agent, model, why, taskQueue, session, messages, slots, task, fallback } = fields.value;
   for (const [name, value] of Object.entries({ id, requestId })) {
     if (typeof value !== 'string' || !REQUEST_ID.test(value)) return refuse(`consolidate.${name} must match ${REQUEST_ID.source}`);
   }
@@ -68,6 +68,11 @@ export function readConsolidationRequest(payload: unknown): Checked<AskedConsoli
   if (typeof taskQueue !== 'string' || !TASK_QUEUE.test(taskQueue)) return refuse('consolidate.taskQueue must be the name of a task queue');
   if (typeof agent !== 'string' || !ID_PATTERN.test(agent)) return refuse(`consolidate.agent must match ${ID_PATTERN.source}`);
   if (model !== '' && !isShortText(model, MAX_ID)) return refuse('consolidate.model must be a text');
+  if (
+    fallback !== undefined &&
+    !(Array.isArray(fallback) && fallback.length <= MAX_MODELS && fallback.every((name) => isShortText(name, MAX_ID)))
+  )
+    return refuse(`consolidate.fallback must be at most ${MAX_MODELS} names of models`);
   if (typeof why !== 'string' || !WHYS.includes(why)) return refuse(`consolidate.why must be one of ${WHYS.join(', ')}`);
   if (!isCount(session) || !isCount(messages)) return refuse('consolidate.session and consolidate.messages must be whole numbers');
   if (!Array.isArray(slots) || slots.length > MAX_RANGES || !slots.every(isRange)) {
@@ -76,9 +81,25 @@ export function readConsolidationRequest(payload: unknown): Checked<AskedConsoli
   const count = countSlots(slots);
   if (count > LIMITS.slots) return refuse(`consolidate.slots are ${count} entries, the limit is ${LIMITS.slots}`);
   if (task !== undefined && !isTask(task)) return refuse('consolidate.task must be a short goal and at most 20 short tasks');
-  const request = { id, requestId, conversation, life, session, slots, messages, agent, model, why, taskQueue, ...(task && { task }) };
+  const request = {
+    id,
+    requestId,
+    conversation,
+    life,
+    session,
+    slots,
+    messages,
+    agent,
+    model,
+    why,
+    taskQueue,
+    ...(task && { task }),
+    ...(fallback !== undefined && { fallback: fallback as string[] }),
+  };
   return { ok: true, value: request as AskedConsolidation };
 }
+
+const MAX_MODELS = 8;
 
 /** More than the tool that pins it takes (tools/define-tool.ts): what is to be forgotten may have become longer. */
 const MAX_TASK = { tasks: 20, characters: 2_000 };

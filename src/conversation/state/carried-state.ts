@@ -188,6 +188,7 @@ const state = fields({
   words: maybe(fields({ asked: maybe(text), answered: maybe(text) })),
   modelOverride: orNull(text),
   isModelOpen: maybe(bool),
+  isModeOpen: maybe(bool),
   now: time,
   settings: orNull(
     fields({
@@ -222,6 +223,7 @@ const state = fields({
     compactions: number,
     truncationRest: maybe(fields({ turn: number, tokens: number })),
     truncationAsked: maybe(list(text)),
+    chosen: maybe(list(fields({ requestId: text, what: oneOf('truncate', 'compact'), slots }))),
     leftOut: maybe(slots),
     attempts: number,
     asked: list(text),

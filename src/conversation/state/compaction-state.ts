@@ -4,6 +4,13 @@ import type { CompactionOutcome, TurnError } from '../protocol/contract.js';
 import type { SlotRange } from '../../records/slots.js';
 import type { LearnedBudget } from '../activity-io/settings.js';
 
+/** Chunks that a program has named, to be left out of the prompt or to become memory (requests.ts). */
+export interface ChosenChunks {
+  readonly requestId: string;
+  readonly what: 'truncate' | 'compact';
+  readonly slots: readonly SlotRange[];
+}
+
 /** What the context stands on, and what is being done about it (compaction.ts). */
 export interface CompactionState {
   /** Reference to the text that stands before this epoch's messages: what is left of the earlier ones, and the facts. */
@@ -23,6 +30,8 @@ export interface CompactionState {
   readonly truncations?: number;
   /** Requests of people that wait for an answer. */
   readonly truncationAsked?: readonly string[];
+  /** In their order. Absent: none waits. */
+  readonly chosen?: readonly ChosenChunks[];
   /** Left out of the prompt, for the next compaction to take up. */
   readonly leftOut?: readonly SlotRange[];
   /** The epoch in which the model has read that its context fills. */

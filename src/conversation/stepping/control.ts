@@ -7,7 +7,7 @@
  *     Between turns events come first, then truncation, then compaction.
  * G4  A breakpoint stops before what it names, and is passed by the next step or by going on.
  */
-import type { StepKind, StepOfChild, StepResult } from '../protocol/stepping.js';
+import type { ControlMode, StepKind, StepOfChild, StepResult } from '../protocol/stepping.js';
 import { AUTO, type Control, type StepLock, type ConversationState } from '../state.js';
 import { usageOf } from '../activity-io/call-gate.js';
 import { compactionCause, isChangingContext, numbersOf, truncationDue } from '../context/compaction.js';
@@ -42,7 +42,12 @@ export function isHeld({ control }: ConversationState, did: Planned['did'], targ
   return lock?.did !== did || (target !== undefined && lock.target !== target);
 }
 
-export function setMode(state: ConversationState, { mode }: EventOf<'mode-set'>): ConversationState {
+/** What the agent or the worker says, where neither the start nor a person has. */
+export function takeMode({ isModeOpen, ...state }: ConversationState, mode: ControlMode = 'auto'): ConversationState {
+  return isModeOpen && mode === 'stepping' ? { ...state, control: { ...(state.control ?? AUTO), mode } } : state;
+}
+
+export function setMode({ isModeOpen: _open, ...state }: ConversationState, { mode }: EventOf<'mode-set'>): ConversationState {
   const control = state.control ?? AUTO;
   const changes = (control.changes ?? 0) + 1;
   if (mode === control.mode) {

@@ -20,6 +20,7 @@ import { addNotice, announce, settle } from '../outbox/settlement.js';
 import { withSlot } from '../../records/slots.js';
 import type { ConversationState } from '../state.js';
 import { estimateTokens } from '../../records/token-usage.js';
+import { takeMode } from '../stepping/control.js';
 import { acceptToolResult, startRound } from './tool-round.js';
 import { isAsWanted } from './chosen-model.js';
 import { askNextModel } from './fallback.js';
@@ -68,6 +69,7 @@ export function modelStepInput(state: ConversationState, write: Writes): ModelSt
       : null,
     ...(asksAttributes(state) && { asksAttributes: true }),
     ...(settings?.showsWords && write.messages.length > 0 && { showsWords: true as const }),
+    ...(isFirst && state.isModeOpen && { wantsMode: true }),
     ...(state.autoTitle === 'wanted' && { wantsTitle: true }),
     ...(isFirst && compaction.base === null && state.context[0]?.[0] === turn.firstSlot && { opensSession: true }),
     numbers: numbersOf(state),
@@ -161,7 +163,8 @@ function acceptFound(
     ? { ...settled, compaction: { ...settled.compaction, base: base.ref, baseTokens: estimateTokens(base.text.length) } }
     : settled;
   if (configure === null) return based;
-  return withTurn(based, ({ fallback, ...turn }) => ({
+  const ruled = configured?.kind === 'settings' ? takeMode(based, configured.mode) : based;
+  return withTurn(ruled, ({ fallback, ...turn }) => ({
     ...turn,
     // One that the agent's list has no longer was not asked.
     ...(fallback && (!isRead || fallback.model === null || based.settings?.model === fallback.model) && { fallback }),

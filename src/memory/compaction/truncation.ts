@@ -31,6 +31,26 @@ export function selectTruncation(
   return { dropped: dropped.flat(), tokens: dropped.reduce((all, group) => all + tokensIn(group), 0) };
 }
 
+/** Of these slots, what may leave. */
+export function chosenTruncation(
+  entries: readonly Entry[],
+  chosen: ReadonlySet<number>,
+  currentTurn: string | null,
+  tokensOf: (entry: Entry) => number,
+): Truncation {
+  const stays = staying(entries, currentTurn);
+  const dropped = groupsOf(entries)
+    .filter((group) => group.some(({ slot }) => chosen.has(slot)) && !group.some((entry) => stays.has(entry)))
+    .flat();
+  return { dropped, tokens: dropped.reduce((all, entry) => all + tokensOf(entry), 0) };
+}
+
+/** These slots, and those of the calls and results that go with them. */
+export function withWholeCalls(entries: readonly Entry[], chosen: ReadonlySet<number>): ReadonlySet<number> {
+  const groups = groupsOf(entries).filter((group) => group.some(({ slot }) => chosen.has(slot)));
+  return new Set(groups.flat().map(({ slot }) => slot));
+}
+
 /** An answer with calls and all of their results are one. */
 function groupsOf(entries: readonly Entry[]): Entry[][] {
   const groups: Entry[][] = [];

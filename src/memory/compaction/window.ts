@@ -33,6 +33,8 @@ export interface WindowOptions {
   readonly tailTurns?: number;
   /** Slots that are out of the prompt already. */
   readonly leftOut?: ReadonlySet<number>;
+  /** Slots: of what C1 and C2 may take these are taken, however deep, and nothing else but what was left out. Absent: as C1 and C2 have it. */
+  readonly chosen?: ReadonlySet<number>;
   /** Tokens: where what C1 names frees as many, the rest stays; without it C2 does not apply. */
   readonly enough?: number;
   /** Tokens that are to be freed where it does not: once the tail is touched, it is for a while. */
@@ -50,9 +52,18 @@ interface Part {
 /** `entries`: what the context holds, in the order of the conversation, with what was left out of it before. */
 export function compactionWindow(
   entries: readonly Entry[],
-  { currentTurn, tailTurns = RAW_TAIL_TURNS, leftOut = new Set(), enough = 0, free = enough, tokensOf = () => 0 }: WindowOptions = {},
+  {
+    currentTurn,
+    tailTurns = RAW_TAIL_TURNS,
+    leftOut = new Set(),
+    chosen,
+    enough = 0,
+    free = enough,
+    tokensOf = () => 0,
+  }: WindowOptions = {},
 ): CompactionWindow {
-  const parts = partsOf(entries, depthsOf(entries, { currentTurn, tailTurns, leftOut }));
+  const placeOf = depthsOf(entries, { currentTurn, tailTurns, leftOut });
+  const parts = partsOf(entries, chosen ? amongChosen(placeOf, chosen, leftOut) : placeOf);
   const isTaken = new Set<Entry>();
   let freed = 0;
   let wanted = enough;
@@ -94,6 +105,18 @@ function depthsOf(
     if (depth !== undefined) return { part: entry.turn, depth };
     const round = rounds.get(entry);
     return round === undefined ? { part: 'stays', depth: Infinity } : { part: `round-${round}`, depth: tailTurns + round };
+  };
+}
+
+function amongChosen(
+  placeOf: ReturnType<typeof depthsOf>,
+  chosen: ReadonlySet<number>,
+  leftOut: ReadonlySet<number>,
+): ReturnType<typeof depthsOf> {
+  return (entry) => {
+    const place = placeOf(entry);
+    if (place.depth === Infinity || leftOut.has(entry.slot)) return place;
+    return chosen.has(entry.slot) ? { part: `chosen-${place.part}`, depth: 0 } : { part: 'stays', depth: Infinity };
   };
 }
 

@@ -3,6 +3,7 @@ import { createPast } from '../../../src/conversation/replay/past.js';
 import { apply } from '../../../src/conversation/apply.js';
 import type { Entry } from '../../../src/records/message.js';
 import { createCursor, pressed, showWhole, viewOf } from '../../../src/cli/debug/debug-cursor.js';
+import { showItems } from '../../../src/cli/debug/debug-items.js';
 import { readBreakpointLine } from '../../../src/cli/debug/debug-live.js';
 import { chunksOf, pastScene, type DebugScene } from '../../../src/cli/debug/debug-scene.js';
 import { textOfDrawn } from '../../../src/cli/terminal/terminal-text.js';
@@ -91,6 +92,37 @@ test('arrows move within what there is; a chunk is shown whole and scrolled, and
   ).toContain('line 59');
   expect(press('q')).toBe(true);
   expect(cursor.whole).toBeUndefined();
+});
+
+test('items of the memory channel are listed, and one is shown whole, with nothing that moves the cursor', async () => {
+  const record = {
+    ...{ id: 'mem_1', ts: 1, session: 2, slot: 3, type: 'tool_result', source: 'fetch_url' },
+    content: { bytes: 2_048 },
+    tags: ['a'],
+  };
+  const client = {
+    items: () => Promise.resolve({ items: [record], skipped: 1 }),
+    item: (_id: string, item: string) =>
+      item === 'mem_1' ? Promise.resolve({ ...record, text: `page\n${hostile}` }) : Promise.reject(new Error(`there is no ${item}`)),
+  } as unknown as Parameters<typeof showItems>[0];
+  const asked = async (text: string): Promise<string> => {
+    const cursor = createCursor('');
+    await new Promise<void>((drawnNow) => {
+      showItems(client, 'conv', cursor, drawnNow);
+      for (const letter of text) pressed(cursor, { name: letter, text: letter }, sceneAt(0), { width: 80, height: 24, measure });
+      pressed(cursor, { name: 'return', text: '' }, sceneAt(0), { width: 80, height: 24, measure });
+    });
+    const lines = renderDebug(sceneAt(0), viewOf(cursor, { where: 'live', keys: '' }), { width: 80, height: 24, measure });
+    return lines.map(textOfDrawn).join('\n');
+  };
+  const list = await asked('');
+  expect(list).toContain('memory channel · 1 item');
+  expect(list).toMatch(/mem_1 · tool_result · fetch_url · 2\S* KiB · session 2 · #a/);
+  expect(list).toContain('1 record of the store cannot be read');
+  const one = await asked('mem_1');
+  expect(one).toContain('page\n␛[2J漢字');
+  expect(one).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
+  expect(await asked('mem_9')).toContain('there is no mem_9');
 });
 
 test('breakpoints are written in a line, and a slip is said', () => {

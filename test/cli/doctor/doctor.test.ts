@@ -1,9 +1,9 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describeSettings } from '../../../src/config.js';
+import { describeSettings, loadConfig } from '../../../src/config.js';
 import { broken, isBroken, ok, pasteable, renderReport, warning } from '../../../src/cli/doctor/finding.js';
-import { checkFolder, checkNode, checkAgents } from '../../../src/cli/doctor/checks.js';
+import { checkFolder, checkListedModels, checkNode, checkAgents } from '../../../src/cli/doctor/checks.js';
 import { speedFinding, storeFinding } from '../../../src/cli/doctor/temporal.js';
 
 let dir: string;
@@ -114,4 +114,15 @@ test('a folder that cannot be is broken', async () => {
   writeFileSync(join(dir, 'file'), '');
   expect(await checkFolder('Store', join(dir, 'file', 'memory'), 'PERDURA_MEMORY_DIR')).toMatchObject({ health: 'broken' });
   expect(await checkFolder('Store', join(dir, 'new'), 'PERDURA_MEMORY_DIR')).toMatchObject({ health: 'ok' });
+});
+
+test('each model of an agent’s list needs the key of its provider, or is named', () => {
+  const models = ['anthropic/claude-x', 'openai-responses/gpt-x', 'gemini/x', 'ollama/x', 'acme/x'];
+  const config = loadConfig({ ANTHROPIC_API_KEY: 'sk-1' }, dir);
+  const found = checkListedModels({ id: 'pair', config: { models } as never }, config);
+  expect(found.map((finding) => finding.found)).toEqual([
+    'openai-responses/gpt-x cannot answer here: OPENAI_API_KEY is not set',
+    'gemini/x cannot answer here: GEMINI_API_KEY is not set',
+  ]);
+  expect(checkListedModels({ id: 'one', config: {} as never }, config)).toEqual([]);
 });

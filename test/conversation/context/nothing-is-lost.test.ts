@@ -38,6 +38,7 @@ import { retrieve } from '../../../src/memory/facts.js';
 import { goalIn } from '../../../src/memory/pins.js';
 import { entryTokens, estimateStringTokens, tokensOf } from '../../../src/memory/tokens.js';
 import { normalize } from '../../../src/models/normalize.js';
+import { modelLimits } from '../../../src/models/known-models.js';
 import { ModelFailure } from '../../../src/models/model.js';
 import type { Task } from '../../../src/records/episodes.js';
 import { turnId, turnNumber } from '../../../src/records/identity.js';
@@ -120,7 +121,7 @@ function createWorld(settings: AgentSettings, window: number) {
       ...{ store, key, identity: state.identity, defaultModel: SETTINGS.model },
       agents: () => Promise.resolve({ config, files: {}, servers: [], unread: [] }),
       tools: { names: ['retrieve_from_memory', 'read_episode'], find: () => ({}) },
-      models: () => ({}),
+      models: Object.assign(() => ({}), { limits: modelLimits }),
     }) as unknown as ConversationDependencies;
   // Activities read the clock of this world.
   const ts = (): number => (at += 10) / 1000;

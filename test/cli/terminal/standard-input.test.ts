@@ -1,0 +1,32 @@
+import { PassThrough, Readable } from 'node:stream';
+import { createInterface } from 'node:readline';
+import { endsEmpty } from '../../../src/cli/terminal/standard-input.js';
+
+test.each([
+  ['nothing', []],
+  ['blanks', [' \n', '\n\t']],
+])('%s is an empty end', async (_, chunks) => {
+  expect(await endsEmpty(Readable.from(chunks.map((chunk) => Buffer.from(chunk))))).toBe(true);
+});
+
+test('what has been said stays in it, a character that two chunks share too, and is read as lines', async () => {
+  const bytes = Buffer.from('\nfünf\nsix\n');
+  const input = new PassThrough();
+  input.write(bytes.subarray(0, 3));
+  const asked = endsEmpty(input);
+  input.write(bytes.subarray(3));
+  expect(await asked).toBe(false);
+  input.end('seven\n');
+  const lines: string[] = [];
+  for await (const line of createInterface({ input })) lines.push(line);
+  expect(lines).toEqual(['', 'fünf', 'six', 'seven']);
+});
+
+test('one that is open and silent may still speak', async () => {
+  const input = new PassThrough();
+  expect(await endsEmpty(input, 20)).toBe(false);
+  input.end('late\n');
+  const lines: string[] = [];
+  for await (const line of createInterface({ input })) lines.push(line);
+  expect(lines).toEqual(['late']);
+});
