@@ -212,7 +212,7 @@ function endsTurn({ stop, schemaViolation, promptCut: cut }: ModelAnswer, activi
   return stop === 'end' && schemaViolation === undefined && cut === undefined && !activity.cancellationSignal.aborted;
 }
 
-function endOf({ turn, soFar }: CallToMake, answer: ModelAnswer, citing: Usage = NO_USAGE): JsonValue {
+function endOf({ turn, soFar = { usage: NO_USAGE, toolCalls: 0 } }: CallToMake, answer: ModelAnswer, citing: Usage = NO_USAGE): JsonValue {
   const result: TurnResult = {
     turnId: turn,
     ...(answerIn(answer.blocks) ?? { text: '' }),

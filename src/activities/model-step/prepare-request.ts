@@ -39,7 +39,7 @@ export interface CallToMake {
   readonly contextBudget: number;
   readonly firstToolCall: number;
   readonly output?: string;
-  readonly soFar: CallInput['soFar'];
+  readonly soFar: CallInput['soFar'] | undefined;
 }
 
 export interface PreparedRequest {

@@ -162,8 +162,8 @@ export interface CallInput {
   readonly firstToolCall: number;
   /** Schema that the turn's answer must fit: reference to its JSON text. */
   readonly output?: string;
-  /** Of this turn before this step, for the announcement of its end. */
-  readonly soFar: { readonly usage: Usage; readonly toolCalls: number; readonly fallback?: Fallback };
+  /** Of this turn before this step, for the announcement of its end; absent where there was nothing. */
+  readonly soFar?: { readonly usage: Usage; readonly toolCalls: number; readonly fallback?: Fallback };
 }
 
 /** Why a step came back without having called the model: what it found changes the decision. */

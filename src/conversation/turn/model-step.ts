@@ -28,7 +28,7 @@ import { endTurn, endWithOpenCalls, nextModelCall } from './turn.js';
 import { currentModelCall, fallbackModel, fallbackOf, openToolCalls, spend, withModelCall, withTurn } from './turn-access.js';
 import { turnId } from '../../records/identity.js';
 import { acceptTitle, acceptWords } from '../views/title.js';
-import type { ModelCall, ToolCall } from '../state/turn-state.js';
+import type { Turn, ModelCall, ToolCall } from '../state/turn-state.js';
 import { withLearnedBudget, type CallSettings } from '../activity-io/settings.js';
 
 /** Rounds of waiting for a model that fails for passing reasons, each longer than the one before: about twenty minutes. */
@@ -87,9 +87,13 @@ export function modelStepInput(state: ConversationState, write: Writes): ModelSt
       ...(compaction.cited && { cited: compaction.cited }),
       ...(turn.outputRef === undefined ? {} : { output: turn.outputRef }),
       firstToolCall: turn.toolCalls + 1,
-      soFar: { usage: turn.usage, toolCalls: turn.toolCalls, ...(fallback && { fallback }) },
+      ...((hasUsed(turn) || fallback) && { soFar: { usage: turn.usage, toolCalls: turn.toolCalls, ...(fallback && { fallback }) } }),
     },
   };
+}
+
+function hasUsed({ usage, toolCalls }: Turn): boolean {
+  return toolCalls > 0 || usage.inputTokens > 0 || usage.outputTokens > 0 || usage.costUsd !== 0;
 }
 
 function callSettings(settings: NonNullable<ConversationState['settings']>): CallSettings {

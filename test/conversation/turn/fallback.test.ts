@@ -94,7 +94,7 @@ test('the model that answered stays for the turn, is named in its result, and th
   const tool = take(apply(second.state, second.done(answered(second.input, calling, withSettings(second.input)))), 'run-tool');
   const third = take(apply(tool.state, tool.done(finished(tool.input))), 'model-step');
   expect(third.input).toMatchObject({ configure: null, settings: { model: 'openai/second' } });
-  expect(third.input.call.soFar.fallback).toEqual({ model: 'openai/second', insteadOf: 'anthropic/first', reason: 'overloaded' });
+  expect(third.input.call.soFar?.fallback).toEqual({ model: 'openai/second', insteadOf: 'anthropic/first', reason: 'overloaded' });
   const ended = apply(third.state, third.done(answered(third.input)));
   expect(ended.ended.at(-1)).toMatchObject({ stopReason: 'end', fallback: { model: 'openai/second', reason: 'overloaded' } });
   // Who looks now reads who answered last, and who answers next.
