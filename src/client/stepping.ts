@@ -120,12 +120,12 @@ export function createStepping({ handleOf, askWorker, entries }: SteppingAccess 
 
     async executeTruncation(id, chunks) {
       const request = chosen(`cannot truncate the context of ${id}`, 'executeTruncation', chunks);
-      return withRetries({ attempt: request.attempt }, () => handleOf(id).executeUpdate(executeTruncationUpdate, request.call));
+      return askWorker({ id, attempt: request.attempt }, () => handleOf(id).executeUpdate(executeTruncationUpdate, request.call));
     },
 
     async triggerCompaction(id, chunks) {
       const request = chosen(`cannot compact the context of ${id}`, 'triggerCompaction', chunks);
-      return withRetries({ attempt: request.attempt }, () => handleOf(id).executeUpdate(triggerCompactionUpdate, request.call));
+      return askWorker({ id, attempt: request.attempt }, () => handleOf(id).executeUpdate(triggerCompactionUpdate, request.call));
     },
 
     checkTokenUsage(id) {

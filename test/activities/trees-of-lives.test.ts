@@ -28,6 +28,7 @@ import { turnId, type ParentLink } from '../../src/records/identity.js';
 import type { AgentMemory } from '../../src/records/memory/agent-memory.js';
 import { isFromPerson, shownText, type Entry } from '../../src/records/message.js';
 import { slotsOf, type SlotRange } from '../../src/records/slots.js';
+import { createModels } from '../../src/models/providers.js';
 import { createFileStore } from '../../src/stores/file/index.js';
 import { createRedisStore } from '../../src/stores/redis/index.js';
 import type { ConversationKey, Store } from '../../src/stores/store.js';
@@ -136,7 +137,7 @@ class Forest {
     const agents = () => Promise.resolve({ config: agentConfigSchema.parse({}) });
     const identity = { life: key.life, agent: 'default', scope: key.scope };
     const defaultModel = 'anthropic/claude-sonnet-5-5';
-    const given = { store: this.store, agents, tools: createToolRegistry([]), defaultModel, key, identity };
+    const given = { store: this.store, agents, models: createModels({}), tools: createToolRegistry([]), defaultModel, key, identity };
     return given as unknown as ConversationDependencies;
   }
 

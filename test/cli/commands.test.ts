@@ -19,11 +19,12 @@ afterAll(() => {
 function perdura(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
+  input = '',
 ): { code: number | null; stdout: string; stderr: string } {
   const { status, stdout, stderr } = spawnSync(process.execPath, [PERDURA, ...args], {
     cwd,
     env: { PATH: '', HOME: cwd, TEMPORAL_ADDRESS: '127.0.0.1:1', ...env },
-    input: '',
+    input,
     encoding: 'utf8',
   });
   return { code: status, stdout, stderr };
@@ -69,7 +70,7 @@ test('-c in a folder without a conversation: exit code 4', () => {
 });
 
 test('a Temporal that was named and does not answer is said, and nothing is started instead: exit code 3', () => {
-  const { code, stdout, stderr } = perdura(['chat', '--start-services']);
+  const { code, stdout, stderr } = perdura(['chat', '--start-services'], {}, 'hello\n');
   expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
   expect(stderr).toMatch(/cannot reach Temporal at 127\.0\.0\.1:1: .*; check TEMPORAL_ADDRESS/);
 });
@@ -81,7 +82,7 @@ test('a worker whose Temporal does not answer says so in the same words: exit co
 });
 
 test('a Redis that was named and is down is said, without its password, and files are no substitute: exit code 3', () => {
-  const { code, stderr } = perdura(['chat', '--start-services'], { REDIS_URL: 'redis://:hunter2@127.0.0.1:1/0' });
+  const { code, stderr } = perdura(['chat', '--start-services'], { REDIS_URL: 'redis://:hunter2@127.0.0.1:1/0' }, 'hello\n');
   expect(code).toBe(3);
   expect(stderr).toMatch(/^cannot reach Redis at redis:\/\/127\.0\.0\.1:1\/0, which REDIS_URL names: .*ECONNREFUSED/);
   expect(stderr).not.toContain('hunter2');
@@ -110,7 +111,7 @@ test('a file in place of our folder is said with what to do: exit code 3', () =>
   const { status, stderr } = spawnSync(process.execPath, [PERDURA, 'chat', '--start-services'], {
     cwd: folder,
     env: { PATH: '', HOME: folder },
-    input: '',
+    input: 'hello\n',
     encoding: 'utf8',
   });
   rmSync(folder, { recursive: true });

@@ -121,6 +121,7 @@ const decision = fields({ callId, decision: one('approve', 'deny'), conversation
 ]);
 const budget = fields({ maxCostUsd: count, maxTokens: count });
 const event = fields({ id, type: one('door', 'message', 'reset'), payload: wrong }, ['id', 'payload']);
+const chosen = fields({ chunks: list(one('chunk_1', 'chunk_2', 'chunk_999', 'chunk_01', 'x'), 5), id }, ['id']);
 const optional = (field: string): Any => fields({ [field]: near(texts) });
 const news = fields(
   { requestId: one('s1/1-2'), life: one('@@life@@'), consolidation: one('model', 'raw-fallback', 'nothing-to-do'), usage },
@@ -188,6 +189,8 @@ const UPDATES: Readonly<Record<string, Any>> = {
   setBreakpoints: fields({ tools: list(texts, 3), events: list(texts, 3), onError: one(true, false), costUsd: count }),
   editQueue: fields({ op: one('drop', 'move', 'clear'), id: one('qevt_000001', 'qevt_000002'), before: one('qevt_000001', null) }),
   truncate: optional('id'),
+  executeTruncation: chosen,
+  triggerCompaction: chosen,
   compact: optional('id'),
   undoCompaction: optional('id'),
   rewind: fc.oneof(
@@ -202,6 +205,7 @@ const QUERIES: readonly string[] = [
   'approvals',
   'control',
   'context',
+  'checkTokenUsage',
   '__stack_trace',
   '__enhanced_stack_trace',
   '__temporal_workflow_metadata',
@@ -215,6 +219,12 @@ const STARTS: Readonly<Record<string, Any>> = {
   conversation: start,
   memory: fields({ scope: one('@@scope@@'), handOver: count, carried: wrong }, ['handOver', 'carried']),
   memoryCare: fields({ scope: one('@@scope@@'), memory: one('memory:@@scope@@'), agent: one('default') }, ['agent']),
+};
+/** By what they are: those of both workflows. */
+export const NAMES: Readonly<Record<string, readonly string[]>> = {
+  signal: [...Object.keys(SIGNALS), ...Object.keys(MEMORY_SIGNALS)],
+  update: [...Object.keys(UPDATES), ...Object.keys(MEMORY_UPDATES)],
+  query: QUERIES,
 };
 const NO_NAMES = ['__temporal_x', '__stack_trace', '__proto__', 'constructor', 'toString', 'hasOwnProperty', 'then', 'x'.repeat(900), '😀'];
 

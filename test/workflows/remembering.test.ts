@@ -475,7 +475,8 @@ test('a model that was given too much is asked with less', async () => {
   for (let n = 0; n < 6; n++) await world.client.send(id, say(id, `${n} ${'a long story '.repeat(400)}`));
   const lengths: number[] = [];
   consolidator = (prompt) => {
-    lengths.push(prompt.length);
+    // One of an earlier test may still come.
+    if (prompt.includes('a long story')) lengths.push(prompt.length);
     return prompt.length > 14_000 ? promptTooLong() : keeps(prompt);
   };
   expect(await world.client.reset(id)).toMatchObject({ consolidation: 'model' });
