@@ -122,6 +122,13 @@ const decision = fields({ callId, decision: one('approve', 'deny'), conversation
 const budget = fields({ maxCostUsd: count, maxTokens: count });
 const event = fields({ id, type: one('door', 'message', 'reset'), payload: wrong }, ['id', 'payload']);
 const chosen = fields({ chunks: list(one('chunk_1', 'chunk_2', 'chunk_999', 'chunk_01', 'x'), 5), id }, ['id']);
+const breakpoints = fields({ tools: list(texts, 3), events: list(texts, 3), onError: one(true, false), costUsd: count });
+const order = fields(
+  { number: count, changes: count, mode: one('auto', 'stepping'), breakpoints, spentUsd: count, step: one('s1'), capability: texts },
+  ['step', 'capability'],
+);
+// Of lives that there are not: what is deleted has nothing to answer.
+const gone = fields({ conversation: one('nobody'), lives: list(one('a-life'), 3) }, []);
 const optional = (field: string): Any => fields({ [field]: near(texts) });
 const news = fields(
   { requestId: one('s1/1-2'), life: one('@@life@@'), consolidation: one('model', 'raw-fallback', 'nothing-to-do'), usage },
@@ -170,6 +177,7 @@ const SIGNALS: Readonly<Record<string, Any>> = {
   interrupt: optional('reason'),
   decide: decision,
   child,
+  parent: order,
   rename: fields({ title: texts }, []),
   event,
   consolidated: news,
@@ -186,7 +194,7 @@ const UPDATES: Readonly<Record<string, Any>> = {
   dispatch: event,
   setMode: fields({ mode: one('auto', 'stepping') }, []),
   step: optional('id'),
-  setBreakpoints: fields({ tools: list(texts, 3), events: list(texts, 3), onError: one(true, false), costUsd: count }),
+  setBreakpoints: breakpoints,
   editQueue: fields({ op: one('drop', 'move', 'clear'), id: one('qevt_000001', 'qevt_000002'), before: one('qevt_000001', null) }),
   truncate: optional('id'),
   executeTruncation: chosen,
@@ -213,7 +221,7 @@ const QUERIES: readonly string[] = [
 const forget = fields({ text: one('plums', ' ') }, []);
 const review = fields({ id: one('prop_0001'), decision: one('accept', 'reject') }, []);
 const care = fields({ agent: one('default') });
-const MEMORY_SIGNALS: Readonly<Record<string, Any>> = { consolidate: request, forget, accept: review, care };
+const MEMORY_SIGNALS: Readonly<Record<string, Any>> = { consolidate: request, forget, accept: review, care, deleted: gone };
 const MEMORY_UPDATES: Readonly<Record<string, Any>> = { forget, accept: review, care };
 const STARTS: Readonly<Record<string, Any>> = {
   conversation: start,
@@ -222,7 +230,7 @@ const STARTS: Readonly<Record<string, Any>> = {
 };
 /** By what they are: those of both workflows. */
 export const NAMES: Readonly<Record<string, readonly string[]>> = {
-  signal: [...Object.keys(SIGNALS), ...Object.keys(MEMORY_SIGNALS)],
+  signal: ['close', ...Object.keys(SIGNALS), ...Object.keys(MEMORY_SIGNALS)],
   update: [...Object.keys(UPDATES), ...Object.keys(MEMORY_UPDATES)],
   query: QUERIES,
 };
