@@ -28,8 +28,11 @@ export function hasRandomToken(text: string): boolean {
   return (text.match(RANDOM) ?? []).some(isRandom);
 }
 
+/** Made once: each turn asks several times, and a replay again. */
+const EVERYWHERE = SECRET_FORMS.map(([, pattern]) => new RegExp(pattern.source, 'g'));
+
 export function withoutSecretForms(text: string, replacement: string): string {
-  return SECRET_FORMS.reduce((rest, [, pattern]) => rest.replace(new RegExp(pattern.source, 'g'), replacement), text);
+  return EVERYWHERE.reduce((rest, pattern) => rest.replace(pattern, replacement), text);
 }
 
 /** Letters of both cases and digits in no order; neither a name of parts, nor hex, nor a UUID. */
