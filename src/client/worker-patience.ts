@@ -109,7 +109,7 @@ export function createAskWorker(unlessAway: UnlessNoWorker, withSignal: WithSign
     unlessAway({ ...asked, without }, (signal) => withRetries({ attempt: asked.attempt, signal }, () => withSignal(signal, update)));
 }
 
-/** The server may hand over a call that nobody waits for any more, or drop it. */
+/** The server may hand over a call whose caller has given up, or drop it. */
 const NOT_SURE = 'a worker that comes may still do it, or never hear of it: look how the conversation stands before you ask again';
 
 /** Of a message that was sent by signal instead: it is in the history at once, worker or not. */

@@ -118,6 +118,7 @@ export function joinedSessions(past: Past, line: readonly PastTurn[], known: rea
 
 /** Entries with the number that stands for their session. */
 export function inJoined(entries: readonly Entry[], joined: readonly JoinedSessions[] = []): readonly Entry[] {
+  if (joined.length === 0) return entries;
   const numbers = new Map(joined.flatMap(({ session, of }) => of.map((number) => [number, session] as const)));
   return entries.map((entry) => ({ ...entry, session: numbers.get(entry.session) ?? entry.session }));
 }

@@ -1,4 +1,4 @@
-/** What a secret looks like that nobody has named: a token of a well-known kind, or what is too random to be a word. Pure. */
+/** What a secret looks like whose value no setting names: a token of a well-known kind, or what is too random to be a word. Pure. */
 
 /** By their prefix and length, as those who give them out write them. */
 export const SECRET_FORMS: readonly (readonly [what: string, pattern: RegExp])[] = [

@@ -14,7 +14,7 @@ export type Completable = 'conversations' | 'agents' | 'models';
 /** Newest first; who wants an older one types its beginning and looks with `perdura list`. */
 const MAX_CONVERSATIONS = 100;
 
-/** Shells read words as code: bash runs what stands in `$(…)` of a list of words. Names of folders and models may be anybody's. */
+/** Shells read words as code: bash runs `$(…)` in a list of words, and names of folders and models come from anywhere. */
 const HARMLESS = /^[A-Za-z0-9][\w./:@-]{0,199}$/;
 
 export async function complete(context: CliContext, kind: Completable): Promise<number> {
@@ -26,7 +26,7 @@ export async function complete(context: CliContext, kind: Completable): Promise<
     case 'conversations':
       return withClient(context, {}, async ({ client }) => {
         const listed = await client.list({ limit: MAX_CONVERSATIONS });
-        // A sub-agent's has a colon, at which bash parts words.
+        // A sub-agent's has a colon, at which bash splits words.
         return offer(listed.map(({ id }) => id).filter((id) => ID_PATTERN.test(id)));
       });
     case 'agents':

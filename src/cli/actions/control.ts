@@ -143,8 +143,8 @@ export function budget(context: CliContext, given: string, { maxCost, maxTokens,
       ...(maxCost === undefined ? {} : { maxCostUsd: maxCost }),
       ...(maxTokens === undefined ? {} : { maxTokens }),
     };
-    const budget = none === true ? {} : wanted;
-    if (none === true || isChanged) await withSlowNotice(`asking ${id}`, client.raiseBudget(id, budget));
+    const limits = none === true ? {} : wanted;
+    if (none === true || isChanged) await withSlowNotice(`asking ${id}`, client.raiseBudget(id, limits));
     desk.signal.throwIfAborted();
     const now: Status = none === true || isChanged ? await client.status(id) : before;
     if (globals.output !== 'text') {
@@ -154,7 +154,7 @@ export function budget(context: CliContext, given: string, { maxCost, maxTokens,
     output.line(`${budgetInWords(now.budget)}; ${usedInWords(now)}`);
     output.explain(
       none === true || isChanged
-        ? temporalCommand(temporal, ['workflow', 'update', 'execute', '--name', 'raiseBudget', '-w', id, '--input', JSON.stringify(budget)])
+        ? temporalCommand(temporal, ['workflow', 'update', 'execute', '--name', 'raiseBudget', '-w', id, '--input', JSON.stringify(limits)])
         : temporalCommand(temporal, ['workflow', 'query', '--name', 'status', '-w', id]),
     );
     return EXIT.ok;

@@ -144,7 +144,7 @@ export async function dispatch(context: CliContext, given: string, { type, json,
     } else {
       output.line(own);
       output.say(
-        `${type} waits in the queue of ${id}${position === 0 ? '' : `, behind ${position} others`}; \`perdura inspect ${id}\` shows one that nobody reduces`,
+        `${type} waits in the queue of ${id}${position === 0 ? '' : `, behind ${position} others`}; \`perdura inspect ${id}\` shows one that no reducer takes`,
       );
       const input = JSON.stringify({ ...event, id: own });
       const words = ['workflow', 'update', 'execute', '--name', 'dispatch', '-w', id, '--input', input.length > 200 ? '…' : input];
